@@ -1,0 +1,182 @@
+/* keel.h: for programs that run graphs, and for language bindings. Plain C functions of libkeel.
+ *
+ * How to read it, by families: context and plugins, arrays, ops applied eagerly, graphs by hand,
+ * modules (files), sessions and plans, reports. A whole program is sdk/examples/run.c.
+ *
+ * Errors: a function that can fail returns a keel_rc and, where the caller gave `keel_error** err`,
+ * stores an error object there that the caller frees; err may be NULL. Outputs are untouched then.
+ * Ownership: arguments are borrowed for the call; what comes back through an out pointer is the
+ * caller's, to be freed by the function named with it. Freeing NULL does nothing.
+ * Threads: any function may be called from any thread. Contexts, modules under load, sessions, plans,
+ * bound ops and arrays that nobody writes may be shared; a graph under construction may not.
+ * An object keeps alive what it needs (a plan its session, an array its context).
+ */
+#ifndef KEEL_H
+#define KEEL_H
+#include "keel_base.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define KEEL_API __attribute__((visibility("default")))
+
+typedef struct keel_context keel_context;
+typedef struct keel_error keel_error;
+typedef struct keel_text keel_text;
+typedef struct keel_array keel_array;
+typedef struct keel_op keel_op;
+typedef struct keel_module keel_module;
+typedef struct keel_graph keel_graph;
+typedef struct keel_session keel_session;
+typedef struct keel_plan keel_plan;
+struct DLManagedTensor;           /* of dlpack.h, which is not needed to include this */
+struct DLManagedTensorVersioned;
+struct keel_plugin; /* of keel_plugin.h */
+
+/* ---- versions, errors, texts */
+KEEL_API uint32_t keel_abi_version(void);    /* major << 16 | minor */
+KEEL_API const char* keel_version(void);     /* of the library: "0.1.0" */
+KEEL_API keel_rc keel_error_code(const keel_error*);
+KEEL_API const char* keel_error_message(const keel_error*); /* what was got, what was wanted */
+KEEL_API const char* keel_error_op(const keel_error*);      /* "" if no op is concerned; likewise below */
+KEEL_API const char* keel_error_node(const keel_error*);
+KEEL_API const char* keel_error_plugin(const keel_error*);
+KEEL_API const char* keel_error_hint(const keel_error*); /* how to mend it */
+KEEL_API void keel_error_free(keel_error*);
+KEEL_API const char* keel_text_data(const keel_text*); /* NUL-terminated */
+KEEL_API uint64_t keel_text_size(const keel_text*);    /* without the NUL */
+KEEL_API void keel_text_free(keel_text*);
+
+/* ---- context and plugins
+ * Options: "threads" (per run; default: the cores this process may use), "memory" (limit in bytes for
+ * what one run plans and one array holds; default: none), "plugins" (folder in place of the one beside
+ * libkeel). A new context has no plugins: scan or load them. */
+KEEL_API keel_rc keel_open(const keel_kv* options, uint32_t n_options, keel_context** out, keel_error** err);
+KEEL_API void keel_close(keel_context*);
+/* Looks in the folders of KEEL_PLUGIN_PATH, the plugins folder beside libkeel and the system folder.
+ * A plugin that is refused is no failure: report "plugins" says why. */
+KEEL_API keel_rc keel_plugin_scan(keel_context*, keel_error** err);
+KEEL_API keel_rc keel_plugin_load(keel_context*, const char* path, keel_error** err);
+KEEL_API keel_rc keel_plugin_add(keel_context*, const struct keel_plugin*, keel_error** err); /* static linking */
+KEEL_API uint32_t keel_device_count(keel_context*);
+KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out, keel_error** err); /* "cpu"; context's */
+
+/* Facts as JSON. what: "plugins" (each path tried, verdict, reason), "devices", "ops" (the catalogue),
+ * "ops:DEVICE" (impl, body or missing for each op and dtype), "importers". Free with keel_text_free. */
+KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, keel_error** err);
+
+/* ---- arrays: reference-counted tensors in host memory. Free with keel_array_release. */
+KEEL_API keel_rc keel_array_new(keel_context*, keel_dt, const int64_t* shape, int32_t ndim, keel_array** out,
+                                keel_error** err); /* zeroed, contiguous, 64-byte aligned */
+KEEL_API keel_rc keel_array_copy_from(keel_context*, const keel_tensor*, keel_array** out, keel_error** err);
+/* No copy: the memory must live until release(arg) is called, once, by whichever thread drops the last use. */
+KEEL_API keel_rc keel_array_wrap(keel_context*, const keel_tensor*, void (*release)(void*), void* arg,
+                                 keel_array** out, keel_error** err);
+/* DLPack, both forms, zero copy. From: on success Keel owns `take` and calls its deleter when done; on
+ * failure it stays the caller's. To: the consumer calls the deleter. */
+KEEL_API keel_rc keel_array_from_dlpack(keel_context*, struct DLManagedTensorVersioned* take, keel_array** out,
+                                        keel_error** err);
+KEEL_API keel_rc keel_array_from_dlpack_legacy(keel_context*, struct DLManagedTensor* take, keel_array** out,
+                                               keel_error** err);
+KEEL_API keel_rc keel_array_to_dlpack(keel_array*, struct DLManagedTensorVersioned** out, keel_error** err);
+KEEL_API keel_rc keel_array_to_dlpack_legacy(keel_array*, struct DLManagedTensor** out, keel_error** err);
+KEEL_API void keel_array_tensor(const keel_array*, keel_tensor* out); /* valid as long as the array */
+KEEL_API keel_array* keel_array_retain(keel_array*);
+KEEL_API void keel_array_release(keel_array*);
+
+/* ---- ops: bind once (device, op, attributes), apply often */
+KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op, uint32_t version /* 0: newest */,
+                              const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
+                              keel_error** err);
+KEEL_API void keel_op_free(keel_op*);
+/* in: NULL where an optional operand is left out. n_out must be the op's number of results. */
+KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                            keel_error** err);
+
+/* ---- graphs by hand. A graph belongs to its module; names are optional (NULL) but for entries. */
+KEEL_API keel_rc keel_module_new(keel_context*, keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_dim(keel_module*, const char* expression /* "b", "2*b+1" */, keel_dim* out,
+                                 keel_error** err);
+KEEL_API keel_rc keel_graph_new(keel_module*, const char* name, keel_graph** out, keel_error** err);
+KEEL_API keel_rc keel_graph_param(keel_graph*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
+                                  keel_value* out, keel_error** err);
+KEEL_API keel_rc keel_graph_constant(keel_graph*, const char* name, keel_array*, keel_value* out, keel_error** err);
+KEEL_API keel_rc keel_graph_node(keel_graph*, const char* name, const char* op, uint32_t version,
+                                 const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
+                                 const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
+                                 keel_error** err);
+KEEL_API keel_rc keel_graph_result(keel_graph*, const char* name, keel_value, keel_error** err);
+/* Type of a value; shape: ndim numbers, -1 for a symbolic dim; room for KEEL_MAX_RANK. */
+KEEL_API keel_rc keel_graph_type(keel_graph*, keel_value, keel_dt* dtype, int64_t* shape, int32_t* ndim,
+                                 keel_error** err);
+KEEL_API keel_rc keel_module_entry(keel_module*, const char* name, keel_graph*, keel_error** err);
+
+/* ---- modules: files. Free with keel_module_free. */
+KEEL_API keel_rc keel_module_load(keel_context*, const char* path, keel_module** out, keel_error** err);
+/* From memory; the bytes must live until release(arg) is called (NULL: Keel copies now). */
+KEEL_API keel_rc keel_module_load_bytes(keel_context*, const void* bytes, uint64_t size, void (*release)(void*),
+                                        void* arg, keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_parse(keel_context*, const char* text, uint64_t size, keel_module** out,
+                                   keel_error** err);
+/* By an importer plugin, chosen by what the file holds. Parameters named in `fixed` become constants; an
+ * import that needs a parameter's value answers KEEL_PRECONDITION and names it. */
+KEEL_API keel_rc keel_module_import(keel_context*, const char* path, const keel_kv* options, uint32_t n_options,
+                                    const char* const* fixed_names, keel_array* const* fixed, uint32_t n_fixed,
+                                    keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_save(keel_module*, const char* path, keel_error** err); /* atomic */
+KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out, keel_error** err);  /* parse gives it back exactly */
+/* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
+KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
+KEEL_API keel_rc keel_module_metadata(keel_module*, const char* key, const char* value, keel_error** err);
+/* A test vector kept in the file: inputs and expected results of an entry, in the entry's order. */
+KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char* entry, keel_array* const* in,
+                                      uint32_t n_in, keel_array* const* expected, uint32_t n_expected, double rtol,
+                                      double atol, keel_error** err);
+KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in, keel_array** expected,
+                                  uint32_t n_expected, keel_error** err);
+KEEL_API void keel_module_free(keel_module*);
+
+/* ---- sessions and plans: run one graph of a module on a device.
+ * Options: "threads", "memory" as in keel_open; "entry" (name; default: the only one); "graph" (name,
+ * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers). */
+KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options, uint32_t n_options,
+                                  keel_session** out, keel_error** err);
+KEEL_API void keel_session_free(keel_session*);
+/* Feeds: names of any values (a fed value cuts the graph there); fetches: values wanted back; targets:
+ * values to compute but not return. NULL feeds/fetches with 0: the entry's parameters/results, in order. */
+KEEL_API keel_rc keel_session_prepare(keel_session*, const char* const* feeds, uint32_t n_feeds,
+                                      const char* const* fetches, uint32_t n_fetches, const char* const* targets,
+                                      uint32_t n_targets, keel_plan** out, keel_error** err);
+/* prepare (kept by the session) and run in one call. */
+KEEL_API keel_rc keel_session_run(keel_session*, const char* const* feeds, keel_array* const* in, uint32_t n_in,
+                                  const char* const* fetches, keel_array** out, uint32_t n_out,
+                                  const char* const* targets, uint32_t n_targets, keel_error** err);
+KEEL_API void keel_plan_free(keel_plan*);
+KEEL_API uint32_t keel_plan_inputs(const keel_plan*);
+KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
+/* Many threads may run one plan at once. */
+KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                               keel_error** err);
+/* JSON: launches in order (node, op, impl, device), constant part, values with their place in the arena,
+ * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
+KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
+                                  keel_error** err);
+/* Called after each launch of an observed plan with what it computed; non-zero stops the run, which then
+ * returns KEEL_CANCELLED. Tensors are valid during the call only. */
+typedef struct keel_event {
+  uint32_t struct_size, n_in, n_out, index;
+  const char* node; /* the node's name, by which it can be fetched and which messages use */
+  const char* op;
+  const char* impl;
+  const keel_tensor* const* in;
+  const keel_tensor* const* out;
+  const char* const* out_names;
+} keel_event;
+KEEL_SEALED(keel_event, out_names);
+typedef int32_t (*keel_observer)(void* arg, const keel_event*);
+KEEL_API keel_rc keel_plan_run_observed(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
+                                        uint32_t n_out, keel_observer, void* arg, keel_error** err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,238 @@
+/* keel_plugin.h: all that a plugin needs. A plugin links nothing of ours and exports one symbol.
+ *
+ * How to read it: the host table (what Keel offers a plugin), the launch (what runs), the tables a
+ * plugin fills in (impls, device, importers), the export macro. A whole plugin is sdk/examples/hello.c.
+ *
+ * Threads: host members marked [T] may be called from any thread, [C] only inside the call that
+ * brought them. A plugin's run may be called for several launches at once; prepare likewise.
+ * Never across the border: exceptions, longjmp, a changed locale or floating-point environment.
+ */
+#ifndef KEEL_PLUGIN_H
+#define KEEL_PLUGIN_H
+#include "keel_base.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct keel_node keel_node;       /* Keel's: one op with known operands, read through the host */
+typedef struct keel_edit keel_edit;       /* Keel's: a module under construction */
+typedef struct keel_dev_s* keel_dev;      /* the plugin's: an opened device */
+typedef struct keel_queue_s* keel_queue;  /* the plugin's: NULL for a synchronous device */
+
+enum { KEEL_LOG_DEBUG = 0, KEEL_LOG_INFO = 1, KEEL_LOG_WARNING = 2, KEEL_LOG_ERROR = 3 };
+enum { KEEL_DIM_ADD = 0, KEEL_DIM_SUB = 1, KEEL_DIM_MUL = 2, KEEL_DIM_FLOORDIV = 3, KEEL_DIM_MAX = 4, KEEL_DIM_MIN = 5 };
+enum { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 };
+
+/* A node to append: op by name, its operands, attributes by name. Borrowed for the call. */
+typedef struct keel_node_spec {
+  uint32_t struct_size, version; /* version 0: the newest */
+  const char* op;
+  const char* name; /* of the node, for messages and dumps; NULL: Keel makes one */
+  const keel_value* in;
+  const char* const* attr_names;
+  const keel_attr* attrs;
+  uint32_t n_in, n_attrs;
+} keel_node_spec;
+KEEL_SEALED(keel_node_spec, n_attrs);
+
+typedef struct keel_host {
+  uint32_t struct_size, abi_minor;
+  /* [T] Stores the text of a failure for the call under way on this thread; returns code. */
+  keel_rc (*fail)(keel_rc code, const char* message);
+  void (*log)(int32_t level, const char* message); /* [T] */
+  const void* (*ext)(const char* name);            /* [T] "vendor.thing/1" or NULL */
+
+  /* [C] Reading a node in match and prepare. Tensors carry dtype and dims (-1: any), and data only
+   * where the operand is a constant. Attributes have their defaults; every dim in them is a number. */
+  const char* (*node_op)(const keel_node*);
+  const char* (*node_name)(const keel_node*);
+  void (*node_arity)(const keel_node*, uint32_t* n_in, uint32_t* n_out);
+  keel_rc (*node_in)(const keel_node*, uint32_t i, keel_tensor* out);
+  keel_rc (*node_out)(const keel_node*, uint32_t i, keel_tensor* out);
+  keel_rc (*node_attr)(const keel_node*, const char* name, keel_attr* out);
+
+  /* [C] Writing a module in import. Each node is checked and typed as it is added. */
+  keel_rc (*dim_symbol)(keel_edit*, const char* name, keel_dim* out); /* 0 or more, found or made */
+  keel_rc (*dim_op)(keel_edit*, int32_t op, keel_dim a, keel_dim b, keel_dim* out);
+  int32_t (*dim_compare)(keel_edit*, keel_dim a, keel_dim b); /* KEEL_LESS ... KEEL_UNCERTAIN, over all sizes */
+  keel_rc (*param)(keel_edit*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim, keel_value* out);
+  /* The bytes stay the importer's until release(arg) is called (maybe years later; NULL: Keel copies now). */
+  keel_rc (*constant)(keel_edit*, const char* name, const keel_tensor*, void (*release)(void*), void* arg,
+                      keel_value* out);
+  keel_rc (*add_node)(keel_edit*, const keel_node_spec*, keel_value* outs, uint32_t n_out);
+  /* Type of a value; data where it is a constant. shape points to keel_dims, valid until the next edit. */
+  keel_rc (*value_type)(keel_edit*, keel_value, keel_tensor* out);
+  keel_rc (*result)(keel_edit*, const char* name, keel_value);
+  keel_rc (*metadata)(keel_edit*, const char* key, const char* value);
+} keel_host;
+KEEL_SEALED(keel_host, metadata);
+
+/* ---- the launch: what a device made of one node */
+typedef struct keel_env { /* what all launches of a run share */
+  uint32_t struct_size, threads; /* threads: how many this launch may use */
+  const keel_host* host;
+  keel_dev dev;
+  keel_queue queue;
+  const volatile int32_t* cancelled; /* non-zero: stop when convenient, return KEEL_CANCELLED */
+} keel_env;
+KEEL_SEALED(keel_env, cancelled);
+
+/* keel_call.flags: FLAT says that every operand and result is contiguous and has either `count`
+ * elements or, where bit ONE(i) is set, a single one: an elementwise impl then reads no shape. */
+enum { KEEL_CALL_FLAT = 1 };
+#define KEEL_CALL_ONE(i) (2u << (i)) /* i: operand 0 to 15 */
+typedef struct keel_call {
+  uint32_t struct_size, flags;
+  uint16_t n_in, n_out;
+  uint32_t reserved;
+  int64_t count; /* elements of result 0 */
+  const keel_tensor* const* in; /* NULL: an optional operand that was left out */
+  keel_tensor* const* out;      /* memory is there already */
+  void* state;                  /* of prepare; shared by concurrent runs, so read-only */
+  void* scratch;                /* scratch_bytes, 64-byte aligned, private to this call */
+  const keel_env* env;
+} keel_call;
+KEEL_SEALED(keel_call, env);
+
+typedef struct keel_launch { /* filled by prepare */
+  uint32_t struct_size, flags;
+  void* state;
+  uint64_t scratch_bytes;
+  keel_rc (*run)(const keel_call*);
+  void (*release)(keel_dev, void* state); /* NULL: nothing to free */
+} keel_launch;
+KEEL_SEALED(keel_launch, release);
+
+/* ---- impls: device code for ops of the catalogue */
+enum {
+  KEEL_IMPL_ANY_DIMS = 1, /* prepare and its state serve all dims (it sees -1); else prepared for each shape */
+  KEEL_IMPL_INPLACE = 2   /* result 0 may share memory with an operand of the same type */
+};
+typedef struct keel_impl {
+  const char* op;
+  uint32_t ver_min, ver_max; /* inclusive */
+  const char* types;         /* by type variable of the catalogue: "T=f32|f64 I=i32"; NULL: all types */
+  const char* name;          /* what a reader of `keel ops` sees: "oneDNN matmul" */
+  int32_t priority;          /* higher is tried first */
+  uint32_t flags;
+  int32_t (*match)(keel_dev, const keel_host*, const keel_node*);                 /* optional; 0: not for this node */
+  keel_rc (*prepare)(keel_dev, const keel_host*, const keel_node*, keel_launch*); /* optional */
+  keel_rc (*run)(const keel_call*); /* used where prepare is NULL or left launch.run NULL */
+} keel_impl;
+KEEL_SEALED(keel_impl, run);
+
+/* ---- device: a plugin with impls offers one kind of device, named after the plugin ("cpu", "cpu:0") */
+enum { KEEL_DEVICE_HOST_MEMORY = 1 }; /* computes on ordinary memory; required in this draft */
+typedef struct keel_device_info {
+  uint32_t struct_size, flags;
+  int32_t dl_type, dl_id; /* as in DLPack; 1: CPU */
+  uint64_t memory;        /* bytes in all; 0: not known */
+  char description[128];
+} keel_device_info;
+KEEL_SEALED(keel_device_info, description);
+typedef struct keel_device { /* every function may be NULL: one device that needs no opening */
+  uint32_t struct_size, flags;
+  uint32_t (*count)(const keel_host*);
+  keel_rc (*info)(const keel_host*, uint32_t i, keel_device_info* out);
+  keel_rc (*open)(const keel_host*, uint32_t i, const keel_kv* options, uint32_t n_options, keel_dev* out);
+  void (*close)(keel_dev);
+} keel_device;
+KEEL_SEALED(keel_device, close);
+
+/* ---- importers: other formats into a Keel module */
+typedef struct keel_source { /* a file, mapped read-only for the call and as long as release is not called */
+  uint32_t struct_size, reserved;
+  const char* path; /* for messages and for files beside it; "" if it came from memory */
+  const uint8_t* data;
+  uint64_t size;
+  /* Constants may point into data: pass keep(source) as arg and drop as release. */
+  void* (*keep)(const struct keel_source*);
+  void (*drop)(void*);
+  /* Values of parameters that the caller fixes at import: they become constants. */
+  const char* const* fixed_names;
+  const keel_tensor* fixed_values;
+  uint64_t n_fixed;
+} keel_source;
+KEEL_SEALED(keel_source, n_fixed);
+typedef struct keel_importer {
+  const char* name;       /* "onnx" */
+  const char* extensions; /* "onnx pb", by which a file is recognised, after probe */
+  int32_t (*probe)(const uint8_t* data, uint64_t size); /* 0: not mine ... 100: certainly mine */
+  keel_rc (*import)(const keel_host*, const keel_source*, const keel_kv* options, uint32_t n_options, keel_edit*);
+} keel_importer;
+KEEL_SEALED(keel_importer, import);
+
+/* ---- the plugin: constant data, alive until the library is unloaded */
+typedef struct keel_plugin {
+  uint32_t struct_size, abi_minor, draft, build;
+  const char* name;    /* lower case, digits and '-'; the file is keel-NAME.so */
+  const char* version;
+  const char* about;   /* one line */
+  const keel_device* device;
+  const keel_impl* impls;
+  uint32_t n_impls, impl_stride;
+  const char* ops; /* new ops ("vendor.name") in the language of the catalogue; NULL: none */
+  const keel_importer* importers;
+  uint32_t n_importers, importer_stride;
+} keel_plugin;
+KEEL_SEALED(keel_plugin, importer_stride);
+#define KEEL_ARRAY(a) (a), (uint32_t)(sizeof(a) / sizeof((a)[0])), (uint32_t)sizeof((a)[0])
+
+/* Sanitizer builds only meet plugins of the same build. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEL_BUILD 1u
+#elif __has_feature(thread_sanitizer)
+#define KEEL_BUILD 2u
+#endif
+#endif
+#ifndef KEEL_BUILD
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEL_BUILD 1u
+#elif defined(__SANITIZE_THREAD__)
+#define KEEL_BUILD 2u
+#else
+#define KEEL_BUILD 0u
+#endif
+#endif
+
+/* What the host reads from the file before it loads it: an ELF note named "KEEL", type 1. */
+typedef struct keel_note {
+  uint32_t namesz, descsz, type;
+  char name[8];
+  uint32_t major, minor, draft, build;
+} keel_note;
+KEEL_SEALED(keel_note, build);
+
+#ifdef __cplusplus
+#define KEEL_C extern "C"
+#else
+#define KEEL_C
+#endif
+#define KEEL_EXPORT __attribute__((visibility("default")))
+#ifndef KEEL_ENTRY /* -DKEEL_ENTRY=name to link a plugin into a program */
+#define KEEL_ENTRY keel_plugin_v0
+#endif
+#define KEEL_PLUGIN_HEADER (uint32_t)sizeof(keel_plugin), KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD
+#define KEEL_PLUGIN(desc)                                                                                     \
+  KEEL_C __attribute__((used, section(".note.keel"), aligned(4), visibility("hidden")))                       \
+  const keel_note keel_plugin_note = {5, 16, 1, "KEEL\0\0\0", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT, \
+                                      KEEL_BUILD};                                                            \
+  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void);                                                     \
+  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void) { return &(desc); }
+
+static inline void* keel_ptr(const keel_tensor* t) { return (char*)t->data + t->byte_offset; }
+static inline keel_dt keel_dt_of(const keel_tensor* t) {
+  return (uint32_t)t->dtype.code | (uint32_t)t->dtype.bits << 8 | (uint32_t)t->dtype.lanes << 16;
+}
+static inline int64_t keel_count(const keel_tensor* t) {
+  int64_t n = 1;
+  int32_t d;
+  for (d = 0; d < t->ndim; d++) n *= t->shape[d];
+  return n;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,170 @@
+// args.cc: the command line, declared in two tables.
+//
+// How to read it: kCommands lists the subcommands with the flags each takes as letters; flag_makers() says
+// what each letter declares. Only this file knows the parsing library.
+#include "args.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+
+#include "exit.h"
+
+namespace cli {
+namespace {
+
+// Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · e entry · t tolerances
+constexpr Command kCommands[] = {
+    {"run", "Run a graph on inputs; print or save the results", "fiodeWB", run_command},
+    {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
+     "FideTSt", convert_command},
+    {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
+    {"dump", "Print a file as text", "fo", dump_command},
+    {"graph", "Draw a file's graphs for Graphviz (dot) or as SVG", "foV", graph_command},
+    {"devices", "List the devices found", "", devices_command},
+    {"doctor", "Explain this machine: every plugin tried and why it was taken or refused", "",
+     doctor_command},
+    {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
+    {"bench", "Measure load, first run and steady state of a graph", "fideN", bench_command},
+    {"compare", "Run a graph on several devices and compare the results", "fiDetn", compare_command},
+    {"plan", "Show how a device will run a graph: launches and memory", "fide", plan_command},
+    {"verify", "Run the test cases stored in a file", "fdt", verify_command},
+};
+
+using Maker = std::function<void(CLI::App&, Args&)>;
+
+void add_inputs(CLI::App& app, Args& a) {
+  app.add_option("-i,--input", a.inputs, "NAME=SPEC (x=@x.npy, x=f32[2,2]=1,2,3,4, x=randn(7)) or @FILE.npz")
+      ->allow_extra_args(false)
+      ->type_name("INPUT");
+  app.add_option("--dim", a.dims, "size of a symbolic dim: b=4")
+      ->allow_extra_args(false)
+      ->type_name("NAME=N");
+  app.add_flag("--cast-inputs", a.cast_inputs, "convert inputs to the dtype that is wanted");
+}
+
+void add_tolerances(CLI::App& app, Args& a) {
+  app.add_option("--rtol", a.rtol, "relative tolerance (default: by dtype, or what the file says)");
+  app.add_option("--atol", a.atol, "absolute tolerance (likewise)");
+}
+
+const std::map<char, Maker>& flag_makers() {
+  static const std::map<char, Maker> makers = {
+      {'f',
+       [](auto& app, Args& a) {
+         app.add_option("file", a.file, "a Keel file, its text form, or ONNX")->required();
+       }},
+      {'F',
+       [](auto& app, Args& a) {
+         app.add_option("in", a.file, "the file to convert")->required();
+         app.add_option("out", a.out_file, "the file to write; .txt or .keelt: text")->required();
+       }},
+      {'i', add_inputs},
+      {'o',
+       [](auto& app, Args& a) { app.add_option("-o,--output", a.output, "file to write (run: @FILE.npz)"); }},
+      {'d', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "device (default: cpu)"); }},
+      {'D', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "devices: A,B")->required(); }},
+      {'e', [](auto& app, Args& a) { app.add_option("--entry", a.entry, "entry (default: the only one)"); }},
+      {'t', add_tolerances},
+      {'W',
+       [](auto& app, Args& a) {
+         app.add_option("--watch", a.watch,
+                        "stop at the first node whose result has one: nan, inf or 'nan|inf'");
+       }},
+      {'B',
+       [](auto& app, Args& a) {
+         app.add_option("--break", a.break_at, "stop after this node and show its values");
+       }},
+      {'T', [](auto& app, Args& a) { app.add_flag("--text", a.text, "write the text form"); }},
+      {'S',
+       [](auto& app, Args& a) {
+         app.add_flag("--case", a.store,
+                      "store the inputs and what the device computes from them as a test case");
+         app.add_option("--case-name", a.case_name, "its name (default: case)");
+       }},
+      {'V',
+       [](auto& app, Args& a) {
+         app.add_flag("--svg", a.svg, "SVG (needs Graphviz; also chosen by -o FILE.svg)");
+         app.add_flag("--dot", a.dot, "dot (the default)");
+       }},
+      {'N',
+       [](auto& app, Args& a) {
+         app.add_option("-n,--runs", a.runs, "runs to measure (default 100)")
+             ->check(CLI::Range(1, 100000000));
+         app.add_option("--warmup", a.warmup, "runs before, beside the first")->check(CLI::Range(0, 1000000));
+       }},
+      {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
+  };
+  return makers;
+}
+
+void add_global(CLI::App& app, Args& a, bool& version) {
+  app.add_flag("--json", a.json, "print one JSON object");
+  app.add_flag("-v,--verbose", a.verbose, "say more, on stderr");
+  app.add_option("--threads", a.threads, "threads of a run")->check(CLI::Range(1, 4096));
+  app.add_option("--memory", a.memory, "limit of a run: BYTES, 512M, 4G");
+  app.add_option("--plugins", a.plugins, "folder of plugins, in place of the one beside libkeel");
+  app.add_flag("--version", version, "print versions");
+}
+
+std::string version_text() {
+  uint32_t abi = keel_abi_version();
+  return fmt::format("keel {} (C ABI {}.{} draft {}) · no telemetry", keel_version(), abi >> 16, abi & 0xffff,
+                     KEEL_ABI_DRAFT);
+}
+
+// CLI11 says "The following argument was not expected: rnu"; a wrong command deserves better.
+std::string usage_hint(int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const Command& c : kCommands) names.push_back(c.name);
+  std::string first = argc > 1 ? argv[1] : "", hint;
+  bool known = std::find(names.begin(), names.end(), first) != names.end();
+  if (!known && !first.starts_with("-")) hint = closest(first, names);
+  return hint.empty() ? fmt::format("keel {}--help", known ? first + " " : "") : hint;
+}
+
+void report_usage(const Args& a, const std::string& message, const std::string& hint) {
+  bool json = a.json;
+  auto fail = [](void* arg) -> int { throw *static_cast<Fail*>(arg); };
+  Fail what(kUsage, message, hint);
+  guarded(a.command ? a.command->name : "", json, fail, &what);
+}
+
+}  // namespace
+
+std::optional<int> parse_args(int argc, char** argv, Args& args) {
+  CLI::App app("keel runs tensor programs: load a graph, pick a device, run it.", "keel");
+  bool version = false;
+  app.fallthrough();
+  add_global(app, args, version);
+  for (const Command& c : kCommands) {
+    CLI::App* sub = app.add_subcommand(c.name, c.about);
+    for (const char* f = c.flags; *f; f++) flag_makers().at (*f)(*sub, args);
+    sub->callback([&args, &c] { args.command = &c; });
+  }
+  app.require_subcommand(0, 1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& e) {
+    app.exit(e);
+    return kOk;
+  } catch (const CLI::ParseError& e) {
+    args.json =
+        args.json || std::any_of(argv, argv + argc, [](char* s) { return std::string_view(s) == "--json"; });
+    report_usage(args, e.what(), usage_hint(argc, argv));
+    return kUsage;
+  }
+  if (version) {
+    fmt::print("{}\n", version_text());
+    return kOk;
+  }
+  if (!args.command) {
+    fmt::print("{}\n\n{}", version_text(), app.help());
+    return kOk;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cli

@@ -1,0 +1,57 @@
+// args.h: everything the command line can say, parsed. The flags themselves are declared in args.cc.
+#ifndef KEEL_CLI_ARGS_H
+#define KEEL_CLI_ARGS_H
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct Command;
+
+struct Args {
+  const Command* command = nullptr;  // null: none was given
+  // everywhere
+  bool json = false, verbose = false;
+  int threads = 0;  // 0: libkeel decides
+  std::string memory, plugins;
+  // where they apply
+  std::string file, out_file, device, entry, output;
+  std::vector<std::string> inputs, dims;
+  bool cast_inputs = false;
+  std::string watch, break_at;       // run
+  bool text = false, store = false;  // convert
+  std::string case_name;             // convert
+  bool svg = false, dot = false;     // graph
+  int runs = 100, warmup = 2;        // bench
+  bool nodes = false;                // compare
+  std::optional<double> rtol, atol;  // compare, verify, convert
+};
+
+// One subcommand: its name, what it does, the flags it takes (letters of the table in args.cc) and its code.
+struct Command {
+  const char* name;
+  const char* about;
+  const char* flags;
+  int (*run)(const Args&);
+};
+
+int run_command(const Args&);
+int convert_command(const Args&);
+int inspect_command(const Args&);
+int dump_command(const Args&);
+int graph_command(const Args&);
+int devices_command(const Args&);
+int doctor_command(const Args&);
+int ops_command(const Args&);
+int bench_command(const Args&);
+int compare_command(const Args&);
+int plan_command(const Args&);
+int verify_command(const Args&);
+
+// Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
+std::optional<int> parse_args(int argc, char** argv, Args& args);
+
+}  // namespace cli
+#endif

@@ -1,0 +1,29 @@
+// bytes.h: whole files as bytes, in and out, and little-endian numbers within them.
+#ifndef KEEL_CLI_BYTES_H
+#define KEEL_CLI_BYTES_H
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+std::string read_file(const std::string& path);  // "-" is stdin; Fail names the file and the reason
+void write_file(const std::string& path, std::string_view bytes);
+bool is_file(const std::string& path);
+uint64_t file_size(const std::string& path);  // 0 where there is none
+
+// The caller has checked that at + sizeof(T) is inside.
+template <class T>
+T number_at(std::string_view bytes, size_t at) {
+  T v;
+  std::memcpy(&v, bytes.data() + at, sizeof v);
+  return v;
+}
+template <class T>
+void put_number(std::string& out, T v) {
+  out.append(reinterpret_cast<const char*>(&v), sizeof v);
+}
+
+}  // namespace cli
+#endif

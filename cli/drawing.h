@@ -1,0 +1,25 @@
+// drawing.h: a module's text form taken apart as far as drawing needs, and drawn for Graphviz.
+#ifndef KEEL_CLI_DRAWING_H
+#define KEEL_CLI_DRAWING_H
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+struct DrawnNode {
+  std::vector<std::string> out, in;  // names; literals stand as they are
+  std::string op, attrs, type;
+};
+struct DrawnGraph {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> params;  // name, type
+  std::vector<DrawnNode> nodes;
+  std::vector<std::string> results;
+};
+
+std::vector<DrawnGraph> read_graphs(std::string_view text);
+std::string to_dot(const std::vector<DrawnGraph>& graphs);
+
+}  // namespace cli
+#endif

@@ -1,0 +1,119 @@
+// exit.cc: the table of exit codes and the report of failures. See exit.h.
+#include "exit.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <new>
+#include <nlohmann/json.hpp>
+
+namespace cli {
+namespace {
+
+struct Row {
+  keel_rc rc;
+  Exit file, device, run;  // by stage
+};
+constexpr Row kTable[] = {
+    {KEEL_CANCELLED, kLimit, kLimit, kLimit},
+    {KEEL_UNKNOWN, kDevice, kDevice, kDevice},  // a plugin failed without saying why
+    {KEEL_INVALID, kBadFile, kDevice, kTyped},
+    {KEEL_NOT_FOUND, kBadFile, kDevice, kUsage},
+    {KEEL_EXISTS, kBadFile, kDevice, kUsage},
+    {KEEL_OOM, kLimit, kLimit, kLimit},
+    {KEEL_PRECONDITION, kUsage, kDevice, kUsage},
+    {KEEL_RANGE, kBadFile, kDevice, kTyped},
+    {KEEL_UNIMPLEMENTED, kTyped, kDevice, kTyped},
+    {KEEL_INTERNAL, kInternal, kInternal, kInternal},
+    {KEEL_UNAVAILABLE, kDevice, kDevice, kDevice},
+};
+
+void report(const std::string& command, bool json, const Fail& fail) {
+  if (json) {
+    nlohmann::ordered_json error{{"command", command}, {"exit", fail.code}, {"message", fail.message}};
+    if (!fail.where.empty()) error["where"] = fail.where;
+    if (!fail.hint.empty()) error["hint"] = fail.hint;
+    nlohmann::ordered_json all{{"error", error}};
+    // Messages quote input, which need not be UTF-8.
+    fmt::print(stderr, "{}\n", all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return;
+  }
+  fmt::print(stderr, "keel{}{}: {}\n", command.empty() ? "" : " ", command, fail.message);
+  if (!fail.where.empty()) fmt::print(stderr, "  at: {}\n", fail.where);
+  if (!fail.hint.empty()) fmt::print(stderr, "  hint: {}\n", fail.hint);
+}
+
+// Levenshtein distance.
+size_t distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+Fail to_fail(Stage stage, const keel::Error& error) {
+  Exit code = kInternal;
+  for (const Row& row : kTable)
+    if (row.rc == error.code())
+      code = stage == Stage::kFile ? row.file : stage == Stage::kDevice ? row.device : row.run;
+  std::vector<std::string> where;
+  // The message usually names the node already; what it does not name is added.
+  auto add = [&](const char* kind, const std::string& name) {
+    if (!name.empty() && std::string_view(error.what()).find(name) == std::string_view::npos)
+      where.push_back(fmt::format("{} \"{}\"", kind, name));
+  };
+  add("node", error.node());
+  add("op", error.op());
+  add("plugin", error.plugin());
+  return Fail(code, error.what(), error.hint(), join(where, ", "));
+}
+
+int guarded(const std::string& command, const bool& json, int (*body)(void*), void* arg) {
+  try {
+    return body(arg);
+  } catch (const Fail& fail) {
+    report(command, json, fail);
+    return fail.code;
+  } catch (const keel::Error& error) {
+    Fail fail = to_fail(Stage::kRun, error);
+    report(command, json, fail);
+    return fail.code;
+  } catch (const std::bad_alloc&) {
+    report(command, json, Fail(kLimit, "out of memory"));
+    return kLimit;
+  } catch (const std::exception& e) {
+    report(command, json, Fail(kInternal, e.what(), "this is a defect of keel: please report it"));
+    return kInternal;
+  }
+}
+
+std::string closest(const std::string& name, const std::vector<std::string>& known) {
+  const std::string* best = nullptr;
+  size_t least = std::max<size_t>(2, name.size() / 2) + 1;
+  for (const std::string& k : known) {
+    if (name.size() > 200 || k.size() > 200) continue;
+    if (size_t d = distance(name, k); d < least) {
+      least = d;
+      best = &k;
+    }
+  }
+  return best ? fmt::format("did you mean \"{}\"?", *best) : "";
+}
+
+std::string join(const std::vector<std::string>& parts, const std::string& between) {
+  std::string out;
+  for (const std::string& p : parts) out += (out.empty() ? "" : between) + p;
+  return out;
+}
+
+}  // namespace cli

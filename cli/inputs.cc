@@ -1,0 +1,100 @@
+// inputs.cc: arrays for an entry's parameters, from what the user gave. See load.h.
+//
+// How to read it: names are checked first, so that one error tells all; then inputs that know their own
+// shape are made, which tells the symbolic dims for the others.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "exit.h"
+#include "fill.h"
+#include "load.h"
+
+namespace cli {
+namespace {
+
+const InputSpec* find_input(const std::vector<InputSpec>& given, const std::string& name) {
+  for (const InputSpec& in : given)
+    if (in.name == name) return &in;
+  return nullptr;
+}
+
+void refuse_unknown(const Model& model, const Entry& entry, const std::vector<InputSpec>& given) {
+  std::vector<std::string> names;
+  for (const Port& p : entry.params) names.push_back(p.name);
+  for (const InputSpec& in : given) {
+    if (std::find(names.begin(), names.end(), in.name) != names.end()) continue;
+    if (std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end()) continue;
+    throw Fail(kUsage,
+               fmt::format("entry \"{}\" has no input \"{}\"; it has {}", entry.name, in.name,
+                           names.empty() ? "none" : join(names, ", ")),
+               closest(in.name, names));
+  }
+}
+
+// A ready -i argument for a parameter.
+std::string example(const Port& port) {
+  std::vector<std::string> dims;
+  for (const std::string& d : port.type.dims) dims.push_back(std::to_string(eval_dim(d, {}).value_or(1)));
+  const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
+  bool floating = row && row->kind == 'f';
+  return fmt::format("-i '{}={}[{}]={}'", port.name, keel::dtype_name(port.type.dtype), join(dims, ","),
+                     floating ? "randn(7)" : "0");
+}
+
+void refuse_missing(const Entry& entry, const std::vector<InputSpec>& given) {
+  std::vector<std::string> missing, examples;
+  for (const Port& p : entry.params) {
+    if (find_input(given, p.name)) continue;
+    missing.push_back(fmt::format("\"{}\": {}", p.name, p.type.text()));
+    examples.push_back(example(p));
+  }
+  if (missing.empty()) return;
+  throw Fail(kUsage, fmt::format("missing input{} {}", missing.size() > 1 ? "s" : "", join(missing, "; ")),
+             fmt::format("for example {}", join(examples, " ")));
+}
+
+keel::Array make_up_array(const keel::Context& context, const Port& port, Dims& dims, uint64_t seed) {
+  std::vector<int64_t> shape;
+  for (const std::string& d : port.type.dims) {
+    std::optional<int64_t> v = eval_dim(d, dims);
+    if (!v) v = dims[d] = 1;
+    shape.push_back(*v);
+  }
+  keel::Array array = keel::Array::zeros(context, port.type.dtype, shape);
+  const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
+  if (row && row->kind == 'f') fill(array, fmt::format("randn({})", seed), port.name);
+  return array;
+}
+
+}  // namespace
+
+Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
+                     const std::vector<InputSpec>& given, const Args& args, bool make_up) {
+  refuse_unknown(model, entry, given);
+  if (!make_up) refuse_missing(entry, given);
+  Inputs out;
+  out.arrays.resize(entry.params.size());
+  Dims dims = parse_dims(args.dims);
+  for (bool own_shape : {true, false}) {
+    for (size_t i = 0; i < entry.params.size(); i++) {
+      const Port& port = entry.params[i];
+      const InputSpec* in = find_input(given, port.name);
+      if (!in || self_typed(*in) != own_shape) continue;
+      out.arrays[i] = make_array(context, *in, &port.type, dims);
+      if (args.cast_inputs) out.arrays[i] = cast_array(context, out.arrays[i], port.type.dtype);
+      bind_dims(port.type, out.arrays[i].shape(), dims);
+    }
+  }
+  for (size_t i = 0; i < entry.params.size(); i++) {
+    if (out.arrays[i]) continue;
+    out.arrays[i] = make_up_array(context, entry.params[i], dims, i);
+    std::vector<std::string> sizes;
+    for (int64_t d : out.arrays[i].shape()) sizes.push_back(std::to_string(d));
+    out.made_up.push_back(fmt::format("{}={}[{}]", entry.params[i].name,
+                                      keel::dtype_name(entry.params[i].type.dtype), join(sizes, ",")));
+  }
+  return out;
+}
+
+}  // namespace cli

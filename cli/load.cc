@@ -1,0 +1,195 @@
+// load.cc: context, model, entry and device from arguments. See load.h; inputs are in inputs.cc.
+#include "load.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bytes.h"
+#include "exit.h"
+
+namespace cli {
+namespace {
+
+// "512M" to bytes; libkeel takes bytes only.
+std::string memory_bytes(const std::string& text) {
+  size_t digits = text.find_first_not_of("0123456789");
+  uint64_t unit = 1;
+  if (digits != std::string::npos) {
+    size_t power = std::string_view("KMGT").find(static_cast<char>(std::toupper(text[digits])));
+    unit =
+        power == std::string_view::npos || digits + 1 != text.size() ? 0 : uint64_t{1} << (10 * (power + 1));
+  }
+  uint64_t bytes = 0;
+  if (digits == 0 || text.empty() || text.size() > 15 || unit == 0 ||
+      __builtin_mul_overflow(std::stoull(text), unit, &bytes))
+    throw Fail(kUsage, "--memory " + text + ": wanted a number of bytes", "for example --memory 512M");
+  return std::to_string(bytes);
+}
+
+keel::Options limits(const Args& args) {
+  keel::Options options;
+  if (args.threads > 0) options.set("threads", std::to_string(args.threads));
+  if (!args.memory.empty()) options.set("memory", memory_bytes(args.memory));
+  return options;
+}
+
+// A text form begins with "keel", after comments.
+bool is_text(std::string_view head) {
+  while (!head.empty()) {
+    size_t start = head.find_first_not_of(" \t\r\n");
+    if (start == std::string_view::npos) return false;
+    head.remove_prefix(start);
+    if (head.front() != '#') return head.starts_with("keel ") || head.starts_with("keel\t");
+    size_t line = head.find('\n');
+    head = line == std::string_view::npos ? std::string_view() : head.substr(line);
+  }
+  return false;
+}
+
+std::string read_head(const std::string& path) {
+  std::string head(4096, 0);
+  FILE* f = std::fopen(path.c_str(), "rb");
+  if (!f) throw Fail(kBadFile, "cannot read " + path + ": " + std::strerror(errno));
+  size_t n = std::fread(head.data(), 1, head.size(), f);
+  bool failed = std::ferror(f);
+  std::fclose(f);
+  if (failed) throw Fail(kBadFile, "cannot read " + path + " (is it a folder?)");
+  head.resize(n);
+  return head;
+}
+
+// Names in quotes within a message.
+bool message_names(const std::string& message, const std::string& name) {
+  for (char quote : {'\'', '"'})
+    if (message.find(quote + name + quote) != std::string::npos) return true;
+  return false;
+}
+
+// Imports, and again with more fixed values as long as the importer asks for some that were given.
+keel::Module import_model(const keel::Context& context, const std::string& path, const Args& args,
+                          const std::vector<InputSpec>& inputs, std::vector<std::string>& fixed) {
+  Dims dims = parse_dims(args.dims);
+  std::vector<keel::Array> values;
+  for (;;) {
+    try {
+      return keel::Module::import_file(context, path, {}, fixed, values);
+    } catch (const keel::Error& error) {
+      size_t before = fixed.size();
+      for (const InputSpec& in : inputs) {
+        bool taken = std::find(fixed.begin(), fixed.end(), in.name) != fixed.end();
+        if (error.code() != KEEL_PRECONDITION || taken || !message_names(error.what(), in.name)) continue;
+        values.push_back(make_array(context, in, nullptr, dims));
+        fixed.push_back(in.name);
+      }
+      if (fixed.size() > before) continue;
+      Fail fail = to_fail(Stage::kFile, error);
+      if (error.code() == KEEL_PRECONDITION && fail.hint.empty())
+        fail.hint = "give the value with its type, as in -i NAME=i64[1]=3 or -i NAME=@x.npy";
+      throw fail;
+    }
+  }
+}
+
+keel::Module open_module(const keel::Context& context, const std::string& path, const Args& args,
+                         const std::vector<InputSpec>& inputs, std::vector<std::string>& fixed) {
+  std::string head = read_head(path);
+  if (head.size() >= 12 && head.compare(8, 4, "KEEL") == 0) return keel::Module::load(context, path);
+  if (is_text(head)) return keel::Module::parse(context, read_file(path));
+  return import_model(context, path, args, inputs, fixed);
+}
+
+Json parse_json(const std::string& text, const std::string& what) {
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Fail(kInternal, "libkeel's report on " + what + " is no JSON");
+  return json;
+}
+
+Port read_port(const Json& json) {
+  Port port{json.at("name").get<std::string>(), {}};
+  const keel::DtypeRow* row =
+      keel::find_dtype(std::string_view(json.at("dtype").get_ref<const std::string&>()));
+  port.type.dtype = row ? row->code : 0;
+  for (const Json& d : json.at("dims"))
+    port.type.dims.push_back(d.is_string() ? d.get<std::string>() : d.dump());
+  return port;
+}
+
+std::optional<double> number_of(const Json& json, const char* key) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+void read_info(Model& model) {
+  model.info = parse_json(model.module.info(), "the module");
+  for (const Json& e : model.info.at("entries")) {
+    Entry entry{e.at("name").get<std::string>(), {}, {}};
+    for (const Json& p : e.at("params")) entry.params.push_back(read_port(p));
+    for (const Json& r : e.at("results")) entry.results.push_back(read_port(r));
+    model.entries.push_back(std::move(entry));
+  }
+  for (const Json& c : model.info.at("cases"))
+    model.cases.push_back({c.at("name").get<std::string>(), c.at("entry").get<std::string>(),
+                           number_of(c, "rtol"), number_of(c, "atol")});
+}
+
+}  // namespace
+
+keel::Context open_context(const Args& args) {
+  keel::Options options = limits(args);
+  if (!args.plugins.empty()) options.set("plugins", args.plugins);
+  return at(Stage::kDevice, [&] {
+    keel::Context context(options);
+    context.scan_plugins();
+    return context;
+  });
+}
+
+Json facts(const keel::Context& context, const std::string& what) {
+  return parse_json(at(Stage::kDevice, [&] { return context.report(what); }), what);
+}
+
+Model open_model(const keel::Context& context, const std::string& path, const Args& args,
+                 const std::vector<InputSpec>& inputs) {
+  std::vector<std::string> fixed;
+  keel::Module module = at(Stage::kFile, [&] { return open_module(context, path, args, inputs, fixed); });
+  Model model{std::move(module), {}, {}, {}, std::move(fixed)};
+  at(Stage::kFile, [&] { read_info(model); });
+  return model;
+}
+
+const Entry& pick_entry(const Model& model, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Entry& e : model.entries) names.push_back(e.name);
+  if (names.empty()) throw Fail(kBadFile, "the file has no entry, so there is nothing to run");
+  if (name.empty() && names.size() == 1) return model.entries[0];
+  if (name.empty())
+    throw Fail(kUsage, "the file has several entries: " + join(names, ", "), "choose with --entry NAME");
+  for (const Entry& e : model.entries)
+    if (e.name == name) return e;
+  throw Fail(kUsage, "no entry \"" + name + "\"; the file has " + join(names, ", "), closest(name, names));
+}
+
+std::string pick_device(const keel::Context& context, const std::string& name) {
+  std::vector<std::string> devices = at(Stage::kDevice, [&] { return context.devices(); });
+  std::string list = devices.empty() ? "none" : join(devices, ", ");
+  auto has = [&](const std::string& d) {
+    return std::any_of(devices.begin(), devices.end(),
+                       [&](const std::string& x) { return x == d || x == d + ":0" || x + ":0" == d; });
+  };
+  if (name.empty() && has("cpu")) return "cpu";
+  if (name.empty() && devices.size() == 1) return devices[0];
+  if (name.empty())
+    throw Fail(kDevice, "no device chosen; devices found: " + list,
+               devices.empty() ? "keel doctor says why no plugin was taken" : "choose with -d DEVICE");
+  if (has(name)) return name;
+  std::string hint = closest(name, devices);
+  throw Fail(kDevice, "no device \"" + name + "\"; devices found: " + list,
+             hint.empty() ? "keel doctor says why a plugin was not taken" : hint);
+}
+
+keel::Options session_options(const Args& args, const std::string& entry) {
+  return limits(args).set("entry", entry);
+}
+
+}  // namespace cli

@@ -1,0 +1,99 @@
+// observe.cc: what a watched run saw. See observe.h.
+#include "observe.h"
+
+#include <fmt/core.h>
+
+#include "exit.h"
+#include "print.h"
+#include "scalar.h"
+
+namespace cli {
+namespace {
+
+std::string text_or(const char* text, const char* otherwise) { return text && *text ? text : otherwise; }
+
+Json named_json(const NamedArrays& arrays) {
+  Json out = Json::array();
+  for (const auto& [name, array] : arrays) {
+    Json one = array_json(array);
+    one["name"] = name;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+OperandNames operand_names(const keel::Plan& plan, std::span<const keel::Array> in) {
+  OperandNames out;
+  Json report = Json::parse(plan.report(in));
+  for (const Json& launch : report.at("launches")) {
+    out.emplace_back();
+    for (const Json& value : launch.at("in")) out.back().push_back(cell(value.at("name")));
+  }
+  return out;
+}
+
+Seen copy_event(const keel::Context& context, const keel_event& event, const OperandNames& names) {
+  Seen seen{event.index, text_or(event.node, "?"), text_or(event.op, "?"), text_or(event.impl, "?"), {}, {}};
+  for (uint32_t i = 0; i < event.n_in; i++) {
+    if (!event.in[i]) continue;
+    size_t n = seen.in.size();  // the names leave out absent operands too
+    bool named = event.index < names.size() && n < names[event.index].size();
+    seen.in.emplace_back(named ? names[event.index][n] : fmt::format("in {}", i),
+                         keel::Array::copy_of(context, *event.in[i]));
+  }
+  for (uint32_t i = 0; i < event.n_out; i++)
+    if (event.out[i])
+      seen.out.emplace_back(text_or(event.out_names[i], "?"), keel::Array::copy_of(context, *event.out[i]));
+  return seen;
+}
+
+std::string seen_title(const Seen& seen) {
+  return fmt::format("node {} \"{}\" ({}, impl {})", seen.index, seen.node, seen.op, seen.impl);
+}
+
+void print_values(const char* title, const NamedArrays& arrays) {
+  fmt::print("{}:\n", title);
+  for (const auto& [name, array] : arrays)
+    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()), array_text(array));
+}
+
+Json seen_json(const Seen& seen) {
+  return {{"index", seen.index}, {"node", seen.node},         {"op", seen.op},
+          {"impl", seen.impl},   {"in", named_json(seen.in)}, {"out", named_json(seen.out)}};
+}
+
+Watch parse_watch(const std::string& text) {
+  Watch watch;
+  for (size_t start = 0; start <= text.size();) {
+    size_t bar = std::min(text.find('|', start), text.size());
+    std::string word = text.substr(start, bar - start);
+    if (word != "nan" && word != "inf")
+      throw Fail(kUsage, "--watch " + text + ": cannot watch for \"" + word + "\"",
+                 "wanted nan, inf or 'nan|inf'");
+    (word == "nan" ? watch.nan : watch.inf) = true;
+    start = bar + 1;
+  }
+  return watch;
+}
+
+std::string watched(const keel::Array& array, Watch watch) {
+  int64_t nans = 0, infs = 0;
+  visit(array.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_floating<T>) {
+      const T* p = static_cast<const T*>(array.data());
+      for (int64_t i = 0; i < array.size(); i++) {
+        nans += std::isnan(static_cast<double>(p[i]));
+        infs += std::isinf(static_cast<double>(p[i]));
+      }
+    }
+  });
+  std::vector<std::string> found;
+  if (watch.nan && nans) found.push_back(fmt::format("{} NaN", nans));
+  if (watch.inf && infs) found.push_back(fmt::format("{} inf", infs));
+  return found.empty() ? "" : fmt::format("{} of {} elements", join(found, ", "), array.size());
+}
+
+}  // namespace cli

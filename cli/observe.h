@@ -1,0 +1,36 @@
+// observe.h: runs that are watched node by node: --watch, --break and compare --nodes.
+#ifndef KEEL_CLI_OBSERVE_H
+#define KEEL_CLI_OBSERVE_H
+#include <keel/keel.hpp>
+#include <string>
+#include <vector>
+
+#include "load.h"
+#include "npy.h"
+
+namespace cli {
+
+// A launch as it was seen, with copies of its values.
+struct Seen {
+  uint32_t index = 0;
+  std::string node, op, impl;
+  NamedArrays in, out;
+};
+// Names of each launch's operands, which an event does not carry.
+using OperandNames = std::vector<std::vector<std::string>>;
+OperandNames operand_names(const keel::Plan& plan, std::span<const keel::Array> in);
+Seen copy_event(const keel::Context& context, const keel_event& event, const OperandNames& names);
+std::string seen_title(const Seen& seen);  // "node 3 "h" (matmul, impl x)"
+void print_values(const char* title, const NamedArrays& arrays);
+Json seen_json(const Seen& seen);
+
+// What --watch looks for.
+struct Watch {
+  bool nan = false, inf = false;
+};
+Watch parse_watch(const std::string& text);
+// "2 NaN, 1 inf" if the array has what is watched for, else "".
+std::string watched(const keel::Array& array, Watch watch);
+
+}  // namespace cli
+#endif

@@ -1,0 +1,36 @@
+// plan.cc: `keel plan`: the launches that a device makes of a graph, and the memory they take.
+#include <fmt/core.h>
+
+#include "exit.h"
+#include "load.h"
+#include "print.h"
+
+namespace cli {
+
+int plan_command(const Args& args) {
+  keel::Context context = open_context(args);
+  std::string device = pick_device(context, args.device);
+  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Model model = open_model(context, args.file, args, given);
+  const Entry& entry = pick_entry(model, args.entry);
+  Inputs inputs = gather_inputs(context, model, entry, given, args, true);
+  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name)).prepare();
+  Json report = Json::parse(plan.report(inputs.arrays));
+  if (args.json) {
+    Json json{{"schema", "keel.plan/1"}, {"device", device}};
+    json.update(report);
+    print_json(json);
+    return kOk;
+  }
+  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl"}};
+  for (const Json& l : report.at("launches"))
+    rows.push_back(
+        {std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl"))});
+  print_table(rows);
+  for (const auto& [key, value] : report.items())
+    if (value.is_number()) fmt::print("{}: {}\n", key, value.dump());
+  if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
+  return kOk;
+}
+
+}  // namespace cli

@@ -1,0 +1,24 @@
+// print.h: arrays and tables for people to read, arrays as JSON.
+#ifndef KEEL_CLI_PRINT_H
+#define KEEL_CLI_PRINT_H
+#include <keel/keel.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+std::string type_text(const keel_tensor& tensor);  // "f32[2, 3]"
+// "[[1, 2]\n [3, 4]]"; more than 1000 elements are shown by their first and last three along each dim.
+std::string array_text(const keel::Array& array);
+// {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.
+nlohmann::ordered_json array_json(const keel::Array& array);
+void print_json(const nlohmann::ordered_json& json);
+// Columns padded to the widest cell; the first row is the head.
+void print_table(const std::vector<std::vector<std::string>>& rows);
+// A JSON value as a cell: strings bare, lists joined.
+std::string cell(const nlohmann::ordered_json& json);
+std::string human_bytes(double bytes);
+
+}  // namespace cli
+#endif

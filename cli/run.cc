@@ -1,0 +1,129 @@
+// run.cc: `keel run`: a graph on inputs; results printed or saved; --watch and --break stop inside.
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "bytes.h"
+#include "exit.h"
+#include "load.h"
+#include "npy.h"
+#include "observe.h"
+#include "print.h"
+
+namespace cli {
+namespace {
+
+void save_results(std::string path, const NamedArrays& results) {
+  if (path.starts_with("@")) path.erase(0, 1);
+  bool npy = path.ends_with(".npy");
+  if (!npy && !path.ends_with(".npz"))
+    throw Fail(kUsage, "-o " + path + ": wanted a name that ends in .npz or .npy", "for example -o @out.npz");
+  if (npy && results.size() != 1)
+    throw Fail(kUsage,
+               fmt::format("-o {}: .npy holds one array, the entry has {} results", path, results.size()),
+               "write an .npz");
+  write_file(path, npy ? write_npy(results[0].second) : write_npz(results));
+}
+
+void print_results(const NamedArrays& results, const Args& args, const std::string& device) {
+  if (args.json) {
+    Json outputs = Json::object();
+    for (const auto& [name, array] : results) outputs[name] = array_json(array);
+    return print_json({{"schema", "keel.run/1"}, {"device", device}, {"outputs", outputs}});
+  }
+  for (const auto& [name, array] : results)
+    fmt::print("{}: {}\n{}\n", name, type_text(array.tensor()), array_text(array));
+}
+
+int report_stop(const Seen& seen, const std::string& why, const Args& args, bool failed) {
+  if (args.json) {
+    Json stopped = seen_json(seen);
+    stopped["why"] = why;
+    print_json({{"schema", "keel.run/1"}, {"stopped", stopped}});
+  } else {
+    fmt::print("stopped after {}: {}\n", seen_title(seen), why);
+    print_values("inputs", seen.in);
+    print_values("outputs", seen.out);
+  }
+  return failed ? kCheckFailed : kOk;
+}
+
+// Is it the node asked for, by its name or by that of one of its results?
+bool is_named(const keel_event& event, const std::string& name, std::vector<std::string>& known) {
+  bool found = event.node && name == event.node;
+  if (event.node) known.push_back(event.node);
+  for (uint32_t i = 0; i < event.n_out; i++) {
+    if (!event.out_names[i]) continue;
+    known.push_back(event.out_names[i]);
+    found = found || name == event.out_names[i];
+  }
+  return found;
+}
+
+// Runs node by node; sets `stopped` and returns nothing where a watch or break stopped it.
+std::vector<keel::Array> run_watched(const keel::Context& context, const keel::Plan& plan,
+                                     std::span<const keel::Array> in, const Args& args,
+                                     std::optional<int>& stopped) {
+  Watch watch = args.watch.empty() ? Watch{} : parse_watch(args.watch);
+  OperandNames names = operand_names(plan, in);
+  std::vector<std::string> known;
+  bool broke = false;
+  auto results = plan.run_observed(in, [&](const keel_event& event) {
+    if (!args.break_at.empty() && is_named(event, args.break_at, known)) {
+      broke = true;
+      stopped = report_stop(copy_event(context, event, names), "--break", args, false);
+      return true;
+    }
+    for (uint32_t i = 0; i < event.n_out && !args.watch.empty(); i++) {
+      if (!event.out[i]) continue;
+      std::string why = watched(keel::Array::copy_of(context, *event.out[i]), watch);
+      if (why.empty()) continue;
+      stopped = report_stop(copy_event(context, event, names),
+                            fmt::format("\"{}\" has {}", event.out_names[i], why), args, true);
+      return true;
+    }
+    return false;
+  });
+  if (!args.break_at.empty() && !broke && !stopped)
+    throw Fail(kUsage, fmt::format("--break {}: no node of that name ran", args.break_at),
+               closest(args.break_at, known));
+  return results;
+}
+
+}  // namespace
+
+int run_command(const Args& args) {
+  auto start = std::chrono::steady_clock::now();
+  keel::Context context = open_context(args);
+  std::string device = pick_device(context, args.device);
+  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Model model = open_model(context, args.file, args, given);
+  const Entry& entry = pick_entry(model, args.entry);
+  Inputs inputs = gather_inputs(context, model, entry, given, args, false);
+
+  bool observed = !args.watch.empty() || !args.break_at.empty();
+  keel::Options options = session_options(args, entry.name);
+  if (observed) options.set("observe", "1");
+  keel::Plan plan = keel::Session(model.module, device, options).prepare();
+  auto prepared = std::chrono::steady_clock::now();
+  std::optional<int> stopped;
+  std::vector<keel::Array> out =
+      observed ? run_watched(context, plan, inputs.arrays, args, stopped) : plan.run(inputs.arrays);
+  if (stopped) return *stopped;
+  if (args.verbose) {
+    auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
+    fmt::print(stderr, "keel run: device {}, ready after {:.2f} ms, ran {:.2f} ms\n", device,
+               ms(prepared - start), ms(std::chrono::steady_clock::now() - prepared));
+  }
+  NamedArrays results;
+  for (size_t i = 0; i < out.size(); i++)
+    results.emplace_back(entry.results.at(i).name,
+                         out[i].contiguous() ? out[i] : keel::Array::copy_of(context, out[i].tensor()));
+  if (args.output.empty())
+    print_results(results, args, device);
+  else
+    save_results(args.output, results);
+  return kOk;
+}
+
+}  // namespace cli

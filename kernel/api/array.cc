@@ -1,0 +1,127 @@
+// array.cc: the array family of keel.h.
+#include "kernel/values/array.h"
+
+#include "kernel/api/handles.h"
+#include "kernel/values/dlpack.h"
+
+using namespace keel;
+
+namespace {
+
+absl::Status Give(absl::StatusOr<ArrayRef> made, keel_array** out) {
+  RETURN_IF_ERROR(made.status());
+  *out = made->Detach();
+  return absl::OkStatus();
+}
+
+template <typename Managed>
+absl::Status GiveExport(Managed* made, Managed** out) {
+  if (!made) return Exhausted("no memory for a DLPack tensor");
+  *out = made;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace keel {
+
+absl::StatusOr<ArrayRef> ArrayOf(const Constant& c) {
+  keel_tensor t{};
+  t.data = const_cast<void*>(c.data);
+  t.device = {1, 0};
+  t.ndim = static_cast<int32_t>(c.type.dims.size());
+  t.dtype = PartsOf(c.type.dtype);
+  t.shape = const_cast<int64_t*>(c.type.dims.data());
+  auto* owner = new std::shared_ptr<const void>(c.owner);
+  auto drop = [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); };
+  absl::StatusOr<ArrayRef> array = WrapArray(t, drop, owner);
+  if (!array.ok()) drop(owner);
+  return array;
+}
+
+Constant ConstantOf(std::string_view name, keel_array* array) {
+  Constant c;
+  c.name = std::string(name);
+  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
+  c.data = array->data();
+  c.bytes = array->bytes();
+  c.owner = std::make_shared<ArrayRef>(ArrayRef::Share(array));
+  return c;
+}
+
+}  // namespace keel
+
+keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
+                       keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    std::optional<DType> dtype = DTypeOf(code);
+    if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
+    if (ndim < 0 || ndim > KEEL_MAX_RANK)
+      return Invalid(ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
+    std::span<const int64_t> dims(shape, static_cast<size_t>(ndim));
+    ASSIGN_OR_RETURN(int64_t count, CountOf(dims, *dtype));
+    uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(*dtype), limit = c->state->memory;
+    if (limit && bytes > limit)
+      return Exhausted("an array of ", bytes, " bytes; the context's option \"memory\" is ", limit);
+    return Give(NewArray(*dtype, dims, true), out);
+  });
+}
+
+keel_rc keel_array_copy_from(keel_context* c, const keel_tensor* t, keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(t, "tensor"));
+    return Give(CopyArray(*t), out);
+  });
+}
+
+keel_rc keel_array_wrap(keel_context* c, const keel_tensor* t, void (*release)(void*), void* arg,
+                        keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(t, "tensor"));
+    return Give(WrapArray(*t, release, arg), out);
+  });
+}
+
+keel_rc keel_array_from_dlpack(keel_context* c, DLManagedTensorVersioned* take, keel_array** out,
+                               keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(take, "tensor"));
+    return Give(FromDlpack(take), out);
+  });
+}
+
+keel_rc keel_array_from_dlpack_legacy(keel_context* c, DLManagedTensor* take, keel_array** out,
+                                      keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(take, "tensor"));
+    return Give(FromDlpack(take), out);
+  });
+}
+
+keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(a, "array"));
+    return GiveExport(ToDlpack(a), out);
+  });
+}
+
+keel_rc keel_array_to_dlpack_legacy(keel_array* a, DLManagedTensor** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(a, "array"));
+    return GiveExport(ToDlpackLegacy(a), out);
+  });
+}
+
+void keel_array_tensor(const keel_array* a, keel_tensor* out) { *out = a->view; }
+
+keel_array* keel_array_retain(keel_array* a) {
+  if (a) RetainArray(a);
+  return a;
+}
+
+void keel_array_release(keel_array* a) { ReleaseArray(a); }

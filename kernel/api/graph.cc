@@ -1,0 +1,150 @@
+// graph.cc: graphs by hand, of keel.h.
+#include "kernel/graph/graph.h"
+
+#include "kernel/api/handles.h"
+#include "kernel/plugin/host.h"
+
+using namespace keel;
+
+namespace {
+
+template <typename T>
+absl::Status Give(absl::StatusOr<T> made, T* out) {
+  RETURN_IF_ERROR(made.status());
+  *out = *std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status CheckValue(const Graph& graph, keel_value v) {
+  if (v < graph.values.size()) return absl::OkStatus();
+  return NotFound("value ", v, " is not one of the ", graph.values.size(), " values of graph \"", graph.name,
+                  "\"");
+}
+
+std::string_view Text(const char* s) { return s ? s : ""; }
+
+absl::Status AddNode(Graph& graph, const char* name, const char* op_name, uint32_t version, Attrs attrs,
+                     std::span<const keel_value> in, std::span<keel_value> out) {
+  ASSIGN_OR_RETURN(const OpDef* op, graph.module->catalogue->Find(op_name, version));
+  for (keel_value v : in)
+    if (v != kNoValue) RETURN_IF_ERROR(CheckValue(graph, v));
+  std::vector<std::string> names;
+  if (name) names.push_back(name);
+  ASSIGN_OR_RETURN(NodeId node, graph.AddNode(op, {in.begin(), in.end()}, std::move(attrs), names));
+  const std::vector<ValueId>& results = graph.nodes[node].out;
+  if (results.size() != out.size())
+    return Invalid(op_name, " has ", results.size(), " results, got room for ", out.size());
+  std::copy(results.begin(), results.end(), out.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+keel_rc keel_module_new(keel_context* c, keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    auto state = std::make_shared<ModuleState>();
+    state->context = c->state;
+    state->module = std::make_unique<Module>(c->state->catalogue);
+    *out = new keel_module{std::move(state)};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_module_dim(keel_module* m, const char* expression, keel_dim* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
+    std::lock_guard lock(m->state->mutex);
+    return Give(m->state->module->dims.Parse(expression), out);
+  });
+}
+
+keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    std::lock_guard lock(m->state->mutex);
+    ASSIGN_OR_RETURN(Graph * graph, m->state->module->AddGraph(Text(name)));
+    m->state->graphs.push_back(std::make_unique<keel_graph>(keel_graph{m->state.get(), graph}));
+    *out = m->state->graphs.back().get();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
+                         keel_value* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::optional<DType> dtype = DTypeOf(code);
+    if (!dtype) return Invalid("parameter \"", Text(name), "\": dtype code ", code, " is not one of Keel's");
+    if (ndim < 0 || ndim > KEEL_MAX_RANK || (ndim && !dims))
+      return Invalid("parameter \"", Text(name), "\": ", ndim, " dims; 0 to ", KEEL_MAX_RANK,
+                     " are possible");
+    std::lock_guard lock(g->owner->mutex);
+    return Give(g->graph->AddParam(Text(name), {*dtype, Dims(dims, dims + ndim)}), out);
+  });
+}
+
+keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
+                            keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    RETURN_IF_ERROR(NeedPointer(array, "array"));
+    ArrayRef rows = ArrayRef::Share(array);
+    if (!array->contiguous) {
+      ASSIGN_OR_RETURN(rows, CopyArray(array->view));
+    }
+    std::lock_guard lock(g->owner->mutex);
+    ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), rows.get())));
+    return Give(g->graph->AddConstant(index), out);
+  });
+}
+
+keel_rc keel_graph_node(keel_graph* g, const char* name, const char* op, uint32_t version,
+                        const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
+                        const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
+                        keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    RETURN_IF_ERROR(NeedPointer(op, "op"));
+    ASSIGN_OR_RETURN(Attrs own, OwnAttrs(attr_names, attrs, n_attrs));
+    std::lock_guard lock(g->owner->mutex);
+    return Annotate(Annotate(AddNode(*g->graph, name, op, version, std::move(own), {in, n_in}, {out, n_out}),
+                             kErrorOp, op),
+                    kErrorNode, Text(name));
+  });
+}
+
+keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    RETURN_IF_ERROR(CheckValue(*g->graph, v));
+    return g->graph->AddResult(Text(name), v);
+  });
+}
+
+keel_rc keel_graph_type(keel_graph* g, keel_value v, keel_dt* dtype, int64_t* shape, int32_t* ndim,
+                        keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    RETURN_IF_ERROR(CheckValue(*g->graph, v));
+    const TensorType& type = g->graph->values[v].type;
+    if (dtype) *dtype = Info(type.dtype).code;
+    if (ndim) *ndim = static_cast<int32_t>(type.dims.size());
+    if (shape)
+      for (size_t d = 0; d < type.dims.size(); d++) shape[d] = IsSymbolic(type.dims[d]) ? -1 : type.dims[d];
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    if (g->owner != m->state.get()) return Invalid("the graph belongs to another module");
+    std::lock_guard lock(m->state->mutex);
+    return m->state->module->AddEntry(Text(name), g->graph);
+  });
+}

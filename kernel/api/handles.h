@@ -1,0 +1,112 @@
+// handles.h: what is behind the opaque handles of keel.h, and the ways errors leave. A handle holds
+// shared pointers, so freeing in any order is fine.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "abi/keel.h"
+#include "kernel/graph/graph.h"
+#include "kernel/plan/plan.h"
+#include "kernel/plugin/registry.h"
+#include "kernel/values/array.h"
+
+namespace keel {
+
+struct Context {
+  std::shared_ptr<Catalogue> catalogue = std::make_shared<Catalogue>();
+  Registry registry{catalogue};
+  uint32_t threads = 1;
+  uint64_t memory = 0;
+  std::string plugins;  // folder in place of the one beside libkeel
+};
+
+struct ModuleState {
+  std::shared_ptr<Context> context;
+  std::unique_ptr<Module> module;
+  std::vector<std::unique_ptr<keel_graph>> graphs;
+  std::mutex mutex;  // planning reads what building writes
+};
+
+struct SessionState {
+  std::shared_ptr<ModuleState> module;
+  Graph* graph = nullptr;
+  Device* device = nullptr;
+  PlanOptions options;
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Plan>> plans;  // by feeds, fetches and targets
+};
+
+}  // namespace keel
+
+struct keel_context {
+  std::shared_ptr<keel::Context> state;
+};
+struct keel_error {
+  keel_rc code;
+  std::string message, op, node, plugin, hint;
+};
+struct keel_text {
+  std::string text;
+};
+struct keel_graph {
+  keel::ModuleState* owner;
+  keel::Graph* graph;
+};
+struct keel_module {
+  std::shared_ptr<keel::ModuleState> state;
+};
+struct keel_session {
+  std::shared_ptr<keel::SessionState> state;
+};
+struct keel_plan {
+  std::shared_ptr<keel::SessionState> session;
+  std::shared_ptr<keel::Plan> plan;
+};
+
+namespace keel {
+
+// Stores the error where the caller wants it and gives its code.
+keel_rc Report(const absl::Status& status, keel_error** err);
+absl::Status GiveText(std::string text, keel_text** out);
+
+// The border: runs the body and lets nothing but a code out. The only exception that the kernel expects
+// is a failing allocation.
+template <typename Body>
+keel_rc Guard(keel_error** err, Body body) {
+  try {
+    return Report(body(), err);
+  } catch (const std::bad_alloc&) {
+    return Report(Exhausted("no memory"), err);
+  } catch (const std::exception& e) {
+    return Report(Internal("unexpected: ", e.what()), err);
+  }
+}
+
+// Options by name, each at most once; unknown ones are an error that lists the known.
+struct Option {
+  const char* name;
+  absl::Status (*set)(void* target, const std::string& value);
+};
+absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target);
+absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& text, uint64_t min,
+                                     uint64_t max);
+absl::Status SetThreads(const std::string& value, uint32_t* threads);
+absl::Status SetMemory(const std::string& value, uint64_t* memory);
+
+absl::Status NeedPointer(const void* pointer, const char* what);
+
+// report.cc
+absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);
+// info.cc
+std::string ModuleInfo(const Module& module);
+// A constant of the module as an array that shares its bytes.
+absl::StatusOr<ArrayRef> ArrayOf(const Constant& constant);
+Constant ConstantOf(std::string_view name, keel_array* array);
+
+}  // namespace keel

@@ -1,0 +1,97 @@
+// info.cc: what is in a module, as JSON.
+#include <map>
+
+#include "kernel/api/handles.h"
+#include "kernel/base/json.h"
+
+namespace keel {
+namespace {
+
+void WriteValue(const Graph& graph, ValueId v, std::string_view name, Json& json) {
+  const TensorType& type = graph.values[v].type;
+  json.BeginObject();
+  json.Key("name").String(name);
+  json.Key("type").String(Print(type, graph.module->dims));
+  json.Key("dtype").String(Name(type.dtype));
+  json.Key("dims").BeginArray();
+  for (Dim d : type.dims) IsSymbolic(d) ? json.String(graph.module->dims.Print(d)) : json.Int(d);
+  json.EndArray();
+  json.EndObject();
+}
+
+void WriteSignature(const Graph& graph, Json& json) {
+  json.Key("params").BeginArray();
+  for (ValueId v : graph.params) WriteValue(graph, v, graph.ValueName(v), json);
+  json.EndArray();
+  json.Key("results").BeginArray();
+  for (size_t i = 0; i < graph.results.size(); i++)
+    WriteValue(graph, graph.results[i],
+               graph.result_names[i].empty() ? graph.ValueName(graph.results[i]) : graph.result_names[i],
+               json);
+  json.EndArray();
+}
+
+void WriteGraph(const Graph& graph, Json& json) {
+  std::map<std::string, int64_t> ops;
+  for (const Node& node : graph.nodes) ops[std::string(OpName(*node.op))]++;
+  json.BeginObject();
+  json.Key("name").String(graph.name);
+  json.Key("nodes").Int(static_cast<int64_t>(graph.nodes.size()));
+  WriteSignature(graph, json);
+  json.Key("ops").BeginObject();
+  for (const auto& [op, count] : ops) json.Key(op).Int(count);
+  json.EndObject();
+  json.EndObject();
+}
+
+void WriteEntries(const Module& m, Json& json) {
+  json.Key("entries").BeginArray();
+  for (const Entry& e : m.entries) {
+    json.BeginObject();
+    json.Key("name").String(e.name);
+    json.Key("graph").String(m.graphs[e.graph]->name);
+    WriteSignature(*m.graphs[e.graph], json);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteConstants(const Module& m, Json& json) {
+  uint64_t bytes = 0;
+  for (const Constant& c : m.constants) bytes += c.bytes;
+  json.Key("constants").Int(static_cast<int64_t>(m.constants.size()));
+  json.Key("constant_bytes").Int(static_cast<int64_t>(bytes));
+}
+
+void WriteCases(const Module& m, Json& json) {
+  json.Key("cases").BeginArray();
+  for (const Case& c : m.cases) {
+    json.BeginObject().Key("name").String(c.name).Key("entry").String(c.entry);
+    json.Key("inputs")
+        .Int(static_cast<int64_t>(c.inputs.size()))
+        .Key("expected")
+        .Int(static_cast<int64_t>(c.expected.size()));
+    json.Key("rtol").Double(c.rtol).Key("atol").Double(c.atol).EndObject();
+  }
+  json.EndArray();
+}
+
+}  // namespace
+
+std::string ModuleInfo(const Module& m) {
+  Json json;
+  json.BeginObject();
+  WriteEntries(m, json);
+  json.Key("graphs").BeginArray();
+  for (const auto& graph : m.graphs) WriteGraph(*graph, json);
+  json.EndArray();
+  WriteConstants(m, json);
+  json.Key("metadata").BeginObject();
+  for (const auto& [key, value] : m.metadata) json.Key(key).String(value);
+  json.EndObject();
+  WriteCases(m, json);
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace keel

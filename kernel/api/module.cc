@@ -1,0 +1,185 @@
+// module.cc: modules of keel.h: files, text, import, cases.
+#include <cstring>
+
+#include "kernel/api/handles.h"
+#include "kernel/plugin/host.h"
+
+using namespace keel;
+
+namespace {
+
+absl::Status Give(keel_context* c, absl::StatusOr<std::unique_ptr<Module>> made, keel_module** out) {
+  RETURN_IF_ERROR(made.status());
+  auto state = std::make_shared<ModuleState>();
+  state->context = c->state;
+  state->module = *std::move(made);
+  *out = new keel_module{std::move(state)};
+  return absl::OkStatus();
+}
+
+// A copy of the bytes, aligned as the file format wants it, or the caller's own with their release.
+std::shared_ptr<const void> OwnBytes(const void* bytes, uint64_t size, ReleaseFn release, void* arg) {
+  if (release) return std::shared_ptr<const void>(bytes, [release, arg](const void*) { release(arg); });
+  std::shared_ptr<char> copy(NewBlock(size).release(), [](char* p) { std::free(p); });
+  if (copy) std::memcpy(copy.get(), bytes, size);
+  return copy;
+}
+
+absl::StatusOr<std::vector<uint32_t>> AddArrays(Module& module, const std::string& name, const char* side,
+                                                std::span<keel_array* const> arrays) {
+  std::vector<uint32_t> constants;
+  for (size_t i = 0; i < arrays.size(); i++) {
+    RETURN_IF_ERROR(NeedPointer(arrays[i], side));
+    ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(arrays[i]->view));
+    ASSIGN_OR_RETURN(uint32_t index,
+                     module.AddConstant(ConstantOf(absl::StrCat("case.", name, ".", side, i), copy.get())));
+    constants.push_back(index);
+  }
+  return constants;
+}
+
+absl::Status CheckCount(const char* what, size_t wanted, uint32_t got) {
+  return wanted == got ? absl::OkStatus() : Invalid("the entry has ", wanted, " ", what, ", got ", got);
+}
+
+absl::Status AddCase(Module& module, const std::string& name, const std::string& entry,
+                     std::span<keel_array* const> in, std::span<keel_array* const> expected, double rtol,
+                     double atol) {
+  RETURN_IF_ERROR(CheckName("case", name));
+  ASSIGN_OR_RETURN(const Entry* found, module.FindEntry(entry));
+  const Graph& graph = *module.graphs[found->graph];
+  RETURN_IF_ERROR(CheckCount("parameters", graph.params.size(), static_cast<uint32_t>(in.size())));
+  RETURN_IF_ERROR(CheckCount("results", graph.results.size(), static_cast<uint32_t>(expected.size())));
+  for (const Case& other : module.cases)
+    if (other.name == name)
+      return Error(absl::StatusCode::kAlreadyExists, "the module has a case \"", name, "\" already");
+  ASSIGN_OR_RETURN(std::vector<uint32_t> inputs, AddArrays(module, name, "in", in));
+  ASSIGN_OR_RETURN(std::vector<uint32_t> results, AddArrays(module, name, "out", expected));
+  module.cases.push_back({name, found->name, std::move(inputs), std::move(results), rtol, atol});
+  return absl::OkStatus();
+}
+
+absl::Status GiveConstants(const Module& module, const std::vector<uint32_t>& constants, const char* what,
+                           keel_array** out, uint32_t n) {
+  RETURN_IF_ERROR(CheckCount(what, constants.size(), n));
+  std::vector<ArrayRef> arrays;
+  for (uint32_t c : constants) {
+    ASSIGN_OR_RETURN(ArrayRef array, ArrayOf(module.constants[c]));
+    arrays.push_back(std::move(array));
+  }
+  for (uint32_t i = 0; i < n; i++) out[i] = arrays[i].Detach();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+keel_rc keel_module_load(keel_context* c, const char* path, keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(path, "path"));
+    return Give(c, LoadFile(path, c->state->catalogue), out);
+  });
+}
+
+keel_rc keel_module_load_bytes(keel_context* c, const void* bytes, uint64_t size, void (*release)(void*),
+                               void* arg, keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(bytes, "bytes"));
+    std::shared_ptr<const void> owner = OwnBytes(bytes, size, release, arg);
+    if (!owner) return Exhausted("no memory for ", size, " bytes");
+    return Give(c, LoadBytes(static_cast<const uint8_t*>(owner.get()), size, owner, c->state->catalogue),
+                out);
+  });
+}
+
+keel_rc keel_module_parse(keel_context* c, const char* text, uint64_t size, keel_module** out,
+                          keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(text, "text"));
+    return Give(c, ParseText({text, size}, c->state->catalogue), out);
+  });
+}
+
+keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* options, uint32_t n_options,
+                           const char* const* fixed_names, keel_array* const* fixed, uint32_t n_fixed,
+                           keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(path, "path"));
+    std::vector<ArrayRef> rows;
+    std::vector<keel_tensor> values;
+    for (uint32_t i = 0; i < n_fixed; i++) {
+      RETURN_IF_ERROR(NeedPointer(fixed[i], "fixed value"));
+      RETURN_IF_ERROR(NeedPointer(fixed_names[i], "fixed name"));
+      ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(fixed[i]->view));
+      values.push_back(copy->view);
+      rows.push_back(std::move(copy));
+    }
+    return Give(c, ImportFile(c->state->registry, path, {options, n_options}, {fixed_names, n_fixed}, values),
+                out);
+  });
+}
+
+keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(path, "path"));
+    std::lock_guard lock(m->state->mutex);
+    return SaveFile(*m->state->module, path);
+  });
+}
+
+keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    std::lock_guard lock(m->state->mutex);
+    return GiveText(PrintText(*m->state->module), out);
+  });
+}
+
+keel_rc keel_module_info(keel_module* m, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    std::lock_guard lock(m->state->mutex);
+    return GiveText(ModuleInfo(*m->state->module), out);
+  });
+}
+
+keel_rc keel_module_metadata(keel_module* m, const char* key, const char* value, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(key, "key"));
+    RETURN_IF_ERROR(NeedPointer(value, "value"));
+    std::lock_guard lock(m->state->mutex);
+    return m->state->module->SetMetadata(key, value);
+  });
+}
+
+keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry, keel_array* const* in,
+                             uint32_t n_in, keel_array* const* expected, uint32_t n_expected, double rtol,
+                             double atol, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    std::lock_guard lock(m->state->mutex);
+    return AddCase(*m->state->module, name, entry ? entry : "", {in, n_in}, {expected, n_expected}, rtol,
+                   atol);
+  });
+}
+
+keel_rc keel_module_case(keel_module* m, uint32_t index, keel_array** in, uint32_t n_in,
+                         keel_array** expected, uint32_t n_expected, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    std::lock_guard lock(m->state->mutex);
+    const Module& module = *m->state->module;
+    if (index >= module.cases.size()) return NotFound("case ", index, " of ", module.cases.size());
+    RETURN_IF_ERROR(CheckCount("results", module.cases[index].expected.size(), n_expected));
+    RETURN_IF_ERROR(GiveConstants(module, module.cases[index].inputs, "parameters", in, n_in));
+    return GiveConstants(module, module.cases[index].expected, "results", expected, n_expected);
+  });
+}
+
+void keel_module_free(keel_module* m) { delete m; }

@@ -1,0 +1,120 @@
+// op.cc: eager ops. A bound op keeps one plan for each signature of operands that it met, so eager and
+// planned execution are the same code.
+#include <list>
+
+#include "kernel/api/handles.h"
+#include "kernel/plugin/host.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr size_t kSignatures = 32;
+
+// Dtype and shape of each operand, as numbers.
+using Signature = std::vector<int64_t>;
+
+Signature SignatureOf(keel_array* const* in, uint32_t n) {
+  Signature s;
+  for (uint32_t i = 0; i < n; i++) {
+    s.push_back(in[i] ? static_cast<int64_t>(in[i]->dtype) << 8 | in[i]->view.ndim : -1);
+    if (in[i]) s.insert(s.end(), in[i]->shape().begin(), in[i]->shape().end());
+  }
+  return s;
+}
+
+}  // namespace
+
+struct keel_op {
+  std::shared_ptr<Context> context;
+  Device* device;
+  const OpDef* op;
+  Attrs attrs;
+  struct Entry {
+    Signature signature;
+    std::unique_ptr<Module> module;
+    std::shared_ptr<Plan> plan;
+  };
+  std::mutex mutex;
+  std::list<std::shared_ptr<Entry>> entries;  // used last first
+};
+
+namespace {
+
+absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_array* const* in, uint32_t n,
+                                                          Signature signature) {
+  auto entry = std::make_shared<keel_op::Entry>();
+  entry->signature = std::move(signature);
+  entry->module = std::make_unique<Module>(op.context->catalogue);
+  ASSIGN_OR_RETURN(Graph * graph, entry->module->AddGraph("eager"));
+  std::vector<ValueId> operands, feeds;
+  for (uint32_t i = 0; i < n; i++) {
+    operands.push_back(kNoValue);
+    if (!in[i]) continue;
+    ASSIGN_OR_RETURN(operands.back(),
+                     graph->AddParam(absl::StrCat("operand", i),
+                                     {in[i]->dtype, Dims(in[i]->dims, in[i]->dims + in[i]->view.ndim)}));
+    feeds.push_back(operands.back());
+  }
+  ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op.op, operands, op.attrs));
+  PlanOptions options{op.context->threads, op.context->memory, false};
+  ASSIGN_OR_RETURN(entry->plan, Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {}, options));
+  return entry;
+}
+
+absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_array* const* in, uint32_t n) {
+  Signature signature = SignatureOf(in, n);
+  std::lock_guard lock(op.mutex);
+  for (auto it = op.entries.begin(); it != op.entries.end(); ++it) {
+    if ((*it)->signature != signature) continue;
+    op.entries.splice(op.entries.begin(), op.entries, it);
+    return op.entries.front();
+  }
+  ASSIGN_OR_RETURN(auto made, MakeEntry(op, in, n, std::move(signature)));
+  op.entries.push_front(made);
+  if (op.entries.size() > kSignatures) op.entries.pop_back();
+  return made;
+}
+
+absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out) {
+  ASSIGN_OR_RETURN(std::shared_ptr<keel_op::Entry> entry, FindEntry(op, in, n_in));
+  if (entry->plan->outputs() != n_out)
+    return Invalid(std::string(OpName(*op.op)), " has ", entry->plan->outputs(), " results, got room for ",
+                   n_out);
+  std::vector<keel_array*> feeds;
+  for (uint32_t i = 0; i < n_in; i++)
+    if (in[i]) feeds.push_back(in[i]);
+  std::vector<ArrayRef> results(n_out);
+  RETURN_IF_ERROR(entry->plan->Run(feeds, results));
+  for (uint32_t i = 0; i < n_out; i++) out[i] = results[i].Detach();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+keel_rc keel_op_bind(keel_context* c, const char* device, const char* name, uint32_t version,
+                     const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
+                     keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(device, "device"));
+    RETURN_IF_ERROR(NeedPointer(name, "op"));
+    auto op = std::make_unique<keel_op>();
+    op->context = c->state;
+    ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(device));
+    ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(name, version));
+    ASSIGN_OR_RETURN(op->attrs, OwnAttrs(attr_names, attrs, n_attrs));
+    *out = op.release();
+    return absl::OkStatus();
+  });
+}
+
+void keel_op_free(keel_op* op) { delete op; }
+
+keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                   keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(op, "op"));
+    return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
+  });
+}

@@ -1,0 +1,158 @@
+// report.cc: what a context knows, as JSON: plugins, devices, ops, importers.
+#include "kernel/api/handles.h"
+#include "kernel/base/json.h"
+#include "kernel/plugin/host.h"
+
+namespace keel {
+namespace {
+
+void ReportPlugins(Context& c, Json& json) {
+  constexpr const char* kVerdicts[] = {"taken", "refused", "skipped"};
+  json.BeginArray();
+  for (const Attempt& a : c.registry.Attempts()) {
+    json.BeginObject();
+    json.Key("path").String(a.path);
+    json.Key("source").String(a.source);
+    json.Key("verdict").String(kVerdicts[static_cast<int>(a.verdict)]);
+    json.Key("reason").String(a.reason);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void ReportDevice(Device& device, Json& json) {
+  json.BeginObject();
+  json.Key("name").String(device.name());
+  json.Key("plugin").String(device.plugin().name);
+  json.Key("version").String(device.plugin().version);
+  json.Key("about").String(device.plugin().about);
+  keel_device_info info{};
+  info.struct_size = sizeof info;
+  if (device.plugin().device.info &&
+      device.plugin().device.info(&HostTable(), device.index(), &info) == KEEL_OK) {
+    info.description[sizeof info.description - 1] = 0;
+    json.Key("description").String(info.description);
+    json.Key("memory").Int(static_cast<int64_t>(info.memory));
+  }
+  absl::Status status = device.Open().status();
+  json.Key("usable").Bool(status.ok());
+  if (!status.ok()) json.Key("reason").String(std::string(status.message()));
+  json.EndObject();
+}
+
+void ReportDevices(Context& c, Json& json) {
+  json.BeginArray();
+  for (Device* device : c.registry.Devices()) ReportDevice(*device, json);
+  json.EndArray();
+}
+
+void ReportImporters(Context& c, Json& json) {
+  json.BeginArray();
+  for (const auto& [plugin, importer] : c.registry.Importers()) {
+    json.BeginObject();
+    json.Key("name").String(importer->name);
+    json.Key("extensions").String(importer->extensions ? importer->extensions : "");
+    json.Key("plugin").String(plugin->name);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteOp(const OpDef& op, Json& json) {
+  json.Key("name").String(OpName(op));
+  json.Key("version").Int(OpVersion(op));
+  json.Key("doc").String(OpDoc(op));
+  json.Key("operands").BeginArray();
+  for (const OperandInfo& o : OpOperands(op)) {
+    json.BeginObject().Key("name").String(o.name).Key("pattern").String(o.pattern);
+    json.Key("optional").Bool(o.optional).Key("variadic").Bool(o.variadic).EndObject();
+  }
+  json.EndArray();
+  json.Key("attributes").BeginArray();
+  for (const AttrInfo& a : OpAttrs(op))
+    json.BeginObject()
+        .Key("name")
+        .String(a.name)
+        .Key("type")
+        .String(a.type)
+        .Key("default")
+        .String(a.default_text)
+        .EndObject();
+  json.EndArray();
+  json.Key("results").BeginArray();
+  for (const ResultInfo& r : OpResults(op))
+    json.BeginObject().Key("name").String(r.name).Key("pattern").String(r.pattern).EndObject();
+  json.EndArray();
+  json.Key("body").Bool(HasBody(op));
+}
+
+void WriteTypes(const OpDef& op, Json& json) {
+  json.Key("types").BeginObject();
+  for (const auto& [variable, dtypes] : OpTypes(op)) {
+    json.Key(variable).BeginArray();
+    for (DType d : dtypes) json.String(Name(d));
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
+std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op, std::string_view variable, DType dtype) {
+  if (rows)
+    for (const Impl& impl : *rows) {
+      bool takes = OpVersion(op) >= impl.table.ver_min && OpVersion(op) <= impl.table.ver_max;
+      for (const auto& [name, mask] : impl.types)
+        if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) takes = false;
+      if (takes) return impl.table.name ? impl.table.name : impl.plugin->name;
+    }
+  return HasBody(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
+}
+
+// By dtype of the op's first type variable; an op without one has a single row "any".
+void WriteImpls(const Device& device, const OpDef& op, Json& json) {
+  auto found = device.plugin().impls.find(std::string(OpName(op)));
+  const std::vector<Impl>* rows = found == device.plugin().impls.end() ? nullptr : &found->second;
+  auto types = OpTypes(op);
+  json.Key("impls").BeginObject();
+  if (types.empty()) json.Key("any").String(ImplFor(rows, op, "", DType::kNone));
+  if (!types.empty())
+    for (DType d : types[0].second) json.Key(Name(d)).String(ImplFor(rows, op, types[0].first, d));
+  json.EndObject();
+}
+
+absl::Status ReportOps(Context& c, const Device* device, Json& json) {
+  json.BeginArray();
+  for (const std::string& name : c.catalogue->Names()) {
+    ASSIGN_OR_RETURN(const OpDef* op, c.catalogue->Find(name, 0));
+    json.BeginObject();
+    WriteOp(*op, json);
+    WriteTypes(*op, json);
+    if (device) WriteImpls(*device, *op, json);
+    json.EndObject();
+  }
+  json.EndArray();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
+  Json json;
+  if (what == "plugins") {
+    ReportPlugins(c, json);
+  } else if (what == "devices") {
+    ReportDevices(c, json);
+  } else if (what == "importers") {
+    ReportImporters(c, json);
+  } else if (what == "ops") {
+    RETURN_IF_ERROR(ReportOps(c, nullptr, json));
+  } else if (what.substr(0, 4) == "ops:") {
+    ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(4))));
+    RETURN_IF_ERROR(ReportOps(c, device, json));
+  } else {
+    return NotFound("report \"", std::string(what),
+                    "\"; there are plugins, devices, importers, ops, ops:DEVICE");
+  }
+  return json.Take();
+}
+
+}  // namespace keel

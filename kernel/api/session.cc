@@ -1,0 +1,201 @@
+// session.cc: sessions and plans of keel.h.
+#include "kernel/api/handles.h"
+
+using namespace keel;
+
+namespace {
+
+struct NewSession {
+  PlanOptions options;
+  std::string entry, graph;
+};
+
+constexpr Option kSessionOptions[] = {
+    {"threads",
+     [](void* s, const std::string& v) {
+       return SetThreads(v, &static_cast<NewSession*>(s)->options.threads);
+     }},
+    {"memory",
+     [](void* s, const std::string& v) {
+       return SetMemory(v, &static_cast<NewSession*>(s)->options.memory);
+     }},
+    {"entry",
+     [](void* s, const std::string& v) {
+       static_cast<NewSession*>(s)->entry = v;
+       return absl::OkStatus();
+     }},
+    {"graph",
+     [](void* s, const std::string& v) {
+       static_cast<NewSession*>(s)->graph = v;
+       return absl::OkStatus();
+     }},
+    {"observe",
+     [](void* s, const std::string& v) {
+       if (v != "0" && v != "1") return Invalid("option \"observe\": got \"", v, "\", wanted 0 or 1");
+       static_cast<NewSession*>(s)->options.observe = v == "1";
+       return absl::OkStatus();
+     }},
+};
+
+absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
+  if (!wanted.graph.empty()) return module.FindGraph(wanted.graph);
+  if (module.entries.empty() && wanted.entry.empty() && module.graphs.size() == 1)
+    return module.graphs[0].get();
+  ASSIGN_OR_RETURN(const Entry* entry, module.FindEntry(wanted.entry));
+  return module.graphs[entry->graph].get();
+}
+
+using Names = std::span<const char* const>;
+
+absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names) {
+  std::vector<ValueId> values;
+  for (const char* name : names) {
+    RETURN_IF_ERROR(NeedPointer(name, "a name of a feed, fetch or target"));
+    ASSIGN_OR_RETURN(ValueId v, graph.Find(name));
+    values.push_back(v);
+  }
+  return values;
+}
+
+std::string KeyOf(std::span<const Names> lists) {
+  std::string key;
+  for (Names names : lists) {
+    for (const char* name : names) key += absl::StrCat(name ? name : "", std::string(1, '\0'));
+    key += '\n';
+  }
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
+                                               const char* const* fetches, uint32_t n_fetches,
+                                               Names targets) {
+  std::vector<ValueId> in = s.graph->params, out = s.graph->results;
+  if (feeds) {
+    ASSIGN_OR_RETURN(in, FindValues(*s.graph, {feeds, n_feeds}));
+  }
+  if (fetches) {
+    ASSIGN_OR_RETURN(out, FindValues(*s.graph, {fetches, n_fetches}));
+  }
+  ASSIGN_OR_RETURN(std::vector<ValueId> also, FindValues(*s.graph, targets));
+  std::lock_guard lock(s.module->mutex);
+  return Plan::Make(*s.graph, s.device, in, out, also, s.options);
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
+                                               const char* const* fetches, uint32_t n_fetches,
+                                               Names targets) {
+  Names lists[] = {{feeds, feeds ? n_feeds : 0}, {fetches, fetches ? n_fetches : 0}, targets};
+  std::string key = absl::StrCat(feeds ? "feeds" : "", fetches ? "fetches" : "", KeyOf(lists));
+  std::lock_guard lock(s.mutex);
+  if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, MakePlan(s, feeds, n_feeds, fetches, n_fetches, targets));
+  return s.plans[key] = plan;
+}
+
+absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                     Observer observer, void* arg) {
+  std::vector<ArrayRef> results(n_out);
+  RETURN_IF_ERROR(plan.Run({in, n_in}, results, observer, arg));
+  for (uint32_t i = 0; i < n_out; i++) out[i] = results[i].Detach();
+  return absl::OkStatus();
+}
+
+struct Observed {
+  keel_observer observer;
+  void* arg;
+};
+
+bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
+  auto* observed = static_cast<Observed*>(arg);
+  std::string op(OpName(*event.step.op));
+  std::vector<const char*> names;
+  for (uint32_t v : event.step.out) names.push_back(lowered.values[v].name.c_str());
+  const keel_call& call = event.call;
+  keel_event told{sizeof(keel_event),
+                  call.n_in,
+                  call.n_out,
+                  static_cast<uint32_t>(event.index),
+                  event.step.name.c_str(),
+                  op.c_str(),
+                  event.step.impl->table.name ? event.step.impl->table.name : "",
+                  call.in,
+                  call.out,
+                  names.data()};
+  return observed->observer(observed->arg, &told) == 0;
+}
+
+}  // namespace
+
+keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* options, uint32_t n,
+                         keel_session** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(device, "device"));
+    const Context& context = *m->state->context;
+    NewSession wanted{{context.threads, context.memory, false}, "", ""};
+    RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
+    auto state = std::make_shared<SessionState>();
+    state->module = m->state;
+    state->options = wanted.options;
+    ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
+    ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
+    *out = new keel_session{std::move(state)};
+    return absl::OkStatus();
+  });
+}
+
+void keel_session_free(keel_session* s) { delete s; }
+
+keel_rc keel_session_prepare(keel_session* s, const char* const* feeds, uint32_t n_feeds,
+                             const char* const* fetches, uint32_t n_fetches, const char* const* targets,
+                             uint32_t n_targets, keel_plan** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(s, "session"));
+    ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan,
+                     FindPlan(*s->state, feeds, n_feeds, fetches, n_fetches, {targets, n_targets}));
+    *out = new keel_plan{s->state, std::move(plan)};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* const* in, uint32_t n_in,
+                         const char* const* fetches, keel_array** out, uint32_t n_out,
+                         const char* const* targets, uint32_t n_targets, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(s, "session"));
+    ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan,
+                     FindPlan(*s->state, feeds, n_in, fetches, n_out, {targets, n_targets}));
+    return RunPlan(*plan, in, n_in, out, n_out, nullptr, nullptr);
+  });
+}
+
+void keel_plan_free(keel_plan* p) { delete p; }
+uint32_t keel_plan_inputs(const keel_plan* p) { return p ? static_cast<uint32_t>(p->plan->inputs()) : 0; }
+uint32_t keel_plan_outputs(const keel_plan* p) { return p ? static_cast<uint32_t>(p->plan->outputs()) : 0; }
+
+keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                      keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(p, "plan"));
+    return RunPlan(*p->plan, in, n_in, out, n_out, nullptr, nullptr);
+  });
+}
+
+keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_text** out,
+                         keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(p, "plan"));
+    ASSIGN_OR_RETURN(std::string text, p->plan->Report({in, in ? n_in : 0}));
+    return GiveText(std::move(text), out);
+  });
+}
+
+keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out,
+                               uint32_t n_out, keel_observer observer, void* arg, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(p, "plan"));
+    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(observer), "observer"));
+    Observed observed{observer, arg};
+    return RunPlan(*p->plan, in, n_in, out, n_out, TellObserver, &observed);
+  });
+}

@@ -1,0 +1,100 @@
+// json.cc: separators, quoting and numbers.
+#include "kernel/base/json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace keel {
+namespace {
+
+// Length of the UTF-8 sequence that starts the text; 0 if it is not one.
+size_t Utf8Length(std::string_view s) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
+  size_t n = byte(0) < 0x80                      ? 1
+             : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
+             : (byte(0) & 0xf0) == 0xe0          ? 3
+             : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
+                                                 : 0;
+  if (n > s.size()) return 0;
+  for (size_t i = 1; i < n; i++)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  return n;
+}
+
+}  // namespace
+
+void Json::Separate() {
+  if (!first_) text_ += ',';
+  first_ = false;
+}
+
+Json& Json::Open(char c) {
+  Separate();
+  text_ += c;
+  first_ = true;
+  return *this;
+}
+
+Json& Json::Close(char c) {
+  text_ += c;
+  first_ = false;
+  return *this;
+}
+
+Json& Json::Key(std::string_view name) {
+  Separate();
+  Quote(name);
+  text_ += ':';
+  first_ = true;
+  return *this;
+}
+
+Json& Json::String(std::string_view text) {
+  Separate();
+  Quote(text);
+  return *this;
+}
+
+void Json::Quote(std::string_view s) {
+  text_ += '"';
+  while (!s.empty()) {
+    size_t n = Utf8Length(s);
+    if (n == 0) {
+      text_ += "\\ufffd";
+      n = 1;
+    } else if (static_cast<unsigned char>(s[0]) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", s[0]);
+      text_ += escape;
+    } else {
+      if (s[0] == '"' || s[0] == '\\') text_ += '\\';
+      text_ += s.substr(0, n);
+    }
+    s.remove_prefix(n);
+  }
+  text_ += '"';
+}
+
+Json& Json::Int(int64_t n) {
+  Separate();
+  text_ += std::to_string(n);
+  return *this;
+}
+
+Json& Json::Double(double d) {
+  Separate();
+  char digits[40];
+  auto end = std::to_chars(digits, digits + sizeof digits, d).ptr;
+  text_ += std::isfinite(d) ? std::string_view(digits, static_cast<size_t>(end - digits))
+                            : std::string_view("null");
+  return *this;
+}
+
+Json& Json::Bool(bool b) {
+  Separate();
+  text_ += b ? "true" : "false";
+  return *this;
+}
+
+}  // namespace keel

@@ -1,0 +1,32 @@
+// json.h: writes JSON text for the reports of the C ABI. Only writing, so a few lines do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace keel {
+
+class Json {
+ public:
+  Json& BeginObject() { return Open('{'); }
+  Json& EndObject() { return Close('}'); }
+  Json& BeginArray() { return Open('['); }
+  Json& EndArray() { return Close(']'); }
+  Json& Key(std::string_view name);
+  Json& String(std::string_view text);  // bytes that are not UTF-8 become U+FFFD
+  Json& Int(int64_t n);
+  Json& Double(double d);  // not finite: null
+  Json& Bool(bool b);
+  std::string Take() { return std::move(text_); }
+
+ private:
+  Json& Open(char c);
+  Json& Close(char c);
+  void Separate();
+  void Quote(std::string_view text);
+  std::string text_;
+  bool first_ = true;  // in the list or object under way
+};
+
+}  // namespace keel

@@ -1,0 +1,362 @@
+// dim.cc: the table of dims: handles, arithmetic with simplification, comparison, evaluation.
+
+#include "kernel/dims/dim.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernel/dims/dim_table.h"
+
+namespace keel {
+
+using dims::Atom;
+using dims::AtomKind;
+using dims::Interned;
+using dims::kInfinity;
+using dims::Range;
+using dims::Sum;
+using dims::Term;
+using dims::Wide;
+
+namespace {
+
+constexpr int64_t kHandleBase = std::numeric_limits<int64_t>::min();
+
+absl::Status Overflow() { return Invalid("a dim expression is too large: it overflows 63 bits"); }
+absl::Status DivisionByZero() { return Invalid("a dim is divided by zero"); }
+
+// A number that is not mistaken for a handle.
+absl::StatusOr<Dim> Number(int64_t n) {
+  if (IsSymbolic(n)) return Overflow();
+  return n;
+}
+
+bool IsNumber(const Sum& s) { return s.terms.empty(); }
+
+Range DivideRange(Range a, Range b) {
+  if (b.lo < 0 || b.hi <= 0) return {-kInfinity, kInfinity};
+  b.lo = std::max<Wide>(b.lo, 1);  // where b is 0 there is no value, so no bound to keep
+  auto floor = [](Wide x, Wide y) { return x >= 0 ? x / y : -((-x + y - 1) / y); };
+  Range out{floor(a.lo, a.lo >= 0 ? b.hi : b.lo), floor(a.hi, a.hi >= 0 ? b.lo : b.hi)};
+  if (a.lo <= -kInfinity) out.lo = -kInfinity;
+  if (a.hi >= kInfinity) out.hi = kInfinity;
+  return out;
+}
+
+Range AtomRange(AtomKind kind, Range a, Range b) {
+  if (kind == AtomKind::kFloorDiv) return DivideRange(a, b);
+  if (kind == AtomKind::kMax) return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+  return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+
+}  // namespace
+
+const Interned* DimTable::Impl::Find(Dim d) const {
+  if (!IsSymbolic(d)) return nullptr;
+  auto index = static_cast<uint64_t>(d) - static_cast<uint64_t>(kHandleBase);
+  return index < sums.size() ? &sums[index] : nullptr;
+}
+
+Sum DimTable::Impl::SumOf(Dim d) const {
+  if (const Interned* found = Find(d)) return found->sum;
+  return Sum{d, {}};
+}
+
+Range DimTable::Impl::RangeOf(Dim d) const {
+  if (const Interned* found = Find(d)) return found->range;
+  return {d, d};
+}
+
+Range DimTable::Impl::RangeOf(const Sum& sum) const {
+  Range total{sum.constant, sum.constant};
+  for (const Term& t : sum.terms) {
+    Range product{t.coefficient, t.coefficient};
+    for (auto atom : t.atoms) product = product * atoms[atom].range;
+    total = total + product;
+  }
+  return total;
+}
+
+absl::Status DimTable::Impl::Check(Dim d) const {
+  if (!IsSymbolic(d) || Find(d)) return absl::OkStatus();
+  return Invalid("a dim is a handle that this module never gave out");
+}
+
+absl::StatusOr<Dim> DimTable::Impl::Intern(Sum sum) {
+  if (IsNumber(sum)) return Number(sum.constant);
+  absl::InlinedVector<int64_t, 16> key{sum.constant};
+  Interned made;
+  for (const Term& t : sum.terms) {
+    key.push_back(t.coefficient);
+    key.push_back(static_cast<int64_t>(t.atoms.size()));
+    for (auto atom : t.atoms) {
+      key.push_back(atom);
+      made.weight += atoms[atom].weight;
+      made.depth = std::max(made.depth, atoms[atom].depth);
+    }
+  }
+  if (auto found = handles.find(key); found != handles.end()) return found->second;
+  if (sum.terms.size() > dims::kMaxTerms || made.weight > dims::kMaxWeight || made.depth > dims::kMaxDepth)
+    return Exhausted("a dim expression is too large (at most ", dims::kMaxTerms, " terms and ",
+                     dims::kMaxWeight, " symbols)");
+  if (sums.size() >= dims::kMaxSums)
+    return Exhausted("more than ", dims::kMaxSums, " different dim expressions in one module");
+  made.range = RangeOf(sum);
+  made.sum = std::move(sum);
+  Dim handle = kHandleBase + static_cast<int64_t>(sums.size());
+  sums.push_back(std::move(made));
+  handles.emplace(std::move(key), handle);
+  return handle;
+}
+
+absl::StatusOr<Dim> DimTable::Impl::InternAtom(AtomKind kind, Dim a, Dim b) {
+  auto [place, fresh] =
+      atom_ids.try_emplace({static_cast<uint8_t>(kind), a, b}, static_cast<dims::AtomId>(atoms.size()));
+  dims::AtomId id = place->second;
+  if (fresh) {
+    Atom atom{kind, 0, a, b, AtomRange(kind, RangeOf(a), RangeOf(b)), 1, 1};
+    for (Dim d : {a, b}) {
+      const Interned* part = Find(d);
+      if (!part) continue;
+      atom.weight += part->weight;
+      atom.depth = std::max(atom.depth, part->depth + 1);
+    }
+    atoms.push_back(atom);
+  }
+  return Intern(Sum{0, {Term{1, {id}}}});
+}
+
+// a = n * q + r, term by term with 0 <= r's coefficients < n; so a // n = q + r // n.
+absl::StatusOr<Dim> DimTable::Impl::DivideByNumber(Sum a, int64_t n) {
+  if (n == 0) return DivisionByZero();
+  if (n < 0) {
+    if (n == std::numeric_limits<int64_t>::min()) return Overflow();
+    Sum negated;
+    if (!dims::AddInto(&negated, a, -1)) return Overflow();
+    a = std::move(negated);
+    n = -n;
+  }
+  auto rest_of = [n](int64_t x) { return x % n + (x % n < 0 ? n : 0); };
+  Sum q{dims::FloorDivide(a.constant, n), {}}, r{rest_of(a.constant), {}};
+  bool fits = true;
+  for (const Term& t : a.terms) {
+    dims::AddTerm(&q, Term{dims::FloorDivide(t.coefficient, n), t.atoms}, &fits);
+    dims::AddTerm(&r, Term{rest_of(t.coefficient), t.atoms}, &fits);
+  }
+  if (!fits) return Overflow();
+  Range rest = RangeOf(r);
+  if (IsNumber(r) || (rest.lo >= 0 && rest.hi < n)) return Intern(std::move(q));
+  // (x // m + c) // n = (x + c * m) // (m * n)
+  if (r.terms.size() == 1 && r.terms[0].coefficient == 1 && r.terms[0].atoms.size() == 1) {
+    const Atom inner = atoms[r.terms[0].atoms[0]];
+    int64_t shift = 0, divisor = 0;
+    Sum x = SumOf(inner.a);
+    if (inner.kind == AtomKind::kFloorDiv && !IsSymbolic(inner.b) && inner.b > 0 &&
+        !__builtin_mul_overflow(r.constant, inner.b, &shift) &&
+        !__builtin_mul_overflow(inner.b, n, &divisor) && dims::AddInto(&x, Sum{shift, {}}, 1)) {
+      auto nested = DivideByNumber(std::move(x), divisor);
+      if (!nested.ok()) return nested;
+      if (!dims::AddInto(&q, SumOf(*nested), 1)) return Overflow();
+      return Intern(std::move(q));
+    }
+  }
+  ASSIGN_OR_RETURN(Dim numerator, Intern(std::move(r)));
+  ASSIGN_OR_RETURN(Dim atom, InternAtom(AtomKind::kFloorDiv, numerator, n));
+  if (!dims::AddInto(&q, SumOf(atom), 1)) return Overflow();
+  return Intern(std::move(q));
+}
+
+// Terms that b divides exactly leave the division; what stays becomes an atom.
+absl::StatusOr<Dim> DimTable::Impl::DivideByTerm(Sum a, const Sum& b) {
+  Sum q, r{a.constant, {}};
+  bool fits = true;
+  bool monomial = b.terms.size() == 1 && b.constant == 0;
+  for (const Term& t : a.terms) {
+    auto exact = monomial ? dims::Divide(t, b.terms[0]) : std::nullopt;
+    if (!exact)
+      dims::AddTerm(&r, t, &fits);
+    else if (exact->atoms.empty())
+      fits &= !__builtin_add_overflow(q.constant, exact->coefficient, &q.constant);
+    else
+      dims::AddTerm(&q, *std::move(exact), &fits);
+  }
+  if (!fits) return Overflow();
+  if (!IsNumber(r) || r.constant != 0) {
+    ASSIGN_OR_RETURN(Dim numerator, Intern(std::move(r)));
+    ASSIGN_OR_RETURN(Dim divisor, Intern(b));
+    ASSIGN_OR_RETURN(Dim atom, InternAtom(AtomKind::kFloorDiv, numerator, divisor));
+    if (!dims::AddInto(&q, SumOf(atom), 1)) return Overflow();
+  }
+  return Intern(std::move(q));
+}
+
+absl::StatusOr<Dim> DimTable::Impl::Divide(const Sum& a, const Sum& b) {
+  if (IsNumber(b)) return DivideByNumber(a, b.constant);
+  // k * b // b is k for any sum b: compare with b scaled by the quotient of the first terms.
+  if (!a.terms.empty() && a.terms.size() == b.terms.size() && a.terms[0].atoms == b.terms[0].atoms) {
+    if (auto k = dims::Divide(a.terms[0], b.terms[0])) {
+      Sum rest = a;
+      if (k->coefficient != std::numeric_limits<int64_t>::min() && dims::AddInto(&rest, b, -k->coefficient) &&
+          IsNumber(rest) && rest.constant == 0)
+        return Number(k->coefficient);
+    }
+  }
+  return DivideByTerm(a, b);
+}
+
+DimTable::DimTable() : impl_(std::make_unique<Impl>()) {}
+DimTable::~DimTable() = default;
+
+absl::StatusOr<Dim> DimTable::Symbol(std::string_view name) {
+  if (auto found = FindSymbol(name)) return *found;
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  bool good = !name.empty() && name.size() <= 256 && letter(name[0]);
+  for (char c : name) good = good && (letter(c) || (c >= '0' && c <= '9'));
+  if (!good)
+    return Invalid("a symbol's name must be a letter or '_', then letters, digits or '_', at most 256");
+  if (impl_->names.size() >= dims::kMaxSymbols)
+    return Exhausted("more than ", dims::kMaxSymbols, " symbols in one module");
+  auto number = static_cast<uint32_t>(impl_->names.size());
+  auto id = static_cast<dims::AtomId>(impl_->atoms.size());
+  impl_->atoms.push_back(Atom{AtomKind::kSymbol, number, 0, 0, Range{0, kMaxDim}, 1, 1});
+  ASSIGN_OR_RETURN(Dim handle, impl_->Intern(Sum{0, {Term{1, {id}}}}));
+  impl_->names.emplace_back(name);
+  impl_->symbols.push_back(handle);
+  impl_->by_name.emplace(std::string(name), number);
+  return handle;
+}
+
+std::optional<Dim> DimTable::FindSymbol(std::string_view name) const {
+  auto found = impl_->by_name.find(name);
+  if (found == impl_->by_name.end()) return std::nullopt;
+  return impl_->symbols[found->second];
+}
+
+size_t DimTable::symbol_count() const { return impl_->names.size(); }
+std::string_view DimTable::symbol_name(size_t index) const { return impl_->names[index]; }
+bool DimTable::Knows(Dim d) const { return !IsSymbolic(d) || impl_->Find(d) != nullptr; }
+
+std::optional<size_t> DimTable::symbol_index(Dim d) const {
+  const Interned* found = impl_->Find(d);
+  if (!found || found->sum.constant != 0 || found->sum.terms.size() != 1) return std::nullopt;
+  const Term& t = found->sum.terms[0];
+  if (t.coefficient != 1 || t.atoms.size() != 1 || impl_->atoms[t.atoms[0]].kind != AtomKind::kSymbol)
+    return std::nullopt;
+  return impl_->atoms[t.atoms[0]].symbol;
+}
+
+absl::StatusOr<Dim> DimTable::Add(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  Sum out = impl_->SumOf(a);
+  if (!dims::AddInto(&out, impl_->SumOf(b), 1)) return Overflow();
+  return impl_->Intern(std::move(out));
+}
+
+absl::StatusOr<Dim> DimTable::Sub(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  Sum out = impl_->SumOf(a);
+  if (!dims::AddInto(&out, impl_->SumOf(b), -1)) return Overflow();
+  return impl_->Intern(std::move(out));
+}
+
+absl::StatusOr<Dim> DimTable::Mul(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  Sum out;
+  if (!dims::Product(impl_->SumOf(a), impl_->SumOf(b), &out)) return Overflow();
+  return impl_->Intern(std::move(out));
+}
+
+absl::StatusOr<Dim> DimTable::FloorDiv(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  return impl_->Divide(impl_->SumOf(a), impl_->SumOf(b));
+}
+
+absl::StatusOr<Dim> DimTable::Max(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  if (SurelyLessEqual(a, b)) return b;
+  if (SurelyLessEqual(b, a)) return a;
+  return impl_->InternAtom(AtomKind::kMax, std::min(a, b), std::max(a, b));
+}
+
+absl::StatusOr<Dim> DimTable::Min(Dim a, Dim b) {
+  RETURN_IF_ERROR(impl_->Check(a));
+  RETURN_IF_ERROR(impl_->Check(b));
+  if (SurelyLessEqual(a, b)) return a;
+  if (SurelyLessEqual(b, a)) return b;
+  return impl_->InternAtom(AtomKind::kMin, std::min(a, b), std::max(a, b));
+}
+
+Order DimTable::Compare(Dim a, Dim b) const {
+  if (a == b) return Order::kEqual;
+  if (!Knows(a) || !Knows(b)) return Order::kUnknown;
+  Sum difference = impl_->SumOf(a);
+  if (!dims::AddInto(&difference, impl_->SumOf(b), -1)) return Order::kUnknown;
+  Range range = impl_->RangeOf(difference);
+  if (range.lo > 0) return Order::kGreater;
+  if (range.hi < 0) return Order::kLess;
+  return Order::kUnknown;
+}
+
+bool DimTable::NeverNegative(Dim d) const { return SurelyLessEqual(0, d); }
+
+bool DimTable::SurelyLessEqual(Dim a, Dim b) const {
+  if (a == b) return true;
+  if (!Knows(a) || !Knows(b)) return false;
+  Sum difference = impl_->SumOf(b);
+  return dims::AddInto(&difference, impl_->SumOf(a), -1) && impl_->RangeOf(difference).lo >= 0;
+}
+
+absl::StatusOr<int64_t> DimTable::Impl::Evaluate(const Atom& atom, std::span<const int64_t> values) const {
+  if (atom.kind == AtomKind::kSymbol) {
+    if (atom.symbol >= values.size()) return Invalid("no value for the symbol ", names[atom.symbol]);
+    return values[atom.symbol];
+  }
+  ASSIGN_OR_RETURN(int64_t a, Evaluate(SumOf(atom.a), values));
+  ASSIGN_OR_RETURN(int64_t b, Evaluate(SumOf(atom.b), values));
+  if (atom.kind == AtomKind::kMax) return std::max(a, b);
+  if (atom.kind == AtomKind::kMin) return std::min(a, b);
+  if (b == 0) return DivisionByZero();
+  if (b == -1 && a == std::numeric_limits<int64_t>::min()) return Overflow();
+  return dims::FloorDivide(a, b);
+}
+
+absl::StatusOr<int64_t> DimTable::Impl::Evaluate(const Sum& sum, std::span<const int64_t> values) const {
+  int64_t total = sum.constant;
+  for (const Term& t : sum.terms) {
+    int64_t product = t.coefficient;
+    for (auto atom : t.atoms) {
+      ASSIGN_OR_RETURN(int64_t factor, Evaluate(atoms[atom], values));
+      if (__builtin_mul_overflow(product, factor, &product)) return Overflow();
+    }
+    if (__builtin_add_overflow(total, product, &total)) return Overflow();
+  }
+  return total;
+}
+
+absl::StatusOr<int64_t> DimTable::Evaluate(Dim d, std::span<const int64_t> symbols) const {
+  if (!IsSymbolic(d)) return d;
+  RETURN_IF_ERROR(impl_->Check(d));
+  return impl_->Evaluate(impl_->Find(d)->sum, symbols);
+}
+
+void DimTable::Symbols(Dim d, std::vector<size_t>* out) const {
+  const Interned* found = impl_->Find(d);
+  if (!found) return;
+  for (const Term& t : found->sum.terms)
+    for (auto id : t.atoms) {
+      const Atom& atom = impl_->atoms[id];
+      if (atom.kind == AtomKind::kSymbol) {
+        if (std::find(out->begin(), out->end(), atom.symbol) == out->end()) out->push_back(atom.symbol);
+      } else {
+        Symbols(atom.a, out);
+        Symbols(atom.b, out);
+      }
+    }
+}
+
+}  // namespace keel

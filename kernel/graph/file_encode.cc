@@ -1,0 +1,223 @@
+// file_encode.cc: a module's structure as flat columns (abi/graph.fbs).
+
+#include <bit>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph_generated.h"
+#include "kernel/graph/file_format.h"
+
+namespace keel {
+namespace {
+
+using Column = std::vector<uint32_t>;
+
+uint32_t Size32(size_t n) { return static_cast<uint32_t>(n); }
+
+class Encoder {
+ public:
+  explicit Encoder(const Module& m) : m_(m) { String(""); }
+  absl::StatusOr<EncodedModule> Run();
+
+ private:
+  uint32_t String(std::string_view s);
+  int64_t FileDim(Dim d);
+  uint32_t Type(const TensorType& type);
+  uint32_t Op(const OpDef* op);
+  void Constants(EncodedModule* out);
+  void AddGraph(const Graph& g);
+  void AddNode(const Node& n);
+  int64_t AttrNumber(const AttrValue& v);
+  void AddCase(const Case& c);
+  uint64_t ColumnBytes() const;
+  void Build(std::string* out);
+
+  const Module& m_;
+  std::string text_;
+  Column text_ends_, symbols_, expressions_, metadata_;
+  std::vector<uint64_t> segment_sizes_, constant_offsets_;
+  std::vector<uint8_t> type_dtypes_, value_kinds_, attr_kinds_;
+  Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
+  std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
+  Column graph_names_, graph_value_ends_, graph_node_ends_, graph_result_ends_;
+  Column value_sources_, value_names_, value_types_, node_ops_, node_operand_ends_, node_attr_ends_,
+      operands_;
+  Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
+  Column case_names_, case_entries_, case_input_ends_, case_expected_ends_, case_inputs_, case_expected_;
+  std::vector<double> attr_floats_, case_rtols_, case_atols_;
+  absl::flat_hash_map<std::string, uint32_t> string_ids_;
+  absl::flat_hash_map<Dim, int64_t> dim_ids_;
+  absl::flat_hash_map<std::pair<uint8_t, std::vector<int64_t>>, uint32_t> type_ids_;
+  absl::flat_hash_map<const OpDef*, uint32_t> op_ids_;
+};
+
+uint32_t Encoder::String(std::string_view s) {
+  auto [it, added] = string_ids_.emplace(std::string(s), Size32(text_ends_.size()));
+  if (added) {
+    text_ += s;
+    text_ends_.push_back(Size32(text_.size()));
+  }
+  return it->second;
+}
+
+int64_t Encoder::FileDim(Dim d) {
+  if (!IsSymbolic(d)) return d;
+  auto [it, added] = dim_ids_.emplace(d, KEEL_DIM_HANDLES - 1 - static_cast<int64_t>(expressions_.size()));
+  if (added) expressions_.push_back(String(m_.dims.Print(d)));
+  return it->second;
+}
+
+uint32_t Encoder::Type(const TensorType& type) {
+  std::vector<int64_t> dims;
+  for (Dim d : type.dims) dims.push_back(FileDim(d));
+  auto dtype = static_cast<uint8_t>(type.dtype);
+  auto [it, added] = type_ids_.emplace(std::pair(dtype, dims), Size32(type_ends_.size()));
+  if (added) {
+    type_dtypes_.push_back(dtype);
+    type_dims_.insert(type_dims_.end(), dims.begin(), dims.end());
+    type_ends_.push_back(Size32(type_dims_.size()));
+  }
+  return it->second;
+}
+
+uint32_t Encoder::Op(const OpDef* op) {
+  auto [it, added] = op_ids_.emplace(op, Size32(op_names_.size()));
+  if (added) {
+    op_names_.push_back(String(OpName(*op)));
+    op_versions_.push_back(OpVersion(*op));
+  }
+  return it->second;
+}
+
+void Encoder::Constants(EncodedModule* out) {
+  uint64_t end = 0;
+  for (const Constant& c : m_.constants) {
+    uint64_t begin = RoundUp(end, kConstantAlign);
+    constant_names_.push_back(String(c.name));
+    constant_types_.push_back(Type(c.type));
+    constant_offsets_.push_back(begin);
+    end = begin + c.bytes;
+  }
+  if (!m_.constants.empty()) segment_sizes_.push_back(end);
+  out->data_offsets = constant_offsets_;
+  out->segment_size = end;
+}
+
+int64_t Encoder::AttrNumber(const AttrValue& v) {
+  bool dims = v.kind == KEEL_ATTR_DIMS;
+  if (v.kind == KEEL_ATTR_F64) return std::bit_cast<int64_t>(v.f);
+  if (v.kind == KEEL_ATTR_STR) return String(v.s);
+  if (v.kind == KEEL_ATTR_DIM) return FileDim(v.i);
+  if (dims || v.kind == KEEL_ATTR_I64S) {
+    for (int64_t i : v.list) attr_integers_.push_back(dims ? FileDim(i) : i);
+    return static_cast<int64_t>(attr_integers_.size());
+  }
+  if (v.kind != KEEL_ATTR_F64S) return v.i;
+  attr_floats_.insert(attr_floats_.end(), v.floats.begin(), v.floats.end());
+  return static_cast<int64_t>(attr_floats_.size());
+}
+
+void Encoder::AddNode(const Node& n) {
+  node_ops_.push_back(Op(n.op));
+  operands_.insert(operands_.end(), n.in.begin(), n.in.end());
+  node_operand_ends_.push_back(Size32(operands_.size()));
+  for (const Attr& a : n.attrs) {
+    attr_names_.push_back(String(a.name));
+    attr_kinds_.push_back(static_cast<uint8_t>(a.value.kind));
+    attr_values_.push_back(AttrNumber(a.value));
+  }
+  node_attr_ends_.push_back(Size32(attr_names_.size()));
+}
+
+void Encoder::AddGraph(const Graph& g) {
+  graph_names_.push_back(String(g.name));
+  for (const Value& v : g.values) {
+    bool constant = v.kind == ValueKind::kConstant;
+    value_kinds_.push_back(static_cast<uint8_t>(v.kind));
+    value_sources_.push_back(v.index);
+    value_names_.push_back(constant ? 0 : String(v.name));
+    value_types_.push_back(Type(v.type));
+  }
+  for (const Node& n : g.nodes) AddNode(n);
+  for (size_t i = 0; i < g.results.size(); i++) {
+    result_values_.push_back(g.results[i]);
+    result_names_.push_back(String(g.result_names[i]));
+  }
+  graph_value_ends_.push_back(Size32(value_kinds_.size()));
+  graph_node_ends_.push_back(Size32(node_ops_.size()));
+  graph_result_ends_.push_back(Size32(result_values_.size()));
+}
+
+void Encoder::AddCase(const Case& c) {
+  case_names_.push_back(String(c.name));
+  case_entries_.push_back(String(c.entry));
+  case_inputs_.insert(case_inputs_.end(), c.inputs.begin(), c.inputs.end());
+  case_expected_.insert(case_expected_.end(), c.expected.begin(), c.expected.end());
+  case_input_ends_.push_back(Size32(case_inputs_.size()));
+  case_expected_ends_.push_back(Size32(case_expected_.size()));
+  case_rtols_.push_back(c.rtol);
+  case_atols_.push_back(c.atol);
+}
+
+uint64_t Encoder::ColumnBytes() const {
+  return text_.size() + 4 * text_ends_.size() + 13 * value_kinds_.size() + 12 * node_ops_.size() +
+         4 * operands_.size() + 13 * attr_names_.size() +
+         8 * (attr_integers_.size() + attr_floats_.size() + type_dims_.size()) + 16 * constant_names_.size() +
+         8 * result_values_.size();
+}
+
+void Encoder::Build(std::string* out) {
+  flatbuffers::FlatBufferBuilder b(1 << 16);
+  auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text_.data()), text_.size());
+  Column segments(constant_names_.size(), 0);
+  std::vector<uint64_t> segment_offsets(segment_sizes_.size(), 0);
+  // Empty columns are left out: an absent one reads as empty.
+  auto column = [&b](const auto& v) { return v.empty() ? 0 : b.CreateVector(v); };
+  auto file = fb::CreateFile(
+      b, kFileFormat, kFileMinReader, bytes, column(text_ends_), column(symbols_), column(expressions_),
+      column(metadata_), column(segment_offsets), column(segment_sizes_), column(type_dtypes_),
+      column(type_ends_), column(type_dims_), column(constant_names_), column(constant_types_),
+      column(segments), column(constant_offsets_), column(op_names_), column(op_versions_),
+      column(graph_names_), column(graph_value_ends_), column(graph_node_ends_), column(graph_result_ends_),
+      column(value_kinds_), column(value_sources_), column(value_names_), column(value_types_),
+      column(node_ops_), column(node_operand_ends_), column(node_attr_ends_), column(operands_),
+      column(attr_names_), column(attr_kinds_), column(attr_values_), column(attr_integers_),
+      column(attr_floats_), column(result_values_), column(result_names_), column(entry_names_),
+      column(entry_graphs_), column(case_names_), column(case_entries_), column(case_input_ends_),
+      column(case_expected_ends_), column(case_inputs_), column(case_expected_), column(case_rtols_),
+      column(case_atols_));
+  fb::FinishSizePrefixedFileBuffer(b, file);
+  out->assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+}
+
+absl::StatusOr<EncodedModule> Encoder::Run() {
+  EncodedModule out;
+  for (size_t i = 0; i < m_.dims.symbol_count(); i++) symbols_.push_back(String(m_.dims.symbol_name(i)));
+  for (const auto& [key, value] : m_.metadata) {
+    metadata_.push_back(String(key));
+    metadata_.push_back(String(value));
+  }
+  Constants(&out);
+  for (const auto& g : m_.graphs) {
+    AddGraph(*g);
+    if (ColumnBytes() > kMaxStructureBytes / 2)
+      return Exhausted("the module's structure takes more than ", kMaxStructureBytes / 2,
+                       " bytes, the limit of a file");
+  }
+  for (const Entry& e : m_.entries) {
+    entry_names_.push_back(String(e.name));
+    entry_graphs_.push_back(e.graph);
+  }
+  for (const Case& c : m_.cases) AddCase(c);
+  if (ColumnBytes() > kMaxStructureBytes / 2)
+    return Exhausted("the module's structure takes more than ", kMaxStructureBytes / 2,
+                     " bytes, the limit of a file");
+  Build(&out.structure);
+  if (out.segment_size > 0) out.segment_offset = RoundUp(out.structure.size(), kSegmentAlign);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<EncodedModule> EncodeModule(const Module& m) { return Encoder(m).Run(); }
+
+}  // namespace keel

@@ -1,0 +1,26 @@
+// file_format.h: numbers of the file format that reader and writer share, and the writer's first half.
+// The format is told in abi/FILE.md; its structure part is abi/graph.fbs.
+#pragma once
+
+#include <string>
+
+#include "kernel/graph/graph.h"
+
+namespace keel {
+
+inline constexpr uint32_t kFileFormat = 1, kFileMinReader = 1;
+inline constexpr uint64_t kSegmentAlign = 4096, kConstantAlign = 64;
+inline constexpr uint64_t kMaxStructureBytes = uint64_t{256} << 20;
+
+inline uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+struct EncodedModule {
+  std::string structure;               // size prefix and flatbuffer
+  std::vector<uint64_t> data_offsets;  // of each constant, in the one segment
+  uint64_t segment_offset = 0;         // in the file
+  uint64_t segment_size = 0;           // 0: the file ends with the structure
+};
+// Everything but the constants' bytes.
+absl::StatusOr<EncodedModule> EncodeModule(const Module&);
+
+}  // namespace keel

@@ -1,0 +1,48 @@
+// file_map.cc: a regular file mapped read-only. The mapping lives as long as `owner`; if somebody truncates
+// the file meanwhile, touching the lost pages is a fault that no check here can prevent.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+
+#include "kernel/graph/graph.h"
+
+namespace keel {
+namespace {
+
+absl::Status CannotRead(const std::string& path, int error) {
+  auto code = error == ENOENT || error == ENOTDIR ? absl::StatusCode::kNotFound
+                                                  : absl::StatusCode::kFailedPrecondition;
+  return Error(code, "cannot read '", path, "': ", std::strerror(error));
+}
+
+absl::StatusOr<FileMap> MapDescriptor(const std::string& path, int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return CannotRead(path, errno);
+  if (!S_ISREG(info.st_mode)) return Invalid("cannot read '", path, "': it is no regular file");
+  FileMap map;
+  map.size = static_cast<uint64_t>(info.st_size);
+  if (map.size == 0) return Invalid("'", path, "' is empty");
+  void* p = mmap(nullptr, map.size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (p == MAP_FAILED) return CannotRead(path, errno);
+  map.data = static_cast<const uint8_t*>(p);
+  map.owner = std::shared_ptr<const void>(
+      p, [size = map.size](const void* q) { munmap(const_cast<void*>(q), size); });
+  return map;
+}
+
+}  // namespace
+
+absl::StatusOr<FileMap> MapFile(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return Invalid("a path holds a zero byte");
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without writer must not block
+  if (fd < 0) return CannotRead(path, errno);
+  auto map = MapDescriptor(path, fd);
+  close(fd);
+  return map;
+}
+
+}  // namespace keel

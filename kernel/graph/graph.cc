@@ -1,0 +1,183 @@
+// graph.cc: building a graph: parameters, constants, nodes and results, each checked as it is added.
+
+#include "kernel/graph/graph.h"
+
+#include <cstring>
+
+#include "absl/container/flat_hash_set.h"
+#include "kernel/graph/graph_index.h"
+
+namespace keel {
+namespace {
+
+absl::Status CheckFree(const Graph& g, std::string_view what, std::string_view name) {
+  RETURN_IF_ERROR(CheckName(what, name));
+  if (!g.by_name.contains(name)) return absl::OkStatus();
+  return Error(absl::StatusCode::kAlreadyExists, "graph '", g.name, "' has a value '", name,
+               "' already: names are unique in a graph");
+}
+
+absl::Status RoomForValues(const Graph& g, size_t more) {
+  constexpr size_t kMaxValues = 4 * kMaxNodes;
+  if (g.values.size() + more <= kMaxValues) return absl::OkStatus();
+  return Exhausted("graph '", g.name, "' would have more than ", kMaxValues, " values");
+}
+
+ValueId Append(Graph& g, Value value) {
+  auto id = static_cast<ValueId>(g.values.size());
+  if (!value.name.empty()) g.by_name.emplace(value.name, id);
+  g.values.push_back(std::move(value));
+  return id;
+}
+
+std::string Fresh(const Graph& g, std::string_view stem, size_t number) {
+  for (;; number++)
+    if (std::string name = absl::StrCat(stem, number); !g.by_name.contains(name)) return name;
+}
+
+absl::Status FillOperands(const Graph& g, const std::vector<ValueId>& in, std::vector<Operand>* out) {
+  out->resize(in.size());
+  for (size_t i = 0; i < in.size(); i++) {
+    Operand& o = (*out)[i];
+    o.kind = in[i] == kNoValue ? Operand::kAbsent : Operand::kTyped;
+    if (in[i] == kNoValue) continue;
+    if (in[i] >= g.values.size())
+      return Invalid("operand ", i, " is value ", in[i], " but the graph has only ", g.values.size(),
+                     " values so far");
+    o.type = g.values[in[i]].type;
+  }
+  return absl::OkStatus();
+}
+
+// Takes the declared types where they say more, and checks names and limits of all results.
+absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector<std::string>& names,
+                          const std::vector<TensorType>& declared, std::vector<TensorType>* types) {
+  size_t count = types->size();
+  if (names.size() > count) return Invalid(op, " has ", count, " results but got ", names.size(), " names");
+  if (!declared.empty() && declared.size() != count)
+    return Invalid(op, " has ", count, " results but ", declared.size(), " types are declared");
+  RETURN_IF_ERROR(RoomForValues(g, count));
+  absl::flat_hash_set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    RETURN_IF_ERROR(CheckFree(g, "a result", name));
+    if (names.size() > 1 && !seen.insert(name).second)
+      return Invalid("two results of one node are called '", name, "'");
+  }
+  const DimTable& dims = g.module->dims;
+  for (size_t i = 0; i < count; i++) {
+    TensorType& type = (*types)[i];
+    if (!declared.empty() && !(type == declared[i])) {
+      ASSIGN_OR_RETURN(type, MergeTypes(absl::StrCat("result ", i, " of ", op), type, declared[i], dims));
+    }
+    RETURN_IF_ERROR(CheckType(absl::StrCat("result ", i, " of ", op), type, dims));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<ValueId>& in, Attrs* attrs,
+                         const std::vector<std::string>& names, const std::vector<TensorType>& declared) {
+  Module::Index& index = *g.module->index;
+  const OpFacts& facts = index.Facts(op);
+  if (g.nodes.size() >= kMaxNodes)
+    return Exhausted("graph '", g.name, "' has ", kMaxNodes, " nodes, the limit");
+  RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
+  RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
+  RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred));
+  return CheckResults(g, facts.name, names, declared, &index.inferred.results);
+}
+
+}  // namespace
+
+void Graph::Reserve(size_t value_count, size_t node_count) {
+  values.reserve(value_count);
+  nodes.reserve(node_count);
+  by_name.reserve(value_count);
+}
+
+absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) {
+  std::string own = name.empty() ? Fresh(*this, "p", params.size()) : std::string(name);
+  RETURN_IF_ERROR(CheckFree(*this, "a parameter", own));
+  RETURN_IF_ERROR(RoomForValues(*this, 1));
+  if (params.size() >= 65536) return Exhausted("graph '", this->name, "' has 65536 parameters, the limit");
+  RETURN_IF_ERROR(CheckType(absl::StrCat("parameter '", own, "'"), type, module->dims));
+  auto number = static_cast<uint32_t>(params.size());
+  params.push_back(Append(*this, {ValueKind::kParam, number, 0, std::move(type), std::move(own)}));
+  return params.back();
+}
+
+absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {
+  if (auto it = constant_values.find(constant); it != constant_values.end()) return it->second;
+  if (constant >= module->constants.size())
+    return Invalid("there is no constant ", constant, "; the module has ", module->constants.size());
+  const Constant& c = module->constants[constant];
+  if (!c.name.empty()) RETURN_IF_ERROR(CheckFree(*this, "a constant", c.name));
+  RETURN_IF_ERROR(RoomForValues(*this, 1));
+  ValueId id = Append(*this, {ValueKind::kConstant, constant, 0, c.type, c.name});
+  constant_values.emplace(constant, id);
+  return id;
+}
+
+absl::StatusOr<ValueId> Graph::AddScalar(DType dtype, const void* element) {
+  auto bytes = std::make_shared<uint64_t>(0);
+  std::memcpy(bytes.get(), element, SizeOf(dtype));
+  Constant c;
+  c.type.dtype = dtype;
+  c.bytes = SizeOf(dtype);
+  c.data = bytes.get();
+  c.owner = std::move(bytes);
+  ASSIGN_OR_RETURN(uint32_t number, module->AddConstant(std::move(c)));
+  return AddConstant(number);
+}
+
+absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, Attrs attrs,
+                                      const std::vector<std::string>& names,
+                                      const std::vector<TensorType>& declared) {
+  auto id = static_cast<NodeId>(nodes.size());
+  if (absl::Status s = PrepareNode(*this, *op, in, &attrs, names, declared); !s.ok()) {
+    std::string node = names.empty() || names[0].empty() ? ResultName(id, 0) : names[0];
+    absl::Status full(s.code(), absl::StrCat("node '", node, "': ", s.message()));
+    s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
+    return Annotate(Annotate(full, kErrorOp, OpName(*op)), kErrorNode, node);
+  }
+  std::vector<TensorType>& types = module->index->inferred.results;
+  Node node{op, std::move(in), {}, std::move(attrs)};
+  node.out.reserve(types.size());
+  for (uint32_t i = 0; i < types.size(); i++) {
+    Value v{ValueKind::kResult, id, i, std::move(types[i]), i < names.size() ? names[i] : std::string()};
+    node.out.push_back(Append(*this, std::move(v)));
+  }
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+absl::Status Graph::AddResult(std::string_view name, ValueId value) {
+  if (value >= values.size())
+    return Invalid("result '", name, "' is value ", value, ", which does not exist");
+  if (results.size() >= 4096) return Exhausted("graph '", this->name, "' has 4096 results, the limit");
+  if (!name.empty()) {
+    RETURN_IF_ERROR(CheckName("a result", name));
+    for (const std::string& taken : result_names)
+      if (taken == name)
+        return Error(absl::StatusCode::kAlreadyExists, "graph '", this->name, "' has a result '", name,
+                     "' already");
+  }
+  results.push_back(value);
+  result_names.emplace_back(name);
+  return absl::OkStatus();
+}
+
+absl::Status Graph::NameValue(ValueId id, std::string_view name) {
+  if (id >= values.size()) return Invalid("value ", id, " does not exist");
+  Value& v = values[id];
+  if (v.name == name) return absl::OkStatus();
+  if (v.kind == ValueKind::kConstant)
+    return Invalid("value ", id, " is a constant: its name is the constant's, '", v.name, "'");
+  RETURN_IF_ERROR(CheckFree(*this, "a value", name));
+  by_name.erase(v.name);
+  v.name = std::string(name);
+  by_name.emplace(v.name, id);
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,151 @@
+// graph.h: modules and graphs in memory. A graph is a straight-line SSA list of nodes; ids are dense
+// u32. A module is what a file holds: graphs, constants, entries, test cases, metadata, one DimTable.
+//
+// Graphs only grow, through the Add* functions, which check and infer as they go; so a Graph is always
+// verified. Passes and plans read the public vectors and build new graphs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kernel/base/status.h"
+#include "kernel/dims/dim.h"
+#include "kernel/opset/opset.h"
+#include "kernel/values/dtype.h"
+
+namespace keel {
+
+using ValueId = uint32_t;
+using NodeId = uint32_t;
+inline constexpr ValueId kNoValue = 0xffffffffu;
+
+// Limits for anything that comes from outside; see abi/README.md.
+inline constexpr size_t kMaxNodes = 1'000'000, kMaxNameBytes = 1024, kMaxRank = KEEL_MAX_RANK;
+inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
+
+// Bytes of a constant; `owner` keeps them alive (a mapping, an array, a vector).
+struct Constant {
+  std::string name;            // unique in the module; "" only for inline scalar literals
+  TensorType type;             // concrete dims
+  const void* data = nullptr;  // row-major, aligned to the dtype's size
+  uint64_t bytes = 0;
+  std::shared_ptr<const void> owner;
+};
+
+enum class ValueKind : uint8_t { kParam, kConstant, kResult };
+struct Value {
+  ValueKind kind;
+  uint32_t index;       // param number, constant number of the module, or node id
+  uint32_t result = 0;  // which result of the node
+  TensorType type;
+  std::string name;  // unique in the graph; "" = unnamed: v<node>, later results v<node>_<result>
+};
+
+struct Node {
+  const OpDef* op;
+  std::vector<ValueId> in;  // kNoValue: left out
+  std::vector<ValueId> out;
+  Attrs attrs;  // as given, without those equal to constant defaults
+};
+
+struct Module;
+
+struct Graph {
+  Module* module = nullptr;
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // in program order: operands come earlier
+  std::vector<ValueId> params;
+  std::vector<ValueId> results;
+  std::vector<std::string> result_names;  // may be ""; else unique
+  absl::flat_hash_map<std::string, ValueId> by_name;
+  absl::flat_hash_map<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
+
+  absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
+  absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
+  // An unnamed scalar constant; `element` holds one element of that dtype. The same value each time.
+  absl::StatusOr<ValueId> AddScalar(DType dtype, const void* element);
+  // names: of the results, may be shorter or hold ""; declared (may be empty): types of the results to be
+  // checked against the inferred ones (equal, or equal at run time).
+  absl::StatusOr<NodeId> AddNode(const OpDef* op, std::vector<ValueId> in, Attrs attrs,
+                                 const std::vector<std::string>& names = {},
+                                 const std::vector<TensorType>& declared = {});
+  absl::Status AddResult(std::string_view name, ValueId);
+  absl::Status NameValue(ValueId, std::string_view name);
+  // By value name, by result name, or "v12" for an unnamed result of node 12. NotFound names close ones.
+  absl::StatusOr<ValueId> Find(std::string_view name) const;
+  std::string ValueName(ValueId) const;  // its name, "v12", or a literal as "f32(1.5)"
+  void Reserve(size_t value_count, size_t node_count);
+};
+
+struct Entry {
+  std::string name;
+  uint32_t graph;  // parameters and results are the graph's, in order
+};
+
+struct Case {  // a test vector
+  std::string name, entry;
+  std::vector<uint32_t> inputs, expected;  // constants
+  double rtol, atol;
+};
+
+struct Module {
+  explicit Module(std::shared_ptr<Catalogue> catalogue);
+  ~Module();
+  std::shared_ptr<Catalogue> catalogue;
+  DimTable dims;
+  std::vector<Constant> constants;
+  std::vector<std::unique_ptr<Graph>> graphs;
+  std::vector<Entry> entries;
+  std::vector<Case> cases;
+  std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
+
+  // Checks size, alignment, name. "" gets a fresh name if not a scalar; equal unnamed scalars are one
+  // constant.
+  absl::StatusOr<uint32_t> AddConstant(Constant);
+  absl::StatusOr<uint32_t> FindConstant(std::string_view name) const;
+  absl::StatusOr<Graph*> AddGraph(std::string_view name);
+  absl::Status AddEntry(std::string_view name, const Graph*);
+  absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
+  absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
+  absl::Status SetMetadata(std::string_view key, std::string_view value);
+  absl::Status AddCase(Case);  // its constants must fit the entry's parameters and results
+
+  struct Index;  // lookups by name and facts about ops: graph_index.h
+  std::unique_ptr<Index> index;
+};
+
+// [A-Za-z_][A-Za-z0-9_.]* are plain names; others are quoted in text. Empty, too long or control bytes:
+// error.
+absl::Status CheckName(std::string_view what, std::string_view name);
+
+// The whole list of kernel/graph/README.md on a module built elsewhere (a file); names node and reason.
+absl::Status Verify(const Module&);
+
+// text.cc
+// Data of constants above that many bytes is left out as "..."; such a text does not parse.
+std::string PrintText(const Module&, uint64_t max_constant_bytes = UINT64_MAX);
+absl::StatusOr<std::unique_ptr<Module>> ParseText(std::string_view text, std::shared_ptr<Catalogue>);
+
+// file.cc: the format of abi/graph.fbs. `owner` keeps the bytes alive as long as the module lives.
+absl::StatusOr<std::unique_ptr<Module>> LoadBytes(const uint8_t* data, uint64_t size,
+                                                  std::shared_ptr<const void> owner,
+                                                  std::shared_ptr<Catalogue>);
+absl::StatusOr<std::unique_ptr<Module>> LoadFile(const std::string& path, std::shared_ptr<Catalogue>);
+absl::Status SaveFile(const Module&,
+                      const std::string& path);  // atomic: temp file, fsync, rename, fsync of the folder
+
+// file_map.cc: a file mapped read-only.
+struct FileMap {
+  const uint8_t* data = nullptr;
+  uint64_t size = 0;
+  std::shared_ptr<const void> owner;
+};
+absl::StatusOr<FileMap> MapFile(const std::string& path);
+
+}  // namespace keel

@@ -1,0 +1,198 @@
+// module.cc: what belongs to a whole module: constants, graphs, entries, test cases, metadata.
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/graph/graph_index.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kMaxGraphs = 65536, kMaxEntries = 65536, kMaxMetadata = 65536, kMaxMetadataBytes = 16 << 20;
+
+absl::Status Taken(std::string_view what, std::string_view name) {
+  return Error(absl::StatusCode::kAlreadyExists, "the module has ", what, " '", name, "' already");
+}
+
+absl::Status CheckConstant(const Constant& c, const DimTable& dims) {
+  std::string what = c.name.empty() ? "an unnamed constant" : absl::StrCat("constant '", c.name, "'");
+  if (!c.name.empty()) RETURN_IF_ERROR(CheckName("a constant", c.name));
+  RETURN_IF_ERROR(CheckType(what, c.type, dims));
+  for (Dim d : c.type.dims)
+    if (IsSymbolic(d))
+      return Invalid(what, " has type ", Print(c.type, dims), ": a constant's dims are numbers");
+  ASSIGN_OR_RETURN(uint64_t bytes, BytesOf(what, c.type));
+  if (bytes != c.bytes)
+    return Invalid(what, " of type ", Print(c.type, dims), " takes ", bytes, " bytes but has ", c.bytes);
+  if (bytes > 0 && !c.data) return Invalid(what, " has no data");
+  if (reinterpret_cast<uintptr_t>(c.data) % SizeOf(c.type.dtype) != 0)
+    return Invalid(what, " is not aligned to the ", SizeOf(c.type.dtype), " bytes of ", Name(c.type.dtype));
+  return absl::OkStatus();
+}
+
+std::pair<uint8_t, uint64_t> ScalarKey(const Constant& c) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, c.data, c.bytes);
+  return {static_cast<uint8_t>(c.type.dtype), bits};
+}
+
+// A case's constants against the types of the entry's values, in order.
+absl::Status CheckFit(const Module& m, std::string_view what, const std::vector<uint32_t>& constants,
+                      const Graph& g, const std::vector<ValueId>& values) {
+  if (constants.size() != values.size())
+    return Invalid(what, ": ", constants.size(), " given, but graph '", g.name, "' has ", values.size());
+  for (size_t i = 0; i < constants.size(); i++) {
+    if (constants[i] >= m.constants.size())
+      return Invalid(what, " ", i, " is constant ", constants[i], ", which does not exist");
+    const TensorType &got = m.constants[constants[i]].type, &want = g.values[values[i]].type;
+    bool fits = got.dtype == want.dtype && got.dims.size() == want.dims.size();
+    for (size_t d = 0; fits && d < got.dims.size(); d++)
+      fits = IsSymbolic(want.dims[d]) || got.dims[d] == want.dims[d];
+    if (!fits)
+      return Invalid(what, " ", i, " ('", g.ValueName(values[i]), "') is ", Print(got, m.dims), "; wanted ",
+                     Print(want, m.dims));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Module::Module(std::shared_ptr<Catalogue> ops)
+    : catalogue(std::move(ops)), index(std::make_unique<Index>()) {}
+Module::~Module() = default;
+
+absl::StatusOr<uint32_t> Module::AddConstant(Constant c) {
+  RETURN_IF_ERROR(CheckConstant(c, dims));
+  auto number = static_cast<uint32_t>(constants.size());
+  if (number >= 4 * kMaxNodes) return Exhausted("the module has ", 4 * kMaxNodes, " constants, the limit");
+  if (c.name.empty() && c.type.dims.empty()) {
+    auto [it, added] = index->scalars.emplace(ScalarKey(c), number);
+    if (!added) return it->second;
+  } else if (c.name.empty()) {
+    do c.name = absl::StrCat("c", index->fresh++);
+    while (index->constants.contains(c.name));
+  }
+  if (!c.name.empty() && !index->constants.emplace(c.name, number).second) return Taken("a constant", c.name);
+  constants.push_back(std::move(c));
+  return number;
+}
+
+absl::StatusOr<uint32_t> Module::FindConstant(std::string_view name) const {
+  auto it = index->constants.find(name);
+  if (it == index->constants.end()) return NotFound("the module has no constant '", name, "'");
+  return it->second;
+}
+
+absl::StatusOr<Graph*> Module::AddGraph(std::string_view name) {
+  RETURN_IF_ERROR(CheckName("a graph", name));
+  if (graphs.size() >= kMaxGraphs) return Exhausted("the module has ", kMaxGraphs, " graphs, the limit");
+  if (!index->graphs.emplace(std::string(name), graphs.size()).second) return Taken("a graph", name);
+  graphs.push_back(std::make_unique<Graph>());
+  graphs.back()->module = this;
+  graphs.back()->name = std::string(name);
+  return graphs.back().get();
+}
+
+absl::StatusOr<Graph*> Module::FindGraph(std::string_view name) const {
+  auto it = index->graphs.find(name);
+  if (it == index->graphs.end()) return NotFound("the module has no graph '", name, "'");
+  return graphs[it->second].get();
+}
+
+absl::Status Module::AddEntry(std::string_view name, const Graph* graph) {
+  RETURN_IF_ERROR(CheckName("an entry", name));
+  auto it = index->graphs.find(graph->name);
+  if (graph->module != this || it == index->graphs.end())
+    return Invalid("entry '", name, "' names graph '", graph->name, "' of another module");
+  if (entries.size() >= kMaxEntries) return Exhausted("the module has ", kMaxEntries, " entries, the limit");
+  if (!index->entries.emplace(std::string(name), entries.size()).second) return Taken("an entry", name);
+  entries.push_back({std::string(name), it->second});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
+  auto list = [this] {
+    std::string names;
+    for (size_t i = 0; i < entries.size() && i < 20; i++)
+      absl::StrAppend(&names, i ? "', '" : "'", entries[i].name);
+    return names.empty() ? std::string("it has none") : absl::StrCat("it has ", names, "'");
+  };
+  if (name.empty() && entries.size() == 1) return entries.data();
+  if (name.empty()) return NotFound("name the entry to use: the module does not have exactly one; ", list());
+  auto it = index->entries.find(name);
+  if (it == index->entries.end()) return NotFound("the module has no entry '", name, "'; ", list());
+  return &entries[it->second];
+}
+
+absl::Status Module::SetMetadata(std::string_view key, std::string_view value) {
+  RETURN_IF_ERROR(CheckName("metadata", key));
+  if (value.size() > kMaxMetadataBytes || !IsUtf8(value))
+    return Invalid("metadata '", key, "' must be UTF-8 of at most ", kMaxMetadataBytes, " bytes, got ",
+                   value.size());
+  auto before = [](const auto& pair, std::string_view k) { return pair.first < k; };
+  auto it = std::lower_bound(metadata.begin(), metadata.end(), key, before);
+  if (it != metadata.end() && it->first == key) {
+    it->second = std::string(value);
+  } else {
+    if (metadata.size() >= kMaxMetadata)
+      return Exhausted("the module has ", kMaxMetadata, " metadata keys, the limit");
+    metadata.emplace(it, std::string(key), std::string(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Module::AddCase(Case c) {
+  RETURN_IF_ERROR(CheckName("a case", c.name));
+  for (const Case& other : cases)
+    if (other.name == c.name) return Taken("a case", c.name);
+  if (cases.size() >= 4096) return Exhausted("the module has 4096 cases, the limit");
+  ASSIGN_OR_RETURN(const Entry* entry, FindEntry(c.entry));
+  c.entry = entry->name;
+  const Graph& g = *graphs[entry->graph];
+  std::string what = absl::StrCat("case '", c.name, "'");
+  RETURN_IF_ERROR(CheckFit(*this, absl::StrCat(what, ": inputs"), c.inputs, g, g.params));
+  RETURN_IF_ERROR(CheckFit(*this, absl::StrCat(what, ": expected results"), c.expected, g, g.results));
+  if (!(c.rtol >= 0) || !(c.atol >= 0)) return Invalid(what, ": tolerances must not be negative or NaN");
+  cases.push_back(std::move(c));
+  return absl::OkStatus();
+}
+
+absl::Status CheckType(std::string_view what, const TensorType& type, const DimTable& dims) {
+  if (type.dtype == DType::kNone || type.dtype >= DType::kCount) return Invalid(what, " has no dtype");
+  if (type.dims.size() > kMaxRank)
+    return Invalid(what, " has rank ", type.dims.size(), "; the limit is ", kMaxRank);
+  bool concrete = true;
+  for (Dim d : type.dims) {
+    concrete = concrete && !IsSymbolic(d);
+    if (!IsSymbolic(d) && (d < 0 || d > kMaxDim))
+      return Invalid(what, " has type ", Print(type, dims), ": a dim must be from 0 to ", kMaxDim);
+  }
+  return concrete ? BytesOf(what, type).status() : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> BytesOf(std::string_view what, const TensorType& type) {
+  uint64_t bytes = SizeOf(type.dtype);
+  for (Dim d : type.dims)
+    if (d == 0) return 0;
+  for (Dim d : type.dims) {
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(d), &bytes) || bytes > kMaxTensorBytes)
+      return Exhausted(what, " takes more than ", kMaxTensorBytes, " bytes, the limit of one tensor");
+  }
+  return bytes;
+}
+
+absl::StatusOr<TensorType> MergeTypes(std::string_view what, const TensorType& inferred,
+                                      const TensorType& declared, const DimTable& dims) {
+  bool fits = inferred.dtype == declared.dtype && inferred.dims.size() == declared.dims.size();
+  TensorType merged = declared;
+  for (size_t i = 0; fits && i < inferred.dims.size(); i++) {
+    Order order = inferred.dims[i] == declared.dims[i] ? Order::kEqual
+                                                       : dims.Compare(inferred.dims[i], declared.dims[i]);
+    fits = order == Order::kEqual || order == Order::kUnknown;
+    if (order == Order::kEqual) merged.dims[i] = inferred.dims[i];
+  }
+  if (fits) return merged;
+  return Invalid(what, " is ", Print(inferred, dims), " but was declared as ", Print(declared, dims));
+}
+
+}  // namespace keel

@@ -1,0 +1,226 @@
+// text_print.cc: a module as text that ParseText reads back exactly. The grammar is in README.md.
+
+#include <algorithm>
+
+#include "kernel/graph/element.h"
+#include "kernel/graph/graph_index.h"
+#include "kernel/graph/text.h"
+#include "kernel/opset/lexer.h"
+
+namespace keel {
+namespace {
+
+constexpr uint64_t kListedElements = 64;  // longer constants are printed as hex
+
+class Printer {
+ public:
+  Printer(const Module& m, uint64_t max_constant_bytes) : m_(m), max_bytes_(max_constant_bytes) {}
+
+  std::string Run() {
+    out_ = "keel 1\n";
+    for (const auto& [key, value] : m_.metadata)
+      absl::StrAppend(&out_, "meta ", Quote(key), " = ", Quote(value), "\n");
+    for (const Constant& c : m_.constants)
+      if (!c.name.empty()) PrintConstant(c);
+    for (const auto& g : m_.graphs) PrintGraph(*g);
+    if (!m_.entries.empty()) out_ += "\n";
+    for (const Entry& e : m_.entries) PrintEntry(e);
+    for (const Case& c : m_.cases) PrintCase(c);
+    return std::move(out_);
+  }
+
+ private:
+  std::string Type(const TensorType& t) { return Print(t, m_.dims); }
+
+  void PrintConstant(const Constant& c) {
+    absl::StrAppend(&out_, "const ", SpellName(c.name), ": ", Type(c.type), " = ");
+    out_ += c.bytes > max_bytes_ ? "..." : Data(c);
+    out_ += "\n";
+  }
+
+  std::string Data(const Constant& c) {
+    auto p = static_cast<const char*>(c.data);
+    uint64_t size = SizeOf(c.type.dtype), count = c.bytes / size;
+    std::string list = "[";
+    for (uint64_t i = 0; i < count && count <= kListedElements; i++) {
+      std::string element = PrintElement(c.type.dtype, p + i * size);
+      if (element.empty()) return Hex(c);
+      absl::StrAppend(&list, i ? ", " : "", element);
+    }
+    return count <= kListedElements ? list + "]" : Hex(c);
+  }
+  std::string Hex(const Constant& c) { return absl::StrCat("hex\"", PrintHex(c.data, c.bytes), "\""); }
+
+  std::string TypedLiteral(const Constant& c) {
+    std::string text = PrintElement(c.type.dtype, c.data);
+    if (c.type.dtype == DType::kBool && !text.empty()) return text;
+    return absl::StrCat(Name(c.type.dtype), "(", text.empty() ? Hex(c) : text, ")");
+  }
+  std::string ConstantRef(const Constant& c) { return c.name.empty() ? TypedLiteral(c) : SpellName(c.name); }
+
+  std::string Ref(const Graph& g, ValueId id) {
+    if (id == kNoValue) return "none";
+    const Value& v = g.values[id];
+    if (v.kind == ValueKind::kConstant) return ConstantRef(m_.constants[v.index]);
+    return v.name.empty() ? ResultName(v.index, v.result) : SpellName(v.name);
+  }
+
+  // Does a literal written bare take this dtype again? It does if an operand that is no literal, and whose
+  // pattern names the same dtype variable, has it.
+  bool PartnerDecides(const Graph& g, const Node& n, const OpFacts& facts, size_t at) {
+    std::string variable = DTypeVariable(facts, at, n.in.size());
+    if (variable.empty()) return false;
+    for (size_t i = 0; i < n.in.size(); i++) {
+      if (n.in[i] == kNoValue || DTypeVariable(facts, i, n.in.size()) != variable) continue;
+      const Value& v = g.values[n.in[i]];
+      if (v.kind != ValueKind::kConstant || !m_.constants[v.index].name.empty()) return true;
+    }
+    return false;
+  }
+  static std::string DTypeVariable(const OpFacts& facts, size_t at, size_t count) {
+    const OperandInfo* info = OperandAt(facts, at, count);
+    if (!info || info->pattern.find('?') != std::string::npos) return "";
+    std::string name = info->pattern.substr(0, info->pattern.find('['));
+    return DTypeNamed(name) ? "" : name;
+  }
+
+  std::string OperandText(const Graph& g, const Node& n, const OpFacts& facts, size_t i) {
+    if (n.in[i] != kNoValue && g.values[n.in[i]].kind == ValueKind::kConstant) {
+      const Constant& c = m_.constants[g.values[n.in[i]].index];
+      std::string bare = c.name.empty() ? PrintElement(c.type.dtype, c.data) : "";
+      if (!bare.empty() && PartnerDecides(g, n, facts, i)) return bare;
+    }
+    return Ref(g, n.in[i]);
+  }
+
+  std::string DimList(const std::vector<int64_t>& dims) {
+    std::string out = "[";
+    for (size_t i = 0; i < dims.size(); i++) absl::StrAppend(&out, i ? ", " : "", m_.dims.Print(dims[i]));
+    return out + "]";
+  }
+  std::string AttrText(const AttrInfo* info, const AttrValue& v) {
+    switch (v.kind) {
+      case KEEL_ATTR_BOOL:
+        return v.i ? "true" : "false";
+      case KEEL_ATTR_I64:
+        return absl::StrCat(v.i);
+      case KEEL_ATTR_F64:
+        return SpellFloat(v.f);
+      case KEEL_ATTR_DTYPE:
+        return std::string(Name(static_cast<DType>(v.i)));
+      case KEEL_ATTR_DIM:
+        return m_.dims.Print(v.i);
+      case KEEL_ATTR_DIMS:
+        return DimList(v.list);
+      case KEEL_ATTR_STR:
+        return info && !info->choices.empty() && IsPlainName(v.s) ? v.s : Quote(v.s);
+      default:
+        break;
+    }
+    std::string out = "[";
+    for (size_t i = 0; i < v.list.size(); i++) absl::StrAppend(&out, i ? ", " : "", v.list[i]);
+    for (size_t i = 0; i < v.floats.size(); i++)
+      absl::StrAppend(&out, i ? ", " : "", SpellFloat(v.floats[i]));
+    return out + "]";
+  }
+
+  // After a lookup that failed (an op first seen here) the newest version cannot be told: print the number.
+  std::string OpText(const OpDef& op) {
+    auto newest = m_.catalogue->Find(OpName(op), 0);
+    if (newest.ok() && *newest == &op) return std::string(OpName(op));
+    return absl::StrCat(OpName(op), "@", OpVersion(op));
+  }
+
+  void PrintNode(const Graph& g, const Node& n) {
+    auto known = m_.index->ops.find(n.op);
+    OpFacts made;
+    if (known == m_.index->ops.end()) made = MakeFacts(*n.op);
+    const OpFacts& facts = known == m_.index->ops.end() ? made : *known->second;
+    out_ += "  ";
+    for (size_t i = 0; i < n.out.size(); i++) absl::StrAppend(&out_, i ? ", " : "", Ref(g, n.out[i]));
+    absl::StrAppend(&out_, n.out.empty() ? "" : " = ", OpText(*n.op), "(");
+    for (size_t i = 0; i < n.in.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", OperandText(g, n, facts, i));
+    out_ += ")";
+    for (size_t i = 0; i < n.attrs.size(); i++) {
+      const Attr& a = n.attrs[i];
+      absl::StrAppend(&out_, i ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
+    }
+    if (!n.attrs.empty()) out_ += "}";
+    for (size_t i = 0; i < n.out.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : " : ", Type(g.values[n.out[i]].type));
+    out_ += "\n";
+  }
+
+  void PrintGraph(const Graph& g) {
+    absl::StrAppend(&out_, "\nfn @", SpellName(g.name), "(");
+    for (size_t i = 0; i < g.params.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", Ref(g, g.params[i]), ": ", Type(g.values[g.params[i]].type));
+    out_ += ")";
+    for (size_t i = 0; i < g.results.size(); i++) {
+      absl::StrAppend(&out_, i ? ", " : " -> ");
+      if (!g.result_names[i].empty()) absl::StrAppend(&out_, SpellName(g.result_names[i]), ": ");
+      out_ += Type(g.values[g.results[i]].type);
+    }
+    out_ += " {\n";
+    for (const Node& n : g.nodes) PrintNode(g, n);
+    out_ += "  return";
+    for (size_t i = 0; i < g.results.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : " ", Ref(g, g.results[i]));
+    out_ += "\n}\n";
+  }
+
+  void PrintEntry(const Entry& e) {
+    const Graph& g = *m_.graphs[e.graph];
+    absl::StrAppend(&out_, "entry ", SpellName(e.name), " = @", SpellName(g.name), " (");
+    for (size_t i = 0; i < g.params.size(); i++) absl::StrAppend(&out_, i ? ", " : "", Ref(g, g.params[i]));
+    out_ += ") -> (";
+    for (size_t i = 0; i < g.results.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", g.result_names[i].empty() ? "_" : SpellName(g.result_names[i]));
+    out_ += ")\n";
+  }
+
+  void PrintCase(const Case& c) {
+    absl::StrAppend(&out_, "case ", SpellName(c.name), " = ", SpellName(c.entry), " (");
+    for (size_t i = 0; i < c.inputs.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", ConstantRef(m_.constants[c.inputs[i]]));
+    out_ += ") -> (";
+    for (size_t i = 0; i < c.expected.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", ConstantRef(m_.constants[c.expected[i]]));
+    absl::StrAppend(&out_, ") {rtol=", SpellFloat(c.rtol), ", atol=", SpellFloat(c.atol), "}\n");
+  }
+
+  const Module& m_;
+  uint64_t max_bytes_;
+  std::string out_;
+};
+
+bool IsKeyword(std::string_view s) {
+  constexpr std::string_view kWords[] = {"none", "true", "false", "inf", "nan", "return", "hex", "_"};
+  return std::find(std::begin(kWords), std::end(kWords), s) != std::end(kWords);
+}
+
+}  // namespace
+
+bool IsPlainName(std::string_view s) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (s.empty() || !letter(s[0])) return false;
+  return std::all_of(s.begin(), s.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
+std::string SpellName(std::string_view name) {
+  bool bare = IsPlainName(name) && !IsKeyword(name) && !SplitResultName(name);
+  return bare ? std::string(name) : Quote(name);
+}
+
+std::string SpellFloat(double v) {
+  std::string text = PrintElement(DType::kF64, &v);
+  return text.empty() ? absl::StrCat("f64(hex\"", PrintHex(&v, sizeof v), "\")") : text;
+}
+
+std::string PrintText(const Module& m, uint64_t max_constant_bytes) {
+  return Printer(m, max_constant_bytes).Run();
+}
+
+}  // namespace keel

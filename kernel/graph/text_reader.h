@@ -1,0 +1,64 @@
+// text_reader.h: the pieces of graph text that declarations and function bodies share: names, types, dims,
+// attributes, literals. Private to the parser. Errors begin with "line:column: ".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/graph/graph_index.h"
+#include "kernel/opset/lexer.h"
+
+namespace keel {
+
+struct Spelling {
+  std::string name;
+  bool quoted = false;
+  Token at;
+};
+
+// A number, inf, nan, true or false as written; its dtype may be known later.
+struct Literal {
+  std::string text;
+  Operand::Kind weak = Operand::kWeakInt;
+  DType dtype = DType::kNone;  // written, or bool
+  std::string bytes;           // f32(hex"..."): the element itself
+};
+
+class TextReader {
+ public:
+  TextReader(std::string_view text, Module& m) : text(text), lex(text), module(m) {}
+
+  absl::StatusOr<Spelling> ReadName(std::string_view what);
+  bool AtNameOrString() const { return lex.AtName() || lex.Peek().kind == Token::kString; }
+  absl::StatusOr<TensorType> ReadType();
+  absl::StatusOr<Attrs> ReadAttrs(const OpFacts&);  // from '{' to '}'
+  bool AtLiteral() const;                           // at a number, possibly signed, or true, false
+  absl::StatusOr<Literal> ReadLiteral();
+  bool AtTypedLiteral() const;  // f32(
+  absl::StatusOr<Literal> ReadTypedLiteral();
+  absl::StatusOr<std::string> ReadHex(uint64_t bytes);  // hex"..."
+  absl::StatusOr<double> ReadDouble(std::string_view what);
+
+  // One element as bytes; the dtype must be known.
+  absl::Status Encode(const Token& at, const Literal&, DType dtype, void* element) const;
+  absl::Status Fail(const Token& at, std::string_view message) const;
+  absl::Status Locate(const Token& at, const absl::Status&) const;  // puts the place before the message
+
+  const std::string_view text;
+  Lexer lex;
+  Module& module;
+
+ private:
+  absl::StatusOr<Dim> ReadDim(bool new_symbols);
+  absl::StatusOr<AttrValue> ReadAttrValue(const AttrInfo&);
+  absl::StatusOr<AttrValue> ReadScalarAttr(const AttrInfo&, int32_t kind);
+  absl::StatusOr<AttrValue> ReadListAttr(int32_t kind);
+};
+
+// One `fn` after its keyword: text_function.cc.
+absl::Status ReadFunction(TextReader&);
+// A constant's value from a literal: the number of an unnamed scalar constant.
+absl::StatusOr<uint32_t> AddLiteral(TextReader&, const Token& at, const Literal&, DType dtype);
+
+}  // namespace keel

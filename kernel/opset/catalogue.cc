@@ -1,0 +1,284 @@
+// catalogue.cc: which ops there are. Texts are indexed by their lines "op NAME since N"; an op is parsed
+// when it is first asked for.
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "absl/container/flat_hash_map.h"
+#include "embed/core_opset.h"
+#include "kernel/opset/def.h"
+
+namespace keel {
+namespace {
+
+using opset::AttrDef;
+using opset::Expr;
+
+constexpr size_t kMaxTextBytes = 1 << 20, kMaxOps = 4096, kMaxOpName = 256;
+
+struct Entry {
+  std::string name;
+  uint32_t version = 0, line = 0;
+  std::string_view text;
+  std::string_view origin;
+  std::once_flag once;
+  std::unique_ptr<OpDef> def;
+  absl::Status error;
+};
+
+// One text, cut where lines begin with "op ".
+struct Piece {
+  std::string_view text;
+  uint32_t line;
+};
+std::vector<Piece> Cut(std::string_view text) {
+  std::vector<Piece> out;
+  uint32_t line = 1;
+  size_t begin = 0;
+  Piece now{text.substr(0, 0), 1};
+  for (size_t at = 0; at < text.size(); line++) {
+    if (text.substr(at, 3) == "op ") {
+      now.text = text.substr(begin, at - begin);
+      out.push_back(now);
+      begin = at;
+      now.line = line;
+    }
+    size_t end = text.find('\n', at);
+    at = end == std::string_view::npos ? text.size() : end + 1;
+  }
+  now.text = text.substr(begin);
+  out.push_back(now);
+  return out;  // the first piece is what stands before the first op
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t corner = row[0]++;
+    for (size_t j = 1; j <= b.size(); j++) {
+      size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1])});
+      corner = up;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+struct Catalogue::Impl {
+  mutable std::shared_mutex mutex;  // guards the maps; an Entry never moves
+  std::deque<std::string> texts;
+  std::deque<Entry> entries;
+  absl::flat_hash_map<std::string_view, std::vector<Entry*>> by_name;  // newest version first
+
+  absl::Status Header(std::string_view text, std::string_view origin) const;
+  absl::Status AddPiece(std::string_view text, std::string_view origin, uint32_t line, bool core,
+                        std::vector<std::unique_ptr<Entry>>* out) const;
+  absl::Status AddText(std::string_view text, std::string_view origin, bool core);
+  absl::StatusOr<const OpDef*> Parsed(Entry* e) const;
+  std::string Closest(std::string_view name) const;
+  absl::Status CheckCalls(const Catalogue&, const OpDef&) const;
+  std::vector<Entry*> All() const;
+};
+
+absl::Status Catalogue::Impl::Header(std::string_view text, std::string_view origin) const {
+  Lexer lex(text, origin);
+  RETURN_IF_ERROR(lex.Expect("opset"));
+  RETURN_IF_ERROR(lex.Name("the op set's name").status());
+  ASSIGN_OR_RETURN(int64_t format, lex.Int("the format of the language"));
+  if (format != 1) return Invalid(origin, ": op language ", format, " is not known; this kernel reads 1");
+  return lex.AtEnd() ? absl::OkStatus() : lex.Fail("expected a line that begins with 'op '");
+}
+
+absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view origin, uint32_t line,
+                                       bool core, std::vector<std::unique_ptr<Entry>>* out) const {
+  Lexer lex(text, origin, line);
+  lex.Next();  // "op"
+  Token at = lex.Peek();
+  auto e = std::make_unique<Entry>();
+  ASSIGN_OR_RETURN(std::string_view name, lex.Name("the op's name"));
+  e->name = name;
+  while (lex.Accept(".")) {
+    ASSIGN_OR_RETURN(name, lex.Name("a name after '.'"));
+    absl::StrAppend(&e->name, ".", name);
+  }
+  if (e->name.size() > kMaxOpName) return lex.FailAt(at, "the op's name is too long");
+  if (!core && e->name.find('.') == std::string::npos)
+    return lex.FailAt(at, absl::StrCat("an op of a plugin must have a dotted name, as vendor.", e->name));
+  RETURN_IF_ERROR(lex.Expect("since"));
+  ASSIGN_OR_RETURN(int64_t version, lex.Int("a version"));
+  if (version < 1 || version > 1'000'000) return lex.Fail("versions are 1 to 1000000");
+  e->version = static_cast<uint32_t>(version);
+  e->line = line;
+  e->text = text;
+  e->origin = origin;
+  for (const auto& other : *out)
+    if (other->name == e->name && other->version == e->version)
+      return lex.FailAt(at, absl::StrCat("version ", version, " of this op stands twice in this text"));
+  out->push_back(std::move(e));
+  return absl::OkStatus();
+}
+
+absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view origin, bool core) {
+  if (text.size() > kMaxTextBytes)
+    return Exhausted(origin, ": a text of ops is at most 1 MiB, this one is ", text.size(), " bytes");
+  std::unique_lock lock(mutex);
+  size_t kept = texts.size();
+  std::string_view name = texts.emplace_back(origin), own = texts.emplace_back(text);
+  auto undo = [&](absl::Status status) {
+    texts.resize(kept);
+    return status;
+  };
+  std::vector<Piece> pieces = Cut(own);
+  if (absl::Status s = Header(pieces[0].text, name); !s.ok()) return undo(s);
+  if (entries.size() + pieces.size() - 1 > kMaxOps)
+    return undo(Exhausted(origin, ": more than ", kMaxOps, " ops"));
+  std::vector<std::unique_ptr<Entry>> fresh;
+  for (size_t i = 1; i < pieces.size(); i++)
+    if (absl::Status s = AddPiece(pieces[i].text, name, pieces[i].line, core, &fresh); !s.ok())
+      return undo(s);
+  for (const auto& e : fresh)
+    if (auto found = by_name.find(e->name); found != by_name.end())
+      for (const Entry* other : found->second)
+        if (other->version == e->version)
+          return undo(Error(absl::StatusCode::kAlreadyExists, origin, ": op ", e->name, " ", e->version,
+                            " is defined already, in ", other->origin));
+  for (auto& e : fresh) {
+    Entry& put = entries.emplace_back();
+    put.name = std::move(e->name);
+    put.version = e->version;
+    put.line = e->line;
+    put.text = e->text;
+    put.origin = e->origin;
+    auto& versions = by_name[put.name];
+    versions.push_back(&put);
+    std::sort(versions.begin(), versions.end(),
+              [](const Entry* a, const Entry* b) { return a->version > b->version; });
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Entry* e) const {
+  std::call_once(e->once, [e] {
+    auto def = opset::ParseOp(e->text, e->origin, e->line);
+    if (def.ok())
+      e->def = *std::move(def);
+    else
+      e->error = Annotate(def.status(), kErrorOp, e->name);
+  });
+  if (!e->error.ok()) return e->error;
+  return e->def.get();
+}
+
+std::string Catalogue::Impl::Closest(std::string_view name) const {
+  std::string_view best;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const Entry& e : entries) {
+    size_t d = EditDistance(name.substr(0, kMaxOpName), e.name);
+    if (d < least || (d == least && !best.empty() && e.name < best)) {
+      least = d;
+      best = e.name;
+    }
+  }
+  return std::string(best);
+}
+
+std::vector<Entry*> Catalogue::Impl::All() const {
+  std::shared_lock lock(mutex);
+  std::vector<Entry*> out;
+  for (const auto& [name, versions] : by_name) out.insert(out.end(), versions.begin(), versions.end());
+  std::sort(out.begin(), out.end(), [](const Entry* a, const Entry* b) {
+    return a->name != b->name ? a->name < b->name : a->version < b->version;
+  });
+  return out;
+}
+
+// Calls in bodies and rules must name ops, their attributes and choices, and no more operands than there are.
+absl::Status Catalogue::Impl::CheckCalls(const Catalogue& catalogue, const OpDef& def) const {
+  absl::Status status;
+  opset::ForEachCall(def, [&](const Expr& call) {
+    if (!status.ok()) return;
+    auto op = catalogue.Find(call.text, 0);
+    if (!op.ok()) {
+      status = Annotate(Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, ": ",
+                                op.status().message()),
+                        kErrorOp, def.name);
+      return;
+    }
+    bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
+                               [](const Expr& e) { return e.kind == Expr::kSplice; });
+    if (!spliced && ((call.parts.size() > (*op)->operands.size() && !(*op)->has_variadic) ||
+                     call.parts.size() < (*op)->required_operands))
+      status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, " with ",
+                       call.parts.size(), " operands");
+    for (const auto& [name, value] : call.attrs) {
+      auto a = std::find_if((*op)->attrs.begin(), (*op)->attrs.end(),
+                            [&name = name](const AttrDef& d) { return d.name == name; });
+      if (a == (*op)->attrs.end())
+        status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text,
+                         ", which has no attribute ", name);
+      else if (value.kind == Expr::kName && value.ref == Expr::kNothing &&
+               std::find(a->choices.begin(), a->choices.end(), value.text) == a->choices.end())
+        status = Invalid(def.origin, ":", call.line, ": op ", def.name, ": '", value.text,
+                         "' is bound by nothing");
+    }
+  });
+  return status;
+}
+
+Catalogue::Catalogue() : impl_(std::make_unique<Impl>()) {
+  for (const auto& [name, text] : core_opset) {
+    absl::Status status = impl_->AddText(text, name, true);
+    (void)status;  // embedded texts: a broken one shows in ParseAll of the tests, and as a missing op
+  }
+}
+Catalogue::~Catalogue() = default;
+
+absl::Status Catalogue::AddText(std::string_view text, std::string_view origin) {
+  return impl_->AddText(text, origin, false);
+}
+
+absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t version) const {
+  Entry* found = nullptr;
+  {
+    std::shared_lock lock(impl_->mutex);
+    auto place = impl_->by_name.find(name);
+    if (place == impl_->by_name.end()) {
+      std::string closest = impl_->Closest(name);
+      absl::Status status =
+          NotFound("no op is named '", name.substr(0, 80), "'", closest.empty() ? "" : "; did you mean ",
+                   closest, closest.empty() ? "" : "?");
+      return Annotate(std::move(status), kErrorOp, name.substr(0, 80));
+    }
+    for (Entry* e : place->second)
+      if (!found && (version == 0 || e->version == version)) found = e;
+    if (!found)
+      return Annotate(NotFound("op ", name, " has no version ", version, "; the newest here is ",
+                               place->second[0]->version),
+                      kErrorOp, name);
+  }
+  return impl_->Parsed(found);
+}
+
+std::vector<std::string> Catalogue::Names() const {
+  std::vector<std::string> out;
+  std::shared_lock lock(impl_->mutex);
+  for (const auto& [name, versions] : impl_->by_name) out.emplace_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+absl::Status Catalogue::ParseAll() const {
+  for (Entry* e : impl_->All()) {
+    ASSIGN_OR_RETURN(const OpDef* def, impl_->Parsed(e));
+    RETURN_IF_ERROR(impl_->CheckCalls(*this, *def));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,388 @@
+// def_resolve.cc: after parsing: names become slots, and definitions that could not work are refused.
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/opset/def.h"
+#include "kernel/opset/functions.h"
+
+namespace keel::opset {
+namespace {
+
+class Resolver {
+ public:
+  explicit Resolver(OpDef* def) : def_(*def) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(Attributes());
+    RETURN_IF_ERROR(Operands());
+    RETURN_IF_ERROR(Shapes());
+    RETURN_IF_ERROR(Groups());
+    RETURN_IF_ERROR(Defaults());
+    RETURN_IF_ERROR(Results());
+    RETURN_IF_ERROR(Checks());
+    RETURN_IF_ERROR(AxesAreTied());
+    return Blocks();
+  }
+
+ private:
+  template <typename... Parts>
+  absl::Status Fail(const Parts&... parts) const {
+    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", parts...),
+                    kErrorOp, def_.name);
+  }
+
+  uint16_t FindSlot(std::string_view name) const {
+    auto place = std::find(def_.slots.begin(), def_.slots.end(), name);
+    return place == def_.slots.end() ? kNoSlot : static_cast<uint16_t>(place - def_.slots.begin());
+  }
+  absl::StatusOr<uint16_t> MakeSlot(std::string_view name) {
+    if (uint16_t found = FindSlot(name); found != kNoSlot) return found;
+    if (def_.slots.size() >= kMaxOpSlots) return Fail("more than ", kMaxOpSlots, " names");
+    def_.slots.emplace_back(name);
+    def_.group_length.push_back(kNoSlot);
+    return static_cast<uint16_t>(def_.slots.size() - 1);
+  }
+  AttrDef* FindAttr(std::string_view name) {
+    for (AttrDef& a : def_.attrs)
+      if (a.name == name) return &a;
+    return nullptr;
+  }
+
+  absl::Status Attributes() {
+    if (def_.types.size() > kMaxOpTypes) return Fail("more than ", kMaxOpTypes, " type variables");
+    for (AttrDef& a : def_.attrs) {
+      if (FindSlot(a.name) != kNoSlot) return Fail("two attributes are named ", a.name);
+      ASSIGN_OR_RETURN(a.slot, MakeSlot(a.name));
+      def_.attrs_by_name.push_back(static_cast<uint16_t>(def_.attrs_by_name.size()));
+    }
+    std::sort(def_.attrs_by_name.begin(), def_.attrs_by_name.end(),
+              [&](uint16_t a, uint16_t b) { return def_.attrs[a].name < def_.attrs[b].name; });
+    for (AttrDef& a : def_.attrs) {
+      if (a.type != AttrDef::kRankOf) continue;
+      ASSIGN_OR_RETURN(uint16_t group, MakeSlot(a.group_name));
+      def_.group_length[group] = a.slot;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Operands() {
+    std::set<std::string> names;
+    for (size_t i = 0; i < def_.operands.size(); i++) {
+      OperandDef& o = def_.operands[i];
+      if (!names.insert(o.name).second) return Fail("two operands are named ", o.name);
+      if (o.variadic && i + 1 != def_.operands.size())
+        return Fail("the variadic operand ", o.name, " must be the last");
+      if (!o.variadic && !o.optional) def_.required_operands = i + 1;
+      def_.has_variadic |= o.variadic;
+      if (!o.condition_name.empty()) {
+        const AttrDef* a = FindAttr(o.condition_name);
+        if (!a || a->type != AttrDef::kBool) return Fail("'", o.condition_name, " ?' wants a bool attribute");
+        o.condition = a->slot;
+      }
+      std::set<uint16_t> before = bound_;
+      for (Pattern& p : o.patterns) {
+        std::set<uint16_t> mine = before;
+        RETURN_IF_ERROR(OperandPattern(&p, o, &mine));
+        bound_.insert(mine.begin(), mine.end());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OperandPattern(Pattern* p, const OperandDef& o, std::set<uint16_t>* bound) {
+    if (p->any) return absl::OkStatus();
+    RETURN_IF_ERROR(ResolveDType(p));
+    if (!p->axis_name.empty()) {
+      const AttrDef* a = FindAttr(p->axis_name);
+      if (!a || a->type != AttrDef::kAxis)
+        return Fail("'@", p->axis_name, "' wants an attribute of type axis");
+      p->axis = a->slot;
+      tied_.insert(a->slot);
+    }
+    return Items(p, o.name, o.variadic, bound);
+  }
+
+  // Also refuses patterns in which two groups of unknown length would share the dims.
+  absl::Status Items(Pattern* p, std::string_view where, bool variadic, std::set<uint16_t>* bound) {
+    int open = 0;
+    std::set<uint16_t> mine;
+    for (Item& item : p->items) {
+      if (item.marked) open = 0;
+      if (item.kind == Item::kExpr || item.kind == Item::kSplice) {
+        RETURN_IF_ERROR(Static(&item.expr));
+        continue;
+      }
+      if (item.kind == Item::kCollect && !variadic)
+        return Fail("'*' stands only in a variadic operand, not in ", where);
+      if (item.kind == Item::kNumber || item.kind == Item::kMark) continue;
+      ASSIGN_OR_RETURN(item.slot, MakeSlot(item.expr.text));
+      bool sized = bound->count(item.slot) || def_.group_length[item.slot] != kNoSlot;
+      if (item.kind == Item::kGroup && !sized && ++open > 1)
+        return Fail(where, ": two groups of unknown length compete for the dims");
+      if (item.kind == Item::kGroup && !mine.insert(item.slot).second)
+        return Fail(where, ": a group stands twice in one pattern");
+      bound->insert(item.slot);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ResolveDType(Pattern* p) {
+    for (size_t i = 0; i < def_.types.size(); i++)
+      if (def_.types[i].name == p->dtype_name) {
+        p->dtype = {DTypeRef::kVariable, DType::kNone, static_cast<uint16_t>(i)};
+        return absl::OkStatus();
+      }
+    if (const AttrDef* a = FindAttr(p->dtype_name); a && a->type == AttrDef::kDType) {
+      p->dtype = {DTypeRef::kAttr, DType::kNone, a->slot};
+      return absl::OkStatus();
+    }
+    auto fixed = DTypeNamed(p->dtype_name);
+    if (!fixed) return Fail("'", p->dtype_name, "' is no dtype, type variable or dtype attribute");
+    p->dtype = {DTypeRef::kFixed, *fixed, 0};
+    return absl::OkStatus();
+  }
+
+  absl::Status Shapes() {
+    for (AttrDef& a : def_.attrs)
+      if (a.type == AttrDef::kShape) RETURN_IF_ERROR(Items(&a.shape, a.name, false, &bound_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Groups() {
+    for (AttrDef& a : def_.attrs) {
+      if (a.group_name.empty()) continue;
+      a.group = FindSlot(a.group_name);
+      if (a.group == kNoSlot || (a.type != AttrDef::kRankOf && !bound_.count(a.group)))
+        return Fail("attribute ", a.name, ": no operand has the group ", a.group_name);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Defaults() {
+    for (AttrDef& a : def_.attrs) {
+      if (!a.has_default) continue;
+      if (a.type == AttrDef::kEnum) {
+        if (std::find(a.choices.begin(), a.choices.end(), a.default_value.text) == a.choices.end())
+          return Fail("the default of ", a.name, " is none of its choices");
+        continue;
+      }
+      RETURN_IF_ERROR(Static(&a.default_value));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Results() {
+    for (ResultDef& r : def_.results) {
+      if (r.variadic && def_.results.size() != 1) return Fail("a variadic result must be the only one");
+      if (r.pattern.any) return Fail("the type of result ", r.name, " must be given");
+      RETURN_IF_ERROR(ResolveDType(&r.pattern));
+      if (r.variadic) RETURN_IF_ERROR(Static(&r.count));
+      for (Item& item : r.pattern.items) {
+        if (item.kind == Item::kCollect || item.kind == Item::kMark || item.marked)
+          return Fail("'*' and '@' stand only in operands, not in result ", r.name);
+        if (item.kind == Item::kNumber) continue;
+        RETURN_IF_ERROR(Static(&item.expr));
+        item.slot = item.expr.ref == Expr::kSlot ? item.expr.index : kNoSlot;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Checks() {
+    for (CheckDef& c : def_.checks) {
+      RETURN_IF_ERROR(Static(&c.condition));
+      for (Expr& hole : c.message.holes) RETURN_IF_ERROR(Static(&hole));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AxesAreTied() {
+    for (const AttrDef& a : def_.attrs)
+      if (a.type == AttrDef::kAxis && !tied_.count(a.slot))
+        return Fail("axis attribute ", a.name, " is used by no '@' of an operand");
+    return absl::OkStatus();
+  }
+
+  // Static reading. In attributes of calls a bare word may be a choice of an enum: words = true.
+  absl::Status Static(Expr* e, bool words = false) {
+    if (e->kind == Expr::kName) return StaticName(e, words);
+    if (e->kind == Expr::kCall) return StaticCall(e);
+    for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part, words && e->kind == Expr::kCond));
+    return absl::OkStatus();
+  }
+
+  bool Bind(Expr* e) {
+    auto set = [e](Expr::Ref ref, uint16_t index) {
+      e->ref = ref;
+      e->index = index;
+      return true;
+    };
+    if (uint16_t slot = FindSlot(e->text); slot != kNoSlot) return set(Expr::kSlot, slot);
+    for (size_t i = 0; i < def_.types.size(); i++)
+      if (def_.types[i].name == e->text) return set(Expr::kType, static_cast<uint16_t>(i));
+    if (e->text == "true" || e->text == "false") return set(Expr::kBool, e->text == "true");
+    if (e->text == "inf" || e->text == "nan") {
+      e->f = e->text == "inf" ? __builtin_inf() : __builtin_nan("");
+      return set(Expr::kNumber, 0);
+    }
+    if (auto dtype = DTypeNamed(e->text)) return set(Expr::kDType, static_cast<uint16_t>(*dtype));
+    return false;
+  }
+
+  absl::Status StaticName(Expr* e, bool words) {
+    if (Bind(e) || words) return absl::OkStatus();
+    return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+  }
+
+  absl::Status StaticCall(Expr* e) {
+    e->function = FindFunction(e->text);
+    if (!e->function) return Fail("line ", e->line, ": '", e->text, "' is not a shape function");
+    if (!e->attrs.empty())
+      return Fail("line ", e->line, ": the shape function ", e->text, " has no attributes");
+    if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
+      return Fail("line ", e->line, ": ", e->text, " wants ", e->function->least, " arguments, not ",
+                  e->parts.size());
+    if (e->text != "dims" && e->text != "given") {
+      for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
+      return absl::OkStatus();
+    }
+    Expr& arg = e->parts[0];
+    for (size_t i = 0; i < def_.operands.size(); i++)
+      if (arg.kind == Expr::kName && arg.text == def_.operands[i].name) {
+        arg.ref = Expr::kOperand;
+        arg.index = static_cast<uint16_t>(i);
+        return absl::OkStatus();
+      }
+    if (arg.kind == Expr::kName && locals_.count(arg.text)) return absl::OkStatus();
+    return Fail("line ", e->line, ": ", e->text, "(...) wants the name of an operand");
+  }
+
+  // Value reading: names are operands, locals, attributes (as weak literals), inf, nan, none.
+  absl::Status Value(Expr* e) {
+    switch (e->kind) {
+      case Expr::kName:
+        if (Bind(e) || locals_.count(e->text) || e->text == "none") return absl::OkStatus();
+        return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+      case Expr::kString:
+      case Expr::kList:
+      case Expr::kNot:
+        return Fail("line ", e->line, ": strings, lists and '!' are not values");
+      case Expr::kBinary:
+        if (opset::Info(e->op).op.empty())
+          return Fail("line ", e->line, ": '", opset::Info(e->op).text, "' is not for values");
+        break;
+      case Expr::kCond:
+        RETURN_IF_ERROR(Static(&e->parts[0]));
+        RETURN_IF_ERROR(Value(&e->parts[1]));
+        return Value(&e->parts[2]);
+      default:
+        break;
+    }
+    for (Expr& part : e->parts) RETURN_IF_ERROR(Value(&part));
+    for (auto& [name, value] : e->attrs) RETURN_IF_ERROR(Static(&value, true));
+    return absl::OkStatus();
+  }
+
+  absl::Status ResolveBlock(Block* block, size_t returns, std::string_view what) {
+    for (Statement& s : *block) {
+      if (s.kind == Statement::kLet) {
+        RETURN_IF_ERROR(Static(&s.values[0]));
+        if (FindSlot(s.names[0]) != kNoSlot) return Fail("let ", s.names[0], " hides a name");
+        ASSIGN_OR_RETURN(s.slot, MakeSlot(s.names[0]));
+        continue;
+      }
+      for (Expr& value : s.values) RETURN_IF_ERROR(Value(&value));
+      for (const std::string& name : s.names)
+        if (!locals_.insert(name).second) return Fail(what, " binds '", name, "' twice");
+    }
+    const Statement& last = block->back();
+    bool spliced = std::any_of(last.values.begin(), last.values.end(),
+                               [](const Expr& e) { return e.kind == Expr::kSplice; });
+    if (!spliced && last.values.size() != returns)
+      return Fail(what, " returns ", last.values.size(), " values instead of ", returns);
+    return absl::OkStatus();
+  }
+
+  absl::Status Blocks() {
+    std::set<std::string> operands;
+    for (const OperandDef& o : def_.operands) operands.insert(o.name);
+    if (!def_.body.empty()) {
+      locals_ = operands;
+      RETURN_IF_ERROR(ResolveBlock(&def_.body, def_.results.size(), "body"));
+    }
+    if (def_.vjp.block.empty()) return absl::OkStatus();
+    if (def_.vjp.cotangents.size() != def_.results.size())
+      return Fail("vjp names ", def_.vjp.cotangents.size(), " cotangents for ", def_.results.size(),
+                  " results");
+    locals_ = operands;
+    for (const ResultDef& r : def_.results) locals_.insert(r.name);
+    locals_.insert(def_.vjp.cotangents.begin(), def_.vjp.cotangents.end());
+    return ResolveBlock(&def_.vjp.block, def_.operands.size(), "vjp");
+  }
+
+  OpDef& def_;
+  std::set<uint16_t> bound_, tied_;
+  std::set<std::string> locals_;
+};
+
+void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {
+  if (e.kind == Expr::kCall && !e.function) visit(e);
+  for (const Expr& part : e.parts) Visit(part, visit);
+}
+
+}  // namespace
+
+int32_t KindOf(AttrDef::Type type) {
+  switch (type) {
+    case AttrDef::kBool:
+      return KEEL_ATTR_BOOL;
+    case AttrDef::kF64:
+      return KEEL_ATTR_F64;
+    case AttrDef::kStr:
+    case AttrDef::kEnum:
+      return KEEL_ATTR_STR;
+    case AttrDef::kDType:
+      return KEEL_ATTR_DTYPE;
+    case AttrDef::kDim:
+      return KEEL_ATTR_DIM;
+    case AttrDef::kF64List:
+      return KEEL_ATTR_F64S;
+    case AttrDef::kDimEach:
+    case AttrDef::kDimList:
+    case AttrDef::kShape:
+      return KEEL_ATTR_DIMS;
+    case AttrDef::kI64Each:
+    case AttrDef::kI64List:
+    case AttrDef::kAxesOf:
+    case AttrDef::kPermOf:
+      return KEEL_ATTR_I64S;
+    default:
+      return KEEL_ATTR_I64;
+  }
+}
+
+bool NeedsGroup(AttrDef::Type type) {
+  switch (type) {
+    case AttrDef::kI64Each:
+    case AttrDef::kDimEach:
+    case AttrDef::kShape:
+    case AttrDef::kAxisOf:
+    case AttrDef::kAxesOf:
+    case AttrDef::kPermOf:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status Resolve(OpDef* def) { return Resolver(def).Run(); }
+
+void ForEachCall(const OpDef& def, const std::function<void(const Expr&)>& visit) {
+  for (const Block* block : {&def.body, &def.vjp.block})
+    for (const Statement& s : *block)
+      if (s.kind != Statement::kLet)
+        for (const Expr& value : s.values) Visit(value, visit);
+}
+
+}  // namespace keel::opset

@@ -1,0 +1,51 @@
+// eval.h: what inference knows so far (Env), and the evaluation of static expressions in it.
+#pragma once
+
+#include "kernel/opset/def.h"
+#include "kernel/opset/functions.h"
+
+namespace keel::opset {
+
+// Truth of a statement about dims. kUnknown: it depends on symbols.
+enum class Truth : uint8_t { kFalse, kTrue, kUnknown };
+
+struct Env {
+  Env(const OpDef& d, DimTable& t) : def(d), dims(t), slots(d.slots.size()), bound_by(d.slots.size(), -1) {}
+
+  const OpDef& def;
+  DimTable& dims;
+  absl::InlinedVector<Val, 8> slots;
+  absl::InlinedVector<int16_t, 16> bound_by;  // the operand that bound a slot; -1: none
+  DType types[kMaxOpTypes] = {};
+  int16_t type_bound_by[kMaxOpTypes];
+  std::span<const Operand> operands;
+  std::vector<Inferred::Check>* checks = nullptr;
+  int64_t each = -1;  // in a variadic result: which one
+
+  // "add: MESSAGE: a is f32[2], b is f32[3]"; the message and the operands' types.
+  template <typename... Parts>
+  absl::Status Fail(const Parts&... parts) const {
+    return FailWith(absl::StrCat(parts...));
+  }
+  absl::Status FailWith(std::string message) const;
+  std::string Print(int64_t dim) const { return dims.Print(dim); }
+  std::string Print(std::span<const int64_t> list) const;
+  std::string PrintOperand(size_t index) const;
+  std::string OperandName(size_t index) const;
+  void AddCheck(Dim a, Dim b, bool equal, std::string message);
+};
+
+absl::Status Eval(const Expr&, Env&, Val* out);
+absl::Status EvalInt(const Expr&, Env&, int64_t* out);
+absl::Status EvalList(const Expr&, Env&, List* out);  // a scalar is a list of one
+absl::Status EvalBool(const Expr&, Env&, bool* out);  // unknown is an error
+std::string Fill(const Template&, Env&);              // holes that fail are shown as "?"
+
+// a OP b for numbers or dims, checked for overflow.
+absl::Status Arith(Env&, BinOp, int64_t a, int64_t b, int64_t* out);
+absl::Status MaxMin(Env&, bool max, int64_t a, int64_t b, int64_t* out);
+Truth CompareDims(const Env&, BinOp, int64_t a, int64_t b);
+// Must hold: an error where it surely does not, a recorded check where that is unknown.
+absl::Status Require(const CheckDef&, Env&);
+
+}  // namespace keel::opset

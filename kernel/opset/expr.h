@@ -1,0 +1,70 @@
+// expr.h: expressions and blocks of the op language, as trees. One tree serves both readings: static
+// (numbers, dims, lists; eval.h) and value (ops on tensors; expand.cc). README.md has the grammar.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernel/base/status.h"
+#include "kernel/opset/lexer.h"
+#include "kernel/values/dtype.h"
+
+namespace keel::opset {
+
+enum class BinOp : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kFloorDiv,
+  kMod,
+  kDiv,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kAnd,
+  kOr
+};
+struct BinOpInfo {
+  std::string_view text;
+  int level;            // higher binds tighter
+  std::string_view op;  // the op it stands for between values; "" if none
+};
+const BinOpInfo& Info(BinOp);
+
+struct Function;  // a shape function, functions.h
+
+struct Expr {
+  enum Kind : uint8_t { kInt, kFloat, kString, kName, kList, kNeg, kNot, kBinary, kCond, kCall, kSplice };
+  // What a name or call means in the static reading; set by the resolver (def_resolve.cc).
+  enum Ref : uint8_t { kNothing, kSlot, kType, kDType, kBool, kNumber, kOperand };
+  Kind kind = kInt;
+  BinOp op = BinOp::kAdd;
+  Ref ref = kNothing;
+  uint16_t index = 0;  // of the slot, type variable, operand; the DType; the bool
+  uint32_t line = 0;
+  int64_t i = 0;
+  double f = 0;
+  std::string text;                                 // a name, a call's name, a string
+  std::vector<Expr> parts;                          // operands; arguments; items; condition, then, else
+  std::vector<std::pair<std::string, Expr>> attrs;  // of a call
+  const Function* function = nullptr;               // a call of a shape function
+};
+
+struct Statement {
+  enum Kind : uint8_t { kAssign, kLet, kReturn } kind = kAssign;
+  std::vector<std::string> names;  // kAssign
+  uint16_t slot = 0;               // kLet
+  std::vector<Expr> values;        // kReturn: any number; else one
+};
+using Block = std::vector<Statement>;
+
+absl::StatusOr<Expr> ParseExpr(Lexer&);
+absl::StatusOr<Block> ParseBlock(Lexer&);  // with its braces
+
+}  // namespace keel::opset

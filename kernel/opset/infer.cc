@@ -1,0 +1,169 @@
+// infer.cc: the type of an op's results from its definition and the types of its operands.
+
+#include <algorithm>
+
+#include "kernel/opset/infer_internal.h"
+
+namespace keel {
+
+using opset::Env;
+using opset::Item;
+using opset::List;
+using opset::Pattern;
+using opset::ResultDef;
+using opset::Val;
+
+std::string Print(const TensorType& type, const DimTable& dims) {
+  std::string out(Name(type.dtype));
+  out += "[";
+  for (size_t i = 0; i < type.dims.size(); i++)
+    absl::StrAppend(&out, i ? ", " : "", dims.Print(type.dims[i]));
+  return out + "]";
+}
+
+namespace opset {
+
+std::string Env::OperandName(size_t index) const {
+  const OperandDef& o = OperandAt(def, index);
+  return o.variadic ? absl::StrCat(o.name, "[", index + 1 - def.operands.size(), "]") : o.name;
+}
+
+std::string Env::PrintOperand(size_t index) const {
+  const Operand& o = operands[index];
+  if (o.kind == Operand::kTyped) return keel::Print(o.type, dims);
+  return o.kind == Operand::kWeakInt     ? "an integer literal"
+         : o.kind == Operand::kWeakFloat ? "a float literal"
+                                         : "left out";
+}
+
+std::string Env::Print(std::span<const int64_t> list) const {
+  std::string out;
+  for (size_t i = 0; i < list.size() && i < 16; i++)
+    absl::StrAppend(&out, i ? ", " : "", dims.Print(list[i]));
+  return list.size() > 16 ? out + ", ..." : out;
+}
+
+absl::Status Env::FailWith(std::string message) const {
+  std::string types;
+  for (size_t i = 0; i < operands.size() && i < 8 && !def.operands.empty(); i++)
+    if (i < def.operands.size() || def.has_variadic)
+      absl::StrAppend(&types, types.empty() ? ": " : ", ", OperandName(i), " is ", PrintOperand(i));
+  return Annotate(Invalid(def.name, ": ", message, types), kErrorOp, def.name);
+}
+
+void Env::AddCheck(Dim a, Dim b, bool equal, std::string message) {
+  for (const Inferred::Check& c : *checks)
+    if (c.a == a && c.b == b && c.equal == equal) return;
+  checks->push_back({a, b, equal, absl::StrCat(def.name, ": ", message)});
+}
+
+namespace {
+
+// A dim of a result must be one of a tensor; where only symbols can tell, a check is recorded.
+absl::Status CheckResultDim(Env& env, const ResultDef& r, Dim d) {
+  if (!IsSymbolic(d)) {
+    if (d >= 0 && d <= kMaxDim) return absl::OkStatus();
+    return env.Fail("result ", r.name, " would have dim ", d, ", which is not in [0, 2^40]");
+  }
+  if (env.dims.NeverNegative(d)) return absl::OkStatus();
+  if (env.dims.Compare(d, 0) == Order::kLess)
+    return env.Fail("result ", r.name, " would have the negative dim ", env.Print(d));
+  env.AddCheck(0, d, false,
+               absl::StrCat("dim ", env.Print(d), " of result ", r.name, " must not be negative"));
+  return absl::OkStatus();
+}
+
+absl::Status ResultDims(Env& env, const ResultDef& r, Dims* out) {
+  out->clear();
+  for (const Item& item : r.pattern.items) {
+    const Val* bound = item.slot != kNoSlot ? &env.slots[item.slot] : nullptr;
+    if (item.kind == Item::kNumber) {
+      out->push_back(item.number);
+    } else if (item.kind == Item::kGroup && bound && bound->kind == Val::kList) {
+      out->insert(out->end(), bound->list.begin(), bound->list.end());
+    } else if (item.kind == Item::kName || item.kind == Item::kExpr) {
+      int64_t d = 0;
+      RETURN_IF_ERROR(EvalInt(item.expr, env, &d));
+      out->push_back(d);
+    } else {
+      List list;
+      RETURN_IF_ERROR(EvalList(item.expr, env, &list));
+      if (list.size() > KEEL_MAX_RANK)
+        return env.Fail("result ", r.name, " would have ", list.size(), " dims, more than ", KEEL_MAX_RANK);
+      out->insert(out->end(), list.begin(), list.end());
+    }
+    if (out->size() > KEEL_MAX_RANK)
+      return env.Fail("result ", r.name, " would have more than ", KEEL_MAX_RANK, " dims");
+  }
+  for (Dim d : *out) RETURN_IF_ERROR(CheckResultDim(env, r, d));
+  return absl::OkStatus();
+}
+
+absl::Status Result(Env& env, const ResultDef& r, TensorType* out) {
+  const DTypeRef& ref = r.pattern.dtype;
+  out->dtype = ref.kind == DTypeRef::kFixed      ? ref.fixed
+               : ref.kind == DTypeRef::kVariable ? env.types[ref.index]
+                                                 : static_cast<DType>(env.slots[ref.index].i);
+  if (out->dtype == DType::kNone) return env.Fail("nothing says the dtype of result ", r.name);
+  return ResultDims(env, r, &out->dims);
+}
+
+absl::Status Results(Env& env, std::vector<TensorType>* out) {
+  const OpDef& def = env.def;
+  if (def.results.size() != 1 || !def.results[0].variadic) {
+    out->resize(def.results.size());
+    for (size_t i = 0; i < def.results.size(); i++) RETURN_IF_ERROR(Result(env, def.results[i], &(*out)[i]));
+    return absl::OkStatus();
+  }
+  List counted;
+  RETURN_IF_ERROR(EvalList(def.results[0].count, env, &counted));
+  out->resize(counted.size());
+  for (size_t i = 0; i < counted.size(); i++) {
+    env.each = static_cast<int64_t>(i);
+    RETURN_IF_ERROR(Result(env, def.results[0], &(*out)[i]));
+  }
+  env.each = -1;
+  return absl::OkStatus();
+}
+
+void ExportTypes(const Env& env, std::vector<std::pair<std::string, DType>>* out) {
+  const OpDef& def = env.def;
+  size_t count = def.types.size();
+  for (const AttrDef& a : def.attrs) count += a.type == AttrDef::kDType;
+  out->resize(count);
+  size_t at = 0;
+  auto put = [&](const std::string& name, DType d) {
+    (*out)[at].first = name;
+    (*out)[at++].second = d;
+  };
+  for (size_t i = 0; i < def.types.size(); i++) put(def.types[i].name, env.types[i]);
+  for (const AttrDef& a : def.attrs)
+    if (a.type == AttrDef::kDType) put(a.name, static_cast<DType>(env.slots[a.slot].i));
+}
+
+}  // namespace
+
+absl::Status InferInto(Env& env, const Attrs& given, Inferred* out) {
+  out->checks.clear();
+  env.checks = &out->checks;
+  RETURN_IF_ERROR(BindAttrs(env, given));
+  RETURN_IF_ERROR(MatchOperands(env));
+  RETURN_IF_ERROR(MatchWeak(env, &out->operand_dtypes));
+  RETURN_IF_ERROR(SettleAttrs(env));
+  for (const CheckDef& check : env.def.checks) RETURN_IF_ERROR(Require(check, env));
+  RETURN_IF_ERROR(Results(env, &out->results));
+  ExportAttrs(env, &out->attrs);
+  ExportTypes(env, &out->types);
+  return absl::OkStatus();
+}
+
+}  // namespace opset
+
+absl::Status Infer(const OpDef& def, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
+                   Inferred* out) {
+  Env env(def, dims);
+  env.operands = operands;
+  return InferInto(env, given, out);
+}
+
+}  // namespace keel

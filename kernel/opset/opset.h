@@ -1,0 +1,133 @@
+// opset.h: the op catalogue: what an op takes, what comes out, what it is made of. Read
+// kernel/opset/README.md for the language of the *.ops files; this is what the rest of the kernel sees.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernel/base/status.h"
+#include "kernel/dims/dim.h"
+#include "kernel/values/dtype.h"
+
+namespace keel {
+
+struct TensorType {
+  DType dtype = DType::kNone;
+  Dims dims;
+  bool operator==(const TensorType&) const = default;
+};
+std::string Print(const TensorType&, const DimTable&);  // "f32[b, 2]"
+
+// An attribute's value; `kind` is a KEEL_ATTR_* number. Dims (and dim) are Dims of the module's table.
+struct AttrValue {
+  int32_t kind = KEEL_ATTR_NONE;
+  int64_t i = 0;               // BOOL, I64, DIM; DTYPE: the DType's number
+  double f = 0;                // F64
+  std::string s;               // STR (and enums)
+  std::vector<int64_t> list;   // I64S, DIMS
+  std::vector<double> floats;  // F64S
+  bool operator==(const AttrValue&) const = default;
+};
+struct Attr {
+  std::string name;
+  AttrValue value;
+  bool operator==(const Attr&) const = default;
+};
+using Attrs = std::vector<Attr>;  // sorted by name, each name once
+
+struct OpDef;  // parsed form, private to opset/; facts about it through the functions below
+
+// An op's operand at inference: a typed value, a weak literal, or nothing (optional, left out).
+struct Operand {
+  enum Kind : uint8_t { kTyped, kWeakInt, kWeakFloat, kAbsent } kind = kTyped;
+  TensorType type;  // kTyped
+};
+
+// What inference found out about one node.
+struct Inferred {
+  std::vector<TensorType> results;
+  Attrs attrs;  // every attribute: defaults filled, scalars spread, axes normalised
+  std::vector<std::pair<std::string, DType>>
+      types;                          // type variables of the op ("T" -> f32), dtype attributes too
+  std::vector<DType> operand_dtypes;  // what weak literals became
+  // Facts that inference could not prove; a plan checks them when sizes are known: a == b, or a <= b.
+  struct Check {
+    Dim a, b;
+    bool equal;  // else a <= b
+    std::string message;
+  };
+  std::vector<Check> checks;
+};
+
+enum class Trait : uint8_t { kElementwise, kCommutative, kAlias, kNoopIfSame, kNoopIfIdentity };
+
+class Catalogue {
+ public:
+  Catalogue();  // with the embedded core ops, indexed, not parsed
+  ~Catalogue();
+  // Ops in the same language; names must hold a '.' unless `core`. Limits: 1 MiB, 4096 ops.
+  absl::Status AddText(std::string_view text, std::string_view origin);
+  // version 0: the newest. NotFound names the closest op. Thread-safe; the pointer lives as long as this.
+  absl::StatusOr<const OpDef*> Find(std::string_view name, uint32_t version) const;
+  std::vector<std::string> Names() const;  // sorted
+  absl::Status ParseAll() const;           // for tests and the build tool: every op, body and rule
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+std::string_view OpName(const OpDef&);
+uint32_t OpVersion(const OpDef&);
+std::string_view OpDoc(const OpDef&);
+bool Has(const OpDef&, Trait);
+bool HasBody(const OpDef&);
+bool HasEffect(const OpDef&);
+struct OperandInfo {
+  std::string name, pattern;
+  bool optional, variadic;
+};
+struct AttrInfo {
+  std::string name, type, default_text;  // default_text "" : required
+  int32_t kind;                          // what AttrValue kind the attribute ends up as
+  std::vector<std::string> choices;      // of an enum
+};
+struct ResultInfo {
+  std::string name, pattern;
+  bool variadic;
+};
+std::vector<OperandInfo> OpOperands(const OpDef&);
+std::vector<AttrInfo> OpAttrs(const OpDef&);
+std::vector<ResultInfo> OpResults(const OpDef&);
+// The dtypes that each type variable may be.
+std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
+
+// Types of the results, or an error that names the op, the operand or attribute, what was got and wanted.
+// Concrete dims never touch the table. Attrs as the user gave them (missing ones get defaults).
+absl::Status Infer(const OpDef&, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
+                   Inferred* out);
+
+// Where a body is written out: the graph builder implements it (values are its ids).
+class BodySink {
+ public:
+  using Value = uint32_t;
+  static constexpr Value kNone = 0xffffffffu;
+  virtual ~BodySink() = default;
+  virtual absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
+                                                  const Attrs& attrs) = 0;
+  virtual absl::StatusOr<Value> Literal(DType dtype, double value) = 0;  // a scalar constant
+  virtual TensorType Type(Value) = 0;
+};
+// Writes the op's body for these operands (kNone: left out) into the sink; gives the results.
+absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue&, const OpDef&,
+                                                        std::span<const BodySink::Value> in,
+                                                        const Attrs& given, DimTable&, BodySink&);
+
+}  // namespace keel

@@ -1,0 +1,158 @@
+// binding.cc: symbols from fed shapes, sizes of all values, the recorded checks, launches.
+#include "kernel/plan/binding.h"
+
+#include "absl/strings/str_join.h"
+#include "kernel/plan/runner.h"
+
+namespace keel {
+namespace {
+
+constexpr int64_t kUnbound = -1;
+
+std::string FedError(const Lowered& lowered, uint32_t value, std::span<const int64_t> got) {
+  const PlanValue& v = lowered.values[value];
+  return absl::StrCat("feed \"", v.name, "\": got shape [", absl::StrJoin(got, ", "), "], wanted ",
+                      Print(v.type, lowered.dims));
+}
+
+// The value of the one unbound symbol of an expression that is linear in it, or an error.
+absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vector<int64_t>* symbols) {
+  std::vector<size_t> mentioned, open;
+  lowered.dims.Symbols(expression, &mentioned);
+  for (size_t s : mentioned)
+    if ((*symbols)[s] == kUnbound) open.push_back(s);
+  if (open.empty()) return absl::OkStatus();
+  std::string text = lowered.dims.Print(expression);
+  if (open.size() > 1) return Invalid("cannot tell the symbols of dim ", text, " from its size ", got);
+  std::vector<int64_t> trial = *symbols;
+  trial[open[0]] = 0;
+  ASSIGN_OR_RETURN(int64_t at0, lowered.dims.Evaluate(expression, trial));
+  trial[open[0]] = 1;
+  ASSIGN_OR_RETURN(int64_t at1, lowered.dims.Evaluate(expression, trial));
+  int64_t slope = at1 - at0;
+  if (slope <= 0 || got < at0 || (got - at0) % slope)
+    return Invalid("no size of \"", lowered.dims.symbol_name(open[0]), "\" makes dim ", text, " ", got);
+  (*symbols)[open[0]] = (got - at0) / slope;
+  return absl::OkStatus();
+}
+
+absl::Status BindOne(const Lowered& lowered, uint32_t value, std::span<const int64_t> got, bool bare,
+                     std::vector<int64_t>* symbols) {
+  const Dims& dims = lowered.values[value].type.dims;
+  if (dims.size() != got.size())
+    return Invalid(FedError(lowered, value, got), " (", got.size(), " dims for ", dims.size(), ")");
+  for (size_t d = 0; d < dims.size(); d++) {
+    if (!IsSymbolic(dims[d])) {
+      if (dims[d] != got[d])
+        return Invalid(FedError(lowered, value, got), ": dim ", d, " is ", got[d], ", not ", dims[d]);
+      continue;
+    }
+    std::optional<size_t> symbol = lowered.dims.symbol_index(dims[d]);
+    if (symbol.has_value() != bare) continue;
+    if (!symbol) {
+      absl::Status solved = Solve(lowered, dims[d], got[d], symbols);
+      if (!solved.ok()) return Invalid(FedError(lowered, value, got), ": ", solved.message());
+      absl::StatusOr<int64_t> want = lowered.dims.Evaluate(dims[d], *symbols);
+      if (!want.ok() || *want != got[d])
+        return Invalid(FedError(lowered, value, got), ": dim ", d, " is ", got[d], ", not ",
+                       lowered.dims.Print(dims[d]), want.ok() ? absl::StrCat(" = ", *want) : "");
+      continue;
+    }
+    int64_t& number = (*symbols)[*symbol];
+    if (number == kUnbound) number = got[d];
+    if (number != got[d])
+      return Invalid(FedError(lowered, value, got), ": dim ", d, " is ", got[d], " but \"",
+                     lowered.dims.symbol_name(*symbol), "\" is ", number, " by an earlier feed");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFacts(const Lowered& lowered, std::span<const int64_t> symbols) {
+  for (const Inferred::Check& check : lowered.checks) {
+    int64_t sides[2];
+    for (int i = 0; i < 2; i++) {
+      Dim d = i ? check.b : check.a;
+      sides[i] = d;
+      if (!IsSymbolic(d)) continue;
+      ASSIGN_OR_RETURN(sides[i], lowered.dims.Evaluate(d, symbols));
+    }
+    if (check.equal ? sides[0] == sides[1] : sides[0] <= sides[1]) continue;
+    return Invalid(check.message, ": with these sizes ", sides[0],
+                   check.equal ? " is not equal to " : " is greater than ", sides[1]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetShapes(const Lowered& lowered, Binding* b) {
+  for (const PlanValue& value : lowered.values) {
+    std::vector<int64_t> shape;
+    for (Dim d : value.type.dims) {
+      shape.push_back(d);
+      if (!IsSymbolic(d)) continue;
+      ASSIGN_OR_RETURN(shape.back(), lowered.dims.Evaluate(d, b->symbols));
+      if (shape.back() < 0)
+        return Invalid("a dim of \"", value.name, "\" is ", lowered.dims.Print(d), ", which is ",
+                       shape.back(), " with these sizes");
+    }
+    absl::StatusOr<int64_t> count = CountOf(shape, value.type.dtype);
+    if (!count.ok())
+      return Error(count.status().code(), "value \"", value.name, "\": ", count.status().message());
+    b->shapes.push_back(std::move(shape));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrepareLaunches(const Lowered& lowered, Binding* b) {
+  for (const Step& step : lowered.steps) {
+    std::shared_ptr<Launch> launch = step.launch;
+    if (!launch) {
+      ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, b->symbols));
+      ASSIGN_OR_RETURN(launch, Prepare(lowered, step, node));
+    }
+    b->scratch_bytes = std::max(b->scratch_bytes, launch->launch.scratch_bytes);
+    b->launches.push_back(std::move(launch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMemory(const Binding& b, const PlanOptions& options) {
+  uint64_t needed = b.arena_bytes + b.scratch_bytes + b.output_bytes;
+  if (!options.memory || needed <= options.memory) return absl::OkStatus();
+  return Annotate(
+      Exhausted("a run needs ", needed, " bytes (", b.arena_bytes, " for values, ", b.scratch_bytes,
+                " scratch, ", b.output_bytes, " results), the limit is ", options.memory),
+      kErrorHint, "raise the option \"memory\", or run smaller inputs");
+}
+
+}  // namespace
+
+Binding::Binding() = default;
+Binding::~Binding() {
+  for (auto& slot : pool) delete slot.load();
+}
+
+absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
+                                                 std::span<const std::span<const int64_t>> fed) {
+  std::vector<int64_t> symbols(lowered.dims.symbol_count(), kUnbound);
+  for (bool bare : {true, false})
+    for (size_t i = 0; i < fed.size(); i++)
+      RETURN_IF_ERROR(BindOne(lowered, lowered.feeds[i], fed[i], bare, &symbols));
+  for (int64_t& s : symbols)
+    if (s == kUnbound) s = 0;  // nothing that runs depends on it, or SetShapes would need a feed
+  return symbols;
+}
+
+absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
+                                              const PlanOptions& options) {
+  auto b = std::make_shared<Binding>();
+  b->symbols = std::move(symbols);
+  RETURN_IF_ERROR(CheckFacts(lowered, b->symbols));
+  RETURN_IF_ERROR(SetShapes(lowered, b.get()));
+  PlanMemory(lowered, options, b.get());
+  RETURN_IF_ERROR(CheckMemory(*b, options));
+  RETURN_IF_ERROR(PrepareLaunches(lowered, b.get()));
+  RETURN_IF_ERROR(CheckMemory(*b, options));
+  return b;
+}
+
+}  // namespace keel

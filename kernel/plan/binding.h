@@ -1,0 +1,48 @@
+// binding.h: the second half of planning: a lowered graph with a number for each symbol: sizes, checks,
+// prepared launches, and where in the arena each value lives. A graph without symbols has one binding.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "kernel/plan/lower.h"
+#include "kernel/plan/step.h"
+
+namespace keel {
+
+struct Storage {
+  enum Kind : uint8_t { kFeed, kConstant, kArena, kOutput } kind = kArena;
+  uint64_t place = 0;  // feed, constant or output number; offset in the arena
+};
+
+class Runner;
+
+struct Binding {
+  Binding();
+  ~Binding();
+  std::vector<int64_t> symbols;
+  std::vector<std::vector<int64_t>> shapes;       // by value
+  std::vector<Storage> storage;                   // by value; that of its root
+  std::vector<std::shared_ptr<Launch>> launches;  // by step
+  std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
+  uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;
+  uint64_t unshared_bytes = 0;  // what the arena would be without reuse
+  size_t in_place = 0;          // results that took over an operand's memory
+
+  static constexpr size_t kPool = 8;  // runners kept; more are made when more threads run, and dropped
+  std::atomic<Runner*> pool[kPool] = {};
+};
+
+// From the shapes that were fed: the number of each symbol. Errors name the parameter, what was got and
+// wanted.
+absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
+                                                 std::span<const std::span<const int64_t>> fed);
+
+absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
+                                              const PlanOptions& options);
+
+// memory.cc: fills storage, arena_bytes, output_source.
+void PlanMemory(const Lowered& lowered, const PlanOptions& options, Binding* binding);
+
+}  // namespace keel

@@ -1,0 +1,319 @@
+// lower.cc: prune, then walk the nodes once in program order and emit each: as an alias, as a step of
+// the device's impl, or as the nodes of its body. Constant parts are run on the way (fold.cc).
+#include "kernel/plan/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_join.h"
+#include "kernel/plan/fold.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kMaxMissingShown = 40;
+
+// The nodes that fetches and targets need, cut at the feeds.
+std::vector<bool> Needed(const Graph& graph, std::span<const ValueId> feeds,
+                         std::span<const ValueId> wanted) {
+  std::vector<bool> fed(graph.values.size()), value(graph.values.size()), node(graph.nodes.size());
+  for (ValueId v : feeds) fed[v] = true;
+  for (ValueId v : wanted) value[v] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    for (ValueId v : graph.nodes[n].out) node[n] = node[n] || (value[v] && !fed[v]);
+    if (!node[n]) continue;
+    for (ValueId v : graph.nodes[n].in)
+      if (v != kNoValue) value[v] = true;
+  }
+  return node;
+}
+
+class Lowering : public BodySink {
+ public:
+  Lowering(const Graph& graph, Lowered& out, const PlanOptions& options)
+      : graph_(graph), out_(out), options_(options) {}
+
+  absl::Status Run(std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                   std::span<const ValueId> targets) {
+    map_.assign(graph_.values.size(), kNoValue);
+    for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
+    std::vector<ValueId> wanted(fetches.begin(), fetches.end());
+    wanted.insert(wanted.end(), targets.begin(), targets.end());
+    RETURN_IF_ERROR(AddNodes(Needed(graph_, feeds, wanted)));
+    RETURN_IF_ERROR(MissingError());
+    for (ValueId v : fetches) {
+      ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
+      out_.fetches.push_back(value);
+    }
+    return absl::OkStatus();
+  }
+
+  // BodySink: where bodies of composites are written.
+  absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
+                                          const Attrs& attrs) override {
+    ASSIGN_OR_RETURN(const OpDef* def, out_.catalogue->Find(op, 0));
+    return Emit(*def, {in.begin(), in.end()}, attrs, {});
+  }
+  absl::StatusOr<Value> Literal(DType dtype, double value) override { return AddLiteral(out_, dtype, value); }
+  TensorType Type(Value value) override { return out_.values[value].type; }
+
+ private:
+  absl::StatusOr<Dim> Translate(Dim d) {
+    if (!IsSymbolic(d)) return d;
+    if (auto found = dims_.find(d); found != dims_.end()) return found->second;
+    ASSIGN_OR_RETURN(Dim mine, out_.dims.Parse(graph_.module->dims.Print(d)));
+    return dims_[d] = mine;
+  }
+
+  absl::StatusOr<TensorType> Translate(TensorType type) {
+    for (Dim& d : type.dims) {
+      ASSIGN_OR_RETURN(d, Translate(d));
+    }
+    return type;
+  }
+
+  absl::StatusOr<Attrs> Translate(Attrs attrs) {
+    for (Attr& attr : attrs) {
+      if (attr.value.kind == KEEL_ATTR_DIM) {
+        ASSIGN_OR_RETURN(attr.value.i, Translate(attr.value.i));
+      }
+      if (attr.value.kind != KEEL_ATTR_DIMS) continue;
+      for (int64_t& d : attr.value.list) {
+        ASSIGN_OR_RETURN(d, Translate(d));
+      }
+    }
+    return attrs;
+  }
+
+  uint32_t AddValue(PlanValue value) {
+    out_.values.push_back(std::move(value));
+    return static_cast<uint32_t>(out_.values.size() - 1);
+  }
+
+  absl::Status AddFeed(ValueId v, uint32_t number) {
+    if (map_[v] != kNoValue) return Invalid("value \"", graph_.ValueName(v), "\" is fed twice");
+    ASSIGN_OR_RETURN(TensorType type, Translate(graph_.values[v].type));
+    map_[v] = AddValue({type, graph_.ValueName(v), Where::kFeed, number});
+    out_.feeds.push_back(map_[v]);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<uint32_t> Mapped(ValueId v) {
+    if (map_[v] != kNoValue) return map_[v];
+    const keel::Value& value = graph_.values[v];
+    if (value.kind == ValueKind::kParam)
+      return Annotate(Invalid("parameter \"", graph_.ValueName(v), "\" is needed but not fed; it is ",
+                              Print(value.type, graph_.module->dims)),
+                      kErrorHint, "feed it, or fetch something that does not need it");
+    if (value.kind != ValueKind::kConstant)
+      return Internal("value ", graph_.ValueName(v), " was not planned");
+    out_.constants.push_back(graph_.module->constants[value.index]);
+    return map_[v] = AddValue({value.type, graph_.ValueName(v), Where::kConstant,
+                               static_cast<uint32_t>(out_.constants.size() - 1)});
+  }
+
+  absl::Status AddNodes(const std::vector<bool>& needed) {
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+      if (!needed[n]) continue;
+      absl::Status status = AddNode(graph_.nodes[n]);
+      std::string name = graph_.ValueName(graph_.nodes[n].out[0]);
+      if (!status.ok())
+        return Annotate(Annotate(status, kErrorNode, name), kErrorOp, OpName(*graph_.nodes[n].op));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddNode(const keel::Node& node) {
+    std::vector<uint32_t> in;
+    for (ValueId v : node.in) {
+      in.push_back(kNoValue);
+      if (v == kNoValue) continue;
+      ASSIGN_OR_RETURN(in.back(), Mapped(v));
+    }
+    ASSIGN_OR_RETURN(Attrs attrs, Translate(node.attrs));
+    std::vector<std::string> names;
+    for (ValueId v : node.out) names.push_back(graph_.ValueName(v));
+    ASSIGN_OR_RETURN(std::vector<Value> out, Emit(*node.op, std::move(in), attrs, names));
+    for (size_t i = 0; i < out.size(); i++) {
+      if (map_[node.out[i]] != kNoValue) continue;  // fed
+      map_[node.out[i]] = out[i];
+      RETURN_IF_ERROR(Specialise(graph_.values[node.out[i]], out[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  // A type written in the graph may say more than inference knows: checked when the sizes are known.
+  absl::Status Specialise(const keel::Value& written, uint32_t value) {
+    ASSIGN_OR_RETURN(TensorType type, Translate(written.type));
+    Dims& dims = out_.values[value].type.dims;
+    if (type.dims.size() != dims.size())
+      return Internal("value \"", written.name, "\" changed its rank in planning");
+    for (size_t d = 0; d < dims.size(); d++) {
+      if (type.dims[d] == dims[d]) continue;
+      out_.checks.push_back(
+          {dims[d], type.dims[d], true,
+           absl::StrCat("dim ", d, " of \"", written.name, "\" is declared ", out_.dims.Print(type.dims[d]),
+                        " but comes out as ", out_.dims.Print(dims[d]))});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<Value>> Emit(const OpDef& op, std::vector<uint32_t> in, const Attrs& attrs,
+                                          const std::vector<std::string>& names) {
+    std::vector<Operand> operands;
+    for (uint32_t v : in)
+      operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
+                                       : Operand{Operand::kTyped, out_.values[v].type});
+    Inferred inferred;
+    RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred));
+    out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
+    if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
+    Step step{&op,   nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {},
+              false, nullptr};
+    for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
+    ASSIGN_OR_RETURN(step.impl, ChooseImpl(step, inferred));
+    if (step.impl) return AddStep(std::move(step), inferred, names);
+    if (HasBody(op)) return Expand(op, step.in, attrs, names);
+    missing_[absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")")]++;
+    return AddResults(inferred, names);
+  }
+
+  static bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred) {
+    if (Has(op, Trait::kAlias)) return true;
+    return Has(op, Trait::kNoopIfIdentity) && in.size() == 1 && IsIdentityPerm(inferred.attrs);
+  }
+
+  static bool IsIdentityPerm(const Attrs& attrs) {
+    for (const Attr& attr : attrs)
+      if (attr.name == "perm") return std::is_sorted(attr.value.list.begin(), attr.value.list.end());
+    return false;
+  }
+
+  absl::StatusOr<std::vector<Value>> AddAlias(uint32_t of, const TensorType& type,
+                                              const std::vector<std::string>& names) {
+    return std::vector<Value>{AddValue({type, names.empty() ? "" : names[0], Where::kAlias, of})};
+  }
+
+  std::string StepName(const OpDef& op, const std::vector<std::string>& names) {
+    if (names.empty()) return absl::StrCat(body_of_.empty() ? "" : body_of_ + "/", std::string(OpName(op)));
+    return names[0];
+  }
+
+  absl::StatusOr<std::vector<Value>> Expand(const OpDef& op, std::span<const uint32_t> in, const Attrs& attrs,
+                                            const std::vector<std::string>& names) {
+    std::string outer = body_of_;
+    if (!names.empty()) body_of_ = names[0];
+    absl::StatusOr<std::vector<Value>> out = ExpandBody(*out_.catalogue, op, in, attrs, out_.dims, *this);
+    body_of_ = outer;
+    RETURN_IF_ERROR(out.status());
+    for (size_t i = 0; i < names.size() && i < out->size(); i++) {
+      PlanValue& value = out_.values[(*out)[i]];
+      if (value.where == Where::kComputed && value.name.empty()) value.name = names[i];
+    }
+    return out;
+  }
+
+  // The best impl of the device that takes these types, or null.
+  absl::StatusOr<const Impl*> ChooseImpl(const Step& step, const Inferred& inferred) {
+    auto rows = out_.device->plugin().impls.find(std::string(OpName(*step.op)));
+    if (rows == out_.device->plugin().impls.end()) return nullptr;
+    for (const Impl& impl : rows->second) {
+      if (OpVersion(*step.op) < impl.table.ver_min || OpVersion(*step.op) > impl.table.ver_max ||
+          !TakesTypes(impl, inferred.types))
+        continue;
+      if (!impl.table.match) return &impl;
+      Step probe = step;
+      ASSIGN_OR_RETURN(keel_node node, ViewTyped(probe, inferred));
+      ASSIGN_OR_RETURN(keel_dev dev, out_.device->Open());
+      if (impl.table.match(dev, &HostTable(), &node)) return &impl;
+    }
+    return nullptr;
+  }
+
+  absl::StatusOr<keel_node> ViewTyped(Step& step, const Inferred& inferred) {
+    size_t before = out_.values.size();
+    for (const TensorType& type : inferred.results)
+      step.out.push_back(AddValue({type, "", Where::kComputed, 0}));
+    absl::StatusOr<keel_node> node = ViewStep(out_, step, {});
+    out_.values.resize(before);
+    return node;
+  }
+
+  static bool TakesTypes(const Impl& impl, std::span<const std::pair<std::string, DType>> types) {
+    for (const auto& [variable, mask] : impl.types)
+      for (const auto& [name, dtype] : types)
+        if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) return false;
+    return true;
+  }
+
+  std::vector<Value> AddResults(const Inferred& inferred, const std::vector<std::string>& names) {
+    std::vector<Value> out;
+    for (size_t i = 0; i < inferred.results.size(); i++)
+      out.push_back(AddValue({inferred.results[i], i < names.size() ? names[i] : "", Where::kComputed, 0}));
+    return out;
+  }
+
+  absl::StatusOr<std::vector<Value>> AddStep(Step step, const Inferred& inferred,
+                                             const std::vector<std::string>& names) {
+    step.out = AddResults(inferred, names);
+    step.needs_dims = step.impl->table.prepare && !(step.impl->table.flags & KEEL_IMPL_ANY_DIMS) &&
+                      MentionsSymbols(out_, step);
+    if (!options_.observe && CanFold(out_, step, &folded_bytes_)) {
+      absl::Status folded = Fold(out_, step, options_);
+      if (folded.ok()) return step.out;
+      // Failing on its data is the run's affair: it may never get there.
+    }
+    std::vector<Value> out = step.out;
+    out_.steps.push_back(std::move(step));
+    return out;
+  }
+
+  static std::string DescribeTypes(const Inferred& inferred, const Step& step) {
+    std::vector<std::string> names;
+    for (const auto& [variable, dtype] : inferred.types)
+      names.push_back(absl::StrCat(variable, "=", std::string(Name(dtype))));
+    if (names.empty())
+      for (DType d : step.in_dtypes) names.emplace_back(Name(d));
+    return absl::StrJoin(names, " ");
+  }
+
+  absl::Status MissingError() {
+    if (missing_.empty()) return absl::OkStatus();
+    std::vector<std::string> parts;
+    for (const auto& [what, count] : missing_)
+      if (parts.size() < kMaxMissingShown)
+        parts.push_back(absl::StrCat(what, count > 1 ? absl::StrCat(" x", count) : ""));
+    return Annotate(
+        Unimplemented("device ", out_.device->name(), " has no impl, and the op no body, for ",
+                      missing_.size(), missing_.size() == 1 ? " op: " : " ops: ", absl::StrJoin(parts, ", "),
+                      missing_.size() > kMaxMissingShown ? ", ..." : ""),
+        kErrorHint,
+        absl::StrCat("`keel ops --device ", out_.device->plugin().name,
+                     "` lists what it has; run on another device"));
+  }
+
+  const Graph& graph_;
+  Lowered& out_;
+  const PlanOptions& options_;
+  std::vector<uint32_t> map_;  // graph value -> plan value
+  absl::flat_hash_map<Dim, Dim> dims_;
+  std::map<std::string, size_t> missing_;
+  std::string body_of_;
+  uint64_t folded_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
+                                               std::span<const ValueId> feeds,
+                                               std::span<const ValueId> fetches,
+                                               std::span<const ValueId> targets, const PlanOptions& options) {
+  auto out = std::make_unique<Lowered>();
+  out->catalogue = graph.module->catalogue;
+  out->device = device;
+  RETURN_IF_ERROR(Lowering(graph, *out, options).Run(feeds, fetches, targets));
+  return out;
+}
+
+}  // namespace keel

@@ -1,0 +1,88 @@
+// lower.h: the first half of planning: from a graph with feeds and fetches to a list of steps that a
+// device can run: pruned, composites replaced by bodies where the device has no impl, aliases and
+// constant parts resolved. What depends on sizes comes later (binding.h).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/graph/graph.h"
+#include "kernel/plugin/host.h"
+#include "kernel/plugin/registry.h"
+
+namespace keel {
+
+// What a device made of one node; released with it.
+struct Launch {
+  keel_launch launch{};
+  keel_dev dev = nullptr;
+  Launch() = default;
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+  ~Launch() {
+    if (launch.release) launch.release(dev, launch.state);
+  }
+};
+
+enum class Where : uint8_t { kFeed, kConstant, kComputed, kAlias };
+
+struct PlanValue {
+  TensorType type;  // dims of the plan's own table
+  std::string name;
+  Where where = Where::kComputed;
+  uint32_t index = 0;  // feed number, constant number, or the value that this is an alias of
+};
+
+struct Step {  // one launch
+  const OpDef* op;
+  const Impl* impl;
+  std::string name;
+  std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
+  Attrs attrs;                    // complete; dims symbolic
+  std::vector<DType> in_dtypes;
+  bool needs_dims = false;         // prepared for each binding
+  std::shared_ptr<Launch> launch;  // if not
+};
+
+struct Lowered {
+  std::shared_ptr<Catalogue> catalogue;
+  Device* device = nullptr;
+  DimTable dims;
+  std::vector<PlanValue> values;
+  std::vector<Step> steps;
+  std::vector<Constant> constants;  // used ones, and results of the constant part
+  std::vector<uint32_t> feeds, fetches;
+  std::vector<Inferred::Check> checks;
+  std::vector<std::string> folded;  // names of nodes that ran once, at planning
+
+  // The value that holds the bytes.
+  uint32_t Root(uint32_t value) const {
+    while (values[value].where == Where::kAlias) value = values[value].index;
+    return value;
+  }
+};
+
+struct PlanOptions {
+  uint32_t threads = 1;
+  uint64_t memory = 0;   // bytes that a run may plan; 0: no limit
+  bool observe = false;  // keep every value apart, fold nothing
+};
+
+absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
+                                               std::span<const ValueId> feeds,
+                                               std::span<const ValueId> fetches,
+                                               std::span<const ValueId> targets, const PlanOptions& options);
+
+// The step as its impl's prepare sees it; dims evaluated with one number per symbol, or -1 where symbolic
+// if `symbols` is empty.
+absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
+                                   std::span<const int64_t> symbols);
+absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
+                                                const keel_node& node);
+
+// Sizes of a constant part beyond which it is left to each run.
+inline constexpr uint64_t kMaxFoldedBytes = uint64_t{2} << 30;
+
+}  // namespace keel

@@ -1,0 +1,174 @@
+// memory.cc: where each value of a binding lives. One walk along the schedule: a result takes a free
+// piece of the arena (best fit), or an operand's place if its impl allows and nobody reads it later; a
+// piece is free again after the last use. Fetched results are written straight into the caller's array.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "kernel/plan/binding.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kNever = ~size_t{0};
+
+uint64_t RoundUp(uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+// Free pieces of an arena that grows at its end.
+class Arena {
+ public:
+  uint64_t Take(uint64_t size) {
+    if (auto it = by_size_.lower_bound({size, 0}); it != by_size_.end()) {
+      auto [free_size, at] = *it;
+      Remove(at, free_size);
+      if (free_size > size) Insert(at + size, free_size - size);
+      return at;
+    }
+    uint64_t at = end_;
+    if (auto last = by_place_.rbegin(); last != by_place_.rend() && last->first + last->second == end_) {
+      at = last->first;  // a free piece at the end grows
+      Remove(at, end_ - at);
+    }
+    end_ = at + size;
+    return at;
+  }
+
+  void Give(uint64_t at, uint64_t size) {
+    auto next = by_place_.lower_bound(at);
+    if (next != by_place_.end() && at + size == next->first) size += Remove(next->first, next->second);
+    auto after = by_place_.lower_bound(at);
+    if (after != by_place_.begin() && std::prev(after)->first + std::prev(after)->second == at) {
+      at = std::prev(after)->first;
+      size += Remove(at, std::prev(after)->second);
+    }
+    Insert(at, size);
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  void Insert(uint64_t at, uint64_t size) {
+    by_place_[at] = size;
+    by_size_.insert({size, at});
+  }
+  uint64_t Remove(uint64_t at, uint64_t size) {
+    by_place_.erase(at);
+    by_size_.erase({size, at});
+    return size;
+  }
+  std::map<uint64_t, uint64_t> by_place_;
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;
+  uint64_t end_ = 0;
+};
+
+class Planner {
+ public:
+  Planner(const Lowered& lowered, const PlanOptions& options, Binding* b)
+      : l_(lowered), options_(options), b_(*b) {}
+
+  void Run() {
+    b_.storage.assign(l_.values.size(), {});
+    placed_.assign(l_.values.size(), false);
+    PlaceOutside();
+    FindLastUses();
+    for (size_t s = 0; s < l_.steps.size(); s++) PlaceStep(s);
+    for (size_t v = 0; v < l_.values.size(); v++)
+      b_.storage[v] = b_.storage[l_.Root(static_cast<uint32_t>(v))];
+    b_.arena_bytes = arena_.end();
+  }
+
+ private:
+  uint64_t Bytes(uint32_t v) const {
+    uint64_t n = SizeOf(l_.values[v].type.dtype);
+    for (int64_t d : b_.shapes[v]) n *= static_cast<uint64_t>(d);
+    return n;
+  }
+
+  // Feeds, constants, and the first fetch of each computed root.
+  void PlaceOutside() {
+    for (size_t v = 0; v < l_.values.size(); v++) {
+      const PlanValue& value = l_.values[v];
+      if (value.where == Where::kFeed) b_.storage[v] = {Storage::kFeed, value.index};
+      if (value.where == Where::kConstant) b_.storage[v] = {Storage::kConstant, value.index};
+      placed_[v] = value.where == Where::kFeed || value.where == Where::kConstant;
+    }
+    for (size_t i = 0; i < l_.fetches.size(); i++) {
+      uint32_t root = l_.Root(l_.fetches[i]);
+      b_.output_bytes += Bytes(l_.fetches[i]);
+      b_.output_source.push_back(placed_[root] ? root : kNoValue);
+      if (placed_[root]) continue;
+      b_.storage[root] = {Storage::kOutput, i};
+      placed_[root] = true;
+    }
+  }
+
+  void FindLastUses() {
+    last_use_.assign(l_.values.size(), kNever);
+    for (size_t s = 0; s < l_.steps.size(); s++)
+      for (uint32_t v : l_.steps[s].in)
+        if (v != kNoValue) last_use_[l_.Root(v)] = s;
+  }
+
+  void PlaceStep(size_t s) {
+    const Step& step = l_.steps[s];
+    std::vector<uint32_t> dying;  // roots in the arena that nobody reads after this step
+    for (uint32_t v : step.in) {
+      uint32_t root = v == kNoValue ? kNoValue : l_.Root(v);
+      if (root != kNoValue && last_use_[root] == s && b_.storage[root].kind == Storage::kArena &&
+          !Contains(dying, root))
+        dying.push_back(root);
+    }
+    for (uint32_t v : step.out) {
+      if (placed_[v]) continue;
+      placed_[v] = true;
+      uint64_t size = RoundUp(Bytes(v));
+      b_.unshared_bytes += size;
+      if (TakeOver(step, v, &dying)) continue;
+      b_.storage[v] = {Storage::kArena, size ? arena_.Take(size) : 0};
+    }
+    if (options_.observe) return;
+    for (uint32_t root : dying) Free(root);
+    for (uint32_t v : step.out)
+      if (last_use_[v] == kNever && b_.storage[v].kind == Storage::kArena) Free(v);  // nobody reads it
+  }
+
+  static bool Contains(const std::vector<uint32_t>& list, uint32_t v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  }
+
+  void Free(uint32_t root) {
+    if (uint64_t size = RoundUp(Bytes(root))) arena_.Give(b_.storage[root].place, size);
+  }
+
+  // In place: result 0 gets the memory of an operand of the same type that dies here.
+  bool TakeOver(const Step& step, uint32_t v, std::vector<uint32_t>* dying) {
+    if (options_.observe || v != step.out[0] || !(step.impl->table.flags & KEEL_IMPL_INPLACE)) return false;
+    for (uint32_t operand : step.in) {
+      if (operand == kNoValue || l_.values[operand].type.dtype != l_.values[v].type.dtype ||
+          b_.shapes[operand] != b_.shapes[v])
+        continue;
+      uint32_t root = l_.Root(operand);
+      auto it = std::find(dying->begin(), dying->end(), root);
+      if (it == dying->end()) continue;
+      b_.storage[v] = b_.storage[root];
+      dying->erase(it);
+      b_.in_place++;
+      return true;
+    }
+    return false;
+  }
+
+  const Lowered& l_;
+  const PlanOptions& options_;
+  Binding& b_;
+  Arena arena_;
+  std::vector<bool> placed_;
+  std::vector<size_t> last_use_;
+};
+
+}  // namespace
+
+void PlanMemory(const Lowered& lowered, const PlanOptions& options, Binding* binding) {
+  Planner(lowered, options, binding).Run();
+}
+
+}  // namespace keel

@@ -1,0 +1,80 @@
+// report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
+#include "kernel/base/json.h"
+#include "kernel/plan/plan.h"
+
+namespace keel {
+namespace {
+
+void WriteValue(Json& json, const Lowered& l, uint32_t v, const Binding* b) {
+  constexpr const char* kPlaces[] = {"feed", "constant", "arena", "result"};
+  json.BeginObject();
+  json.Key("name").String(l.values[v].name);
+  json.Key("type").String(Print(l.values[v].type, l.dims));
+  if (b) {
+    json.Key("shape").BeginArray();
+    for (int64_t d : b->shapes[v]) json.Int(d);
+    json.EndArray();
+    json.Key("place").String(kPlaces[b->storage[v].kind]);
+    if (b->storage[v].kind == Storage::kArena)
+      json.Key("offset").Int(static_cast<int64_t>(b->storage[v].place));
+  }
+  json.EndObject();
+}
+
+void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b) {
+  json.BeginObject();
+  json.Key("node").String(step.name);
+  json.Key("op").String(OpName(*step.op));
+  json.Key("impl").String(step.impl->table.name ? step.impl->table.name : "");
+  json.Key("device").String(l.device->name());
+  for (const auto& [key, side] : {std::pair("in", &step.in), std::pair("out", &step.out)}) {
+    json.Key(key).BeginArray();
+    for (uint32_t v : *side)
+      if (v != kNoValue) WriteValue(json, l, v, b);
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
+void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
+  uint64_t constants = 0;
+  for (const Constant& c : l.constants) constants += c.bytes;
+  json.Key("arena_bytes").Int(static_cast<int64_t>(b.arena_bytes));
+  json.Key("unshared_bytes").Int(static_cast<int64_t>(b.unshared_bytes));
+  json.Key("in_place").Int(static_cast<int64_t>(b.in_place));
+  json.Key("scratch_bytes").Int(static_cast<int64_t>(b.scratch_bytes));
+  json.Key("result_bytes").Int(static_cast<int64_t>(b.output_bytes));
+  json.Key("constant_bytes").Int(static_cast<int64_t>(constants));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
+  std::shared_ptr<Binding> binding;
+  if (!in.empty() || lowered_->dims.symbol_count() == 0) {
+    if (!in.empty()) RETURN_IF_ERROR(CheckFeeds(in));
+    if (in.empty()) {
+      ASSIGN_OR_RETURN(binding, Bind(*lowered_, {}, options_));
+    } else {
+      ASSIGN_OR_RETURN(binding, FindBinding(in));
+    }
+  }
+  Json json;
+  json.BeginObject();
+  json.Key("device").String(lowered_->device->name());
+  json.Key("threads").Int(options_.threads);
+  json.Key("launches").BeginArray();
+  for (const Step& step : lowered_->steps) WriteStep(json, *lowered_, step, binding.get());
+  json.EndArray();
+  json.Key("folded").BeginArray();
+  for (const std::string& name : lowered_->folded) json.String(name);
+  json.EndArray();
+  json.Key("checks").BeginArray();
+  for (const Inferred::Check& check : lowered_->checks) json.String(check.message);
+  json.EndArray();
+  if (binding) WriteMemory(json, *lowered_, *binding);
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace keel

@@ -1,0 +1,43 @@
+// runner.h: what one run of a binding needs: the arena, a view of each value, prebuilt calls. Built once,
+// pooled, used by one thread at a time; a run only stores pointers and calls.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernel/plan/binding.h"
+
+namespace keel {
+
+// Called after each launch; false stops the run.
+using Observe = bool (*)(void* arg, size_t step, const keel_call& call);
+
+class Runner {
+ public:
+  static absl::StatusOr<std::unique_ptr<Runner>> Make(const Lowered& lowered, const Binding& binding,
+                                                      const PlanOptions& options);
+  // Feeds are contiguous and of the bound shapes; gives one new array for each fetch.
+  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+
+ private:
+  Runner(const Lowered& lowered, const Binding& binding) : lowered_(lowered), binding_(&binding) {}
+  void BuildViews();
+  void BuildCalls(const PlanOptions& options);
+  absl::Status MakeOutputs(std::span<ArrayRef> out);
+  void Connect(std::span<keel_array* const> feeds, std::span<ArrayRef> out);
+  absl::Status Launches(Observe observe, void* arg);
+  void CopyOutputs(std::span<ArrayRef> out);
+
+  const Lowered& lowered_;
+  const Binding* binding_;  // owns the pool that this goes back to
+  Block arena_, scratch_;
+  std::vector<keel_tensor> views_;  // by value
+  std::vector<keel_tensor*> operands_;
+  std::vector<keel_call> calls_;
+  std::vector<uint32_t> outside_;  // values whose data changes with each run: feeds and outputs
+  keel_env env_{};
+  int32_t cancelled_ = 0;
+};
+
+}  // namespace keel

@@ -1,0 +1,141 @@
+// step.cc: views of steps for plugins, preparing and running one.
+#include "kernel/plan/step.h"
+
+#include <cstdlib>
+
+namespace keel {
+namespace {
+
+absl::StatusOr<int64_t> Number(const Lowered& lowered, Dim d, std::span<const int64_t> symbols) {
+  if (!IsSymbolic(d)) return d;
+  if (symbols.empty()) return -1;
+  return lowered.dims.Evaluate(d, symbols);
+}
+
+absl::StatusOr<keel_node::Side> ViewValue(const Lowered& lowered, uint32_t v,
+                                          std::span<const int64_t> symbols) {
+  keel_node::Side side;
+  if (v == kNoValue) return side;
+  const PlanValue& value = lowered.values[v];
+  side.dtype = value.type.dtype;
+  for (Dim d : value.type.dims) {
+    ASSIGN_OR_RETURN(int64_t n, Number(lowered, d, symbols));
+    side.dims.push_back(n);
+  }
+  const PlanValue& root = lowered.values[lowered.Root(v)];
+  if (root.where == Where::kConstant) side.data = lowered.constants[root.index].data;
+  return side;
+}
+
+absl::Status EvaluateAttrs(const Lowered& lowered, std::span<const int64_t> symbols, Attrs* attrs) {
+  for (Attr& attr : *attrs) {
+    if (attr.value.kind == KEEL_ATTR_DIM) {
+      ASSIGN_OR_RETURN(attr.value.i, Number(lowered, attr.value.i, symbols));
+    }
+    if (attr.value.kind != KEEL_ATTR_DIMS) continue;
+    for (int64_t& d : attr.value.list) {
+      ASSIGN_OR_RETURN(d, Number(lowered, d, symbols));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t Count(const keel_tensor& t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t.ndim; d++) n *= t.shape[d];
+  return n;
+}
+
+}  // namespace
+
+absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
+                                   std::span<const int64_t> symbols) {
+  keel_node node;
+  node.op = step.op;
+  node.op_name = std::string(OpName(*step.op));
+  node.name = step.name;
+  for (uint32_t v : step.in) {
+    ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
+    node.in.push_back(std::move(side));
+  }
+  for (uint32_t v : step.out) {
+    ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
+    node.out.push_back(std::move(side));
+  }
+  node.attrs = step.attrs;
+  RETURN_IF_ERROR(EvaluateAttrs(lowered, symbols, &node.attrs));
+  return node;
+}
+
+absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
+                                                const keel_node& node) {
+  auto launch = std::make_shared<Launch>();
+  ASSIGN_OR_RETURN(launch->dev, lowered.device->Open());
+  const keel_impl& impl = step.impl->table;
+  if (impl.prepare) {
+    keel_launch made{};
+    made.struct_size = sizeof made;
+    HostCall call;
+    keel_rc rc = impl.prepare(launch->dev, &HostTable(), &node, &made);
+    if (rc != KEEL_OK) return RunError(call, rc, step);
+    launch->launch = made;
+  }
+  if (!launch->launch.run) launch->launch.run = impl.run;
+  if (!launch->launch.run)
+    return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", node.op_name,
+                             " prepared a launch without run"),
+                    kErrorPlugin, lowered.device->plugin().name);
+  return launch;
+}
+
+void SetShapeFlags(keel_call* call) {
+  constexpr uint32_t kMaxFlat = 16;
+  call->flags = 0;
+  call->count = call->n_out ? Count(*call->out[0]) : 0;
+  if (call->n_out != 1 || call->n_in > kMaxFlat) return;
+  uint32_t flags = KEEL_CALL_FLAT;
+  for (uint32_t i = 0; i < call->n_in; i++) {
+    int64_t n = call->in[i] ? Count(*call->in[i]) : 1;
+    if (n == 1 && call->count != 1) flags |= KEEL_CALL_ONE(i);
+    if (n != 1 && n != call->count) return;
+  }
+  call->flags = flags;
+}
+
+absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
+  absl::Status status = call.Finish(rc, *step.impl->plugin, "ran");
+  std::string op(OpName(*step.op));
+  absl::Status named = Error(status.code(), op, " \"", step.name, "\": ", status.message());
+  return Annotate(Annotate(Annotate(named, kErrorOp, op), kErrorNode, step.name), kErrorPlugin,
+                  step.impl->plugin->name);
+}
+
+Block NewBlock(uint64_t bytes) {
+  uint64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
+  return Block(static_cast<char*>(std::aligned_alloc(kAlign, rounded ? rounded : kAlign)));
+}
+
+absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
+                     std::span<keel_tensor* const> out, uint32_t threads) {
+  ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, {}));
+  ASSIGN_OR_RETURN(std::shared_ptr<Launch> launch, Prepare(lowered, step, node));
+  Block scratch = NewBlock(launch->launch.scratch_bytes);
+  if (!scratch) return Exhausted("no memory for ", launch->launch.scratch_bytes, " bytes of scratch");
+  int32_t cancelled = 0;
+  keel_env env{sizeof(keel_env), threads, &HostTable(), launch->dev, nullptr, &cancelled};
+  keel_call call{};
+  call.struct_size = sizeof call;
+  call.n_in = static_cast<uint16_t>(in.size());
+  call.n_out = static_cast<uint16_t>(out.size());
+  call.in = in.data();
+  call.out = out.data();
+  call.state = launch->launch.state;
+  call.scratch = scratch.get();
+  call.env = &env;
+  SetShapeFlags(&call);
+  HostCall host;
+  keel_rc rc = call.count || call.n_out != 1 ? launch->launch.run(&call) : KEEL_OK;
+  return rc == KEEL_OK ? absl::OkStatus() : RunError(host, rc, step);
+}
+
+}  // namespace keel

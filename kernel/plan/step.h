@@ -1,0 +1,28 @@
+// step.h: what runs a single step: its call struct, and one run outside of a plan.
+#pragma once
+
+#include <span>
+
+#include "kernel/plan/lower.h"
+#include "kernel/values/array.h"
+
+namespace keel {
+
+// Flags and count of a call whose operands and results have these shapes; all are contiguous.
+void SetShapeFlags(keel_call* call);
+
+// The error of a launch, with node, op and plugin.
+absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
+
+// Prepares and runs a step with no symbolic dims on given tensors.
+absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
+                     std::span<keel_tensor* const> out, uint32_t threads);
+
+struct FreeDeleter {
+  void operator()(void* p) const { std::free(p); }
+};
+using Block = std::unique_ptr<char, FreeDeleter>;
+// 64-byte aligned; null when there is no memory. 0 bytes give a block too.
+Block NewBlock(uint64_t bytes);
+
+}  // namespace keel

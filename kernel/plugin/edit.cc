@@ -1,0 +1,208 @@
+// edit.cc: importing: the host members by which a plugin builds a module, and the call of the importer
+// that knows the file.
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kernel/plugin/host.h"
+#include "kernel/values/array.h"
+
+namespace keel {
+namespace {
+
+using Edit = keel_edit;
+
+template <typename T>
+keel_rc Give(absl::StatusOr<T> result, T* out) {
+  if (!result.ok()) return HostFail(result.status());
+  *out = *std::move(result);
+  return KEEL_OK;
+}
+
+keel_rc DimSymbol(Edit* e, const char* name, keel_dim* out) {
+  return Give(e->module->dims.Symbol(name), out);
+}
+
+keel_rc DimOp(Edit* e, int32_t op, keel_dim a, keel_dim b, keel_dim* out) {
+  using Method = absl::StatusOr<Dim> (DimTable::*)(Dim, Dim);
+  constexpr Method kMethods[] = {&DimTable::Add,      &DimTable::Sub, &DimTable::Mul,
+                                 &DimTable::FloorDiv, &DimTable::Max, &DimTable::Min};
+  if (op < KEEL_DIM_ADD || op > KEEL_DIM_MIN)
+    return Give(absl::StatusOr<Dim>(Invalid("dim_op ", op, " is not known")), out);
+  return Give((e->module->dims.*kMethods[op])(a, b), out);
+}
+
+int32_t DimCompare(Edit* e, keel_dim a, keel_dim b) {
+  return static_cast<int32_t>(e->module->dims.Compare(a, b));
+}
+
+absl::StatusOr<ValueId> AddParam(Edit* e, const char* name, keel_dt code, const keel_dim* dims,
+                                 int32_t ndim) {
+  std::optional<DType> dtype = DTypeOf(code);
+  if (!dtype) return Invalid("parameter \"", name, "\": dtype code ", code, " is not one of Keel's");
+  if (ndim < 0 || ndim > KEEL_MAX_RANK)
+    return Invalid("parameter \"", name, "\" has ", ndim, " dims; at most ", KEEL_MAX_RANK, " are possible");
+  return e->graph->AddParam(name, {*dtype, Dims(dims, dims + ndim)});
+}
+
+keel_rc Param(Edit* e, const char* name, keel_dt dtype, const keel_dim* dims, int32_t ndim, keel_value* out) {
+  return Give(AddParam(e, name, dtype, dims, ndim), out);
+}
+
+absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor& tensor, ReleaseFn release,
+                                    void* arg) {
+  ArrayRef array;
+  if (release) {
+    ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg));
+  } else {
+    ASSIGN_OR_RETURN(array, CopyArray(tensor));
+  }
+  if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
+  Constant c;
+  c.name = name ? name : "";
+  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
+  c.data = array->data();
+  c.bytes = array->bytes();
+  keel_array* raw = array.Detach();
+  c.owner = std::shared_ptr<const void>(
+      raw, [](const void* p) { ReleaseArray(static_cast<keel_array*>(const_cast<void*>(p))); });
+  ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(std::move(c)));
+  return e->graph->AddConstant(index);
+}
+
+keel_rc AddConstantMember(Edit* e, const char* name, const keel_tensor* tensor, void (*release)(void*),
+                          void* arg, keel_value* out) {
+  return Give(AddConstant(e, name, *tensor, release, arg), out);
+}
+
+absl::StatusOr<std::vector<ValueId>> AddNode(Edit* e, const keel_node_spec& spec, uint32_t n_out) {
+  ASSIGN_OR_RETURN(const OpDef* op, e->module->catalogue->Find(spec.op, spec.version));
+  ASSIGN_OR_RETURN(Attrs attrs, OwnAttrs(spec.attr_names, spec.attrs, spec.n_attrs));
+  for (uint32_t i = 0; i < spec.n_in; i++)
+    if (spec.in[i] != KEEL_NO_VALUE && spec.in[i] >= e->graph->values.size())
+      return Invalid(spec.op, ": operand ", i, " is value ", spec.in[i], ", which does not exist");
+  std::vector<std::string> names;
+  if (spec.name && spec.name[0]) names.push_back(spec.name);
+  ASSIGN_OR_RETURN(NodeId id, e->graph->AddNode(op, std::vector<ValueId>(spec.in, spec.in + spec.n_in),
+                                                std::move(attrs), names));
+  const std::vector<ValueId>& results = e->graph->nodes[id].out;
+  if (results.size() != n_out) return Invalid(spec.op, " has ", results.size(), " results here, not ", n_out);
+  return results;
+}
+
+keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uint32_t n_out) {
+  absl::StatusOr<std::vector<ValueId>> results = AddNode(e, *spec, n_out);
+  if (!results.ok()) {
+    std::string name = spec->name ? spec->name : "";
+    return HostFail(Error(results.status().code(), name.empty() ? "" : absl::StrCat("node \"", name, "\": "),
+                          results.status().message()));
+  }
+  std::copy(results->begin(), results->end(), outs);
+  return KEEL_OK;
+}
+
+keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
+  if (value >= e->graph->values.size()) return HostFail(Invalid("value ", value, " does not exist"));
+  const Value& v = e->graph->values[value];
+  e->scratch_dims.assign(v.type.dims.begin(), v.type.dims.end());
+  *out = {};
+  out->device = {1, 0};
+  out->dtype = PartsOf(v.type.dtype);
+  out->ndim = static_cast<int32_t>(v.type.dims.size());
+  out->shape = e->scratch_dims.data();
+  if (v.kind == ValueKind::kConstant) out->data = const_cast<void*>(e->module->constants[v.index].data);
+  return KEEL_OK;
+}
+
+keel_rc Result(Edit* e, const char* name, keel_value value) {
+  if (value >= e->graph->values.size()) return HostFail(Invalid("value ", value, " does not exist"));
+  return HostFail(e->graph->AddResult(name ? name : "", value));
+}
+
+keel_rc Metadata(Edit* e, const char* key, const char* value) {
+  return HostFail(e->module->SetMetadata(key, value));
+}
+
+bool HasExtension(const keel_importer& importer, const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.empty() || !importer.extensions) return false;
+  std::vector<std::string> known = absl::StrSplit(importer.extensions, ' ');
+  return std::count(known.begin(), known.end(), extension.substr(1)) > 0;
+}
+
+// The importer most certain of the file; its name as an extension counts as certain enough.
+absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& registry,
+                                                                      const std::string& path,
+                                                                      const FileMap& file) {
+  std::pair<const Plugin*, const keel_importer*> best{};
+  int32_t best_score = 0;
+  std::vector<std::string> names;
+  for (auto& candidate : registry.Importers()) {
+    names.push_back(candidate.second->name);
+    int32_t score = candidate.second->probe ? candidate.second->probe(file.data, file.size) : 0;
+    if (HasExtension(*candidate.second, path)) score += 50;
+    if (score > best_score) best = candidate, best_score = score;
+  }
+  if (!best.second)
+    return Annotate(Invalid(path, ": not a file that an importer knows; there are importers for: ",
+                            names.empty() ? "nothing" : absl::StrJoin(names, ", ")),
+                    kErrorHint, "`keel doctor` shows which plugins were found");
+  return best;
+}
+
+void* KeepSource(const keel_source* source);
+struct SourceWithOwner : keel_source {
+  std::shared_ptr<const void> owner;
+};
+void* KeepSource(const keel_source* source) {
+  return new std::shared_ptr<const void>(static_cast<const SourceWithOwner*>(source)->owner);
+}
+void DropSource(void* kept) { delete static_cast<std::shared_ptr<const void>*>(kept); }
+
+}  // namespace
+
+void FillEditMembers(keel_host* t) {
+  t->dim_symbol = DimSymbol;
+  t->dim_op = DimOp;
+  t->dim_compare = DimCompare;
+  t->param = Param;
+  t->constant = AddConstantMember;
+  t->add_node = AddNodeMember;
+  t->value_type = ValueType;
+  t->result = Result;
+  t->metadata = Metadata;
+}
+
+absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
+                                                   std::span<const keel_kv> options,
+                                                   std::span<const char* const> fixed_names,
+                                                   std::span<const keel_tensor> fixed_values) {
+  ASSIGN_OR_RETURN(FileMap file, MapFile(path));
+  ASSIGN_OR_RETURN(auto chosen, Choose(registry, path, file));
+  auto module = std::make_unique<Module>(registry.catalogue());
+  ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("main"));
+  SourceWithOwner source{};
+  source.struct_size = sizeof(keel_source);
+  source.path = path.c_str();
+  source.data = file.data;
+  source.size = file.size;
+  source.keep = KeepSource;
+  source.drop = DropSource;
+  source.fixed_names = fixed_names.data();
+  source.fixed_values = fixed_values.data();
+  source.n_fixed = fixed_names.size();
+  source.owner = file.owner;
+  keel_edit edit{module.get(), graph, {}};
+  HostCall call;
+  keel_rc rc = chosen.second->import(&HostTable(), &source, options.data(),
+                                     static_cast<uint32_t>(options.size()), &edit);
+  absl::Status status = call.Finish(rc, *chosen.first, "imported");
+  if (!status.ok()) {
+    return Annotate(Error(status.code(), path, ": ", status.message()), kErrorPlugin, chosen.first->name);
+  }
+  RETURN_IF_ERROR(module->AddEntry("main", graph));
+  return module;
+}
+
+}  // namespace keel

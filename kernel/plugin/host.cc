@@ -1,0 +1,156 @@
+// host.cc: the host table's members that read nodes and report failures; those that write modules are
+// in edit.cc.
+#include "kernel/plugin/host.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace keel {
+namespace {
+
+// The text that the plugin call under way left. A plugin may call from any thread; the text belongs to
+// the thread that made the call.
+thread_local std::string failure;
+
+keel_rc Fail(keel_rc code, const char* message) {
+  failure = message ? message : "";
+  return code;
+}
+
+void Log(int32_t level, const char* message) {
+  static const int32_t threshold = getenv("KEEL_LOG") ? std::atoi(getenv("KEEL_LOG")) : KEEL_LOG_WARNING;
+  if (level >= threshold) std::fprintf(stderr, "keel: %s\n", message);
+}
+
+const void* NoExtension(const char*) { return nullptr; }
+const char* NodeOp(const keel_node* n) { return n->op_name.c_str(); }
+const char* NodeName(const keel_node* n) { return n->name.c_str(); }
+
+void NodeArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
+  *n_in = static_cast<uint32_t>(n->in.size());
+  *n_out = static_cast<uint32_t>(n->out.size());
+}
+
+keel_rc ViewSide(const std::vector<keel_node::Side>& sides, uint32_t i, keel_tensor* out) {
+  if (i >= sides.size() || sides[i].dtype == DType::kNone) return KEEL_NOT_FOUND;
+  *out = {};
+  out->data = const_cast<void*>(sides[i].data);
+  out->device = {1, 0};
+  out->ndim = static_cast<int32_t>(sides[i].dims.size());
+  out->dtype = PartsOf(sides[i].dtype);
+  out->shape = const_cast<int64_t*>(sides[i].dims.data());
+  return KEEL_OK;
+}
+
+keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(n->in, i, out); }
+keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(n->out, i, out); }
+
+keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
+  for (const Attr& attr : n->attrs)
+    if (attr.name == name) {
+      *out = ViewAttr(attr.value);
+      return KEEL_OK;
+    }
+  return KEEL_NOT_FOUND;
+}
+
+keel_host MakeTable() {
+  keel_host table{};
+  table.struct_size = sizeof table;
+  table.abi_minor = KEEL_ABI_MINOR;
+  table.fail = Fail;
+  table.log = Log;
+  table.ext = NoExtension;
+  table.node_op = NodeOp;
+  table.node_name = NodeName;
+  table.node_arity = NodeArity;
+  table.node_in = NodeIn;
+  table.node_out = NodeOut;
+  table.node_attr = NodeAttr;
+  FillEditMembers(&table);
+  return table;
+}
+
+bool IsCode(keel_rc rc) {
+  constexpr keel_rc kCodes[] = {KEEL_CANCELLED,     KEEL_UNKNOWN,  KEEL_INVALID,      KEEL_NOT_FOUND,
+                                KEEL_EXISTS,        KEEL_OOM,      KEEL_PRECONDITION, KEEL_RANGE,
+                                KEEL_UNIMPLEMENTED, KEEL_INTERNAL, KEEL_UNAVAILABLE};
+  return std::find(std::begin(kCodes), std::end(kCodes), rc) != std::end(kCodes);
+}
+
+}  // namespace
+
+const keel_host& HostTable() {
+  static const keel_host table = MakeTable();
+  return table;
+}
+
+HostCall::HostCall() { outer_.swap(failure); }
+HostCall::~HostCall() { outer_.swap(failure); }
+
+absl::Status HostCall::Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const {
+  if (rc == KEEL_OK) return absl::OkStatus();
+  std::string text = failure.empty() ? absl::StrCat("plugin \"", plugin.name, "\" failed with code ", rc,
+                                                    " and no text while it ", std::string(doing))
+                                     : failure;
+  auto code = IsCode(rc) ? static_cast<absl::StatusCode>(rc) : absl::StatusCode::kUnknown;
+  return Annotate(absl::Status(code, text), kErrorPlugin, plugin.name);
+}
+
+void HostFail(const std::string& text) { failure = text; }
+
+keel_rc HostFail(const absl::Status& status) {
+  if (!status.ok()) failure = std::string(status.message());
+  return static_cast<keel_rc>(status.code());
+}
+
+keel_attr ViewAttr(const AttrValue& v) {
+  keel_attr a{};
+  a.kind = v.kind;
+  a.i = v.i;
+  a.f = v.f;
+  if (v.kind == KEEL_ATTR_DTYPE) a.i = Info(static_cast<DType>(v.i)).code;
+  if (v.kind == KEEL_ATTR_STR) a.p = v.s.data(), a.count = static_cast<uint32_t>(v.s.size());
+  if (v.kind == KEEL_ATTR_I64S || v.kind == KEEL_ATTR_DIMS)
+    a.p = v.list.data(), a.count = static_cast<uint32_t>(v.list.size());
+  if (v.kind == KEEL_ATTR_F64S) a.p = v.floats.data(), a.count = static_cast<uint32_t>(v.floats.size());
+  return a;
+}
+
+absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
+  AttrValue v;
+  v.kind = a.kind;
+  v.i = a.i;
+  v.f = a.f;
+  if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM)
+    return Invalid("an attribute of ", a.count, " entries without data");
+  if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
+  if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS)
+    v.list.assign(static_cast<const int64_t*>(a.p), static_cast<const int64_t*>(a.p) + a.count);
+  if (a.kind == KEEL_ATTR_F64S)
+    v.floats.assign(static_cast<const double*>(a.p), static_cast<const double*>(a.p) + a.count);
+  if (a.kind == KEEL_ATTR_DTYPE) {
+    std::optional<DType> dtype = DTypeOf(static_cast<keel_dt>(a.i));
+    if (!dtype) return Invalid("attribute value ", a.i, " is not a dtype of Keel");
+    v.i = static_cast<int64_t>(*dtype);
+  }
+  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_DIMS)
+    return Invalid("attribute kind ", a.kind, " is not known");
+  return v;
+}
+
+absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n) {
+  Attrs out;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!names || !attrs || !names[i]) return Invalid("attribute ", i, " has no name or no value");
+    absl::StatusOr<AttrValue> value = OwnAttr(attrs[i]);
+    if (!value.ok()) return Invalid("attribute \"", names[i], "\": ", value.status().message());
+    out.push_back({names[i], *std::move(value)});
+  }
+  std::sort(out.begin(), out.end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+  for (size_t i = 1; i < out.size(); i++)
+    if (out[i].name == out[i - 1].name) return Invalid("attribute \"", out[i].name, "\" is given twice");
+  return out;
+}
+
+}  // namespace keel

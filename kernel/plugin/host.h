@@ -1,0 +1,62 @@
+// host.h: what plugins see of the kernel: the host table, nodes, and the module that an importer builds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+#include "kernel/base/status.h"
+#include "kernel/graph/graph.h"
+#include "kernel/opset/opset.h"
+#include "kernel/plugin/registry.h"
+
+// One op with known operands, for match and prepare. Filled by the planner.
+struct keel_node {
+  const keel::OpDef* op = nullptr;
+  std::string op_name, name;
+  struct Side {  // an operand or a result; left out: dtype none
+    keel::DType dtype = keel::DType::kNone;
+    std::vector<int64_t> dims;  // -1: any
+    const void* data = nullptr;
+  };
+  std::vector<Side> in, out;
+  keel::Attrs attrs;  // complete; every dim a number
+};
+
+namespace keel {
+
+const keel_host& HostTable();
+
+// Runs a call into a plugin and turns its code and text into a status. The text is per thread.
+class HostCall {
+ public:
+  HostCall();
+  ~HostCall();  // calls nest: gives the outer one its text back
+  absl::Status Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const;
+
+ private:
+  std::string outer_;
+};
+
+// What an importer writes into.
+absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
+                                                   std::span<const keel_kv> options,
+                                                   std::span<const char* const> fixed_names,
+                                                   std::span<const keel_tensor> fixed_values);
+
+keel_attr ViewAttr(const AttrValue& value);  // borrows
+absl::StatusOr<AttrValue> OwnAttr(const keel_attr& attr);
+absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n);  // sorted
+}  // namespace keel
+
+// The module under construction (edit.cc).
+struct keel_edit {
+  keel::Module* module;
+  keel::Graph* graph;
+  std::vector<keel::Dim> scratch_dims;
+};
+namespace keel {
+void FillEditMembers(keel_host* table);  // edit.cc
+void HostFail(const std::string& text);  // sets the text of the call under way
+keel_rc HostFail(const absl::Status& status);
+}  // namespace keel

@@ -1,0 +1,198 @@
+// loader.cc: where plugins are looked for, and what happens to each file found. The order, first found
+// wins: given paths, KEEL_PLUGIN_PATH (absolute folders only), the plugins folder beside libkeel, the
+// system folder. Never the current directory. A plugin is never unloaded.
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kernel/plugin/host.h"
+#include "kernel/plugin/registry.h"
+
+namespace keel {
+namespace {
+
+constexpr char kSystemFolder[] = "/usr/lib/keel/plugins";
+constexpr char kSource[] = "given path";
+
+std::string FolderOfLibkeel() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void*>(&FolderOfLibkeel), &info) || !info.dli_fname) return "";
+  std::error_code error;
+  auto path = std::filesystem::canonical(info.dli_fname, error);
+  return error ? "" : path.parent_path().string();
+}
+
+std::string PluginNameOf(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  return name.rfind("keel-", 0) == 0 ? name.substr(5) : name;
+}
+
+bool MatchesAny(const char* globs, const std::string& name) {
+  for (absl::string_view glob : absl::StrSplit(globs, absl::ByAnyChar(",: "), absl::SkipEmpty()))
+    if (!fnmatch(std::string(glob).c_str(), name.c_str(), 0)) return true;
+  return false;
+}
+
+// "" or why the user's filters leave the plugin out.
+std::string Filtered(const std::string& name) {
+  const char* only = secure_getenv("KEEL_PLUGINS_ONLY");
+  const char* skip = secure_getenv("KEEL_PLUGINS_SKIP");
+  if (only && !MatchesAny(only, name)) return absl::StrCat("not in KEEL_PLUGINS_ONLY=", only);
+  if (skip && MatchesAny(skip, name)) return absl::StrCat("in KEEL_PLUGINS_SKIP=", skip);
+  return "";
+}
+
+absl::Status LoadError(const std::string& path) {
+  const char* text = dlerror();
+  std::string missing = MissingLibrary(text ? text : "");
+  if (!missing.empty())
+    return Error(absl::StatusCode::kUnavailable, "needs the library ", missing, ", which is not installed");
+  return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
+}
+
+}  // namespace
+
+Registry::Registry(std::shared_ptr<Catalogue> catalogue) : catalogue_(std::move(catalogue)) {}
+Registry::~Registry() = default;
+
+void Registry::Record(const std::string& path, const std::string& source, Verdict verdict,
+                      const std::string& reason) {
+  attempts_.push_back({path, source, reason, verdict});
+}
+
+void Registry::Scan(const std::string& folder_option) {
+  std::lock_guard lock(mutex_);
+  if (const char* list = secure_getenv("KEEL_PLUGIN_PATH"))
+    for (absl::string_view folder : absl::StrSplit(list, ':', absl::SkipEmpty()))
+      ScanFolder(std::string(folder), "KEEL_PLUGIN_PATH");
+  if (!folder_option.empty()) return ScanFolder(folder_option, "option plugins");
+  if (std::string beside = FolderOfLibkeel(); !beside.empty())
+    ScanFolder(beside + "/plugins", "beside libkeel");
+  ScanFolder(kSystemFolder, "system");
+}
+
+void Registry::ScanFolder(const std::string& folder, const std::string& source) {
+  if (folder.empty() || folder[0] != '/')
+    return Record(folder, source, Verdict::kSkipped, "not an absolute path: only those are searched");
+  std::error_code error;
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string file = it->path().filename().string();
+    if (file.rfind("keel-", 0) == 0 && file.size() > 8 && file.substr(file.size() - 3) == ".so")
+      files.push_back(it->path().string());
+  }
+  if (error)
+    return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
+  std::sort(files.begin(), files.end());
+  Record(folder, source, Verdict::kTaken,
+         absl::StrCat(files.size(), files.size() == 1 ? " plugin file" : " plugin files"));
+  for (const std::string& file : files)
+    if (std::string why = Filtered(PluginNameOf(file)); !why.empty())
+      Record(file, source, Verdict::kSkipped, why);
+    else
+      LoadFile(file, source).IgnoreError();
+}
+
+absl::Status Registry::LoadFile(const std::string& path, const std::string& source) {
+  std::lock_guard lock(mutex_);
+  struct stat info;
+  absl::Status status;
+  if (stat(path.c_str(), &info)) {
+    status = NotFound("cannot be read: ", std::strerror(errno));
+  } else if (!S_ISREG(info.st_mode)) {
+    status = Invalid("not a plugin: not a file");
+  } else if (std::pair<uint64_t, uint64_t> id(info.st_dev, info.st_ino);
+             std::count(seen_.begin(), seen_.end(), id)) {
+    Record(path, source, Verdict::kSkipped, "the same file (device and inode) as one taken before");
+    return absl::OkStatus();
+  } else if (status = OpenFile(path); status.ok()) {
+    seen_.push_back(id);
+  }
+  Record(path, source.empty() ? kSource : source, status.ok() ? Verdict::kTaken : Verdict::kRefused,
+         status.ok() ? absl::StrCat(plugins_.back()->name, " ", plugins_.back()->version)
+                     : std::string(status.message()));
+  if (status.ok()) return status;
+  return Annotate(Error(status.code(), "plugin ", path, ": ", status.message()), kErrorPlugin, path);
+}
+
+absl::Status Registry::OpenFile(const std::string& path) {
+  RETURN_IF_ERROR(CheckPluginFile(path));
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return LoadError(path);
+  auto* entry = reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"));
+  if (!entry) return Invalid("not a plugin: exports no function keel_plugin_v0");
+  return Add(entry(), path);
+}
+
+absl::Status Registry::Add(const keel_plugin* table, const std::string& path) {
+  std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, ReadPlugin(table, path));
+  for (const auto& other : plugins_)
+    if (other->name == plugin->name)
+      return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
+                   "\" was taken before", other->path.empty() ? "" : ": ", other->path);
+  if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
+  plugins_.push_back(std::move(plugin));
+  absl::Status status = CountDevices(plugins_.back().get());
+  if (!status.ok()) plugins_.pop_back();
+  return status;
+}
+
+absl::Status Registry::CountDevices(const Plugin* plugin) {
+  if (!plugin->table.device) return absl::OkStatus();
+  uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
+  for (uint32_t i = 0; i < std::min(count, 256u); i++)
+    devices_.push_back(std::make_unique<Device>(plugin, i));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& device : devices_) {
+    if (device->name() == name || device->name() == name + ":0") return device.get();
+    names.push_back(device->name());
+  }
+  absl::Status error = NotFound("no device \"", name, "\"; there ", names.size() == 1 ? "is " : "are ",
+                                names.empty() ? "none" : absl::StrJoin(names, ", "));
+  return Annotate(error, kErrorHint,
+                  names.empty()
+                      ? "load plugins first (keel_plugin_scan); `keel doctor` shows where they are looked for"
+                      : "`keel doctor` shows which plugins were refused, and why");
+}
+
+std::vector<Device*> Registry::Devices() {
+  std::lock_guard lock(mutex_);
+  std::vector<Device*> all;
+  for (const auto& device : devices_) all.push_back(device.get());
+  return all;
+}
+
+std::vector<std::pair<const Plugin*, const keel_importer*>> Registry::Importers() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<const Plugin*, const keel_importer*>> all;
+  for (const auto& plugin : plugins_)
+    for (const keel_importer& importer : plugin->importers) all.emplace_back(plugin.get(), &importer);
+  return all;
+}
+
+std::vector<const Plugin*> Registry::Plugins() {
+  std::lock_guard lock(mutex_);
+  std::vector<const Plugin*> all;
+  for (const auto& plugin : plugins_) all.push_back(plugin.get());
+  return all;
+}
+
+std::vector<Attempt> Registry::Attempts() {
+  std::lock_guard lock(mutex_);
+  return attempts_;
+}
+
+}  // namespace keel

@@ -1,0 +1,100 @@
+// registry.h: the plugins, devices and importers that a context knows, and the log of how each was
+// found. Loading is in loader.cc, the look at a file before it is loaded in note.cc.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+#include "absl/container/flat_hash_map.h"
+#include "kernel/base/status.h"
+#include "kernel/opset/opset.h"
+
+namespace keel {
+
+struct Plugin;
+
+struct Impl {
+  keel_impl table;
+  const Plugin* plugin;
+  std::vector<std::pair<std::string, uint32_t>> types;  // type variable -> set of DTypes, one bit each
+};
+
+struct Plugin {
+  std::string name, version, about, path;  // path "": added by the program
+  keel_plugin table{};                     // as long as ours; what theirs lacks is zero
+  keel_device device{};
+  std::vector<keel_importer> importers;
+  absl::flat_hash_map<std::string, std::vector<Impl>> impls;  // by op, best first
+};
+
+// One openable device: "cpu:0". Opened on first use.
+class Device {
+ public:
+  Device(const Plugin* plugin, uint32_t index);
+  ~Device();
+  const std::string& name() const { return name_; }
+  const Plugin& plugin() const { return *plugin_; }
+  uint32_t index() const { return index_; }
+  absl::StatusOr<keel_dev> Open();
+
+ private:
+  const Plugin* plugin_;
+  uint32_t index_;
+  std::string name_;
+  std::mutex mutex_;
+  bool opened_ = false;
+  keel_dev handle_ = nullptr;
+};
+
+enum class Verdict { kTaken, kRefused, kSkipped };
+struct Attempt {  // one line of `keel doctor`
+  std::string path, source, reason;
+  Verdict verdict;
+};
+
+class Registry {
+ public:
+  explicit Registry(std::shared_ptr<Catalogue> catalogue);
+  ~Registry();
+  // All of the default places, in order; refusals are only recorded.
+  void Scan(const std::string& folder_option);
+  absl::Status LoadFile(const std::string& path, const std::string& source);
+  absl::Status Add(const keel_plugin* table, const std::string& path);
+
+  // "cpu" is "cpu:0". NotFound lists the devices that are there.
+  absl::StatusOr<Device*> FindDevice(const std::string& name);
+  // Snapshots: what is in them stays as long as the registry.
+  std::vector<Device*> Devices();
+  std::vector<std::pair<const Plugin*, const keel_importer*>> Importers();
+  std::vector<const Plugin*> Plugins();
+  std::vector<Attempt> Attempts();
+  const std::shared_ptr<Catalogue>& catalogue() const { return catalogue_; }
+
+ private:
+  void ScanFolder(const std::string& folder, const std::string& source);
+  void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
+  absl::Status OpenFile(const std::string& path);
+  absl::Status CountDevices(const Plugin* plugin);
+
+  std::shared_ptr<Catalogue> catalogue_;
+  std::recursive_mutex mutex_;
+  std::vector<std::unique_ptr<Plugin>> plugins_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Attempt> attempts_;
+  std::vector<std::pair<uint64_t, uint64_t>> seen_;  // device and inode of files taken
+};
+
+// note.cc: reads the ELF note of a shared library without running anything of it; the error says why the
+// file cannot be a plugin for this libkeel.
+absl::Status CheckPluginFile(const std::string& path);
+// The first library that the file needs and the system does not have; "" if none.
+std::string MissingLibrary(const std::string& dlerror_text);
+
+// table.cc: takes over a plugin's tables, checked.
+absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path);
+
+}  // namespace keel

@@ -1,0 +1,158 @@
+// array.cc: making, borrowing, copying and freeing arrays.
+#include "kernel/values/array.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "absl/strings/str_join.h"
+
+namespace keel {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+constexpr int64_t kMaxArrayDim = int64_t{1} << 40;
+
+absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
+  std::optional<DType> dtype = DTypeOf(t.dtype);
+  if (!dtype)
+    return Invalid("dtype code ", t.dtype.code, ", ", t.dtype.bits, " bits, ", t.dtype.lanes,
+                   " lanes is not one that Keel stores");
+  if (t.ndim < 0 || t.ndim > KEEL_MAX_RANK)
+    return Invalid("a tensor of ", t.ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
+  if (t.ndim > 0 && !t.shape) return Invalid("a tensor of ", t.ndim, " dims without a shape");
+  constexpr int32_t kCpu = 1, kCudaHost = 3;  // DLPack's kinds of memory that the host can read
+  if (t.device.type != kCpu && t.device.type != kCudaHost)
+    return Unimplemented("memory of device type ", t.device.type, " (DLPack); copy it to host memory first");
+  return *dtype;
+}
+
+bool IsRowMajor(const keel_tensor& t) {
+  if (!t.strides) return true;
+  int64_t step = 1;
+  for (int32_t d = t.ndim; d-- > 0;) {
+    if (t.shape[d] == 0) return true;
+    if (t.shape[d] != 1 && t.strides[d] != step) return false;
+    step *= t.shape[d];
+  }
+  return true;
+}
+
+// The header of an array of that type, with `payload` bytes behind it.
+keel_array* Allocate(uint64_t payload) {
+  uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
+  void* block = std::aligned_alloc(kAlign, bytes);
+  return block ? new (block) keel_array : nullptr;
+}
+
+void Describe(keel_array* a, DType dtype, std::span<const int64_t> shape, int64_t count) {
+  a->dtype = dtype;
+  a->count = count;
+  std::copy(shape.begin(), shape.end(), a->dims);
+  a->view.shape = a->dims;
+  a->view.ndim = static_cast<int32_t>(shape.size());
+  a->view.dtype = PartsOf(dtype);
+  a->view.device = {1, 0};
+}
+
+// Copies one row after another; `from` steps are in elements.
+void CopyStrided(const keel_tensor& t, uint32_t size, char* to, const char* from, int32_t dim) {
+  int64_t step = t.strides[dim] * size, block = size;
+  for (int32_t d = dim + 1; d < t.ndim; d++) block *= t.shape[d];
+  for (int64_t i = 0; i < t.shape[dim]; i++, to += block, from += step)
+    if (dim + 1 == t.ndim)
+      std::memcpy(to, from, size);
+    else
+      CopyStrided(t, size, to, from, dim + 1);
+}
+
+}  // namespace
+
+ArrayRef ArrayRef::Share(keel_array* array) {
+  RetainArray(array);
+  return ArrayRef(array);
+}
+
+ArrayRef::~ArrayRef() { ReleaseArray(array_); }
+
+void RetainArray(keel_array* a) { a->references.fetch_add(1, std::memory_order_relaxed); }
+
+void ReleaseArray(keel_array* a) {
+  if (!a) return;
+  // A sole owner needs no atomic write, and most arrays have one.
+  if (a->references.load(std::memory_order_acquire) != 1 &&
+      a->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  ReleaseFn release = a->release;
+  void* arg = a->release_arg;
+  a->~keel_array();
+  std::free(a);
+  if (release) release(arg);
+}
+
+absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
+  if (shape.size() > KEEL_MAX_RANK)
+    return Invalid("a shape of ", shape.size(), " dims; at most ", KEEL_MAX_RANK, " are possible");
+  int64_t count = 1;
+  bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (int64_t d : shape) {
+    if (d < 0 || d > kMaxArrayDim)
+      return Invalid("shape [", absl::StrJoin(shape, ", "), "]: ", d, " is not in [0, 2^40]");
+    if (!empty && (__builtin_mul_overflow(count, d, &count) || count > kMaxBytes / SizeOf(dtype)))
+      return Exhausted("shape [", absl::StrJoin(shape, ", "), "] of ", Name(dtype),
+                       " needs more than 2^40 bytes, the limit for one tensor");
+  }
+  return empty ? 0 : count;
+}
+
+absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed) {
+  ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
+  uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(dtype);
+  keel_array* a = Allocate(bytes);
+  if (!a)
+    return Exhausted("no memory for a tensor of ", bytes, " bytes, shape [", absl::StrJoin(shape, ", "), "]");
+  Describe(a, dtype, shape, count);
+  a->view.data = reinterpret_cast<char*>(a) + sizeof(keel_array);
+  if (zeroed) std::memset(a->view.data, 0, bytes);
+  return ArrayRef(a);
+}
+
+absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void* arg) {
+  ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
+  std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
+  ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
+  if (count > 0 && !t.data) return Invalid("a tensor of ", count, " elements without data");
+  if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
+    return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
+                   "; copy it instead");
+  keel_array* a = Allocate(0);
+  if (!a) return Exhausted("no memory for an array's header");
+  Describe(a, dtype, shape, count);
+  a->view.data = t.data;
+  a->view.byte_offset = t.byte_offset;
+  a->view.device = t.device;
+  if (!IsRowMajor(t)) {
+    std::copy_n(t.strides, t.ndim, a->steps);
+    a->view.strides = a->steps;
+    a->contiguous = false;
+  }
+  a->release = release;
+  a->release_arg = arg;
+  return ArrayRef(a);
+}
+
+absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
+  ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
+  ASSIGN_OR_RETURN(ArrayRef copy, NewArray(dtype, {t.shape, static_cast<size_t>(t.ndim)}, false));
+  if (copy->count > 0 && !t.data) return Invalid("a tensor of ", copy->count, " elements without data");
+  const char* from = static_cast<const char*>(t.data) + t.byte_offset;
+  if (copy->count == 0) return copy;
+  if (IsRowMajor(t))
+    std::memcpy(copy->data(), from, copy->bytes());
+  else
+    CopyStrided(t, SizeOf(dtype), copy->data(), from, 0);
+  return copy;
+}
+
+}  // namespace keel

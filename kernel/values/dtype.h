@@ -1,0 +1,50 @@
+// dtype.h: the element types, one row each; everything about a dtype is looked up here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "abi/keel_base.h"
+
+namespace keel {
+
+// Small dense index, used in tables; the numbers are stored in files: append only.
+enum class DType : uint8_t {
+  kNone,
+  kBool,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kCount
+};
+
+enum class DKind : uint8_t { kNone, kBool, kInt, kUint, kFloat };
+
+struct DTypeInfo {
+  std::string_view name;  // as in text: "f32"
+  DKind kind;
+  uint32_t size;  // bytes of an element
+  keel_dt code;   // as in the ABI
+};
+
+const DTypeInfo& Info(DType);
+inline std::string_view Name(DType d) { return Info(d).name; }
+inline uint32_t SizeOf(DType d) { return Info(d).size; }
+inline bool IsFloating(DType d) { return Info(d).kind == DKind::kFloat; }
+std::optional<DType> DTypeNamed(std::string_view name);
+std::optional<DType> DTypeOf(keel_dt code);
+std::optional<DType> DTypeOf(keel_dtype parts);
+keel_dtype PartsOf(DType);
+
+}  // namespace keel

@@ -1,0 +1,134 @@
+// arg.cc: orders along one dim: arg_max, arg_min, top_k, cumsum. A tensor is seen as [outer, n, inner].
+#include <algorithm>
+#include <numeric>
+
+#include "common.h"
+#include "parallel.h"
+
+namespace keel_cpu {
+namespace {
+
+struct Lines {
+  int64_t outer, n, inner;
+  Lines(const keel_tensor& t, int64_t axis)
+      : outer(Product(t.shape, axis)), n(t.shape[axis]), inner(Product(t.shape + axis + 1, t.ndim - axis - 1)) {}
+  int64_t Count() const { return outer * inner; }
+  int64_t First(int64_t line) const { return line / inner * n * inner + line % inner; }
+};
+
+// Does a come before b: a NaN before everything, then the greater (or lesser).
+template <bool kMax, class T>
+bool Before(T a, T b) {
+  if (a != a || b != b) return a != a && b == b;
+  return kMax ? b < a : a < b;
+}
+
+struct Arg {
+  int64_t axis;
+  bool last;
+};
+template <bool kMax, class T>
+keel_rc RunArg(const keel_call* call) {
+  const Arg& s = State<Arg>(call);
+  const Lines lines(*call->in[0], s.axis);
+  if (lines.n == 0 && call->count > 0)
+    return call->env->host->fail(KEEL_RANGE, kMax ? "arg_max of no elements" : "arg_min of no elements");
+  const T* x = In<T>(call, 0);
+  int64_t* y = Out<int64_t>(call, 0);
+  ParallelFor(call, call->count, lines.n * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const T* p = x + lines.First(line);
+      auto found = Widen(p[0]);
+      int64_t best = 0;
+      for (int64_t i = 1; i < lines.n; i++) {
+        const auto now = Widen(p[i * lines.inner]);
+        if (s.last ? !Before<kMax>(found, now) : Before<kMax>(now, found)) best = i, found = now;
+      }
+      y[line] = best;
+    }
+  });
+  return KEEL_OK;
+}
+template <bool kMax>
+keel_rc PrepareArg(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  return Keep(launch, Arg{node.Int("axis"), node.Flag("last")},
+              VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
+}
+
+template <bool kMax, class T>
+keel_rc RunTopK(const keel_call* call) {
+  const keel_tensor& x = *call->in[0];
+  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1], rows = Product(x.shape, x.ndim - 1);
+  const T* in = In<T>(call, 0);
+  T* values = Out<T>(call, 0);
+  int64_t* places = Out<int64_t>(call, 1);
+  if (k == 0) return KEEL_OK;
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  for (int64_t r = 0; r < rows; r++, in += n) {
+    std::iota(order.begin(), order.end(), 0);
+    // Of equals the first: the place decides, so no stable sort is needed.
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
+      const auto va = Widen(in[a]), vb = Widen(in[b]);
+      return Before<kMax>(va, vb) || (a < b && !Before<kMax>(vb, va));
+    });
+    for (int64_t i = 0; i < k; i++) {
+      *places++ = order[static_cast<size_t>(i)];
+      *values++ = in[order[static_cast<size_t>(i)]];
+    }
+  }
+  return KEEL_OK;
+}
+keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  const bool largest = node.Flag("largest");
+  launch->run = VisitAll(keel_dt_of(&x), [&]<class T>() -> Run {
+    return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>;
+  });
+  return KEEL_OK;
+}
+
+struct Cumsum {
+  int64_t axis;
+  bool exclusive, reverse;
+};
+template <class T>
+keel_rc RunCumsum(const keel_call* call) {
+  // Integers wrap: their sums run without sign.
+  using Sum = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
+  const Cumsum& s = State<Cumsum>(call);
+  const Lines lines(*call->in[0], s.axis);
+  const T* x = In<T>(call, 0);
+  T* y = Out<T>(call, 0);
+  ParallelFor(call, lines.Count(), lines.n * 3, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const int64_t first = lines.First(line);
+      Sum sum = 0;
+      for (int64_t i = 0; i < lines.n; i++) {
+        const int64_t at = first + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
+        const Sum with = sum + static_cast<Sum>(Widen(x[at]));
+        Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
+        sum = with;
+      }
+    }
+  });
+  return KEEL_OK;
+}
+keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  return Keep(launch, Cumsum{node.Int("axis"), node.Flag("exclusive"), node.Flag("reverse")},
+              VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunCumsum<T>; }));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("arg_max", "loop arg_max", Prepare<PrepareArg<true>>, KEEL_IMPL_ANY_DIMS),
+    Impl("arg_min", "loop arg_min", Prepare<PrepareArg<false>>, KEEL_IMPL_ANY_DIMS),
+    Impl("top_k", "partial sort", Prepare<PrepareTopK>, KEEL_IMPL_ANY_DIMS),
+    Impl("cumsum", "loop cumsum", Prepare<PrepareCumsum>, KEEL_IMPL_ANY_DIMS),
+};
+
+}  // namespace
+
+Impls ArgImpls() { return kImpls; }
+
+}  // namespace keel_cpu

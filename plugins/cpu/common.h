@@ -1,0 +1,184 @@
+// common.h: what every file of the CPU plugin uses: dtypes in C++, reading a node, reporting a
+// failure, keeping what prepare made. Each family (elementwise.cc, reduce.cc ...) exports one span of
+// impls, which plugin.cc joins. Loops that profit from wide vectors live in *_loops.inc, see simd.h.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+#include "half.h"
+
+namespace keel_cpu {
+
+using Dims = std::vector<int64_t>;
+
+// What keel_host.fail gets; thrown inside the plugin, caught at its border.
+struct Error {
+  keel_rc code;
+  std::string text;
+};
+[[noreturn]] void Throw(keel_rc code, std::string text);
+
+// One node as prepare sees it. The tensors' dims are numbers or, for impls of any dims, -1.
+struct Node {
+  const keel_host* host;
+  const keel_node* node;
+
+  keel_tensor In(uint32_t i) const;  // data is null where the operand is no constant or is left out
+  keel_tensor Out(uint32_t i) const;
+  uint32_t InCount() const;
+  keel_attr Attr(const char* name) const;
+  int64_t Int(const char* name) const { return Attr(name).i; }
+  bool Flag(const char* name) const { return Attr(name).i != 0; }
+  double Real(const char* name) const { return Attr(name).f; }
+  std::string Word(const char* name) const;
+  Dims List(const char* name) const;
+};
+
+inline Dims DimsOf(const keel_tensor& t) { return Dims(t.shape, t.shape + t.ndim); }
+int64_t Product(const int64_t* dims, int64_t n);
+inline int64_t ItemSize(const keel_tensor& t) { return t.dtype.bits / 8; }
+
+template <class T>
+const T* In(const keel_call* c, int i) {
+  return static_cast<const T*>(keel_ptr(c->in[i]));
+}
+template <class T>
+T* Out(const keel_call* c, int i) {
+  return static_cast<T*>(keel_ptr(c->out[i]));
+}
+template <class S>
+const S& State(const keel_call* c) {
+  return *static_cast<const S*>(c->state);
+}
+
+using Run = keel_rc (*)(const keel_call*);
+
+// Hands what prepare made to the launch, which owns it from here.
+template <class S>
+keel_rc Keep(keel_launch* launch, S state, Run run, uint64_t scratch_bytes = 0) {
+  launch->state = new S(std::move(state));
+  launch->release = [](keel_dev, void* p) { delete static_cast<S*>(p); };
+  launch->run = run;
+  launch->scratch_bytes = scratch_bytes;
+  return KEEL_OK;
+}
+// The same for a table that lives as long as the plugin.
+template <class S>
+keel_rc KeepTable(keel_launch* launch, const S* table, Run run) {
+  launch->state = const_cast<S*>(table);
+  launch->run = run;
+  return KEEL_OK;
+}
+
+keel_rc Report(const keel_host* host, std::exception_ptr error);
+
+// The border: no exception leaves the plugin.
+template <keel_rc (*F)(const Node&, keel_launch*)>
+keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_launch* launch) {
+  try {
+    return F(Node{host, node}, launch);
+  } catch (...) {
+    return Report(host, std::current_exception());
+  }
+}
+template <keel_rc (*F)(const keel_call*)>
+keel_rc Guard(const keel_call* call) {
+  try {
+    return F(call);
+  } catch (...) {
+    return Report(call->env->host, std::current_exception());
+  }
+}
+
+// Calls f.operator()<T>() with the C++ type of a dtype. Bool is uint8_t holding 0 or 1 in VisitAll;
+// where that matters (cast, max of bools) the dtype itself is looked at.
+template <class F>
+decltype(auto) VisitInts(keel_dt dt, F&& f) {
+  switch (dt) {
+    case KEEL_I8: return f.template operator()<int8_t>();
+    case KEEL_I16: return f.template operator()<int16_t>();
+    case KEEL_I32: return f.template operator()<int32_t>();
+    case KEEL_I64: return f.template operator()<int64_t>();
+    case KEEL_U8: return f.template operator()<uint8_t>();
+    case KEEL_U16: return f.template operator()<uint16_t>();
+    case KEEL_U32: return f.template operator()<uint32_t>();
+    case KEEL_U64: return f.template operator()<uint64_t>();
+    default: Throw(KEEL_UNIMPLEMENTED, "the CPU device has no loop for dtype code " + std::to_string(dt));
+  }
+}
+template <class F>
+decltype(auto) VisitFloats(keel_dt dt, F&& f) {
+  switch (dt) {
+    case KEEL_F16: return f.template operator()<F16>();
+    case KEEL_BF16: return f.template operator()<BF16>();
+    case KEEL_F64: return f.template operator()<double>();
+    case KEEL_F32: return f.template operator()<float>();
+    default: Throw(KEEL_UNIMPLEMENTED, "the CPU device wants floats here, not dtype code " + std::to_string(dt));
+  }
+}
+template <class F>
+decltype(auto) VisitAll(keel_dt dt, F&& f) {
+  if (dt == KEEL_BOOL) return f.template operator()<uint8_t>();
+  const bool is_float = (dt & 255) == 2 || (dt & 255) == 4;
+  return is_float ? VisitFloats(dt, f) : VisitInts(dt, f);
+}
+// For ops that move elements only the size counts.
+template <class F>
+decltype(auto) VisitSize(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    case 8: return f.template operator()<uint64_t>();
+    default: Throw(KEEL_UNIMPLEMENTED, "elements of " + std::to_string(bytes) + " bytes");
+  }
+}
+
+// f16 and bf16 are computed in f32; everything else in itself.
+template <class T>
+struct ComputeOf {
+  using Type = T;
+};
+template <>
+struct ComputeOf<F16> {
+  using Type = float;
+};
+template <>
+struct ComputeOf<BF16> {
+  using Type = float;
+};
+template <class T>
+using Compute = typename ComputeOf<T>::Type;
+
+// The rows of a table of impls, shorter.
+constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::prepare) prepare, uint32_t flags = 0,
+                      const char* types = nullptr, int32_t priority = 0) {
+  return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
+}
+
+using Impls = std::span<const keel_impl>;
+Impls ElementwiseImpls();
+Impls UnaryImpls();
+Impls SelectImpls();
+Impls CastImpls();
+Impls ShapeImpls();
+Impls PermuteImpls();
+Impls GatherImpls();
+Impls ScatterImpls();
+Impls ReduceImpls();
+Impls ArgImpls();
+Impls NormImpls();
+Impls MatmulImpls();
+Impls ConvImpls();
+Impls ConvLoopImpls();
+Impls PoolImpls();
+Impls RandomImpls();
+
+}  // namespace keel_cpu

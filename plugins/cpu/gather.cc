@@ -1,0 +1,104 @@
+// gather.cc: ops that pick elements by indices given as data. All indices are checked before the loop
+// that uses them, so that loop can copy without looking and can be split over threads.
+#include <cstring>
+
+#include "index.h"
+#include "parallel.h"
+
+namespace keel_cpu {
+namespace {
+
+template <class I>
+keel_rc RunGather(const keel_call* call) {
+  const int64_t axis = State<int64_t>(call);
+  const keel_tensor& x = *call->in[0];
+  const I* index = In<I>(call, 1);
+  const int64_t picks = keel_count(call->in[1]), n = x.shape[axis], outer = Product(x.shape, axis);
+  const int64_t block = Product(x.shape + axis + 1, x.ndim - axis - 1) * ItemSize(x);
+  for (int64_t k = 0; k < picks; k++) CheckIndex(index[k], n);
+  if (call->count == 0) return KEEL_OK;
+  const char* from = In<char>(call, 0);
+  char* to = Out<char>(call, 0);
+  ParallelFor(call, outer * picks, block / 4 + 2, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin, o = begin / picks, k = begin % picks; r < end; r++) {
+      std::memcpy(to + r * block, from + (o * n + index[k]) * block, static_cast<size_t>(block));
+      if (++k == picks) k = 0, o++;
+    }
+  });
+  return KEEL_OK;
+}
+keel_rc PrepareGather(const Node& node, keel_launch* launch) {
+  return Keep(launch, node.Int("axis"), VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGather<I>>; }));
+}
+
+template <class T, class I>
+keel_rc RunGatherElements(const keel_call* call) {
+  const int64_t axis = State<int64_t>(call);
+  const keel_tensor& x = *call->in[0];
+  const keel_tensor& t = *call->in[1];
+  if (call->count == 0) return KEEL_OK;
+  int64_t steps[KEEL_MAX_RANK], place[KEEL_MAX_RANK] = {}, step = 1;
+  for (int d = x.ndim - 1; d >= 0; d--) {
+    steps[d] = step;
+    step *= x.shape[d];
+    // The op lets the indices have other dims than x; what then lies outside is an error as well.
+    if (d != axis) CheckIndex(t.shape[d] - 1, x.shape[d]);
+  }
+  const I* index = In<I>(call, 1);
+  const T* from = In<T>(call, 0);
+  T* y = Out<T>(call, 0);
+  int64_t at = 0;  // of place in x, the axis left out
+  for (int64_t e = 0; e < call->count; e++) {
+    CheckIndex(index[e], x.shape[axis]);
+    y[e] = from[at + index[e] * steps[axis]];
+    for (int d = t.ndim - 1; d >= 0; d--) {
+      if (d != axis) at += steps[d];
+      if (++place[d] < t.shape[d]) break;
+      if (d != axis) at -= steps[d] * t.shape[d];
+      place[d] = 0;
+    }
+  }
+  return KEEL_OK;
+}
+keel_rc PrepareGatherElements(const Node& node, keel_launch* launch) {
+  const Run run = VisitSize(ItemSize(node.Out(0)), [&]<class T>() -> Run {
+    return VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGatherElements<T, I>>; });
+  });
+  return Keep(launch, node.Int("axis"), run);
+}
+
+template <class I>
+keel_rc RunGatherNd(const keel_call* call) {
+  const int64_t batch = State<int64_t>(call);
+  const keel_tensor& x = *call->in[0];
+  const keel_tensor& t = *call->in[1];
+  const int64_t k = t.shape[t.ndim - 1], batches = Product(x.shape, batch);
+  const int64_t rows = Product(t.shape + batch, t.ndim - 1 - batch);
+  const int64_t slice = Product(x.shape + batch + k, x.ndim - batch - k), item = ItemSize(x);
+  const int64_t each = Product(x.shape + batch, x.ndim - batch);
+  const I* index = In<I>(call, 1);
+  const char* from = In<char>(call, 0);
+  char* to = Out<char>(call, 0);
+  for (int64_t b = 0; b < batches; b++) {
+    for (int64_t r = 0; r < rows; r++, index += k, to += slice * item) {
+      const int64_t at = b * each + Locate(index, x.shape + batch, k, slice);
+      if (slice > 0) std::memcpy(to, from + at * item, static_cast<size_t>(slice * item));
+    }
+  }
+  return KEEL_OK;
+}
+keel_rc PrepareGatherNd(const Node& node, keel_launch* launch) {
+  return Keep(launch, node.Int("batch"), VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGatherNd<I>>; }));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("gather", "copy blocks", Prepare<PrepareGather>, KEEL_IMPL_ANY_DIMS),
+    Impl("gather_elements", "loop gather_elements", Prepare<PrepareGatherElements>, KEEL_IMPL_ANY_DIMS),
+    Impl("gather_nd", "copy blocks", Prepare<PrepareGatherNd>, KEEL_IMPL_ANY_DIMS),
+};
+
+}  // namespace
+
+Impls GatherImpls() { return kImpls; }
+
+}  // namespace keel_cpu

@@ -1,0 +1,33 @@
+// norm_loops.h: rows of the normalisations (softmax, layer_norm ...), as tables of function pointers.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+struct NormOp {
+  keel_dt dtype;
+  uint8_t size;  // bytes of an element
+  // y = softmax or log_softmax of x[n]
+  void (*softmax)(const void* x, int64_t n, void* y);
+  void (*log_softmax)(const void* x, int64_t n, void* y);
+  // the same down the rows of x[n, stride] for the first `columns` columns, at most kColumns
+  void (*softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y);
+  void (*log_softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y);
+  // y = (x - mean) / sqrt(variance + eps) * g + b, or without mean and b
+  void (*layer_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y);
+  void (*rms_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y);
+  // y = x * k + h, where k = g / sqrt(var + eps), h = b - mean * k are those of channel c
+  void (*batch_norm)(const void* x, const void* const* channels, int64_t c, int64_t n, double eps, void* y);
+};
+inline constexpr int64_t kColumns = 256;
+
+struct NormTable {
+  const NormOp* dtypes;
+  int n;
+};
+const NormTable& Norms();
+
+}  // namespace keel_cpu

@@ -1,0 +1,88 @@
+// onednn.h: what matmul and convolution need of oneDNN: an engine made on first use, constant operands
+// packed once, and primitives per number of threads.
+//
+// A primitive plans its work for the number of threads that it was made with, so a launch that may use
+// another number gets another primitive, made when that first happens and kept.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "common.h"
+#include "dnnl.hpp"
+#include "parallel.h"
+
+namespace keel_cpu {
+
+const dnnl::engine& Engine();
+dnnl::stream& Stream();  // of the calling thread
+
+struct FreeBytes {
+  void operator()(void* p) const { std::free(p); }
+};
+using Bytes = std::unique_ptr<char, FreeBytes>;
+Bytes Allocate(size_t bytes);  // 64-byte aligned
+
+inline uint64_t Aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Contiguous f32 data of some dims, or with its own strides.
+dnnl::memory::desc Plain(const Dims& dims);
+dnnl::memory::desc Strided(const Dims& dims, const Dims& strides);
+dnnl::memory::desc AnyLayout(const Dims& dims);
+inline dnnl::memory At(const dnnl::memory::desc& d, const void* data) {
+  return dnnl::memory(d, Engine(), const_cast<void*>(data));
+}
+dnnl::primitive_attr UserScratch();
+
+// A constant operand in the layout that a primitive wants; the caller's memory where that is the same.
+struct Packed {
+  const void* data = nullptr;
+  Bytes own;
+};
+Packed Pack(const dnnl::memory::desc& from, const void* data, const dnnl::memory::desc& to);
+
+// One P per number of threads.
+template <class P>
+class PerThreads {
+ public:
+  explicit PerThreads(std::function<P()> make) : make_(std::move(make)), threads_(omp_get_max_threads()), first_(make_()) {}
+  const P& First() const { return first_; }
+  // Also sets the calling thread's team size to what the primitive expects.
+  const P& For(int threads) {
+    SetThreads(threads);
+    if (threads == threads_) return first_;
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& p = others_[threads];
+    if (p == nullptr) p = std::make_unique<P>(make_());
+    return *p;
+  }
+
+ private:
+  std::function<P()> make_;
+  int threads_;
+  P first_;
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<P>> others_;
+};
+
+// Scratch of one run: pieces of what the launch declared, else its own memory.
+class Scratch {
+ public:
+  Scratch(const keel_call* call, uint64_t declared, uint64_t needed)
+      : own_(needed > declared ? Allocate(needed) : nullptr),
+        at_(own_ ? own_.get() : static_cast<char*>(call->scratch)) {}
+  void* Take(uint64_t bytes) {
+    char* p = at_;
+    at_ += Aligned(bytes);
+    return p;
+  }
+
+ private:
+  Bytes own_;
+  char* at_;
+};
+
+}  // namespace keel_cpu

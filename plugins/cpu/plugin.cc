@@ -1,0 +1,54 @@
+// plugin.cc: the CPU device: its table of impls, joined from the families, and what is exported.
+//
+// Nothing happens at load but the joining: oneDNN's engine and all primitives are made by the first
+// prepare that needs them.
+#include <sys/sysinfo.h>
+
+#include <cstdio>
+
+#include "common.h"
+#include "simd.h"
+
+namespace keel_cpu {
+namespace {
+
+std::vector<keel_impl> Join() {
+  std::vector<keel_impl> all;
+  for (Impls (*family)() : {ElementwiseImpls, UnaryImpls, SelectImpls, CastImpls, ShapeImpls, PermuteImpls,
+                            GatherImpls, ScatterImpls, ReduceImpls, ArgImpls, NormImpls, MatmulImpls, ConvImpls,
+                            ConvLoopImpls, PoolImpls, RandomImpls})
+    all.insert(all.end(), family().begin(), family().end());
+  return all;
+}
+const std::vector<keel_impl> impls = Join();  // the families' tables are constants, ready before this
+
+keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
+  constexpr const char* kLevels[] = {"baseline loops", "AVX2 loops", "AVX-512 loops"};
+  struct sysinfo memory = {};
+  out->flags = KEEL_DEVICE_HOST_MEMORY;
+  out->dl_type = 1;
+  out->dl_id = 0;
+  out->memory = sysinfo(&memory) == 0 ? static_cast<uint64_t>(memory.totalram) * memory.mem_unit : 0;
+  std::snprintf(out->description, sizeof(out->description), "this machine's processor: oneDNN, %s",
+                kLevels[SimdLevel()]);
+  return KEEL_OK;
+}
+
+constexpr keel_device kDevice = {sizeof(keel_device), 0, nullptr, Info, nullptr, nullptr};
+const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
+                             "cpu",
+                             "0.1.0",
+                             "CPU device: oneDNN and vectorised loops",
+                             &kDevice,
+                             impls.data(),
+                             static_cast<uint32_t>(impls.size()),
+                             sizeof(keel_impl),
+                             nullptr,
+                             nullptr,
+                             0,
+                             0};
+
+}  // namespace
+}  // namespace keel_cpu
+
+KEEL_PLUGIN(keel_cpu::kPlugin)

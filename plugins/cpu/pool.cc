@@ -1,0 +1,179 @@
+// pool.cc: max_pool, max_pool_index and avg_pool over any number of image dims.
+//
+// A row of results (the last image dim) is made at once: for each cell of the window the places that see
+// the image are a range, over which a plain loop runs, so that the loops vectorise and check nothing.
+#include <algorithm>
+#include <limits>
+
+#include "common.h"
+#include "parallel.h"
+#include "window.h"
+
+namespace keel_cpu {
+namespace {
+
+struct Pool {
+  Window w;
+  int64_t hi[kMaxImage] = {};
+  bool count_pad = false, column_major = false;
+};
+
+Pool ReadPool(const Node& node) {
+  const keel_tensor x = node.In(0), y = node.Out(0);
+  const Dims window = node.List("window"), stride = node.List("stride"), dil = node.List("dil");
+  const Dims lo = node.List("lo"), hi = node.List("hi");
+  Pool p;
+  p.w.rank = x.ndim - 2;
+  for (int d = 0; d < p.w.rank; d++) {
+    p.w.image[d] = x.shape[d + 2];
+    p.w.out[d] = y.shape[d + 2];
+    p.w.window[d] = window[d];
+    p.w.stride[d] = stride[d];
+    p.w.dil[d] = dil[d];
+    p.w.lo[d] = lo[d];
+    p.hi[d] = hi[d];
+  }
+  return p;
+}
+
+// f(image's number, place, first result of the row) for all rows of results.
+template <class F>
+void EachRow(const keel_call* call, const Window& w, F&& f) {
+  if (call->count == 0) return;
+  const int last = w.rank - 1;
+  const int64_t images = call->out[0]->shape[0] * call->out[0]->shape[1], rows = Product(w.out, last);
+  ParallelFor(call, images * rows, w.out[last] * w.Cells(w.window), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      int64_t place[kMaxImage];
+      Unravel(r % rows, w.out, last, place);
+      f(r / rows, place, r * w.out[last]);
+    }
+  });
+}
+
+template <class V>
+constexpr V kLeast = std::numeric_limits<V>::has_infinity ? -std::numeric_limits<V>::infinity()
+                                                          : std::numeric_limits<V>::lowest();
+
+template <class T>
+keel_rc RunMaxPool(const keel_call* call) {
+  using V = Compute<T>;
+  const Window& w = State<Pool>(call).w;
+  const int64_t n = w.out[w.rank - 1], pixels = w.Cells(w.image);
+  EachRow(call, w, [&](int64_t image, const int64_t* place, int64_t result) {
+    const T* x = In<T>(call, 0) + image * pixels;
+    T* y = Out<T>(call, 0) + result;
+    T least;
+    Narrow(kLeast<V>, least);
+    std::fill(y, y + n, least);
+    EachCell(w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+      const T* p = x + at;
+      T* q = y + first;
+      for (int64_t i = 0; i < m; i++) {
+        const V old = Widen(q[i]), now = Widen(p[i * step]);
+        Narrow(now > old || now != now ? now : old, q[i]);
+      }
+    });
+  });
+  return KEEL_OK;
+}
+
+int64_t ColumnMajor(const Window& w, int64_t offset) {
+  int64_t index[kMaxImage], at = 0;
+  Unravel(offset, w.image, w.rank, index);
+  for (int d = w.rank - 1; d >= 0; d--) at = at * w.image[d] + index[d];
+  return at;
+}
+
+template <class T>
+keel_rc RunMaxPoolIndex(const keel_call* call) {
+  const Pool& s = State<Pool>(call);
+  const int64_t n = s.w.out[s.w.rank - 1], pixels = s.w.Cells(s.w.image);
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result) {
+    const T* x = In<T>(call, 0) + image * pixels;
+    int64_t* y = Out<int64_t>(call, 0) + result;
+    std::fill(y, y + n, int64_t{-1});
+    EachCell(s.w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+      for (int64_t i = 0; i < m; i++) {
+        const int64_t cell = at + i * step, old = y[first + i];
+        const auto now = Widen(x[cell]);
+        // The first of equals, and the first NaN, stay.
+        const auto best = Widen(x[old < 0 ? cell : old]);
+        if (old < 0 || now > best || (now != now && best == best)) y[first + i] = cell;
+      }
+    });
+    for (int64_t i = 0; i < n; i++)
+      if (y[i] >= 0) y[i] = image * pixels + (s.column_major ? ColumnMajor(s.w, y[i]) : y[i]);
+  });
+  return KEEL_OK;
+}
+
+// How many window cells of a place along dim d count: those in the image or, with count_pad, also in
+// its padding, but never those that hang out beyond it.
+int64_t Counted(const Pool& s, int d, int64_t o) {
+  const int64_t low = s.count_pad ? -s.w.lo[d] : 0, high = s.w.image[d] + (s.count_pad ? s.hi[d] : 0);
+  int64_t n = 0;
+  for (int64_t k = 0; k < s.w.window[d]; k++) n += s.w.At(d, o, k) >= low && s.w.At(d, o, k) < high;
+  return n;
+}
+
+template <class T>
+keel_rc RunAvgPool(const keel_call* call) {
+  using V = Compute<T>;
+  const Pool& s = State<Pool>(call);
+  const int last = s.w.rank - 1;
+  const int64_t n = s.w.out[last], pixels = s.w.Cells(s.w.image);
+  std::vector<int64_t> counts(static_cast<size_t>(n));
+  for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = Counted(s, last, o);
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result) {
+    constexpr int64_t kChunk = 512;  // sums of a part of the row
+    const T* x = In<T>(call, 0) + image * pixels;
+    T* y = Out<T>(call, 0) + result;
+    int64_t outer = 1;
+    for (int d = 0; d < last; d++) outer *= Counted(s, d, place[d]);
+    for (int64_t part = 0; part < n; part += kChunk) {
+      const int64_t stop = std::min(n, part + kChunk);
+      V sums[kChunk] = {};
+      EachCell(s.w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+        const int64_t from = std::max(first, part), to = std::min(first + m, stop);
+        for (int64_t o = from; o < to; o++) sums[o - part] += Widen(x[at + (o - first) * step]);
+      });
+      for (int64_t o = part; o < stop; o++)
+        Narrow(sums[o - part] / static_cast<V>(outer * counts[static_cast<size_t>(o)]), y[o]);
+    }
+  });
+  return KEEL_OK;
+}
+
+keel_rc PrepareMaxPool(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  AtLeastOneDim(&p.w);
+  return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPool<T>; }));
+}
+keel_rc PrepareMaxPoolIndex(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  p.column_major = node.Flag("column_major");
+  AtLeastOneDim(&p.w);
+  return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPoolIndex<T>; }));
+}
+keel_rc PrepareAvgPool(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  p.count_pad = node.Flag("count_pad");
+  AtLeastOneDim(&p.w);
+  return Keep(launch, p, VisitFloats(keel_dt_of(&x), []<class T>() -> Run { return Guard<RunAvgPool<T>>; }));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("max_pool", "loop max_pool", Prepare<PrepareMaxPool>),
+    Impl("max_pool_index", "loop max_pool_index", Prepare<PrepareMaxPoolIndex>),
+    Impl("avg_pool", "loop avg_pool", Prepare<PrepareAvgPool>),
+};
+
+}  // namespace
+
+Impls PoolImpls() { return kImpls; }
+
+}  // namespace keel_cpu

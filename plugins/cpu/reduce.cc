@@ -1,0 +1,121 @@
+// reduce.cc: reductions over any axes. The dims are merged into kept and reduced ones. If the last dim
+// is reduced, rows are brought to one accumulator each; else rows are added into a row of accumulators.
+#include <cstring>
+
+#include "broadcast.h"
+#include "parallel.h"
+#include "reduce_loops.h"
+
+namespace keel_cpu {
+namespace {
+
+struct Reduction {
+  const ReduceOp* op;
+  Dims axes;
+};
+
+struct Shape {
+  Walk<1> kept, reduced;  // over the operand
+  bool last_reduced = false;
+  int64_t count = 1;  // elements that make one result
+};
+
+Shape Split(const keel_tensor& x, const Dims& axes) {
+  bool is_reduced[KEEL_MAX_RANK] = {};
+  for (int64_t a : axes) is_reduced[a] = true;
+  int64_t steps[KEEL_MAX_RANK], step = 1;
+  for (int d = x.ndim - 1; d >= 0; d--) {
+    steps[d] = step;
+    step *= x.shape[d];
+  }
+  Shape s;
+  for (int d = 0; d < x.ndim; d++) {
+    if (is_reduced[d]) s.count *= x.shape[d];
+    if (x.shape[d] != 1) s.last_reduced = is_reduced[d];
+    AppendDim<1>(is_reduced[d] ? &s.reduced : &s.kept, x.shape[d], {steps[d]});
+  }
+  return s;
+}
+
+// An inner dim of 1, so that Rows() visits all real dims.
+void AllOuter(Walk<1>* w) {
+  w->dims[w->rank] = 1;
+  w->steps[0][w->rank++] = 0;
+}
+
+void ReduceRows(const keel_call* call, const ReduceOp& op, Shape s) {
+  AllOuter(&s.kept);
+  const char* x = In<char>(call, 0);
+  char* y = Out<char>(call, 0);
+  const int64_t n = s.reduced.Inner(), rows = s.reduced.Rows();
+  ParallelFor(call, s.kept.Rows(), s.count + 4, [&](int64_t begin, int64_t end) {
+    s.kept.Rows(begin, end, [&](int64_t r, const int64_t* at) {
+      alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+      op.start(acc, 1);
+      s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) { op.row(x + (at[0] + in[0]) * op.size, n, acc); });
+      op.finish(acc, 1, s.count, y + r * op.size);
+    });
+  });
+}
+
+void ReduceColumns(const keel_call* call, const ReduceOp& op, Shape s) {
+  constexpr int64_t kChunk = 512;
+  AllOuter(&s.reduced);  // a dim is left for it: the last one is kept
+  const char* x = In<char>(call, 0);
+  char* y = Out<char>(call, 0);
+  const int64_t n = s.kept.Inner(), chunks = (n + kChunk - 1) / kChunk, rows = s.reduced.Rows();
+  ParallelFor(call, s.kept.Rows() * chunks, s.count * std::min(n, kChunk) * 2, [&](int64_t begin, int64_t end) {
+    alignas(64) char acc[kChunk * kAccumulatorSize];
+    for (int64_t unit = begin; unit < end; unit++) {
+      const int64_t row = unit / chunks, first = unit % chunks * kChunk, m = std::min(kChunk, n - first);
+      s.kept.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
+        op.start(acc, m);
+        s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) {
+          op.column(x + (at[0] + in[0] + first) * op.size, m, acc);
+        });
+        op.finish(acc, m, s.count, y + (row * n + first) * op.size);
+      });
+    }
+  });
+}
+
+keel_rc RunReduce(const keel_call* call) {
+  const Reduction& r = State<Reduction>(call);
+  if (call->count == 0) return KEEL_OK;
+  const Shape s = Split(*call->in[0], r.axes);
+  if (s.count == 0) {
+    alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+    r.op->start(acc, 1);
+    for (int64_t i = 0; i < call->count; i++) r.op->finish(acc, 1, 0, Out<char>(call, 0) + i * r.op->size);
+  } else if (s.last_reduced) {
+    ReduceRows(call, *r.op, s);
+  } else {
+    ReduceColumns(call, *r.op, s);
+  }
+  return KEEL_OK;
+}
+
+keel_rc PrepareReduce(const Node& node, keel_launch* launch) {
+  const char* op = node.host->node_op(node.node);
+  const keel_tensor x = node.In(0);
+  const keel_dt dt = keel_dt_of(&x);
+  for (int i = 0; i < Reductions().n; i++) {
+    const ReduceOp& row = Reductions().ops[i];
+    if (row.dtype == dt && std::strcmp(row.op, op) == 0) return Keep(launch, Reduction{&row, node.List("axes")}, RunReduce);
+  }
+  Throw(KEEL_UNIMPLEMENTED, std::string(op) + " has no CPU loop for this dtype");
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("reduce_sum", "loop sum", Prepare<PrepareReduce>, KEEL_IMPL_ANY_DIMS),
+    Impl("reduce_mean", "loop mean", Prepare<PrepareReduce>, KEEL_IMPL_ANY_DIMS),
+    Impl("reduce_prod", "loop prod", Prepare<PrepareReduce>, KEEL_IMPL_ANY_DIMS),
+    Impl("reduce_max", "loop max", Prepare<PrepareReduce>, KEEL_IMPL_ANY_DIMS),
+    Impl("reduce_min", "loop min", Prepare<PrepareReduce>, KEEL_IMPL_ANY_DIMS),
+};
+
+}  // namespace
+
+Impls ReduceImpls() { return kImpls; }
+
+}  // namespace keel_cpu

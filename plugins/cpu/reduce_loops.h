@@ -1,0 +1,28 @@
+// reduce_loops.h: the loops of the reductions, as a table of function pointers. A loop works on
+// accumulators of its own type, wider than the elements where that is needed for exactness.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+struct ReduceOp {
+  const char* op;
+  keel_dt dtype;
+  uint8_t size;  // bytes of an element
+  void (*start)(void* acc, int64_t n);
+  void (*row)(const void* x, int64_t n, void* acc);      // n elements into one accumulator
+  void (*column)(const void* x, int64_t n, void* acc);   // element i into accumulator i
+  void (*finish)(const void* acc, int64_t n, int64_t count, void* y);  // count: elements in each
+};
+inline constexpr int64_t kAccumulatorSize = 16;  // bytes, the widest
+
+struct ReduceTable {
+  const ReduceOp* ops;
+  int n;
+};
+const ReduceTable& Reductions();
+
+}  // namespace keel_cpu

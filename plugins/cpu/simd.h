@@ -1,0 +1,29 @@
+// simd.h: one binary that uses what the machine has. A file of loops, NAME_loops.inc, is compiled once
+// per level of x86-64, each time in its own namespace, from NAME_loops.cc:
+//
+//   #define KEEL_LOOPS "NAME_loops.inc"
+//   #include "simd_levels.inc"
+//
+// The loops are plain C++ for the compiler to vectorise; each level ends in a constant table of function
+// pointers, and KEEL_PICK(table) gives the table of the best level that this machine runs. Elsewhere
+// there is one level, what the compiler was told to target.
+#pragma once
+
+namespace keel_cpu {
+
+int SimdLevel();  // 0: baseline, 1: AVX2 and FMA, 2: AVX-512
+
+}  // namespace keel_cpu
+
+// Elements do not depend on each other even where the result shares memory with an operand.
+#if defined(__clang__)
+#define KEEL_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define KEEL_IVDEP _Pragma("GCC ivdep")
+#endif
+
+#if defined(__x86_64__)
+#define KEEL_PICK(table) (SimdLevel() == 2 ? &avx512::table : SimdLevel() == 1 ? &avx2::table : &base::table)
+#else
+#define KEEL_PICK(table) (&base::table)
+#endif

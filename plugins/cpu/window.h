@@ -1,0 +1,77 @@
+// window.h: the geometry of a moving window over images: which cells of the image a place of the result
+// sees. Shared by pooling and the loops of convolution.
+#pragma once
+
+#include <algorithm>
+
+#include "common.h"
+
+namespace keel_cpu {
+
+inline constexpr int kMaxImage = KEEL_MAX_RANK - 2;
+
+struct Window {
+  int rank = 0;  // image dims
+  int64_t image[kMaxImage] = {}, out[kMaxImage] = {}, window[kMaxImage] = {};
+  int64_t stride[kMaxImage] = {}, dil[kMaxImage] = {}, lo[kMaxImage] = {};
+
+  int64_t Cells(const int64_t* dims) const { return Product(dims, rank); }
+  // Cell of the image along dim d for place o and window cell k; outside if not in [0, image[d]).
+  int64_t At(int d, int64_t o, int64_t k) const { return o * stride[d] + k * dil[d] - lo[d]; }
+
+  // Places [first, stop) along dim d whose window cell k lies in the image.
+  void Range(int d, int64_t k, int64_t* first, int64_t* stop) const {
+    const int64_t shift = lo[d] - k * dil[d];  // o * stride must be in [shift, shift + image)
+    const int64_t low = shift <= 0 ? 0 : (shift - 1) / stride[d] + 1;
+    const int64_t last = shift + image[d] - 1;
+    const int64_t high = last < 0 ? 0 : last / stride[d] + 1;
+    *first = std::min(low, out[d]);
+    *stop = std::max(*first, std::min(high, out[d]));
+  }
+};
+
+// Splits a number into indices of dims, row-major.
+inline void Unravel(int64_t number, const int64_t* dims, int rank, int64_t* index) {
+  for (int d = rank - 1; d >= 0; d--) {
+    index[d] = number % dims[d];
+    number /= dims[d];
+  }
+}
+
+// One more image dim of size 1 lets images without dims be treated like all others.
+inline void AtLeastOneDim(Window* w) {
+  if (w->rank > 0) return;
+  w->rank = 1;
+  w->image[0] = w->out[0] = w->window[0] = w->stride[0] = w->dil[0] = 1;
+}
+
+// For the row of results at `place` (outer image dims), for each window cell, in order, that sees
+// anything: f(cell's number, offset in the image of what the first place sees, first place, places, step).
+template <class F>
+void EachCell(const Window& w, const int64_t* place, F&& f) {
+  constexpr int64_t kKnown = 16;  // ranges worked out once; of wider windows the rest each time
+  const int last = w.rank - 1;
+  const int64_t outer = Product(w.window, last);
+  int64_t firsts[kKnown], stops[kKnown];
+  for (int64_t i = 0; i < std::min(kKnown, w.window[last]); i++) w.Range(last, i, &firsts[i], &stops[i]);
+  for (int64_t c = 0; c < outer; c++) {
+    int64_t k[kMaxImage], row = 0;
+    Unravel(c, w.window, last, k);
+    bool inside = true;
+    for (int d = 0; d < last; d++) {
+      const int64_t at = w.At(d, place[d], k[d]);
+      inside &= at >= 0 && at < w.image[d];
+      row = row * w.image[d] + at;
+    }
+    if (!inside) continue;
+    for (int64_t i = 0; i < w.window[last]; i++) {
+      int64_t first, stop;
+      if (i < kKnown) first = firsts[i], stop = stops[i];
+      else w.Range(last, i, &first, &stop);
+      if (first < stop)
+        f(c * w.window[last] + i, row * w.image[last] + w.At(last, first, i), first, stop - first, w.stride[last]);
+    }
+  }
+}
+
+}  // namespace keel_cpu

@@ -1,0 +1,53 @@
+// plugin.cc: what Keel sees of this plugin: one importer, for .onnx files.
+#include <new>
+
+#include "importer.h"
+#include "wire.h"
+
+namespace onnx_import {
+namespace {
+
+// No magic number begins an ONNX file: it must walk as a message whose fields are a model's.
+int32_t probe(const uint8_t* data, uint64_t size) {
+  bool ir_version = false, graph = false;
+  try {
+    for (Wire w({reinterpret_cast<const char*>(data), size}); w.next();) {
+      ir_version |= w.field == 1 && w.integer() > 0 && w.integer() < 1000;
+      graph |= w.field == 7 && !w.text().empty();
+      if (w.field > 100) return 0;
+    }
+  } catch (const Failure&) {  // also where only the beginning of the file was given
+    return ir_version ? 30 : 0;
+  }
+  return ir_version && graph ? 90 : 0;
+}
+
+keel_rc import(const keel_host* host, const keel_source* source, const keel_kv*, uint32_t, keel_edit* edit) {
+  try {
+    Importer(host, source, edit).run();
+    return KEEL_OK;
+  } catch (const Failure& f) {
+    return f.text.empty() ? f.rc : host->fail(f.rc, f.text.c_str());
+  } catch (const std::bad_alloc&) {
+    return host->fail(KEEL_OOM, "out of memory while importing an ONNX model");
+  } catch (const std::exception& e) {
+    return host->fail(KEEL_INTERNAL, e.what());
+  }
+}
+
+const keel_importer kImporters[] = {{"onnx", "onnx", probe, import}};
+const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
+                             "onnx",
+                             "0.1.0",
+                             "reads ONNX models, opsets 7 to 28",
+                             nullptr,
+                             nullptr,
+                             0,
+                             0,
+                             nullptr,
+                             KEEL_ARRAY(kImporters)};
+
+}  // namespace
+}  // namespace onnx_import
+
+KEEL_PLUGIN(onnx_import::kPlugin)

@@ -1,0 +1,47 @@
+// plugin.cc: the plugin's description and the one table that all families form together.
+#include <array>
+
+#include "families.h"
+
+namespace {
+
+constexpr size_t kMaxImpls = 256;
+struct Table {
+  std::array<keel_impl, kMaxImpls> impls;
+  size_t size = 0;
+  Table() {
+    using namespace reference;
+    for (const auto family : {elementwise_impls(), unary_impls(), shape_impls(), gather_impls(),
+                              reduce_impls(), linear_impls(), pool_impls(), random_impls()}) {
+      for (const keel_impl& impl : family) {
+        if (size < kMaxImpls) impls[size++] = impl;
+      }
+    }
+  }
+};
+
+constexpr keel_device kDevice = {
+    sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, nullptr, nullptr, nullptr, nullptr};
+
+// Built by the first caller; C++ makes the others wait. The families' tables are constants, so the
+// order in which files are initialised does not matter.
+const keel_plugin& description() {
+  static const Table table;
+  static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
+                                     "reference",
+                                     "0.1.0",
+                                     "Every primitive op for every dtype, slowly and obviously: the oracle",
+                                     &kDevice,
+                                     table.impls.data(),
+                                     static_cast<uint32_t>(table.size),
+                                     sizeof(keel_impl),
+                                     nullptr,
+                                     nullptr,
+                                     0,
+                                     0};
+  return plugin;
+}
+
+}  // namespace
+
+KEEL_PLUGIN(description())

@@ -1,0 +1,159 @@
+// unary.cc: elementwise ops of one operand, and cast.
+//
+// How to read it: one small functor per op, unary<> that walks over the elements, the table. Math
+// functions are computed in double (f64: long double) and rounded once.
+#include <type_traits>
+
+#include "call.h"
+#include "families.h"
+
+namespace reference {
+namespace {
+
+// Of floats F(x) computed in Math<T>.
+template <auto F>
+struct MathOf {
+  template <Float T>
+  T operator()(T x) const {
+    return make<T>(F(Math<T>(value(x))));
+  }
+};
+constexpr auto kSqrt = [](auto x) { return std::sqrt(x); };
+constexpr auto kRsqrt = [](auto x) { return 1 / std::sqrt(x); };
+constexpr auto kReciprocal = [](auto x) { return 1 / x; };
+constexpr auto kExp = [](auto x) { return std::exp(x); };
+constexpr auto kLog = [](auto x) { return std::log(x); };
+constexpr auto kLog1p = [](auto x) { return std::log1p(x); };
+constexpr auto kSin = [](auto x) { return std::sin(x); };
+constexpr auto kCos = [](auto x) { return std::cos(x); };
+constexpr auto kTanh = [](auto x) { return std::tanh(x); };
+constexpr auto kErf = [](auto x) { return std::erf(x); };
+constexpr auto kFloor = [](auto x) { return std::floor(x); };
+constexpr auto kCeil = [](auto x) { return std::ceil(x); };
+constexpr auto kRound = [](auto x) { return std::nearbyint(x); };  // halves to even
+
+struct Neg {
+  template <Integer T>
+  T operator()(T x) const {
+    return make<T>(0 - arith(x));
+  }
+  template <Float T>
+  T operator()(T x) const {
+    return make<T>(-value(x));
+  }
+};
+struct Abs {
+  template <Integer T>
+  T operator()(T x) const {
+    return x < 0 ? Neg()(x) : x;
+  }
+  template <Float T>
+  T operator()(T x) const {
+    return make<T>(std::fabs(value(x)));
+  }
+};
+struct Sign {  // of a zero that zero, of a NaN that NaN
+  template <Number T>
+  T operator()(T x) const {
+    if (value(x) > 0) return make<T>(1.0);
+    return value(x) < 0 ? make<T>(-1.0) : x;
+  }
+};
+struct Relu {
+  template <Number T>
+  T operator()(T x) const {
+    return is_nan(x) || value(x) > 0 ? x : make<T>(0.0);
+  }
+};
+struct IsNan {
+  template <Float T>
+  Bool operator()(T x) const {
+    return {std::isnan(value(x))};
+  }
+};
+struct IsInf {
+  template <Float T>
+  Bool operator()(T x) const {
+    return {std::isinf(value(x))};
+  }
+};
+struct IsFinite {
+  template <Float T>
+  Bool operator()(T x) const {
+    return {std::isfinite(value(x))};
+  }
+};
+struct LogicalNot {
+  Bool operator()(Bool x) const { return {!value(x)}; }
+};
+struct BitNot {
+  template <Integer T>
+  T operator()(T x) const {
+    return make<T>(~arith(x));
+  }
+};
+
+int64_t elements(const keel_call& c) { return c.flags & KEEL_CALL_FLAT ? c.count : keel_count(c.out[0]); }
+
+template <class F, class T>
+keel_rc unary_loop(const keel_call& c) {
+  using Result = decltype(F()(T()));
+  const T* x = in<T>(c, 0);
+  Result* y = out<Result>(c);
+  const int64_t n = elements(c);
+  for (int64_t i = 0; i < n; ++i) y[i] = F()(x[i]);
+  return KEEL_OK;
+}
+template <class Set, class F>
+keel_rc unary(const keel_call& c) {
+  return typed<Set>(c, in_type(c), [&](auto tag) { return unary_loop<F, typename decltype(tag)::type>(c); });
+}
+
+template <class From, class To>
+keel_rc cast_loop(const keel_call& c) {
+  const From* x = in<From>(c, 0);
+  To* y = out<To>(c);
+  const int64_t n = elements(c);
+  for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
+  return KEEL_OK;
+}
+keel_rc cast(const keel_call& c) {
+  return typed<Any>(c, in_type(c), [&](auto from) {
+    return typed<Any>(c, keel_dt_of(c.out[0]), [&](auto to) {
+      return cast_loop<typename decltype(from)::type, typename decltype(to)::type>(c);
+    });
+  });
+}
+
+constexpr uint32_t kFlags = KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE;
+constexpr keel_impl kImpls[] = {
+    row<unary<Booleans, LogicalNot>>(REFERENCE_OP("logical_not"), kFlags),
+    row<unary<Integers, BitNot>>(REFERENCE_OP("bit_not"), kFlags),
+    row<unary<Num, Neg>>(REFERENCE_OP("neg"), kFlags),
+    row<unary<Num, Abs>>(REFERENCE_OP("abs"), kFlags),
+    row<unary<Num, Sign>>(REFERENCE_OP("sign"), kFlags),
+    row<unary<Floats, MathOf<kSqrt>>>(REFERENCE_OP("sqrt"), kFlags),
+    row<unary<Floats, MathOf<kRsqrt>>>(REFERENCE_OP("rsqrt"), kFlags),
+    row<unary<Floats, MathOf<kReciprocal>>>(REFERENCE_OP("reciprocal"), kFlags),
+    row<unary<Floats, MathOf<kExp>>>(REFERENCE_OP("exp"), kFlags),
+    row<unary<Floats, MathOf<kLog>>>(REFERENCE_OP("log"), kFlags),
+    row<unary<Floats, MathOf<kLog1p>>>(REFERENCE_OP("log1p"), kFlags),
+    row<unary<Floats, MathOf<kSin>>>(REFERENCE_OP("sin"), kFlags),
+    row<unary<Floats, MathOf<kCos>>>(REFERENCE_OP("cos"), kFlags),
+    row<unary<Floats, MathOf<kTanh>>>(REFERENCE_OP("tanh"), kFlags),
+    row<unary<Floats, MathOf<kErf>>>(REFERENCE_OP("erf"), kFlags),
+    row<unary<Floats, MathOf<kFloor>>>(REFERENCE_OP("floor"), kFlags),
+    row<unary<Floats, MathOf<kCeil>>>(REFERENCE_OP("ceil"), kFlags),
+    row<unary<Floats, MathOf<kRound>>>(REFERENCE_OP("round"), kFlags),
+    row<unary<SignedOrFloat, Relu>>(REFERENCE_OP("relu"), kFlags),
+    row<unary<Floats, IsNan>>(REFERENCE_OP("is_nan"), kFlags),
+    row<unary<Floats, IsInf>>(REFERENCE_OP("is_inf"), kFlags),
+    row<unary<Floats, IsFinite>>(REFERENCE_OP("is_finite"), kFlags),
+    row<cast>(REFERENCE_OP("cast"), KEEL_IMPL_ANY_DIMS),
+};
+
+}  // namespace
+
+std::span<const keel_impl> unary_impls() { return kImpls; }
+
+}  // namespace reference

@@ -1,0 +1,47 @@
+// window.h: where the cells of a window lie in an image, for convolutions and pools.
+#ifndef KEEL_REFERENCE_WINDOW_H
+#define KEEL_REFERENCE_WINDOW_H
+#include "call.h"
+
+namespace reference {
+
+struct Window {
+  Dims stride, dil, lo;
+  void read(Attributes& a) {
+    stride = a.list("stride");
+    dil = a.list("dil");
+    lo = a.list("lo");
+  }
+  // Coordinate, along dim d, of window cell k when the window stands at result place s.
+  int64_t at(int32_t d, const Dims& s, const Dims& k) const {
+    return s[d] * stride[d] + k[d] * dil[d] - lo[d];
+  }
+
+  // Offset of that cell in an image of these dims; -1 outside it.
+  int64_t offset(const Dims& s, const Dims& k, const Dims& image) const {
+    int64_t offset = 0;
+    for (int32_t d = 0; d < image.n; ++d) {
+      const int64_t z = at(d, s, k);
+      if (z < 0 || z >= image[d]) return -1;
+      offset = offset * image[d] + z;
+    }
+    return offset;
+  }
+  // The other way: offset, among result places of these dims, of the one whose window has image
+  // coordinate z as its cell k; -1 if there is none.
+  int64_t source(const Dims& z, const Dims& k, const Dims& places) const {
+    int64_t offset = 0;
+    for (int32_t d = 0; d < places.n; ++d) {
+      const int64_t t = z[d] + lo[d] - k[d] * dil[d];
+      if (t < 0 || t % stride[d] != 0 || t / stride[d] >= places[d]) return -1;
+      offset = offset * places[d] + t / stride[d];
+    }
+    return offset;
+  }
+};
+
+// The image dims of a tensor [n, c, image dims].
+inline Dims image_of(const keel_tensor& t) { return part(dims_of(t), 2, t.ndim); }
+
+}  // namespace reference
+#endif

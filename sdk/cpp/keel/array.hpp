@@ -1,0 +1,175 @@
+// array.hpp: tensors in host memory, and ops applied to them eagerly.
+//
+// How to read it: Array shares a tensor (copying an Array copies no data); Op is an op with its device and
+// attributes bound once, to be applied often.
+#ifndef KEEL_ARRAY_HPP
+#define KEEL_ARRAY_HPP
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "context.hpp"
+#include "dtype.hpp"
+
+namespace keel {
+
+class Array {
+ public:
+  Array() = default;
+  /// Takes over one reference.
+  explicit Array(keel_array* take) : p_(take) {}
+  Array(const Array& o) : p_(o.p_ ? keel_array_retain(o.p_) : nullptr) {}
+  Array(Array&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Array& operator=(Array o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Array() { keel_array_release(p_); }
+
+  /// Zeroed, contiguous.
+  static Array zeros(const Context& context, keel_dt dtype, std::span<const int64_t> shape) {
+    keel_array* out = nullptr;
+    call(keel_array_new, context.get(), dtype, shape.data(), static_cast<int32_t>(shape.size()), &out);
+    return Array(out);
+  }
+  /// A contiguous copy of any tensor, strided or not.
+  static Array copy_of(const Context& context, const keel_tensor& tensor) {
+    keel_array* out = nullptr;
+    call(keel_array_copy_from, context.get(), &tensor, &out);
+    return Array(out);
+  }
+  /// A copy of `values`; their number must be that of `shape`.
+  template <class T>
+  static Array of(const Context& context, std::span<const int64_t> shape, std::span<const T> values) {
+    Array array = zeros(context, dtype_of<T>, shape);
+    if (array.size() != static_cast<int64_t>(values.size()))
+      throw Error(KEEL_INVALID, "got " + std::to_string(values.size()) + " values for a shape of " +
+                                    std::to_string(array.size()) + " elements");
+    if (!values.empty()) std::memcpy(array.data(), values.data(), values.size_bytes());
+    return array;
+  }
+
+  explicit operator bool() const { return p_ != nullptr; }
+  keel_array* get() const { return p_; }
+  keel_array* release() { return std::exchange(p_, nullptr); }
+
+  keel_tensor tensor() const {
+    keel_tensor t;
+    keel_array_tensor(p_, &t);
+    return t;
+  }
+  keel_dt dtype() const { return dtype_pack(tensor().dtype); }
+  std::span<const int64_t> shape() const {
+    keel_tensor t = tensor();
+    return {t.shape, static_cast<size_t>(t.ndim)};
+  }
+  /// Number of elements.
+  int64_t size() const {
+    int64_t n = 1;
+    for (int64_t d : shape()) n *= d;
+    return n;
+  }
+  size_t bytes() const { return static_cast<size_t>(size()) * static_cast<size_t>(dtype_size(dtype())); }
+  void* data() const {
+    keel_tensor t = tensor();
+    return static_cast<char*>(t.data) + t.byte_offset;
+  }
+  bool contiguous() const {
+    keel_tensor t = tensor();
+    int64_t step = 1;
+    for (int32_t d = t.ndim - 1; t.strides && d >= 0; d--) {
+      if (t.shape[d] != 1 && t.strides[d] != step) return size() == 0;
+      step *= t.shape[d];
+    }
+    return true;
+  }
+  /// The elements of a contiguous array whose dtype is T's.
+  template <class T>
+  std::span<T> values() const {
+    if (dtype() != dtype_of<T> || !contiguous())
+      throw Error(KEEL_INVALID, "values(): the array is " + std::string(dtype_name(dtype())) +
+                                    ", asked for " + std::string(dtype_name(dtype_of<T>)) +
+                                    " (and it must be contiguous)");
+    return {static_cast<T*>(data()), static_cast<size_t>(size())};
+  }
+  /// The only element.
+  template <class T>
+  T item() const {
+    std::span<T> all = values<T>();
+    if (all.size() != 1)
+      throw Error(KEEL_INVALID, "item(): the array has " + std::to_string(all.size()) + " elements");
+    return all[0];
+  }
+
+ private:
+  keel_array* p_ = nullptr;
+};
+
+/// Raw pointers for a C call; borrowed from `arrays`.
+inline std::vector<keel_array*> raw(std::span<const Array> arrays) {
+  std::vector<keel_array*> out;
+  for (const Array& a : arrays) out.push_back(a.get());
+  return out;
+}
+/// Takes over arrays that a C call made.
+inline std::vector<Array> take_arrays(const std::vector<keel_array*>& made) {
+  std::vector<Array> out;
+  out.reserve(made.size());
+  for (keel_array* a : made) out.emplace_back(a);
+  return out;
+}
+
+/// Named attributes of a node. Strings and lists are borrowed: they must outlive the call.
+class Attrs {
+ public:
+  Attrs& flag(const char* name, bool v) { return add(name, {KEEL_ATTR_BOOL, 0, v, 0, nullptr}); }
+  Attrs& i64(const char* name, int64_t v) { return add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
+  Attrs& f64(const char* name, double v) { return add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
+  Attrs& dtype(const char* name, keel_dt v) { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
+  Attrs& str(const char* name, std::string_view v) {
+    return add(name, {KEEL_ATTR_STR, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
+  }
+  Attrs& i64s(const char* name, std::span<const int64_t> v) {
+    return add(name, {KEEL_ATTR_I64S, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
+  }
+  Attrs& dims(const char* name, std::span<const keel_dim> v) {
+    return add(name, {KEEL_ATTR_DIMS, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
+  }
+  const char* const* names() const { return names_.data(); }
+  const keel_attr* data() const { return attrs_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(attrs_.size()); }
+
+ private:
+  Attrs& add(const char* name, keel_attr attr) {
+    names_.push_back(name);
+    attrs_.push_back(attr);
+    return *this;
+  }
+  std::vector<const char*> names_;
+  std::vector<keel_attr> attrs_;
+};
+
+/// An op of the catalogue bound to a device: Op add(context, "cpu", "add"); add({x, y})[0].
+class Op {
+ public:
+  Op(const Context& context, const std::string& device, const std::string& op, const Attrs& attrs = {},
+     uint32_t version = 0) {
+    keel_op* out = nullptr;
+    call(keel_op_bind, context.get(), device.c_str(), op.c_str(), version, attrs.names(), attrs.data(),
+         attrs.size(), &out);
+    handle_.reset(out);
+  }
+  /// An empty Array stands for an optional operand that is left out.
+  std::vector<Array> operator()(std::initializer_list<Array> in, uint32_t results = 1) const {
+    std::vector<keel_array*> ins = raw({in.begin(), in.size()}), outs(results);
+    call(keel_apply, handle_.get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(), results);
+    return take_arrays(outs);
+  }
+
+ private:
+  Handle<keel_op, keel_op_free> handle_;
+};
+
+}  // namespace keel
+#endif

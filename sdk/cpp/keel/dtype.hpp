@@ -1,0 +1,83 @@
+// dtype.hpp: names, sizes and C++ types of the element types.
+//
+// How to read it: one table of all dtypes, then look-ups by name, by code and by C++ type.
+#ifndef KEEL_DTYPE_HPP
+#define KEEL_DTYPE_HPP
+#include <cstdint>
+#include <string_view>
+
+#include "keel.h"
+
+namespace keel {
+
+struct DtypeRow {
+  keel_dt code;
+  std::string_view name;
+  uint8_t size;  // bytes of one element
+  char kind;     // 'i' signed, 'u' unsigned, 'f' floating, 'b' bool
+};
+
+inline constexpr DtypeRow kDtypes[] = {
+    {KEEL_BOOL, "bool", 1, 'b'}, {KEEL_I8, "i8", 1, 'i'},     {KEEL_I16, "i16", 2, 'i'},
+    {KEEL_I32, "i32", 4, 'i'},   {KEEL_I64, "i64", 8, 'i'},   {KEEL_U8, "u8", 1, 'u'},
+    {KEEL_U16, "u16", 2, 'u'},   {KEEL_U32, "u32", 4, 'u'},   {KEEL_U64, "u64", 8, 'u'},
+    {KEEL_F16, "f16", 2, 'f'},   {KEEL_BF16, "bf16", 2, 'f'}, {KEEL_F32, "f32", 4, 'f'},
+    {KEEL_F64, "f64", 8, 'f'},
+};
+
+/// The row of a dtype, or nullptr for one that Keel does not know.
+constexpr const DtypeRow* find_dtype(keel_dt code) {
+  for (const DtypeRow& row : kDtypes)
+    if (row.code == code) return &row;
+  return nullptr;
+}
+constexpr const DtypeRow* find_dtype(std::string_view name) {
+  for (const DtypeRow& row : kDtypes)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+constexpr std::string_view dtype_name(keel_dt code) {
+  const DtypeRow* row = find_dtype(code);
+  return row ? row->name : "?";
+}
+/// Bytes of one element; 0 for an unknown dtype.
+constexpr int dtype_size(keel_dt code) {
+  const DtypeRow* row = find_dtype(code);
+  return row ? row->size : 0;
+}
+constexpr keel_dt dtype_pack(keel_dtype d) {
+  return static_cast<keel_dt>(d.code) | static_cast<keel_dt>(d.bits) << 8 |
+         static_cast<keel_dt>(d.lanes) << 16;
+}
+constexpr keel_dtype dtype_unpack(keel_dt d) {
+  return {static_cast<uint8_t>(d), static_cast<uint8_t>(d >> 8), static_cast<uint16_t>(d >> 16)};
+}
+
+/// dtype_of<float> is KEEL_F32, and so on.
+template <class T>
+inline constexpr keel_dt dtype_of = 0;
+template <>
+inline constexpr keel_dt dtype_of<bool> = KEEL_BOOL;
+template <>
+inline constexpr keel_dt dtype_of<int8_t> = KEEL_I8;
+template <>
+inline constexpr keel_dt dtype_of<int16_t> = KEEL_I16;
+template <>
+inline constexpr keel_dt dtype_of<int32_t> = KEEL_I32;
+template <>
+inline constexpr keel_dt dtype_of<int64_t> = KEEL_I64;
+template <>
+inline constexpr keel_dt dtype_of<uint8_t> = KEEL_U8;
+template <>
+inline constexpr keel_dt dtype_of<uint16_t> = KEEL_U16;
+template <>
+inline constexpr keel_dt dtype_of<uint32_t> = KEEL_U32;
+template <>
+inline constexpr keel_dt dtype_of<uint64_t> = KEEL_U64;
+template <>
+inline constexpr keel_dt dtype_of<float> = KEEL_F32;
+template <>
+inline constexpr keel_dt dtype_of<double> = KEEL_F64;
+
+}  // namespace keel
+#endif

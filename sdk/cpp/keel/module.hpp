@@ -1,0 +1,126 @@
+// module.hpp: modules (a file's worth of graphs) and graphs built by hand.
+#ifndef KEEL_MODULE_HPP
+#define KEEL_MODULE_HPP
+#include <string>
+#include <vector>
+
+#include "array.hpp"
+
+namespace keel {
+
+/// A graph under construction. It belongs to its module, which must outlive it; one thread at a time.
+class Graph {
+ public:
+  explicit Graph(keel_graph* borrowed) : p_(borrowed) {}
+  keel_graph* get() const { return p_; }
+
+  keel_value param(const std::string& name, keel_dt dtype, std::span<const keel_dim> dims) {
+    keel_value out = KEEL_NO_VALUE;
+    call(keel_graph_param, p_, name.c_str(), dtype, dims.data(), static_cast<int32_t>(dims.size()), &out);
+    return out;
+  }
+  keel_value constant(const Array& array, const char* name = nullptr) {
+    keel_value out = KEEL_NO_VALUE;
+    call(keel_graph_constant, p_, name, array.get(), &out);
+    return out;
+  }
+  std::vector<keel_value> node(const std::string& op, std::span<const keel_value> in, uint32_t results = 1,
+                               const Attrs& attrs = {}, const char* name = nullptr) {
+    std::vector<keel_value> out(results, KEEL_NO_VALUE);
+    call(keel_graph_node, p_, name, op.c_str(), 0u, attrs.names(), attrs.data(), attrs.size(), in.data(),
+         static_cast<uint32_t>(in.size()), out.data(), results);
+    return out;
+  }
+  void result(const std::string& name, keel_value value) { call(keel_graph_result, p_, name.c_str(), value); }
+
+ private:
+  keel_graph* p_;
+};
+
+/// Arrays of one test vector kept in a file.
+struct Case {
+  std::vector<Array> in, expected;
+};
+
+class Module {
+ public:
+  /// An empty one, for graph().
+  explicit Module(const Context& context) {
+    keel_module* out = nullptr;
+    call(keel_module_new, context.get(), &out);
+    handle_.reset(out);
+  }
+  static Module load(const Context& context, const std::string& path) {
+    keel_module* out = nullptr;
+    call(keel_module_load, context.get(), path.c_str(), &out);
+    return Module(out);
+  }
+  static Module parse(const Context& context, std::string_view text) {
+    keel_module* out = nullptr;
+    call(keel_module_parse, context.get(), text.data(), static_cast<uint64_t>(text.size()), &out);
+    return Module(out);
+  }
+  /// By an importer plugin; parameters in `fixed_names` become constants.
+  static Module import_file(const Context& context, const std::string& path, const Options& options = {},
+                            std::span<const std::string> fixed_names = {},
+                            std::span<const Array> fixed = {}) {
+    std::vector<keel_kv> kv = options.view();
+    std::vector<const char*> names;
+    for (const std::string& n : fixed_names) names.push_back(n.c_str());
+    std::vector<keel_array*> arrays = raw(fixed);
+    keel_module* out = nullptr;
+    call(keel_module_import, context.get(), path.c_str(), kv.data(), static_cast<uint32_t>(kv.size()),
+         names.data(), arrays.data(), static_cast<uint32_t>(arrays.size()), &out);
+    return Module(out);
+  }
+  keel_module* get() const { return handle_.get(); }
+
+  keel_dim dim(const std::string& expression) {
+    keel_dim out = 0;
+    call(keel_module_dim, get(), expression.c_str(), &out);
+    return out;
+  }
+  Graph graph(const char* name = nullptr) {
+    keel_graph* out = nullptr;
+    call(keel_graph_new, get(), name, &out);
+    return Graph(out);
+  }
+  void entry(const std::string& name, const Graph& graph) {
+    call(keel_module_entry, get(), name.c_str(), graph.get());
+  }
+
+  void save(const std::string& path) const { call(keel_module_save, get(), path.c_str()); }
+  std::string text() const {
+    keel_text* out = nullptr;
+    call(keel_module_text, get(), &out);
+    return take_text(out);
+  }
+  /// JSON: entries, graphs, op counts, constants, metadata, cases.
+  std::string info() const {
+    keel_text* out = nullptr;
+    call(keel_module_info, get(), &out);
+    return take_text(out);
+  }
+  void metadata(const std::string& key, const std::string& value) {
+    call(keel_module_metadata, get(), key.c_str(), value.c_str());
+  }
+
+  void add_case(const std::string& name, const std::string& entry, const Case& c, double rtol, double atol) {
+    std::vector<keel_array*> in = raw(c.in), expected = raw(c.expected);
+    call(keel_module_add_case, get(), name.c_str(), entry.c_str(), in.data(),
+         static_cast<uint32_t>(in.size()), expected.data(), static_cast<uint32_t>(expected.size()), rtol,
+         atol);
+  }
+  Case get_case(uint32_t index, uint32_t n_in, uint32_t n_expected) const {
+    std::vector<keel_array*> in(n_in), expected(n_expected);
+    call(keel_module_case, get(), index, in.data(), n_in, expected.data(), n_expected);
+    return {take_arrays(in), take_arrays(expected)};
+  }
+
+ private:
+  explicit Module(keel_module* take) : handle_(take) {}
+  Handle<keel_module, keel_module_free> handle_;
+};
+
+}  // namespace keel
+#endif

@@ -1,0 +1,106 @@
+// session.hpp: running a module's graph on a device.
+//
+// How to read it: a Session belongs to one device; prepare() freezes feeds and fetches into a Plan, which
+// many threads may run at once.
+#ifndef KEEL_SESSION_HPP
+#define KEEL_SESSION_HPP
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "module.hpp"
+
+namespace keel {
+
+/// Told of each launch of an observed plan; returns true to stop the run there.
+using Observer = std::function<bool(const keel_event&)>;
+
+class Plan {
+ public:
+  explicit Plan(keel_plan* take) : handle_(take) {}
+  keel_plan* get() const { return handle_.get(); }
+  uint32_t inputs() const { return keel_plan_inputs(get()); }
+  uint32_t outputs() const { return keel_plan_outputs(get()); }
+
+  std::vector<Array> run(std::span<const Array> in) const {
+    std::vector<keel_array*> ins = raw(in), outs(outputs());
+    call(keel_plan_run, get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(),
+         static_cast<uint32_t>(outs.size()));
+    return take_arrays(outs);
+  }
+
+  /// For plans of a session with the option "observe" = "1". An exception of the observer stops the run
+  /// and comes out here; a stop that it asked for gives an empty list.
+  std::vector<Array> run_observed(std::span<const Array> in, const Observer& observer) const {
+    struct Bridge {
+      const Observer& observer;
+      std::exception_ptr thrown;
+      bool stopped = false;
+    } bridge{observer, nullptr};
+    keel_observer trampoline = [](void* arg, const keel_event* event) -> int32_t {
+      Bridge& b = *static_cast<Bridge*>(arg);
+      try {
+        b.stopped = b.observer(*event);
+      } catch (...) {
+        b.thrown = std::current_exception();
+      }
+      return b.stopped || b.thrown;
+    };
+    std::vector<keel_array*> ins = raw(in), outs(outputs());
+    keel_error* error = nullptr;
+    keel_rc rc = keel_plan_run_observed(get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(),
+                                        static_cast<uint32_t>(outs.size()), trampoline, &bridge, &error);
+    if (rc == KEEL_OK) return take_arrays(outs);
+    Error failure = Error::take(rc, error);
+    if (bridge.thrown) std::rethrow_exception(bridge.thrown);
+    if (rc == KEEL_CANCELLED && bridge.stopped) return {};
+    throw failure;
+  }
+
+  /// JSON: launches, constants, memory. `in` (may be empty) sets the sizes of symbolic dims.
+  std::string report(std::span<const Array> in = {}) const {
+    std::vector<keel_array*> ins = raw(in);
+    keel_text* text = nullptr;
+    call(keel_plan_report, get(), ins.empty() ? nullptr : ins.data(), static_cast<uint32_t>(ins.size()),
+         &text);
+    return take_text(text);
+  }
+
+ private:
+  Handle<keel_plan, keel_plan_free> handle_;
+};
+
+class Session {
+ public:
+  /// Options: "threads", "memory", "entry", "graph", "observe" (see keel.h).
+  Session(const Module& module, const std::string& device, const Options& options = {}) {
+    std::vector<keel_kv> kv = options.view();
+    keel_session* out = nullptr;
+    call(keel_session_new, module.get(), device.c_str(), kv.data(), static_cast<uint32_t>(kv.size()), &out);
+    handle_.reset(out);
+  }
+  keel_session* get() const { return handle_.get(); }
+
+  /// Empty feeds, fetches: the entry's parameters, results.
+  Plan prepare(std::span<const std::string> feeds = {}, std::span<const std::string> fetches = {},
+               std::span<const std::string> targets = {}) const {
+    std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
+    keel_plan* out = nullptr;
+    call(keel_session_prepare, get(), f.empty() ? nullptr : f.data(), static_cast<uint32_t>(f.size()),
+         r.empty() ? nullptr : r.data(), static_cast<uint32_t>(r.size()), t.empty() ? nullptr : t.data(),
+         static_cast<uint32_t>(t.size()), &out);
+    return Plan(out);
+  }
+
+ private:
+  static std::vector<const char*> c_strings(std::span<const std::string> strings) {
+    std::vector<const char*> out;
+    for (const std::string& s : strings) out.push_back(s.c_str());
+    return out;
+  }
+  Handle<keel_session, keel_session_free> handle_;
+};
+
+}  // namespace keel
+#endif

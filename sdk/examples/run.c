@@ -1,0 +1,51 @@
+/* run.c: runs a Keel file on raw inputs and prints its f32 results, one result a line.
+ *   run MODEL DEVICE INPUT...    INPUT: f32:2x3:data.bin (dtype, dims, file), in the entry's order */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "keel.h"
+
+static keel_error* e;
+static void check(keel_rc rc, const char* what) {
+  if (rc != KEEL_OK) exit(fprintf(stderr, "%s: %s\n", what, e ? keel_error_message(e) : "bad input") > 0);
+}
+static keel_array* read_input(keel_context* context, char* spec) {
+  char* at = spec + 1;
+  uint32_t dtype = KEEL_DT(*spec == 'f' ? 2 : *spec == 'u', strtol(at, &at, 10));
+  keel_tensor t = {0};
+  int64_t shape[KEEL_MAX_RANK], count = 1;
+  for (; *at && t.ndim < KEEL_MAX_RANK && (t.ndim == 0 || *at == 'x'); count *= shape[t.ndim++])
+    shape[t.ndim] = strtoll(at + 1, &at, 10);
+  keel_array* array;
+  check(keel_array_new(context, dtype, shape, t.ndim, &array, &e), spec);
+  keel_array_tensor(array, &t);
+  FILE* file = *at ? fopen(at + 1, "rb") : NULL;
+  if (!file || fread(t.data, t.dtype.bits / 8, count, file) != (size_t)count) check(KEEL_INVALID, spec);
+  return fclose(file), array;
+}
+int main(int argc, char** argv) {
+  keel_context* context;
+  keel_module* module;
+  keel_session* session;
+  keel_plan* plan;
+  keel_array *in[8], *out[8];
+  if (argc < 3 || argc > 11) return fputs("usage: run MODEL DEVICE INPUT...\n", stderr), 2;
+  check(keel_open(NULL, 0, &context, &e), "keel");
+  check(keel_plugin_scan(context, &e), "plugins");
+  check(keel_module_load(context, argv[1], &module, &e), argv[1]);
+  check(keel_session_new(module, argv[2], NULL, 0, &session, &e), argv[2]);
+  check(keel_session_prepare(session, NULL, 0, NULL, 0, NULL, 0, &plan, &e), argv[1]);
+  for (int i = 3; i < argc; i++) in[i - 3] = read_input(context, argv[i]);
+  uint32_t n_out = keel_plan_outputs(plan);
+  if (n_out > 8) check(KEEL_INVALID, "more than 8 results");
+  check(keel_plan_run(plan, in, (uint32_t)argc - 3, out, n_out, &e), "run");
+  for (uint32_t r = 0; r < n_out; keel_array_release(out[r++])) {
+    keel_tensor t;
+    keel_array_tensor(out[r], &t);
+    int64_t count = 1;
+    for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
+    for (int64_t i = 0; i < count; i++) printf("%.9g%c", ((float*)t.data)[i], i + 1 < count ? ' ' : '\n');
+  }
+  for (int i = 3; i < argc; i++) keel_array_release(in[i - 3]);
+  keel_plan_free(plan), keel_session_free(session), keel_module_free(module), keel_close(context);
+}

@@ -1,0 +1,44 @@
+/* apply.c: a foreign program in C. Applies an op of one or two operands to [1, 2, 3, 4] on a device and
+ * prints the result. Usage: apply DEVICE OP N_OPERANDS
+ */
+#include <keel/keel.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(keel_rc code, keel_error* error) {
+  if (code == KEEL_OK) return;
+  fprintf(stderr, "apply: %s (%s)\n", keel_error_message(error), keel_error_hint(error));
+  exit(1);
+}
+
+int main(int argc, char** argv) {
+  keel_error* error = NULL;
+  keel_context* context = NULL;
+  keel_op* op = NULL;
+  float numbers[4] = {1, 2, 3, 4};
+  int64_t shape[1] = {4};
+  keel_tensor view = {0};
+  keel_array *in[2], *out = NULL;
+  int i;
+  if (argc != 4) return 2;
+  check(keel_open(NULL, 0, &context, &error), error);
+  check(keel_plugin_scan(context, &error), error);
+  check(keel_op_bind(context, argv[1], argv[2], 0, NULL, NULL, 0, &op, &error), error);
+  view.data = numbers;
+  view.device.type = 1;
+  view.ndim = 1;
+  view.dtype.code = 2;
+  view.dtype.bits = 32;
+  view.dtype.lanes = 1;
+  view.shape = shape;
+  for (i = 0; i < 2; i++) check(keel_array_copy_from(context, &view, &in[i], &error), error);
+  check(keel_apply(op, in, (uint32_t)atoi(argv[3]), &out, 1, &error), error);
+  keel_array_tensor(out, &view);
+  for (i = 0; i < 4; i++) printf("%g ", ((float*)((char*)view.data + view.byte_offset))[i]);
+  printf("\n");
+  for (i = 0; i < 2; i++) keel_array_release(in[i]);
+  keel_array_release(out);
+  keel_op_free(op);
+  keel_close(context);
+  return 0;
+}

@@ -1,0 +1,197 @@
+// plugin_door_test.cc: which files are taken as plugins, which are refused and with what text, and that
+// a refused one ran none of its code. Sees libkeel through its C functions only.
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "abi/keel.h"
+#include "abi/keel_plugin.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Every object in a report that has the key "path".
+void CollectAttempts(const json& report, std::vector<json>* out) {
+  if (report.is_object() && report.contains("path")) out->push_back(report);
+  if (report.is_structured())
+    for (const json& child : report) CollectAttempts(child, out);
+}
+
+class PluginDoor : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/keel-door-XXXXXX";
+    folder_ = fs::canonical(mkdtemp(name));
+    trace_ = folder_ / "trace";
+    setenv("KEEL_TEST_TRACE", trace_.c_str(), 1);
+    unsetenv("KEEL_PLUGIN_PATH");
+    ASSERT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
+  }
+  void TearDown() override {
+    keel_close(context_);
+    fs::remove_all(folder_);
+  }
+
+  // A copy of a variant: its own inode, so that the dynamic linker treats it as a new library.
+  std::string Copy(const std::string& variant, const std::string& as) {
+    fs::path to = folder_ / as;
+    fs::copy_file(fs::path(KEEL_TEST_DOOR) / ("keel-" + variant + ".so"), to);
+    return to;
+  }
+  // "" where the file was taken, else the message and the hint.
+  std::string Load(const std::string& path, keel_rc* code = nullptr) {
+    keel_error* error = nullptr;
+    keel_rc rc = keel_plugin_load(context_, path.c_str(), &error);
+    if (code) *code = rc;
+    if (rc == KEEL_OK) return "";
+    std::string text = std::string(keel_error_message(error)) + "\n" + keel_error_hint(error);
+    keel_error_free(error);
+    return text;
+  }
+  // The last entry of report "plugins" about a path, as JSON text; "" if there is none.
+  std::string Reported(const std::string& path) {
+    keel_text* text = nullptr;
+    if (keel_report(context_, "plugins", &text, nullptr) != KEEL_OK) return "no report";
+    std::vector<json> attempts;
+    CollectAttempts(json::parse(keel_text_data(text)), &attempts);
+    keel_text_free(text);
+    std::string found;
+    for (const json& attempt : attempts)
+      if (attempt["path"] == path) found = attempt.dump();
+    return found;
+  }
+  std::string Trace() {
+    std::ifstream file(trace_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Loads a variant that must be refused; every one of `words` stands in the error and in the report.
+  void ExpectRefused(const std::string& variant, const std::vector<std::string>& words) {
+    std::string path = Copy(variant, "keel-" + variant + ".so"), text = Load(path);
+    for (const std::string& word : words) {
+      EXPECT_NE(text.find(word), std::string::npos) << "no '" << word << "' in: " << text;
+      EXPECT_NE(Reported(path).find(word), std::string::npos) << "no '" << word << "' in: " << Reported(path);
+    }
+    EXPECT_EQ(Trace(), "") << "a refused plugin ran code";
+  }
+
+  fs::path folder_, trace_;
+  keel_context* context_ = nullptr;
+};
+
+TEST_F(PluginDoor, AMatchingPluginIsTakenAndItsConstructorIsSeen) {
+  std::string path = Copy("good", "keel-good.so");
+  EXPECT_EQ(Load(path), "");
+  EXPECT_NE(Reported(path), "");
+  EXPECT_EQ(Trace(), "good 0\n") << "the trace that the tests below rely on does not work";
+}
+
+TEST_F(PluginDoor, AnOlderDraftIsRefusedWithBothNumbersAndTheRemedy) {
+  ExpectRefused("older-draft", {"draft 0", "draft " + std::to_string(KEEL_ABI_DRAFT), "rebuild the plugin"});
+}
+TEST_F(PluginDoor, ANewerDraftIsRefusedWithBothNumbersAndTheRemedy) {
+  ExpectRefused("newer-draft", {"draft 77", "draft " + std::to_string(KEEL_ABI_DRAFT), "update libkeel"});
+}
+TEST_F(PluginDoor, ANewerMinorIsRefusedWithBothNumbersAndTheRemedy) {
+  ExpectRefused("newer-minor",
+                {"minor version 5", "has " + std::to_string(KEEL_ABI_MINOR), "update libkeel"});
+}
+TEST_F(PluginDoor, AnotherMajorIsRefusedWithBothNumbersAndTheRemedy) {
+  ExpectRefused("newer-major",
+                {"major version 3", "has " + std::to_string(KEEL_ABI_MAJOR), "rebuild the plugin"});
+}
+TEST_F(PluginDoor, AnotherBuildKindIsRefused) { ExpectRefused("other-build", {"build"}); }
+TEST_F(PluginDoor, ALibraryWithoutTheNoteIsRefused) { ExpectRefused("no-note", {"not a plugin", "note"}); }
+TEST_F(PluginDoor, AMissingLibraryIsNamed) { ExpectRefused("missing-library", {"libkeel_absent.so"}); }
+
+TEST_F(PluginDoor, AFileThatIsNoLibraryIsRefused) {
+  std::string path = folder_ / "keel-text.so";
+  std::ofstream(path) << "this is not a library\n";
+  EXPECT_NE(Load(path).find("not a plugin"), std::string::npos) << Load(path);
+  std::string empty = folder_ / "keel-empty.so";
+  std::ofstream{empty};
+  EXPECT_NE(Load(empty).find("not a plugin"), std::string::npos) << Load(empty);
+}
+
+TEST_F(PluginDoor, AMissingFileAndAFolderAreRefused) {
+  keel_rc code = KEEL_OK;
+  EXPECT_NE(Load(folder_ / "keel-none.so", &code).find("keel-none.so"), std::string::npos);
+  EXPECT_EQ(code, KEEL_NOT_FOUND);
+  fs::create_directory(folder_ / "keel-folder.so");
+  EXPECT_NE(Load(folder_ / "keel-folder.so"), "");
+}
+
+TEST_F(PluginDoor, AnUnreadableFileIsRefused) {
+  if (geteuid() == 0) GTEST_SKIP() << "runs as root, who may read every file";
+  std::string path = Copy("good", "keel-secret.so");
+  fs::permissions(path, fs::perms::none);
+  EXPECT_NE(Load(path).find("cannot be read"), std::string::npos);
+  EXPECT_EQ(Trace(), "");
+}
+
+TEST_F(PluginDoor, ASymlinkToATakenPluginIsADuplicate) {
+  std::string path = Copy("good", "keel-a.so"), link = folder_ / "keel-b.so";
+  fs::create_symlink(path, link);
+  EXPECT_EQ(Load(path), "");
+  Load(link);
+  EXPECT_NE(Reported(link).find("same file"), std::string::npos) << Reported(link);
+  EXPECT_EQ(Trace(), "good 0\n");
+}
+
+TEST_F(PluginDoor, AScanTakesTheGoodAndReportsEachRefusal) {
+  Copy("good", "keel-good.so");
+  Copy("newer-draft", "keel-newer-draft.so");
+  Copy("good", "libkeel-good.so");  // another name: not looked at
+  keel_kv option = {"plugins", folder_.c_str()};
+  keel_context* context = nullptr;
+  ASSERT_EQ(keel_open(&option, 1, &context, nullptr), KEEL_OK);
+  std::swap(context, context_);
+  EXPECT_EQ(keel_plugin_scan(context_, nullptr), KEEL_OK);
+  EXPECT_NE(Reported(folder_ / "keel-good.so"), "");
+  EXPECT_NE(Reported(folder_ / "keel-newer-draft.so").find("draft 77"), std::string::npos);
+  EXPECT_EQ(Reported(folder_ / "libkeel-good.so"), "");
+  EXPECT_EQ(Trace(), "good 0\n");
+  keel_close(context);
+}
+
+TEST_F(PluginDoor, RelativeFoldersInKeelPluginPathAreNotSearched) {
+  Copy("good", "keel-good.so");
+  fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  setenv("KEEL_PLUGIN_PATH", ".", 1);
+  EXPECT_EQ(keel_plugin_scan(context_, nullptr), KEEL_OK);
+  fs::current_path(before);
+  unsetenv("KEEL_PLUGIN_PATH");
+  EXPECT_NE(Reported(".").find("absolute"), std::string::npos) << Reported(".");
+  EXPECT_EQ(Trace(), "");
+}
+
+// The dynamic linker maps what the headers say: a file that is cut off must not come that far.
+TEST_F(PluginDoor, ATruncatedPluginIsRefusedAtEveryLength) {
+  std::ifstream file(fs::path(KEEL_TEST_DOOR) / "keel-good.so", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(bytes.data());
+  size_t needed = 0;
+  for (int i = 0; i < elf->e_phnum; i++) {
+    const auto* part = reinterpret_cast<const Elf64_Phdr*>(bytes.data() + elf->e_phoff) + i;
+    if (part->p_type == PT_LOAD) needed = std::max<size_t>(needed, part->p_offset + part->p_filesz);
+  }
+  ASSERT_GT(needed, 512u);
+  for (size_t length = 1; length < needed; length += length < 1024 ? 13 : 509) {
+    std::string path = folder_ / ("keel-cut-" + std::to_string(length) + ".so");
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(length));
+    ASSERT_NE(Load(path), "") << "taken with " << length << " of " << bytes.size() << " bytes";
+  }
+  EXPECT_EQ(Trace(), "");
+}
+
+}  // namespace

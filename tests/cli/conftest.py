@@ -1,0 +1,59 @@
+"""Fixtures of the command's tests: `keel` runs the command, `graph` writes a graph text to a file.
+
+The command is $KEEL_BIN, else bin/keel of the build $KEEL_BUILD.
+"""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ADD = """keel 1 opset core 1
+
+fn @main(x: f32[b, 2]) -> f32[b, 2] {
+  y = add(x, 1) : f32[b, 2]
+  return y
+}
+
+entry main = @main (x) -> (y)
+"""
+
+
+def command():
+    path = os.environ.get("KEEL_BIN") or os.path.join(os.environ.get("KEEL_BUILD", "build/release"), "bin", "keel")
+    if not Path(path).is_file():
+        pytest.skip(f"no command at {path}: set KEEL_BIN or KEEL_BUILD")
+    return path
+
+
+@pytest.fixture
+def keel(tmp_path):
+    """keel("run", "g.txt", code=2): runs in a fresh folder; checks the exit code; gives stdout and stderr."""
+    def run(*arguments, code=0, stdin=None):
+        done = subprocess.run([command(), *map(str, arguments)], cwd=tmp_path, input=stdin, timeout=60,
+                              stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True)
+        done.out, done.err = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
+        assert done.returncode == code, f"exit {done.returncode}, wanted {code}\n{done.out}\n{done.err}"
+        return done
+    return run
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """graph(text) writes it and gives the path; graph() writes y = x + 1 on f32[b, 2]."""
+    def write(text=ADD, name="g.txt"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+    return write
+
+
+@pytest.fixture
+def one(graph):
+    """one("exp(x)", "f32[3]"): a graph of one statement, y = ..., on parameters of these types."""
+    def write(expression, *types, result=None, name="one.txt"):
+        names = "xzuvw"[:len(types)]
+        params = ", ".join(f"{n}: {t}" for n, t in zip(names, types))
+        return graph(f"keel 1 opset core 1\n\nfn @main({params}) -> {result or types[0]} {{\n"
+                     f"  y = {expression}\n  return y\n}}\n\nentry main = @main ({', '.join(names)}) -> (y)\n", name)
+    return write

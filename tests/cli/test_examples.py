@@ -1,0 +1,49 @@
+"""The example programs and the example plugin of sdk/examples, as a user would run them."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import ADD
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build/release"))
+ADD2 = ADD.replace("(x: f32[b, 2])", "(x: f32[b, 2], z: f32[2])").replace("add(x, 1)", "add(x, z)").replace("(x) ->", "(x, z) ->")
+
+
+@pytest.fixture
+def program():
+    if not (BUILD / "examples/example_run").is_file():
+        pytest.skip("the examples are not built")
+    return {"c": [str(BUILD / "examples/example_run")],
+            "python": [sys.executable, str(ROOT / "sdk/examples/run_ctypes.py"), str(BUILD / "lib/libkeel.so")]}
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+def test_a_short_program_runs_a_model(keel, graph, program, tmp_path, language):
+    keel("convert", graph(ADD2), "g.keel")
+    x, z = np.array([[1, 2], [3, 4], [5, 6]], "f4"), np.array([0.5, -1], "f4")
+    (tmp_path / "x.bin").write_bytes(x.tobytes())
+    (tmp_path / "z.bin").write_bytes(z.tobytes())
+    run = lambda *inputs: subprocess.run([*program[language], "g.keel", "reference", *inputs], cwd=tmp_path,
+                                         capture_output=True, text=True)
+    done = run("f32:3x2:x.bin", "f32:2:z.bin")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.array(done.stdout.split(), "f4").reshape(3, 2), x + z)
+    for bad in (["f32:3x2:x.bin", "f32:3:z.bin"], ["f32:3x2:x.bin"], ["f32:3x2:x.bin", "f32:2:no.bin"]):
+        done = run(*bad)
+        assert done.returncode == 1 and done.stderr
+
+
+def test_the_hello_plugin_adds(keel, graph, program):
+    folder = ["--plugins", BUILD / "examples"]
+    done = keel("run", graph(ADD2), "-d", "hello", *folder, "-i", "x=1,2,3,4", "-i", "z=10,20", "--json")
+    assert json.loads(done.out)["outputs"]["y"]["data"] == [11, 22, 13, 24]
+    ops = json.loads(keel("ops", "-d", "hello", *folder, "--json").out)["ops"]
+    assert next(o for o in ops if o["name"] == "add")["impls"]["f32"] == "hello add"
+    err = keel("run", graph(ADD2.replace("add(", "mul(")), "-d", "hello", *folder, "-i", "x=1,2", "-i", "z=1", code=5).err
+    assert "mul" in err and "hello" in err

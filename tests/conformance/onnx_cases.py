@@ -1,0 +1,121 @@
+"""Cases that others wrote, and how Keel runs an ONNX model in them.
+
+How to read it: a case is (model, [(inputs, expected)], rtol, atol); three functions find them: node tests
+of the installed onnx package, folders of models with vectors, the package's light models. `run_model` is
+the backend: import, prepare, run on a device.
+"""
+import functools
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+HERE = Path(__file__).resolve().parent
+DEVICES = ("reference", "cpu")
+
+
+def lines(name):
+    text = (HERE / name).read_text().splitlines()
+    return [line.split() for line in text if line and not line.startswith("#")]
+
+
+def excluded(name, device):
+    """The reason why the list says that this test may fail; None for nearly all."""
+    for test, dev, *reason in lines("excluded.txt"):
+        if (test, dev) == (name, device):
+            return " ".join(reason)
+    return None
+
+
+@functools.cache
+def node_cases():
+    from onnx.backend.test.loader import load_model_tests
+    return {case.name: case for case in load_model_tests(kind="node")}
+
+
+def node_case(name):
+    case = node_cases()[name]
+    return case.model, [(as_arrays(i), as_arrays(o)) for i, o in case.data_sets], case.rtol, case.atol
+
+
+def as_arrays(values):
+    def one(v):
+        return numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else np.asarray(v)
+    return [one(v) for v in values]
+
+
+def read_tensor(path):
+    return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+
+
+def folder_case(folder):
+    """NAME/model.onnx with test_data_set_K/{input,output}_N.pb and perhaps data.json for tolerances."""
+    sets = []
+    for data in sorted(folder.glob("test_data_set_*")):
+        count = [len(list(data.glob(kind + "_*.pb"))) for kind in ("input", "output")]
+        sets.append(([read_tensor(data / f"input_{k}.pb") for k in range(count[0])],
+                     [read_tensor(data / f"output_{k}.pb") for k in range(count[1])]))
+    extra = folder / "data.json"
+    tolerance = json.loads(extra.read_text()) if extra.exists() else {}
+    model = onnx.load(folder / "model.onnx")
+    return model, sets, tolerance.get("rtol", 1e-3), tolerance.get("atol", 1e-7)
+
+
+def tiny_models(target):
+    """Unpacks the small models into a folder; -> their folders by name."""
+    with tarfile.open(HERE.parent / "data" / "tiny.tar.xz") as archive:
+        archive.extractall(target, filter="data")
+    return {path.parent.name: path.parent for path in Path(target).rglob("model.onnx")}
+
+
+def light_models():
+    """The nine classic image models that the onnx package brings, by name; constant weights."""
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    return {path.stem[len("light_"):]: path for path in sorted(folder.glob("*.onnx"))}
+
+
+def fed_inputs(model, count=None):
+    """Names of the graph's inputs that a test feeds: old models list their weights as inputs, too."""
+    weights = {i.name for i in model.graph.initializer}
+    found = [i.name for i in model.graph.input if i.name not in weights]
+    return found if count is None else [i.name for i in model.graph.input[:count]]
+
+
+def run_model(context, device, model, inputs, **options):
+    """Imports an ONNX model (a ModelProto or a path), runs it on the device, returns its outputs."""
+    proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
+    feeds = dict(zip(fed_inputs(proto, len(inputs)), inputs))
+    with tempfile.TemporaryDirectory(prefix="keel-") as folder:
+        path = model
+        if isinstance(model, onnx.ModelProto):
+            path = Path(folder) / "model.onnx"
+            path.write_bytes(proto.SerializeToString())
+        module = context.import_file(path, fixed=feeds)
+    wanted = [p["name"] for p in module.info()["entries"][0]["params"]]
+    return module.session(device, **options).prepare().run(*[feeds[name] for name in wanted])
+
+
+def onnxruntime_run(model, inputs, threads=1, optimised=True):
+    """The same by ONNX Runtime."""
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
+    if not optimised:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    data = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
+    session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    return session.run(None, dict(zip([i.name for i in session.get_inputs()], inputs)))
+
+
+def assert_similar(expected, got, rtol, atol, what=""):
+    """Same number of outputs, shapes, dtypes; values within tolerance, NaN equal to NaN."""
+    assert len(expected) == len(got), f"{what}: {len(got)} outputs, wanted {len(expected)}"
+    for k, (want, have) in enumerate(zip(expected, got)):
+        assert want.shape == have.shape, f"{what}: output {k} has shape {have.shape}, wanted {want.shape}"
+        assert want.dtype == have.dtype, f"{what}: output {k} is {have.dtype}, wanted {want.dtype}"
+        wide = np.float64 if want.dtype.kind == "V" or want.dtype.kind == "f" else want.dtype
+        np.testing.assert_allclose(have.astype(wide), want.astype(wide), rtol, atol, err_msg=f"{what}: output {k}")

@@ -1,0 +1,94 @@
+"""The main job: two trained models give what ONNX Runtime gives, on every device, for real input.
+
+Files of this system are chosen by a seed that is printed ($KEEL_SEED repeats a run); whole vectors of
+probabilities are compared, not the winners only.
+"""
+import os
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from demo_models import (SENTENCE_VECTOR, file_features, file_model, long_enough, sentence_features,
+                         sentence_model, similarities)
+from onnx_cases import DEVICES
+
+FILES, BATCH, TOLERANCE = 200, 25, 1e-5
+SENTENCES = ["A man is playing a guitar on the stage.", "Someone plays music for an audience.",
+             "The stock market fell by three percent today.", "Share prices dropped this afternoon.",
+             "Café crème, s'il vous plaît!", "How do I bake bread at home?",
+             "Instructions for making a loaf in your own oven.", "No."]
+
+
+def system_files(config, seed):
+    """Readable files of /usr and /etc that the model judges, in an order that the seed decides."""
+    found = [Path(folder, name) for top in ("/usr", "/etc") for folder, _, names in os.walk(top) for name in names]
+    found.sort()
+    random.Random(seed).shuffle(found)
+    for path in found:
+        try:
+            if path.is_file() and long_enough(file_features(path, config), config):
+                yield path
+        except OSError:
+            continue
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    """-> paths, features, ONNX Runtime's probabilities."""
+    import onnxruntime
+    model, config = file_model()
+    seed = int(os.environ.get("KEEL_SEED", time.time_ns() % 2**32))
+    files = system_files(config, seed)
+    paths = [next(files) for _ in range(FILES)]
+    features = np.stack([file_features(p, config) for p in paths])
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    expected = np.concatenate([session.run(None, {"bytes": features[i:i + BATCH]})[0]
+                               for i in range(0, FILES, BATCH)])
+    return seed, paths, features, expected
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_types_of_system_files(context, chosen, device, capsys):
+    seed, paths, features, expected = chosen
+    with capsys.disabled():
+        print(f" [KEEL_SEED={seed}: {FILES} files, the first {paths[0]}] ", end="", flush=True)
+    plan = context.import_file(file_model()[0]).session(device).prepare()
+    got = np.concatenate([plan.run(features[i:i + BATCH])[0] for i in range(0, FILES, BATCH)])
+    assert got.shape == expected.shape == (FILES, 214)
+    worst = np.abs(got - expected).max(axis=1)
+    assert worst.max() <= TOLERANCE, f"seed {seed}: {paths[worst.argmax()]} differs by {worst.max():.3g}"
+    assert len(set(expected.argmax(axis=1))) > 3, "the files chosen have too few types to test anything"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_meaning_of_sentences(context, device):
+    import onnxruntime
+    ids, mask = sentence_features(SENTENCES)
+    module = context.import_file(sentence_model())
+    entry = module.info()["entries"][0]
+    feeds = {"input_ids": ids, "attention_mask": mask}
+    got = dict(zip([r["name"] for r in entry["results"]],
+                   module.session(device).prepare().run(*[feeds[p["name"]] for p in entry["params"]])))
+    session = onnxruntime.InferenceSession(str(sentence_model()), providers=["CPUExecutionProvider"])
+    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
+    assert got.keys() == expected.keys()
+    for name, want in expected.items():
+        np.testing.assert_allclose(got[name], want, rtol=1e-4, atol=TOLERANCE, err_msg=name)
+    alike = similarities(got[SENTENCE_VECTOR])
+    np.testing.assert_allclose(alike, similarities(expected[SENTENCE_VECTOR]), rtol=0, atol=TOLERANCE)
+    assert alike[0, 1] > alike[0, 2] and alike[2, 3] > alike[2, 5], "sentences of like meaning come out unlike"
+
+
+def test_bytes_become_input_as_the_model_wants(tmp_path):
+    config = file_model()[1]
+    path = tmp_path / "x"
+    path.write_bytes(b" \n" + bytes(range(65, 91)) + b"\t")
+    features = file_features(path, config)
+    assert features[:27].tolist() == [*range(65, 91), 9]  # only the left end is stripped for the head
+    assert features[27] == features[1024] == 256
+    assert features[-28:].tolist() == [32, 10, *range(65, 91)]
+    path.write_bytes(b"a" * 5000 + b"b" * 1024)
+    features = file_features(path, config)
+    assert set(features[:1024]) == {97} and set(features[1024:]) == {98}

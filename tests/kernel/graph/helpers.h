@@ -1,0 +1,66 @@
+// helpers.h: what the tests of graphs share: the catalogue, parsing that must work, sample files.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernel/graph/graph.h"
+
+namespace keel::test {
+
+inline std::shared_ptr<Catalogue> Ops() {
+  static auto ops = std::make_shared<Catalogue>();
+  return ops;
+}
+
+inline std::unique_ptr<Module> Parse(std::string_view text) {
+  auto module = ParseText(text, Ops());
+  EXPECT_TRUE(module.ok()) << module.status() << "\n" << text;
+  return module.ok() ? std::move(*module) : std::make_unique<Module>(Ops());
+}
+
+inline std::string ReadWhole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// Small modules that together use every field, attribute kind and dtype of the format.
+inline const std::vector<std::string>& SampleNames() {
+  static const std::vector<std::string> names = {"mlp", "attrs", "literals", "cases", "dtypes", "dims"};
+  return names;
+}
+inline std::string SampleText(const std::string& name) {
+  return ReadWhole(std::string(KEEL_TEST_DATA) + "/" + name + ".keelt");
+}
+
+inline TensorType F32(Dims dims) { return {DType::kF32, std::move(dims)}; }
+
+inline Attr BoolAttr(std::string name, bool v) {
+  Attr a{std::move(name), {}};
+  a.value.kind = KEEL_ATTR_BOOL;
+  a.value.i = v;
+  return a;
+}
+inline Attr ListAttr(std::string name, int32_t kind, std::vector<int64_t> list) {
+  Attr a{std::move(name), {}};
+  a.value.kind = kind;
+  a.value.list = std::move(list);
+  return a;
+}
+
+#define EXPECT_ERROR(status, part)                                            \
+  do {                                                                        \
+    absl::Status got_ = (status);                                             \
+    EXPECT_FALSE(got_.ok());                                                  \
+    EXPECT_NE(got_.message().find(part), std::string::npos) << got_;          \
+  } while (0)
+
+}  // namespace keel::test

@@ -1,0 +1,19 @@
+"""What the tests of this folder share: a context with all plugins, and the devices to run on."""
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+DEVICES = ("reference", "cpu")
+
+
+@pytest.fixture(scope="session")
+def context():
+    import keel_abi
+    return keel_abi.Context()
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param

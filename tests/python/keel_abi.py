@@ -1,0 +1,377 @@
+"""A small binding of abi/keel.h with ctypes, for the tests and tools; numpy arrays in, numpy arrays out.
+
+How to read it: `call` is every call (a failure becomes a KeelError); then one class per handle of keel.h,
+with the same names. Arrays go in and come out without a copy. The library is $KEEL_LIB, else that of the
+build folder $KEEL_BUILD, else of build/release.
+"""
+import ctypes as C
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release"))
+LIBRARY = os.environ.get("KEEL_LIB", str(BUILD / "lib" / "libkeel.so"))
+CODES = {1: "CANCELLED", 2: "UNKNOWN", 3: "INVALID", 5: "NOT_FOUND", 6: "EXISTS", 8: "OOM", 9: "PRECONDITION",
+         11: "RANGE", 12: "UNIMPLEMENTED", 13: "INTERNAL", 14: "UNAVAILABLE"}
+NO_VALUE = 0xFFFFFFFF
+
+
+class Kv(C.Structure):
+    _fields_ = [("key", C.c_char_p), ("value", C.c_char_p)]
+
+
+class Tensor(C.Structure):  # also DLPack's DLTensor
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32),
+                ("code", C.c_uint8), ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.POINTER(C.c_int64)),
+                ("strides", C.POINTER(C.c_int64)), ("byte_offset", C.c_uint64)]
+
+
+class Attr(C.Structure):
+    _fields_ = [("kind", C.c_int32), ("count", C.c_uint32), ("i", C.c_int64), ("f", C.c_double), ("p", C.c_void_p)]
+
+
+class Dim(int):  # a handle of keel_module_dim
+    pass
+
+
+class KeelError(Exception):
+    def __init__(self, rc, error):
+        def text(part):
+            return getattr(lib(), "keel_error_" + part)(error).decode() if error else ""
+        self.code = CODES.get(rc, str(rc))
+        self.message, self.op, self.node = text("message"), text("op"), text("node")
+        self.plugin, self.hint = text("plugin"), text("hint")
+        super().__init__(f"{self.code}: {self.message} [op {self.op!r} node {self.node!r} plugin {self.plugin!r}] "
+                         f"hint: {self.hint}")
+
+
+_library = None
+
+
+def lib():
+    global _library
+    if _library is None:
+        _library = C.CDLL(LIBRARY)
+        for name in ("message", "op", "node", "plugin", "hint"):
+            getattr(_library, "keel_error_" + name).restype = C.c_char_p
+        _library.keel_version.restype = _library.keel_text_data.restype = C.c_char_p
+        _library.keel_text_size.restype = C.c_uint64
+        _library.keel_array_retain.restype = C.c_void_p
+    return _library
+
+
+def call(name, *args):
+    """A function whose last argument is keel_error**."""
+    error = C.c_void_p()
+    rc = getattr(lib(), name)(*args, C.byref(error))
+    if rc != 0:
+        failure = KeelError(rc, error)
+        lib().keel_error_free(error)
+        raise failure
+
+
+class Handle:
+    """Owns one object of libkeel; `keep` are Python objects that it needs."""
+    free = None
+
+    def __init__(self, pointer, *keep):
+        self._as_parameter_, self.keep = pointer, keep
+
+    def __del__(self):
+        if self.free and self._as_parameter_:
+            getattr(lib(), self.free)(self._as_parameter_)
+            self._as_parameter_ = None
+
+    def make(self, kind, name, *args):
+        out = C.c_void_p()
+        call(name, self, *args, C.byref(out))
+        return kind(out, self)
+
+    def text(self, name, *args):
+        out = C.c_void_p()
+        call(name, self, *args, C.byref(out))
+        result = C.string_at(C.cast(lib().keel_text_data(out), C.c_char_p), lib().keel_text_size(out)).decode()
+        lib().keel_text_free(out)
+        return result
+
+
+def encode(text):
+    return text if text is None or isinstance(text, bytes) else os.fspath(text).encode()
+
+
+def names(items):
+    items = [encode(x) for x in items or []]
+    return (C.c_char_p * len(items))(*items) if items else None, len(items)
+
+
+def options(items):
+    return (Kv * len(items))(*[(k.encode(), str(v).encode()) for k, v in items.items()]), len(items)
+
+
+def int64s(items):
+    return (C.c_int64 * max(1, len(items)))(*items)
+
+
+# ---- dtypes and tensors
+def _bfloat16():
+    import ml_dtypes
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def code_of(dtype):
+    dtype = np.dtype(dtype)
+    if dtype.name == "bfloat16":
+        return 4
+    if dtype.kind not in "iufb":
+        raise TypeError(f"libkeel has no dtype like numpy's {dtype}")
+    return {"i": 0, "u": 1, "f": 2, "b": 6}[dtype.kind]
+
+
+def dt(dtype):
+    """keel_dt of a numpy dtype."""
+    return code_of(dtype) | np.dtype(dtype).itemsize << 11 | 1 << 16
+
+
+def dtype_of(code, bits):
+    return _bfloat16() if code == 4 else np.dtype("?" if code == 6 else f"{'iuf'[code]}{bits // 8}")
+
+
+def tensor_of(array):
+    strides = [s // array.itemsize for s in array.strides]
+    tensor = Tensor(array.ctypes.data, 1, 0, array.ndim, code_of(array.dtype), array.itemsize * 8, 1,
+                    int64s(array.shape), int64s(strides), 0)
+    return tensor
+
+
+_wrapped = {}  # memory that libkeel looks at, by the number that its release call brings back
+
+
+@C.CFUNCTYPE(None, C.c_void_p)
+def _release(key):
+    _wrapped.pop(key, None)
+
+
+class Array(Handle):
+    free = "keel_array_release"
+
+    def numpy(self):
+        """A view of the array's memory, which it keeps alive."""
+        t = Tensor()
+        lib().keel_array_tensor(self, C.byref(t))
+        dtype, shape = dtype_of(t.code, t.bits), tuple(t.shape[i] for i in range(t.ndim))
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        strides = [t.strides[i] * dtype.itemsize for i in range(t.ndim)] if t.strides else None
+        reach = sum(abs(s) * (n - 1) for s, n in zip(strides, shape)) if strides else \
+            dtype.itemsize * (int(np.prod(shape, dtype=np.int64)) - 1)
+        memory = (C.c_char * (reach + dtype.itemsize)).from_address(t.data + t.byte_offset)
+        memory.owner = self
+        return np.ndarray(shape, dtype, memory, 0, strides)
+
+
+class Op(Handle):
+    free = "keel_op_free"
+
+    def __call__(self, *inputs, n_out=1):
+        keep, ins = pointers(self.keep[0], inputs)
+        out = (C.c_void_p * n_out)()
+        call("keel_apply", self, ins, len(inputs), out, n_out)
+        results = [Array(C.c_void_p(p), self).numpy() for p in out]
+        return results[0] if n_out == 1 else results
+
+
+def pointers(context, arrays):
+    keep = [a if a is None or isinstance(a, Array) else context.array(a) for a in arrays]
+    return keep, (C.c_void_p * max(1, len(keep)))(*[a._as_parameter_ if a else None for a in keep])
+
+
+def attributes(items):
+    """-> names, keel_attrs, their number, what must stay alive."""
+    def attr(v):
+        if isinstance(v, (bool, np.bool_)):
+            return Attr(1, 0, int(v))
+        if isinstance(v, Dim):
+            return Attr(6, 0, int(v))
+        if isinstance(v, (int, np.integer)):
+            return Attr(2, 0, int(v))
+        if isinstance(v, (float, np.floating)):
+            return Attr(3, 0, 0, float(v))
+        if isinstance(v, str):
+            buffer = C.create_string_buffer(v.encode())
+            return Attr(4, len(v.encode()), 0, 0, C.cast(buffer, C.c_void_p)), buffer
+        if isinstance(v, (np.dtype, type)):
+            return Attr(5, 0, dt(v))
+        floats = any(isinstance(x, float) for x in v)
+        buffer = (C.c_double * len(v))(*v) if floats else int64s(v)
+        kind = 8 if floats else 9 if any(isinstance(x, Dim) for x in v) else 7
+        return Attr(kind, len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
+    made = [attr(v) for v in items.values()]
+    values = [m if isinstance(m, Attr) else m[0] for m in made]
+    return (*names(items)[:1], (Attr * max(1, len(values)))(*values), len(values)), made
+
+
+class Context(Handle):
+    free = "keel_close"
+
+    def __init__(self, plugins=True, **opts):
+        out = C.c_void_p()
+        call("keel_open", *options(opts), C.byref(out))
+        super().__init__(out)
+        if plugins:
+            call("keel_plugin_scan", self)
+
+    def devices(self):
+        out, found = C.c_char_p(), []
+        for i in range(lib().keel_device_count(self)):
+            call("keel_device_name", self, i, C.byref(out))
+            found.append(out.value.decode())
+        return found
+
+    def report(self, what):
+        return json.loads(self.text("keel_report", encode(what)))
+
+    def array(self, array):
+        """A keel array over the numpy array's memory."""
+        array = np.asarray(array)
+        if array.dtype.itemsize and any(s % array.itemsize for s in array.strides):
+            array = np.ascontiguousarray(array)
+        tensor, out = tensor_of(array), C.c_void_p()
+        key = id(tensor)
+        _wrapped[key] = (array, tensor)
+        try:
+            call("keel_array_wrap", self, C.byref(tensor), _release, C.c_void_p(key), C.byref(out))
+        except KeelError:
+            _wrapped.pop(key)
+            raise
+        return Array(out, self)
+
+    def bind(self, device, op, version=0, **attrs):
+        args, keep = attributes(attrs)
+        return self.make(Op, "keel_op_bind", encode(device), encode(op), version, *args)
+
+    def apply(self, device, op, *inputs, n_out=1, **attrs):
+        return self.bind(device, op, **attrs)(*inputs, n_out=n_out)
+
+    def module(self):
+        return self.make(Module, "keel_module_new")
+
+    def load(self, path):
+        return self.make(Module, "keel_module_load", encode(path))
+
+    def load_bytes(self, data):
+        return self.make(Module, "keel_module_load_bytes", data, C.c_uint64(len(data)), None, None)
+
+    def parse(self, text):
+        data = text.encode()
+        return self.make(Module, "keel_module_parse", data, C.c_uint64(len(data)))
+
+    def import_file(self, path, fixed=None, **opts):
+        """`fixed`: values for parameters that the import turns out to need; parameters that it names are
+        then constants and no longer inputs (Module.fixed lists them)."""
+        use = {}
+        while True:
+            keep, values = pointers(self, list(use.values()))
+            try:
+                module = self.make(Module, "keel_module_import", encode(path), *options(opts), names(use)[0], values,
+                                   len(use))
+                module.fixed = list(use)
+                return module
+            except KeelError as e:
+                wanted = [n for n in re.findall(r'"([^"]*)"', e.message) if n in (fixed or {}) and n not in use]
+                if e.code != "PRECONDITION" or not wanted:
+                    raise
+                use.update((n, fixed[n]) for n in wanted)
+
+
+class Graph(Handle):
+    def param(self, name, dtype, dims):
+        return self.value("keel_graph_param", encode(name), C.c_uint32(dt(dtype)), int64s(dims), len(dims))
+
+    def constant(self, array, name=None):
+        keep, values = pointers(self.keep[0].keep[0], [array])
+        return self.value("keel_graph_constant", encode(name), C.c_void_p(values[0]))
+
+    def value(self, function, *args):
+        out = C.c_uint32()
+        call(function, self, *args, C.byref(out))
+        return out.value
+
+    def node(self, op, *inputs, n_out=1, name=None, version=0, **attrs):
+        args, keep = attributes(attrs)
+        out, ins = (C.c_uint32 * n_out)(), (C.c_uint32 * max(1, len(inputs)))(*inputs)
+        call("keel_graph_node", self, encode(name), encode(op), version, *args, ins, len(inputs), out, n_out)
+        return out[0] if n_out == 1 else list(out)
+
+    def result(self, name, value):
+        call("keel_graph_result", self, encode(name), C.c_uint32(value))
+
+    def type(self, value):
+        dtype, shape, ndim = C.c_uint32(), (C.c_int64 * 8)(), C.c_int32()
+        call("keel_graph_type", self, C.c_uint32(value), C.byref(dtype), shape, C.byref(ndim))
+        return dtype_of(dtype.value & 255, dtype.value >> 8 & 255), list(shape[:ndim.value])
+
+
+class Module(Handle):
+    free = "keel_module_free"
+    fixed = ()
+
+    def dim(self, expression):
+        out = C.c_int64()
+        call("keel_module_dim", self, encode(expression), C.byref(out))
+        return Dim(out.value)
+
+    def graph(self, name):
+        return self.make(Graph, "keel_graph_new", encode(name))
+
+    def entry(self, name, graph):
+        call("keel_module_entry", self, encode(name), graph)
+
+    def save(self, path):
+        call("keel_module_save", self, encode(path))
+
+    def to_text(self):
+        return self.text("keel_module_text")
+
+    def info(self):
+        return json.loads(self.text("keel_module_info"))
+
+    def session(self, device, **opts):
+        return self.make(Session, "keel_session_new", encode(device), *options(opts))
+
+
+class Session(Handle):
+    free = "keel_session_free"
+
+    @property
+    def context(self):
+        return self.keep[0].keep[0]
+
+    def prepare(self, feeds=None, fetches=None, targets=None):
+        return self.make(Plan, "keel_session_prepare", *names(feeds), *names(fetches), *names(targets))
+
+    def run(self, feeds, fetches, targets=None):
+        """feeds: {name: array} -> list of arrays."""
+        keep, ins = pointers(self.context, list(feeds.values()))
+        out = (C.c_void_p * max(1, len(fetches)))()
+        call("keel_session_run", self, names(feeds)[0], ins, len(feeds), names(fetches)[0], out, len(fetches),
+             *names(targets))
+        return [Array(C.c_void_p(p), self).numpy() for p in out[:len(fetches)]]
+
+
+class Plan(Handle):
+    free = "keel_plan_free"
+
+    def run(self, *inputs):
+        keep, ins = pointers(self.keep[0].context, inputs)
+        n = lib().keel_plan_outputs(self)
+        out = (C.c_void_p * max(1, n))()
+        call("keel_plan_run", self, ins, len(inputs), out, n)
+        return [Array(C.c_void_p(p), self).numpy() for p in out[:n]]
+
+    def report(self, *inputs):
+        keep, ins = pointers(self.keep[0].context, inputs)
+        return json.loads(self.text("keel_plan_report", ins if inputs else None, len(inputs)))

@@ -1,0 +1,177 @@
+"""The C ABI's promises, checked on the headers and on a finished build.
+
+Usage: check_abi.py BUILD            check everything against the build folder (build/release)
+       check_abi.py BUILD --write    write abi/symbols.txt and abi/layout.txt anew, after an intended change
+
+Headers: each compiles alone as C99 to C++20 with gcc and clang, and uses no type whose size or calling
+convention varies. Symbols: libkeel exports what keel.h declares, which is abi/symbols.txt; a plugin
+exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's
+offset and size; they equal abi/layout.txt, to which a draft only appends.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADERS = ["keel_base.h", "keel_plugin.h", "keel.h"]
+STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
+COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
+STRIDED = {"keel_impl", "keel_importer"}  # no struct_size, but their arrays carry a stride
+FORBIDDEN = [
+    (r"\b(bool|_Bool)\b", "bool has no size that C and C++ promise each other"),
+    (r"\blong\b", "long differs between platforms"),
+    (r"\benum\s+\w+\s+\w+\s*[;,)]", "an enum's size is the compiler's choice"),
+    (r"\w+\s*:\s*\d+\s*[;,]", "a bit-field's place is the compiler's choice"),
+    (r"\.\.\.", "variable arguments"),
+]
+
+
+def run(*command):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
+
+
+def output(*command):
+    done = run(*command)
+    if done.returncode:
+        sys.exit(f"abi: {' '.join(map(str, command))}: {done.stderr.strip()[:2000]}")
+    return done.stdout
+
+
+def bare(header):
+    """A header without comments and preprocessor lines."""
+    text = (ROOT / "abi" / header).read_text()
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+
+
+def header_faults():
+    """Each header alone, in each language, by each compiler; then what it must not use."""
+    for header in HEADERS:
+        for language, standards in STANDARDS.items():
+            for compiler in COMPILERS[language]:
+                for standard in standards:
+                    done = run(compiler, "-x", language, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
+                               "-Wpedantic", "-Werror", "-I", ROOT / "abi", "-include", header, "/dev/null")
+                    if done.returncode:
+                        yield f"abi/{header}: {compiler} -std={standard}: {done.stderr.strip()[:500]}"
+        for pattern, why in FORBIDDEN:
+            for match in re.finditer(pattern, bare(header)):
+                yield f"abi/{header}: '{match.group(0).strip()}': {why}"
+
+
+def declared_symbols():
+    return sorted(set(re.findall(r"KEEL_API[\w\s*]*?\b(keel_\w+)\s*\(", bare("keel.h"))))
+
+
+def exported(library):
+    """What a library exports, without the version that nm appends."""
+    lines = output("nm", "-D", "--defined-only", library).splitlines()
+    return sorted({line.split()[-1].split("@")[0] for line in lines if line})
+
+
+def symbol_faults(build):
+    golden = (ROOT / "abi/symbols.txt").read_text().split()
+    for title, names in (("abi/keel.h", declared_symbols()), ("libkeel", exported(build / "lib/libkeel.so"))):
+        for name in sorted(set(names) - set(golden)):
+            yield f"{title} has {name}, abi/symbols.txt has not"
+        for name in sorted(set(golden) - set(names)):
+            yield f"abi/symbols.txt has {name}, {title} has not"
+    plugins = sorted((build / "lib/plugins").glob("keel-*.so"))
+    if not plugins:
+        yield f"no plugin in {build}/lib/plugins"
+    for plugin in plugins:
+        if exported(plugin) != ["keel_plugin_v0"]:
+            yield f"{plugin.name} exports {exported(plugin)}; wanted keel_plugin_v0 only"
+        needs = re.findall(r"\bU (keel_\w+)", output("nm", "-D", plugin))
+        if needs:
+            yield f"{plugin.name} needs {needs}; a plugin gets all from the host table"
+
+
+def structs():
+    """[(struct, [member...])] of all headers, in their order."""
+    found = []
+    for header in HEADERS:
+        for _, body, name in re.findall(r"typedef struct(\s+\w+)?\s*\{(.*?)\}\s*(\w+)\s*;", bare(header), re.S):
+            members = []
+            for declaration in filter(None, (d.strip() for d in body.split(";"))):
+                pointer = re.match(r".*?\(\*(\w+)\)\s*\(", declaration, re.S)
+                plain = [re.sub(r"\[[^]]*\]", "", part).split()[-1].lstrip("*") for part in declaration.split(",")]
+                members += [pointer.group(1)] if pointer else plain
+            found.append((name, members))
+    return found
+
+
+def layout():
+    """'struct member offset size' of every member, printed by a compiled program."""
+    rows = ['printf("abi %d.%d draft %d\\n", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT);']
+    for name, members in structs():
+        for member in members:
+            rows.append(f'printf("{name} {member} %zu %zu\\n", offsetof({name}, {member}), '
+                        f'sizeof((({name}*)0)->{member}));')
+    with tempfile.TemporaryDirectory() as folder:
+        witness = Path(folder) / "witness.c"
+        includes = "".join(f"#include <{header}>\n" for header in ["stdio.h"] + HEADERS)
+        witness.write_text(f"{includes}int main(void) {{\n" + "\n".join(rows) + "\nreturn 0; }\n")
+        output("gcc", "-std=c11", "-I", ROOT / "abi", witness, "-o", Path(folder) / "witness")
+        return output(Path(folder) / "witness")
+
+
+def by_struct(text):
+    table = {}
+    for line in text.splitlines()[1:]:
+        table.setdefault(line.split()[0], []).append(line)
+    return table
+
+
+def append_faults(old, new, where):
+    """A struct keeps its members in place for ever; one that tells no size also keeps its end."""
+    for name, rows in by_struct(old).items():
+        now = by_struct(new).get(name, [])
+        extensible = name in STRIDED or f"{name} struct_size 0 4" == rows[0]
+        if now[:len(rows)] != rows:
+            yield f"{name}: members moved or changed since {where}; only appending is allowed"
+        elif len(now) > len(rows) and not extensible:
+            yield f"{name}: grew since {where}, but it has no struct_size by which a reader could tell"
+
+
+def earlier_layouts(header):
+    """Layouts of released ABIs of this major, and those in the history that carry the same draft."""
+    major = header.split(".")[0]
+    for path in sorted((ROOT / "abi/frozen").glob("*/layout.txt")):
+        if path.read_text().split(".")[0] == major:
+            yield str(path.relative_to(ROOT)), path.read_text()
+    for commit in run("git", "-C", ROOT, "log", "--format=%H", "--", "abi/layout.txt").stdout.split():
+        text = run("git", "-C", ROOT, "show", f"{commit}:abi/layout.txt").stdout
+        if text.split("\n")[0] == header:
+            yield f"commit {commit[:10]}", text
+
+
+def layout_faults():
+    now = layout()
+    golden = (ROOT / "abi/layout.txt").read_text()
+    if now != golden:
+        rows = sorted(set(now.splitlines()) ^ set(golden.splitlines()))
+        yield f"abi/layout.txt differs from the headers in: {'; '.join(rows[:8])}"
+    for where, old in earlier_layouts(now.split("\n")[0]):
+        yield from append_faults(old, now, where)
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    if sys.argv[2:]:
+        (ROOT / "abi/symbols.txt").write_text("\n".join(declared_symbols()) + "\n")
+        (ROOT / "abi/layout.txt").write_text(layout())
+        return 0
+    faults = [*header_faults()]
+    if not faults:  # the rest compiles them
+        faults = [*layout_faults(), *symbol_faults(Path(sys.argv[1]))]
+    print("\n".join(faults + [f"abi: {len(HEADERS)} headers, {len(structs())} structs, "
+                              f"{len(declared_symbols())} functions, {len(faults)} faults"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

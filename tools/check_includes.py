@@ -1,0 +1,101 @@
+"""Who may include whom: plugins, sdk and cli never see kernel; plugins never see each other; inside
+kernel includes go downward only; Abseil stays in kernel, dlopen in kernel/plugin.
+
+Usage: check_includes.py    exit 1 and one line for each include that breaks a rule
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "plan", "api"]  # kernel, from below
+SEARCH = ["", "sdk/cpp"]  # where a quoted include is looked for, after its own folder
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+# area: areas of this tree that it may include, besides itself
+ALLOWED = {
+    "abi": set(),
+    "kernel": {"abi"},
+    "plugins": {"abi", "sdk"},
+    "sdk": {"abi"},
+    "cli": {"abi", "sdk"},
+    "tests": {"abi", "sdk"},
+    "tests/kernel": {"abi", "sdk", "kernel", "tests"},
+    "tools": {"abi", "sdk", "kernel", "plugins"},
+}
+# system header: the folders that may include it
+RESERVED = {
+    "absl/": ("kernel/", "tests/kernel/", "tools/"),
+    "dlfcn.h": ("kernel/plugin/", "plugins/", "tests/"),
+    "flatbuffers/": ("kernel/graph/", "tests/kernel/"),
+}
+
+
+def sources():
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
+                           capture_output=True, text=True).stdout.split("\n")
+    suffixes = (".h", ".hpp", ".c", ".cc", ".inc", ".cu")
+    return sorted({n for n in names if n.endswith(suffixes) and (ROOT / n).exists()})
+
+
+def resolve(source, quote, text):
+    """The file of this tree that an include names, or None."""
+    if text.startswith("keel/"):  # how a program outside of the tree writes it
+        for folder in ("abi", "sdk/cpp/keel"):
+            if (ROOT / folder / text[5:]).exists():
+                return f"{folder}/{text[5:]}"
+    folders = [str(Path(source).parent)] if quote == '"' else []
+    for folder in folders + SEARCH + ["abi"]:
+        path = (ROOT / folder / text).resolve()
+        if path.is_file() and path.is_relative_to(ROOT):
+            return str(path.relative_to(ROOT))
+    return None
+
+
+def area(path):
+    return "tests/kernel" if path.startswith("tests/kernel/") else path.split("/")[0]
+
+
+def broken_rule(source, target):
+    """Why `source` may not include `target` (both of this tree), or None."""
+    here, there = area(source), area(target)
+    if here == "plugins" == there and source.split("/")[1] != target.split("/")[1]:
+        return "a plugin includes another plugin"
+    if here != there and there not in ALLOWED.get(here, set()):
+        return f"{here} may not include {there}"
+    if here == there == "kernel":
+        mine, its = source.split("/")[1], target.split("/")[1]
+        for name in (mine, its):
+            if name not in LAYERS:
+                return f"kernel/{name} is no layer; the layers are {', '.join(LAYERS)}"
+        if LAYERS.index(its) > LAYERS.index(mine):
+            return f"kernel/{mine} lies below kernel/{its}: includes go downward only"
+    return None
+
+
+def reserved_rule(source, text):
+    if area(source) == "abi" and text not in ("stddef.h", "stdint.h"):
+        return "headers of abi use stddef.h and stdint.h only"
+    for prefix, folders in RESERVED.items():
+        if text.startswith(prefix) and not source.startswith(folders):
+            return f"{prefix} is for {', '.join(folders)} only"
+    return None
+
+
+def main():
+    files, faults = sources(), []
+    for source in files:
+        for number, line in enumerate((ROOT / source).read_text(errors="replace").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = resolve(source, *match.groups())
+            fault = broken_rule(source, target) if target else reserved_rule(source, match.group(2))
+            if fault:
+                faults.append(f"{source}:{number}: {match.group(2)}: {fault}")
+    print("\n".join(faults + [f"includes: {len(files)} files, {len(faults)} faults"]))
+    return 1 if faults or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

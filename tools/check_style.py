@@ -1,0 +1,104 @@
+"""Manners that a script can see: length of files and functions, a comment on top of each file, nothing
+left undone, no path of one machine and no package registry in the text.
+
+Usage: check_style.py    exit 1 and one line for each fault
+"""
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_FILE, MAX_FUNCTION = 500, 80
+C_LIKE = (".h", ".hpp", ".c", ".cc", ".inc", ".cu")
+CODE = C_LIKE + (".py", ".ops", ".cmake", ".fbs")
+COMMENT = ("//", "/*", "#", '"""', "'''", '"', "--")
+# Written so that they do not match themselves.
+FORBIDDEN = [
+    (re.compile(r"(?<![\w.$}])/(w[o]rk|r[o]ot|f[a]rm|h[o]me)/"), "a path of one machine"),
+    (re.compile(r"py[p]i\.org|pythonh[o]sted|d[e]b\.debian\.org|regi[s]try\.npmjs|crat[e]s\.io|ind[e]x-url"),
+     "the host of a package registry"),
+    (re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X)\b"), "something left undone"),
+]
+BINARY = (".keel", ".npz", ".npy", ".onnx", ".png", ".gz", ".xz", ".bin", ".pb")
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
+                           capture_output=True, text=True).stdout.split("\n")
+    return sorted({n for n in names if n and (ROOT / n).is_file() and not n.endswith(BINARY)})
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def without_text(code):
+    """C or C++ with comments, strings and preprocessor lines blanked, lines kept."""
+    code = re.sub(r'R"(\w*)\(.*?\)\1"', blank, code, flags=re.S)
+    code = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", blank, code, flags=re.S)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", blank, code, flags=re.M)
+
+
+NO_FUNCTION = re.compile(r"^\s*(if|for|while|switch|catch|do|else|namespace|extern|enum)\b")
+TAIL = re.compile(r"\)\s*(const|noexcept|override|final|mutable|&|->\s*[\w:<>*& ,]+|\s)*$")
+
+
+def c_functions(code):
+    """(first line, number of lines) of each function; lambdas count for the function around them."""
+    code, stack, start, line, depth = without_text(code), [], 0, 1, 0
+    for at, char in enumerate(code):
+        if char == "\n":
+            line += 1
+        elif char == "{":
+            head = code[start:at]
+            is_function = depth == 0 and bool(TAIL.search(head)) and not NO_FUNCTION.match(head)
+            first = line - head.lstrip().count("\n")
+            stack.append((is_function, first))
+            depth += is_function
+        elif char == "}" and stack:
+            is_function, first = stack.pop()
+            depth -= is_function
+            if is_function:
+                yield first, line - first + 1
+        if char in "{};":
+            start = at + 1
+
+
+def python_functions(code):
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno - node.lineno + 1
+
+
+def faults_of(name):
+    text = (ROOT / name).read_text(errors="replace")
+    lines = text.splitlines()
+    data = name.startswith("tests/data/")
+    for pattern, what in [] if data else FORBIDDEN:
+        for number, line in enumerate(lines, 1):
+            if pattern.search(line):
+                yield f"{name}:{number}: {what}: {line.strip()[:80]}"
+    if data or not name.endswith(CODE):
+        return
+    if len(lines) > MAX_FILE:
+        yield f"{name}: {len(lines)} lines; at most {MAX_FILE}: split it"
+    head = [line.strip() for line in lines[:3] if not line.startswith("#!")]
+    if lines and not any(line.startswith(COMMENT) for line in head):
+        yield f"{name}:1: say in the first lines what the file is for"
+    functions = c_functions if name.endswith(C_LIKE) else python_functions if name.endswith(".py") else None
+    for number, length in functions(text) if functions else ():
+        if length > MAX_FUNCTION:
+            yield f"{name}:{number}: a function of {length} lines; at most {MAX_FUNCTION}: split it"
+
+
+def main():
+    names = tracked()
+    faults = [fault for name in names for fault in faults_of(name)]
+    print("\n".join(faults + [f"style: {len(names)} files, {len(faults)} faults"]))
+    return 1 if faults or not names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

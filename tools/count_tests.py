@@ -1,0 +1,51 @@
+"""Adds up JUnit reports: names what failed, tells why tests were skipped, ends with one line of counts.
+
+Usage: count_tests.py report.xml...    exit 1 if a test failed, a report is missing or nothing was run
+"""
+import re
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+
+def reason(case):
+    """Why a test was skipped: pytest says it in the element, GoogleTest in what the program printed."""
+    printed = case.findtext("system-out") or ""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    for at, line in enumerate(lines):
+        if re.search(r": Skipped$", line) and at + 1 < len(lines):
+            return lines[at + 1]
+    element = case.find("skipped")
+    text = element.get("message") if element is not None else ""
+    return text or (lines[-1] if lines else "no reason given")
+
+
+def verdict(case):
+    if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+        return "failed"
+    if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+        return "skipped"
+    return "passed"
+
+
+def main():
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for path in sys.argv[1:]:
+        if not Path(path).exists():
+            print(f"failed: {path} was not written")
+            counts["failed"] += 1
+            continue
+        for case in xml.parse(path).getroot().iter("testcase"):
+            result, group, name = verdict(case), case.get("classname", ""), case.get("name", "")
+            name = name if group in ("", name) else f"{group}::{name}"
+            counts[result] += 1
+            if result == "failed":
+                print(f"failed: {name}")
+            elif result == "skipped":
+                print(f"skipped: {name}: {reason(case)}")
+    print(", ".join(f"{number} {word}" for word, number in counts.items()))
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
