@@ -88,8 +88,11 @@ std::string PrintSmall(const SmallFloat& f, const void* p) {
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   uint16_t again = 0;
   if (std::isnan(v)) return Encode(f, v, &again) && again == bits ? "nan" : "";
+  char buffer[64];
+  if (v == std::trunc(v) && std::fabs(v) < 1e5)  // 65504.0 reads better than 6.55e+04
+    return WithPoint(
+        std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed).ptr));
   for (int precision = 1;; precision++) {
-    char buffer[64];
     auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::general, precision).ptr;
     double back = 0;
     std::from_chars(buffer, end, back);

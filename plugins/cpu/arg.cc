@@ -11,7 +11,9 @@ namespace {
 struct Lines {
   int64_t outer, n, inner;
   Lines(const keel_tensor& t, int64_t axis)
-      : outer(Product(t.shape, axis)), n(t.shape[axis]), inner(Product(t.shape + axis + 1, t.ndim - axis - 1)) {}
+      : outer(Product(t.shape, axis)),
+        n(t.shape[axis]),
+        inner(Product(t.shape + axis + 1, t.ndim - axis - 1)) {}
   int64_t Count() const { return outer * inner; }
   int64_t First(int64_t line) const { return line / inner * n * inner + line % inner; }
 };
@@ -59,7 +61,8 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
 template <bool kMax, class T>
 keel_rc RunTopK(const keel_call* call) {
   const keel_tensor& x = *call->in[0];
-  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1], rows = Product(x.shape, x.ndim - 1);
+  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1],
+                rows = Product(x.shape, x.ndim - 1);
   const T* in = In<T>(call, 0);
   T* values = Out<T>(call, 0);
   int64_t* places = Out<int64_t>(call, 1);

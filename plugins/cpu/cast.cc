@@ -30,8 +30,10 @@ void Convert(From from, To& to) {
   if constexpr (std::is_same_v<To, Bool>) {
     to.v = from != 0;
   } else if constexpr (std::is_same_v<To, F16> || std::is_same_v<To, BF16>) {
-    if constexpr (std::is_same_v<From, float>) Narrow(from, to);
-    else Narrow(ToOdd(static_cast<double>(from)), to);
+    if constexpr (std::is_same_v<From, float>)
+      Narrow(from, to);
+    else
+      Narrow(ToOdd(static_cast<double>(from)), to);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     to = FloatToInt<To>(from);
   } else {

@@ -21,13 +21,15 @@ keel_rc Report(const keel_host* host, std::exception_ptr error) {
 
 keel_tensor Node::In(uint32_t i) const {
   keel_tensor t{};
-  if (host->node_in(node, i, &t) != KEEL_OK) Throw(KEEL_INTERNAL, "operand " + std::to_string(i) + " cannot be read");
+  if (host->node_in(node, i, &t) != KEEL_OK)
+    Throw(KEEL_INTERNAL, "operand " + std::to_string(i) + " cannot be read");
   return t;
 }
 
 keel_tensor Node::Out(uint32_t i) const {
   keel_tensor t{};
-  if (host->node_out(node, i, &t) != KEEL_OK) Throw(KEEL_INTERNAL, "result " + std::to_string(i) + " cannot be read");
+  if (host->node_out(node, i, &t) != KEEL_OK)
+    Throw(KEEL_INTERNAL, "result " + std::to_string(i) + " cannot be read");
   return t;
 }
 

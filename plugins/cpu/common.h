@@ -102,25 +102,39 @@ keel_rc Guard(const keel_call* call) {
 template <class F>
 decltype(auto) VisitInts(keel_dt dt, F&& f) {
   switch (dt) {
-    case KEEL_I8: return f.template operator()<int8_t>();
-    case KEEL_I16: return f.template operator()<int16_t>();
-    case KEEL_I32: return f.template operator()<int32_t>();
-    case KEEL_I64: return f.template operator()<int64_t>();
-    case KEEL_U8: return f.template operator()<uint8_t>();
-    case KEEL_U16: return f.template operator()<uint16_t>();
-    case KEEL_U32: return f.template operator()<uint32_t>();
-    case KEEL_U64: return f.template operator()<uint64_t>();
-    default: Throw(KEEL_UNIMPLEMENTED, "the CPU device has no loop for dtype code " + std::to_string(dt));
+    case KEEL_I8:
+      return f.template operator()<int8_t>();
+    case KEEL_I16:
+      return f.template operator()<int16_t>();
+    case KEEL_I32:
+      return f.template operator()<int32_t>();
+    case KEEL_I64:
+      return f.template operator()<int64_t>();
+    case KEEL_U8:
+      return f.template operator()<uint8_t>();
+    case KEEL_U16:
+      return f.template operator()<uint16_t>();
+    case KEEL_U32:
+      return f.template operator()<uint32_t>();
+    case KEEL_U64:
+      return f.template operator()<uint64_t>();
+    default:
+      Throw(KEEL_UNIMPLEMENTED, "the CPU device has no loop for dtype code " + std::to_string(dt));
   }
 }
 template <class F>
 decltype(auto) VisitFloats(keel_dt dt, F&& f) {
   switch (dt) {
-    case KEEL_F16: return f.template operator()<F16>();
-    case KEEL_BF16: return f.template operator()<BF16>();
-    case KEEL_F64: return f.template operator()<double>();
-    case KEEL_F32: return f.template operator()<float>();
-    default: Throw(KEEL_UNIMPLEMENTED, "the CPU device wants floats here, not dtype code " + std::to_string(dt));
+    case KEEL_F16:
+      return f.template operator()<F16>();
+    case KEEL_BF16:
+      return f.template operator()<BF16>();
+    case KEEL_F64:
+      return f.template operator()<double>();
+    case KEEL_F32:
+      return f.template operator()<float>();
+    default:
+      Throw(KEEL_UNIMPLEMENTED, "the CPU device wants floats here, not dtype code " + std::to_string(dt));
   }
 }
 template <class F>
@@ -133,11 +147,16 @@ decltype(auto) VisitAll(keel_dt dt, F&& f) {
 template <class F>
 decltype(auto) VisitSize(int64_t bytes, F&& f) {
   switch (bytes) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: Throw(KEEL_UNIMPLEMENTED, "elements of " + std::to_string(bytes) + " bytes");
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 8:
+      return f.template operator()<uint64_t>();
+    default:
+      Throw(KEEL_UNIMPLEMENTED, "elements of " + std::to_string(bytes) + " bytes");
   }
 }
 
@@ -158,8 +177,8 @@ template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
 // The rows of a table of impls, shorter.
-constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::prepare) prepare, uint32_t flags = 0,
-                      const char* types = nullptr, int32_t priority = 0) {
+constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::prepare) prepare,
+                         uint32_t flags = 0, const char* types = nullptr, int32_t priority = 0) {
   return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
 }
 

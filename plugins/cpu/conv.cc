@@ -14,8 +14,8 @@ using Layout = dnnl::memory::desc;
 
 struct Primitive {
   dnnl::primitive run;
-  Layout in, weights, out, scratch;         // as the primitive wants them
-  dnnl::reorder enter, pack, leave;         // empty where the layout is plain already
+  Layout in, weights, out, scratch;  // as the primitive wants them
+  dnnl::reorder enter, pack, leave;  // empty where the layout is plain already
   uint64_t ScratchBytes() const {
     return Aligned(scratch.get_size()) + (enter ? Aligned(in.get_size()) : 0) +
            (pack ? Aligned(weights.get_size()) : 0) + (leave ? Aligned(out.get_size()) : 0);
@@ -104,9 +104,16 @@ Geometry Describe(const Conv& s) {
 
 Primitive MakeForward(const BigConv& s, const Geometry& g) {
   const dnnl::convolution_forward::primitive_desc d(
-      Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, AnyLayout(g.x), s.wanted,
-      AnyLayout(g.y), g.stride, g.dil, g.lo, g.hi, UserScratch());
-  Primitive p = {dnnl::convolution_forward(d), d.src_desc(), d.weights_desc(), d.dst_desc(), d.scratchpad_desc(), {}, {}, {}};
+      Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, AnyLayout(g.x),
+      s.wanted, AnyLayout(g.y), g.stride, g.dil, g.lo, g.hi, UserScratch());
+  Primitive p = {dnnl::convolution_forward(d),
+                 d.src_desc(),
+                 d.weights_desc(),
+                 d.dst_desc(),
+                 d.scratchpad_desc(),
+                 {},
+                 {},
+                 {}};
   Finish(s, &p);
   return p;
 }
@@ -114,11 +121,17 @@ Primitive MakeBackward(const BigConv& s, const Geometry& g) {
   const dnnl::convolution_forward::primitive_desc hint(
       Engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, AnyLayout(g.x),
       AnyLayout(g.w), AnyLayout(g.y), g.stride, g.dil, g.lo, g.hi, UserScratch());
-  const dnnl::convolution_backward_data::primitive_desc d(
-      Engine(), dnnl::algorithm::convolution_direct, AnyLayout(g.x), s.wanted, AnyLayout(g.y), g.stride, g.dil, g.lo,
-      g.hi, hint, UserScratch());
-  Primitive p = {dnnl::convolution_backward_data(d), d.diff_dst_desc(), d.weights_desc(), d.diff_src_desc(),
-                 d.scratchpad_desc(), {}, {}, {}};
+  const dnnl::convolution_backward_data::primitive_desc d(Engine(), dnnl::algorithm::convolution_direct,
+                                                          AnyLayout(g.x), s.wanted, AnyLayout(g.y), g.stride,
+                                                          g.dil, g.lo, g.hi, hint, UserScratch());
+  Primitive p = {dnnl::convolution_backward_data(d),
+                 d.diff_dst_desc(),
+                 d.weights_desc(),
+                 d.diff_src_desc(),
+                 d.scratchpad_desc(),
+                 {},
+                 {},
+                 {}};
   Finish(s, &p);
   return p;
 }

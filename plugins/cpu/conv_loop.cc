@@ -31,8 +31,13 @@ namespace {
 struct Sizes {
   int64_t pixels, places, cells, row, rows, in, out;
   explicit Sizes(const Conv& s)
-      : pixels(s.w.Cells(s.w.image)), places(s.w.Cells(s.w.out)), cells(s.w.Cells(s.w.window)),
-        row(s.w.out[s.w.rank - 1]), rows(Product(s.w.out, s.w.rank - 1)), in(s.PerGroupIn()), out(s.PerGroupOut()) {}
+      : pixels(s.w.Cells(s.w.image)),
+        places(s.w.Cells(s.w.out)),
+        cells(s.w.Cells(s.w.window)),
+        row(s.w.out[s.w.rank - 1]),
+        rows(Product(s.w.out, s.w.rank - 1)),
+        in(s.PerGroupIn()),
+        out(s.PerGroupOut()) {}
 };
 
 template <class T>

@@ -28,7 +28,8 @@ keel_rc RunGather(const keel_call* call) {
   return KEEL_OK;
 }
 keel_rc PrepareGather(const Node& node, keel_launch* launch) {
-  return Keep(launch, node.Int("axis"), VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGather<I>>; }));
+  return Keep(launch, node.Int("axis"),
+              VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGather<I>>; }));
 }
 
 template <class T, class I>
@@ -88,7 +89,8 @@ keel_rc RunGatherNd(const keel_call* call) {
   return KEEL_OK;
 }
 keel_rc PrepareGatherNd(const Node& node, keel_launch* launch) {
-  return Keep(launch, node.Int("batch"), VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGatherNd<I>>; }));
+  return Keep(launch, node.Int("batch"),
+              VisitIndex(node, 1, []<class I>() -> Run { return Guard<RunGatherNd<I>>; }));
 }
 
 constexpr keel_impl kImpls[] = {

@@ -20,7 +20,8 @@ inline float Widen(F16 h) {
   const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fff) << 13;
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
   const uint32_t special = (h.bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | static_cast<uint32_t>(h.bits & 0x8000) << 16);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special |
+                              static_cast<uint32_t>(h.bits & 0x8000) << 16);
 }
 inline float Widen(BF16 h) { return std::bit_cast<float>(static_cast<uint32_t>(h.bits) << 16); }
 template <class T>

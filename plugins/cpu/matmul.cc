@@ -45,7 +45,9 @@ struct OwnMatmul {
   Bytes constant;  // the panels of b where it is a constant
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
-  int64_t PanelBytes() const { return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size))); }
+  int64_t PanelBytes() const {
+    return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size)));
+  }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
   // Panel number p of all of b's.
   void PackOne(const char* b, int64_t p, char* to) const {
@@ -78,8 +80,8 @@ keel_rc RunOwn(const keel_call* call) {
       s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
         const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
         const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
-        w.op->multiply(x, packed + (matrix * panels + p) * panel_bytes, std::min(kRows, s.m - first), s.n, s.k, p,
-                       c + (batch * s.m + first) * s.n * size);
+        w.op->multiply(x, packed + (matrix * panels + p) * panel_bytes, std::min(kRows, s.m - first), s.n,
+                       s.k, p, c + (batch * s.m + first) * s.n * size);
       });
     }
   });

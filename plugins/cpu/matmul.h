@@ -8,7 +8,7 @@ namespace keel_cpu {
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
   bool ta = false, tb = false;
-  Walk<2> batch;  // steps in elements of a and b; its last dim is an inert 1
+  Walk<2> batch;           // steps in elements of a and b; its last dim is an inert 1
   int64_t b_matrices = 0;  // in all of b
 
   int64_t Batches() const { return batch.Rows(); }

@@ -29,16 +29,18 @@ keel_rc RunSoftmax(const keel_call* call) {
   const keel_tensor& t = *call->in[0];
   if (call->count == 0) return KEEL_OK;
   const int64_t outer = Product(t.shape, s.axis), n = t.shape[s.axis], size = s.op->size;
-  const int64_t inner = Product(t.shape + s.axis + 1, t.ndim - s.axis - 1), chunks = (inner + kColumns - 1) / kColumns;
+  const int64_t inner = Product(t.shape + s.axis + 1, t.ndim - s.axis - 1),
+                chunks = (inner + kColumns - 1) / kColumns;
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   ParallelFor(call, outer * chunks, n * std::min(inner, kColumns) * kCost, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; unit++) {
       const int64_t first = unit % chunks * kColumns, at = (unit / chunks * n * inner + first) * size;
-      if (inner == 1) (kLog ? s.op->log_softmax : s.op->softmax)(x + at, n, y + at);
+      if (inner == 1)
+        (kLog ? s.op->log_softmax : s.op->softmax)(x + at, n, y + at);
       else
-        (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(x + at, n, inner, std::min(kColumns, inner - first),
-                                                                   y + at);
+        (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(x + at, n, inner,
+                                                                   std::min(kColumns, inner - first), y + at);
     }
   });
   return KEEL_OK;
@@ -79,7 +81,8 @@ keel_rc RunBatchNorm(const keel_call* call) {
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   ParallelFor(call, t.shape[0] * c, n + 8, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; p++) s.op->batch_norm(x + p * plane, channels, p % c, n, s.eps, y + p * plane);
+    for (int64_t p = begin; p < end; p++)
+      s.op->batch_norm(x + p * plane, channels, p % c, n, s.eps, y + p * plane);
   });
   return KEEL_OK;
 }
@@ -111,9 +114,11 @@ keel_rc RunLrn(const keel_call* call) {
         const int64_t m = std::min(kChunk, n - at);
         std::fill(sum, sum + m, C{0});
         for (int64_t k = first; k < stop; k++)
-          for (int64_t i = 0; i < m; i++) sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
+          for (int64_t i = 0; i < m; i++)
+            sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
         for (int64_t i = 0; i < m; i++) {
-          const C base = static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
+          const C base =
+              static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
           Narrow(Widen(x[p * n + at + i]) / std::pow(base, static_cast<C>(s.beta)), y[p * n + at + i]);
         }
       }

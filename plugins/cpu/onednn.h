@@ -48,7 +48,8 @@ Packed Pack(const dnnl::memory::desc& from, const void* data, const dnnl::memory
 template <class P>
 class PerThreads {
  public:
-  explicit PerThreads(std::function<P()> make) : make_(std::move(make)), threads_(omp_get_max_threads()), first_(make_()) {}
+  explicit PerThreads(std::function<P()> make)
+      : make_(std::move(make)), threads_(omp_get_max_threads()), first_(make_()) {}
   const P& First() const { return first_; }
   // Also sets the calling thread's team size to what the primitive expects.
   const P& For(int threads) {

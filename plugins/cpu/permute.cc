@@ -34,7 +34,8 @@ void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int6
   for (int64_t r = 0; r < rows; r += kSide)
     for (int64_t c = 0; c < cols; c += kSide)
       for (int64_t i = r, ie = std::min(rows, r + kSide); i < ie; i++)
-        for (int64_t j = c, je = std::min(cols, c + kSide); j < je; j++) y[i * sy[0] + j * sy[1]] = x[i * sx[0] + j * sx[1]];
+        for (int64_t j = c, je = std::min(cols, c + kSide); j < je; j++)
+          y[i * sy[0] + j * sy[1]] = x[i * sx[0] + j * sx[1]];
 }
 
 // Copies by a walk of two: 0 is read, 1 is written.
@@ -45,7 +46,8 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
     // The dim that is contiguous in x, if any, takes the place beside the last one.
     for (int d = last - 1; d >= 0; d--) {
       if (w.steps[0][d] != 1) continue;
-      const int64_t pair_x[2] = {w.steps[0][d], w.steps[0][last]}, pair_y[2] = {w.steps[1][d], w.steps[1][last]};
+      const int64_t pair_x[2] = {w.steps[0][d], w.steps[0][last]},
+                    pair_y[2] = {w.steps[1][d], w.steps[1][last]};
       const int64_t rows = w.dims[d], cols = w.dims[last];
       Walk<2> outer = w;  // what is left, with one inert dim for its inner loop
       outer.rank = 0;

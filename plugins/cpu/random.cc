@@ -45,8 +45,10 @@ struct Take {
                                    : std::is_same_v<T, F16>   ? 11
                                                               : 8;
   static uint64_t Number(const Words& w, int64_t i) {
-    if constexpr (kBits == 64) return static_cast<uint64_t>(w.w[2 * i + 1]) << 32 | w.w[2 * i];
-    else return w.w[i];
+    if constexpr (kBits == 64)
+      return static_cast<uint64_t>(w.w[2 * i + 1]) << 32 | w.w[2 * i];
+    else
+      return w.w[i];
   }
 };
 
@@ -81,9 +83,12 @@ keel_rc RunRandom(const keel_call* call) {
       double v[4];
       kBlock(Philox(key, static_cast<uint64_t>(block)), v);
       for (int64_t i = 0, m = std::min(kPer, n - block * kPer); i < m; i++) {
-        if constexpr (std::is_same_v<T, double>) y[block * kPer + i] = v[i];
-        else if constexpr (std::is_same_v<T, float>) y[block * kPer + i] = static_cast<float>(v[i]);
-        else Narrow(ToOdd(v[i]), y[block * kPer + i]);
+        if constexpr (std::is_same_v<T, double>)
+          y[block * kPer + i] = v[i];
+        else if constexpr (std::is_same_v<T, float>)
+          y[block * kPer + i] = static_cast<float>(v[i]);
+        else
+          Narrow(ToOdd(v[i]), y[block * kPer + i]);
       }
     }
   });

@@ -52,7 +52,8 @@ void ReduceRows(const keel_call* call, const ReduceOp& op, Shape s) {
     s.kept.Rows(begin, end, [&](int64_t r, const int64_t* at) {
       alignas(kAccumulatorSize) char acc[kAccumulatorSize];
       op.start(acc, 1);
-      s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) { op.row(x + (at[0] + in[0]) * op.size, n, acc); });
+      s.reduced.Rows(0, rows,
+                     [&](int64_t, const int64_t* in) { op.row(x + (at[0] + in[0]) * op.size, n, acc); });
       op.finish(acc, 1, s.count, y + r * op.size);
     });
   });
@@ -64,19 +65,20 @@ void ReduceColumns(const keel_call* call, const ReduceOp& op, Shape s) {
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   const int64_t n = s.kept.Inner(), chunks = (n + kChunk - 1) / kChunk, rows = s.reduced.Rows();
-  ParallelFor(call, s.kept.Rows() * chunks, s.count * std::min(n, kChunk) * 2, [&](int64_t begin, int64_t end) {
-    alignas(64) char acc[kChunk * kAccumulatorSize];
-    for (int64_t unit = begin; unit < end; unit++) {
-      const int64_t row = unit / chunks, first = unit % chunks * kChunk, m = std::min(kChunk, n - first);
-      s.kept.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
-        op.start(acc, m);
-        s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) {
-          op.column(x + (at[0] + in[0] + first) * op.size, m, acc);
-        });
-        op.finish(acc, m, s.count, y + (row * n + first) * op.size);
+  ParallelFor(
+      call, s.kept.Rows() * chunks, s.count * std::min(n, kChunk) * 2, [&](int64_t begin, int64_t end) {
+        alignas(64) char acc[kChunk * kAccumulatorSize];
+        for (int64_t unit = begin; unit < end; unit++) {
+          const int64_t row = unit / chunks, first = unit % chunks * kChunk, m = std::min(kChunk, n - first);
+          s.kept.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
+            op.start(acc, m);
+            s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) {
+              op.column(x + (at[0] + in[0] + first) * op.size, m, acc);
+            });
+            op.finish(acc, m, s.count, y + (row * n + first) * op.size);
+          });
+        }
       });
-    }
-  });
 }
 
 keel_rc RunReduce(const keel_call* call) {
@@ -101,7 +103,8 @@ keel_rc PrepareReduce(const Node& node, keel_launch* launch) {
   const keel_dt dt = keel_dt_of(&x);
   for (int i = 0; i < Reductions().n; i++) {
     const ReduceOp& row = Reductions().ops[i];
-    if (row.dtype == dt && std::strcmp(row.op, op) == 0) return Keep(launch, Reduction{&row, node.List("axes")}, RunReduce);
+    if (row.dtype == dt && std::strcmp(row.op, op) == 0)
+      return Keep(launch, Reduction{&row, node.List("axes")}, RunReduce);
   }
   Throw(KEEL_UNIMPLEMENTED, std::string(op) + " has no CPU loop for this dtype");
 }

@@ -13,8 +13,8 @@ struct ReduceOp {
   keel_dt dtype;
   uint8_t size;  // bytes of an element
   void (*start)(void* acc, int64_t n);
-  void (*row)(const void* x, int64_t n, void* acc);      // n elements into one accumulator
-  void (*column)(const void* x, int64_t n, void* acc);   // element i into accumulator i
+  void (*row)(const void* x, int64_t n, void* acc);                    // n elements into one accumulator
+  void (*column)(const void* x, int64_t n, void* acc);                 // element i into accumulator i
   void (*finish)(const void* acc, int64_t n, int64_t count, void* y);  // count: elements in each
 };
 inline constexpr int64_t kAccumulatorSize = 16;  // bytes, the widest

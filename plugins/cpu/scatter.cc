@@ -31,8 +31,10 @@ keel_rc RunScatterAdd(const keel_call* call) {
   std::vector<Compute<T>> wide(std::is_same_v<T, Compute<T>> ? 0 : static_cast<size_t>(n * inner));
   for (int64_t o = 0; o < outer; o++, to += n * inner) {
     Compute<T>* sums;
-    if constexpr (std::is_same_v<T, Compute<T>>) sums = to;
-    else sums = wide.data();
+    if constexpr (std::is_same_v<T, Compute<T>>)
+      sums = to;
+    else
+      sums = wide.data();
     std::fill(sums, sums + n * inner, Compute<T>{0});
     for (int64_t k = 0; k < picks; k++, u += inner) AddRow<T>(sums + index[k] * inner, u, inner);
     if constexpr (!std::is_same_v<T, Compute<T>>)
@@ -52,29 +54,39 @@ keel_rc PrepareScatterAdd(const Node& node, keel_launch* launch) {
 // min are "and", which `clip` brings back to 0 and 1.
 struct Set {
   template <class T>
-  static T Apply(T, T b) { return b; }
+  static T Apply(T, T b) {
+    return b;
+  }
 };
 struct Add {
   template <class T>
   static T Apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    else return a + b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else
+      return a + b;
   }
 };
 struct Mul {
   template <class T>
   static T Apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else return a * b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else
+      return a * b;
   }
 };
 struct Max {
   template <class T>
-  static T Apply(T a, T b) { return b < a || a != a ? a : b; }
+  static T Apply(T a, T b) {
+    return b < a || a != a ? a : b;
+  }
 };
 struct Min {
   template <class T>
-  static T Apply(T a, T b) { return a < b || a != a ? a : b; }
+  static T Apply(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
 };
 
 template <class Mode, class T, class I>
@@ -82,11 +94,13 @@ keel_rc RunScatterNd(const keel_call* call) {
   const bool clip = State<bool>(call);
   const keel_tensor& x = *call->in[0];
   const keel_tensor& t = *call->in[1];
-  const int64_t k = t.shape[t.ndim - 1], rows = Product(t.shape, t.ndim - 1), slice = Product(x.shape + k, x.ndim - k);
+  const int64_t k = t.shape[t.ndim - 1], rows = Product(t.shape, t.ndim - 1),
+                slice = Product(x.shape + k, x.ndim - k);
   const I* index = In<I>(call, 1);
   const T* u = In<T>(call, 2);
   T* y = Out<T>(call, 0);
-  if (call->count > 0 && y != In<T>(call, 0)) std::memcpy(y, In<T>(call, 0), static_cast<size_t>(call->count) * sizeof(T));
+  if (call->count > 0 && y != In<T>(call, 0))
+    std::memcpy(y, In<T>(call, 0), static_cast<size_t>(call->count) * sizeof(T));
   for (int64_t r = 0; r < rows; r++, index += k) {
     const int64_t at = Locate(index, x.shape, k, slice);
     for (int64_t e = 0; e < slice; e++, u++) {
@@ -109,8 +123,11 @@ struct ModeRow {
   const char* name;
   Run (*find)(const Node&);
 };
-constexpr ModeRow kModes[] = {{"set", FindScatter<Set>}, {"add", FindScatter<Add>}, {"mul", FindScatter<Mul>},
-                              {"max", FindScatter<Max>}, {"min", FindScatter<Min>}};
+constexpr ModeRow kModes[] = {{"set", FindScatter<Set>},
+                              {"add", FindScatter<Add>},
+                              {"mul", FindScatter<Mul>},
+                              {"max", FindScatter<Max>},
+                              {"min", FindScatter<Min>}};
 
 keel_rc PrepareScatterNd(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);

@@ -11,7 +11,8 @@ T Choose(uint8_t p, T x, T y) {
   return p != 0 ? x : y;
 }
 template <class T>
-void SelectRow(const uint8_t* p, int64_t sp, const T* a, int64_t sa, const T* b, int64_t sb, T* c, int64_t n) {
+void SelectRow(const uint8_t* p, int64_t sp, const T* a, int64_t sa, const T* b, int64_t sb, T* c,
+               int64_t n) {
   // Both sides are read before the choice, so that it needs no branch and the loops vectorise.
   if (sp != 0 && sa != 0 && sb != 0) {
     KEEL_IVDEP

@@ -35,15 +35,18 @@ keel_rc PrepareFill(const Node& node, keel_launch* launch) {
 
 template <class T>
 T FromInt(int64_t v) {
-  if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>) return Rounded<T>(ToOdd(static_cast<double>(v)));
-  else return static_cast<T>(v);
+  if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+    return Rounded<T>(ToOdd(static_cast<double>(v)));
+  else
+    return static_cast<T>(v);
 }
 
 template <class T>
 keel_rc RunIota(const keel_call* call) {
   const int64_t axis = State<int64_t>(call);
   const keel_tensor& t = *call->out[0];
-  const int64_t outer = Product(t.shape, axis), n = t.shape[axis], inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
+  const int64_t outer = Product(t.shape, axis), n = t.shape[axis],
+                inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   T* y = Out<T>(call, 0);
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < n; i++, y += inner) std::fill(y, y + inner, FromInt<T>(i));
@@ -51,7 +54,8 @@ keel_rc RunIota(const keel_call* call) {
 }
 keel_rc PrepareIota(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);
-  return Keep(launch, node.Int("axis"), VisitAll(keel_dt_of(&y), []<class T>() -> Run { return RunIota<T>; }));
+  return Keep(launch, node.Int("axis"),
+              VisitAll(keel_dt_of(&y), []<class T>() -> Run { return RunIota<T>; }));
 }
 
 template <class T>
@@ -68,7 +72,8 @@ template <class T, class I>
 keel_rc RunOneHot(const keel_call* call) {
   const int64_t axis = State<int64_t>(call);
   const keel_tensor& t = *call->out[0];
-  const int64_t outer = Product(t.shape, axis), n = t.shape[axis], inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
+  const int64_t outer = Product(t.shape, axis), n = t.shape[axis],
+                inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   const I* index = In<I>(call, 0);
   T* y = Out<T>(call, 0);
   std::memset(static_cast<void*>(y), 0, static_cast<size_t>(call->count) * sizeof(T));
@@ -152,7 +157,8 @@ keel_rc RunTile(const keel_call* call) {
         rest /= x.shape[e];
         stride *= y.shape[e];
       }
-      for (int64_t done = have; done < want; done += have) std::memcpy(to + at + done, to + at, static_cast<size_t>(have));
+      for (int64_t done = have; done < want; done += have)
+        std::memcpy(to + at + done, to + at, static_cast<size_t>(have));
     }
     block = want;
   }

@@ -66,10 +66,13 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
     if (!inside) continue;
     for (int64_t i = 0; i < w.window[last]; i++) {
       int64_t first, stop;
-      if (i < kKnown) first = firsts[i], stop = stops[i];
-      else w.Range(last, i, &first, &stop);
+      if (i < kKnown)
+        first = firsts[i], stop = stops[i];
+      else
+        w.Range(last, i, &first, &stop);
       if (first < stop)
-        f(c * w.window[last] + i, row * w.image[last] + w.At(last, first, i), first, stop - first, w.stride[last]);
+        f(c * w.window[last] + i, row * w.image[last] + w.At(last, first, i), first, stop - first,
+          w.stride[last]);
     }
   }
 }

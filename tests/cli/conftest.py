@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ADD = """keel 1 opset core 1
+ADD = """keel 1
 
 fn @main(x: f32[b, 2]) -> f32[b, 2] {
   y = add(x, 1) : f32[b, 2]
@@ -54,6 +54,6 @@ def one(graph):
     def write(expression, *types, result=None, name="one.txt"):
         names = "xzuvw"[:len(types)]
         params = ", ".join(f"{n}: {t}" for n, t in zip(names, types))
-        return graph(f"keel 1 opset core 1\n\nfn @main({params}) -> {result or types[0]} {{\n"
+        return graph(f"keel 1\n\nfn @main({params}) -> {result or types[0]} {{\n"
                      f"  y = {expression}\n  return y\n}}\n\nentry main = @main ({', '.join(names)}) -> (y)\n", name)
     return write

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ADD, command
 
-CHAIN = """keel 1 opset core 1
+CHAIN = """keel 1
 
 fn @main(x: f32[3]) -> f32[3] {
   a = log(x) : f32[3]

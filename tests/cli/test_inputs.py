@@ -12,7 +12,7 @@ DTYPES = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": 
 
 def identity(graph, dtype, dims):
     """A graph whose result is its input, with a node between."""
-    return graph(f"keel 1 opset core 1\n\nfn @main(x: {dtype}[{dims}]) -> {dtype}[{dims}] {{\n"
+    return graph(f"keel 1\n\nfn @main(x: {dtype}[{dims}]) -> {dtype}[{dims}] {{\n"
                  f"  y = reshape(x){{to=[{dims}]}}\n  return y\n}}\n\nentry main = @main (x) -> (y)\n")
 
 

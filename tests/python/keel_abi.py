@@ -76,7 +76,7 @@ def call(name, *args):
 
 class Handle:
     """Owns one object of libkeel; `keep` are Python objects that it needs."""
-    free = None
+    free = _as_parameter_ = None
 
     def __init__(self, pointer, *keep):
         self._as_parameter_, self.keep = pointer, keep

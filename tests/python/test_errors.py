@@ -178,14 +178,15 @@ def test_graphs_that_make_no_sense(context):
     assert graph.type(graph.node("relu", x)) == (F, [2, 3])
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"KEEL" * 4, b"\x10\0\0\0\0\0\0\0KEEL" + b"\xff" * 100], ids=repr)
+@pytest.mark.parametrize("data", [b"", b"\0", b"KEEL" * 4, b"\x10\0\0\0\0\0\0\0KEEL" + b"\xff" * 100], ids=["empty", "short", "magic only", "huge"])
 def test_bytes_that_are_no_graph(context, data):
     with refused("INVALID"):
         context.load_bytes(data)
 
 
 @pytest.mark.parametrize("text", ["", "keel 2", "fn @", "keel 1 opset core 1\nfn @m(x: f32[2]) -> f32[2] { y = add(x, y) return y }",
-                                  "keel 1 opset core 1\nfn @m(x: f32[2]) -> f32[2] {\n  y = relu(x)\n  return q\n}\n"])
+                                  "keel 1 opset core 1\nfn @m(x: f32[2]) -> f32[2] {\n  y = relu(x)\n  return q\n}\n"],
+                         ids=["empty", "version", "cut", "cycle", "unknown"])
 def test_texts_that_are_no_graph(context, text):
     with refused("INVALID|NOT_FOUND"):
         context.parse(text)

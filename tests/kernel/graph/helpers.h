@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -41,7 +42,12 @@ inline std::string SampleText(const std::string& name) {
   return ReadWhole(std::string(KEEL_TEST_DATA) + "/" + name + ".keelt");
 }
 
-inline TensorType F32(Dims dims) { return {DType::kF32, std::move(dims)}; }
+inline TensorType F32(std::initializer_list<Dim> dims) {
+  TensorType type;
+  type.dtype = DType::kF32;
+  for (Dim d : dims) type.dims.push_back(d);
+  return type;
+}
 
 inline Attr BoolAttr(std::string name, bool v) {
   Attr a{std::move(name), {}};
@@ -56,11 +62,11 @@ inline Attr ListAttr(std::string name, int32_t kind, std::vector<int64_t> list) 
   return a;
 }
 
-#define EXPECT_ERROR(status, part)                                            \
-  do {                                                                        \
-    absl::Status got_ = (status);                                             \
-    EXPECT_FALSE(got_.ok());                                                  \
-    EXPECT_NE(got_.message().find(part), std::string::npos) << got_;          \
+#define EXPECT_ERROR(status, part)                                   \
+  do {                                                               \
+    absl::Status got_ = (status);                                    \
+    EXPECT_FALSE(got_.ok());                                         \
+    EXPECT_NE(got_.message().find(part), std::string::npos) << got_; \
   } while (0)
 
 }  // namespace keel::test
