@@ -115,33 +115,33 @@ std::string version_text() {
                      KEEL_ABI_DRAFT);
 }
 
+// The subcommand that was meant; "" if the first argument is none.
+std::string command_of(int argc, char** argv) {
+  for (const Command& c : kCommands)
+    if (argc > 1 && c.name == std::string_view(argv[1])) return c.name;
+  return "";
+}
+
 // CLI11 says "The following argument was not expected: rnu"; a wrong command deserves better.
 std::string usage_hint(int argc, char** argv) {
   std::vector<std::string> names;
   for (const Command& c : kCommands) names.push_back(c.name);
-  std::string first = argc > 1 ? argv[1] : "", hint;
-  bool known = std::find(names.begin(), names.end(), first) != names.end();
-  if (!known && !first.starts_with("-")) hint = closest(first, names);
-  return hint.empty() ? fmt::format("keel {}--help", known ? first + " " : "") : hint;
-}
-
-void report_usage(const Args& a, const std::string& message, const std::string& hint) {
-  bool json = a.json;
-  auto fail = [](void* arg) -> int { throw *static_cast<Fail*>(arg); };
-  Fail what(kUsage, message, hint);
-  guarded(a.command ? a.command->name : "", json, fail, &what);
+  std::string first = argc > 1 ? argv[1] : "", command = command_of(argc, argv), hint;
+  if (command.empty() && !first.starts_with("-")) hint = closest(first, names);
+  return hint.empty() ? fmt::format("keel {}--help", command.empty() ? "" : command + " ") : hint;
 }
 
 }  // namespace
 
 std::optional<int> parse_args(int argc, char** argv, Args& args) {
   CLI::App app("keel runs tensor programs: load a graph, pick a device, run it.", "keel");
+  const std::map<char, Maker>& makers = flag_makers();
   bool version = false;
   app.fallthrough();
   add_global(app, args, version);
   for (const Command& c : kCommands) {
     CLI::App* sub = app.add_subcommand(c.name, c.about);
-    for (const char* f = c.flags; *f; f++) flag_makers().at (*f)(*sub, args);
+    for (char flag : std::string_view(c.flags)) makers.at(flag)(*sub, args);
     sub->callback([&args, &c] { args.command = &c; });
   }
   app.require_subcommand(0, 1);
@@ -153,8 +153,7 @@ std::optional<int> parse_args(int argc, char** argv, Args& args) {
   } catch (const CLI::ParseError& e) {
     args.json =
         args.json || std::any_of(argv, argv + argc, [](char* s) { return std::string_view(s) == "--json"; });
-    report_usage(args, e.what(), usage_hint(argc, argv));
-    return kUsage;
+    throw Fail(kUsage, e.what(), usage_hint(argc, argv));
   }
   if (version) {
     fmt::print("{}\n", version_text());

@@ -66,9 +66,9 @@ def declared_symbols():
 
 
 def exported(library):
-    """What a library exports, without the version that nm appends."""
-    lines = output("nm", "-D", "--defined-only", library).splitlines()
-    return sorted({line.split()[-1].split("@")[0] for line in lines if line})
+    """What a library exports, without versions: neither those that nm appends nor their own entries (A)."""
+    rows = [line.split() for line in output("nm", "-D", "--defined-only", library).splitlines()]
+    return sorted({row[-1].split("@")[0] for row in rows if len(row) == 3 and row[1] != "A"})
 
 
 def symbol_faults(build):

@@ -187,12 +187,23 @@ struct Declaration {
 constexpr Declaration kDeclarations[] = {
     {"meta", ReadMeta}, {"const", ReadConst}, {"fn", ReadFunction}, {"entry", ReadEntry}, {"case", ReadCase}};
 
+// "opset core 1": which catalogue the text was written for; it may be left out.
+absl::Status ReadOpset(TextReader& r) {
+  if (!r.lex.Accept("opset")) return absl::OkStatus();
+  RETURN_IF_ERROR(r.lex.Expect("core"));
+  Token at = r.lex.Peek();
+  ASSIGN_OR_RETURN(int64_t version, r.lex.Int("the version of the opset"));
+  if (version == 1) return absl::OkStatus();
+  return r.Fail(at, absl::StrCat("this text needs version ", version, " of the opset core; this reader has 1"));
+}
+
 absl::Status ReadModule(TextReader& r) {
   RETURN_IF_ERROR(r.lex.Expect("keel"));
   Token at = r.lex.Peek();
   ASSIGN_OR_RETURN(int64_t version, r.lex.Int("the version of the text form"));
   if (version != 1)
     return r.Fail(at, absl::StrCat("this is version ", version, " of the text form; this reader knows 1"));
+  RETURN_IF_ERROR(ReadOpset(r));
   while (!r.lex.AtEnd()) {
     const Declaration* found = nullptr;
     for (const Declaration& d : kDeclarations)

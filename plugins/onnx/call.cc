@@ -93,6 +93,11 @@ void Call::set(size_t k, Sizes s) {
   out[k]->sizes = std::move(s);
 }
 
+void Call::alias(size_t k, size_t i) {
+  value(i);  // must be there
+  if (k < out.size()) out[k] = in_[i];
+}
+
 void Call::expect_outputs(size_t most) const {
   for (size_t k = most; k < node.outputs.size(); k++)
     if (wants(k)) unsupported(cat("result ", k, " ('", node.outputs[k], "') is not supported"));

@@ -61,7 +61,7 @@ class Call {
   void done(const char* op, const Ids& in, const Attrs& attrs = {}) { set(0, e.op(op, in, attrs, name)); }
   void set(size_t k, keel_value v);
   void set(size_t k, Sizes s);
-  void alias(size_t k, size_t i) { out[k] = in_[i]; }
+  void alias(size_t k, size_t i);
   void expect_outputs(size_t most) const;  // refuses a result beyond, by name
 
   [[noreturn]] void invalid(const std::string& why) const { refuse(KEEL_INVALID, cat(title(), ": ", why)); }

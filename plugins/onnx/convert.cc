@@ -3,6 +3,8 @@
 //
 // Where a rule must know the value of a parameter, its results are marked as missing and the
 // import goes on, so that the message at the end can name every such parameter.
+#include <algorithm>
+
 #include "importer.h"
 
 namespace onnx_import {
@@ -66,6 +68,7 @@ void Importer::convert(const std::vector<Node>& nodes, Scope& scope) {
 }
 
 void Importer::convert(const Node& node, Scope& scope) {
+  if (std::all_of(node.outputs.begin(), node.outputs.end(), [](Text name) { return name.empty(); })) return;
   if (--nodes_left_ < 0)
     refuse(KEEL_OOM, "the model has more than a million nodes when its functions are inlined");
   Call call(edit_, node, scope.opset, attributes(node, scope), operands(node, scope));

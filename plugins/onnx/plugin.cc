@@ -1,5 +1,6 @@
 // plugin.cc: what Keel sees of this plugin: one importer, for .onnx files.
 #include <new>
+#include <stdexcept>
 
 #include "importer.h"
 #include "wire.h"
@@ -30,6 +31,8 @@ keel_rc import(const keel_host* host, const keel_source* source, const keel_kv*,
     return f.text.empty() ? f.rc : host->fail(f.rc, f.text.c_str());
   } catch (const std::bad_alloc&) {
     return host->fail(KEEL_OOM, "out of memory while importing an ONNX model");
+  } catch (const std::out_of_range&) {
+    return host->fail(KEEL_INVALID, "a node of the ONNX model has a list that is too short");
   } catch (const std::exception& e) {
     return host->fail(KEEL_INTERNAL, e.what());
   }

@@ -87,7 +87,7 @@ TEST_F(PlanTest, FeedingAValueCutsTheGraphThere) {
 
 TEST_F(PlanTest, ChainsReuseMemoryAndConstantsAreFolded) {
   std::string text =
-      "fn @main(x: f32[1000]) -> f32[1000] {\n  k = exp(fill(0){dims=[1000]})\n  h0 = mul(x, k)\n";
+      "fn @main(x: f32[1000]) -> f32[1000] {\n  k = exp(fill(0.0){dims=[1000]})\n  h0 = mul(x, k)\n";
   for (int i = 1; i < 50; i++)
     text += "  h" + std::to_string(i) + " = transpose(add(h" + std::to_string(i - 1) + ", k))\n";
   Parse(text + "  y = add(h49, h49)\n  return y\n}\n");

@@ -1,0 +1,16 @@
+// fuzz_text.cc: any text either fails with a message or gives a module that prints, reads back and prints
+// the same.
+#include <cstdint>
+#include <cstdlib>
+
+#include "kernel/graph/graph.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static auto ops = std::make_shared<keel::Catalogue>();
+  auto module = keel::ParseText({reinterpret_cast<const char*>(data), size}, ops);
+  if (!module.ok()) return module.status().message().empty() ? (abort(), 0) : 0;
+  std::string text = keel::PrintText(**module);
+  auto again = keel::ParseText(text, ops);
+  if (!again.ok() || keel::PrintText(**again) != text || !keel::Verify(**module).ok()) abort();
+  return 0;
+}
