@@ -68,14 +68,16 @@ struct Difference {
 std::optional<Difference> first_difference(const Job& job, const std::string& good,
                                            const std::string& other) {
   std::unordered_map<std::string, Value> values;
-  prepare(job, good, true).run_observed(job.inputs.arrays, [&](const keel_event& event) {
-    Seen seen = copy_event(job.context, event, {});
+  keel::Plan plan = prepare(job, good, true);
+  std::vector<LaunchNames> names = launch_names(plan, job.inputs.arrays);
+  plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
+    Seen seen = copy_event(job.context, event, names);
     for (auto& [name, array] : seen.out) values[name] = {array, seen.impl};
     return false;
   });
   std::optional<Difference> found;
-  keel::Plan plan = prepare(job, other, true);
-  OperandNames names = operand_names(plan, job.inputs.arrays);
+  plan = prepare(job, other, true);
+  names = launch_names(plan, job.inputs.arrays);
   plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
     Seen seen = copy_event(job.context, event, names);
     for (const auto& [name, array] : seen.out) {

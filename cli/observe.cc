@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 #include "exit.h"
 #include "print.h"
 #include "scalar.h"
@@ -24,28 +26,44 @@ Json named_json(const NamedArrays& arrays) {
 
 }  // namespace
 
-OperandNames operand_names(const keel::Plan& plan, std::span<const keel::Array> in) {
-  OperandNames out;
+std::vector<LaunchNames> launch_names(const keel::Plan& plan, std::span<const keel::Array> in) {
+  std::vector<LaunchNames> all;
+  std::map<std::string, int> count;  // launches of that node so far
   Json report = Json::parse(plan.report(in));
   for (const Json& launch : report.at("launches")) {
-    out.emplace_back();
-    for (const Json& value : launch.at("in")) out.back().push_back(cell(value.at("name")));
+    std::string node = cell(launch.at("node"));
+    int before = count[node]++;
+    LaunchNames names;
+    for (const Json& value : launch.at("in")) {
+      std::string name = cell(value.at("name"));
+      names.in.push_back(name.empty() ? fmt::format("in {}", names.in.size()) : name);
+    }
+    for (const Json& value : launch.at("out")) {
+      std::string name = cell(value.at("name"));
+      size_t i = names.out.size();
+      names.out.push_back(!name.empty() ? name
+                          : i == 0      ? fmt::format("{}#{}", node, before)
+                                        : fmt::format("{}#{}_{}", node, before, i));
+    }
+    all.push_back(std::move(names));
   }
-  return out;
+  return all;
 }
 
-Seen copy_event(const keel::Context& context, const keel_event& event, const OperandNames& names) {
+Seen copy_event(const keel::Context& context, const keel_event& event,
+                const std::vector<LaunchNames>& names) {
   Seen seen{event.index, text_or(event.node, "?"), text_or(event.op, "?"), text_or(event.impl, "?"), {}, {}};
-  for (uint32_t i = 0; i < event.n_in; i++) {
-    if (!event.in[i]) continue;
-    size_t n = seen.in.size();  // the names leave out absent operands too
-    bool named = event.index < names.size() && n < names[event.index].size();
-    seen.in.emplace_back(named ? names[event.index][n] : fmt::format("in {}", i),
-                         keel::Array::copy_of(context, *event.in[i]));
-  }
+  const LaunchNames* known = event.index < names.size() ? &names[event.index] : nullptr;
+  auto add = [&](NamedArrays& to, const std::vector<std::string>* called, const char* kind,
+                 const keel_tensor* tensor) {
+    if (!tensor) return;  // an operand that is left out; the names leave it out too
+    size_t n = to.size();
+    std::string name = called && n < called->size() ? (*called)[n] : fmt::format("{} {}", kind, n);
+    to.emplace_back(name, keel::Array::copy_of(context, *tensor));
+  };
+  for (uint32_t i = 0; i < event.n_in; i++) add(seen.in, known ? &known->in : nullptr, "in", event.in[i]);
   for (uint32_t i = 0; i < event.n_out; i++)
-    if (event.out[i])
-      seen.out.emplace_back(text_or(event.out_names[i], "?"), keel::Array::copy_of(context, *event.out[i]));
+    add(seen.out, known ? &known->out : nullptr, "out", event.out[i]);
   return seen;
 }
 

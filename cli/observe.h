@@ -16,10 +16,13 @@ struct Seen {
   std::string node, op, impl;
   NamedArrays in, out;
 };
-// Names of each launch's operands, which an event does not carry.
-using OperandNames = std::vector<std::vector<std::string>>;
-OperandNames operand_names(const keel::Plan& plan, std::span<const keel::Array> in);
-Seen copy_event(const keel::Context& context, const keel_event& event, const OperandNames& names);
+// Names of a launch's values. Events carry no names of operands, and values inside the body of an op have
+// none at all: those are called after their node and how many of that name came before: "v19/matmul#2".
+struct LaunchNames {
+  std::vector<std::string> in, out;
+};
+std::vector<LaunchNames> launch_names(const keel::Plan& plan, std::span<const keel::Array> in);
+Seen copy_event(const keel::Context& context, const keel_event& event, const std::vector<LaunchNames>& names);
 std::string seen_title(const Seen& seen);  // "node 3 "h" (matmul, impl x)"
 void print_values(const char* title, const NamedArrays& arrays);
 Json seen_json(const Seen& seen);

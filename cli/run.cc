@@ -65,7 +65,7 @@ std::vector<keel::Array> run_watched(const keel::Context& context, const keel::P
                                      std::span<const keel::Array> in, const Args& args,
                                      std::optional<int>& stopped) {
   Watch watch = args.watch.empty() ? Watch{} : parse_watch(args.watch);
-  OperandNames names = operand_names(plan, in);
+  std::vector<LaunchNames> names = launch_names(plan, in);
   std::vector<std::string> known;
   bool broke = false;
   auto results = plan.run_observed(in, [&](const keel_event& event) {
@@ -78,8 +78,8 @@ std::vector<keel::Array> run_watched(const keel::Context& context, const keel::P
       if (!event.out[i]) continue;
       std::string why = watched(keel::Array::copy_of(context, *event.out[i]), watch);
       if (why.empty()) continue;
-      stopped = report_stop(copy_event(context, event, names),
-                            fmt::format("\"{}\" has {}", event.out_names[i], why), args, true);
+      Seen seen = copy_event(context, event, names);
+      stopped = report_stop(seen, fmt::format("\"{}\" has {}", seen.out.at(i).first, why), args, true);
       return true;
     }
     return false;

@@ -30,11 +30,27 @@ void is_inf(Call& c) {
   c.done("logical_and", {e.op("is_inf", {x}), e.op(up ? "greater" : "less", {x, zero})});
 }
 
+// Keel shifts unsigned integers. A signed one is shifted as its bits, and to the right as the
+// complement of its complement if it is negative, so that the sign fills up. Negative amounts become
+// large ones, which shift everything out.
+keel_value shift_signed(Call& c, const char* op, bool right) {
+  Edit& e = c.e;
+  const keel_dt dtype = c.dtype(0), bits = dtype | 1;  // i32 to u32 and so on
+  const keel_value x = c.in(0), amount = e.cast(c.in(1), bits);
+  if (!right) return e.cast(e.op(op, {e.cast(x, bits), amount}), dtype);
+  const keel_value negative = e.op("less", {x, e.scalar(dtype, 0)});
+  const keel_value positive = e.op("select", {negative, e.op("bit_not", {x}), x});
+  const keel_value y = e.cast(e.op(op, {e.cast(positive, bits), amount}), dtype);
+  return e.op("select", {negative, e.op("bit_not", {y}), y});
+}
+
 void bit_shift(Call& c) {
   const std::string direction = c.s("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     c.invalid(cat("direction is '", direction, "', not LEFT or RIGHT"));
-  c.done(direction == "LEFT" ? "shift_left" : "shift_right", c.all());
+  const char* op = direction == "LEFT" ? "shift_left" : "shift_right";
+  if (is_unsigned(c.dtype(0))) return c.done(op, c.all());
+  c.set(0, shift_signed(c, op, direction == "RIGHT"));
 }
 
 // A number known at import stays one, for a Range or the like may ask for it.

@@ -1,6 +1,7 @@
 """The example programs and the example plugin of sdk/examples, as a user would run them."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,45 @@ def test_the_hello_plugin_adds(keel, graph, program):
     assert next(o for o in ops if o["name"] == "add")["impls"]["f32"] == "hello add"
     err = keel("run", graph(ADD2.replace("add(", "mul(")), "-d", "hello", *folder, "-i", "x=1,2", "-i", "z=1", code=5).err
     assert "mul" in err and "hello" in err
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    """A folder with the hello plugin as a device "wrong", which subtracts where it should add."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    source = (ROOT / "sdk/examples/hello.c").read_text()
+    source = source.replace("i) + at(", "i) - at(").replace('"hello', '"wrong')
+    (tmp_path / "wrong.c").write_text(source)
+    (tmp_path / "plugins").mkdir()
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT}/abi", tmp_path / "wrong.c", "-o",
+                    tmp_path / "plugins/keel-wrong.so"], check=True)
+    return tmp_path / "plugins"
+
+
+def test_compare_finds_the_first_node_that_differs(keel, graph, wrong, monkeypatch):
+    monkeypatch.setenv("KEEL_PLUGIN_PATH", str(wrong))
+    path = graph("""keel 1
+
+fn @main(x: f32[2]) -> f32[2] {
+  a = add(x, 0) : f32[2]
+  c = add(a, 3) : f32[2]
+  d = add(c, 4) : f32[2]
+  return d
+}
+
+entry main = @main (x) -> (d)
+""")
+    done = keel("compare", path, "-d", "reference,wrong", "--nodes", "-i", "x=1,2", code=1)
+    assert "FAIL" in done.out and 'first diverging node: 1 "c" (add)' in done.out and "wrong add" in done.out
+    r = json.loads(keel("compare", path, "-d", "reference,wrong", "--nodes", "-i", "x=1,2", "--json", code=1).out)
+    first = r["first_difference"][0]
+    assert first["node"] == "c" and first["wanted"]["data"] == [4, 5] and first["out"][0]["data"] == [-2, -1]
+    assert first["in"][0]["name"] == "a" and first["diff"]["max_abs"] == 6 and r["outputs"][0]["max_abs"] == 14
+    keel("compare", path, "-d", "reference,wrong", "-i", "x=1,2", "--atol", "20")
+
+
+def test_verify_fails_on_a_wrong_device(keel, graph, wrong, monkeypatch):
+    monkeypatch.setenv("KEEL_PLUGIN_PATH", str(wrong))
+    keel("convert", graph(), "g.keel", "--case", "-i", "x=1,2", "-d", "reference")
+    assert "got 0, wanted 2" in keel("verify", "g.keel", "-d", "wrong", code=1).out

@@ -104,8 +104,10 @@ def encode(text):
 
 
 def names(items):
-    items = [encode(x) for x in items or []]
-    return (C.c_char_p * len(items))(*items) if items else None, len(items)
+    """None stays NULL, where a call has a default for it."""
+    if items is None:
+        return None, 0
+    return (C.c_char_p * max(1, len(items)))(*map(encode, items)), len(items)
 
 
 def options(items):
@@ -281,7 +283,7 @@ class Context(Handle):
                 module.fixed = list(use)
                 return module
             except KeelError as e:
-                wanted = [n for n in re.findall(r'"([^"]*)"', e.message) if n in (fixed or {}) and n not in use]
+                wanted = [n for n in re.findall(r"'([^']*)'", e.message) if n in (fixed or {}) and n not in use]
                 if e.code != "PRECONDITION" or not wanted:
                     raise
                 use.update((n, fixed[n]) for n in wanted)

@@ -1,0 +1,52 @@
+"""ONNX files run, converted and inspected directly; inputs that an import needs become constants."""
+import json
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper
+
+
+@pytest.fixture
+def reshape(tmp_path):
+    """y = reshape(x, shape): the import needs the value of `shape`."""
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]),
+                                            helper.make_tensor_value_info("shape", TensorProto.INT64, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["a", "b"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "r.onnx")
+    return tmp_path / "r.onnx"
+
+
+@pytest.fixture
+def importer(keel):
+    if "onnx" not in keel("doctor").out:
+        pytest.skip("the onnx plugin is not built")
+
+
+def test_values_that_the_import_needs_come_from_the_inputs(keel, importer, reshape, tmp_path):
+    done = keel("run", reshape, "-i", "x=range", "-i", "shape=i64[2]=3,2", "--json")
+    y = json.loads(done.out)["outputs"]["y"]
+    assert y["shape"] == [3, 2] and y["data"] == [0, 1, 2, 3, 4, 5]
+    keel("convert", reshape, "r.keel", "-i", "shape=i64[2]=6,1", "-i", "x=range", "--case")
+    info = json.loads(keel("inspect", "r.keel", "--json").out)
+    assert [p["name"] for p in info["entries"][0]["params"]] == ["x"] and len(info["cases"]) == 1
+    keel("verify", "r.keel")
+
+
+def test_an_import_without_its_values_says_how_to_give_them(keel, importer, reshape):
+    err = keel("run", reshape, "-i", "x=range", code=2).err
+    assert "shape" in err and "hint" in err and "-i" in err
+
+
+def test_damaged_onnx_files_are_refused(keel, importer, reshape, tmp_path):
+    good = reshape.read_bytes()
+    for at in range(0, len(good), 7):
+        (tmp_path / "bad.onnx").write_bytes(good[:at])
+        error = None
+        try:
+            keel("inspect", "bad.onnx", code=3)
+        except AssertionError as wrong:  # a truncation may be a smaller model that lacks a value or an op
+            error = str(wrong).split("exit ")[1].split(",")[0]
+        assert error in (None, "0", "2", "5")
