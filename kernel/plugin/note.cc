@@ -12,11 +12,15 @@ namespace keel {
 namespace {
 
 constexpr uint64_t kMaxNotes = 1 << 20;
+constexpr char kCutOff[] = "not a plugin: the ELF file is cut off";
 
 class File {
  public:
-  explicit File(const std::string& path) : stream_(path, std::ios::binary) {}
+  explicit File(const std::string& path) : stream_(path, std::ios::binary | std::ios::ate) {
+    if (ok()) size_ = static_cast<uint64_t>(stream_.tellg());
+  }
   bool ok() const { return stream_.good(); }
+  uint64_t size() const { return size_; }
   bool Read(uint64_t at, void* to, uint64_t n) {
     stream_.clear();
     stream_.seekg(static_cast<std::streamoff>(at));
@@ -26,6 +30,7 @@ class File {
 
  private:
   std::ifstream stream_;
+  uint64_t size_ = 0;
 };
 
 // Walks the notes in `bytes`; true when ours was found.
@@ -53,18 +58,22 @@ absl::StatusOr<keel_note> ReadNote(const std::string& path) {
     return Invalid("not a plugin: not an ELF shared library");
   if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != ELFDATA2LSB)
     return Invalid("not a plugin: an ELF file for another kind of machine");
+  // The linker maps what the headers name without asking whether the file holds it.
+  if (elf.e_shoff + uint64_t{elf.e_shnum} * elf.e_shentsize > file.size()) return Invalid(kCutOff);
   keel_note note;
+  bool found = false;
   for (uint32_t i = 0; i < elf.e_phnum; i++) {
     Elf64_Phdr part;
     if (elf.e_phentsize < sizeof part ||
         !file.Read(elf.e_phoff + uint64_t{i} * elf.e_phentsize, &part, sizeof part))
-      return Invalid("not a plugin: the ELF file is cut off");
-    if (part.p_type != PT_NOTE || part.p_filesz > kMaxNotes) continue;
+      return Invalid(kCutOff);
+    if (part.p_offset > file.size() || part.p_filesz > file.size() - part.p_offset) return Invalid(kCutOff);
+    if (found || part.p_type != PT_NOTE || part.p_filesz > kMaxNotes) continue;
     std::vector<char> bytes(part.p_filesz);
-    if (!file.Read(part.p_offset, bytes.data(), bytes.size()))
-      return Invalid("not a plugin: the ELF file is cut off");
-    if (FindNote(bytes, &note)) return note;
+    if (!file.Read(part.p_offset, bytes.data(), bytes.size())) return Invalid(kCutOff);
+    found = FindNote(bytes, &note);
   }
+  if (found) return note;
   return Invalid("not a plugin: a shared library without the KEEL note that KEEL_PLUGIN() writes");
 }
 

@@ -1,7 +1,6 @@
 // table.cc: takes a plugin's tables over, as long as its struct_size says and no longer, and checks
 // them, so that the rest of the kernel can trust what it reads.
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_split.h"
 #include "kernel/plugin/registry.h"
@@ -9,12 +8,45 @@
 namespace keel {
 namespace {
 
-// A copy with our length: what theirs lacks is zero. Never reads beyond their struct_size.
-template <typename T>
-T Grow(const void* theirs, uint32_t their_size) {
-  T ours{};
-  std::memcpy(&ours, theirs, std::min<size_t>(sizeof ours, their_size));
+// Takes a member over if all of it is inside what the other side says it has; else it stays zero.
+#define TAKE(T, member) \
+  if (size >= KEEL_END(T, member)) ours.member = theirs->member
+
+keel_plugin TakePlugin(const keel_plugin* theirs) {
+  keel_plugin ours{};
+  uint32_t size = theirs->struct_size;
+  TAKE(keel_plugin, abi_minor);
+  TAKE(keel_plugin, draft);
+  TAKE(keel_plugin, name);
+  TAKE(keel_plugin, version);
+  TAKE(keel_plugin, about);
+  TAKE(keel_plugin, device);
+  TAKE(keel_plugin, impls);
+  TAKE(keel_plugin, n_impls);
+  TAKE(keel_plugin, impl_stride);
+  TAKE(keel_plugin, ops);
+  TAKE(keel_plugin, importers);
+  TAKE(keel_plugin, n_importers);
+  TAKE(keel_plugin, importer_stride);
   return ours;
+}
+
+keel_device TakeDevice(const keel_device* theirs) {
+  keel_device ours{};
+  uint32_t size = theirs->struct_size;
+  TAKE(keel_device, flags);
+  TAKE(keel_device, count);
+  TAKE(keel_device, info);
+  TAKE(keel_device, open);
+  TAKE(keel_device, close);
+  return ours;
+}
+#undef TAKE
+
+// Row i of an array whose rows may be longer than ours; the caller checked that they are not shorter.
+template <typename T>
+const T& Row(const T* rows, uint32_t stride, uint32_t i) {
+  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(rows) + uint64_t{i} * stride);
 }
 
 bool IsPluginName(std::string_view name) {
@@ -46,8 +78,7 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
     return Invalid("impls: stride ", t.impl_stride, ", wanted at least ", KEEL_END(keel_impl, run));
   for (uint32_t i = 0; i < t.n_impls; i++) {
     Impl impl;
-    impl.table =
-        Grow<keel_impl>(reinterpret_cast<const char*>(t.impls) + uint64_t{i} * t.impl_stride, t.impl_stride);
+    impl.table = Row(t.impls, t.impl_stride, i);
     impl.plugin = plugin;
     if (!impl.table.op || !impl.table.op[0]) return Invalid("impl ", i, " names no op");
     if (!impl.table.run && !impl.table.prepare)
@@ -63,7 +94,7 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
 
 absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (!t.device) return t.n_impls ? Invalid("has impls but no device") : absl::OkStatus();
-  plugin->device = Grow<keel_device>(t.device, t.device->struct_size);
+  plugin->device = TakeDevice(t.device);
   if (!(plugin->device.flags & KEEL_DEVICE_HOST_MEMORY))
     return Unimplemented("its device has memory of its own, which this draft does not support yet");
   return absl::OkStatus();
@@ -74,8 +105,7 @@ absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
     return Invalid("importers: stride ", t.importer_stride, ", wanted at least ",
                    KEEL_END(keel_importer, import));
   for (uint32_t i = 0; i < t.n_importers; i++) {
-    plugin->importers.push_back(Grow<keel_importer>(
-        reinterpret_cast<const char*>(t.importers) + uint64_t{i} * t.importer_stride, t.importer_stride));
+    plugin->importers.push_back(Row(t.importers, t.importer_stride, i));
     if (!plugin->importers.back().name || !plugin->importers.back().import)
       return Invalid("importer ", i, " has no name or no import function");
   }
@@ -90,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, con
     return Invalid("its table has ", table->struct_size, " bytes, wanted at least ",
                    KEEL_END(keel_plugin, about));
   auto plugin = std::make_unique<Plugin>();
-  plugin->table = Grow<keel_plugin>(table, table->struct_size);
+  plugin->table = TakePlugin(table);
   const keel_plugin& t = plugin->table;
   if (t.draft != KEEL_ABI_DRAFT || t.abi_minor > KEEL_ABI_MINOR)
     return Invalid("ABI minor ", t.abi_minor, " draft ", t.draft, ", this libkeel has minor ", KEEL_ABI_MINOR,

@@ -162,7 +162,7 @@ TEST(File, HundredThousandNodesLoadQuickly) {
   }
   RecordProperty("load_ms", absl::StrCat(best));
   printf("100,000 nodes, %zu bytes: loaded in %.1f ms\n", bytes.size(), best);
-  EXPECT_LT(best, 3000);  // generous: sanitizers and busy machines; tools/bench holds the figure
+  EXPECT_LT(best, 15000);  // generous: sanitizers on busy machines; tools/bench holds the figure
 }
 
 uint64_t ResidentBytes() {
