@@ -96,7 +96,7 @@ def show_types(files, folder):
         results = run(converted, device, {"bytes": np.stack([x for _, x in judged])}, folder)
         for (path, _), row in zip(judged, results["target_label"]):
             top = ", ".join(f"{name} {p:.4f}" for name, p in top_classes(row, config))
-            print(f"{device:10} {path.name:20} {top}")
+            print(f"{device:12} {path.name:20} {top}")
         print()
 
 

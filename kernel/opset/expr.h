@@ -54,7 +54,20 @@ struct Expr {
   std::vector<Expr> parts;                          // operands; arguments; items; condition, then, else
   std::vector<std::pair<std::string, Expr>> attrs;  // of a call
   const Function* function = nullptr;               // a call of a shape function
+
+  Expr();  // below: clang cannot make these while std::pair<std::string, Expr> is incomplete
+  ~Expr();
+  Expr(const Expr&);
+  Expr(Expr&&) noexcept;
+  Expr& operator=(const Expr&);
+  Expr& operator=(Expr&&) noexcept;
 };
+inline Expr::Expr() = default;
+inline Expr::~Expr() = default;
+inline Expr::Expr(const Expr&) = default;
+inline Expr::Expr(Expr&&) noexcept = default;
+inline Expr& Expr::operator=(const Expr&) = default;
+inline Expr& Expr::operator=(Expr&&) noexcept = default;
 
 struct Statement {
   enum Kind : uint8_t { kAssign, kLet, kReturn } kind = kAssign;

@@ -143,7 +143,7 @@ constexpr Rule kRules[] = {
     {"EyeLike", 9, eye_like, "dtype k"},
     {"Trilu", 14, trilu, "upper", bit(1)},
     {"OneHot", 9, one_hot, "axis", bit(1)},
-    {"Dropout", 12, dropout, "seed", bit(2)},
+    {"Dropout", 12, dropout, "seed", bit(1) | bit(2)},
     {"Dropout", 7, dropout, "ratio"},
 };
 

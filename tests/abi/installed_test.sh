@@ -42,5 +42,20 @@ expect "2 4 6 8" "$work/build/apply" reference add 2
 KEEL_PLUGIN_PATH=$work/build expect "2 4 6 8" "$work/build/apply" hello add 2
 mkdir "$work/only" && mv "$work/build/keel-hello-pc.so" "$work/only/keel-hello.so"
 KEEL_PLUGIN_PATH=$work/only expect "2 4 6 8" "$work/apply-pc" hello add 2
+
+# A graph text becomes a file by the installed command, and a foreign program runs it on the foreign device.
+cat >"$work/add.keelt" <<'END'
+keel 1
+
+fn @main(x: f32[n], z: f32[n]) -> f32[n] {
+  y = add(x, z) : f32[n]
+  return y
+}
+
+entry main = @main (x, z) -> (y)
+END
+printf '\0\0\200\77\0\0\0\100' >x.bin # 1 and 2 as f32
 expect "reference" "$prefix/bin/keel" devices
+expect "" "$prefix/bin/keel" convert add.keelt add.keel
+KEEL_PLUGIN_PATH=$work/only expect "2 4" "$work/build/run" add.keel hello f32:2:x.bin f32:2:x.bin
 echo "installed_test: passed"

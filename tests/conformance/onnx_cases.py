@@ -111,6 +111,36 @@ def onnxruntime_run(model, inputs, threads=1, optimised=True):
     return session.run(None, dict(zip([i.name for i in session.get_inputs()], inputs)))
 
 
+def in_doubles(model, single=("Conv", "GlobalMaxPool")):
+    """The model with f64 where it has f32, but for operators that ONNX Runtime has in f32 only: what the
+    model means, without the rounding of its sums."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    f32, f64 = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+    del wide.graph.value_info[:]
+    for tensor in wide.graph.initializer:
+        if tensor.data_type == f32:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+    for value in (*wide.graph.input, *wide.graph.output):
+        if value.type.tensor_type.elem_type == f32:
+            value.type.tensor_type.elem_type = f64
+    nodes = list(wide.graph.node)
+    del wide.graph.node[:]
+    for node in nodes:
+        before, after = [], []
+        for attr in node.attribute:
+            if node.op_type == "Cast" and attr.name == "to" and attr.i == f32:
+                attr.i = f64
+        if node.op_type in single:
+            for k, name in enumerate(node.input):
+                node.input[k] = f"{name}/narrow/{node.output[0]}"
+                before.append(onnx.helper.make_node("Cast", [name], [node.input[k]], to=f32))
+            name, node.output[0] = node.output[0], node.output[0] + "/narrow"
+            after.append(onnx.helper.make_node("Cast", [node.output[0]], [name], to=f64))
+        wide.graph.node.extend([*before, node, *after])
+    return wide
+
+
 def assert_similar(expected, got, rtol, atol, what=""):
     """Same number of outputs, shapes, dtypes; values within tolerance, NaN equal to NaN."""
     assert len(expected) == len(got), f"{what}: {len(got)} outputs, wanted {len(expected)}"

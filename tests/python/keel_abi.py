@@ -94,7 +94,7 @@ class Handle:
     def text(self, name, *args):
         out = C.c_void_p()
         call(name, self, *args, C.byref(out))
-        result = C.string_at(C.cast(lib().keel_text_data(out), C.c_char_p), lib().keel_text_size(out)).decode()
+        result = lib().keel_text_data(out).decode()
         lib().keel_text_free(out)
         return result
 

@@ -6,6 +6,10 @@
 set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plugins")
 set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/plugins") # beside libkeel, where it looks for them
 
+add_custom_target(keel_plugins) # all of them
+add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
+add_dependencies(keel_tests keel_plugins)
+
 # A plugin links nothing of ours and exports keel_plugin_v0 only; the headers of abi/ are all it sees.
 function(keel_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
@@ -21,6 +25,7 @@ function(keel_add_plugin name)
   endif()
   set_target_properties(keel-${name} PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY "${KEEL_PLUGIN_OUTPUT}")
+  add_dependencies(keel_plugins keel-${name})
   install(TARGETS keel-${name} LIBRARY DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT runtime)
 endfunction()
 
@@ -32,6 +37,7 @@ function(keel_add_test name)
     message(FATAL_ERROR "keel_add_test(${name}): write keel_add_test(NAME SOURCES file... [LIBS target...])")
   endif()
   add_executable(${name} ${arg_SOURCES})
+  add_dependencies(keel_tests ${name})
   target_link_libraries(${name} PRIVATE keel::abi ${arg_LIBS} GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     "KEEL_TEST_PLUGINS=\"${KEEL_PLUGIN_OUTPUT}\"" "KEEL_TEST_BUILD=\"${CMAKE_BINARY_DIR}\""
