@@ -68,7 +68,7 @@ def folder_case(folder):
 def tiny_models(target):
     """Unpacks the small models into a folder; -> their folders by name."""
     with tarfile.open(HERE.parent / "data" / "tiny.tar.xz") as archive:
-        archive.extractall(target, filter="data")
+        archive.extractall(target)
     return {path.parent.name: path.parent for path in Path(target).rglob("model.onnx")}
 
 
