@@ -28,13 +28,13 @@ typedef struct keel_module keel_module;
 typedef struct keel_graph keel_graph;
 typedef struct keel_session keel_session;
 typedef struct keel_plan keel_plan;
-struct DLManagedTensor;           /* of dlpack.h, which is not needed to include this */
+struct DLManagedTensor; /* of dlpack.h, which is not needed to include this */
 struct DLManagedTensorVersioned;
 struct keel_plugin; /* of keel_plugin.h */
 
 /* ---- versions, errors, texts */
-KEEL_API uint32_t keel_abi_version(void);    /* major << 16 | minor */
-KEEL_API const char* keel_version(void);     /* of the library: "0.1.0" */
+KEEL_API uint32_t keel_abi_version(void); /* major << 16 | minor */
+KEEL_API const char* keel_version(void);  /* of the library: "0.1.0" */
 KEEL_API keel_rc keel_error_code(const keel_error*);
 KEEL_API const char* keel_error_message(const keel_error*); /* what was got, what was wanted */
 KEEL_API const char* keel_error_op(const keel_error*);      /* "" if no op is concerned; likewise below */
@@ -56,9 +56,11 @@ KEEL_API void keel_close(keel_context*);
  * A plugin that is refused is no failure: report "plugins" says why. */
 KEEL_API keel_rc keel_plugin_scan(keel_context*, keel_error** err);
 KEEL_API keel_rc keel_plugin_load(keel_context*, const char* path, keel_error** err);
-KEEL_API keel_rc keel_plugin_add(keel_context*, const struct keel_plugin*, keel_error** err); /* static linking */
+KEEL_API keel_rc keel_plugin_add(keel_context*, const struct keel_plugin*,
+                                 keel_error** err); /* static linking */
 KEEL_API uint32_t keel_device_count(keel_context*);
-KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out, keel_error** err); /* "cpu"; context's */
+KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
+                                  keel_error** err); /* "cpu:0"; the context owns it */
 
 /* Facts as JSON. what: "plugins" (each path tried, verdict, reason), "devices", "ops" (the catalogue),
  * "ops:DEVICE" (impl, body or missing for each op and dtype), "importers". Free with keel_text_free. */
@@ -68,13 +70,14 @@ KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, k
 KEEL_API keel_rc keel_array_new(keel_context*, keel_dt, const int64_t* shape, int32_t ndim, keel_array** out,
                                 keel_error** err); /* zeroed, contiguous, 64-byte aligned */
 KEEL_API keel_rc keel_array_copy_from(keel_context*, const keel_tensor*, keel_array** out, keel_error** err);
-/* No copy: the memory must live until release(arg) is called, once, by whichever thread drops the last use. */
+/* No copy: the memory must live until release(arg) is called, once, by whichever thread drops the last use.
+ */
 KEEL_API keel_rc keel_array_wrap(keel_context*, const keel_tensor*, void (*release)(void*), void* arg,
                                  keel_array** out, keel_error** err);
 /* DLPack, both forms, zero copy. From: on success Keel owns `take` and calls its deleter when done; on
  * failure it stays the caller's. To: the consumer calls the deleter. */
-KEEL_API keel_rc keel_array_from_dlpack(keel_context*, struct DLManagedTensorVersioned* take, keel_array** out,
-                                        keel_error** err);
+KEEL_API keel_rc keel_array_from_dlpack(keel_context*, struct DLManagedTensorVersioned* take,
+                                        keel_array** out, keel_error** err);
 KEEL_API keel_rc keel_array_from_dlpack_legacy(keel_context*, struct DLManagedTensor* take, keel_array** out,
                                                keel_error** err);
 KEEL_API keel_rc keel_array_to_dlpack(keel_array*, struct DLManagedTensorVersioned** out, keel_error** err);
@@ -84,9 +87,9 @@ KEEL_API keel_array* keel_array_retain(keel_array*);
 KEEL_API void keel_array_release(keel_array*);
 
 /* ---- ops: bind once (device, op, attributes), apply often */
-KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op, uint32_t version /* 0: newest */,
-                              const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
-                              keel_error** err);
+KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op,
+                              uint32_t version /* 0: newest */, const char* const* attr_names,
+                              const keel_attr* attrs, uint32_t n_attrs, keel_op** out, keel_error** err);
 KEEL_API void keel_op_free(keel_op*);
 /* in: NULL where an optional operand is left out. n_out must be the op's number of results. */
 KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
@@ -99,7 +102,8 @@ KEEL_API keel_rc keel_module_dim(keel_module*, const char* expression /* "b", "2
 KEEL_API keel_rc keel_graph_new(keel_module*, const char* name, keel_graph** out, keel_error** err);
 KEEL_API keel_rc keel_graph_param(keel_graph*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_value* out, keel_error** err);
-KEEL_API keel_rc keel_graph_constant(keel_graph*, const char* name, keel_array*, keel_value* out, keel_error** err);
+KEEL_API keel_rc keel_graph_constant(keel_graph*, const char* name, keel_array*, keel_value* out,
+                                     keel_error** err);
 KEEL_API keel_rc keel_graph_node(keel_graph*, const char* name, const char* op, uint32_t version,
                                  const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
                                  const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
@@ -113,49 +117,53 @@ KEEL_API keel_rc keel_module_entry(keel_module*, const char* name, keel_graph*, 
 /* ---- modules: files. Free with keel_module_free. */
 KEEL_API keel_rc keel_module_load(keel_context*, const char* path, keel_module** out, keel_error** err);
 /* From memory; the bytes must live until release(arg) is called (NULL: Keel copies now). */
-KEEL_API keel_rc keel_module_load_bytes(keel_context*, const void* bytes, uint64_t size, void (*release)(void*),
-                                        void* arg, keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_load_bytes(keel_context*, const void* bytes, uint64_t size,
+                                        void (*release)(void*), void* arg, keel_module** out,
+                                        keel_error** err);
 KEEL_API keel_rc keel_module_parse(keel_context*, const char* text, uint64_t size, keel_module** out,
                                    keel_error** err);
 /* By an importer plugin, chosen by what the file holds. Parameters named in `fixed` become constants; an
  * import that needs a parameter's value answers KEEL_PRECONDITION and names it. */
-KEEL_API keel_rc keel_module_import(keel_context*, const char* path, const keel_kv* options, uint32_t n_options,
-                                    const char* const* fixed_names, keel_array* const* fixed, uint32_t n_fixed,
-                                    keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_import(keel_context*, const char* path, const keel_kv* options,
+                                    uint32_t n_options, const char* const* fixed_names,
+                                    keel_array* const* fixed, uint32_t n_fixed, keel_module** out,
+                                    keel_error** err);
 KEEL_API keel_rc keel_module_save(keel_module*, const char* path, keel_error** err); /* atomic */
-KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out, keel_error** err);  /* parse gives it back exactly */
+KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out,
+                                  keel_error** err); /* parse gives it back exactly */
 /* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
 KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
 KEEL_API keel_rc keel_module_metadata(keel_module*, const char* key, const char* value, keel_error** err);
 /* A test vector kept in the file: inputs and expected results of an entry, in the entry's order. */
-KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char* entry, keel_array* const* in,
-                                      uint32_t n_in, keel_array* const* expected, uint32_t n_expected, double rtol,
-                                      double atol, keel_error** err);
-KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in, keel_array** expected,
-                                  uint32_t n_expected, keel_error** err);
+KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char* entry,
+                                      keel_array* const* in, uint32_t n_in, keel_array* const* expected,
+                                      uint32_t n_expected, double rtol, double atol, keel_error** err);
+KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in,
+                                  keel_array** expected, uint32_t n_expected, keel_error** err);
 KEEL_API void keel_module_free(keel_module*);
 
 /* ---- sessions and plans: run one graph of a module on a device.
  * Options: "threads", "memory" as in keel_open; "entry" (name; default: the only one); "graph" (name,
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers). */
-KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options, uint32_t n_options,
-                                  keel_session** out, keel_error** err);
+KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
+                                  uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);
 /* Feeds: names of any values (a fed value cuts the graph there); fetches: values wanted back; targets:
  * values to compute but not return. NULL feeds/fetches with 0: the entry's parameters/results, in order. */
 KEEL_API keel_rc keel_session_prepare(keel_session*, const char* const* feeds, uint32_t n_feeds,
-                                      const char* const* fetches, uint32_t n_fetches, const char* const* targets,
-                                      uint32_t n_targets, keel_plan** out, keel_error** err);
+                                      const char* const* fetches, uint32_t n_fetches,
+                                      const char* const* targets, uint32_t n_targets, keel_plan** out,
+                                      keel_error** err);
 /* prepare (kept by the session) and run in one call. */
-KEEL_API keel_rc keel_session_run(keel_session*, const char* const* feeds, keel_array* const* in, uint32_t n_in,
-                                  const char* const* fetches, keel_array** out, uint32_t n_out,
+KEEL_API keel_rc keel_session_run(keel_session*, const char* const* feeds, keel_array* const* in,
+                                  uint32_t n_in, const char* const* fetches, keel_array** out, uint32_t n_out,
                                   const char* const* targets, uint32_t n_targets, keel_error** err);
 KEEL_API void keel_plan_free(keel_plan*);
 KEEL_API uint32_t keel_plan_inputs(const keel_plan*);
 KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
 /* Many threads may run one plan at once. */
-KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
-                               keel_error** err);
+KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
+                               uint32_t n_out, keel_error** err);
 /* JSON: launches in order (node, op, impl, device), constant part, values with their place in the arena,
  * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,

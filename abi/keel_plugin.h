@@ -14,13 +14,20 @@
 extern "C" {
 #endif
 
-typedef struct keel_node keel_node;       /* Keel's: one op with known operands, read through the host */
-typedef struct keel_edit keel_edit;       /* Keel's: a module under construction */
-typedef struct keel_dev_s* keel_dev;      /* the plugin's: an opened device */
-typedef struct keel_queue_s* keel_queue;  /* the plugin's: NULL for a synchronous device */
+typedef struct keel_node keel_node;      /* Keel's: one op with known operands, read through the host */
+typedef struct keel_edit keel_edit;      /* Keel's: a module under construction */
+typedef struct keel_dev_s* keel_dev;     /* the plugin's: an opened device */
+typedef struct keel_queue_s* keel_queue; /* the plugin's: NULL for a synchronous device */
 
 enum { KEEL_LOG_DEBUG = 0, KEEL_LOG_INFO = 1, KEEL_LOG_WARNING = 2, KEEL_LOG_ERROR = 3 };
-enum { KEEL_DIM_ADD = 0, KEEL_DIM_SUB = 1, KEEL_DIM_MUL = 2, KEEL_DIM_FLOORDIV = 3, KEEL_DIM_MAX = 4, KEEL_DIM_MIN = 5 };
+enum {
+  KEEL_DIM_ADD = 0,
+  KEEL_DIM_SUB = 1,
+  KEEL_DIM_MUL = 2,
+  KEEL_DIM_FLOORDIV = 3,
+  KEEL_DIM_MAX = 4,
+  KEEL_DIM_MIN = 5
+};
 enum { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 };
 
 /* A node to append: op by name, its operands, attributes by name. Borrowed for the call. */
@@ -54,8 +61,10 @@ typedef struct keel_host {
   /* [C] Writing a module in import. Each node is checked and typed as it is added. */
   keel_rc (*dim_symbol)(keel_edit*, const char* name, keel_dim* out); /* 0 or more, found or made */
   keel_rc (*dim_op)(keel_edit*, int32_t op, keel_dim a, keel_dim b, keel_dim* out);
-  int32_t (*dim_compare)(keel_edit*, keel_dim a, keel_dim b); /* KEEL_LESS ... KEEL_UNCERTAIN, over all sizes */
-  keel_rc (*param)(keel_edit*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim, keel_value* out);
+  int32_t (*dim_compare)(keel_edit*, keel_dim a,
+                         keel_dim b); /* KEEL_LESS ... KEEL_UNCERTAIN, over all sizes */
+  keel_rc (*param)(keel_edit*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
+                   keel_value* out);
   /* The bytes stay the importer's until release(arg) is called (maybe years later; NULL: Keel copies now). */
   keel_rc (*constant)(keel_edit*, const char* name, const keel_tensor*, void (*release)(void*), void* arg,
                       keel_value* out);
@@ -68,7 +77,7 @@ typedef struct keel_host {
 KEEL_SEALED(keel_host, metadata);
 
 /* ---- the launch: what a device made of one node */
-typedef struct keel_env { /* what all launches of a run share */
+typedef struct keel_env {        /* what all launches of a run share */
   uint32_t struct_size, threads; /* threads: how many this launch may use */
   const keel_host* host;
   keel_dev dev;
@@ -85,7 +94,7 @@ typedef struct keel_call {
   uint32_t struct_size, flags;
   uint16_t n_in, n_out;
   uint32_t reserved;
-  int64_t count; /* elements of result 0 */
+  int64_t count;                /* elements of result 0 */
   const keel_tensor* const* in; /* NULL: an optional operand that was left out */
   keel_tensor* const* out;      /* memory is there already */
   void* state;                  /* of prepare; shared by concurrent runs, so read-only */
@@ -105,8 +114,9 @@ KEEL_SEALED(keel_launch, release);
 
 /* ---- impls: device code for ops of the catalogue */
 enum {
-  KEEL_IMPL_ANY_DIMS = 1, /* prepare and its state serve all dims (it sees -1); else prepared for each shape */
-  KEEL_IMPL_INPLACE = 2   /* result 0 may share memory with an operand of the same type */
+  KEEL_IMPL_ANY_DIMS =
+      1,                /* prepare and its state serve all dims (it sees -1); else prepared for each shape */
+  KEEL_IMPL_INPLACE = 2 /* result 0 may share memory with an operand of the same type */
 };
 typedef struct keel_impl {
   const char* op;
@@ -115,7 +125,7 @@ typedef struct keel_impl {
   const char* name;          /* what a reader of `keel ops` sees: "oneDNN matmul" */
   int32_t priority;          /* higher is tried first */
   uint32_t flags;
-  int32_t (*match)(keel_dev, const keel_host*, const keel_node*);                 /* optional; 0: not for this node */
+  int32_t (*match)(keel_dev, const keel_host*, const keel_node*); /* optional; 0: not for this node */
   keel_rc (*prepare)(keel_dev, const keel_host*, const keel_node*, keel_launch*); /* optional */
   keel_rc (*run)(const keel_call*); /* used where prepare is NULL or left launch.run NULL */
 } keel_impl;
@@ -158,16 +168,17 @@ typedef struct keel_importer {
   const char* name;       /* "onnx" */
   const char* extensions; /* "onnx pb", by which a file is recognised, after probe */
   int32_t (*probe)(const uint8_t* data, uint64_t size); /* 0: not mine ... 100: certainly mine */
-  keel_rc (*import)(const keel_host*, const keel_source*, const keel_kv* options, uint32_t n_options, keel_edit*);
+  keel_rc (*import)(const keel_host*, const keel_source*, const keel_kv* options, uint32_t n_options,
+                    keel_edit*);
 } keel_importer;
 KEEL_SEALED(keel_importer, import);
 
 /* ---- the plugin: constant data, alive until the library is unloaded */
 typedef struct keel_plugin {
   uint32_t struct_size, abi_minor, draft, build;
-  const char* name;    /* lower case, digits and '-'; the file is keel-NAME.so */
+  const char* name; /* lower case, digits and '-'; the file is keel-NAME.so */
   const char* version;
-  const char* about;   /* one line */
+  const char* about; /* one line */
   const keel_device* device;
   const keel_impl* impls;
   uint32_t n_impls, impl_stride;
@@ -214,11 +225,11 @@ KEEL_SEALED(keel_note, build);
 #define KEEL_ENTRY keel_plugin_v0
 #endif
 #define KEEL_PLUGIN_HEADER (uint32_t)sizeof(keel_plugin), KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD
-#define KEEL_PLUGIN(desc)                                                                                     \
-  KEEL_C __attribute__((used, section(".note.keel"), aligned(4), visibility("hidden")))                       \
-  const keel_note keel_plugin_note = {5, 16, 1, "KEEL\0\0\0", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT, \
-                                      KEEL_BUILD};                                                            \
-  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void);                                                     \
+#define KEEL_PLUGIN(desc)                                                                  \
+  KEEL_C __attribute__((used, section(".note.keel"), aligned(4), visibility("hidden")))    \
+  const keel_note keel_plugin_note = {                                                     \
+      5, 16, 1, "KEEL\0\0\0", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD}; \
+  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void);                                  \
   KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void) { return &(desc); }
 
 static inline void* keel_ptr(const keel_tensor* t) { return (char*)t->data + t->byte_offset; }

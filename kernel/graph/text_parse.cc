@@ -194,7 +194,8 @@ absl::Status ReadOpset(TextReader& r) {
   Token at = r.lex.Peek();
   ASSIGN_OR_RETURN(int64_t version, r.lex.Int("the version of the opset"));
   if (version == 1) return absl::OkStatus();
-  return r.Fail(at, absl::StrCat("this text needs version ", version, " of the opset core; this reader has 1"));
+  return r.Fail(at,
+                absl::StrCat("this text needs version ", version, " of the opset core; this reader has 1"));
 }
 
 absl::Status ReadModule(TextReader& r) {

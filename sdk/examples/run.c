@@ -1,8 +1,7 @@
-/* run.c: runs a Keel file on raw inputs and prints its f32 results, one result a line.
+/* run.c: runs a Keel file on raw inputs and prints its one f32 result.
  *   run MODEL DEVICE INPUT...    INPUT: f32:2x3:data.bin (dtype, dims, file), in the entry's order */
 #include <stdio.h>
 #include <stdlib.h>
-
 #include "keel.h"
 
 static keel_error* e;
@@ -27,25 +26,18 @@ int main(int argc, char** argv) {
   keel_context* context;
   keel_module* module;
   keel_session* session;
-  keel_plan* plan;
-  keel_array *in[8], *out[8];
+  keel_array *in[8] = {0}, *out = NULL;
   if (argc < 3 || argc > 11) return fputs("usage: run MODEL DEVICE INPUT...\n", stderr), 2;
-  check(keel_open(NULL, 0, &context, &e), "keel");
-  check(keel_plugin_scan(context, &e), "plugins");
+  check(keel_open(NULL, 0, &context, &e) || keel_plugin_scan(context, &e), "keel");
   check(keel_module_load(context, argv[1], &module, &e), argv[1]);
   check(keel_session_new(module, argv[2], NULL, 0, &session, &e), argv[2]);
-  check(keel_session_prepare(session, NULL, 0, NULL, 0, NULL, 0, &plan, &e), argv[1]);
   for (int i = 3; i < argc; i++) in[i - 3] = read_input(context, argv[i]);
-  uint32_t n_out = keel_plan_outputs(plan);
-  if (n_out > 8) check(KEEL_INVALID, "more than 8 results");
-  check(keel_plan_run(plan, in, (uint32_t)argc - 3, out, n_out, &e), "run");
-  for (uint32_t r = 0; r < n_out; keel_array_release(out[r++])) {
-    keel_tensor t;
-    keel_array_tensor(out[r], &t);
-    int64_t count = 1;
-    for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
-    for (int64_t i = 0; i < count; i++) printf("%.9g%c", ((float*)t.data)[i], i + 1 < count ? ' ' : '\n');
-  }
-  for (int i = 3; i < argc; i++) keel_array_release(in[i - 3]);
-  keel_plan_free(plan), keel_session_free(session), keel_module_free(module), keel_close(context);
+  check(keel_session_run(session, NULL, in, (uint32_t)argc - 3, NULL, &out, 1, NULL, 0, &e), "run");
+  keel_tensor t;
+  keel_array_tensor(out, &t);
+  int64_t count = 1;
+  for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
+  for (int64_t i = 0; i < count; i++) printf("%.9g%c", ((float*)t.data)[i], i + 1 < count ? ' ' : '\n');
+  for (int i = 0; i < 8; i++) keel_array_release(in[i]);
+  keel_array_release(out), keel_session_free(session), keel_module_free(module), keel_close(context);
 }

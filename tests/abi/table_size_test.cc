@@ -14,7 +14,7 @@
 
 namespace {
 
-// Memory of `size` bytes that ends at an unreadable page.
+// Memory of `size` bytes, rounded up to a table's alignment, that ends at an unreadable page.
 class Guarded {
  public:
   explicit Guarded(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -22,7 +22,7 @@ class Guarded {
     EXPECT_NE(both, MAP_FAILED);
     base_ = static_cast<char*>(both);
     EXPECT_EQ(mprotect(base_ + page_, page_, PROT_NONE), 0);
-    at_ = base_ + page_ - size;
+    at_ = base_ + page_ - (size + 7) / 8 * 8;
   }
   ~Guarded() { munmap(base_, 2 * page_); }
   Guarded(const Guarded&) = delete;

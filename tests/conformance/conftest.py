@@ -1,13 +1,11 @@
-"""What the tests of this folder share: one context for each process, and the order of slow cases."""
+"""What the tests of this folder share: where helpers are found, and one context for each process."""
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parents[1] / "tools")]
-warnings.filterwarnings("ignore", category=RuntimeWarning)  # numpy's, while onnx makes its cases
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,43 @@
+"""The small graph files of tests/data, on which the damage sweep works, use every field of the schema and
+every kind of attribute that an op can have: so the sweep meets every part of the reader. The report names what is used where."""
+import json
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = sorted((ROOT / "tests/data").glob("*.keelt"))
+FLOATS = 8  # KEEL_ATTR_F64S: no op of the catalogue takes a list of floats, so no valid file holds one
+ATTR_KINDS = set(range(1, 10)) - {FLOATS}  # KEEL_ATTR_BOOL to KEEL_ATTR_DIMS
+
+
+def structure(context, sample, folder):
+    """The structure part of the sample's file, as flatc reads it: somebody else's reader."""
+    file, part = folder / (sample.stem + ".keel"), folder / (sample.stem + ".bin")
+    context.parse(sample.read_text()).save(str(file))
+    data = file.read_bytes()
+    part.write_bytes(data[4:4 + struct.unpack("<I", data[:4])[0]])
+    subprocess.run(["flatc", "--json", "--strict-json", "--raw-binary", "-o", str(folder),
+                    str(ROOT / "abi/graph.fbs"), "--", str(part)], check=True)
+    return json.loads(part.with_suffix(".json").read_text())
+
+
+@pytest.mark.skipif(not shutil.which("flatc"), reason="flatc is not installed")
+def test_samples_use_every_field_and_attribute_kind(context, tmp_path, capsys):
+    fields = set(re.findall(r"^  (\w+):", (ROOT / "abi/graph.fbs").read_text(), re.M))
+    assert len(SAMPLES) >= 6 and len(fields) > 40
+    used, kinds = {}, set()
+    for sample in SAMPLES:
+        part = structure(context, sample, tmp_path)
+        kinds |= set(part.get("attr_kinds", []))
+        for field, value in part.items():
+            if value != []:
+                used.setdefault(field, []).append(sample.stem)
+    with capsys.disabled():
+        print(f" [{len(used)} of {len(fields)} fields, {len(kinds)} of {len(ATTR_KINDS)} attribute kinds] ", end="")
+    assert fields - used.keys() == {"attr_floats"}
+    assert ATTR_KINDS - kinds == set()
