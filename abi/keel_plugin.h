@@ -65,7 +65,8 @@ typedef struct keel_host {
                          keel_dim b); /* KEEL_LESS ... KEEL_UNCERTAIN, over all sizes */
   keel_rc (*param)(keel_edit*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                    keel_value* out);
-  /* The bytes stay the importer's until release(arg) is called (maybe years later; NULL: Keel copies now). */
+  /* The bytes stay the importer's until release(arg) is called: once, maybe years
+   * later, at once on failure. NULL: Keel copies now. */
   keel_rc (*constant)(keel_edit*, const char* name, const keel_tensor*, void (*release)(void*), void* arg,
                       keel_value* out);
   keel_rc (*add_node)(keel_edit*, const keel_node_spec*, keel_value* outs, uint32_t n_out);

@@ -163,6 +163,7 @@ absl::Status CheckType(std::string_view what, const TensorType& type, const DimT
     return Invalid(what, " has rank ", type.dims.size(), "; the limit is ", kMaxRank);
   bool concrete = true;
   for (Dim d : type.dims) {
+    if (!dims.Knows(d)) return Invalid(what, " has a dim that is a handle of another module");
     concrete = concrete && !IsSymbolic(d);
     if (!IsSymbolic(d) && (d < 0 || d > kMaxDim))
       return Invalid(what, " has type ", Print(type, dims), ": a dim must be from 0 to ", kMaxDim);

@@ -54,7 +54,9 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
                                     void* arg) {
   ArrayRef array;
   if (release) {
-    ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg));
+    absl::StatusOr<ArrayRef> wrapped = WrapArray(tensor, release, arg);
+    if (!wrapped.ok()) release(arg);  // as the header promises: once, whatever happens
+    ASSIGN_OR_RETURN(array, std::move(wrapped));
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }

@@ -204,3 +204,10 @@ def test_a_plugin_that_is_none(context, tmp_path):
     path.write_bytes(b"\x7fELF is what it is not")
     with refused("INVALID|UNAVAILABLE|NOT_FOUND", "keel-fake.so"):
         call("keel_plugin_load", context, str(path).encode())
+
+
+def test_dims_of_another_module_are_refused(context):
+    theirs, graph = context.module().dim("2*m"), context.module().graph("g")
+    with pytest.raises(KeelError) as caught:
+        graph.param("x", "f32", [theirs])
+    assert caught.value.code == "INVALID" and "another module" in caught.value.message
