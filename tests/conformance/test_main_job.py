@@ -5,6 +5,8 @@ probabilities are compared, not the winners only.
 """
 import os
 import random
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +16,7 @@ import onnx
 import pytest
 from demo_models import (SENTENCE_VECTOR, file_features, file_model, long_enough, sentence_features,
                          sentence_model, similarities)
+from keel_abi import BUILD, LIBRARY, ROOT
 from onnx_cases import DEVICES, in_doubles
 
 FILES, BATCH, TOLERANCE = 200, 25, 1e-5
@@ -63,9 +66,9 @@ def chosen():
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_types_of_system_files(context, chosen, device, capsys):
-    """The model takes a variance as the difference of two sums, which for some files cancels all but a few
-    bits: there ONNX Runtime's f32 is further than the tolerance from its own f64. So each vector must be
-    within the tolerance of f64, and of f32 but for what that itself is away."""
+    """Each vector must be within the tolerance of ONNX Runtime's. The model takes a variance as the difference of
+    two sums, which for some files cancels all but a few bits: there ONNX Runtime's f32 is further than that
+    from its own f64, and Keel's must be within the tolerance of f64, or nearer to it than ONNX Runtime's."""
     seed, paths, features, expected, exact = chosen
     plan = context.import_file(file_model()[0]).session(device).prepare()
     got = in_batches(lambda batch: plan.run(batch)[0], features)
@@ -74,9 +77,9 @@ def test_types_of_system_files(context, chosen, device, capsys):
     with capsys.disabled():
         print(f" [KEEL_SEED={seed}: {FILES} files; furthest from ONNX Runtime {away.max():.2g}, from it in doubles "
               f"{off.max():.2g}; {(away <= TOLERANCE).sum()} within {TOLERANCE} of it] ", end="", flush=True)
-    for name, distance in (("ONNX Runtime in doubles", off), ("ONNX Runtime", away - rounding)):
-        worst = distance.argmax()
-        assert distance[worst] <= TOLERANCE, f"seed {seed}: {paths[worst]}: {distance[worst]:.3g} away from {name}"
+    good = (away <= TOLERANCE) | (off <= TOLERANCE) | (off < rounding)
+    assert good.all(), [f"seed {seed}: {paths[i]}: {away[i]:.3g} from ONNX Runtime, {off[i]:.3g} from it in doubles, "
+                        f"which itself is {rounding[i]:.3g} away" for i in np.flatnonzero(~good)]
     assert (away <= TOLERANCE).mean() > 0.75, "too few files to compare directly"
     assert len(set(expected.argmax(axis=1))) > 3, "the files chosen have too few types to test anything"
 
@@ -111,3 +114,18 @@ def test_bytes_become_input_as_the_model_wants(tmp_path):
     path.write_bytes(b"a" * 5000 + b"b" * 1024)
     features = file_features(path, config)
     assert set(features[:1024]) == {97} and set(features[1024:]) == {98}
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+def test_the_short_example_programs_do_the_same_run(context, tmp_path, language):
+    model, config = file_model()
+    features = np.asarray(file_features(Path(__file__), config), np.int32)[None]
+    context.import_file(model).save(str(tmp_path / "m.keel"))
+    (tmp_path / "bytes.bin").write_bytes(features.tobytes())
+    program = {"c": [BUILD / "examples/example_run"],
+               "python": [sys.executable, ROOT / "sdk/examples/run_ctypes.py", LIBRARY]}[language]
+    done = subprocess.run([*map(str, program), "m.keel", "cpu", "i32:1x2048:bytes.bin"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = onnxruntime_runner(str(model))(features)[0]
+    np.testing.assert_allclose(np.array(done.stdout.split(), np.float32), expected, rtol=0, atol=TOLERANCE)
