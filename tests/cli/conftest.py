@@ -20,7 +20,7 @@ entry main = @main (x) -> (y)
 
 
 def command():
-    path = os.environ.get("KEEL_BIN") or os.path.join(os.environ.get("KEEL_BUILD", "build/release"), "bin", "keel")
+    path = os.environ.get("KEEL_BIN") or os.path.abspath(os.path.join(os.environ.get("KEEL_BUILD", "build/release"), "bin", "keel"))
     if not Path(path).is_file():
         pytest.skip(f"no command at {path}: set KEEL_BIN or KEEL_BUILD")
     return path
