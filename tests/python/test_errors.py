@@ -209,5 +209,5 @@ def test_a_plugin_that_is_none(context, tmp_path):
 def test_dims_of_another_module_are_refused(context):
     theirs, graph = context.module().dim("2*m"), context.module().graph("g")
     with pytest.raises(KeelError) as caught:
-        graph.param("x", "f32", [theirs])
+        graph.param("x", "f4", [theirs])
     assert caught.value.code == "INVALID" and "another module" in caught.value.message
