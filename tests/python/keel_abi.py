@@ -34,6 +34,12 @@ class Attr(C.Structure):
     _fields_ = [("kind", C.c_int32), ("count", C.c_uint32), ("i", C.c_int64), ("f", C.c_double), ("p", C.c_void_p)]
 
 
+class Plugin(C.Structure):  # keel_plugin up to `ops`
+    _fields_ = [("struct_size", C.c_uint32), ("abi_minor", C.c_uint32), ("draft", C.c_uint32), ("build", C.c_uint32),
+                ("name", C.c_char_p), ("version", C.c_char_p), ("about", C.c_char_p), ("device", C.c_void_p),
+                ("impls", C.c_void_p), ("n_impls", C.c_uint32), ("impl_stride", C.c_uint32), ("ops", C.c_char_p)]
+
+
 class Dim(int):  # a handle of keel_module_dim
     pass
 
@@ -225,6 +231,13 @@ class Context(Handle):
         super().__init__(out)
         if plugins:
             call("keel_plugin_scan", self)
+
+    def add_ops(self, name, text):
+        """A plugin that is only a text of ops."""
+        numbers = (ROOT / "abi/keel_base.h").read_text()
+        draft = int(re.search(r"KEEL_ABI_DRAFT (\d+)", numbers)[1])
+        self.plugin = Plugin(C.sizeof(Plugin), 0, draft, 0, name.encode(), b"1", b"", None, None, 0, 0, text.encode())
+        call("keel_plugin_add", self, C.byref(self.plugin))
 
     def devices(self):
         out, found = C.c_char_p(), []

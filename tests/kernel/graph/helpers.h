@@ -14,8 +14,21 @@
 
 namespace keel::test {
 
+inline std::string ReadWhole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// The core's ops, and one as of a plugin.
 inline std::shared_ptr<Catalogue> Ops() {
-  static auto ops = std::make_shared<Catalogue>();
+  static auto ops = [] {
+    auto made = std::make_shared<Catalogue>();
+    EXPECT_TRUE(made->AddText(ReadWhole(std::string(KEEL_TEST_DATA) + "/foreign.ops"), "foreign.ops").ok());
+    return made;
+  }();
   return ops;
 }
 
@@ -25,17 +38,9 @@ inline std::unique_ptr<Module> Parse(std::string_view text) {
   return module.ok() ? std::move(*module) : std::make_unique<Module>(Ops());
 }
 
-inline std::string ReadWhole(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in.good()) << path;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
 // Small modules that together use every field, attribute kind and dtype of the format.
 inline const std::vector<std::string>& SampleNames() {
-  static const std::vector<std::string> names = {"mlp", "attrs", "literals", "cases", "dtypes", "dims"};
+  static const std::vector<std::string> names = {"mlp", "attrs", "literals", "cases", "dtypes", "dims", "floats"};
   return names;
 }
 inline std::string SampleText(const std::string& name) {
