@@ -1,10 +1,7 @@
 // fold.cc: running a step at planning time, and scalar literals.
 #include "kernel/plan/fold.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
-
+#include "kernel/graph/element.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -22,42 +19,6 @@ bool Symbolic(const AttrValue& v) {
   for (int64_t d : v.list)
     if (IsSymbolic(d)) return true;
   return false;
-}
-
-uint16_t HalfBits(float value) {  // round to nearest even
-  uint32_t x = std::bit_cast<uint32_t>(value), sign = x >> 16 & 0x8000;
-  x &= 0x7fffffff;
-  if (x > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (x >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
-  if (x < 0x38800000) {  // denormal: let the adder round
-    float shifted = std::bit_cast<float>(x) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-  }
-  return static_cast<uint16_t>(sign | ((x - 0x38000000 + 0xfff + (x >> 13 & 1)) >> 13));
-}
-
-uint16_t BrainBits(float value) {
-  uint32_t x = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(x >> 16 | 0x40);
-  return static_cast<uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
-}
-
-template <typename T>
-void Store(void* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-
-void StoreInt(DType dtype, int64_t value, void* to) {
-  std::memcpy(to, &value, SizeOf(dtype));
-}  // little-endian
-
-void StoreScalar(DType dtype, double value, void* to) {
-  if (dtype == DType::kF64) return Store(to, value);
-  if (dtype == DType::kF32) return Store(to, static_cast<float>(value));
-  if (dtype == DType::kF16) return Store(to, HalfBits(static_cast<float>(value)));
-  if (dtype == DType::kBF16) return Store(to, BrainBits(static_cast<float>(value)));
-  if (dtype == DType::kBool) return Store(to, static_cast<uint8_t>(value != 0));
-  StoreInt(dtype, static_cast<int64_t>(value), to);
 }
 
 uint32_t AddConstant(Lowered& lowered, const std::string& name, ArrayRef array) {
@@ -141,7 +102,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
 
 absl::StatusOr<uint32_t> AddLiteral(Lowered& lowered, DType dtype, double value) {
   ASSIGN_OR_RETURN(ArrayRef array, NewArray(dtype, {}, true));
-  StoreScalar(dtype, value, array->data());
+  RETURN_IF_ERROR(ElementFromDouble(dtype, value, array->data()));
   uint32_t index = AddConstant(lowered, "", std::move(array));
   lowered.values.push_back({{dtype, {}}, "", Where::kConstant, index});
   return static_cast<uint32_t>(lowered.values.size() - 1);
