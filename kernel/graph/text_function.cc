@@ -2,6 +2,7 @@
 // possibly with calls and infix operators inside, which become unnamed nodes at once. Only the outermost
 // call waits, for its names and types: a Call.
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/graph/text_reader.h"
 
@@ -397,15 +398,10 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
 absl::Status ReadFunction(TextReader& r) { return FunctionReader(r).Run(); }
 
 absl::StatusOr<uint32_t> AddLiteral(TextReader& r, const Token& at, const Literal& literal, DType dtype) {
-  auto element = std::make_shared<uint64_t>(0);
+  uint64_t element = 0;
   if (literal.dtype != DType::kNone) dtype = literal.dtype;
-  RETURN_IF_ERROR(r.Encode(at, literal, dtype, element.get()));
-  Constant c;
-  c.type.dtype = dtype;
-  c.bytes = SizeOf(dtype);
-  c.data = element.get();
-  c.owner = std::move(element);
-  return r.module.AddConstant(std::move(c));
+  RETURN_IF_ERROR(r.Encode(at, literal, dtype, &element));
+  return r.module.AddConstant(ScalarOf(dtype, &element));
 }
 
 }  // namespace keel

@@ -1,6 +1,7 @@
 // fold.cc: running a step at planning time, and scalar literals.
 #include "kernel/plan/fold.h"
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/plan/step.h"
 
@@ -22,24 +23,8 @@ bool Symbolic(const AttrValue& v) {
 }
 
 uint32_t AddConstant(Lowered& lowered, const std::string& name, ArrayRef array) {
-  Constant c;
-  c.name = name;
-  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
-  c.data = array->data();
-  c.bytes = array->bytes();
-  c.owner = std::make_shared<ArrayRef>(std::move(array));
-  lowered.constants.push_back(std::move(c));
+  lowered.constants.push_back(ConstantOf(name, std::move(array)));
   return static_cast<uint32_t>(lowered.constants.size() - 1);
-}
-
-keel_tensor ViewConstant(const Constant& c) {
-  keel_tensor t{};
-  t.data = const_cast<void*>(c.data);
-  t.device = {1, 0};
-  t.ndim = static_cast<int32_t>(c.type.dims.size());
-  t.dtype = PartsOf(c.type.dtype);
-  t.shape = const_cast<int64_t*>(c.type.dims.data());
-  return t;
 }
 
 }  // namespace
@@ -76,10 +61,8 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   for (uint32_t v : step.in) {
     in.push_back(nullptr);
     if (v == kNoValue) continue;
-    views.push_back(ViewConstant(lowered.constants[lowered.values[lowered.Root(v)].index]));
-    const Dims& dims = lowered.values[v].type.dims;  // an alias has other dims than its root
-    views.back().ndim = static_cast<int32_t>(dims.size());
-    views.back().shape = const_cast<int64_t*>(dims.data());
+    const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
+    views.push_back(ViewOf(root, lowered.values[v].type.dims));  // an alias has other dims than its root
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;
