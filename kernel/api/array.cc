@@ -23,34 +23,6 @@ absl::Status GiveExport(Managed* made, Managed** out) {
 
 }  // namespace
 
-namespace keel {
-
-absl::StatusOr<ArrayRef> ArrayOf(const Constant& c) {
-  keel_tensor t{};
-  t.data = const_cast<void*>(c.data);
-  t.device = {1, 0};
-  t.ndim = static_cast<int32_t>(c.type.dims.size());
-  t.dtype = PartsOf(c.type.dtype);
-  t.shape = const_cast<int64_t*>(c.type.dims.data());
-  auto* owner = new std::shared_ptr<const void>(c.owner);
-  auto drop = [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); };
-  absl::StatusOr<ArrayRef> array = WrapArray(t, drop, owner);
-  if (!array.ok()) drop(owner);
-  return array;
-}
-
-Constant ConstantOf(std::string_view name, keel_array* array) {
-  Constant c;
-  c.name = std::string(name);
-  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
-  c.data = array->data();
-  c.bytes = array->bytes();
-  c.owner = std::make_shared<ArrayRef>(ArrayRef::Share(array));
-  return c;
-}
-
-}  // namespace keel
-
 keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
                        keel_error** err) {
   return Guard(err, [&]() -> absl::Status {

@@ -2,6 +2,7 @@
 #include "kernel/graph/graph.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/graph/constant.h"
 #include "kernel/plugin/host.h"
 
 using namespace keel;
@@ -22,21 +23,6 @@ absl::Status CheckValue(const Graph& graph, keel_value v) {
 }
 
 std::string_view Text(const char* s) { return s ? s : ""; }
-
-absl::Status AddNode(Graph& graph, const char* name, const char* op_name, uint32_t version, Attrs attrs,
-                     std::span<const keel_value> in, std::span<keel_value> out) {
-  ASSIGN_OR_RETURN(const OpDef* op, graph.module->catalogue->Find(op_name, version));
-  for (keel_value v : in)
-    if (v != kNoValue) RETURN_IF_ERROR(CheckValue(graph, v));
-  std::vector<std::string> names;
-  if (name) names.push_back(name);
-  ASSIGN_OR_RETURN(NodeId node, graph.AddNode(op, {in.begin(), in.end()}, std::move(attrs), names));
-  const std::vector<ValueId>& results = graph.nodes[node].out;
-  if (results.size() != out.size())
-    return Invalid(op_name, " has ", results.size(), " results, got room for ", out.size());
-  std::copy(results.begin(), results.end(), out.begin());
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -75,13 +61,8 @@ keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const ke
                          keel_value* out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
-    std::optional<DType> dtype = DTypeOf(code);
-    if (!dtype) return Invalid("parameter \"", Text(name), "\": dtype code ", code, " is not one of Keel's");
-    if (ndim < 0 || ndim > KEEL_MAX_RANK || (ndim && !dims))
-      return Invalid("parameter \"", Text(name), "\": ", ndim, " dims; 0 to ", KEEL_MAX_RANK,
-                     " are possible");
     std::lock_guard lock(g->owner->mutex);
-    return Give(g->graph->AddParam(Text(name), {*dtype, Dims(dims, dims + ndim)}), out);
+    return Give(BuildParam(*g->graph, name, code, dims, ndim), out);
   });
 }
 
@@ -95,7 +76,7 @@ keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, 
       ASSIGN_OR_RETURN(rows, CopyArray(array->view));
     }
     std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), rows.get())));
+    ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), std::move(rows))));
     return Give(g->graph->AddConstant(index), out);
   });
 }
@@ -107,11 +88,9 @@ keel_rc keel_graph_node(keel_graph* g, const char* name, const char* op, uint32_
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
     RETURN_IF_ERROR(NeedPointer(op, "op"));
-    ASSIGN_OR_RETURN(Attrs own, OwnAttrs(attr_names, attrs, n_attrs));
+    keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
     std::lock_guard lock(g->owner->mutex);
-    return Annotate(Annotate(AddNode(*g->graph, name, op, version, std::move(own), {in, n_in}, {out, n_out}),
-                             kErrorOp, op),
-                    kErrorNode, Text(name));
+    return Annotate(Annotate(BuildNode(*g->graph, spec, {out, n_out}), kErrorOp, op), kErrorNode, Text(name));
   });
 }
 

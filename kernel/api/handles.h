@@ -105,8 +105,5 @@ absl::Status NeedPointer(const void* pointer, const char* what);
 absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);
 // info.cc
 std::string ModuleInfo(const Module& module);
-// A constant of the module as an array that shares its bytes.
-absl::StatusOr<ArrayRef> ArrayOf(const Constant& constant);
-Constant ConstantOf(std::string_view name, keel_array* array);
 
 }  // namespace keel

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "kernel/api/handles.h"
+#include "kernel/graph/constant.h"
 #include "kernel/plugin/host.h"
 
 using namespace keel;
@@ -25,38 +26,18 @@ std::shared_ptr<const void> OwnBytes(const void* bytes, uint64_t size, ReleaseFn
   return copy;
 }
 
-absl::StatusOr<std::vector<uint32_t>> AddArrays(Module& module, const std::string& name, const char* side,
-                                                std::span<keel_array* const> arrays) {
-  std::vector<uint32_t> constants;
+absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const> arrays,
+                           std::vector<Constant>* out) {
   for (size_t i = 0; i < arrays.size(); i++) {
-    RETURN_IF_ERROR(NeedPointer(arrays[i], side));
+    RETURN_IF_ERROR(NeedPointer(arrays[i], stem.c_str()));
     ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(arrays[i]->view));
-    ASSIGN_OR_RETURN(uint32_t index,
-                     module.AddConstant(ConstantOf(absl::StrCat("case.", name, ".", side, i), copy.get())));
-    constants.push_back(index);
+    out->push_back(ConstantOf(absl::StrCat(stem, i), std::move(copy)));
   }
-  return constants;
+  return absl::OkStatus();
 }
 
 absl::Status CheckCount(const char* what, size_t wanted, uint32_t got) {
   return wanted == got ? absl::OkStatus() : Invalid("the entry has ", wanted, " ", what, ", got ", got);
-}
-
-absl::Status AddCase(Module& module, const std::string& name, const std::string& entry,
-                     std::span<keel_array* const> in, std::span<keel_array* const> expected, double rtol,
-                     double atol) {
-  RETURN_IF_ERROR(CheckName("case", name));
-  ASSIGN_OR_RETURN(const Entry* found, module.FindEntry(entry));
-  const Graph& graph = *module.graphs[found->graph];
-  RETURN_IF_ERROR(CheckCount("parameters", graph.params.size(), static_cast<uint32_t>(in.size())));
-  RETURN_IF_ERROR(CheckCount("results", graph.results.size(), static_cast<uint32_t>(expected.size())));
-  for (const Case& other : module.cases)
-    if (other.name == name)
-      return Error(absl::StatusCode::kAlreadyExists, "the module has a case \"", name, "\" already");
-  ASSIGN_OR_RETURN(std::vector<uint32_t> inputs, AddArrays(module, name, "in", in));
-  ASSIGN_OR_RETURN(std::vector<uint32_t> results, AddArrays(module, name, "out", expected));
-  module.cases.push_back({name, found->name, std::move(inputs), std::move(results), rtol, atol});
-  return absl::OkStatus();
 }
 
 absl::Status GiveConstants(const Module& module, const std::vector<uint32_t>& constants, const char* what,
@@ -163,9 +144,12 @@ keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     RETURN_IF_ERROR(NeedPointer(name, "name"));
+    std::vector<Constant> inputs, results;
+    RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
+    RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));
     std::lock_guard lock(m->state->mutex);
-    return AddCase(*m->state->module, name, entry ? entry : "", {in, n_in}, {expected, n_expected}, rtol,
-                   atol);
+    return m->state->module->AddCase({name, entry ? entry : "", {}, {}, rtol, atol}, std::move(inputs),
+                                     std::move(results));
   });
 }
 

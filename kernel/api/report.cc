@@ -96,14 +96,11 @@ void WriteTypes(const OpDef& op, Json& json) {
   json.EndObject();
 }
 
-std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op, std::string_view variable, DType dtype) {
+std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
+                    std::span<const std::pair<std::string, DType>> types) {
   if (rows)
-    for (const Impl& impl : *rows) {
-      bool takes = OpVersion(op) >= impl.table.ver_min && OpVersion(op) <= impl.table.ver_max;
-      for (const auto& [name, mask] : impl.types)
-        if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) takes = false;
-      if (takes) return impl.table.name ? impl.table.name : impl.plugin->name;
-    }
+    for (const Impl& impl : *rows)
+      if (Takes(impl, OpVersion(op), types)) return impl.table.name ? impl.table.name : impl.plugin->name;
   return HasBody(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
 }
 
@@ -113,9 +110,12 @@ void WriteImpls(const Device& device, const OpDef& op, Json& json) {
   const std::vector<Impl>* rows = found == device.plugin().impls.end() ? nullptr : &found->second;
   auto types = OpTypes(op);
   json.Key("impls").BeginObject();
-  if (types.empty()) json.Key("any").String(ImplFor(rows, op, "", DType::kNone));
+  if (types.empty()) json.Key("any").String(ImplFor(rows, op, {}));
   if (!types.empty())
-    for (DType d : types[0].second) json.Key(Name(d)).String(ImplFor(rows, op, types[0].first, d));
+    for (DType d : types[0].second) {
+      const std::pair<std::string, DType> first[] = {{types[0].first, d}};
+      json.Key(Name(d)).String(ImplFor(rows, op, first));
+    }
   json.EndObject();
 }
 

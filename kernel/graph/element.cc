@@ -134,19 +134,50 @@ absl::Status ParseBool(DType dtype, std::string_view text, void* out) {
   return absl::OkStatus();
 }
 
+template <typename T>
+absl::Status FromDouble(DType dtype, double value, void* out) {
+  double whole = std::trunc(value), top = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  double bottom = std::is_signed_v<T> ? -top : 0;
+  if (!(whole < top && whole >= bottom)) return Unfit(PrintReal<double>(&value), dtype);
+  Store(out, static_cast<T>(whole));
+  return absl::OkStatus();
+}
+
+// Beyond the largest float a conversion, unlike a spelling, gives inf.
+template <typename T>
+absl::Status RealFromDouble(DType, double value, void* out) {
+  Store(out, static_cast<T>(value));
+  return absl::OkStatus();
+}
+
+absl::Status SmallFromDouble(const SmallFloat& f, double value, void* out) {
+  uint16_t bits = 0;
+  if (!Encode(f, value, &bits)) bits = Join(f, value < 0, f.top(), 0);
+  Store(out, bits);
+  return absl::OkStatus();
+}
+
+absl::Status BoolFromDouble(DType, double value, void* out) {
+  Store<uint8_t>(out, value != 0);
+  return absl::OkStatus();
+}
+
 // One row per dtype, in the order of the enum.
 struct Row {
   std::string (*print)(const void*);
   absl::Status (*parse)(DType, std::string_view, void*);
+  absl::Status (*from_double)(DType, double, void*);
 };
 std::string PrintF16(const void* p) { return PrintSmall(kHalf, p); }
 std::string PrintBF16(const void* p) { return PrintSmall(kBrain, p); }
 absl::Status ParseF16(DType d, std::string_view t, void* o) { return ParseSmall(kHalf, d, t, o); }
 absl::Status ParseBF16(DType d, std::string_view t, void* o) { return ParseSmall(kBrain, d, t, o); }
+absl::Status F16FromDouble(DType, double v, void* o) { return SmallFromDouble(kHalf, v, o); }
+absl::Status BF16FromDouble(DType, double v, void* o) { return SmallFromDouble(kBrain, v, o); }
 template <typename T>
-constexpr Row kInteger = {PrintNumber<T>, ParseNumber<T>};
-constexpr Row kRows[] = {{nullptr, nullptr},
-                         {PrintBool, ParseBool},
+constexpr Row kInteger = {PrintNumber<T>, ParseNumber<T>, FromDouble<T>};
+constexpr Row kRows[] = {{nullptr, nullptr, nullptr},
+                         {PrintBool, ParseBool, BoolFromDouble},
                          kInteger<int8_t>,
                          kInteger<int16_t>,
                          kInteger<int32_t>,
@@ -155,10 +186,10 @@ constexpr Row kRows[] = {{nullptr, nullptr},
                          kInteger<uint16_t>,
                          kInteger<uint32_t>,
                          kInteger<uint64_t>,
-                         {PrintF16, ParseF16},
-                         {PrintBF16, ParseBF16},
-                         {PrintReal<float>, ParseNumber<float>},
-                         {PrintReal<double>, ParseNumber<double>}};
+                         {PrintF16, ParseF16, F16FromDouble},
+                         {PrintBF16, ParseBF16, BF16FromDouble},
+                         {PrintReal<float>, ParseNumber<float>, RealFromDouble<float>},
+                         {PrintReal<double>, ParseNumber<double>, RealFromDouble<double>}};
 static_assert(std::size(kRows) == static_cast<size_t>(DType::kCount));
 
 int HexDigit(char c) {
@@ -182,20 +213,8 @@ absl::Status ParseElement(DType dtype, std::string_view text, void* element) {
 }
 
 absl::Status ElementFromDouble(DType dtype, double value, void* element) {
-  if (dtype == DType::kBool) return Store<uint8_t>(element, value != 0), absl::OkStatus();
-  char buffer[400];
-  bool real = IsFloating(dtype);
-  if (!real && !std::isfinite(value)) return Unfit(PrintReal<double>(&value), dtype);
-  if (dtype == DType::kF32) {  // beyond the largest float a conversion, unlike a spelling, gives inf
-    Store(element, static_cast<float>(value));
-    return absl::OkStatus();
-  }
-  auto end =
-      real ? std::to_chars(buffer, buffer + sizeof buffer, value)
-           : std::to_chars(buffer, buffer + sizeof buffer, std::trunc(value) + 0.0, std::chars_format::fixed);
-  std::string_view text(buffer, static_cast<size_t>(end.ptr - buffer));
-  if (text == "-nan") text = "nan";
-  return ParseElement(dtype, text == "-0" && !real ? "0" : text, element);
+  auto from = kRows[static_cast<size_t>(dtype)].from_double;
+  return from ? from(dtype, value, element) : Invalid("a number needs a dtype");
 }
 
 std::string PrintHex(const void* data, size_t bytes) {

@@ -16,7 +16,7 @@ std::string PrintElement(DType dtype, const void* element);
 // Writes SizeOf(dtype) bytes. Integers are valid spellings of floats; what does not fit is an error.
 absl::Status ParseElement(DType dtype, std::string_view text, void* element);
 
-// Rounds to nearest even; integers truncate and must fit; bool: not zero.
+// Rounds to nearest even, beyond the largest to inf; integers truncate and must fit; bool: not zero.
 absl::Status ElementFromDouble(DType dtype, double value, void* element);
 
 // "0f80": two digits a byte, in memory order.

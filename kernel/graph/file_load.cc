@@ -1,14 +1,13 @@
 // file_load.cc: builds a module from the columns of a file. Nothing is trusted: every index is checked here,
 // and everything else by the Add* functions that any builder of graphs goes through.
 
+#include "kernel/graph/file_load.h"
+
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 
-#include "kernel/graph/file_columns.h"
 #include "kernel/graph/file_format.h"
-#include "kernel/graph/graph_index.h"
 
 namespace keel {
 namespace {
@@ -16,54 +15,7 @@ namespace {
 constexpr uint64_t kMaxStringBytes = uint64_t{256}
                                      << 20;  // of all names and values that are made from the table
 
-struct Bytes {
-  const uint8_t* data;
-  uint64_t size;
-  std::shared_ptr<const void> owner;
-};
-
-class Loader {
- public:
-  Loader(const Columns& columns, const Bytes& bytes, uint64_t base, std::shared_ptr<Catalogue> catalogue)
-      : c_(columns), bytes_(bytes), base_(base), m_(std::make_unique<Module>(std::move(catalogue))) {}
-  absl::StatusOr<std::unique_ptr<Module>> Run();
-
- private:
-  absl::StatusOr<std::string_view> String(std::string_view column, size_t row, uint64_t id);
-  absl::StatusOr<Dim> FileDim(int64_t d) const;
-  absl::Status Dims();
-  absl::Status Types();
-  absl::Status Metadata();
-  absl::Status Segments() const;
-  absl::Status Constants();
-  absl::Status Ops();
-  absl::Status LoadGraph(size_t i);
-  absl::Status LoadValues(Graph& g);
-  absl::Status LoadLeaf(Graph& g, size_t row);
-  absl::Status LoadNode(Graph& g, size_t* value);
-  absl::StatusOr<Attrs> NodeAttrs(size_t node);
-  absl::Status FillAttr(size_t row, AttrValue* v);
-  absl::Status FillList(size_t row, size_t total, size_t* used, size_t* begin, size_t* end) const;
-  absl::Status Results(Graph& g, size_t begin, size_t end);
-  absl::Status Entries();
-  absl::Status Cases();
-
-  const Columns& c_;
-  Bytes bytes_;
-  uint64_t base_;
-  std::unique_ptr<Module> m_;
-  uint64_t string_bytes_ = 0;
-  std::vector<Dim> expressions_;
-  std::vector<TensorType> types_;
-  std::vector<const OpDef*> ops_;
-  size_t node_ = 0, node_begin_ = 0, node_end_ = 0, value_begin_ = 0,
-         value_end_ = 0;  // of the graph being loaded
-  size_t integers_used_ = 0, floats_used_ = 0;
-  std::vector<std::string> names_;  // used again for each node
-  std::vector<TensorType> declared_;
-};
-
-uint32_t Begin(Col<uint32_t> ends, size_t i) { return i == 0 ? 0 : ends[i - 1]; }
+}  // namespace
 
 absl::StatusOr<std::string_view> Loader::String(std::string_view column, size_t row, uint64_t id) {
   if (id >= c_.text_ends.size()) return CheckIndex(column, row, id, c_.text_ends.size());
@@ -195,149 +147,6 @@ absl::Status Loader::Ops() {
                "; load the plugin that brings them, or use a newer Keel");
 }
 
-absl::Status Loader::FillList(size_t row, size_t total, size_t* used, size_t* begin, size_t* end) const {
-  *begin = *used;
-  auto stated = static_cast<uint64_t>(c_.attr_values[row]);
-  if (stated < *begin || stated > total)
-    return Invalid("attr_values[", row, "] is ", c_.attr_values[row], "; wanted ", *begin, " to ", total);
-  *end = *used = stated;
-  return absl::OkStatus();
-}
-
-absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
-  int64_t number = c_.attr_values[row];
-  size_t begin = 0, end = 0;
-  v->kind = c_.attr_kinds[row];
-  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_DIMS)
-    return Invalid("attr_kinds[", row, "] is ", v->kind, ", no kind of attribute");
-  if (v->kind == KEEL_ATTR_F64) {
-    v->f = std::bit_cast<double>(number);
-  } else if (v->kind == KEEL_ATTR_STR) {
-    ASSIGN_OR_RETURN(v->s, String("attr_values", row, static_cast<uint64_t>(number)));
-  } else if (v->kind == KEEL_ATTR_DIM) {
-    ASSIGN_OR_RETURN(v->i, FileDim(number));
-  } else if (v->kind == KEEL_ATTR_F64S) {
-    RETURN_IF_ERROR(FillList(row, c_.attr_floats.size(), &floats_used_, &begin, &end));
-    v->floats.assign(c_.attr_floats.begin() + begin, c_.attr_floats.begin() + end);
-  } else if (v->kind == KEEL_ATTR_I64S || v->kind == KEEL_ATTR_DIMS) {
-    RETURN_IF_ERROR(FillList(row, c_.attr_integers.size(), &integers_used_, &begin, &end));
-    v->list.assign(c_.attr_integers.begin() + begin, c_.attr_integers.begin() + end);
-    for (int64_t& d : v->list)
-      if (v->kind == KEEL_ATTR_DIMS) {
-        ASSIGN_OR_RETURN(d, FileDim(d));
-      }
-  } else {
-    v->i = number;
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Attrs> Loader::NodeAttrs(size_t node) {
-  Attrs attrs(c_.node_attr_ends[node] - Begin(c_.node_attr_ends, node));
-  for (size_t i = 0; i < attrs.size(); i++) {
-    size_t row = Begin(c_.node_attr_ends, node) + i;
-    ASSIGN_OR_RETURN(attrs[i].name, String("attr_names", row, c_.attr_names[row]));
-    RETURN_IF_ERROR(FillAttr(row, &attrs[i].value));
-  }
-  return attrs;
-}
-
-// A parameter or a constant.
-absl::Status Loader::LoadLeaf(Graph& g, size_t row) {
-  bool param = c_.value_kinds[row] == static_cast<uint8_t>(ValueKind::kParam);
-  uint32_t source = c_.value_sources[row];
-  ValueId id = kNoValue;
-  if (param) {
-    ASSIGN_OR_RETURN(std::string_view name, String("value_names", row, c_.value_names[row]));
-    if (source != g.params.size())
-      return Invalid("value_sources[", row, "] is ", source, "; the next parameter is ", g.params.size());
-    ASSIGN_OR_RETURN(id, g.AddParam(name, types_[c_.value_types[row]]));
-  } else {
-    ASSIGN_OR_RETURN(id, g.AddConstant(source));
-    if (!(g.values[id].type == types_[c_.value_types[row]]))
-      return Invalid("value ", row, " does not have the type of its constant");
-  }
-  if (id + 1 != g.values.size() || id != row - value_begin_)
-    return Invalid("value ", row, " repeats value ", id);
-  return absl::OkStatus();
-}
-
-// The next node, whose results are the values from row *value on.
-absl::Status Loader::LoadNode(Graph& g, size_t* value) {
-  size_t row = node_++;
-  RETURN_IF_ERROR(CheckIndex("node_ops", row, c_.node_ops[row], ops_.size()));
-  names_.clear();
-  declared_.clear();
-  auto number = static_cast<uint32_t>(row - node_begin_);
-  size_t v = *value;
-  for (; v < value_end_ && c_.value_kinds[v] == static_cast<uint8_t>(ValueKind::kResult) &&
-         c_.value_sources[v] == number;
-       v++) {
-    ASSIGN_OR_RETURN(std::string_view name, String("value_names", v, c_.value_names[v]));
-    RETURN_IF_ERROR(CheckIndex("value_types", v, c_.value_types[v], types_.size()));
-    names_.emplace_back(name);
-    declared_.push_back(types_[c_.value_types[v]]);
-  }
-  Col<uint32_t> in = c_.operands.subspan(Begin(c_.node_operand_ends, row),
-                                         c_.node_operand_ends[row] - Begin(c_.node_operand_ends, row));
-  ASSIGN_OR_RETURN(Attrs attrs, NodeAttrs(row));
-  ASSIGN_OR_RETURN(NodeId id, g.AddNode(ops_[c_.node_ops[row]], {in.begin(), in.end()}, std::move(attrs),
-                                        names_, declared_));
-  if (g.nodes[id].out.size() != names_.size())
-    return Invalid("node ", number, " has ", g.nodes[id].out.size(), " results, the file lists ",
-                   names_.size());
-  *value = v;
-  return absl::OkStatus();
-}
-
-absl::Status Loader::LoadValues(Graph& g) {
-  for (size_t v = value_begin_; v < value_end_;) {
-    RETURN_IF_ERROR(CheckIndex("value_types", v, c_.value_types[v], types_.size()));
-    uint8_t kind = c_.value_kinds[v];
-    if (kind > static_cast<uint8_t>(ValueKind::kResult))
-      return Invalid("value_kinds[", v, "] is ", kind, ", no kind of value");
-    if (kind != static_cast<uint8_t>(ValueKind::kResult)) {
-      RETURN_IF_ERROR(LoadLeaf(g, v++));
-      continue;
-    }
-    size_t want = node_begin_ + c_.value_sources[v];
-    if (want < node_ || want >= node_end_)
-      return Invalid("value_sources[", v, "] is node ", c_.value_sources[v],
-                     ", which is out of order or does not exist");
-    while (node_ <= want) RETURN_IF_ERROR(LoadNode(g, &v));  // nodes before it have no results
-  }
-  size_t none = value_end_;
-  while (node_ < node_end_) RETURN_IF_ERROR(LoadNode(g, &none));
-  return absl::OkStatus();
-}
-
-absl::Status Loader::Results(Graph& g, size_t begin, size_t end) {
-  for (size_t i = begin; i < end; i++) {
-    ASSIGN_OR_RETURN(std::string_view name, String("result_names", i, c_.result_names[i]));
-    RETURN_IF_ERROR(CheckIndex("result_values", i, c_.result_values[i], g.values.size()));
-    RETURN_IF_ERROR(g.AddResult(name, c_.result_values[i]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Loader::LoadGraph(size_t i) {
-  ASSIGN_OR_RETURN(std::string_view name, String("graph_names", i, c_.graph_names[i]));
-  ASSIGN_OR_RETURN(Graph * g, m_->AddGraph(name));
-  node_ = node_begin_ = Begin(c_.graph_node_ends, i);
-  node_end_ = c_.graph_node_ends[i];
-  value_begin_ = Begin(c_.graph_value_ends, i);
-  value_end_ = c_.graph_value_ends[i];
-  if (node_end_ - node_begin_ > kMaxNodes)
-    return Exhausted("graph '", name, "' has more than ", kMaxNodes, " nodes, the limit");
-  g->Reserve(value_end_ - value_begin_, node_end_ - node_begin_);
-  absl::Status s = LoadValues(*g);
-  if (s.ok()) s = Results(*g, Begin(c_.graph_result_ends, i), c_.graph_result_ends[i]);
-  if (s.ok()) return s;
-  absl::Status full(s.code(), absl::StrCat("graph '", name.substr(0, 80), "': ", s.message()));
-  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
-  return full;
-}
-
 absl::Status Loader::Entries() {
   for (size_t i = 0; i < c_.entry_names.size(); i++) {
     ASSIGN_OR_RETURN(std::string_view name, String("entry_names", i, c_.entry_names[i]));
@@ -377,6 +186,8 @@ absl::StatusOr<std::unique_ptr<Module>> Loader::Run() {
   RETURN_IF_ERROR(Cases());
   return std::move(m_);
 }
+
+namespace {
 
 // Bytes that somebody put at an odd address are copied once; mapped files never are.
 absl::StatusOr<Bytes> Aligned(Bytes b) {

@@ -2,9 +2,8 @@
 
 #include "kernel/graph/graph.h"
 
-#include <cstring>
-
 #include "absl/container/flat_hash_set.h"
+#include "kernel/graph/constant.h"
 #include "kernel/graph/graph_index.h"
 
 namespace keel {
@@ -119,14 +118,7 @@ absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {
 }
 
 absl::StatusOr<ValueId> Graph::AddScalar(DType dtype, const void* element) {
-  auto bytes = std::make_shared<uint64_t>(0);
-  std::memcpy(bytes.get(), element, SizeOf(dtype));
-  Constant c;
-  c.type.dtype = dtype;
-  c.bytes = SizeOf(dtype);
-  c.data = bytes.get();
-  c.owner = std::move(bytes);
-  ASSIGN_OR_RETURN(uint32_t number, module->AddConstant(std::move(c)));
+  ASSIGN_OR_RETURN(uint32_t number, module->AddConstant(ScalarOf(dtype, element)));
   return AddConstant(number);
 }
 

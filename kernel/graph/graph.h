@@ -115,6 +115,8 @@ struct Module {
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
   absl::Status SetMetadata(std::string_view key, std::string_view value);
   absl::Status AddCase(Case);  // its constants must fit the entry's parameters and results
+  // The same with constants of its own, which are added only where they fit.
+  absl::Status AddCase(Case, std::vector<Constant> inputs, std::vector<Constant> expected);
 
   struct Index;  // lookups by name and facts about ops: graph_index.h
   std::unique_ptr<Index> index;

@@ -36,21 +36,64 @@ std::pair<uint8_t, uint64_t> ScalarKey(const Constant& c) {
   return {static_cast<uint8_t>(c.type.dtype), bits};
 }
 
-// A case's constants against the types of the entry's values, in order.
-absl::Status CheckFit(const Module& m, std::string_view what, const std::vector<uint32_t>& constants,
-                      const Graph& g, const std::vector<ValueId>& values) {
-  if (constants.size() != values.size())
-    return Invalid(what, ": ", constants.size(), " given, but graph '", g.name, "' has ", values.size());
-  for (size_t i = 0; i < constants.size(); i++) {
-    if (constants[i] >= m.constants.size())
-      return Invalid(what, " ", i, " is constant ", constants[i], ", which does not exist");
-    const TensorType &got = m.constants[constants[i]].type, &want = g.values[values[i]].type;
+using Types = std::vector<const TensorType*>;
+
+absl::StatusOr<Types> TypesOf(const Module& m, std::string_view what, const std::vector<uint32_t>& numbers) {
+  Types types;
+  for (uint32_t number : numbers) {
+    if (number >= m.constants.size())
+      return Invalid(what, " ", types.size(), " is constant ", number, ", which does not exist");
+    types.push_back(&m.constants[number].type);
+  }
+  return types;
+}
+
+Types TypesOf(const std::vector<Constant>& constants) {
+  Types types;
+  for (const Constant& c : constants) types.push_back(&c.type);
+  return types;
+}
+
+// The types of a case's constants against those of the entry's values, in order.
+absl::Status CheckFit(const Module& m, std::string_view what, const Types& types, const Graph& g,
+                      const std::vector<ValueId>& values) {
+  if (types.size() != values.size())
+    return Invalid(what, ": ", types.size(), " given, but graph '", g.name, "' has ", values.size());
+  for (size_t i = 0; i < types.size(); i++) {
+    const TensorType &got = *types[i], &want = g.values[values[i]].type;
     bool fits = got.dtype == want.dtype && got.dims.size() == want.dims.size();
     for (size_t d = 0; fits && d < got.dims.size(); d++)
       fits = IsSymbolic(want.dims[d]) || got.dims[d] == want.dims[d];
     if (!fits)
       return Invalid(what, " ", i, " ('", g.ValueName(values[i]), "') is ", Print(got, m.dims), "; wanted ",
                      Print(want, m.dims));
+  }
+  return absl::OkStatus();
+}
+
+std::string Inputs(const Case& c) { return absl::StrCat("case '", c.name, "': inputs"); }
+std::string Expected(const Case& c) { return absl::StrCat("case '", c.name, "': expected results"); }
+
+// Everything but that its constants exist; names its entry.
+absl::Status CheckCase(const Module& m, const Types& inputs, const Types& expected, Case* c) {
+  RETURN_IF_ERROR(CheckName("a case", c->name));
+  for (const Case& other : m.cases)
+    if (other.name == c->name) return Taken("a case", c->name);
+  if (m.cases.size() >= 4096) return Exhausted("the module has 4096 cases, the limit");
+  ASSIGN_OR_RETURN(const Entry* entry, m.FindEntry(c->entry));
+  c->entry = entry->name;
+  const Graph& g = *m.graphs[entry->graph];
+  RETURN_IF_ERROR(CheckFit(m, Inputs(*c), inputs, g, g.params));
+  RETURN_IF_ERROR(CheckFit(m, Expected(*c), expected, g, g.results));
+  if (c->rtol >= 0 && c->atol >= 0) return absl::OkStatus();
+  return Invalid("case '", c->name, "': tolerances must not be negative or NaN");
+}
+
+absl::Status AddAll(Module& m, std::vector<Constant> constants, std::vector<uint32_t>* numbers) {
+  numbers->clear();
+  for (Constant& c : constants) {
+    ASSIGN_OR_RETURN(uint32_t number, m.AddConstant(std::move(c)));
+    numbers->push_back(number);
   }
   return absl::OkStatus();
 }
@@ -142,17 +185,17 @@ absl::Status Module::SetMetadata(std::string_view key, std::string_view value) {
 }
 
 absl::Status Module::AddCase(Case c) {
-  RETURN_IF_ERROR(CheckName("a case", c.name));
-  for (const Case& other : cases)
-    if (other.name == c.name) return Taken("a case", c.name);
-  if (cases.size() >= 4096) return Exhausted("the module has 4096 cases, the limit");
-  ASSIGN_OR_RETURN(const Entry* entry, FindEntry(c.entry));
-  c.entry = entry->name;
-  const Graph& g = *graphs[entry->graph];
-  std::string what = absl::StrCat("case '", c.name, "'");
-  RETURN_IF_ERROR(CheckFit(*this, absl::StrCat(what, ": inputs"), c.inputs, g, g.params));
-  RETURN_IF_ERROR(CheckFit(*this, absl::StrCat(what, ": expected results"), c.expected, g, g.results));
-  if (!(c.rtol >= 0) || !(c.atol >= 0)) return Invalid(what, ": tolerances must not be negative or NaN");
+  ASSIGN_OR_RETURN(Types inputs, TypesOf(*this, Inputs(c), c.inputs));
+  ASSIGN_OR_RETURN(Types expected, TypesOf(*this, Expected(c), c.expected));
+  RETURN_IF_ERROR(CheckCase(*this, inputs, expected, &c));
+  cases.push_back(std::move(c));
+  return absl::OkStatus();
+}
+
+absl::Status Module::AddCase(Case c, std::vector<Constant> inputs, std::vector<Constant> expected) {
+  RETURN_IF_ERROR(CheckCase(*this, TypesOf(inputs), TypesOf(expected), &c));
+  RETURN_IF_ERROR(AddAll(*this, std::move(inputs), &c.inputs));
+  RETURN_IF_ERROR(AddAll(*this, std::move(expected), &c.expected));
   cases.push_back(std::move(c));
   return absl::OkStatus();
 }

@@ -1,10 +1,8 @@
 // fold.cc: running a step at planning time, and scalar literals.
 #include "kernel/plan/fold.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
-
+#include "kernel/graph/constant.h"
+#include "kernel/graph/element.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -24,61 +22,9 @@ bool Symbolic(const AttrValue& v) {
   return false;
 }
 
-uint16_t HalfBits(float value) {  // round to nearest even
-  uint32_t x = std::bit_cast<uint32_t>(value), sign = x >> 16 & 0x8000;
-  x &= 0x7fffffff;
-  if (x > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (x >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
-  if (x < 0x38800000) {  // denormal: let the adder round
-    float shifted = std::bit_cast<float>(x) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-  }
-  return static_cast<uint16_t>(sign | ((x - 0x38000000 + 0xfff + (x >> 13 & 1)) >> 13));
-}
-
-uint16_t BrainBits(float value) {
-  uint32_t x = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(x >> 16 | 0x40);
-  return static_cast<uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
-}
-
-template <typename T>
-void Store(void* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-
-void StoreInt(DType dtype, int64_t value, void* to) {
-  std::memcpy(to, &value, SizeOf(dtype));
-}  // little-endian
-
-void StoreScalar(DType dtype, double value, void* to) {
-  if (dtype == DType::kF64) return Store(to, value);
-  if (dtype == DType::kF32) return Store(to, static_cast<float>(value));
-  if (dtype == DType::kF16) return Store(to, HalfBits(static_cast<float>(value)));
-  if (dtype == DType::kBF16) return Store(to, BrainBits(static_cast<float>(value)));
-  if (dtype == DType::kBool) return Store(to, static_cast<uint8_t>(value != 0));
-  StoreInt(dtype, static_cast<int64_t>(value), to);
-}
-
 uint32_t AddConstant(Lowered& lowered, const std::string& name, ArrayRef array) {
-  Constant c;
-  c.name = name;
-  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
-  c.data = array->data();
-  c.bytes = array->bytes();
-  c.owner = std::make_shared<ArrayRef>(std::move(array));
-  lowered.constants.push_back(std::move(c));
+  lowered.constants.push_back(ConstantOf(name, std::move(array)));
   return static_cast<uint32_t>(lowered.constants.size() - 1);
-}
-
-keel_tensor ViewConstant(const Constant& c) {
-  keel_tensor t{};
-  t.data = const_cast<void*>(c.data);
-  t.device = {1, 0};
-  t.ndim = static_cast<int32_t>(c.type.dims.size());
-  t.dtype = PartsOf(c.type.dtype);
-  t.shape = const_cast<int64_t*>(c.type.dims.data());
-  return t;
 }
 
 }  // namespace
@@ -115,10 +61,8 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   for (uint32_t v : step.in) {
     in.push_back(nullptr);
     if (v == kNoValue) continue;
-    views.push_back(ViewConstant(lowered.constants[lowered.values[lowered.Root(v)].index]));
-    const Dims& dims = lowered.values[v].type.dims;  // an alias has other dims than its root
-    views.back().ndim = static_cast<int32_t>(dims.size());
-    views.back().shape = const_cast<int64_t*>(dims.data());
+    const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
+    views.push_back(ViewOf(root, lowered.values[v].type.dims));  // an alias has other dims than its root
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;
@@ -141,7 +85,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
 
 absl::StatusOr<uint32_t> AddLiteral(Lowered& lowered, DType dtype, double value) {
   ASSIGN_OR_RETURN(ArrayRef array, NewArray(dtype, {}, true));
-  StoreScalar(dtype, value, array->data());
+  RETURN_IF_ERROR(ElementFromDouble(dtype, value, array->data()));
   uint32_t index = AddConstant(lowered, "", std::move(array));
   lowered.values.push_back({{dtype, {}}, "", Where::kConstant, index});
   return static_cast<uint32_t>(lowered.values.size() - 1);

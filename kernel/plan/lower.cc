@@ -116,10 +116,9 @@ class Lowering : public BodySink {
   absl::Status AddNodes(const std::vector<bool>& needed) {
     for (size_t n = 0; n < graph_.nodes.size(); n++) {
       if (!needed[n]) continue;
-      absl::Status status = AddNode(graph_.nodes[n]);
-      std::string name = graph_.ValueName(graph_.nodes[n].out[0]);
-      if (!status.ok())
-        return Annotate(Annotate(status, kErrorNode, name), kErrorOp, OpName(*graph_.nodes[n].op));
+      const keel::Node& node = graph_.nodes[n];
+      if (absl::Status s = AddNode(node); !s.ok())
+        return Annotate(Annotate(s, kErrorNode, graph_.ValueName(node.out[0])), kErrorOp, OpName(*node.op));
     }
     return absl::OkStatus();
   }
@@ -219,9 +218,7 @@ class Lowering : public BodySink {
     auto rows = out_.device->plugin().impls.find(std::string(OpName(*step.op)));
     if (rows == out_.device->plugin().impls.end()) return nullptr;
     for (const Impl& impl : rows->second) {
-      if (OpVersion(*step.op) < impl.table.ver_min || OpVersion(*step.op) > impl.table.ver_max ||
-          !TakesTypes(impl, inferred.types))
-        continue;
+      if (!Takes(impl, OpVersion(*step.op), inferred.types)) continue;
       if (!impl.table.match) return &impl;
       Step probe = step;
       ASSIGN_OR_RETURN(keel_node node, ViewTyped(probe, inferred));
@@ -238,13 +235,6 @@ class Lowering : public BodySink {
     absl::StatusOr<keel_node> node = ViewStep(out_, step, {});
     out_.values.resize(before);
     return node;
-  }
-
-  static bool TakesTypes(const Impl& impl, std::span<const std::pair<std::string, DType>> types) {
-    for (const auto& [variable, mask] : impl.types)
-      for (const auto& [name, dtype] : types)
-        if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) return false;
-    return true;
   }
 
   std::vector<Value> AddResults(const Inferred& inferred, const std::vector<std::string>& names) {

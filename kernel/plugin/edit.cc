@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kernel/graph/constant.h"
 #include "kernel/plugin/host.h"
-#include "kernel/values/array.h"
 
 namespace keel {
 namespace {
@@ -37,17 +37,8 @@ int32_t DimCompare(Edit* e, keel_dim a, keel_dim b) {
   return static_cast<int32_t>(e->module->dims.Compare(a, b));
 }
 
-absl::StatusOr<ValueId> AddParam(Edit* e, const char* name, keel_dt code, const keel_dim* dims,
-                                 int32_t ndim) {
-  std::optional<DType> dtype = DTypeOf(code);
-  if (!dtype) return Invalid("parameter \"", name, "\": dtype code ", code, " is not one of Keel's");
-  if (ndim < 0 || ndim > KEEL_MAX_RANK)
-    return Invalid("parameter \"", name, "\" has ", ndim, " dims; at most ", KEEL_MAX_RANK, " are possible");
-  return e->graph->AddParam(name, {*dtype, Dims(dims, dims + ndim)});
-}
-
 keel_rc Param(Edit* e, const char* name, keel_dt dtype, const keel_dim* dims, int32_t ndim, keel_value* out) {
-  return Give(AddParam(e, name, dtype, dims, ndim), out);
+  return Give(BuildParam(*e->graph, name, dtype, dims, ndim), out);
 }
 
 absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor& tensor, ReleaseFn release,
@@ -61,15 +52,7 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }
   if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
-  Constant c;
-  c.name = name ? name : "";
-  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
-  c.data = array->data();
-  c.bytes = array->bytes();
-  keel_array* raw = array.Detach();
-  c.owner = std::shared_ptr<const void>(
-      raw, [](const void* p) { ReleaseArray(static_cast<keel_array*>(const_cast<void*>(p))); });
-  ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(std::move(c)));
+  ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(ConstantOf(name ? name : "", std::move(array))));
   return e->graph->AddConstant(index);
 }
 
@@ -78,30 +61,12 @@ keel_rc AddConstantMember(Edit* e, const char* name, const keel_tensor* tensor, 
   return Give(AddConstant(e, name, *tensor, release, arg), out);
 }
 
-absl::StatusOr<std::vector<ValueId>> AddNode(Edit* e, const keel_node_spec& spec, uint32_t n_out) {
-  ASSIGN_OR_RETURN(const OpDef* op, e->module->catalogue->Find(spec.op, spec.version));
-  ASSIGN_OR_RETURN(Attrs attrs, OwnAttrs(spec.attr_names, spec.attrs, spec.n_attrs));
-  for (uint32_t i = 0; i < spec.n_in; i++)
-    if (spec.in[i] != KEEL_NO_VALUE && spec.in[i] >= e->graph->values.size())
-      return Invalid(spec.op, ": operand ", i, " is value ", spec.in[i], ", which does not exist");
-  std::vector<std::string> names;
-  if (spec.name && spec.name[0]) names.push_back(spec.name);
-  ASSIGN_OR_RETURN(NodeId id, e->graph->AddNode(op, std::vector<ValueId>(spec.in, spec.in + spec.n_in),
-                                                std::move(attrs), names));
-  const std::vector<ValueId>& results = e->graph->nodes[id].out;
-  if (results.size() != n_out) return Invalid(spec.op, " has ", results.size(), " results here, not ", n_out);
-  return results;
-}
-
 keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uint32_t n_out) {
-  absl::StatusOr<std::vector<ValueId>> results = AddNode(e, *spec, n_out);
-  if (!results.ok()) {
-    std::string name = spec->name ? spec->name : "";
-    return HostFail(Error(results.status().code(), name.empty() ? "" : absl::StrCat("node \"", name, "\": "),
-                          results.status().message()));
-  }
-  std::copy(results->begin(), results->end(), outs);
-  return KEEL_OK;
+  absl::Status status = BuildNode(*e->graph, *spec, {outs, n_out});
+  if (status.ok()) return KEEL_OK;
+  std::string name = spec->name ? spec->name : "";
+  return HostFail(
+      Error(status.code(), name.empty() ? "" : absl::StrCat("node \"", name, "\": "), status.message()));
 }
 
 keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {

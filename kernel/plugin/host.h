@@ -47,6 +47,12 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
 keel_attr ViewAttr(const AttrValue& value);  // borrows
 absl::StatusOr<AttrValue> OwnAttr(const keel_attr& attr);
 absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n);  // sorted
+
+// build.cc: a graph from the types of the C headers, for importers and for graphs by hand. `out` has room
+// for all results of the node.
+absl::StatusOr<ValueId> BuildParam(Graph&, const char* name, keel_dt code, const keel_dim* dims,
+                                   int32_t ndim);
+absl::Status BuildNode(Graph&, const keel_node_spec&, std::span<keel_value> out);
 }  // namespace keel
 
 // The module under construction (edit.cc).

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ struct Impl {
   const Plugin* plugin;
   std::vector<std::pair<std::string, uint32_t>> types;  // type variable -> set of DTypes, one bit each
 };
+
+// Does the impl take this version of its op, with these type variables (those not named here: any)?
+bool Takes(const Impl&, uint32_t version, std::span<const std::pair<std::string, DType>> types);
 
 struct Plugin {
   std::string name, version, about, path;  // path "": added by the program

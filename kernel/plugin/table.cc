@@ -114,6 +114,14 @@ absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
 
 }  // namespace
 
+bool Takes(const Impl& impl, uint32_t version, std::span<const std::pair<std::string, DType>> types) {
+  if (version < impl.table.ver_min || version > impl.table.ver_max) return false;
+  for (const auto& [variable, mask] : impl.types)
+    for (const auto& [name, dtype] : types)
+      if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) return false;
+  return true;
+}
+
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path) {
   if (!table) return Invalid("gave no table");
   if (table->struct_size < KEEL_END(keel_plugin, about))

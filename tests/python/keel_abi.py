@@ -345,6 +345,12 @@ class Module(Handle):
     def entry(self, name, graph):
         call("keel_module_entry", self, encode(name), graph)
 
+    def add_case(self, name, entry, inputs, expected, rtol=0.0, atol=0.0):
+        context = self.keep[0]
+        (keep, ins), (kept, outs) = pointers(context, inputs), pointers(context, expected)
+        call("keel_module_add_case", self, encode(name), encode(entry), ins, len(inputs), outs, len(expected),
+             C.c_double(rtol), C.c_double(atol))
+
     def save(self, path):
         call("keel_module_save", self, encode(path))
 

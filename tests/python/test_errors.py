@@ -211,3 +211,18 @@ def test_dims_of_another_module_are_refused(context):
     with pytest.raises(KeelError) as caught:
         graph.param("x", "f4", [theirs])
     assert caught.value.code == "INVALID" and "another module" in caught.value.message
+
+
+def test_a_case_that_does_not_fit_leaves_nothing_behind(module):
+    a, b, c = np.ones((1, 3), F), np.ones((3, 2), F), np.full((1, 2), 3, F)
+    with refused("INVALID", "case 'one'", "expected results 0", "f32[2, 1]", "f32[n, 2]"):
+        module.add_case("one", "main", [a, b], [c.T])
+    with refused("INVALID", "case 'one'", "inputs", "1 given"):
+        module.add_case("one", "main", [a], [c])
+    with refused("INVALID", "case 'one'", "tolerances"):
+        module.add_case("one", "main", [a, b], [c], rtol=-1)
+    with refused("NOT_FOUND", "no entry 'other'", "'main'"):
+        module.add_case("one", "other", [a, b], [c])
+    module.add_case("one", "main", [a, b], [c])
+    with refused("EXISTS", "case 'one'"):
+        module.add_case("one", "main", [a, b], [c])

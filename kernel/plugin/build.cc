@@ -1,0 +1,33 @@
+// build.cc: parameters and nodes from the types of the C headers: what importers (edit.cc) and the
+// functions of keel.h for graphs share.
+#include <algorithm>
+
+#include "kernel/plugin/host.h"
+
+namespace keel {
+
+absl::StatusOr<ValueId> BuildParam(Graph& graph, const char* name, keel_dt code, const keel_dim* dims,
+                                   int32_t ndim) {
+  if (!name) name = "";
+  std::optional<DType> dtype = DTypeOf(code);
+  if (!dtype) return Invalid("parameter \"", name, "\": dtype code ", code, " is not one of Keel's");
+  if (ndim < 0 || ndim > KEEL_MAX_RANK || (ndim && !dims))
+    return Invalid("parameter \"", name, "\": ", ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
+  return graph.AddParam(name, {*dtype, Dims(dims, dims + ndim)});
+}
+
+absl::Status BuildNode(Graph& graph, const keel_node_spec& spec, std::span<keel_value> out) {
+  ASSIGN_OR_RETURN(const OpDef* op, graph.module->catalogue->Find(spec.op, spec.version));
+  ASSIGN_OR_RETURN(Attrs attrs, OwnAttrs(spec.attr_names, spec.attrs, spec.n_attrs));
+  std::vector<std::string> names;
+  if (spec.name && spec.name[0]) names.emplace_back(spec.name);
+  ASSIGN_OR_RETURN(NodeId node, graph.AddNode(op, std::vector<ValueId>(spec.in, spec.in + spec.n_in),
+                                              std::move(attrs), names));
+  const std::vector<ValueId>& results = graph.nodes[node].out;
+  if (results.size() != out.size())
+    return Invalid(spec.op, " has ", results.size(), " results here, got room for ", out.size());
+  std::copy(results.begin(), results.end(), out.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,173 @@
+// opset_body_test.cc: what the catalogue says twice must agree: symbolic inference with concrete, and the
+// body of a composite with the types that its op declares.
+
+#include <map>
+#include <random>
+
+#include "gtest/gtest.h"
+#include "tests/kernel/opset_helpers.h"
+
+namespace keel {
+namespace {
+
+struct Case {
+  const char* op;
+  std::vector<const char*> types;
+  Attrs attrs;
+};
+
+// Symbolic inference, then numbers for the symbols, must give what concrete inference gives.
+TEST_F(Opset, SymbolicAgreesWithConcrete) {
+  const std::vector<Case> cases = {
+      {"add", {"f32[a, b]", "f32[c]"}, {}},
+      {"matmul", {"f32[a, b, 3]", "f32[c, d]"}, {}},
+      {"conv", {"f32[a, 2, b, c]", "f32[4, 2, 3, 2]"}, {I("hi", 1), L("lo", {0, 2}), L("stride", {2, 3})}},
+      {"max_pool", {"f32[1, a, b]"}, {I("dil", 2), I("stride", 2), L("window", {3})}},
+      {"reshape", {"f32[a, b, 6]"}, {L("to", {-1, 3, 2})}},
+      {"concat", {"f32[a, b]", "f32[c, d]"}, {I("axis", 1)}},
+      {"slice", {"f32[a, b]"}, {L("start", {1, 2}), I("step", 2)}},
+      {"pad", {"f32[a, b]", "f32[]"}, {I("gap", 2), L("lo", {1, 0})}},
+      {"split", {"f32[a, b]"}, {I("axis", 1), L("sizes", {2, 3})}},
+      {"scatter_add", {"i32[a]", "f32[b, c]"}, {I("size", 7)}},
+      {"softmax", {"f32[a, b, c]"}, {I("axis", 1)}},
+      {"attention", {"f32[a, b, 4]", "f32[c, d, 4]", "f32[c, b, 2]"}, {}},
+      {"layer_norm", {"f32[a, b]", "f32[c]", "f32[5]"}, {}},
+      {"sum_to", {"f32[a, b]"}, {L("dims", {1, 3})}},
+  };
+  std::mt19937 random(7);
+  int agreed = 0, refused = 0;
+  for (const Case& c : cases) {
+    const OpDef& def = **catalogue.Find(c.op, 0);
+    DimTable table;
+    for (const char* name : {"a", "b", "c", "d"}) ASSERT_TRUE(table.Symbol(name).ok());
+    std::vector<Operand> symbolic = Operands(c.types);
+    for (Operand& o : symbolic)
+      for (Dim& d : o.type.dims) d = *table.Parse(dims.Print(d));
+    Inferred general;
+    ASSERT_EQ(keel::Infer(def, symbolic, c.attrs, table, &general), absl::OkStatus());
+    for (int round = 0; round < 200; round++) {
+      int64_t values[4];  // from 2: broadcasting of a symbol that is 1 is refused on purpose
+      for (int64_t& v : values) v = std::uniform_int_distribution<int64_t>(2, 6)(random);
+      bool holds = true;
+      for (const auto& check : general.checks) {
+        int64_t a = *table.Evaluate(check.a, values), b = *table.Evaluate(check.b, values);
+        holds = holds && (check.equal ? a == b : a <= b);
+      }
+      std::vector<Operand> concrete = symbolic;
+      for (Operand& o : concrete)
+        for (Dim& d : o.type.dims) d = *table.Evaluate(d, values);
+      Inferred exact;
+      absl::Status status = keel::Infer(def, concrete, c.attrs, table, &exact);
+      ASSERT_EQ(status.ok(), holds) << c.op << ": " << status;
+      (holds ? agreed : refused)++;
+      if (!holds) continue;
+      ASSERT_EQ(general.results.size(), exact.results.size());
+      for (size_t r = 0; r < exact.results.size(); r++) {
+        TensorType filled = general.results[r];
+        for (Dim& d : filled.dims) d = *table.Evaluate(d, values);
+        EXPECT_EQ(filled, exact.results[r]) << c.op;
+      }
+    }
+  }
+  EXPECT_GT(agreed, 500);
+  EXPECT_GT(refused, 300);
+}
+
+// A sink that infers each node as the graph builder does.
+class Recorder : public BodySink {
+ public:
+  Recorder(const Catalogue& catalogue, DimTable& dims) : catalogue_(catalogue), dims_(dims) {}
+  Value Add(const TensorType& type) {
+    types.push_back(type);
+    return static_cast<Value>(types.size() - 1);
+  }
+  absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
+                                          const Attrs& attrs) override {
+    ASSIGN_OR_RETURN(const OpDef* def, catalogue_.Find(op, 0));
+    std::vector<Operand> operands(in.size());
+    for (size_t i = 0; i < in.size(); i++) {
+      if (in[i] == kNone)
+        operands[i].kind = Operand::kAbsent;
+      else
+        operands[i].type = types.at(in[i]);
+    }
+    Inferred inferred;
+    RETURN_IF_ERROR(Infer(*def, operands, attrs, dims_, &inferred));
+    std::vector<Value> out;
+    for (const TensorType& r : inferred.results) out.push_back(Add(r));
+    log.push_back(std::string(op));
+    return out;
+  }
+  absl::StatusOr<Value> Literal(DType dtype, double value) override {
+    literals.push_back(value);
+    TensorType scalar;
+    scalar.dtype = dtype;
+    return Add(scalar);
+  }
+  TensorType Type(Value v) override { return types.at(v); }
+
+  std::vector<TensorType> types;
+  std::vector<std::string> log;
+  std::vector<double> literals;
+
+ private:
+  const Catalogue& catalogue_;
+  DimTable& dims_;
+};
+
+TEST_F(Opset, BodiesHaveTheTypesThatTheirOpsDeclare) {
+  const std::vector<Case> cases = {
+      {"sigmoid", {"f32[b, 3]"}, {}},
+      {"gelu", {"f64[b]"}, {}},
+      {"gelu", {"f16[b]"}, {B("tanh", true)}},
+      {"silu", {"f32[2]"}, {}},
+      {"softplus", {"f32[2]"}, {}},
+      {"leaky_relu", {"f32[b]"}, {F("alpha", 0.2)}},
+      {"clamp", {"i32[b]", "i32[]", "i32[]"}, {}},
+      {"square", {"i8[2]"}, {}},
+      {"softmax", {"f32[b, s, 4]"}, {I("axis", 1)}},
+      {"log_softmax", {"f32[b, 4]"}, {}},
+      {"log_sum_exp", {"f32[b, s, 4]"}, {I("axis", -2)}},
+      {"cross_entropy", {"f64[b, 10]", "i32[b]"}, {}},
+      {"layer_norm", {"f32[b, s, 8]", "f32[8]", "f32[8]"}, {}},
+      {"rms_norm", {"f32[b, n]", "f32[n]"}, {}},
+      {"batch_norm", {"f32[n, 3, h, w]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"}, {}},
+      {"lrn", {"f32[n, 8, h, w]"}, {I("size", 5)}},
+      {"linear", {"f32[b, 4]", "f32[4, 5]", "f32[5]"}, {}},
+      {"attention", {"f32[b, h, l, 64]", "f32[b, h, s, 64]", "f32[b, h, s, 32]"}, {}},
+      {"attention",
+       {"f32[b, h, l, 64]", "f32[b, h, s, 64]", "f32[b, h, s, 32]", "f32[l, s]"},
+       {B("causal", true), F("scale", 0.5)}},
+      {"mean_squared_error", {"f32[b, 2]", "f32[b, 2]"}, {}},
+      {"sum_to", {"f32[b, s, 3]"}, {L("dims", {1, 3})}},
+  };
+  std::map<std::string, int> seen;
+  for (const Case& c : cases) {
+    std::string declared = Infer(c.op, c.types, c.attrs);
+    const OpDef* def = *catalogue.Find(c.op, 0);
+    Recorder recorder(catalogue, dims);
+    std::vector<BodySink::Value> in;
+    for (const Operand& o : Operands(c.types)) in.push_back(recorder.Add(o.type));
+    auto out = ExpandBody(catalogue, *def, in, c.attrs, dims, recorder);
+    ASSERT_TRUE(out.ok()) << c.op << ": " << out.status();
+    std::string got;
+    for (auto v : *out) absl::StrAppend(&got, got.empty() ? "" : ", ", Print(recorder.Type(v), dims));
+    EXPECT_EQ(got, declared) << c.op;
+    EXPECT_FALSE(recorder.log.empty());
+    seen[c.op]++;
+  }
+  for (const std::string& name : catalogue.Names())
+    EXPECT_EQ(HasBody(**catalogue.Find(name, 0)), seen.count(name) == 1) << name;
+}
+
+TEST_F(Opset, BodiesWriteTheNodesThatTheTextSays) {
+  Recorder r(catalogue, dims);
+  auto x = r.Add(Type("f32[2, 3]"));
+  ASSERT_TRUE(
+      ExpandBody(catalogue, **catalogue.Find("leaky_relu", 0), {{x}}, {F("alpha", 0.25)}, dims, r).ok());
+  EXPECT_EQ(r.log, (std::vector<std::string>{"greater_equal", "mul", "select"}));
+  EXPECT_EQ(r.literals, (std::vector<double>{0, 0.25}));
+}
+
+}  // namespace
+}  // namespace keel
