@@ -156,7 +156,7 @@ typedef struct keel_source { /* a file, mapped read-only for the call and as lon
   const char* path; /* for messages and for files beside it; "" if it came from memory */
   const uint8_t* data;
   uint64_t size;
-  /* Constants may point into data: pass keep(source) as arg and drop as release. */
+  /* Constants may point into data: pass keep(source) as arg and drop as release. NULL: no memory. */
   void* (*keep)(const struct keel_source*);
   void (*drop)(void*);
   /* Values of parameters that the caller fixes at import: they become constants. */

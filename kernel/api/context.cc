@@ -13,17 +13,32 @@
 
 namespace keel {
 
+namespace {
+// Given out when there is no memory for an error of its own; never freed.
+keel_error no_memory{KEEL_OOM, "no memory, not even to say for what", "", "",
+                     "",       "free memory, or run less at once"};
+}  // namespace
+
 keel_rc Report(const absl::Status& status, keel_error** err) {
   if (status.ok()) return KEEL_OK;
   auto code = static_cast<keel_rc>(status.code());
   if (err)
-    *err = new (std::nothrow) keel_error{code,
-                                         std::string(status.message()),
-                                         ErrorFact(status, kErrorOp),
-                                         ErrorFact(status, kErrorNode),
-                                         ErrorFact(status, kErrorPlugin),
-                                         ErrorFact(status, kErrorHint)};
+    *err = new keel_error{code,
+                          std::string(status.message()),
+                          ErrorFact(status, kErrorOp),
+                          ErrorFact(status, kErrorNode),
+                          ErrorFact(status, kErrorPlugin),
+                          ErrorFact(status, kErrorHint)};
   return code;
+}
+
+keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept {
+  try {
+    return Report(Exhausted(function, ": no memory"), err);
+  } catch (const std::exception&) {
+    if (err) *err = &no_memory;
+    return KEEL_OOM;
+  }
 }
 
 absl::Status GiveText(std::string text, keel_text** out) {
@@ -103,7 +118,9 @@ const char* keel_error_op(const keel_error* e) { return e ? e->op.c_str() : ""; 
 const char* keel_error_node(const keel_error* e) { return e ? e->node.c_str() : ""; }
 const char* keel_error_plugin(const keel_error* e) { return e ? e->plugin.c_str() : ""; }
 const char* keel_error_hint(const keel_error* e) { return e ? e->hint.c_str() : ""; }
-void keel_error_free(keel_error* e) { delete e; }
+void keel_error_free(keel_error* e) {
+  if (e != &no_memory) delete e;
+}
 const char* keel_text_data(const keel_text* t) { return t ? t->text.c_str() : ""; }
 uint64_t keel_text_size(const keel_text* t) { return t ? t->text.size() : 0; }
 void keel_text_free(keel_text* t) { delete t; }

@@ -75,16 +75,23 @@ namespace keel {
 keel_rc Report(const absl::Status& status, keel_error** err);
 absl::Status GiveText(std::string text, keel_text** out);
 
+// The same where there may be no memory left to store one.
+keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
+
 // The border: runs the body and lets nothing but a code out. The only exception that the kernel expects
-// is a failing allocation.
+// is a failing allocation. `function` is the caller's name.
 template <typename Body>
-keel_rc Guard(keel_error** err, Body body) {
+keel_rc Guard(keel_error** err, Body body, const char* function = __builtin_FUNCTION()) noexcept {
   try {
-    return Report(body(), err);
-  } catch (const std::bad_alloc&) {
-    return Report(Exhausted("no memory"), err);
-  } catch (const std::exception& e) {
-    return Report(Internal("unexpected: ", e.what()), err);
+    try {
+      return Report(body(), err);
+    } catch (const std::bad_alloc&) {
+      return ReportNoMemory(function, err);
+    } catch (const std::exception& e) {
+      return Report(Internal(function, ": unexpected: ", e.what()), err);
+    }
+  } catch (...) {
+    return ReportNoMemory(function, err);
   }
 }
 

@@ -2,6 +2,10 @@
 
 #include "kernel/base/status.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 namespace keel {
 
 absl::Status Annotate(absl::Status status, std::string_view fact, std::string_view value) {
@@ -14,6 +18,15 @@ absl::Status Annotate(absl::Status status, std::string_view fact, std::string_vi
 std::string ErrorFact(const absl::Status& status, std::string_view fact) {
   auto payload = status.GetPayload(absl::string_view(fact.data(), fact.size()));
   return payload ? std::string(*payload) : std::string();
+}
+
+absl::Status FileError(int error, std::string_view doing) {
+  constexpr int kAbsent[] = {ENOENT, ENOTDIR}, kUsedUp[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
+  auto in = [&](auto& list) { return std::find(std::begin(list), std::end(list), error) != std::end(list); };
+  auto code = in(kAbsent)   ? absl::StatusCode::kNotFound
+              : in(kUsedUp) ? absl::StatusCode::kResourceExhausted
+                            : absl::StatusCode::kFailedPrecondition;
+  return Error(code, std::string(doing), ": ", std::strerror(error));
 }
 
 }  // namespace keel

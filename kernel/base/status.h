@@ -48,6 +48,9 @@ absl::Status Internal(const Parts&... parts) {
   return Error(absl::StatusCode::kInternal, parts...);
 }
 
+// Of a failed file operation, by its errno: "doing: why".
+absl::Status FileError(int error, std::string_view doing);
+
 #define KEEL_CONCAT_INNER(a, b) a##b
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_INNER(a, b)
 #define RETURN_IF_ERROR(expr)                                         \

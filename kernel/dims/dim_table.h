@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "kernel/base/hash.h"
 #include "kernel/dims/dim.h"
 
 namespace keel::dims {
@@ -79,11 +79,11 @@ namespace keel {
 struct DimTable::Impl {
   std::deque<dims::Interned> sums;
   std::vector<dims::Atom> atoms;
-  std::vector<std::string> names;                      // of symbols
-  std::vector<Dim> symbols;                            // their handles
-  absl::flat_hash_map<std::string, uint32_t> by_name;  // -> symbol number
-  absl::flat_hash_map<absl::InlinedVector<int64_t, 16>, Dim> handles;
-  absl::flat_hash_map<std::tuple<uint8_t, Dim, Dim>, dims::AtomId> atom_ids;
+  std::vector<std::string> names;          // of symbols
+  std::vector<Dim> symbols;                // their handles
+  HashMap<std::string, uint32_t> by_name;  // -> symbol number
+  HashMap<absl::InlinedVector<int64_t, 16>, Dim> handles;
+  HashMap<std::tuple<uint8_t, Dim, Dim>, dims::AtomId> atom_ids;
 
   const dims::Interned* Find(Dim d) const;  // null for numbers and for handles of other tables
   dims::Sum SumOf(Dim d) const;

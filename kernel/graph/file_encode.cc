@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "absl/container/flat_hash_map.h"
 #include "graph_generated.h"
+#include "kernel/base/hash.h"
 #include "kernel/graph/file_format.h"
 
 namespace keel {
@@ -44,10 +44,10 @@ class Encoder {
   Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
   Column case_names_, case_entries_, case_input_ends_, case_expected_ends_, case_inputs_, case_expected_;
   std::vector<double> attr_floats_, case_rtols_, case_atols_;
-  absl::flat_hash_map<std::string, uint32_t> string_ids_;
-  absl::flat_hash_map<Dim, int64_t> dim_ids_;
-  absl::flat_hash_map<std::pair<uint8_t, std::vector<int64_t>>, uint32_t> type_ids_;
-  absl::flat_hash_map<const OpDef*, uint32_t> op_ids_;
+  HashMap<std::string, uint32_t> string_ids_;
+  HashMap<Dim, int64_t> dim_ids_;
+  HashMap<std::pair<uint8_t, std::vector<int64_t>>, uint32_t> type_ids_;
+  HashMap<const OpDef*, uint32_t> op_ids_;
 };
 
 uint32_t Encoder::String(std::string_view s) {

@@ -14,10 +14,13 @@ namespace keel {
 namespace {
 
 absl::Status CannotRead(const std::string& path, int error) {
-  auto code = error == ENOENT || error == ENOTDIR ? absl::StatusCode::kNotFound
-                                                  : absl::StatusCode::kFailedPrecondition;
-  return Error(code, "cannot read '", path, "': ", std::strerror(error));
+  return FileError(error, absl::StrCat("cannot read '", path, "'"));
 }
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() { close(fd); }
+};
 
 absl::StatusOr<FileMap> MapDescriptor(const std::string& path, int fd) {
   struct stat info;
@@ -40,9 +43,8 @@ absl::StatusOr<FileMap> MapFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Invalid("a path holds a zero byte");
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without writer must not block
   if (fd < 0) return CannotRead(path, errno);
-  auto map = MapDescriptor(path, fd);
-  close(fd);
-  return map;
+  Descriptor closed{fd};
+  return MapDescriptor(path, fd);
 }
 
 }  // namespace keel

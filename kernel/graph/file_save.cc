@@ -17,11 +17,7 @@ namespace {
 constexpr size_t kWriteChunk = 64 << 20;
 
 absl::Status SystemError(std::string_view doing, const std::string& path, int error) {
-  bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  auto code = full              ? absl::StatusCode::kResourceExhausted
-              : error == ENOENT ? absl::StatusCode::kNotFound
-                                : absl::StatusCode::kFailedPrecondition;
-  return Error(code, "cannot ", doing, " '", path, "': ", std::strerror(error));
+  return FileError(error, absl::StrCat("cannot ", std::string(doing), " '", path, "'"));
 }
 
 // A file that disappears again unless it is committed.

@@ -2,7 +2,7 @@
 
 #include "kernel/graph/graph.h"
 
-#include "absl/container/flat_hash_set.h"
+#include "kernel/base/hash.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/graph_index.h"
 
@@ -56,7 +56,7 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
   if (!declared.empty() && declared.size() != count)
     return Invalid(op, " has ", count, " results but ", declared.size(), " types are declared");
   RETURN_IF_ERROR(RoomForValues(g, count));
-  absl::flat_hash_set<std::string_view> seen;
+  HashSet<std::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty()) continue;
     RETURN_IF_ERROR(CheckFree(g, "a result", name));

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/status.h"
 #include "kernel/dims/dim.h"
 #include "kernel/opset/opset.h"
@@ -63,8 +63,8 @@ struct Graph {
   std::vector<ValueId> params;
   std::vector<ValueId> results;
   std::vector<std::string> result_names;  // may be ""; else unique
-  absl::flat_hash_map<std::string, ValueId> by_name;
-  absl::flat_hash_map<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
+  HashMap<std::string, ValueId> by_name;
+  HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "kernel/base/hash.h"
 #include "kernel/graph/graph.h"
 
 namespace keel {
@@ -24,9 +24,9 @@ struct OpFacts {
 OpFacts MakeFacts(const OpDef&);
 
 struct Module::Index {
-  absl::flat_hash_map<std::string, uint32_t> constants, graphs, entries;
-  absl::flat_hash_map<std::pair<uint8_t, uint64_t>, uint32_t> scalars;  // unnamed: dtype and bits
-  absl::flat_hash_map<const OpDef*, std::unique_ptr<OpFacts>> ops;
+  HashMap<std::string, uint32_t> constants, graphs, entries;
+  HashMap<std::pair<uint8_t, uint64_t>, uint32_t> scalars;  // unnamed: dtype and bits
+  HashMap<const OpDef*, std::unique_ptr<OpFacts>> ops;
   uint32_t fresh = 0;  // the next number to try for a made-up constant name
   std::vector<Operand> operands;
   Inferred inferred;

@@ -63,7 +63,7 @@ class FunctionReader {
   Lexer& lex_;
   Graph* graph_ = nullptr;
   std::vector<SignatureResult> signature_;
-  absl::flat_hash_map<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
+  HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
 };
 
 }  // namespace keel

@@ -1,7 +1,7 @@
 // verify.cc: checks a whole module again, as if nobody had: for graphs that something edited in place.
 // The rules are numbered as in README.md.
 
-#include "absl/container/flat_hash_set.h"
+#include "kernel/base/hash.h"
 #include "kernel/graph/graph_index.h"
 
 namespace keel {
@@ -24,7 +24,7 @@ absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
 }
 
 absl::Status CheckNames(const Graph& g) {
-  absl::flat_hash_set<std::string_view> seen;
+  HashSet<std::string_view> seen;
   for (ValueId id = 0; id < g.values.size(); id++) {
     const std::string& name = g.values[id].name;
     if (name.empty()) continue;

@@ -2,13 +2,14 @@
 // when it is first asked for.
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
 
-#include "absl/container/flat_hash_map.h"
 #include "embed/core_opset.h"
+#include "kernel/base/hash.h"
 #include "kernel/opset/def.h"
 
 namespace keel {
@@ -24,7 +25,8 @@ struct Entry {
   uint32_t version = 0, line = 0;
   std::string_view text;
   std::string_view origin;
-  std::once_flag once;
+  std::mutex parsing;
+  std::atomic<bool> parsed{false};  // def or error is there
   std::unique_ptr<OpDef> def;
   absl::Status error;
 };
@@ -73,12 +75,12 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 struct Catalogue::Impl {
   mutable std::shared_mutex mutex;  // guards the maps; an Entry never moves
   std::deque<std::string> texts;
-  std::deque<Entry> entries;
-  absl::flat_hash_map<std::string_view, std::vector<Entry*>> by_name;  // newest version first
+  std::vector<std::shared_ptr<Entry>> entries;
+  HashMap<std::string_view, std::vector<Entry*>> by_name;  // newest version first
 
   absl::Status Header(std::string_view text, std::string_view origin) const;
   absl::Status AddPiece(std::string_view text, std::string_view origin, uint32_t line, bool core,
-                        std::vector<std::unique_ptr<Entry>>* out) const;
+                        std::vector<std::shared_ptr<Entry>>* out) const;
   absl::Status AddText(std::string_view text, std::string_view origin, bool core);
   absl::StatusOr<const OpDef*> Parsed(Entry* e) const;
   std::string Closest(std::string_view name) const;
@@ -96,7 +98,7 @@ absl::Status Catalogue::Impl::Header(std::string_view text, std::string_view ori
 }
 
 absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view origin, uint32_t line,
-                                       bool core, std::vector<std::unique_ptr<Entry>>* out) const {
+                                       bool core, std::vector<std::shared_ptr<Entry>>* out) const {
   Lexer lex(text, origin, line);
   lex.Next();  // "op"
   Token at = lex.Peek();
@@ -138,7 +140,7 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
   if (absl::Status s = Header(pieces[0].text, name); !s.ok()) return undo(s);
   if (entries.size() + pieces.size() - 1 > kMaxOps)
     return undo(Exhausted(origin, ": more than ", kMaxOps, " ops"));
-  std::vector<std::unique_ptr<Entry>> fresh;
+  std::vector<std::shared_ptr<Entry>> fresh;
   for (size_t i = 1; i < pieces.size(); i++)
     if (absl::Status s = AddPiece(pieces[i].text, name, pieces[i].line, core, &fresh); !s.ok())
       return undo(s);
@@ -148,29 +150,32 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
         if (other->version == e->version)
           return undo(Error(absl::StatusCode::kAlreadyExists, origin, ": op ", e->name, " ", e->version,
                             " is defined already, in ", other->origin));
+  auto all = entries;  // changed apart: without memory everything stays as it was
+  auto names = by_name;
   for (auto& e : fresh) {
-    Entry& put = entries.emplace_back();
-    put.name = std::move(e->name);
-    put.version = e->version;
-    put.line = e->line;
-    put.text = e->text;
-    put.origin = e->origin;
-    auto& versions = by_name[put.name];
-    versions.push_back(&put);
+    auto& versions = names[e->name];
+    versions.push_back(e.get());
     std::sort(versions.begin(), versions.end(),
               [](const Entry* a, const Entry* b) { return a->version > b->version; });
+    all.push_back(std::move(e));
   }
+  entries.swap(all);
+  by_name.swap(names);
   return absl::OkStatus();
 }
 
 absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Entry* e) const {
-  std::call_once(e->once, [e] {
-    auto def = opset::ParseOp(e->text, e->origin, e->line);
-    if (def.ok())
-      e->def = *std::move(def);
-    else
-      e->error = Annotate(def.status(), kErrorOp, e->name);
-  });
+  if (!e->parsed.load(std::memory_order_acquire)) {
+    std::lock_guard lock(e->parsing);
+    if (!e->parsed.load(std::memory_order_relaxed)) {
+      auto def = opset::ParseOp(e->text, e->origin, e->line);
+      if (def.ok())
+        e->def = *std::move(def);
+      else
+        e->error = Annotate(def.status(), kErrorOp, e->name);
+      e->parsed.store(true, std::memory_order_release);
+    }
+  }
   if (!e->error.ok()) return e->error;
   return e->def.get();
 }
@@ -178,11 +183,11 @@ absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Entry* e) const {
 std::string Catalogue::Impl::Closest(std::string_view name) const {
   std::string_view best;
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const Entry& e : entries) {
-    size_t d = EditDistance(name.substr(0, kMaxOpName), e.name);
-    if (d < least || (d == least && !best.empty() && e.name < best)) {
+  for (const auto& e : entries) {
+    size_t d = EditDistance(name.substr(0, kMaxOpName), e->name);
+    if (d < least || (d == least && !best.empty() && e->name < best)) {
       least = d;
-      best = e.name;
+      best = e->name;
     }
   }
   return std::string(best);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
+#include "kernel/base/hash.h"
 #include "kernel/opset/infer_internal.h"
 
 namespace keel {
@@ -264,7 +264,7 @@ class Expander {
   const Catalogue& catalogue_;
   Env& env_;
   BodySink& sink_;
-  absl::flat_hash_map<std::string, BodyValue> locals_;
+  HashMap<std::string, BodyValue> locals_;
   std::vector<Value> variadic_;
 };
 

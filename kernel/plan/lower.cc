@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "kernel/base/hash.h"
 #include "kernel/plan/fold.h"
 
 namespace keel {
@@ -287,7 +287,7 @@ class Lowering : public BodySink {
   Lowered& out_;
   const PlanOptions& options_;
   std::vector<uint32_t> map_;  // graph value -> plan value
-  absl::flat_hash_map<Dim, Dim> dims_;
+  HashMap<Dim, Dim> dims_;
   std::map<std::string, size_t> missing_;
   std::string body_of_;
   uint64_t folded_bytes_ = 0;

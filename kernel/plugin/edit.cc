@@ -45,9 +45,15 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
                                     void* arg) {
   ArrayRef array;
   if (release) {
-    absl::StatusOr<ArrayRef> wrapped = WrapArray(tensor, release, arg);
-    if (!wrapped.ok()) release(arg);  // as the header promises: once, whatever happens
-    ASSIGN_OR_RETURN(array, std::move(wrapped));
+    struct Unless {  // as the header promises: once, whatever happens
+      ReleaseFn release;
+      void* arg;
+      ~Unless() {
+        if (release) release(arg);
+      }
+    } unless{release, arg};
+    ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg));
+    unless.release = nullptr;
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }
@@ -130,15 +136,15 @@ void DropSource(void* kept) { delete static_cast<std::shared_ptr<const void>*>(k
 }  // namespace
 
 void FillEditMembers(keel_host* t) {
-  t->dim_symbol = DimSymbol;
-  t->dim_op = DimOp;
-  t->dim_compare = DimCompare;
-  t->param = Param;
-  t->constant = AddConstantMember;
-  t->add_node = AddNodeMember;
-  t->value_type = ValueType;
-  t->result = Result;
-  t->metadata = Metadata;
+  t->dim_symbol = Guarded<DimSymbol>;
+  t->dim_op = Guarded<DimOp>;
+  t->dim_compare = Guarded<DimCompare, KEEL_UNCERTAIN>;
+  t->param = Guarded<Param>;
+  t->constant = Guarded<AddConstantMember>;
+  t->add_node = Guarded<AddNodeMember>;
+  t->value_type = Guarded<ValueType>;
+  t->result = Guarded<Result>;
+  t->metadata = Guarded<Metadata>;
 }
 
 absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
@@ -154,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
   source.path = path.c_str();
   source.data = file.data;
   source.size = file.size;
-  source.keep = KeepSource;
+  source.keep = Guarded<KeepSource, nullptr>;
   source.drop = DropSource;
   source.fixed_names = fixed_names.data();
   source.fixed_values = fixed_values.data();

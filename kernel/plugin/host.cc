@@ -12,8 +12,12 @@ namespace {
 // the thread that made the call.
 thread_local std::string failure;
 
-keel_rc Fail(keel_rc code, const char* message) {
-  failure = message ? message : "";
+keel_rc Fail(keel_rc code, const char* message) noexcept {
+  try {
+    failure = message ? message : "";
+  } catch (const std::exception&) {
+    HostFailNoMemory();
+  }
   return code;
 }
 
@@ -97,7 +101,10 @@ absl::Status HostCall::Finish(keel_rc rc, const Plugin& plugin, std::string_view
   return Annotate(absl::Status(code, text), kErrorPlugin, plugin.name);
 }
 
-void HostFail(const std::string& text) { failure = text; }
+keel_rc HostFailNoMemory() noexcept {
+  failure = "no memory";  // short enough to need none
+  return KEEL_OOM;
+}
 
 keel_rc HostFail(const absl::Status& status) {
   if (!status.ok()) failure = std::string(status.message());

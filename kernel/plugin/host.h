@@ -62,7 +62,25 @@ struct keel_edit {
   std::vector<keel::Dim> scratch_dims;
 };
 namespace keel {
-void FillEditMembers(keel_host* table);  // edit.cc
-void HostFail(const std::string& text);  // sets the text of the call under way
-keel_rc HostFail(const absl::Status& status);
+void FillEditMembers(keel_host* table);        // edit.cc
+keel_rc HostFail(const absl::Status& status);  // sets the text of the call under way
+keel_rc HostFailNoMemory() noexcept;
+
+// A host member that lets no exception into the plugin: GuardedMember<Member>, or with what it answers
+// when there is no memory.
+template <auto Member, auto failed = KEEL_OOM>
+struct GuardedMember;
+template <typename Result, typename... Args, Result (*Member)(Args...), auto failed>
+struct GuardedMember<Member, failed> {
+  static Result Call(Args... args) noexcept {
+    try {
+      return Member(args...);
+    } catch (const std::exception&) {
+      HostFailNoMemory();
+      return Result(failed);
+    }
+  }
+};
+template <auto Member, auto failed = KEEL_OOM>
+inline constexpr auto Guarded = GuardedMember<Member, failed>::Call;
 }  // namespace keel

@@ -19,6 +19,7 @@ namespace keel {
 namespace {
 
 constexpr char kSystemFolder[] = "/usr/lib/keel/plugins";
+constexpr uint32_t kMaxDevices = 256;
 constexpr char kSource[] = "given path";
 
 std::string FolderOfLibkeel() {
@@ -55,6 +56,15 @@ absl::Status LoadError(const std::string& path) {
   if (!missing.empty())
     return Error(absl::StatusCode::kUnavailable, "needs the library ", missing, ", which is not installed");
   return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
+}
+
+std::vector<std::unique_ptr<Device>> DevicesOf(const Plugin* plugin) {
+  std::vector<std::unique_ptr<Device>> devices;
+  if (!plugin->table.device) return devices;
+  uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
+  for (uint32_t i = 0; i < std::min(count, kMaxDevices); i++)
+    devices.push_back(std::make_unique<Device>(plugin, i));
+  return devices;
 }
 
 }  // namespace
@@ -102,54 +112,55 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
 
 absl::Status Registry::LoadFile(const std::string& path, const std::string& source) {
   std::lock_guard lock(mutex_);
-  struct stat info;
-  absl::Status status;
-  if (stat(path.c_str(), &info)) {
-    status = NotFound("cannot be read: ", std::strerror(errno));
-  } else if (!S_ISREG(info.st_mode)) {
-    status = Invalid("not a plugin: not a file");
-  } else if (std::pair<uint64_t, uint64_t> id(info.st_dev, info.st_ino);
-             std::count(seen_.begin(), seen_.end(), id)) {
-    Record(path, source, Verdict::kSkipped, "the same file (device and inode) as one taken before");
+  seen_.reserve(seen_.size() + 1);
+  Attempt& attempt =
+      attempts_.emplace_back(Attempt{path, source.empty() ? kSource : source, "", Verdict::kRefused});
+  struct stat info {};
+  if (stat(path.c_str(), &info)) return Refuse(&attempt, FileError(errno, "cannot be read"));
+  if (!S_ISREG(info.st_mode)) return Refuse(&attempt, Invalid("not a plugin: not a file"));
+  std::pair<uint64_t, uint64_t> id(info.st_dev, info.st_ino);
+  if (std::count(seen_.begin(), seen_.end(), id)) {
+    attempt.verdict = Verdict::kSkipped;
+    attempt.reason = "the same file (device and inode) as one taken before";
     return absl::OkStatus();
-  } else if (status = OpenFile(path); status.ok()) {
-    seen_.push_back(id);
   }
-  Record(path, source.empty() ? kSource : source, status.ok() ? Verdict::kTaken : Verdict::kRefused,
-         status.ok() ? absl::StrCat(plugins_.back()->name, " ", plugins_.back()->version)
-                     : std::string(status.message()));
-  if (status.ok()) return status;
-  return Annotate(Error(status.code(), "plugin ", path, ": ", status.message()), kErrorPlugin, path);
+  std::string taken;
+  if (absl::Status status = OpenFile(path, &taken); !status.ok()) return Refuse(&attempt, status);
+  seen_.push_back(id);
+  attempt.verdict = Verdict::kTaken;
+  attempt.reason = std::move(taken);
+  return absl::OkStatus();
 }
 
-absl::Status Registry::OpenFile(const std::string& path) {
+absl::Status Registry::Refuse(Attempt* attempt, const absl::Status& why) {
+  attempt->reason = std::string(why.message());
+  return Annotate(Error(why.code(), "plugin ", attempt->path, ": ", why.message()), kErrorPlugin,
+                  attempt->path);
+}
+
+absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
   RETURN_IF_ERROR(CheckPluginFile(path));
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return LoadError(path);
   auto* entry = reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"));
   if (!entry) return Invalid("not a plugin: exports no function keel_plugin_v0");
-  return Add(entry(), path);
+  return Add(entry(), path, taken);
 }
 
-absl::Status Registry::Add(const keel_plugin* table, const std::string& path) {
+absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
   std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, ReadPlugin(table, path));
   for (const auto& other : plugins_)
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
                    "\" was taken before", other->path.empty() ? "" : ": ", other->path);
+  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin.get());
+  if (taken) *taken = absl::StrCat(plugin->name, " ", plugin->version);
+  plugins_.reserve(plugins_.size() + 1);
+  devices_.reserve(devices_.size() + devices.size());
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
-  plugins_.push_back(std::move(plugin));
-  absl::Status status = CountDevices(plugins_.back().get());
-  if (!status.ok()) plugins_.pop_back();
-  return status;
-}
-
-absl::Status Registry::CountDevices(const Plugin* plugin) {
-  if (!plugin->table.device) return absl::OkStatus();
-  uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
-  for (uint32_t i = 0; i < std::min(count, 256u); i++)
-    devices_.push_back(std::make_unique<Device>(plugin, i));
+  plugins_.push_back(std::move(plugin));  // nothing fails from here on: a plugin is taken whole or not at all
+  std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
   return absl::OkStatus();
 }
 

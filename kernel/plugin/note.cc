@@ -53,7 +53,7 @@ bool FindNote(const std::vector<char>& bytes, keel_note* out) {
 absl::StatusOr<keel_note> ReadNote(const std::string& path) {
   File file(path);
   Elf64_Ehdr elf;
-  if (!file.ok()) return NotFound("cannot be read: ", std::strerror(errno));
+  if (!file.ok()) return FileError(errno, "cannot be read");
   if (!file.Read(0, &elf, sizeof elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG))
     return Invalid("not a plugin: not an ELF shared library");
   if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != ELFDATA2LSB)

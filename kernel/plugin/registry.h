@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "abi/keel_plugin.h"
-#include "absl/container/flat_hash_map.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/status.h"
 #include "kernel/opset/opset.h"
 
@@ -32,7 +32,7 @@ struct Plugin {
   keel_plugin table{};                     // as long as ours; what theirs lacks is zero
   keel_device device{};
   std::vector<keel_importer> importers;
-  absl::flat_hash_map<std::string, std::vector<Impl>> impls;  // by op, best first
+  HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
 };
 
 // One openable device: "cpu:0". Opened on first use.
@@ -67,7 +67,8 @@ class Registry {
   // All of the default places, in order; refusals are only recorded.
   void Scan(const std::string& folder_option);
   absl::Status LoadFile(const std::string& path, const std::string& source);
-  absl::Status Add(const keel_plugin* table, const std::string& path);
+  // Whole or not at all; taken: its name and version.
+  absl::Status Add(const keel_plugin* table, const std::string& path, std::string* taken = nullptr);
 
   // "cpu" is "cpu:0". NotFound lists the devices that are there.
   absl::StatusOr<Device*> FindDevice(const std::string& name);
@@ -81,8 +82,8 @@ class Registry {
  private:
   void ScanFolder(const std::string& folder, const std::string& source);
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
-  absl::Status OpenFile(const std::string& path);
-  absl::Status CountDevices(const Plugin* plugin);
+  static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
+  absl::Status OpenFile(const std::string& path, std::string* taken);
 
   std::shared_ptr<Catalogue> catalogue_;
   std::recursive_mutex mutex_;

@@ -102,6 +102,7 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
   void* arg = nullptr;
   if (aligned && d.size >= kCopyBelow && d.in_source) {
     arg = source_->keep(source_);
+    if (!arg) throw std::bad_alloc();
     release = source_->drop;
   } else if (aligned && d.size >= kCopyBelow && d.mapping) {
     arg = new std::shared_ptr<void>(d.mapping);

@@ -1,0 +1,277 @@
+// scenarios.cc: each scenario is a list of calls in a lambda; Try stops it at the first error.
+#include "tests/faults/scenarios.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+namespace keel::test {
+namespace {
+
+// A handle of keel.h that is freed.
+template <typename T, void (*Free)(T*)>
+class Own {
+ public:
+  Own() = default;
+  explicit Own(T* p) : p_(p) {}
+  Own(const Own&) = delete;
+  Own& operator=(const Own&) = delete;
+  ~Own() { Free(p_); }
+  operator T*() const { return p_; }  // NOLINT: as the C functions take it
+  T** operator&() { return &p_; }     // NOLINT: likewise
+
+ private:
+  T* p_ = nullptr;
+};
+using OwnContext = Own<keel_context, keel_close>;
+using OwnModule = Own<keel_module, keel_module_free>;
+using OwnSession = Own<keel_session, keel_session_free>;
+using OwnPlan = Own<keel_plan, keel_plan_free>;
+using OwnOp = Own<keel_op, keel_op_free>;
+using OwnArray = Own<keel_array, keel_array_release>;
+using OwnText = Own<keel_text, keel_text_free>;
+
+// Calls one after the other until one fails: Try(f, args...) is f(args..., &error).
+struct Calls {
+  Outcome outcome;
+
+  template <typename F, typename... Args>
+  bool Try(F f, Args&&... args) {
+    keel_error* error = nullptr;
+    outcome.rc = f(args..., &error);
+    if (outcome.rc == KEEL_OK) return true;
+    if (error) std::snprintf(outcome.message, sizeof outcome.message, "%s", keel_error_message(error));
+    keel_error_free(error);
+    return false;
+  }
+};
+
+const char kModel[] = R"(keel 1
+const w: f32[2, 3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+fn @main(x: f32[b, 2]) -> y: f32[b, 3], s: f32[b, 3] {
+  h = matmul(x, w) : f32[b, 3]
+  y = relu(h) : f32[b, 3]
+  s = softmax(h){axis=-1} : f32[b, 3]
+  return y, s
+}
+
+entry main = @main (x) -> (y, s)
+)";
+
+std::string& Folder() {
+  static std::string folder;
+  return folder;
+}
+std::string& File(const char* name) {
+  static std::string model, onnx, saved, absent;
+  std::string& s = !std::strcmp(name, "model")   ? model
+                   : !std::strcmp(name, "onnx")  ? onnx
+                   : !std::strcmp(name, "saved") ? saved
+                                                 : absent;
+  return s;
+}
+
+// A protobuf field of bytes; all lengths here are below 128.
+std::string Field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+std::string Field(int number, int value) {
+  return std::string{static_cast<char>(number << 3), static_cast<char>(value)};
+}
+std::string OnnxValue(const std::string& name) {  // f32[2]
+  std::string shape = Field(1, Field(1, 2));
+  return Field(1, name) + Field(2, Field(1, Field(1, 1) + Field(2, shape)));
+}
+std::string OnnxModel() {  // y = x + x
+  std::string node = Field(1, "x") + Field(1, "x") + Field(2, "y") + Field(4, "Add");
+  std::string graph = Field(1, node) + Field(2, "g") + Field(11, OnnxValue("x")) + Field(12, OnnxValue("y"));
+  return Field(1, 8) + Field(7, graph) + Field(8, Field(1, "") + Field(2, 13));
+}
+
+bool MakeArray(Calls& c, keel_context* context, std::pair<const float*, int64_t> data, keel_array** out) {
+  int64_t shape[] = {data.second / 2, 2};
+  keel_tensor t = {const_cast<float*>(data.first), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+  return c.Try(keel_array_copy_from, context, &t, out);
+}
+
+bool Equals(keel_array* a, const float* wanted, size_t n) {
+  keel_tensor t;
+  keel_array_tensor(a, &t);
+  return std::memcmp(t.data, wanted, n * sizeof(float)) == 0;
+}
+
+constexpr const char* const* kNone = nullptr;
+constexpr float kX[] = {1, 1, 2, -1};
+constexpr float kY[] = {5, 7, 9, 0, 0, 0};
+
+void RunModule(Calls& c, keel_context* context, keel_module* module, const char* device) {
+  OwnSession session;
+  OwnPlan plan;
+  OwnArray x;
+  if (!c.Try(keel_session_new, module, device, nullptr, 0u, &session)) return;
+  if (!c.Try(keel_session_prepare, session, kNone, 0u, kNone, 0u, kNone, 0u, &plan)) return;
+  if (!MakeArray(c, context, {kX, 4}, &x)) return;
+  for (int i = 0; i < 2; i++) {
+    keel_array *in[] = {x}, *out[2] = {};
+    if (!c.Try(keel_plan_run, plan, in, 1u, out, 2u)) return;
+    c.outcome.right = c.outcome.right && Equals(out[0], kY, 6);
+    keel_array_release(out[0]);
+    keel_array_release(out[1]);
+  }
+}
+
+template <const char* const* device>
+Outcome LoadAndRun(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  if (c.Try(keel_module_load, context, File("model").c_str(), &module))
+    RunModule(c, context, module, *device);
+  return c.outcome;
+}
+constexpr const char* kReference = "reference";
+constexpr const char* kCpu = "cpu";
+
+Outcome ParseAndPrint(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  OwnText text, info;
+  if (c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module) &&
+      c.Try(keel_module_text, module, &text) && c.Try(keel_module_info, module, &info))
+    c.outcome.right = keel_text_size(text) > 100 && keel_text_size(info) > 100;
+  return c.outcome;
+}
+
+Outcome BuildByHand(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  keel_graph* graph = nullptr;
+  keel_dim b = 0;
+  if (!c.Try(keel_module_new, context, &module)) return c.outcome;
+  if (!c.Try(keel_module_dim, module, "2*b+1", &b)) return c.outcome;
+  if (!c.Try(keel_graph_new, module, "main", &graph)) return c.outcome;
+  keel_value x = 0, y = 0;
+  keel_dim dims[] = {b, 2};
+  if (!c.Try(keel_graph_param, graph, "x", KEEL_F32, dims, 2, &x)) return c.outcome;
+  keel_value in[] = {x, x};
+  if (!c.Try(keel_graph_node, graph, "y", "add", 0u, nullptr, nullptr, 0u, in, 2u, &y, 1u)) return c.outcome;
+  if (!c.Try(keel_graph_result, graph, "y", y)) return c.outcome;
+  c.Try(keel_module_entry, module, "main", graph);
+  return c.outcome;
+}
+
+Outcome Save(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  if (c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module))
+    c.Try(keel_module_save, module, File("saved").c_str());
+  return c.outcome;
+}
+
+Outcome Import(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  c.Try(keel_module_import, context, File("onnx").c_str(), nullptr, 0u, nullptr, nullptr, 0u, &module);
+  return c.outcome;
+}
+
+Outcome Eager(keel_context* context) {
+  Calls c;
+  OwnArray x, y;
+  OwnOp op;
+  if (!MakeArray(c, context, {kX, 4}, &x) ||
+      !c.Try(keel_op_bind, context, "cpu", "add", 0u, nullptr, nullptr, 0u, &op))
+    return c.outcome;
+  keel_array* in[] = {x, x};
+  if (!c.Try(keel_apply, op, in, 2u, &y, 1u)) return c.outcome;
+  constexpr float kTwice[] = {2, 2, 4, -2};
+  c.outcome.right = Equals(y, kTwice, 4);
+  return c.outcome;
+}
+
+Outcome Reports(keel_context* context) {
+  Calls c;
+  for (const char* what : {"plugins", "devices", "ops:cpu"}) {
+    OwnText text;
+    if (!c.Try(keel_report, context, what, &text)) break;
+  }
+  return c.outcome;
+}
+
+Outcome Errors(keel_context* context) {  // failing while failing
+  Calls c;
+  OwnModule module;
+  if (c.Try(keel_module_load, context, File("absent").c_str(), &module)) c.outcome.right = false;
+  if (c.outcome.rc == KEEL_NOT_FOUND) c.outcome.rc = KEEL_OK;
+  return c.outcome;
+}
+
+bool LoadPlugins(Calls& c, keel_context* context) {
+  for (const char* path : {KEEL_TEST_PLUGINS "/keel-reference.so", KEEL_TEST_PLUGINS "/keel-cpu.so",
+                           KEEL_TEST_PLUGINS "/keel-onnx.so"})
+    if (!c.Try(keel_plugin_load, context, path)) return false;
+  return true;
+}
+
+Outcome FromNothing(keel_context*) {
+  Calls c;
+  OwnContext context;
+  OwnModule module;
+  if (c.Try(keel_open, nullptr, 0u, &context) && LoadPlugins(c, context) &&
+      c.Try(keel_module_load, context, File("model").c_str(), &module))
+    RunModule(c, context, module, "reference");
+  return c.outcome;
+}
+
+void Write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> all = {{"LoadAndRunReference", LoadAndRun<&kReference>},
+                                            {"LoadAndRunCpu", LoadAndRun<&kCpu>},
+                                            {"ParseAndPrint", ParseAndPrint},
+                                            {"BuildByHand", BuildByHand},
+                                            {"Save", Save},
+                                            {"Import", Import},
+                                            {"Eager", Eager},
+                                            {"Reports", Reports},
+                                            {"Errors", Errors},
+                                            {"FromNothing", FromNothing}};
+  return all;
+}
+
+keel_context* NewContext() {
+  Calls c;
+  keel_context* context = nullptr;
+  bool ok = c.Try(keel_open, nullptr, 0u, &context) && LoadPlugins(c, context);
+  return ok ? context : nullptr;
+}
+
+bool Works(keel_context* context) {
+  Outcome run = LoadAndRun<&kCpu>(context);
+  return run.rc == KEEL_OK && run.right;
+}
+
+void MakeFiles() {
+  std::string name = "/tmp/keel_faults_XXXXXX";
+  if (!mkdtemp(name.data())) std::abort();
+  Folder() = name;
+  File("model") = name + "/model.keel";
+  File("onnx") = name + "/model.onnx";
+  File("saved") = name + "/saved.keel";
+  File("absent") = name + "/absent.keel";
+  Write(File("onnx"), OnnxModel());
+  OwnContext context(NewContext());
+  Calls c;
+  OwnModule module;
+  if (!c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module) ||
+      !c.Try(keel_module_save, module, File("model").c_str()))
+    std::fprintf(stderr, "%s\n", c.outcome.message), std::abort();
+}
+
+}  // namespace keel::test

@@ -1,0 +1,30 @@
+// scenarios.h: what a host does with libkeel, each from a context to clean hands, stopping at the first
+// error. They are run with failures injected, so they hold what they own in RAII handles.
+#pragma once
+
+#include <vector>
+
+#include "abi/keel.h"
+
+namespace keel::test {
+
+struct Outcome {
+  keel_rc rc = KEEL_OK;
+  char message[512] = "";  // of the error; empty: there was no error object
+  bool right = true;       // what was computed is what should be
+};
+
+struct Scenario {
+  const char* name;
+  Outcome (*run)(keel_context* context);  // allocates nothing of its own
+};
+const std::vector<Scenario>& Scenarios();
+
+// A context with the plugins reference, cpu and onnx.
+keel_context* NewContext();
+// Does the context still load, run and answer?
+bool Works(keel_context* context);
+// Writes the files that the scenarios read; once, before anything is armed.
+void MakeFiles();
+
+}  // namespace keel::test
