@@ -8,7 +8,7 @@ import xml.dom.minidom
 import numpy as np
 import pytest
 
-from conftest import ADD, command
+from command import ADD, command
 
 CHAIN = """keel 1
 

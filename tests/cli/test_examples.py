@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import ADD
+from command import ADD
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build/release"))
