@@ -16,7 +16,7 @@ extern "C" {
  * promised: DRAFT must match exactly. */
 #define KEEL_ABI_MAJOR 0
 #define KEEL_ABI_MINOR 0
-#define KEEL_ABI_DRAFT 1
+#define KEEL_ABI_DRAFT 2
 
 /* No struct here has tail padding, so sizeof() is an honest struct_size. */
 #if defined(__cplusplus) && __cplusplus >= 201103L
@@ -115,7 +115,8 @@ enum {
   KEEL_ATTR_DIM = 6,   /* i: a keel_dim */
   KEEL_ATTR_I64S = 7,  /* p: count int64_t */
   KEEL_ATTR_F64S = 8,  /* p: count double */
-  KEEL_ATTR_DIMS = 9   /* p: count keel_dim */
+  KEEL_ATTR_DIMS = 9,  /* p: count keel_dim */
+  KEEL_ATTR_GRAPH = 10 /* i: number of a graph of the same module */
 };
 typedef struct keel_attr {
   int32_t kind;

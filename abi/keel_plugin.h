@@ -42,6 +42,23 @@ typedef struct keel_node_spec {
 } keel_node_spec;
 KEEL_SEALED(keel_node_spec, n_attrs);
 
+/* The body of a `call`: nodes in program order. Values are numbered: the call's operands from 0, then the
+ * results of each node. Constants are operands, so their data is found at the call. */
+typedef struct keel_body_node {
+  const keel_node* node;
+  const uint32_t* in; /* value numbers; KEEL_NO_VALUE: left out */
+  uint32_t n_in, n_out;
+  uint32_t out; /* number of its first result */
+  uint32_t reserved;
+} keel_body_node;
+KEEL_SEALED(keel_body_node, reserved);
+typedef struct keel_body {
+  uint32_t struct_size, n_nodes, n_values, n_results;
+  const keel_body_node* nodes;
+  const uint32_t* results; /* value numbers of the call's results */
+} keel_body;
+KEEL_SEALED(keel_body, results);
+
 typedef struct keel_host {
   uint32_t struct_size, abi_minor;
   /* [T] Stores the text of a failure for the call under way on this thread; returns code. */
@@ -74,8 +91,38 @@ typedef struct keel_host {
   keel_rc (*value_type)(keel_edit*, keel_value, keel_tensor* out);
   keel_rc (*result)(keel_edit*, const char* name, keel_value);
   keel_rc (*metadata)(keel_edit*, const char* key, const char* value);
+
+  /* [C] The body of a `call` in match and prepare; KEEL_NOT_FOUND for any other op. */
+  keel_rc (*node_body)(const keel_node*, keel_body* out);
+
+  /* [C] Rewriting a graph in a pass. Nodes and values keep their numbers during one pass; what a list
+   * points to is valid until the next edit. Each edit is checked when it is made; one that would change
+   * a type, a name that is asked for or the order of effects is refused and changes nothing.
+   * What nobody needs any more goes by itself: there is no erase. */
+  const char* (*edit_device)(keel_edit*);                     /* where the graph will run: "cpu:0" */
+  uint32_t (*edit_nodes)(keel_edit*, const uint32_t** nodes); /* in program order; gives their number */
+  const keel_node* (*edit_node)(keel_edit*, uint32_t node);   /* for node_op, node_attr, node_body ...;
+                                                                 NULL: no such node (any more) */
+  keel_rc (*edit_operands)(keel_edit*, uint32_t node, const keel_value** in, uint32_t* n_in,
+                           const keel_value** out, uint32_t* n_out);
+  uint32_t (*edit_producer)(keel_edit*, keel_value); /* the node, or KEEL_NO_VALUE: parameter, constant */
+  uint32_t (*edit_users)(keel_edit*, keel_value, const uint32_t** nodes); /* a node once for each use */
+  int32_t (*edit_fetched)(keel_edit*, keel_value); /* 1: a result of the graph: must stay computed */
+  /* add_node puts what it adds before this node; KEEL_NO_VALUE: at the end. */
+  keel_rc (*edit_before)(keel_edit*, uint32_t node);
+  /* All uses of a value, and its name if it is fetched, pass to another of the same type. */
+  keel_rc (*edit_replace)(keel_edit*, keel_value old_value, keel_value new_value);
+  /* Makes the nodes the body of one `call`, which stands where the last of them stood. Its operands are
+   * what they read from outside, in order of first use; its results what is read outside. */
+  keel_rc (*edit_outline)(keel_edit*, const uint32_t* nodes, uint32_t n, const char* name, uint32_t* call);
+  keel_rc (*edit_inline)(keel_edit*, uint32_t call); /* the reverse */
+  /* 1: the device has an impl of its own for this node, else it would run its body or refuse. */
+  int32_t (*edit_supported)(keel_edit*, uint32_t node);
+  /* Runs a node whose operands are all constants on the device, and puts constants in place of its
+   * results. KEEL_PRECONDITION: an operand is not constant, or the result is too large to keep. */
+  keel_rc (*edit_eval)(keel_edit*, uint32_t node);
 } keel_host;
-KEEL_SEALED(keel_host, metadata);
+KEEL_SEALED(keel_host, edit_eval);
 
 /* ---- the launch: what a device made of one node */
 typedef struct keel_env {        /* what all launches of a run share */
@@ -174,6 +221,26 @@ typedef struct keel_importer {
 } keel_importer;
 KEEL_SEALED(keel_importer, import);
 
+/* ---- passes: rewrite a graph into one that computes the same and runs faster or smaller */
+enum { KEEL_PHASE_CANON = 100, KEEL_PHASE_PLACED = 200, KEEL_PHASE_LOWER = 300 };
+enum {
+  KEEL_EXACT = 0, /* same bits */
+  KEEL_CLOSE = 1, /* rounding of a fused or reordered computation; error at most twice the original's */
+  KEEL_FAST = 2   /* may change results more; only where asked for */
+};
+typedef struct keel_pass {
+  const char* name;                /* "epilogue"; one word, unique in a context */
+  const char* about;               /* one line for `keel passes` */
+  int32_t phase, level, exactness; /* runs where the level asked for is at least this: 1 to 3 */
+  uint32_t flags;                  /* 0 */
+  const char* after;               /* passes of the same phase, blanks between; NULL: none */
+  const char* before;
+  /* Works on a private copy. After an error, or if the result does not verify, the copy is dropped and
+   * the pass is named, and not used again in this context. */
+  keel_rc (*run)(const keel_host*, keel_edit*);
+} keel_pass;
+KEEL_SEALED(keel_pass, run);
+
 /* ---- the plugin: constant data, alive until the library is unloaded */
 typedef struct keel_plugin {
   uint32_t struct_size, abi_minor, draft, build;
@@ -186,8 +253,10 @@ typedef struct keel_plugin {
   const char* ops; /* new ops ("vendor.name") in the language of the catalogue; NULL: none */
   const keel_importer* importers;
   uint32_t n_importers, importer_stride;
+  const keel_pass* passes;
+  uint32_t n_passes, pass_stride;
 } keel_plugin;
-KEEL_SEALED(keel_plugin, importer_stride);
+KEEL_SEALED(keel_plugin, pass_stride);
 #define KEEL_ARRAY(a) (a), (uint32_t)(sizeof(a) / sizeof((a)[0])), (uint32_t)sizeof((a)[0])
 
 /* Sanitizer builds only meet plugins of the same build. */

@@ -36,6 +36,7 @@ class Encoder {
   Column text_ends_, symbols_, expressions_, metadata_;
   std::vector<uint64_t> segment_sizes_, constant_offsets_;
   std::vector<uint8_t> type_dtypes_, value_kinds_, attr_kinds_;
+  Column graph_places_;  // where each graph stands in the file: after those that it calls
   Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
   std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
   Column graph_names_, graph_value_ends_, graph_node_ends_, graph_result_ends_;
@@ -107,6 +108,7 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   if (v.kind == KEEL_ATTR_F64) return std::bit_cast<int64_t>(v.f);
   if (v.kind == KEEL_ATTR_STR) return String(v.s);
   if (v.kind == KEEL_ATTR_DIM) return FileDim(v.i);
+  if (v.kind == KEEL_ATTR_GRAPH) return graph_places_[static_cast<size_t>(v.i)];
   if (dims || v.kind == KEEL_ATTR_I64S) {
     for (int64_t i : v.list) attr_integers_.push_back(dims ? FileDim(i) : i);
     return static_cast<int64_t>(attr_integers_.size());
@@ -197,15 +199,18 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
     metadata_.push_back(String(value));
   }
   Constants(&out);
-  for (const auto& g : m_.graphs) {
-    AddGraph(*g);
+  ASSIGN_OR_RETURN(std::vector<uint32_t> order, CallOrder(m_));
+  graph_places_.resize(order.size());
+  for (uint32_t i = 0; i < order.size(); i++) graph_places_[order[i]] = i;
+  for (uint32_t g : order) {
+    AddGraph(*m_.graphs[g]);
     if (ColumnBytes() > kMaxStructureBytes / 2)
       return Exhausted("the module's structure takes more than ", kMaxStructureBytes / 2,
                        " bytes, the limit of a file");
   }
   for (const Entry& e : m_.entries) {
     entry_names_.push_back(String(e.name));
-    entry_graphs_.push_back(e.graph);
+    entry_graphs_.push_back(graph_places_[e.graph]);
   }
   for (const Case& c : m_.cases) AddCase(c);
   if (ColumnBytes() > kMaxStructureBytes / 2)

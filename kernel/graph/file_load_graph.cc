@@ -19,7 +19,7 @@ absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
   int64_t number = c_.attr_values[row];
   size_t begin = 0, end = 0;
   v->kind = c_.attr_kinds[row];
-  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_DIMS)
+  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_GRAPH)
     return Invalid("attr_kinds[", row, "] is ", v->kind, ", no kind of attribute");
   if (v->kind == KEEL_ATTR_F64) {
     v->f = std::bit_cast<double>(number);

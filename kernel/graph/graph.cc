@@ -2,6 +2,8 @@
 
 #include "kernel/graph/graph.h"
 
+#include <algorithm>
+
 #include "kernel/base/hash.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/graph_index.h"
@@ -74,6 +76,34 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
   return absl::OkStatus();
 }
 
+// A graph that is somebody's body keeps its types.
+absl::Status CheckOpen(const Graph& g) {
+  if (!g.called) return absl::OkStatus();
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, "graph '", g.name,
+                        "' is the body of a call: it cannot be changed any more"),
+                  kErrorHint, "finish a graph before others call it");
+}
+
+// Depth and size with the bodies of a new node; both are limited, so that no file can ask for endless work.
+absl::Status CountBodies(const Graph& g, const Attrs& attrs, uint32_t* depth, uint64_t* expanded) {
+  *depth = g.depth;
+  *expanded = g.expanded + 1;
+  for (const Attr& a : attrs) {
+    if (a.value.kind != KEEL_ATTR_GRAPH) continue;
+    RETURN_IF_ERROR(g.module->BodyTypes(a.value.i).status());
+    const Graph& body = *g.module->graphs[static_cast<size_t>(a.value.i)];
+    if (&body == &g) return Invalid("graph '", g.name, "' would call itself");
+    *depth = std::max(*depth, body.depth + 1);
+    *expanded += body.expanded;
+  }
+  if (*depth > kMaxCallDepth)
+    return Exhausted("calls would nest ", *depth, " deep; the limit is ", kMaxCallDepth);
+  if (*expanded > kMaxNodes)
+    return Exhausted("graph '", g.name, "' would have more than ", kMaxNodes,
+                     " nodes, the limit, with the bodies of its calls");
+  return absl::OkStatus();
+}
+
 absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<ValueId>& in, Attrs* attrs,
                          const std::vector<std::string>& names, const std::vector<TensorType>& declared) {
   Module::Index& index = *g.module->index;
@@ -82,7 +112,7 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
     return Exhausted("graph '", g.name, "' has ", kMaxNodes, " nodes, the limit");
   RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
-  RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred));
+  RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types));
   return CheckResults(g, facts.name, names, declared, &index.inferred.results);
 }
 
@@ -96,6 +126,7 @@ void Graph::Reserve(size_t value_count, size_t node_count) {
 
 absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) {
   std::string own = name.empty() ? Fresh(*this, "p", params.size()) : std::string(name);
+  RETURN_IF_ERROR(CheckOpen(*this));
   RETURN_IF_ERROR(CheckFree(*this, "a parameter", own));
   RETURN_IF_ERROR(RoomForValues(*this, 1));
   if (params.size() >= 65536) return Exhausted("graph '", this->name, "' has 65536 parameters, the limit");
@@ -109,6 +140,7 @@ absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {
   if (auto it = constant_values.find(constant); it != constant_values.end()) return it->second;
   if (constant >= module->constants.size())
     return Invalid("there is no constant ", constant, "; the module has ", module->constants.size());
+  RETURN_IF_ERROR(CheckOpen(*this));
   const Constant& c = module->constants[constant];
   if (!c.name.empty()) RETURN_IF_ERROR(CheckFree(*this, "a constant", c.name));
   RETURN_IF_ERROR(RoomForValues(*this, 1));
@@ -126,7 +158,12 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
                                       const std::vector<std::string>& names,
                                       const std::vector<TensorType>& declared) {
   auto id = static_cast<NodeId>(nodes.size());
-  if (absl::Status s = PrepareNode(*this, *op, in, &attrs, names, declared); !s.ok()) {
+  uint32_t deep = 0;
+  uint64_t all = 0;
+  absl::Status s = CheckOpen(*this);
+  if (s.ok()) s = PrepareNode(*this, *op, in, &attrs, names, declared);
+  if (s.ok()) s = CountBodies(*this, attrs, &deep, &all);
+  if (!s.ok()) {
     std::string node = names.empty() || names[0].empty() ? ResultName(id, 0) : names[0];
     absl::Status full(s.code(), absl::StrCat("node '", node, "': ", s.message()));
     s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
@@ -140,10 +177,14 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
     node.out.push_back(Append(*this, std::move(v)));
   }
   nodes.push_back(std::move(node));
+  depth = deep;
+  expanded = all;
+  for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
   return id;
 }
 
 absl::Status Graph::AddResult(std::string_view name, ValueId value) {
+  RETURN_IF_ERROR(CheckOpen(*this));
   if (value >= values.size())
     return Invalid("result '", name, "' is value ", value, ", which does not exist");
   if (results.size() >= 4096) return Exhausted("graph '", this->name, "' has 4096 results, the limit");

@@ -27,6 +27,7 @@ inline constexpr ValueId kNoValue = 0xffffffffu;
 // Limits for anything that comes from outside; see abi/README.md.
 inline constexpr size_t kMaxNodes = 1'000'000, kMaxNameBytes = 1024, kMaxRank = KEEL_MAX_RANK;
 inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
+inline constexpr uint32_t kMaxCallDepth = 32;
 
 // Bytes of a constant; `owner` keeps them alive (a mapping, an array, a vector).
 struct Constant {
@@ -65,6 +66,10 @@ struct Graph {
   std::vector<std::string> result_names;  // may be ""; else unique
   HashMap<std::string, ValueId> by_name;
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
+
+  bool called = false;    // the body of a node: then it cannot grow any more, so no graph calls itself
+  uint32_t depth = 0;     // how deep its calls nest; 0: it has none
+  uint64_t expanded = 0;  // nodes, with all bodies written out in place of calls
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
@@ -111,8 +116,11 @@ struct Module {
   absl::StatusOr<uint32_t> FindConstant(std::string_view name) const;
   absl::StatusOr<Graph*> AddGraph(std::string_view name);
   absl::Status AddEntry(std::string_view name, const Graph*);
+  // Types of a graph that can be a body: isolated (no constants inside).
+  absl::StatusOr<GraphTypes> BodyTypes(int64_t graph) const;
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
+  absl::StatusOr<uint32_t> GraphNumber(std::string_view name) const;
   absl::Status SetMetadata(std::string_view key, std::string_view value);
   absl::Status AddCase(Case);  // its constants must fit the entry's parameters and results
   // The same with constants of its own, which are added only where they fit.
@@ -121,6 +129,11 @@ struct Module {
   struct Index;  // lookups by name and facts about ops: graph_index.h
   std::unique_ptr<Index> index;
 };
+
+// The graphs that a node runs.
+std::vector<uint32_t> BodiesOf(const Attrs&);
+// All graphs, those that a graph calls before it, else as in the module; an error if one calls itself.
+absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 
 // [A-Za-z_][A-Za-z0-9_.]* are plain names; others are quoted in text. Empty, too long or control bytes:
 // error.

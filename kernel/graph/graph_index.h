@@ -30,6 +30,7 @@ struct Module::Index {
   uint32_t fresh = 0;  // the next number to try for a made-up constant name
   std::vector<Operand> operands;
   Inferred inferred;
+  GraphTypesOf graph_types;  // of this module's graphs
   const OpFacts& Facts(const OpDef&);
 };
 

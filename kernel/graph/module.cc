@@ -100,8 +100,9 @@ absl::Status AddAll(Module& m, std::vector<Constant> constants, std::vector<uint
 
 }  // namespace
 
-Module::Module(std::shared_ptr<Catalogue> ops)
-    : catalogue(std::move(ops)), index(std::make_unique<Index>()) {}
+Module::Module(std::shared_ptr<Catalogue> ops) : catalogue(std::move(ops)), index(std::make_unique<Index>()) {
+  index->graph_types = [this](int64_t graph) { return BodyTypes(graph); };
+}
 Module::~Module() = default;
 
 absl::StatusOr<uint32_t> Module::AddConstant(Constant c) {
@@ -136,10 +137,15 @@ absl::StatusOr<Graph*> Module::AddGraph(std::string_view name) {
   return graphs.back().get();
 }
 
-absl::StatusOr<Graph*> Module::FindGraph(std::string_view name) const {
+absl::StatusOr<uint32_t> Module::GraphNumber(std::string_view name) const {
   auto it = index->graphs.find(name);
   if (it == index->graphs.end()) return NotFound("the module has no graph '", name, "'");
-  return graphs[it->second].get();
+  return it->second;
+}
+
+absl::StatusOr<Graph*> Module::FindGraph(std::string_view name) const {
+  ASSIGN_OR_RETURN(uint32_t number, GraphNumber(name));
+  return graphs[number].get();
 }
 
 absl::Status Module::AddEntry(std::string_view name, const Graph* graph) {

@@ -62,8 +62,9 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
 }
 
 constexpr std::string_view kKindNames[] = {
-    "nothing", "a bool", "an integer",         "a float",          "a string",
-    "a dtype", "a dim",  "a list of integers", "a list of floats", "a list of dims"};
+    "nothing",          "a bool",         "an integer", "a float",
+    "a string",         "a dtype",        "a dim",      "a list of integers",
+    "a list of floats", "a list of dims", "a graph"};
 std::string_view KindName(int32_t kind) {
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
                                                                          : "of unknown kind";
@@ -107,7 +108,8 @@ AttrValue Rebuilt(AttrValue&& from, int32_t kind) {
   if (kind == KEEL_ATTR_F64S && was_int) v.floats.assign(from.list.begin(), from.list.end());
   if (kind == KEEL_ATTR_F64S && !was_int) v.floats = std::move(from.floats);
   if (kind == KEEL_ATTR_I64S || kind == KEEL_ATTR_DIMS) v.list = std::move(from.list);
-  if (kind == KEEL_ATTR_BOOL || kind == KEEL_ATTR_I64 || kind == KEEL_ATTR_DTYPE || kind == KEEL_ATTR_DIM)
+  if (kind == KEEL_ATTR_BOOL || kind == KEEL_ATTR_I64 || kind == KEEL_ATTR_DTYPE || kind == KEEL_ATTR_DIM ||
+      kind == KEEL_ATTR_GRAPH)
     v.i = from.i;
   return v;
 }

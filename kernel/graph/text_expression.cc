@@ -155,7 +155,8 @@ absl::Status FunctionReader::Materialise(const Token& at, Call* call, std::vecto
   Inferred inferred;
   if (weak) {
     absl::Status s = CanonicalAttrs(r_.module.index->Facts(*call->op), r_.module.dims, &call->attrs);
-    if (s.ok()) s = Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred);
+    if (s.ok())
+      s = Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred, &r_.module.index->graph_types);
     if (!s.ok()) return r_.Locate(at, s);
   }
   for (size_t i = 0; i < operands.size(); i++) {

@@ -1,6 +1,7 @@
 // text_print.cc: a module as text that ParseText reads back exactly. The grammar is in README.md.
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernel/graph/element.h"
 #include "kernel/graph/graph_index.h"
@@ -22,7 +23,7 @@ class Printer {
       absl::StrAppend(&out_, "meta ", Quote(key), " = ", Quote(value), "\n");
     for (const Constant& c : m_.constants)
       if (!c.name.empty()) PrintConstant(c);
-    for (const auto& g : m_.graphs) PrintGraph(*g);
+    for (uint32_t g : Order()) PrintGraph(*m_.graphs[g]);
     if (!m_.entries.empty()) out_ += "\n";
     for (const Entry& e : m_.entries) PrintEntry(e);
     for (const Case& c : m_.cases) PrintCase(c);
@@ -31,6 +32,15 @@ class Printer {
 
  private:
   std::string Type(const TensorType& t) { return Print(t, m_.dims); }
+
+  // Bodies first: reading wants them so. A module that was edited wrongly is printed as it is.
+  std::vector<uint32_t> Order() {
+    auto order = CallOrder(m_);
+    if (order.ok()) return *order;
+    std::vector<uint32_t> all(m_.graphs.size());
+    std::iota(all.begin(), all.end(), 0u);
+    return all;
+  }
 
   void PrintConstant(const Constant& c) {
     absl::StrAppend(&out_, "const ", SpellName(c.name), ": ", Type(c.type), " = ");
@@ -112,6 +122,10 @@ class Printer {
         return m_.dims.Print(v.i);
       case KEEL_ATTR_DIMS:
         return DimList(v.list);
+      case KEEL_ATTR_GRAPH:
+        return static_cast<size_t>(v.i) < m_.graphs.size()
+                   ? "@" + SpellName(m_.graphs[static_cast<size_t>(v.i)]->name)
+                   : "@?";
       case KEEL_ATTR_STR:
         return info && !info->choices.empty() && IsPlainName(v.s) ? v.s : Quote(v.s);
       default:

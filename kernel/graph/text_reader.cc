@@ -132,6 +132,12 @@ absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32
     auto dtype = DTypeNamed(word);
     if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("there is no dtype '", word, "'"));
     v.i = static_cast<int64_t>(*dtype);
+  } else if (kind == KEEL_ATTR_GRAPH) {
+    RETURN_IF_ERROR(lex.Expect("@"));
+    ASSIGN_OR_RETURN(Spelling name, ReadName("a graph's name"));
+    auto number = module.GraphNumber(name.name);
+    if (!number.ok()) return Locate(name.at, number.status());
+    v.i = *number;
   } else if (at.kind == Token::kString) {
     ASSIGN_OR_RETURN(v.s, lex.String("a string"));
   } else {

@@ -61,7 +61,7 @@ absl::Status CheckNode(Module& m, const Graph& g, NodeId id) {
   RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), m.dims, &attrs));
   if (!(attrs == node.attrs)) return Invalid("attributes are not sorted and without defaults");
   Inferred inferred;
-  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, m.dims, &inferred));
+  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, m.dims, &inferred, &m.index->graph_types));
   if (inferred.results.size() != node.out.size())
     return Invalid(OpName(*node.op), " has ", inferred.results.size(), " results, the node ",
                    node.out.size());
@@ -75,6 +75,9 @@ absl::Status CheckNode(Module& m, const Graph& g, NodeId id) {
 }
 
 absl::Status CheckGraph(Module& m, const Graph& g) {
+  if (g.depth > kMaxCallDepth || g.expanded > kMaxNodes)
+    return Exhausted("has calls ", g.depth, " deep and ", g.expanded, " nodes with bodies; the limits are ",
+                     kMaxCallDepth, " and ", kMaxNodes);
   for (ValueId id = 0; id < g.values.size(); id++) RETURN_IF_ERROR(CheckValue(m, g, id));
   RETURN_IF_ERROR(CheckNames(g));
   for (NodeId id = 0; id < g.nodes.size(); id++) {
@@ -103,6 +106,7 @@ absl::Status CheckConstants(const Module& m) {
 absl::Status Verify(const Module& module) {
   auto& m = const_cast<Module&>(module);  // inference may add to the table of dims; nothing else changes
   RETURN_IF_ERROR(CheckConstants(m));
+  RETURN_IF_ERROR(CallOrder(m).status());
   for (const auto& g : m.graphs)
     if (absl::Status s = CheckGraph(m, *g); !s.ok())
       return Annotate(Invalid("graph '", g->name, "': ", s.message()), kErrorNode, ErrorFact(s, kErrorNode));

@@ -73,7 +73,8 @@ struct AttrDef {
     kAxisOf,
     kAxesOf,
     kPermOf,
-    kRankOf
+    kRankOf,
+    kGraph
   };
   std::string name, type_text, default_text;
   Type type = kBool;
@@ -91,7 +92,8 @@ struct ResultDef {
   std::string name;
   bool variadic = false;
   Pattern pattern;
-  Expr count;  // `for` list of a variadic
+  Expr count;            // `for` list of a variadic
+  std::string typed_by;  // `of` attribute: the results of a graph
   std::string text;
 };
 
@@ -139,7 +141,8 @@ struct OpDef {
   std::vector<std::string> slots;      // names
   std::vector<uint16_t> group_length;  // per slot: the slot of the rank[...] attribute that sizes it
   size_t required_operands = 0;
-  bool has_variadic = false;  // it is the last operand
+  bool has_variadic = false;           // it is the last operand
+  uint16_t typed_by = opset::kNoSlot;  // of the graph attribute that types operands and results
 };
 
 }  // namespace keel

@@ -61,6 +61,7 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"axes", kBad, AttrDef::kAxesOf, kBad},
     {"perm", kBad, AttrDef::kPermOf, kBad},
     {"rank", kBad, AttrDef::kRankOf, kBad},
+    {"graph", AttrDef::kGraph, kBad, kBad},
 };
 
 // The source between two places, without blanks at its ends.
@@ -265,6 +266,13 @@ class Reader {
       r.name = name;
       r.variadic = lex_.Accept("...");
       RETURN_IF_ERROR(lex_.Expect(":"));
+      if (r.variadic && lex_.Accept("of")) {
+        ASSIGN_OR_RETURN(std::string_view graph, lex_.Name("a graph attribute's name after 'of'"));
+        r.typed_by = graph;
+        r.text = absl::StrCat("of ", graph);
+        def_->results.push_back(std::move(r));
+        continue;
+      }
       ASSIGN_OR_RETURN(r.pattern, ReadPattern());
       r.text = r.pattern.text;
       if (r.variadic) {

@@ -175,6 +175,12 @@ class Resolver {
   absl::Status Results() {
     for (ResultDef& r : def_.results) {
       if (r.variadic && def_.results.size() != 1) return Fail("a variadic result must be the only one");
+      if (!r.typed_by.empty()) {
+        const AttrDef* a = FindAttr(r.typed_by);
+        if (!a || a->type != AttrDef::kGraph) return Fail("'of ", r.typed_by, "' wants a graph attribute");
+        def_.typed_by = a->slot;
+        continue;
+      }
       if (r.pattern.any) return Fail("the type of result ", r.name, " must be given");
       RETURN_IF_ERROR(ResolveDType(&r.pattern));
       if (r.variadic) RETURN_IF_ERROR(Static(&r.count));
@@ -344,6 +350,8 @@ int32_t KindOf(AttrDef::Type type) {
       return KEEL_ATTR_STR;
     case AttrDef::kDType:
       return KEEL_ATTR_DTYPE;
+    case AttrDef::kGraph:
+      return KEEL_ATTR_GRAPH;
     case AttrDef::kDim:
       return KEEL_ATTR_DIM;
     case AttrDef::kF64List:

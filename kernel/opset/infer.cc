@@ -108,6 +108,26 @@ absl::Status Result(Env& env, const ResultDef& r, TensorType* out) {
   return ResultDims(env, r, &out->dims);
 }
 
+// What an op takes that is typed by a graph: the graph's parameters, exactly.
+absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
+  if (!graphs) return env.Fail("names a graph, which only a node of a module can");
+  ASSIGN_OR_RETURN(GraphTypes body, (*graphs)(env.slots[env.def.typed_by].i));
+  if (env.operands.size() != body.params.size())
+    return env.Fail("its body takes ", body.params.size(), " operands, got ", env.operands.size());
+  for (size_t i = 0; i < body.params.size(); i++) {
+    const Operand& o = env.operands[i];
+    if (o.kind == Operand::kTyped && !(o.type == body.params[i]))
+      return env.Fail(env.OperandName(i), " must be ", keel::Print(body.params[i], env.dims),
+                      ", the type of parameter ", i, " of its body");
+    if (o.kind != Operand::kTyped && !body.params[i].dims.empty())
+      return env.Fail(env.OperandName(i), " is a literal but its body takes ",
+                      keel::Print(body.params[i], env.dims));
+    out->operand_dtypes[i] = body.params[i].dtype;
+  }
+  out->results = std::move(body.results);
+  return absl::OkStatus();
+}
+
 absl::Status Results(Env& env, std::vector<TensorType>* out) {
   const OpDef& def = env.def;
   if (def.results.size() != 1 || !def.results[0].variadic) {
@@ -143,7 +163,7 @@ void ExportTypes(const Env& env, std::vector<std::pair<std::string, DType>>* out
 
 }  // namespace
 
-absl::Status InferInto(Env& env, const Attrs& given, Inferred* out) {
+absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphTypesOf* graphs) {
   out->checks.clear();
   env.checks = &out->checks;
   RETURN_IF_ERROR(BindAttrs(env, given));
@@ -151,7 +171,7 @@ absl::Status InferInto(Env& env, const Attrs& given, Inferred* out) {
   RETURN_IF_ERROR(MatchWeak(env, &out->operand_dtypes));
   RETURN_IF_ERROR(SettleAttrs(env));
   for (const CheckDef& check : env.def.checks) RETURN_IF_ERROR(Require(check, env));
-  RETURN_IF_ERROR(Results(env, &out->results));
+  RETURN_IF_ERROR(env.def.typed_by == kNoSlot ? Results(env, &out->results) : MatchGraph(env, graphs, out));
   ExportAttrs(env, &out->attrs);
   ExportTypes(env, &out->types);
   return absl::OkStatus();
@@ -160,10 +180,10 @@ absl::Status InferInto(Env& env, const Attrs& given, Inferred* out) {
 }  // namespace opset
 
 absl::Status Infer(const OpDef& def, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
-                   Inferred* out) {
+                   Inferred* out, const GraphTypesOf* graphs) {
   Env env(def, dims);
   env.operands = operands;
-  return InferInto(env, given, out);
+  return InferInto(env, given, out, graphs);
 }
 
 }  // namespace keel

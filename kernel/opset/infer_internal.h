@@ -6,7 +6,7 @@
 namespace keel::opset {
 
 // infer.cc: all steps; afterwards the Env holds every binding, which bodies are written with.
-absl::Status InferInto(Env&, const Attrs& given, Inferred* out);
+absl::Status InferInto(Env&, const Attrs& given, Inferred* out, const GraphTypesOf* graphs = nullptr);
 
 // attrs.cc
 absl::Status BindAttrs(Env&, const Attrs& given);  // what was given, and defaults that need no operand

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,7 +29,7 @@ std::string Print(const TensorType&, const DimTable&);  // "f32[b, 2]"
 // An attribute's value; `kind` is a KEEL_ATTR_* number. Dims (and dim) are Dims of the module's table.
 struct AttrValue {
   int32_t kind = KEEL_ATTR_NONE;
-  int64_t i = 0;               // BOOL, I64, DIM; DTYPE: the DType's number
+  int64_t i = 0;               // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH: its number in the module
   double f = 0;                // F64
   std::string s;               // STR (and enums)
   std::vector<int64_t> list;   // I64S, DIMS
@@ -49,6 +50,12 @@ struct Operand {
   enum Kind : uint8_t { kTyped, kWeakInt, kWeakFloat, kAbsent } kind = kTyped;
   TensorType type;  // kTyped
 };
+
+// Types of a graph's parameters and results; how a graph that an attribute names is known to inference.
+struct GraphTypes {
+  std::vector<TensorType> params, results;
+};
+using GraphTypesOf = std::function<absl::StatusOr<GraphTypes>(int64_t graph)>;
 
 // What inference found out about one node.
 struct Inferred {
@@ -90,6 +97,7 @@ std::string_view OpDoc(const OpDef&);
 bool Has(const OpDef&, Trait);
 bool HasBody(const OpDef&);
 bool HasEffect(const OpDef&);
+bool IsTypedByGraph(const OpDef&);  // a call: its body's parameters and results are its own
 struct OperandInfo {
   std::string name, pattern;
   bool optional, variadic;
@@ -111,8 +119,9 @@ std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
 
 // Types of the results, or an error that names the op, the operand or attribute, what was got and wanted.
 // Concrete dims never touch the table. Attrs as the user gave them (missing ones get defaults).
+// graphs: needed by ops that are typed by a graph (IsTypedByGraph).
 absl::Status Infer(const OpDef&, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
-                   Inferred* out);
+                   Inferred* out, const GraphTypesOf* graphs = nullptr);
 
 // Where a body is written out: the graph builder implements it (values are its ids).
 class BodySink {

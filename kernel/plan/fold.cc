@@ -35,7 +35,7 @@ bool MentionsSymbols(const Lowered& lowered, const Step& step) {
       if (v != kNoValue && Symbolic(lowered.values[v].type)) return true;
   for (const Attr& attr : step.attrs)
     if (Symbolic(attr.value)) return true;
-  return false;
+  return step.body && MentionsSymbols(*step.body);
 }
 
 bool CanFold(const Lowered& lowered, const Step& step, uint64_t* folded_bytes) {

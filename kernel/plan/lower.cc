@@ -32,15 +32,15 @@ std::vector<bool> Needed(const Graph& graph, std::span<const ValueId> feeds,
 class Lowering : public BodySink {
  public:
   Lowering(const Graph& graph, Lowered& out, const PlanOptions& options)
-      : graph_(graph), out_(out), options_(options) {}
+      : graph_(&graph), out_(out), options_(options) {}
 
   absl::Status Run(std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                    std::span<const ValueId> targets) {
-    map_.assign(graph_.values.size(), kNoValue);
+    map_.assign(graph_->values.size(), kNoValue);
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
     std::vector<ValueId> wanted(fetches.begin(), fetches.end());
     wanted.insert(wanted.end(), targets.begin(), targets.end());
-    RETURN_IF_ERROR(AddNodes(Needed(graph_, feeds, wanted)));
+    RETURN_IF_ERROR(AddNodes(Needed(*graph_, feeds, wanted)));
     RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
@@ -62,28 +62,15 @@ class Lowering : public BodySink {
   absl::StatusOr<Dim> Translate(Dim d) {
     if (!IsSymbolic(d)) return d;
     if (auto found = dims_.find(d); found != dims_.end()) return found->second;
-    ASSIGN_OR_RETURN(Dim mine, out_.dims.Parse(graph_.module->dims.Print(d)));
+    ASSIGN_OR_RETURN(Dim mine, out_.dims.Parse(graph_->module->dims.Print(d)));
     return dims_[d] = mine;
   }
 
-  absl::StatusOr<TensorType> Translate(TensorType type) {
-    for (Dim& d : type.dims) {
-      ASSIGN_OR_RETURN(d, Translate(d));
-    }
-    return type;
-  }
-
-  absl::StatusOr<Attrs> Translate(Attrs attrs) {
-    for (Attr& attr : attrs) {
-      if (attr.value.kind == KEEL_ATTR_DIM) {
-        ASSIGN_OR_RETURN(attr.value.i, Translate(attr.value.i));
-      }
-      if (attr.value.kind != KEEL_ATTR_DIMS) continue;
-      for (int64_t& d : attr.value.list) {
-        ASSIGN_OR_RETURN(d, Translate(d));
-      }
-    }
-    return attrs;
+  // Types and attributes, from the dims of the module to those of the plan.
+  template <typename T>
+  absl::StatusOr<T> Translate(T what) {
+    RETURN_IF_ERROR(MapDims(translate_, &what));
+    return what;
   }
 
   uint32_t AddValue(PlanValue value) {
@@ -92,38 +79,40 @@ class Lowering : public BodySink {
   }
 
   absl::Status AddFeed(ValueId v, uint32_t number) {
-    if (map_[v] != kNoValue) return Invalid("value \"", graph_.ValueName(v), "\" is fed twice");
-    ASSIGN_OR_RETURN(TensorType type, Translate(graph_.values[v].type));
-    map_[v] = AddValue({type, graph_.ValueName(v), Where::kFeed, number});
+    if (map_[v] != kNoValue) return Invalid("value \"", graph_->ValueName(v), "\" is fed twice");
+    ASSIGN_OR_RETURN(TensorType type, Translate(graph_->values[v].type));
+    map_[v] = AddValue({type, graph_->ValueName(v), Where::kFeed, number});
     out_.feeds.push_back(map_[v]);
     return absl::OkStatus();
   }
 
   absl::StatusOr<uint32_t> Mapped(ValueId v) {
     if (map_[v] != kNoValue) return map_[v];
-    const keel::Value& value = graph_.values[v];
+    const keel::Value& value = graph_->values[v];
     if (value.kind == ValueKind::kParam)
-      return Annotate(Invalid("parameter \"", graph_.ValueName(v), "\" is needed but not fed; it is ",
-                              Print(value.type, graph_.module->dims)),
+      return Annotate(Invalid("parameter \"", graph_->ValueName(v), "\" is needed but not fed; it is ",
+                              Print(value.type, graph_->module->dims)),
                       kErrorHint, "feed it, or fetch something that does not need it");
     if (value.kind != ValueKind::kConstant)
-      return Internal("value ", graph_.ValueName(v), " was not planned");
-    out_.constants.push_back(graph_.module->constants[value.index]);
-    return map_[v] = AddValue({value.type, graph_.ValueName(v), Where::kConstant,
+      return Internal("value ", graph_->ValueName(v), " was not planned");
+    out_.constants.push_back(graph_->module->constants[value.index]);
+    return map_[v] = AddValue({value.type, graph_->ValueName(v), Where::kConstant,
                                static_cast<uint32_t>(out_.constants.size() - 1)});
   }
 
   absl::Status AddNodes(const std::vector<bool>& needed) {
-    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+    for (size_t n = 0; n < graph_->nodes.size(); n++) {
       if (!needed[n]) continue;
-      const keel::Node& node = graph_.nodes[n];
-      if (absl::Status s = AddNode(node); !s.ok())
-        return Annotate(Annotate(s, kErrorNode, graph_.ValueName(node.out[0])), kErrorOp, OpName(*node.op));
+      const keel::Node& node = graph_->nodes[n];
+      std::vector<std::string> names;
+      for (ValueId v : node.out) names.push_back(graph_->ValueName(v));
+      if (absl::Status s = AddNode(node, names); !s.ok())
+        return Annotate(Annotate(s, kErrorNode, graph_->ValueName(node.out[0])), kErrorOp, OpName(*node.op));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddNode(const keel::Node& node) {
+  absl::Status AddNode(const keel::Node& node, const std::vector<std::string>& names) {
     std::vector<uint32_t> in;
     for (ValueId v : node.in) {
       in.push_back(kNoValue);
@@ -131,13 +120,11 @@ class Lowering : public BodySink {
       ASSIGN_OR_RETURN(in.back(), Mapped(v));
     }
     ASSIGN_OR_RETURN(Attrs attrs, Translate(node.attrs));
-    std::vector<std::string> names;
-    for (ValueId v : node.out) names.push_back(graph_.ValueName(v));
     ASSIGN_OR_RETURN(std::vector<Value> out, Emit(*node.op, std::move(in), attrs, names));
     for (size_t i = 0; i < out.size(); i++) {
       if (map_[node.out[i]] != kNoValue) continue;  // fed
       map_[node.out[i]] = out[i];
-      RETURN_IF_ERROR(Specialise(graph_.values[node.out[i]], out[i]));
+      RETURN_IF_ERROR(Specialise(graph_->values[node.out[i]], out[i]));
     }
     return absl::OkStatus();
   }
@@ -165,14 +152,19 @@ class Lowering : public BodySink {
       operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
                                        : Operand{Operand::kTyped, out_.values[v].type});
     Inferred inferred;
-    RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred));
+    RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
-    Step step{&op,   nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {},
-              false, nullptr};
+    Step step{&op,     nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {}, false,
+              nullptr, nullptr};
+    ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
-    ASSIGN_OR_RETURN(step.impl, ChooseImpl(step, inferred));
+    // An observer wants to see every node.
+    if (!step.body || !options_.observe) {
+      ASSIGN_OR_RETURN(step.impl, ChooseImpl(step, inferred));
+    }
     if (step.impl) return AddStep(std::move(step), inferred, names);
+    if (step.body) return Inline(step, names);
     if (HasBody(op)) return Expand(op, step.in, attrs, names);
     missing_[absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")")]++;
     return AddResults(inferred, names);
@@ -213,6 +205,44 @@ class Lowering : public BodySink {
     return out;
   }
 
+  // A call whose body no impl takes: its nodes, one by one, called after the call.
+  absl::StatusOr<std::vector<Value>> Inline(const Step& call, const std::vector<std::string>& names) {
+    const Graph& body = *graph_->module->graphs[BodiesOf(call.attrs)[0]];
+    std::vector<uint32_t> map(body.values.size(), kNoValue);
+    for (size_t i = 0; i < call.in.size(); i++) map[body.params[i]] = call.in[i];
+    std::string prefix = call.name;
+    absl::flat_hash_map<ValueId, std::string> results;
+    for (size_t i = 0; i < names.size(); i++) results.emplace(body.results[i], names[i]);
+    const Graph* outer_graph = std::exchange(graph_, &body);
+    std::swap(map_, map);
+    std::string outer = std::exchange(body_of_, prefix);
+    absl::Status status;
+    for (size_t n = 0; status.ok() && n < body.nodes.size(); n++)
+      status = AddNode(body.nodes[n], NamesInside(body, body.nodes[n], results));
+    std::vector<Value> out;
+    for (ValueId v : body.results) out.push_back(map_[v]);
+    body_of_ = outer;
+    std::swap(map_, map);
+    graph_ = outer_graph;
+    RETURN_IF_ERROR(status);
+    return out;
+  }
+
+  std::vector<std::string> NamesInside(const Graph& body, const keel::Node& node,
+                                       const absl::flat_hash_map<ValueId, std::string>& results) {
+    std::vector<std::string> names;
+    bool any = false;
+    for (ValueId v : node.out) {
+      auto known = results.find(v);
+      any = any || known != results.end() || !body.values[v].name.empty();
+      names.push_back(known != results.end() ? known->second
+                      : body.values[v].name.empty()
+                          ? ""
+                          : absl::StrCat(body_of_.empty() ? "" : body_of_ + "/", body.values[v].name));
+    }
+    return any && !names[0].empty() ? names : std::vector<std::string>();
+  }
+
   // The best impl of the device that takes these types, or null.
   absl::StatusOr<const Impl*> ChooseImpl(const Step& step, const Inferred& inferred) {
     auto rows = out_.device->plugin().impls.find(std::string(OpName(*step.op)));
@@ -249,6 +279,7 @@ class Lowering : public BodySink {
     step.out = AddResults(inferred, names);
     step.needs_dims = step.impl->table.prepare && !(step.impl->table.flags & KEEL_IMPL_ANY_DIMS) &&
                       MentionsSymbols(out_, step);
+    if (step.body) out_.checks.insert(out_.checks.end(), step.body->checks.begin(), step.body->checks.end());
     if (!options_.observe && CanFold(out_, step, &folded_bytes_)) {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
@@ -283,11 +314,18 @@ class Lowering : public BodySink {
                      "` lists what it has; run on another device"));
   }
 
-  const Graph& graph_;
+  const Graph* graph_;  // or the body that is being written out
   Lowered& out_;
   const PlanOptions& options_;
   std::vector<uint32_t> map_;  // graph value -> plan value
   HashMap<Dim, Dim> dims_;
+  const DimMap translate_ = [this](Dim d) { return Translate(d); };
+  const GraphTypesOf types_ = [this](int64_t graph) -> absl::StatusOr<GraphTypes> {
+    ASSIGN_OR_RETURN(GraphTypes types, graph_->module->BodyTypes(graph));
+    for (auto* side : {&types.params, &types.results})
+      for (TensorType& type : *side) RETURN_IF_ERROR(MapDims(translate_, &type));
+    return types;
+  };
   std::map<std::string, size_t> missing_;
   std::string body_of_;
   uint64_t folded_bytes_ = 0;

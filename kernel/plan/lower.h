@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/graph/graph.h"
+#include "kernel/plugin/body.h"
 #include "kernel/plugin/host.h"
 #include "kernel/plugin/registry.h"
 
@@ -42,8 +43,9 @@ struct Step {  // one launch
   std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
   Attrs attrs;                    // complete; dims symbolic
   std::vector<DType> in_dtypes;
-  bool needs_dims = false;         // prepared for each binding
-  std::shared_ptr<Launch> launch;  // if not
+  bool needs_dims = false;           // prepared for each binding
+  std::shared_ptr<Launch> launch;    // if not
+  std::shared_ptr<const Body> body;  // of a call
 };
 
 struct Lowered {

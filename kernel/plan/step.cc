@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "kernel/plugin/body.h"
+
 namespace keel {
 namespace {
 
@@ -27,19 +29,6 @@ absl::StatusOr<keel_node::Side> ViewValue(const Lowered& lowered, uint32_t v,
   return side;
 }
 
-absl::Status EvaluateAttrs(const Lowered& lowered, std::span<const int64_t> symbols, Attrs* attrs) {
-  for (Attr& attr : *attrs) {
-    if (attr.value.kind == KEEL_ATTR_DIM) {
-      ASSIGN_OR_RETURN(attr.value.i, Number(lowered, attr.value.i, symbols));
-    }
-    if (attr.value.kind != KEEL_ATTR_DIMS) continue;
-    for (int64_t& d : attr.value.list) {
-      ASSIGN_OR_RETURN(d, Number(lowered, d, symbols));
-    }
-  }
-  return absl::OkStatus();
-}
-
 int64_t Count(const keel_tensor& t) {
   int64_t n = 1;
   for (int32_t d = 0; d < t.ndim; d++) n *= t.shape[d];
@@ -52,7 +41,6 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
                                    std::span<const int64_t> symbols) {
   keel_node node;
   node.op = step.op;
-  node.op_name = std::string(OpName(*step.op));
   node.name = step.name;
   for (uint32_t v : step.in) {
     ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
@@ -63,7 +51,11 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
     node.out.push_back(std::move(side));
   }
   node.attrs = step.attrs;
-  RETURN_IF_ERROR(EvaluateAttrs(lowered, symbols, &node.attrs));
+  DimMap number = [&](Dim d) { return Number(lowered, d, symbols); };
+  RETURN_IF_ERROR(MapDims(number, &node.attrs));
+  if (step.body) {
+    ASSIGN_OR_RETURN(node.body, ViewBody(*step.body, number, number));
+  }
   return node;
 }
 
@@ -82,7 +74,7 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
   }
   if (!launch->launch.run) launch->launch.run = impl.run;
   if (!launch->launch.run)
-    return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", node.op_name,
+    return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", OpName(*node.op),
                              " prepared a launch without run"),
                     kErrorPlugin, lowered.device->plugin().name);
   return launch;

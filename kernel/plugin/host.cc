@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
+
+#include "kernel/plugin/body.h"
 
 namespace keel {
 namespace {
@@ -27,10 +30,18 @@ void Log(int32_t level, const char* message) {
 }
 
 const void* NoExtension(const char*) { return nullptr; }
-const char* NodeOp(const keel_node* n) { return n->op_name.c_str(); }
-const char* NodeName(const keel_node* n) { return n->name.c_str(); }
+const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // of a std::string: ends in NUL
+
+const keel_node* Filled(const keel_node* n) {
+  if (!n->fill) return n;
+  auto* late = const_cast<keel_node*>(n);
+  std::exchange(late->fill, nullptr)(late);
+  return n;
+}
+const char* NodeName(const keel_node* n) { return Filled(n)->name.c_str(); }
 
 void NodeArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
+  Filled(n);
   *n_in = static_cast<uint32_t>(n->in.size());
   *n_out = static_cast<uint32_t>(n->out.size());
 }
@@ -46,16 +57,25 @@ keel_rc ViewSide(const std::vector<keel_node::Side>& sides, uint32_t i, keel_ten
   return KEEL_OK;
 }
 
-keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(n->in, i, out); }
-keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(n->out, i, out); }
+keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->in, i, out); }
+keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->out, i, out); }
 
 keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
-  for (const Attr& attr : n->attrs)
+  for (const Attr& attr : Filled(n)->attrs)
     if (attr.name == name) {
       *out = ViewAttr(attr.value);
       return KEEL_OK;
     }
   return KEEL_NOT_FOUND;
+}
+
+keel_rc NodeBody(const keel_node* n, keel_body* out) {
+  const BodyView* body = Filled(n)->body.get();
+  if (!body) return KEEL_NOT_FOUND;
+  *out = {sizeof(keel_body), static_cast<uint32_t>(body->rows.size()),
+          body->n_values,    static_cast<uint32_t>(body->results.size()),
+          body->rows.data(), body->results.data()};
+  return KEEL_OK;
 }
 
 keel_host MakeTable() {
@@ -71,6 +91,7 @@ keel_host MakeTable() {
   table.node_in = NodeIn;
   table.node_out = NodeOut;
   table.node_attr = NodeAttr;
+  table.node_body = NodeBody;
   FillEditMembers(&table);
   return table;
 }
@@ -129,7 +150,8 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   v.kind = a.kind;
   v.i = a.i;
   v.f = a.f;
-  if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM)
+  if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM &&
+      a.kind != KEEL_ATTR_GRAPH)
     return Invalid("an attribute of ", a.count, " entries without data");
   if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
   if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS)
@@ -141,7 +163,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
     if (!dtype) return Invalid("attribute value ", a.i, " is not a dtype of Keel");
     v.i = static_cast<int64_t>(*dtype);
   }
-  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_DIMS)
+  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_GRAPH)
     return Invalid("attribute kind ", a.kind, " is not known");
   return v;
 }

@@ -1,6 +1,8 @@
 // host.h: what plugins see of the kernel: the host table, nodes, and the module that an importer builds.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,17 +12,24 @@
 #include "kernel/opset/opset.h"
 #include "kernel/plugin/registry.h"
 
-// One op with known operands, for match and prepare. Filled by the planner.
+namespace keel {
+struct BodyView;
+}
+
+// One op with known operands, for match, prepare and passes. Filled by the planner.
 struct keel_node {
   const keel::OpDef* op = nullptr;
-  std::string op_name, name;
+  std::string name;
   struct Side {  // an operand or a result; left out: dtype none
     keel::DType dtype = keel::DType::kNone;
     std::vector<int64_t> dims;  // -1: any
     const void* data = nullptr;
   };
   std::vector<Side> in, out;
-  keel::Attrs attrs;  // complete; every dim a number
+  keel::Attrs attrs;                           // complete; every dim a number (in a pass: or a handle)
+  std::shared_ptr<const keel::BodyView> body;  // of a call
+  // Passes look at many nodes, mostly at their op: the rest is filled in when it is asked for.
+  std::function<void(keel_node*)> fill;
 };
 
 namespace keel {

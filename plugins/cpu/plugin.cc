@@ -47,6 +47,9 @@ const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              nullptr,
                              nullptr,
                              0,
+                             0,
+                             nullptr,
+                             0,
                              0};
 
 }  // namespace

@@ -38,6 +38,9 @@ const keel_plugin& description() {
                                      nullptr,
                                      nullptr,
                                      0,
+                                     0,
+                                     nullptr,
+                                     0,
                                      0};
   return plugin;
 }

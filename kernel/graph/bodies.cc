@@ -1,0 +1,73 @@
+// bodies.cc: graphs that nodes of other graphs run: which graph can be a body, and the order of calls.
+
+#include <algorithm>
+
+#include "kernel/graph/graph_index.h"
+
+namespace keel {
+namespace {
+
+// Appends a graph after those that it calls. Calls nest as deep as graphs are many in a module that was
+// edited wrongly, so the stack is our own.
+absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state,
+                    std::vector<uint32_t>* order) {
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint32_t> stack{start};
+  while (!stack.empty()) {
+    uint32_t g = stack.back();
+    if ((*state)[g] != kNew) {
+      stack.pop_back();
+      if ((*state)[g] == kOpen) order->push_back(g);
+      (*state)[g] = kDone;
+      continue;
+    }
+    (*state)[g] = kOpen;
+    size_t first = stack.size();
+    for (const Node& node : m.graphs[g]->nodes)
+      for (uint32_t body : BodiesOf(node.attrs)) {
+        if (body >= m.graphs.size())
+          return Invalid("graph '", m.graphs[g]->name, "' calls graph ", body, ", which does not exist");
+        if ((*state)[body] == kOpen) return Invalid("graph '", m.graphs[body]->name, "' calls itself");
+        if ((*state)[body] == kNew) stack.push_back(body);
+      }
+    std::reverse(stack.begin() + static_cast<ptrdiff_t>(first), stack.end());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<uint32_t> BodiesOf(const Attrs& attrs) {
+  std::vector<uint32_t> bodies;
+  for (const Attr& a : attrs)
+    if (a.value.kind == KEEL_ATTR_GRAPH) bodies.push_back(static_cast<uint32_t>(a.value.i));
+  return bodies;
+}
+
+absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module& m) {
+  std::vector<uint8_t> state(m.graphs.size());
+  std::vector<uint32_t> order;
+  for (uint32_t g = 0; g < m.graphs.size(); g++) RETURN_IF_ERROR(Append(m, g, &state, &order));
+  return order;
+}
+
+absl::StatusOr<GraphTypes> Module::BodyTypes(int64_t number) const {
+  if (number < 0 || static_cast<size_t>(number) >= graphs.size())
+    return Annotate(
+        NotFound("its body is graph ", number, ", but the module has only ", graphs.size(), " so far"),
+        kErrorHint, "a graph stands before those that call it");
+  const Graph& body = *graphs[static_cast<size_t>(number)];
+  if (!body.constant_values.empty()) {
+    ValueId first = kNoValue;
+    for (const auto& [constant, value] : body.constant_values) first = std::min(first, value);
+    return Annotate(Invalid("graph '", body.name, "' holds the constant ", body.ValueName(first),
+                            " and cannot be a body"),
+                    kErrorHint, "make it a parameter, and give the constant as an operand");
+  }
+  GraphTypes signature;
+  for (ValueId v : body.params) signature.params.push_back(body.values[v].type);
+  for (ValueId v : body.results) signature.results.push_back(body.values[v].type);
+  return signature;
+}
+
+}  // namespace keel
