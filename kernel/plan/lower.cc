@@ -211,7 +211,7 @@ class Lowering : public BodySink {
     std::vector<uint32_t> map(body.values.size(), kNoValue);
     for (size_t i = 0; i < call.in.size(); i++) map[body.params[i]] = call.in[i];
     std::string prefix = call.name;
-    absl::flat_hash_map<ValueId, std::string> results;
+    HashMap<ValueId, std::string> results;
     for (size_t i = 0; i < names.size(); i++) results.emplace(body.results[i], names[i]);
     const Graph* outer_graph = std::exchange(graph_, &body);
     std::swap(map_, map);
@@ -229,7 +229,7 @@ class Lowering : public BodySink {
   }
 
   std::vector<std::string> NamesInside(const Graph& body, const keel::Node& node,
-                                       const absl::flat_hash_map<ValueId, std::string>& results) {
+                                       const HashMap<ValueId, std::string>& results) {
     std::vector<std::string> names;
     bool any = false;
     for (ValueId v : node.out) {

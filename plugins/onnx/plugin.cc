@@ -48,7 +48,10 @@ const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              0,
                              0,
                              nullptr,
-                             KEEL_ARRAY(kImporters)};
+                             KEEL_ARRAY(kImporters),
+                             nullptr,
+                             0,
+                             0};
 
 }  // namespace
 }  // namespace onnx_import

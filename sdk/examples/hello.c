@@ -28,8 +28,9 @@ static keel_rc add(const keel_call* call) {
 static const keel_impl impls[] = {
     {"add", 1, 1, "T=f32", "hello add", 0, KEEL_IMPL_ANY_DIMS, NULL, NULL, add},
 };
-static const keel_device device = {sizeof device, KEEL_DEVICE_HOST_MEMORY, NULL, NULL, NULL, NULL};
+static const keel_device device = {.struct_size = sizeof device, .flags = KEEL_DEVICE_HOST_MEMORY};
 static const keel_plugin hello = {
-    KEEL_PLUGIN_HEADER, "hello", "0.1.0", "adds f32 numbers", &device, KEEL_ARRAY(impls), NULL, NULL, 0, 0,
+    KEEL_PLUGIN_HEADER, .name = "hello", .version = "0.1.0", .about = "adds f32 numbers",
+    .device = &device,  .impls = impls,  .n_impls = 1,       .impl_stride = sizeof(keel_impl),
 };
 KEEL_PLUGIN(hello)

@@ -49,8 +49,21 @@ const keel_device kDevice = {
     sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, nullptr, nullptr, nullptr, nullptr};
 
 keel_plugin Table() {
-  return {KEEL_PLUGIN_HEADER, "sizes", "1",     "a table", &kDevice, &kImpl, 1,
-          sizeof(keel_impl),  nullptr, nullptr, 0,         0};
+  return {KEEL_PLUGIN_HEADER,
+          "sizes",
+          "1",
+          "a table",
+          &kDevice,
+          &kImpl,
+          1,
+          sizeof(keel_impl),
+          nullptr,
+          nullptr,
+          0,
+          0,
+          nullptr,
+          0,
+          0};
 }
 
 // The code of keel_plugin_add in a context of its own, and its message.

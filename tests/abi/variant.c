@@ -35,8 +35,8 @@ __attribute__((constructor)) static void leave_a_trace(void) {
   fclose(file);
 }
 
-static const keel_plugin plugin = {
-    KEEL_PLUGIN_HEADER, VARIANT, "1.0", "a variant", NULL, NULL, 0, 0, NULL, NULL, 0, 0};
+static const keel_plugin plugin = {KEEL_PLUGIN_HEADER, .name = VARIANT, .version = "1.0",
+                                   .about = "a variant"};
 #ifdef TEST_NO_NOTE
 KEEL_EXPORT const keel_plugin* keel_plugin_v0(void);
 const keel_plugin* keel_plugin_v0(void) { return &plugin; }
