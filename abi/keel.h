@@ -52,6 +52,10 @@ KEEL_API void keel_text_free(keel_text*);
  * libkeel). A new context has no plugins: scan or load them. */
 KEEL_API keel_rc keel_open(const keel_kv* options, uint32_t n_options, keel_context** out, keel_error** err);
 KEEL_API void keel_close(keel_context*);
+/* on = 1: every run and eager call of this context, under way or begun later, ends with KEEL_CANCELLED:
+ * after the launch that it is in, which long loops of devices cut short. Its results are dropped and
+ * everything stays usable. on = 0: runs work again. Any thread; async-signal-safe. */
+KEEL_API void keel_cancel(keel_context*, int32_t on);
 /* Looks in the folders of KEEL_PLUGIN_PATH, the plugins folder beside libkeel and the system folder.
  * A plugin that is refused is no failure: report "plugins" says why. */
 KEEL_API keel_rc keel_plugin_scan(keel_context*, keel_error** err);
@@ -143,7 +147,8 @@ KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in,
 KEEL_API void keel_module_free(keel_module*);
 
 /* ---- sessions and plans: run one graph of a module on a device.
- * Options: "threads", "memory" as in keel_open; "entry" (name; default: the only one); "graph" (name,
+ * Options: "threads", "memory" as in keel_open; "timeout_ms" (a run that takes longer ends with
+ * KEEL_CANCELLED, as by keel_cancel; default: none); "entry" (name; default: the only one); "graph" (name,
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);

@@ -36,7 +36,7 @@ extern "C" {
 typedef int32_t keel_rc;
 enum {
   KEEL_OK = 0,
-  KEEL_CANCELLED = 1,    /* a callback or the caller asked to stop */
+  KEEL_CANCELLED = 1,    /* a callback, the caller or a time limit asked to stop */
   KEEL_UNKNOWN = 2,      /* a plugin failed without saying why */
   KEEL_INVALID = 3,      /* malformed input: wrong shape, dtype, text or file */
   KEEL_NOT_FOUND = 5,    /* no such file, entry, value, op or device */

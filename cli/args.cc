@@ -17,7 +17,7 @@ namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · e entry · t tolerances
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodeWB", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodeWBL", run_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
@@ -27,7 +27,7 @@ constexpr Command kCommands[] = {
     {"doctor", "Explain this machine: every plugin tried and why it was taken or refused", "",
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
-    {"bench", "Measure load, first run and steady state of a graph", "fideN", bench_command},
+    {"bench", "Measure load, first run and steady state of a graph", "fideNL", bench_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetn", compare_command},
     {"plan", "Show how a device will run a graph: launches and memory", "fide", plan_command},
     {"verify", "Run the test cases stored in a file", "fdt", verify_command},
@@ -94,6 +94,12 @@ const std::map<char, Maker>& flag_makers() {
          app.add_option("-n,--runs", a.runs, "runs to measure (default 100)")
              ->check(CLI::Range(1, 100000000));
          app.add_option("--warmup", a.warmup, "runs before, beside the first")->check(CLI::Range(0, 1000000));
+       }},
+      {'L',
+       [](auto& app, Args& a) {
+         app.add_option("--time-limit", a.time_limit, "stop a run that takes longer (exit code 6)")
+             ->check(CLI::Range(1u, 4000000000u))
+             ->type_name("MS");
        }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };

@@ -25,6 +25,7 @@ struct Args {
   std::string case_name;             // convert
   bool svg = false, dot = false;     // graph
   int runs = 100, warmup = 2;        // bench
+  uint32_t time_limit = 0;           // run, bench: milliseconds of a run; 0: none
   bool nodes = false;                // compare
   std::optional<double> rtol, atol;  // compare, verify, convert
 };

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "exit.h"
+#include "interrupt.h"
 #include "load.h"
 #include "print.h"
 
@@ -61,6 +62,7 @@ int bench_command(const Args& args) {
   load_ms += prepare_ms;
 
   start = Clock::now();
+  Interruptible until_done(context);
   plan.run(inputs.arrays);
   double first_ms = ms_since(start);
   for (int i = 0; i < args.warmup; i++) plan.run(inputs.arrays);

@@ -189,7 +189,9 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
 }
 
 keel::Options session_options(const Args& args, const std::string& entry) {
-  return limits(args).set("entry", entry);
+  keel::Options options = limits(args).set("entry", entry);
+  if (args.time_limit) options.set("timeout_ms", std::to_string(args.time_limit));
+  return options;
 }
 
 }  // namespace cli

@@ -5,6 +5,7 @@
 
 #include "bytes.h"
 #include "exit.h"
+#include "interrupt.h"
 #include "load.h"
 #include "npy.h"
 #include "observe.h"
@@ -107,6 +108,7 @@ int run_command(const Args& args) {
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
   auto prepared = std::chrono::steady_clock::now();
   std::optional<int> stopped;
+  Interruptible until_done(context);
   std::vector<keel::Array> out =
       observed ? run_watched(context, plan, inputs.arrays, args, stopped) : plan.run(inputs.arrays);
   if (stopped) return *stopped;

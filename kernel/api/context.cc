@@ -138,6 +138,10 @@ keel_rc keel_open(const keel_kv* options, uint32_t n, keel_context** out, keel_e
 
 void keel_close(keel_context* c) { delete c; }
 
+void keel_cancel(keel_context* c, int32_t on) {
+  if (c) c->state->stopper.asked.store(on ? 1 : 0, std::memory_order_relaxed);
+}
+
 keel_rc keel_plugin_scan(keel_context* c, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));

@@ -24,6 +24,8 @@ struct Context {
   uint32_t threads = 1;
   uint64_t memory = 0;
   std::string plugins;  // folder in place of the one beside libkeel
+  Stopper stopper;
+  PlanOptions Options() { return {threads, memory, false, &stopper, 0}; }
 };
 
 struct ModuleState {
@@ -84,7 +86,8 @@ template <typename Body>
 keel_rc Guard(keel_error** err, Body body, const char* function = __builtin_FUNCTION()) noexcept {
   try {
     try {
-      return Report(body(), err);
+      absl::Status status = body();
+      return status.ok() ? KEEL_OK : Report(status, err);
     } catch (const std::bad_alloc&) {
       return ReportNoMemory(function, err);
     } catch (const std::exception& e) {

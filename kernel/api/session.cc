@@ -29,6 +29,12 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->graph = v;
        return absl::OkStatus();
      }},
+    {"timeout_ms",
+     [](void* s, const std::string& v) {
+       ASSIGN_OR_RETURN(uint64_t ms, ParseNumber("timeout_ms", v, 1, UINT32_MAX));
+       static_cast<NewSession*>(s)->options.timeout_ms = static_cast<uint32_t>(ms);
+       return absl::OkStatus();
+     }},
     {"observe",
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"observe\": got \"", v, "\", wanted 0 or 1");
@@ -94,8 +100,8 @@ absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* cons
 
 absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                      Observer observer, void* arg) {
-  std::vector<ArrayRef> results(n_out);
-  RETURN_IF_ERROR(plan.Run({in, n_in}, results, observer, arg));
+  absl::InlinedVector<ArrayRef, 8> results(n_out);
+  RETURN_IF_ERROR(plan.Run({in, n_in}, {results.data(), results.size()}, observer, arg));
   for (uint32_t i = 0; i < n_out; i++) out[i] = results[i].Detach();
   return absl::OkStatus();
 }
@@ -131,8 +137,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     RETURN_IF_ERROR(NeedPointer(device, "device"));
-    const Context& context = *m->state->context;
-    NewSession wanted{{context.threads, context.memory, false}, "", ""};
+    NewSession wanted{m->state->context->Options(), "", ""};
     RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
     auto state = std::make_shared<SessionState>();
     state->module = m->state;
@@ -176,7 +181,7 @@ uint32_t keel_plan_outputs(const keel_plan* p) { return p ? static_cast<uint32_t
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                       keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(p, "plan"));
+    if (!p) return NeedPointer(p, "plan");
     return RunPlan(*p->plan, in, n_in, out, n_out, nullptr, nullptr);
   });
 }

@@ -5,6 +5,47 @@
 #include "kernel/opset/def.h"
 
 namespace keel {
+namespace {
+
+using opset::Expr;
+using opset::Item;
+using opset::kNoSlot;
+
+// The slot of a pattern that is one group: "T[P..]".
+uint16_t OnlyGroup(const opset::Pattern& pattern) {
+  bool group = !pattern.any && pattern.items.size() == 1 && pattern.items[0].kind == Item::kGroup;
+  return group ? pattern.items[0].slot : kNoSlot;
+}
+
+// Collects the groups of bcast(bcast(P, Q), R); false if anything else is in it.
+bool Broadcasts(const Expr& e, std::vector<uint16_t>* groups) {
+  if (e.kind == Expr::kName && e.ref == Expr::kSlot) {
+    groups->push_back(e.index);
+    return true;
+  }
+  return e.kind == Expr::kCall && e.text == "bcast" &&
+         std::all_of(e.parts.begin(), e.parts.end(), [&](const Expr& p) { return Broadcasts(p, groups); });
+}
+
+}  // namespace
+
+ShapeRule ShapeRuleOf(const OpDef& def) {
+  if (def.results.size() != 1 || def.results[0].variadic || !def.checks.empty()) return ShapeRule::kInferred;
+  std::vector<uint16_t> groups, result;
+  for (const opset::OperandDef& o : def.operands) {
+    groups.push_back(o.optional || o.variadic || o.patterns.size() != 1 ? kNoSlot : OnlyGroup(o.patterns[0]));
+    if (groups.back() == kNoSlot) return ShapeRule::kInferred;
+  }
+  const opset::Pattern& pattern = def.results[0].pattern;
+  if (groups.empty() || pattern.any || pattern.items.size() != 1) return ShapeRule::kInferred;
+  auto all_are = [&](uint16_t slot) {
+    return std::all_of(groups.begin(), groups.end(), [&](uint16_t g) { return g == slot; });
+  };
+  if (all_are(OnlyGroup(pattern))) return ShapeRule::kSame;
+  bool splice = pattern.items[0].kind == Item::kSplice;
+  return splice && Broadcasts(pattern.items[0].expr, &result) && result == groups ? ShapeRule::kBroadcast
+                                                                                  : ShapeRule::kInferred;
+}
 
 std::string_view OpName(const OpDef& def) { return def.name; }
 uint32_t OpVersion(const OpDef& def) { return def.version; }

@@ -73,6 +73,10 @@ struct Inferred {
   std::vector<Check> checks;
 };
 
+// How the shape of the only result follows from the operands' where that needs no inference: it is that
+// of each operand, or theirs broadcast to each other.
+enum class ShapeRule : uint8_t { kInferred, kSame, kBroadcast };
+
 enum class Trait : uint8_t { kElementwise, kCommutative, kAlias, kNoopIfSame, kNoopIfIdentity };
 
 class Catalogue {
@@ -98,6 +102,7 @@ bool Has(const OpDef&, Trait);
 bool HasBody(const OpDef&);
 bool HasEffect(const OpDef&);
 bool IsTypedByGraph(const OpDef&);  // a call: its body's parameters and results are its own
+ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
   std::string name, pattern;
   bool optional, variadic;

@@ -98,6 +98,7 @@ absl::Status SetShapes(const Lowered& lowered, Binding* b) {
     if (!count.ok())
       return Error(count.status().code(), "value \"", value.name, "\": ", count.status().message());
     b->shapes.push_back(std::move(shape));
+    b->counts.push_back(*count);
   }
   return absl::OkStatus();
 }

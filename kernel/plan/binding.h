@@ -23,6 +23,7 @@ struct Binding {
   ~Binding();
   std::vector<int64_t> symbols;
   std::vector<std::vector<int64_t>> shapes;       // by value
+  std::vector<int64_t> counts;                    // of elements, by value
   std::vector<Storage> storage;                   // by value; that of its root
   std::vector<std::shared_ptr<Launch>> launches;  // by step
   std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from

@@ -30,6 +30,15 @@ bool Relay(void* arg, size_t step, const keel_call& call) {
   return watch->observer(watch->arg, *watch->lowered, {watch->lowered->steps[step], call, step});
 }
 
+// Where this thread looks first, so that threads keep out of each other's way and find what they left.
+size_t FirstPlace() {
+  static std::atomic<uint32_t> threads{0};
+  static __thread uint32_t mine __attribute__((tls_model("initial-exec"))) = 0;
+  if (!mine) [[unlikely]]
+    mine = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return mine;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* device,
@@ -51,6 +60,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   if (in.size() != inputs()) return Invalid("the plan takes ", inputs(), " inputs, got ", in.size());
   for (size_t i = 0; i < in.size(); i++) {
     const PlanValue& value = lowered_->values[lowered_->feeds[i]];
+    if (in[i] && in[i]->dtype == value.type.dtype) continue;
     std::string wanted = Print(value.type, lowered_->dims);
     if (!in[i]) return Invalid("feed \"", value.name, "\" is missing; it is ", wanted);
     if (in[i]->dtype != value.type.dtype)
@@ -77,35 +87,101 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
   return made;
 }
 
-absl::StatusOr<std::unique_ptr<Runner>> Plan::Borrow(const std::shared_ptr<Binding>& binding) {
-  for (auto& slot : binding->pool)
-    if (Runner* idle = slot.exchange(nullptr, std::memory_order_acquire))
-      return std::unique_ptr<Runner>(idle);
-  return Runner::Make(*lowered_, *binding, options_);
+bool Plan::Ready::Fits(std::span<keel_array* const> in) const {
+  for (size_t i = 0; i < in.size(); i++) {
+    const keel_array* a = in[i];
+    if (!a || a->type_key != feeds[i].type_key || !a->contiguous) return false;
+    for (int32_t d = 0; d < a->view.ndim; d++)
+      if (a->dims[d] != feeds[i].dims[d]) return false;
+  }
+  return true;
+}
+
+Plan::Ready* Plan::TakeIdle(std::span<keel_array* const> in) {
+  if (in.size() != inputs()) return nullptr;
+  for (size_t i = 0, first = FirstPlace(); i < kIdle; i++) {
+    auto& place = idle_[(first + i) % kIdle];
+    if (i && !place.load(std::memory_order_relaxed)) continue;
+    Ready* ready = place.exchange(nullptr, std::memory_order_acq_rel);
+    if (!ready) continue;
+    if (ready->Fits(in)) return ready;
+    Ready* empty = nullptr;
+    if (!place.compare_exchange_strong(empty, ready, std::memory_order_acq_rel))
+      Park(std::unique_ptr<Ready>(ready));
+  }
+  return nullptr;
+}
+
+// An empty place if there is one; else the thread's own, and what was there is parked.
+void Plan::GiveBack(std::unique_ptr<Ready> ready) {
+  size_t first = FirstPlace();
+  for (size_t i = 0; i < kIdle; i++) {
+    Ready* empty = nullptr;
+    if (!idle_[(first + i) % kIdle].compare_exchange_strong(empty, ready.get(), std::memory_order_acq_rel))
+      continue;
+    ready.release();
+    return;
+  }
+  Ready* other = idle_[first % kIdle].exchange(ready.release(), std::memory_order_acq_rel);
+  if (other) Park(std::unique_ptr<Ready>(other));
+}
+
+// Leaves the runner with its binding, which drops what it has no room for.
+void Plan::Park(std::unique_ptr<Ready> ready) {
+  for (auto& slot : ready->binding->pool) {
+    Runner* empty = nullptr;
+    if (!slot.compare_exchange_strong(empty, ready->runner.get(), std::memory_order_release)) continue;
+    ready->runner.release();
+    return;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_array* const> in) {
+  auto ready = std::make_unique<Ready>();
+  ASSIGN_OR_RETURN(ready->binding, FindBinding(in));
+  for (size_t i = 0; i < in.size(); i++) {
+    const std::vector<int64_t>& shape = ready->binding->shapes[lowered_->feeds[i]];
+    ready->feeds.push_back({TypeKey(in[i]->dtype, static_cast<int32_t>(shape.size())), shape.data()});
+  }
+  for (auto& slot : ready->binding->pool) {
+    ready->runner.reset(slot.exchange(nullptr, std::memory_order_acquire));
+    if (ready->runner) return ready;
+  }
+  ASSIGN_OR_RETURN(ready->runner, Runner::Make(*lowered_, *ready->binding, options_));
+  return ready;
+}
+
+Plan::~Plan() {
+  for (auto& place : idle_) delete place.load();
 }
 
 absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                        void* arg) {
   if (out.size() != outputs())
     return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
+  std::unique_ptr<Ready> ready(observer ? nullptr : TakeIdle(in));
+  if (ready) [[likely]] {
+    absl::Status status = ready->runner->Run(in, out, nullptr, nullptr);
+    GiveBack(std::move(ready));
+    return status;
+  }
+  return RunCold(in, out, observer, arg);
+}
+
+absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                           void* arg) {
   RETURN_IF_ERROR(CheckFeeds(in));
   if (observer && !options_.observe)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
-  ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
+  ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
-  ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, Borrow(binding));
   Watch watch{observer, arg, lowered_.get()};
-  absl::Status status = runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch);
-  for (auto& slot : binding->pool) {
-    Runner* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, runner.get(), std::memory_order_release)) {
-      runner.release();
-      break;
-    }
-  }
+  absl::Status status =
+      ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch);
+  GiveBack(std::move(ready));
   return status;
 }
 

@@ -1,5 +1,7 @@
 // plan.h: the frozen executable of one (graph, feeds, fetches, targets, device). Shared by threads; what
-// depends on sizes is a Binding, of which the 16 used last are kept; what one run needs is a Runner.
+// depends on sizes is a Binding, of which the 16 used last are kept; what one run needs is a Runner. A
+// warm run takes an idle runner by one atomic exchange, compares the feeds' shapes with those that the
+// runner was built for, and gives it back: no lock, no allocation, no search.
 #pragma once
 
 #include <list>
@@ -22,11 +24,13 @@ using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event)
 
 class Plan {
  public:
+  ~Plan();
   static absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                                     std::span<const ValueId> feeds,
                                                     std::span<const ValueId> fetches,
                                                     std::span<const ValueId> targets,
                                                     const PlanOptions& options);
+  const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
@@ -37,11 +41,29 @@ class Plan {
  private:
   explicit Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
       : lowered_(std::move(lowered)), options_(options) {}
+  // A runner with what it was built for.
+  struct Ready {
+    struct Feed {
+      uint8_t type_key;
+      const int64_t* dims;
+    };
+    std::shared_ptr<Binding> binding;
+    std::unique_ptr<Runner> runner;
+    std::vector<Feed> feeds;
+    bool Fits(std::span<keel_array* const> in) const;
+  };
+
+  absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                       void* arg);
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
-  absl::StatusOr<std::unique_ptr<Runner>> Borrow(const std::shared_ptr<Binding>& binding);
+  Ready* TakeIdle(std::span<keel_array* const> in);
+  absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
+  void GiveBack(std::unique_ptr<Ready> ready);
+  static void Park(std::unique_ptr<Ready> ready);
   absl::Status CheckFeeds(std::span<keel_array* const> in) const;
 
-  static constexpr size_t kBindings = 16;
+  static constexpr size_t kBindings = 16, kIdle = 8;
+  std::atomic<Ready*> idle_[kIdle] = {};  // a thread begins at a place of its own
   std::unique_ptr<Lowered> lowered_;
   PlanOptions options_;
   std::mutex mutex_;

@@ -15,7 +15,9 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Make(const Lowered& lowered, con
                               " bytes that a run plans"),
                     kErrorHint, "run smaller inputs");
   ASSIGN_OR_RETURN(keel_dev dev, lowered.device->Open());
-  r->env_ = {sizeof(keel_env), options.threads, &HostTable(), dev, nullptr, &r->cancelled_};
+  r->options_ = options;
+  if (options.stopper && !options.timeout_ms) r->stop_ = &options.stopper->asked;
+  r->env_ = {sizeof(keel_env), options.threads, &HostTable(), dev, nullptr, Exported(*r->stop_)};
   r->BuildViews();
   r->BuildCalls(options);
   return r;
@@ -56,13 +58,15 @@ void Runner::BuildCalls(const PlanOptions&) {
     call.env = &env_;
     SetShapeFlags(&call);
     calls_.push_back(call);
+    runs_.push_back(binding_->launches[s]->launch.run);
   }
 }
 
 absl::Status Runner::MakeOutputs(std::span<ArrayRef> out) {
   for (size_t i = 0; i < out.size(); i++) {
     uint32_t v = lowered_.fetches[i];
-    ASSIGN_OR_RETURN(out[i], NewArray(lowered_.values[v].type.dtype, binding_->shapes[v], false));
+    out[i] = ArrayRef(NewResult(lowered_.values[v].type.dtype, binding_->shapes[v], binding_->counts[v]));
+    if (!out[i]) return Exhausted("no memory for result \"", lowered_.values[v].name, "\"");
   }
   return absl::OkStatus();
 }
@@ -74,15 +78,25 @@ void Runner::Connect(std::span<keel_array* const> feeds, std::span<ArrayRef> out
   }
 }
 
+// A launch failed, or the run was told to stop; an impl that stopped half-way need not say so.
+absl::Status Runner::EndEarly(const HostCall& host, keel_rc rc, size_t step) const {
+  const Step& at = lowered_.steps[step];
+  if (rc != KEEL_OK && rc != KEEL_CANCELLED) return RunError(host, rc, at);
+  bool asked = options_.stopper && options_.stopper->asked.load(std::memory_order_relaxed);
+  return Stopped(at.name, asked ? 0 : options_.timeout_ms);
+}
+
 absl::Status Runner::Launches(Observe observe, void* arg) {
   HostCall host;
   for (size_t s = 0; s < calls_.size(); s++) {
     const keel_call& call = calls_[s];
     // An impl need not think of results without elements, when it has one result.
     if (call.count || call.n_out != 1) {
-      keel_rc rc = binding_->launches[s]->launch.run(&call);
-      if (rc != KEEL_OK) return RunError(host, rc, lowered_.steps[s]);
+      keel_rc rc = runs_[s](&call);
+      if (rc != KEEL_OK || stop_->load(std::memory_order_relaxed)) [[unlikely]]
+        return EndEarly(host, rc, s);
     }
+    if (limit_ && limit_->Over()) return EndEarly(host, KEEL_CANCELLED, s);
     if (observe && !observe(arg, s, call))
       return Error(absl::StatusCode::kCancelled, "stopped after \"", lowered_.steps[s].name,
                    "\" by its observer");
@@ -100,7 +114,14 @@ absl::Status Runner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef>
                          void* arg) {
   RETURN_IF_ERROR(MakeOutputs(out));
   Connect(feeds, out);
-  RETURN_IF_ERROR(Launches(observe, arg));
+  std::optional<Stopper::Limit> limit;
+  if (options_.timeout_ms && options_.stopper) {
+    limit.emplace(*options_.stopper, options_.timeout_ms, own_stop_);
+    limit_ = &*limit;
+  }
+  absl::Status ran = Launches(observe, arg);
+  limit_ = nullptr;
+  RETURN_IF_ERROR(ran);
   CopyOutputs(out);
   return absl::OkStatus();
 }

@@ -27,6 +27,7 @@ class Runner {
   absl::Status MakeOutputs(std::span<ArrayRef> out);
   void Connect(std::span<keel_array* const> feeds, std::span<ArrayRef> out);
   absl::Status Launches(Observe observe, void* arg);
+  absl::Status EndEarly(const HostCall& host, keel_rc rc, size_t step) const;
   void CopyOutputs(std::span<ArrayRef> out);
 
   const Lowered& lowered_;
@@ -36,8 +37,12 @@ class Runner {
   std::vector<keel_tensor*> operands_;
   std::vector<keel_call> calls_;
   std::vector<uint32_t> outside_;  // values whose data changes with each run: feeds and outputs
+  std::vector<keel_rc (*)(const keel_call*)> runs_;
   keel_env env_{};
-  int32_t cancelled_ = 0;
+  PlanOptions options_;
+  StopFlag own_stop_{0};                   // of runs with a time limit
+  const StopFlag* stop_ = &own_stop_;      // what launches look at
+  const Stopper::Limit* limit_ = nullptr;  // of the run under way
 };
 
 }  // namespace keel

@@ -102,6 +102,15 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
                   step.impl->plugin->name);
 }
 
+absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
+  if (timeout_ms)
+    return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\": the time limit is ",
+                          timeout_ms, " ms"),
+                    kErrorHint, "raise the option \"timeout_ms\"");
+  return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\" by keel_cancel"),
+                  kErrorHint, "keel_cancel(context, 0) lets this context run again");
+}
+
 Block NewBlock(uint64_t bytes) {
   uint64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
   return Block(static_cast<char*>(std::aligned_alloc(kAlign, rounded ? rounded : kAlign)));

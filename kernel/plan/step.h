@@ -14,6 +14,9 @@ void SetShapeFlags(keel_call* call);
 // The error of a launch, with node, op and plugin.
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 
+// The error of a run that was told to stop, after that step.
+absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
+
 // Prepares and runs a step with no symbolic dims on given tensors.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
                      std::span<keel_tensor* const> out, uint32_t threads);

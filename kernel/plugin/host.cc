@@ -11,16 +11,8 @@
 namespace keel {
 namespace {
 
-// The text that the plugin call under way left. A plugin may call from any thread; the text belongs to
-// the thread that made the call.
-thread_local std::string failure;
-
 keel_rc Fail(keel_rc code, const char* message) noexcept {
-  try {
-    failure = message ? message : "";
-  } catch (const std::exception&) {
-    HostFailNoMemory();
-  }
+  HostCall::Keep(message ? message : "");
   return code;
 }
 
@@ -110,25 +102,35 @@ const keel_host& HostTable() {
   return table;
 }
 
-HostCall::HostCall() { outer_.swap(failure); }
-HostCall::~HostCall() { outer_.swap(failure); }
+__thread HostCall* HostCall::current_ = nullptr;
+
+void HostCall::Keep(std::string_view text) noexcept {
+  if (!current_) return;
+  try {
+    if (!current_->text_) current_->text_ = new std::string;
+    *current_->text_ = text;
+  } catch (const std::exception&) {
+    current_->no_memory_ = true;
+  }
+}
 
 absl::Status HostCall::Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const {
   if (rc == KEEL_OK) return absl::OkStatus();
-  std::string text = failure.empty() ? absl::StrCat("plugin \"", plugin.name, "\" failed with code ", rc,
-                                                    " and no text while it ", std::string(doing))
-                                     : failure;
+  if (no_memory_) return Annotate(Exhausted("no memory"), kErrorPlugin, plugin.name);
+  std::string text = !text_ || text_->empty() ? absl::StrCat("plugin \"", plugin.name, "\" failed with code ",
+                                                             rc, " and no text while it ", std::string(doing))
+                                              : *text_;
   auto code = IsCode(rc) ? static_cast<absl::StatusCode>(rc) : absl::StatusCode::kUnknown;
   return Annotate(absl::Status(code, text), kErrorPlugin, plugin.name);
 }
 
 keel_rc HostFailNoMemory() noexcept {
-  failure = "no memory";  // short enough to need none
+  HostCall::Keep("no memory");
   return KEEL_OOM;
 }
 
 keel_rc HostFail(const absl::Status& status) {
-  if (!status.ok()) failure = std::string(status.message());
+  if (!status.ok()) HostCall::Keep(status.message());
   return static_cast<keel_rc>(status.code());
 }
 

@@ -36,15 +36,27 @@ namespace keel {
 
 const keel_host& HostTable();
 
-// Runs a call into a plugin and turns its code and text into a status. The text is per thread.
+// Runs a call into a plugin and turns its code and text into a status. A plugin may fail on any thread;
+// the text belongs to the call under way on that thread. Calls nest. Costs nothing but two pointers
+// unless there is a text.
 class HostCall {
  public:
-  HostCall();
-  ~HostCall();  // calls nest: gives the outer one its text back
+  HostCall() : outer_(current_) { current_ = this; }
+  ~HostCall() {
+    current_ = outer_;
+    if (text_) [[unlikely]]
+      delete text_;
+  }
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
   absl::Status Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const;
+  static void Keep(std::string_view text) noexcept;  // for the innermost call; without one it is lost
 
  private:
-  std::string outer_;
+  static __thread HostCall* current_ __attribute__((tls_model("initial-exec")));
+  HostCall* outer_;
+  std::string* text_ = nullptr;
+  bool no_memory_ = false;  // not even for the text
 };
 
 // What an importer writes into.

@@ -2,11 +2,11 @@
 #include "kernel/values/array.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <bit>
 #include <cstring>
-#include <new>
 
 #include "absl/strings/str_join.h"
+#include "kernel/values/blocks.h"
 
 namespace keel {
 namespace {
@@ -39,21 +39,13 @@ bool IsRowMajor(const keel_tensor& t) {
   return true;
 }
 
-// The header of an array of that type, with `payload` bytes behind it.
-keel_array* Allocate(uint64_t payload) {
-  uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
-  void* block = std::aligned_alloc(kAlign, bytes);
-  return block ? new (block) keel_array : nullptr;
-}
-
-void Describe(keel_array* a, DType dtype, std::span<const int64_t> shape, int64_t count) {
+void Describe(keel_array* a, DType dtype, keel_dtype parts, std::span<const int64_t> shape, int64_t count) {
   a->dtype = dtype;
+  a->type_key = TypeKey(dtype, static_cast<int32_t>(shape.size()));
   a->count = count;
-  std::copy(shape.begin(), shape.end(), a->dims);
-  a->view.shape = a->dims;
   a->view.ndim = static_cast<int32_t>(shape.size());
-  a->view.dtype = PartsOf(dtype);
-  a->view.device = {1, 0};
+  a->view.dtype = parts;
+  for (size_t d = 0; d < shape.size(); d++) a->dims[d] = shape[d];
 }
 
 // Copies one row after another; `from` steps are in elements.
@@ -74,8 +66,6 @@ ArrayRef ArrayRef::Share(keel_array* array) {
   return ArrayRef(array);
 }
 
-ArrayRef::~ArrayRef() { ReleaseArray(array_); }
-
 void RetainArray(keel_array* a) { a->references.fetch_add(1, std::memory_order_relaxed); }
 
 void ReleaseArray(keel_array* a) {
@@ -84,12 +74,10 @@ void ReleaseArray(keel_array* a) {
   if (a->references.load(std::memory_order_acquire) != 1 &&
       a->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  ReleaseFn release = a->release;
-  void* arg = a->release_arg;
-  a->~keel_array();
-  std::free(a);
-  if (release) release(arg);
+  GiveBlock(a);
 }
+
+void ArrayRef::Release(keel_array* a) { ReleaseArray(a); }
 
 absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
   if (shape.size() > KEEL_MAX_RANK)
@@ -106,14 +94,19 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
   return empty ? 0 : count;
 }
 
+keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count) {
+  const DTypeInfo& info = Info(dtype);
+  keel_array* a = TakeBlock(static_cast<uint64_t>(count) * info.size);
+  if (a) Describe(a, dtype, std::bit_cast<keel_dtype>(info.code), shape, count);
+  return a;
+}
+
 absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(dtype);
-  keel_array* a = Allocate(bytes);
+  keel_array* a = NewResult(dtype, shape, count);
   if (!a)
     return Exhausted("no memory for a tensor of ", bytes, " bytes, shape [", absl::StrJoin(shape, ", "), "]");
-  Describe(a, dtype, shape, count);
-  a->view.data = reinterpret_cast<char*>(a) + sizeof(keel_array);
   if (zeroed) std::memset(a->view.data, 0, bytes);
   return ArrayRef(a);
 }
@@ -126,19 +119,20 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
     return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
                    "; copy it instead");
-  keel_array* a = Allocate(0);
+  keel_array* a = TakeBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, shape, count);
+  Describe(a, dtype, t.dtype, shape, count);
   a->view.data = t.data;
   a->view.byte_offset = t.byte_offset;
   a->view.device = t.device;
+  Borrowed& borrowed = *BorrowedOf(a);
   if (!IsRowMajor(t)) {
-    std::copy_n(t.strides, t.ndim, a->steps);
-    a->view.strides = a->steps;
+    std::copy_n(t.strides, t.ndim, borrowed.steps);
+    a->view.strides = borrowed.steps;
     a->contiguous = false;
   }
-  a->release = release;
-  a->release_arg = arg;
+  borrowed.release = release;
+  borrowed.arg = arg;
   return ArrayRef(a);
 }
 

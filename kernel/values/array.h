@@ -1,5 +1,6 @@
 // array.h: concrete tensors: one 64-byte aligned block of header and elements, or a header that
 // borrows memory of somebody else's. Reference-counted; the header never changes after making.
+// Blocks come from the free lists of blocks.h.
 #pragma once
 
 #include <atomic>
@@ -16,24 +17,34 @@ inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
 }  // namespace keel
 
-// The C ABI's handle is this struct, so it is not in the namespace.
+// The C ABI's handle is this struct, so it is not in the namespace. The first 64 bytes are all that a
+// call on scalars touches.
 struct alignas(keel::kAlign) keel_array {
-  std::atomic<int64_t> references{1};
+  std::atomic<int32_t> references{1};
   keel::DType dtype = keel::DType::kNone;
+  uint8_t type_key = 0;    // dtype and rank: what the eager look-up goes by
   bool contiguous = true;  // then view.strides is null
-  int64_t count = 0;       // elements
-  keel_tensor view{};      // shape and strides point into dims and steps below
+  uint8_t block = 0;       // which free list the block goes back to (blocks.h)
+  union {
+    int64_t count = 0;      // elements
+    keel_array* next_free;  // of a block in a free list
+  };
+  keel_tensor view{};  // shape points to dims, strides to Borrowed::steps
   int64_t dims[KEEL_MAX_RANK] = {};
-  int64_t steps[KEEL_MAX_RANK] = {};
-  keel::ReleaseFn release = nullptr;  // of borrowed memory
-  void* release_arg = nullptr;
 
   std::span<const int64_t> shape() const { return {dims, static_cast<size_t>(view.ndim)}; }
   char* data() const { return static_cast<char*>(view.data) + view.byte_offset; }
   uint64_t bytes() const { return static_cast<uint64_t>(count) * keel::SizeOf(dtype); }
+  char* payload() { return reinterpret_cast<char*>(this) + sizeof(keel_array); }
 };
+static_assert(sizeof(keel_array) == 128);
 
 namespace keel {
+
+inline uint8_t TypeKey(DType dtype, int32_t rank) {
+  static_assert(static_cast<int>(DType::kCount) <= 16 && KEEL_MAX_RANK < 16);
+  return static_cast<uint8_t>(static_cast<int32_t>(dtype) | rank << 4);
+}
 
 // Owns one reference.
 class ArrayRef {
@@ -47,24 +58,29 @@ class ArrayRef {
     std::swap(array_, o.array_);
     return *this;
   }
-  ~ArrayRef();
+  ~ArrayRef() {
+    if (array_) Release(array_);
+  }
   keel_array* get() const { return array_; }
   keel_array* operator->() const { return array_; }
   keel_array* Detach() { return std::exchange(array_, nullptr); }
   explicit operator bool() const { return array_ != nullptr; }
 
  private:
+  static void Release(keel_array*);
   keel_array* array_ = nullptr;
 };
 
 void RetainArray(keel_array*);
-void ReleaseArray(keel_array*);
+void ReleaseArray(keel_array*);  // null: nothing
 
 // Elements of a shape; errors name negative, too large or too many dims.
 absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype);
 
 // Elements are left as they are found unless zeroed.
 absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed);
+// The same for a shape that is known to be good and to have `count` elements; null: no memory.
+keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count);
 // Borrows the tensor's memory; on failure release is not called.
 absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& tensor, ReleaseFn release, void* arg);
 // Row-major copy of anything that is in host memory.

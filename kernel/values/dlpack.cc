@@ -28,7 +28,7 @@ Managed* MakeExport(keel_array* array) {
   e->managed.dl_tensor = array->view;
   int64_t step = 1;
   for (int32_t d = array->view.ndim; d-- > 0; step *= array->dims[d])
-    e->strides[d] = array->contiguous ? step : array->steps[d];
+    e->strides[d] = array->contiguous ? step : array->view.strides[d];
   e->managed.dl_tensor.strides = e->strides;
   e->managed.manager_ctx = e;
   e->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };

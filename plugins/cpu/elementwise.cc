@@ -60,21 +60,29 @@ int64_t RunBroadcast(const keel_call* call, const BinaryOp& op, Operands p) {
   return failure.At();
 }
 
+int KindOf(const keel_call* call) {
+  return call->flags & KEEL_CALL_ONE(0) ? 1 : call->flags & KEEL_CALL_ONE(1) ? 2 : 0;
+}
+
+__attribute__((noinline)) int64_t RunLong(const keel_call* call, const BinaryOp& op, Operands p) {
+  return call->flags & KEEL_CALL_FLAT ? RunFlat(call, op, KindOf(call), p, call->count)
+                                      : RunBroadcast(call, op, p);
+}
+
+__attribute__((noinline, cold)) keel_rc Fail(const keel_call* call, const BinaryOp& op, int64_t failed) {
+  char text[96];
+  std::snprintf(text, sizeof(text), "%s at element %lld", op.failure, static_cast<long long>(failed));
+  return call->env->host->fail(KEEL_RANGE, text);
+}
+
+// Short calls are most calls: nothing but the loop.
 keel_rc RunBinary(const keel_call* call) {
   const BinaryOp& op = State<BinaryOp>(call);
   const Operands p = {In<char>(call, 0), In<char>(call, 1), Out<char>(call, 0)};
   if (call->count == 0) return KEEL_OK;
-  int64_t failed;
-  if (call->flags & KEEL_CALL_FLAT) {
-    const int kind = call->flags & KEEL_CALL_ONE(0) ? 1 : call->flags & KEEL_CALL_ONE(1) ? 2 : 0;
-    failed = RunFlat(call, op, kind, p, call->count);
-  } else {
-    failed = RunBroadcast(call, op, p);
-  }
-  if (failed < 0) return KEEL_OK;
-  char text[96];
-  std::snprintf(text, sizeof(text), "%s at element %lld", op.failure, static_cast<long long>(failed));
-  return call->env->host->fail(KEEL_RANGE, text);
+  const bool is_short = call->flags & KEEL_CALL_FLAT && call->count * op.cost < kParallelCost;
+  const int64_t failed = is_short ? op.loops[KindOf(call)](p.a, p.b, p.c, call->count) : RunLong(call, op, p);
+  return failed < 0 ? KEEL_OK : Fail(call, op, failed);
 }
 
 const BinaryOp* Find(const BinaryTable& table, const char* op, keel_dt dt) {

@@ -2,6 +2,7 @@
 #include "matmul.h"
 
 #include "matmul_loops.h"
+#include "matmul_small.h"
 #include "onednn.h"
 
 namespace keel_cpu {
@@ -107,6 +108,7 @@ constexpr keel_impl kImpls[] = {
 
 keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
+  if (PrepareMatmulSmall(keel_dt_of(&a), s, launch)) return KEEL_OK;
   OwnMatmul w = {s, nullptr, nullptr};
   for (int i = 0; i < MatmulLoops().n; i++)
     if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&a)) w.op = &MatmulLoops().dtypes[i];

@@ -46,6 +46,9 @@ class Context {
   void load_plugin(const std::string& path) { call(keel_plugin_load, get(), path.c_str()); }
   void add_plugin(const keel_plugin* plugin) { call(keel_plugin_add, get(), plugin); }
 
+  /// Stops every run of this context, also later ones, until cancel(false). Any thread; async-signal-safe.
+  void cancel(bool on = true) const { keel_cancel(get(), on); }
+
   std::vector<std::string> devices() const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < keel_device_count(get()); i++) {

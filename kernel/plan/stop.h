@@ -1,0 +1,64 @@
+// stop.h: how a run is told to stop: one flag per context, which keel_cancel sets, and a thread that sets
+// a run's own flag when its time is over. Plugins see a flag as keel_env.cancelled.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace keel {
+
+using StopFlag = std::atomic<int32_t>;  // 0: go on
+static_assert(sizeof(StopFlag) == sizeof(int32_t) && StopFlag::is_always_lock_free);
+// As plugins read it; C has no atomics before C11.
+inline const volatile int32_t* Exported(const StopFlag& flag) {
+  return reinterpret_cast<const volatile int32_t*>(&flag);
+}
+
+class Stopper {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Stopper() = default;
+  ~Stopper();
+  Stopper(const Stopper&) = delete;
+  Stopper& operator=(const Stopper&) = delete;
+
+  StopFlag asked{0};  // async-signal-safe to set; stays set until it is cleared
+
+  // While it lives: sets `flag` once the time is over or somebody has asked. Where there is no thread for
+  // it (in a forked child), Over() tells.
+  class Limit {
+   public:
+    Limit(Stopper& stopper, uint32_t ms, StopFlag& flag);
+    ~Limit();
+    Limit(const Limit&) = delete;
+    Limit& operator=(const Limit&) = delete;
+    bool Over() const { return !watched_ && Clock::now() >= end_; }
+
+   private:
+    friend Stopper;
+    Stopper& stopper_;
+    StopFlag& flag_;
+    Clock::time_point end_;
+    bool watched_ = false;
+    Limit *next_ = nullptr, **link_ = nullptr;  // the stopper's list
+  };
+
+ private:
+  static void* Watch(void* stopper);
+  Clock::time_point Look();  // sets flags; when to look again
+  bool Start();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Limit* first_ = nullptr;
+  bool started_ = false, ending_ = false;
+  pid_t pid_ = 0;
+  pthread_t thread_{};
+};
+
+}  // namespace keel

@@ -1,0 +1,155 @@
+// blocks.cc: the long ways of blocks.h: heap, central lists, the end of a thread.
+#include "kernel/values/blocks.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace keel {
+
+__thread ThreadBlocks thread_blocks __attribute__((tls_model("initial-exec"))) = {};
+
+namespace {
+
+constexpr uint16_t kRoom[kSizes] = {64, 64, 64, 32, 16};  // what a thread keeps
+constexpr uint64_t kCentralBytes = 4 << 20;               // per size; what is more goes back to the heap
+
+struct Central {
+  std::atomic_flag busy;
+  keel_array* free = nullptr;
+  uint64_t count = 0;
+};
+constinit Central central[kSizes];
+
+// Holds a central list if nobody else does.
+class TryHold {
+ public:
+  explicit TryHold(Central& list)
+      : list_(list.busy.test_and_set(std::memory_order_acquire) ? nullptr : &list) {}
+  ~TryHold() {
+    if (list_) list_->busy.clear(std::memory_order_release);
+  }
+  explicit operator bool() const { return list_ != nullptr; }
+
+ private:
+  Central* list_;
+};
+
+keel_array* NewBlock(uint64_t payload, uint8_t kind) {
+  uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
+  void* memory = std::aligned_alloc(kAlign, bytes);
+  if (!memory) return nullptr;
+  auto* a = new (memory) keel_array;
+  a->block = kind;
+  a->view.shape = a->dims;
+  a->view.device = {1, 0};
+  a->view.data = a->payload();
+  return a;
+}
+
+// Up to `n` blocks of the thread's list, as a list of their own.
+struct Batch {
+  keel_array *first = nullptr, *last = nullptr;
+  uint16_t count = 0;
+};
+Batch Cut(ThreadBlocks& mine, uint8_t size, uint16_t n) {
+  Batch batch;
+  batch.first = mine.free[size];
+  while (mine.free[size] && batch.count < n) {
+    batch.last = mine.free[size];
+    mine.free[size] = batch.last->next_free;
+    batch.count++;
+  }
+  mine.room[size] = static_cast<uint16_t>(mine.room[size] + batch.count);
+  if (batch.last) batch.last->next_free = nullptr;
+  return batch;
+}
+
+void GiveToCentral(uint8_t size, Batch batch) {
+  Central& list = central[size];
+  if (!batch.count) return;
+  if (TryHold hold(list); hold && (list.count + batch.count) * kPayload[size] <= kCentralBytes) {
+    batch.last->next_free = list.free;
+    list.free = batch.first;
+    list.count += batch.count;
+    return;
+  }
+  for (keel_array* a = batch.first; a;) std::free(std::exchange(a, a->next_free));
+}
+
+// Moves up to half a list from the central list to the thread's.
+void Refill(ThreadBlocks& mine, uint8_t size) {
+  Central& list = central[size];
+  TryHold hold(list);
+  for (int n = hold ? kRoom[size] / 2 : 0; n > 0 && list.free && mine.room[size]; n--) {
+    keel_array* a = list.free;
+    list.free = a->next_free;
+    list.count--;
+    a->next_free = mine.free[size];
+    mine.free[size] = a;
+    mine.room[size]--;
+  }
+}
+
+// A thread that ends has no room any more: what it frees later, in other destructors, goes to the heap.
+void DrainThread(void* arg) {
+  auto* mine = static_cast<ThreadBlocks*>(arg);
+  for (uint8_t size = 0; size < kSizes; size++) {
+    GiveToCentral(size, Cut(*mine, size, UINT16_MAX));
+    mine->room[size] = 0;
+  }
+}
+
+struct Key {  // unloading the library must leave no pointer into it
+  pthread_key_t key;
+  bool made = pthread_key_create(&key, DrainThread) == 0;
+  ~Key() {
+    if (made) pthread_key_delete(key);
+    made = false;
+  }
+};
+Key end_of_thread;
+__thread bool joined __attribute__((tls_model("initial-exec"))) = false;
+
+// On its first long way a thread gets room, once; without a key nothing would drain its lists.
+bool Join(ThreadBlocks& mine) {
+  if (!kFreeLists || joined || !end_of_thread.made) return false;
+  joined = true;
+  if (pthread_setspecific(end_of_thread.key, &mine) != 0) return false;
+  for (uint8_t size = 0; size < kSizes; size++) mine.room[size] = kRoom[size];
+  return true;
+}
+
+}  // namespace
+
+keel_array* TakeSlowly(uint64_t payload) {
+  uint8_t size = SizeClass(payload);
+  if (!kFreeLists || size == kSizes) return NewBlock(payload, kHeapBlock);
+  ThreadBlocks& mine = thread_blocks;
+  Join(mine);
+  Refill(mine, size);
+  return mine.free[size] ? TakeBlock(payload) : NewBlock(kPayload[size], size);
+}
+
+void GiveSlowly(keel_array* a) {
+  if (a->block == kBorrowedBlock) {
+    Borrowed borrowed = *BorrowedOf(a);
+    std::free(a);
+    if (borrowed.release) borrowed.release(borrowed.arg);
+    return;
+  }
+  if (a->block == kHeapBlock) return std::free(a);
+  ThreadBlocks& mine = thread_blocks;
+  uint8_t size = a->block;
+  if (!Join(mine) && mine.free[size]) GiveToCentral(size, Cut(mine, size, kRoom[size] / 2));
+  return mine.room[size] ? GiveBlock(a) : std::free(a);
+}
+
+keel_array* TakeBorrowing() {
+  keel_array* a = NewBlock(sizeof(Borrowed), kBorrowedBlock);
+  if (a) new (a->payload()) Borrowed{};
+  return a;
+}
+
+}  // namespace keel

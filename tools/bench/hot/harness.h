@@ -1,0 +1,102 @@
+// harness.h: timing of short calls, and the few calls of keel.h that every figure needs. Any failure
+// ends the program with libkeel's message.
+#pragma once
+
+#include <abi/keel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace hot {
+
+struct Figure {  // ns of one call (or node), over many batches
+  std::string name;
+  double median, low, high;  // low and high: 10th and 90th percentile
+  double limit;              // 0: none stated
+};
+
+inline double Now() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+inline Figure Summarise(std::string name, double limit, std::vector<double> ns) {
+  std::sort(ns.begin(), ns.end());
+  auto at = [&](double q) { return ns[static_cast<size_t>(q * static_cast<double>(ns.size() - 1))]; };
+  return {std::move(name), at(0.5), at(0.1), at(0.9), limit};
+}
+
+// body() does `work` things of which one is to be timed; batches of about 50 microseconds.
+template <class Body>
+Figure Measure(std::string name, double limit, double work, Body body) {
+  for (int i = 0; i < 200; i++) body();  // warm
+  double start = Now();
+  for (int i = 0; i < 50; i++) body();
+  const int batch = std::max(1, static_cast<int>(50e3 / std::max(1.0, (Now() - start) / 50)));
+  std::vector<double> ns;
+  for (int b = 0; b < 401; b++) {
+    start = Now();
+    for (int i = 0; i < batch; i++) body();
+    ns.push_back((Now() - start) / batch / work);
+  }
+  return Summarise(std::move(name), limit, std::move(ns));
+}
+
+inline void Check(keel_rc rc, keel_error* error) {
+  if (rc == KEEL_OK) return;
+  std::fprintf(stderr, "hot: %s\n", error ? keel_error_message(error) : "failed");
+  std::exit(1);
+}
+template <class F, class... A>
+void Call(F f, A... args) {
+  keel_error* error = nullptr;
+  keel_rc rc = f(args..., &error);
+  Check(rc, error);
+}
+
+template <class T>
+keel_array* Filled(keel_context* c, keel_dt dtype, std::vector<int64_t> shape, T value) {
+  keel_array* a = nullptr;
+  Call(keel_array_new, c, dtype, static_cast<const int64_t*>(shape.data()),
+       static_cast<int32_t>(shape.size()), &a);
+  keel_tensor t;
+  keel_array_tensor(a, &t);
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  std::fill_n(static_cast<T*>(t.data), n, value);
+  return a;
+}
+
+inline keel_op* Bind(keel_context* c, const char* device, const char* name) {
+  keel_op* op = nullptr;
+  Call(keel_op_bind, c, device, name, 0u, static_cast<const char* const*>(nullptr),
+       static_cast<const keel_attr*>(nullptr), 0u, &op);
+  return op;
+}
+
+// A plan of a module in text form, one entry.
+struct Prepared {
+  keel_module* module = nullptr;
+  keel_session* session = nullptr;
+  keel_plan* plan = nullptr;
+  Prepared(keel_context* c, const char* device, const std::string& text, std::vector<keel_kv> options = {}) {
+    Call(keel_module_parse, c, text.c_str(), static_cast<uint64_t>(text.size()), &module);
+    Call(keel_session_new, module, device, static_cast<const keel_kv*>(options.data()),
+         static_cast<uint32_t>(options.size()), &session);
+    const char* const* none = nullptr;
+    Call(keel_session_prepare, session, none, 0u, none, 0u, none, 0u, &plan);
+  }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+  ~Prepared() {
+    keel_plan_free(plan);
+    keel_session_free(session);
+    keel_module_free(module);
+  }
+};
+
+}  // namespace hot

@@ -1,0 +1,251 @@
+// hot.cc: what a warm call costs, through the C ABI, on one thread: eager ops, short plans, `power` (100
+// matrix products of 10x10 i32). Usage: hot [--json] [--device cpu] [PART OF A NAME]. See ../README.md.
+#include <cstring>
+#include <keel/keel.hpp>
+#include <random>
+
+#include "harness.h"
+
+namespace {
+
+using hot::Call;
+using hot::Figure;
+using hot::Filled;
+using hot::Measure;
+
+struct Bench {
+  keel_context* context;
+  const char* device;
+  std::string wanted;
+  std::vector<Figure> figures;
+
+  template <class Body>
+  void Add(const char* name, double limit, double work, Body body) {
+    if (std::string(name).find(wanted) != std::string::npos)
+      figures.push_back(Measure(name, limit, work, body));
+  }
+};
+
+void Apply(keel_op* op, keel_array* a, keel_array* b, keel_array** out) {
+  keel_array* in[] = {a, b};
+  if (keel_apply(op, in, 2, out, 1, nullptr) != KEEL_OK) std::abort();
+}
+
+void Eager(Bench& b) {
+  keel_op* add = hot::Bind(b.context, b.device, "add");
+  keel_op* matmul = hot::Bind(b.context, b.device, "matmul");
+  keel_array* scalar = Filled(b.context, KEEL_F32, {}, 1.5f);
+  keel_array* thousand = Filled(b.context, KEEL_F32, {1000}, 1.5f);
+  keel_array* matrix = Filled(b.context, KEEL_I32, {10, 10}, 1);
+  auto once = [](keel_op* op, keel_array* x) {
+    return [=] {
+      keel_array* y;
+      Apply(op, x, x, &y);
+      keel_array_release(y);
+    };
+  };
+  b.Add("eager add, f32 scalars", 30, 1, once(add, scalar));
+  b.Add("eager add, 1000 f32", 60, 1, once(add, thousand));
+  b.Add("eager matmul, 10x10 i32", 60, 1, once(matmul, matrix));
+  keel_array* y = Filled(b.context, KEEL_F32, {}, 1.0f);
+  b.Add("eager add, dependent chain", 30, 1, [&] {
+    keel_array* z;
+    Apply(add, y, scalar, &z);
+    keel_array_release(y);
+    y = z;
+  });
+  b.Add("array of 4 KB made and released", 0, 1, [&] {
+    keel_array* z;
+    int64_t shape[] = {1000};
+    keel_array_new(b.context, KEEL_F32, shape, 1, &z, nullptr);
+    keel_array_release(z);
+  });
+  for (keel_array* a : {scalar, thousand, matrix, y}) keel_array_release(a);
+  keel_op_free(add);
+  keel_op_free(matmul);
+}
+
+// Three ops and six kinds of operands in random order; `keep` results stay alive.
+struct Mixed {
+  std::vector<keel_op*> ops;
+  std::vector<keel_array*> operands, kept;
+  std::vector<uint32_t> order;
+  size_t at = 0, place = 0;
+
+  Mixed(const Bench& b, size_t keep) {
+    for (const char* name : {"add", "mul", "maximum"}) ops.push_back(hot::Bind(b.context, b.device, name));
+    for (int64_t n : {1, 4, 8}) operands.push_back(Filled(b.context, KEEL_F32, {n}, 1.5f));
+    operands.push_back(Filled(b.context, KEEL_F32, {}, 1.5f));
+    operands.push_back(Filled(b.context, KEEL_I32, {}, 3));
+    operands.push_back(Filled(b.context, KEEL_F64, {2, 2}, 0.5));
+    kept.assign(keep, nullptr);
+    std::mt19937 random(7);
+    for (int i = 0; i < 4096; i++)
+      order.push_back(random() % static_cast<uint32_t>(ops.size() * operands.size()));
+  }
+  void Step() {
+    uint32_t pick = order[at++ & 4095];
+    keel_array* x = operands[pick / ops.size()];
+    keel_array*& y = kept[place];
+    place = place + 1 == kept.size() ? 0 : place + 1;
+    keel_array_release(y);
+    Apply(ops[pick % ops.size()], x, x, &y);
+  }
+  ~Mixed() {
+    for (keel_array* a : operands) keel_array_release(a);
+    for (keel_array* a : kept) keel_array_release(a);
+    for (keel_op* op : ops) keel_op_free(op);
+  }
+};
+
+void MixedCalls(Bench& b) {
+  Mixed short_lived(b, 1), long_lived(b, 16384);
+  b.Add("mixed: 3 ops x 6 kinds of operands", 0, 1, [&] { short_lived.Step(); });
+  for (int i = 0; i < 20000; i++) long_lived.Step();
+  b.Add("mixed, 16384 results kept alive", 0, 1, [&] { long_lived.Step(); });
+}
+
+// One call after that many bytes of other data were touched; the timer's own cost is taken off.
+void Evicted(Bench& b) {
+  keel_op* add = hot::Bind(b.context, b.device, "add");
+  keel_array* x = Filled(b.context, KEEL_F32, {}, 1.5f);
+  for (size_t kib : {512, 4096, 32768}) {
+    std::string name = "one scalar add after " + std::to_string(kib) + " KiB of other data";
+    if (name.find(b.wanted) == std::string::npos) continue;
+    std::vector<char> other(kib << 10);
+    std::vector<double> timer, ns;
+    for (int i = 0; i < 201; i++) {
+      for (size_t k = 0; k < other.size(); k += 64) other[k]++;
+      double start = hot::Now(), middle = hot::Now();
+      keel_array* y;
+      Apply(add, x, x, &y);
+      double end = hot::Now();
+      keel_array_release(y);
+      timer.push_back(middle - start);
+      ns.push_back(end - middle);
+    }
+    Figure cost = hot::Summarise("", 0, timer);
+    for (double& n : ns) n -= cost.median;
+    b.figures.push_back(hot::Summarise(name, 0, ns));
+  }
+  keel_array_release(x);
+  keel_op_free(add);
+}
+
+std::string Text(const std::string& signature, const std::string& body, const std::string& result) {
+  return "keel 1 opset core 1\n\nfn @main(" + signature + " {\n" + body + "  return " + result + "\n}\n";
+}
+
+std::string Chain(int pairs) {  // a = a * b + b
+  std::string body, last = "a";
+  for (int i = 0; i < pairs; i++) {
+    std::string m = "m" + std::to_string(i), s = "s" + std::to_string(i);
+    body += "  " + m + " = mul(" + last + ", b)\n  " + s + " = add(" + m + ", b)\n";
+    last = s;
+  }
+  return Text("a: f32[], b: f32[]) -> f32[]", body, last);
+}
+
+std::string Power(int products) {
+  std::string body, last = "x";
+  for (int i = 0; i < products; i++) {
+    std::string next = "p" + std::to_string(i);
+    body += "  " + next + " = matmul(" + last + ", x)\n";
+    last = next;
+  }
+  return Text("x: i32[10, 10]) -> i32[10, 10]", body, last);
+}
+
+void Plans(Bench& b) {
+  const keel_kv one[] = {{"threads", "1"}};
+  auto run = [&](const char* name, double limit, double work, const std::string& text,
+                 std::vector<keel_array*> in) {
+    hot::Prepared p(b.context, b.device, text, {one[0]});
+    b.Add(name, limit, work, [&] {
+      keel_array* y;
+      if (keel_plan_run(p.plan, in.data(), static_cast<uint32_t>(in.size()), &y, 1, nullptr) != KEEL_OK)
+        std::abort();
+      keel_array_release(y);
+    });
+    for (keel_array* a : in) keel_array_release(a);
+  };
+  auto scalar = [&](float v) { return Filled(b.context, KEEL_F32, {}, v); };
+  run("plan of 1 node", 50, 1, Text("a: f32[], b: f32[]) -> f32[]", "  y = add(a, b)\n", "y"),
+      {scalar(1), scalar(2)});
+  run("plan of 1 node, symbolic size", 0, 1,
+      Text("a: f32[n], b: f32[n]) -> f32[n]", "  y = add(a, b)\n", "y"),
+      {Filled(b.context, KEEL_F32, {4}, 1.0f), Filled(b.context, KEEL_F32, {4}, 1.0f)});
+  run("plan of 200 scalar nodes, a node", 10, 200, Chain(100), {scalar(0.5), scalar(0.5)});
+  run("power, 100 matmuls as a graph", 5000, 1, Power(100), {Filled(b.context, KEEL_I32, {10, 10}, 1)});
+}
+
+void PowerEager(Bench& b) {
+  keel_op* matmul = hot::Bind(b.context, b.device, "matmul");
+  keel_array* x = Filled(b.context, KEEL_I32, {10, 10}, 1);
+  b.Add("power, eager from C", 7000, 1, [&] {
+    keel_array *last = keel_array_retain(x), *next;
+    for (int i = 0; i < 100; i++, last = next) {
+      Apply(matmul, last, x, &next);
+      keel_array_release(last);
+    }
+    keel_array_release(last);
+  });
+  keel_array_release(x);
+  keel_op_free(matmul);
+
+  keel::Context context;
+  context.scan_plugins();
+  keel::Op product(context, b.device, "matmul");
+  const std::vector<int32_t> ones(100, 1);
+  const std::vector<int64_t> shape = {10, 10};
+  keel::Array base = keel::Array::of<int32_t>(context, shape, ones);
+  b.Add("power, eager from C++", 7000, 1, [&] {
+    keel::Array last = base;
+    for (int i = 0; i < 100; i++) last = product.one(last, base);
+  });
+}
+
+void PrintText(const std::vector<Figure>& figures) {
+  std::printf("%-46s %10s %21s %8s\n", "", "median ns", "10 % to 90 %", "limit");
+  for (const Figure& f : figures) {
+    std::printf("%-46s %10.1f %10.1f %10.1f", f.name.c_str(), f.median, f.low, f.high);
+    if (f.limit > 0) std::printf(" %8.0f%s", f.limit, f.median > f.limit ? "  missed" : "");
+    std::printf("\n");
+  }
+}
+
+void PrintJson(const std::vector<Figure>& figures) {
+  std::printf("{\"schema\": \"keel.hot/1\", \"unit\": \"ns\", \"figures\": [");
+  const char* between = "";
+  for (const Figure& f : figures) {
+    std::printf("%s\n  {\"name\": \"%s\", \"median\": %.2f, \"p10\": %.2f, \"p90\": %.2f, \"limit\": %.0f}",
+                between, f.name.c_str(), f.median, f.low, f.high, f.limit);
+    between = ",";
+  }
+  std::printf("]}\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool json = false;
+  Bench b{nullptr, "cpu", "", {}};
+  for (int i = 1; i < argc; i++) {
+    if (!std::strcmp(argv[i], "--json"))
+      json = true;
+    else if (!std::strcmp(argv[i], "--device") && i + 1 < argc)
+      b.device = argv[++i];
+    else
+      b.wanted = argv[i];
+  }
+  const keel_kv options[] = {{"threads", "1"}};
+  Call(keel_open, static_cast<const keel_kv*>(options), 1u, &b.context);
+  Call(keel_plugin_scan, b.context);
+  Eager(b);
+  MixedCalls(b);
+  Evicted(b);
+  Plans(b);
+  PowerEager(b);
+  keel_close(b.context);
+  json ? PrintJson(b.figures) : PrintText(b.figures);
+}
