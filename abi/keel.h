@@ -134,7 +134,7 @@ KEEL_API keel_rc keel_module_import(keel_context*, const char* path, const keel_
                                     keel_error** err);
 KEEL_API keel_rc keel_module_save(keel_module*, const char* path, keel_error** err); /* atomic */
 KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out,
-                                  keel_error** err); /* parse gives it back exactly */
+                                  keel_error** err); /* parse gives it back exactly; constants to 1 GiB */
 /* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
 KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
 KEEL_API keel_rc keel_module_metadata(keel_module*, const char* key, const char* value, keel_error** err);

@@ -295,11 +295,16 @@ KEEL_SEALED(keel_note, build);
 #define KEEL_ENTRY keel_plugin_v0
 #endif
 #define KEEL_PLUGIN_HEADER (uint32_t)sizeof(keel_plugin), KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD
-#define KEEL_PLUGIN(desc)                                                                  \
-  KEEL_C __attribute__((used, section(".note.keel"), aligned(4), visibility("hidden")))    \
-  const keel_note keel_plugin_note = {                                                     \
-      5, 16, 1, "KEEL\0\0\0", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD}; \
-  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void);                                  \
+#if defined(__clang__) /* its address sanitizer would pad the note */
+#define KEEL_NOTE_AS_IT_IS , no_sanitize("address")
+#else
+#define KEEL_NOTE_AS_IT_IS
+#endif
+#define KEEL_PLUGIN(desc)                                                                                  \
+  KEEL_C __attribute__((used, section(".note.keel"), aligned(4), visibility("hidden") KEEL_NOTE_AS_IT_IS)) \
+  const keel_note keel_plugin_note = {                                                                     \
+      5, 16, 1, "KEEL\0\0\0", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT, KEEL_BUILD};                 \
+  KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void);                                                  \
   KEEL_C KEEL_EXPORT const keel_plugin* KEEL_ENTRY(void) { return &(desc); }
 
 static inline void* keel_ptr(const keel_tensor* t) { return (char*)t->data + t->byte_offset; }

@@ -36,6 +36,17 @@ absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const>
   return absl::OkStatus();
 }
 
+// Text of constants is hex digits, all in memory at once.
+absl::Status CheckTextSize(const Module& module) {
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+  uint64_t bytes = 0;
+  for (const Constant& c : module.constants) bytes += c.bytes;
+  if (bytes <= kMaxBytes) return absl::OkStatus();
+  return Annotate(
+      Exhausted("the module's constants have ", bytes, " bytes; the text form is for at most ", kMaxBytes),
+      kErrorHint, "save a file instead; `keel inspect` tells what is in it");
+}
+
 absl::Status CheckCount(const char* what, size_t wanted, uint32_t got) {
   return wanted == got ? absl::OkStatus() : Invalid("the entry has ", wanted, " ", what, ", got ", got);
 }
@@ -116,6 +127,7 @@ keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     std::lock_guard lock(m->state->mutex);
+    RETURN_IF_ERROR(CheckTextSize(*m->state->module));
     return GiveText(PrintText(*m->state->module), out);
   });
 }

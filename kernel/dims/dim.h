@@ -32,7 +32,7 @@ class DimTable {
  public:
   DimTable();
   ~DimTable();
-  DimTable(const DimTable&) = delete;
+  explicit DimTable(const DimTable&);  // a copy: what this one gave out means the same there
   DimTable& operator=(const DimTable&) = delete;
 
   // The symbol of that name, made if new. Names: letter or '_', then letters, digits, '_'.

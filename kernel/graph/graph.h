@@ -140,6 +140,7 @@ absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 absl::Status CheckName(std::string_view what, std::string_view name);
 
 // The whole list of kernel/graph/README.md on a module built elsewhere (a file); names node and reason.
+// Changes nothing, so many threads may verify one module that nobody changes.
 absl::Status Verify(const Module&);
 
 // text.cc

@@ -49,7 +49,7 @@ absl::Status CheckOperands(const Graph& g, NodeId id) {
 }
 
 // Rules 2 to 4: arity, dtypes and dims as the op has them; stored types equal or more specific.
-absl::Status CheckNode(Module& m, const Graph& g, NodeId id) {
+absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId id) {
   const Node& node = g.nodes[id];
   RETURN_IF_ERROR(CheckOperands(g, id));
   std::vector<Operand> operands(node.in.size());
@@ -58,30 +58,30 @@ absl::Status CheckNode(Module& m, const Graph& g, NodeId id) {
     if (node.in[i] != kNoValue) operands[i].type = g.values[node.in[i]].type;
   }
   Attrs attrs = node.attrs;
-  RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), m.dims, &attrs));
+  RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), dims, &attrs));
   if (!(attrs == node.attrs)) return Invalid("attributes are not sorted and without defaults");
   Inferred inferred;
-  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, m.dims, &inferred, &m.index->graph_types));
+  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types));
   if (inferred.results.size() != node.out.size())
     return Invalid(OpName(*node.op), " has ", inferred.results.size(), " results, the node ",
                    node.out.size());
   for (size_t i = 0; i < node.out.size(); i++) {
     if (node.out[i] >= g.values.size()) return Invalid("result ", i, " does not exist");
     RETURN_IF_ERROR(
-        MergeTypes(absl::StrCat("result ", i), inferred.results[i], g.values[node.out[i]].type, m.dims)
+        MergeTypes(absl::StrCat("result ", i), inferred.results[i], g.values[node.out[i]].type, dims)
             .status());
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckGraph(Module& m, const Graph& g) {
+absl::Status CheckGraph(const Module& m, DimTable& dims, const Graph& g) {
   if (g.depth > kMaxCallDepth || g.expanded > kMaxNodes)
     return Exhausted("has calls ", g.depth, " deep and ", g.expanded, " nodes with bodies; the limits are ",
                      kMaxCallDepth, " and ", kMaxNodes);
   for (ValueId id = 0; id < g.values.size(); id++) RETURN_IF_ERROR(CheckValue(m, g, id));
   RETURN_IF_ERROR(CheckNames(g));
   for (NodeId id = 0; id < g.nodes.size(); id++) {
-    absl::Status s = CheckNode(m, g, id);
+    absl::Status s = CheckNode(m, dims, g, id);
     if (s.ok()) continue;
     std::string name = g.nodes[id].out.empty() ? ResultName(id, 0) : g.ValueName(g.nodes[id].out[0]);
     return Annotate(Invalid("node '", name, "': ", s.message()), kErrorNode, name);
@@ -103,12 +103,12 @@ absl::Status CheckConstants(const Module& m) {
 
 }  // namespace
 
-absl::Status Verify(const Module& module) {
-  auto& m = const_cast<Module&>(module);  // inference may add to the table of dims; nothing else changes
+absl::Status Verify(const Module& m) {
+  DimTable dims(m.dims);  // inference may add to it
   RETURN_IF_ERROR(CheckConstants(m));
   RETURN_IF_ERROR(CallOrder(m).status());
   for (const auto& g : m.graphs)
-    if (absl::Status s = CheckGraph(m, *g); !s.ok())
+    if (absl::Status s = CheckGraph(m, dims, *g); !s.ok())
       return Annotate(Invalid("graph '", g->name, "': ", s.message()), kErrorNode, ErrorFact(s, kErrorNode));
   for (const Entry& e : m.entries)
     if (e.graph >= m.graphs.size()) return Invalid("entry '", e.name, "' names a graph that does not exist");

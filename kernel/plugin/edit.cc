@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernel/graph/constant.h"
@@ -70,9 +71,8 @@ keel_rc AddConstantMember(Edit* e, const char* name, const keel_tensor* tensor, 
 keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uint32_t n_out) {
   absl::Status status = BuildNode(*e->graph, *spec, {outs, n_out});
   if (status.ok()) return KEEL_OK;
-  std::string name = spec->name ? spec->name : "";
-  return HostFail(
-      Error(status.code(), name.empty() ? "" : absl::StrCat("node \"", name, "\": "), status.message()));
+  if (!spec->name || !spec->name[0] || absl::StartsWith(status.message(), "node '")) return HostFail(status);
+  return HostFail(Error(status.code(), "node '", spec->name, "': ", status.message()));
 }
 
 keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {

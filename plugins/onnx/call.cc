@@ -51,6 +51,11 @@ int64_t Call::i(Text name, int64_t otherwise) const {
   return a ? a->i : otherwise;
 }
 
+int64_t Call::needed(Text name) const {
+  if (!has_attribute(name)) invalid(cat("attribute ", name, " must be given"));
+  return i(name, 0);
+}
+
 double Call::f(Text name, double otherwise) const {
   const Attribute* a = attribute(name);
   if (a) expect(*this, *a, kAttrFloat);

@@ -49,6 +49,7 @@ class Call {
   // Attributes, with defaults.
   const Attribute* attribute(Text name) const;
   int64_t i(Text name, int64_t otherwise) const;
+  int64_t needed(Text name) const;  // one without a default
   double f(Text name, double otherwise) const;
   std::string s(Text name, const char* otherwise) const;
   Ints ints(Text name, Ints otherwise = {}) const;

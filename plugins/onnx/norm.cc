@@ -149,7 +149,7 @@ keel_value for_channels(Call& c, size_t i, int64_t groups, keel_dim channels) {
 void group_norm(Call& c) {
   Edit& e = c.e;
   const Dims dims = c.dims(0);
-  const int64_t groups = c.i("num_groups", 0);
+  const int64_t groups = c.needed("num_groups");
   if (dims.size() < 2 || groups < 1)
     c.invalid("num_groups must be positive and the operand have at least 2 dims");
   const keel_dim length = e.mul(e.div(dims[1], groups), e.product(dims, 2));
@@ -162,7 +162,7 @@ void group_norm(Call& c) {
 void lrn(Call& c) {
   c.done("lrn", {c.in(0)},
          Attrs()
-             .i("size", c.i("size", 0))
+             .i("size", c.needed("size"))
              .f("alpha", c.f("alpha", 1e-4))
              .f("beta", c.f("beta", 0.75))
              .f("bias", c.f("bias", 1)));

@@ -102,7 +102,7 @@ void top_k_of(Call& c, keel_dim k) {
   if (c.out.size() > 1) c.out[1]->nonneg = true;
 }
 void top_k(Call& c) { top_k_of(c, c.list(1).at(0)); }
-void top_k_1(Call& c) { top_k_of(c, c.i("k", 0)); }
+void top_k_1(Call& c) { top_k_of(c, c.needed("k")); }
 
 void cumsum(Call& c) {
   const int64_t axis = c.axis(c.numbers(1).at(0), c.rank(0));

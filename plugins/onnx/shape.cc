@@ -68,7 +68,7 @@ void transpose(Call& c) {
 
 void concat(Call& c) {
   if (c.n_in() == 1) return c.alias(0, 0);
-  c.done("concat", c.all(), Attrs().i("axis", c.axis(c.i("axis", 0), c.rank(0))));
+  c.done("concat", c.all(), Attrs().i("axis", c.axis(c.needed("axis"), c.rank(0))));
 }
 
 void split_into(Call& c, const Dims& sizes) {
@@ -121,7 +121,7 @@ keel_value permuted(Edit& e, keel_value x, const Dims& to, const Ints& perm) {
 
 Dims image_dims(Call& c, int64_t* block) {
   const Dims d = c.dims(0);
-  *block = c.i("blocksize", 0);
+  *block = c.needed("blocksize");
   if (d.size() != 4 || *block < 1 || *block > (1 << 20))
     c.invalid("a 4-dimensional operand and a positive blocksize are wanted");
   return d;

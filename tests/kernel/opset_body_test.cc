@@ -140,6 +140,9 @@ TEST_F(Opset, BodiesHaveTheTypesThatTheirOpsDeclare) {
        {B("causal", true), F("scale", 0.5)}},
       {"mean_squared_error", {"f32[b, 2]", "f32[b, 2]"}, {}},
       {"sum_to", {"f32[b, s, 3]"}, {L("dims", {1, 3})}},
+      {"eye", {}, {I("cols", 4), I("rows", 3)}},
+      {"random_uniform", {"u64[]", "f32[]", "f32[]"}, {L("dims", {2, 3})}},
+      {"random_uniform", {"u64[]", "i32[]", "i32[]"}, {L("dims", {5})}},
   };
   std::map<std::string, int> seen;
   for (const Case& c : cases) {

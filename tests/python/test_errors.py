@@ -226,3 +226,11 @@ def test_a_case_that_does_not_fit_leaves_nothing_behind(module):
     module.add_case("one", "main", [a, b], [c])
     with refused("EXISTS", "case 'one'"):
         module.add_case("one", "main", [a, b], [c])
+
+
+def test_text_of_more_than_a_gigabyte_is_refused_before_it_is_made(context):
+    module = context.module()
+    graph = module.graph("main")
+    graph.result("y", graph.constant(np.zeros(300_000_000, F), "w"))  # pages that nobody touches
+    with refused("OOM", "1200000000 bytes", "at most 1073741824", "file"):
+        module.to_text()

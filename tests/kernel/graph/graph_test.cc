@@ -1,5 +1,8 @@
 // graph_test.cc: building graphs by hand: names, types, attributes, limits, and what is refused.
 
+#include <atomic>
+#include <thread>
+
 #include "tests/kernel/graph/helpers.h"
 
 namespace keel::test {
@@ -143,6 +146,19 @@ TEST_F(GraphTest, CasesMustFit) {
   EXPECT_ERROR(m.AddCase({"b", "main", {}, {good}, 0, 0}), "0 given");
   EXPECT_ERROR(m.AddCase({"b", "other", {good}, {good}, 0, 0}), "no entry 'other'");
   EXPECT_ERROR(m.AddCase({"b", "main", {good}, {good}, -1, 0}), "negative");
+}
+
+TEST_F(GraphTest, ManyThreadsVerifyOneModule) {
+  Dim b = *m.dims.Symbol("b"), c = *m.dims.Symbol("c");
+  ValueId x = *g->AddParam("x", F32({b})), y = *g->AddParam("y", F32({c}));
+  Attrs axis{{"axis", {KEEL_ATTR_I64, 0, 0, "", {}, {}}}};
+  ASSERT_TRUE(g->AddNode(Op("concat"), {x, y}, axis, {"a"}, {F32({*m.dims.Symbol("d")})}).ok());
+  ASSERT_TRUE(g->AddNode(Op("concat"), {x, 2}, axis, {"e"}, {F32({*m.dims.Symbol("f")})}).ok());
+  std::vector<std::thread> threads;
+  std::atomic<int> fine = 0;
+  for (int t = 0; t < 9; t++) threads.emplace_back([&] { fine += Verify(m).ok(); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(fine, 9);
 }
 
 TEST_F(GraphTest, VerifyFindsWhatWasEditedWrongly) {
