@@ -1,7 +1,7 @@
 """The other runtimes, in a venv of their own (build/peers), installed when something is to be measured.
 
 Usage: peers.py    installs what peers.txt lists and says what is missing
-From Python: peers.use(names) runs the present program with that venv.
+From Python: peers.use() runs the present program with that venv.
 """
 import importlib.util
 import os
@@ -41,13 +41,16 @@ def install():
     return failed
 
 
-def use(names):
+def has(module):
+    return module is None or importlib.util.find_spec(module) is not None
+
+
+def use():
     """Goes on with the venv's Python. Peers that cannot be had are named; the comparison does without them."""
     if Path(sys.prefix) != VENV:
         for line, why in install().items():
             print(f"peers: no {line}: {why}", file=sys.stderr)
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
-    return [n for n in names if importlib.util.find_spec(n)]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import peers  # noqa: E402
 
 if __name__ == "__main__":
-    peers.use(["onnxruntime", "torch"])
+    peers.use()
 
 import numpy as np  # noqa: E402
 from cases import CASES  # noqa: E402
