@@ -162,7 +162,7 @@ def binaries():
 def reductions():
     def each(op, shape, axes, function):
         case("reduce", f"{op} {text(*shape)} over {axes}", "Reduce" + op.capitalize(), [normal(*shape)],
-             lambda t, x: function(t, x, axes), [values(np.array(axes, np.int64))], keepdims=0)
+             lambda t, x, _: function(t, x, axes), [values(np.array(axes, np.int64))], keepdims=0)
 
     def total(t, x, axes):
         return t.sum(x, axes)
