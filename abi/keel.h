@@ -144,7 +144,9 @@ KEEL_API void keel_module_free(keel_module*);
 
 /* ---- sessions and plans: run one graph of a module on a device.
  * Options: "threads", "memory" as in keel_open; "entry" (name; default: the only one); "graph" (name,
- * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers). */
+ * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
+ * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
+ * memory is used again). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
     {"bench", "Measure load, first run and steady state of a graph", "fideN", bench_command},
+    {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNP", profile_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetn", compare_command},
     {"plan", "Show how a device will run a graph: launches and memory", "fide", plan_command},
     {"verify", "Run the test cases stored in a file", "fdt", verify_command},
@@ -94,6 +95,10 @@ const std::map<char, Maker>& flag_makers() {
          app.add_option("-n,--runs", a.runs, "runs to measure (default 100)")
              ->check(CLI::Range(1, 100000000));
          app.add_option("--warmup", a.warmup, "runs before, beside the first")->check(CLI::Range(0, 1000000));
+       }},
+      {'P',
+       [](auto& app, Args& a) {
+         app.add_option("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)");
        }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };

@@ -70,6 +70,7 @@ struct PlanOptions {
   uint32_t threads = 1;
   uint64_t memory = 0;   // bytes that a run may plan; 0: no limit
   bool observe = false;  // keep every value apart, fold nothing
+  bool profile = false;  // runs may be observed though the plan is as always
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

@@ -89,7 +89,7 @@ absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out,
   if (out.size() != outputs())
     return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
   RETURN_IF_ERROR(CheckFeeds(in));
-  if (observer && !options_.observe)
+  if (observer && !options_.observe && !options_.profile)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
