@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -54,6 +55,9 @@ constexpr Formula kFormulas[] = {
     {"conv_grad_x", 2, conv_grad_x_flops}, {"conv", 2, conv_flops},     {"attention", 3, attention_flops},
     {"matmul", 2, matmul_flops},           {"linear", 2, matmul_flops},
 };
+
+// Ops that read no more of their first operand than they give back.
+constexpr std::string_view kPickers[] = {"gather", "gather_elements", "gather_nd", "slice"};
 
 const Formula* find_formula(const keel_event& e) {
   std::string_view op = e.op, impl = e.impl;
@@ -123,13 +127,14 @@ double triad_gbytes(int threads) {
 Work work_of(const keel_event& event) {
   Work work;
   double most = 0;
-  auto add = [&](const keel_tensor* t) {
-    if (!t) return;
-    work.bytes += elements(*t) * t->dtype.bits / 8;
-    most = std::max(most, elements(*t));
+  auto add = [&](const keel_tensor* t, double n) {
+    work.bytes += n * t->dtype.bits / 8;
+    most = std::max(most, n);
   };
-  for (uint32_t i = 0; i < event.n_in; i++) add(event.in[i]);
-  for (uint32_t i = 0; i < event.n_out; i++) add(event.out[i]);
+  bool picks = std::find(std::begin(kPickers), std::end(kPickers), event.op) != std::end(kPickers);
+  for (uint32_t i = 0; i < event.n_in; i++)
+    if (event.in[i]) add(event.in[i], elements(picks && !i ? *event.out[0] : *event.in[i]));
+  for (uint32_t i = 0; i < event.n_out; i++) add(event.out[i], elements(*event.out[i]));
   const Formula* formula = find_formula(event);
   work.flops = formula ? formula->flops(event) : most;
   return work;

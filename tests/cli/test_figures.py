@@ -82,6 +82,12 @@ def test_profile_knows_convolutions(keel, graph):
     assert conv["flops"] == 2 * (8 * 8 * 8) * (2 * 3 * 3)
 
 
+def test_rows_that_are_not_picked_are_not_read(keel, one):
+    path = one("gather(x, z){axis=0}", "f32[1000, 8]", "i64[3]", result="f32[3, 8]")
+    r = json.loads(keel("profile", path, "-d", "reference", "-n", "2", "--json").out)
+    assert r["nodes"][0]["bytes"] == 2 * 4 * 3 * 8 + 8 * 3 and r["nodes"][0]["flops"] == 24
+
+
 def test_profile_sees_the_plan_as_it_is(keel, graph):
     plan = json.loads(keel("plan", graph(MATMUL), "-d", "cpu", "--json").out)
     profile = json.loads(keel("profile", graph(MATMUL), "-d", "cpu", "-n", "2", "--json").out)
