@@ -170,7 +170,7 @@ KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in,
  * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
-/* Called after each launch of an observed plan with what it computed; non-zero stops the run, which then
+/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run, which then
  * returns KEEL_CANCELLED. Tensors are valid during the call only. */
 typedef struct keel_event {
   uint32_t struct_size, n_in, n_out, index;

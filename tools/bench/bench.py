@@ -1,10 +1,11 @@
 """Measures Keel beside other runtimes in one run, and the figures that have a limit of their own.
 
 Usage: bench.py [NAME...] [--sides keel,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
-                [--cpu-time] [--json FILE] [--markdown FILE]
+                [--cpu-time] [--memory] [--json FILE] [--markdown FILE]
   NAME: a workload of models.py, or start load size native (default: all)
   --sides: default all of sides.py; what is not installed is shown as not measured
   --cpu-time: seconds of processor in place of seconds; with --threads 1 it serves on a busy machine
+  --memory: peak memory only, of a process that loads the model and runs it once
 
 All sides run the same model with the same weights, the same number of threads and bound inputs; answers
 are compared first. Each is a process of its own; they take turns in every round. The tables show medians,
@@ -89,6 +90,8 @@ def compare(name, folder, args):
     try:
         check({n: w.first for n, w in workers.items()})
         peak = {n: w.ask("peak") for n, w in workers.items()}
+        if args.memory:
+            return {"name": name, "what": what, "ms": {}, "peak_bytes": peak, "missing": missing}
         runs = {n: max(1, min(20000, int(SPAN / w.ask(3)))) for n, w in workers.items()}
         times = rounds_of(workers, args.rounds, runs)
     finally:
@@ -106,6 +109,7 @@ def parse(names):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--cpu-time", action="store_true")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--json", help="a file for all figures")
     parser.add_argument("--markdown", help="a file for the tables")
     args = parser.parse_args()

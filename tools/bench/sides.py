@@ -3,7 +3,6 @@
 How to read it: each has `once`, which runs the model, and `answer`. `serve` is the process around one of them.
 """
 import ctypes as C
-import resource
 import sys
 import time
 from pathlib import Path
@@ -94,6 +93,12 @@ SIDES = {
 }
 
 
+def peak_bytes():
+    """The greatest resident size of this process. ru_maxrss would count the parent's, from before exec."""
+    line = next(s for s in Path("/proc/self/status").read_text().splitlines() if s.startswith("VmHWM:"))
+    return 1024 * int(line.split()[1])
+
+
 def serve(connection, name, workload, path, threads, device, cpu_time):
     """Sends the answer; then for each number of runs that comes in, the seconds that one run took."""
     clock = time.process_time if cpu_time else time.perf_counter
@@ -104,9 +109,10 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
         connection.send(runner.answer())
         while (runs := connection.recv()) is not None:
             if runs == "peak":
-                connection.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+                connection.send(peak_bytes())
                 continue
-            runner.once()  # wakes threads and caches up
+            if runs > 1:
+                runner.once()  # wakes threads and caches up
             start = clock()
             for _ in range(runs):
                 runner.once()

@@ -69,10 +69,12 @@ class TorchModel(torch.nn.Module):
         for i, tensor in enumerate(tensors[:-1]):
             if tensor.ndim == 2 and tensors[i + 1].shape == (tensor.shape[1],) and tensor.shape[0] != 50257:
                 tensors[i] = tensor.t().contiguous()
-        self.weights = torch.nn.ParameterList([torch.nn.Parameter(t, requires_grad=False) for t in tensors])
+        self.tensors = [torch.nn.Parameter(t, requires_grad=False) for t in tensors]
+        for i, tensor in enumerate(self.tensors):  # freezing wants them registered
+            self.register_parameter(f"w{i}", tensor)
 
     def forward(self, *inputs):
-        return self.model(TorchForm, Given(list(self.weights)), *inputs)
+        return self.model(TorchForm, Given(self.tensors), *inputs)
 
 
 def prepare(model, path, inputs, threads, compiled):
@@ -81,7 +83,10 @@ def prepare(model, path, inputs, threads, compiled):
     torch.inference_mode().__enter__()
     tensors = [last(torch.tensor(np.asarray(x))) for x in inputs]
     module = TorchModel(model, weights_of(path)).eval()
-    if compiled:
-        torch._inductor.config.freezing = True
-        module = torch.compile(module)
+    if not compiled:
+        return lambda: module.forward(*tensors)
+    torch._inductor.config.freezing = True
+    module = torch.compile(module)
+    module(*tensors)
+    torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)  # the inputs stay as they are
     return lambda: module(*tensors)
