@@ -149,7 +149,9 @@ KEEL_API void keel_module_free(keel_module*);
 /* ---- sessions and plans: run one graph of a module on a device.
  * Options: "threads", "memory" as in keel_open; "timeout_ms" (a run that takes longer ends with
  * KEEL_CANCELLED, as by keel_cancel; default: none); "entry" (name; default: the only one); "graph" (name,
- * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers). */
+ * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
+ * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
+ * memory is used again). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);
@@ -173,7 +175,7 @@ KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in,
  * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
-/* Called after each launch of an observed plan with what it computed; non-zero stops the run, which then
+/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run, which then
  * returns KEEL_CANCELLED. Tensors are valid during the call only. */
 typedef struct keel_event {
   uint32_t struct_size, n_in, n_out, index;

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
     {"bench", "Measure load, first run and steady state of a graph", "fideNL", bench_command},
+    {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNP", profile_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetn", compare_command},
     {"plan", "Show how a device will run a graph: launches and memory", "fide", plan_command},
     {"verify", "Run the test cases stored in a file", "fdt", verify_command},
@@ -100,6 +101,10 @@ const std::map<char, Maker>& flag_makers() {
          app.add_option("--time-limit", a.time_limit, "stop a run that takes longer (exit code 6)")
              ->check(CLI::Range(1u, 4000000000u))
              ->type_name("MS");
+       }},
+      {'P',
+       [](auto& app, Args& a) {
+         app.add_option("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)");
        }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };

@@ -24,8 +24,9 @@ struct Args {
   bool text = false, store = false;  // convert
   std::string case_name;             // convert
   bool svg = false, dot = false;     // graph
-  int runs = 100, warmup = 2;        // bench
+  int runs = 100, warmup = 2;        // bench, profile
   uint32_t time_limit = 0;           // run, bench: milliseconds of a run; 0: none
+  std::string trace;                 // profile
   bool nodes = false;                // compare
   std::optional<double> rtol, atol;  // compare, verify, convert
 };
@@ -47,6 +48,7 @@ int devices_command(const Args&);
 int doctor_command(const Args&);
 int ops_command(const Args&);
 int bench_command(const Args&);
+int profile_command(const Args&);
 int compare_command(const Args&);
 int plan_command(const Args&);
 int verify_command(const Args&);

@@ -5,40 +5,55 @@
 // included.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <fstream>
-#include <numeric>
-
 #include "exit.h"
 #include "interrupt.h"
 #include "load.h"
 #include "print.h"
+#include "timing.h"
 
 namespace cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+double planned_bytes(const Json& report) {
+  double sum = 0;
+  for (const char* key : {"arena_bytes", "scratch_bytes", "result_bytes", "constant_bytes"})
+    sum += report.value(key, 0.0);
+  return sum;
 }
 
-// Linear between the two nearest of the sorted times.
-double percentile(const std::vector<double>& sorted, double p) {
-  double at = p * static_cast<double>(sorted.size() - 1);
-  auto low = static_cast<size_t>(std::floor(at));
-  size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - std::floor(at)) * (sorted[high] - sorted[low]);
+void add_times(Json& json, const Summary& s) {
+  json.update(Json{{"p50_ms", s.p50},
+                   {"p90_ms", s.p90},
+                   {"p99_ms", s.p99},
+                   {"mean_ms", s.mean},
+                   {"mean_low_ms", s.mean_low},
+                   {"mean_high_ms", s.mean_high},
+                   {"min_ms", s.min}});
 }
 
-// The process's greatest resident size so far.
-double peak_rss() {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
-  return 0;
+void add_machine(Json& json, const MachineWatch::Seen& seen, double drift) {
+  json["throttling"] = throttling(seen, drift);
+  json["machine"] = Json{{"drift", drift},
+                         {"steal", seen.steal},
+                         {"other_processes", seen.other},
+                         {"preempted", seen.preempted},
+                         {"mhz_first", seen.mhz_first},
+                         {"mhz_last", seen.mhz_last}};
+}
+
+void print_text(const Json& json) {
+  auto ms = [&](const char* key) { return json.at(key).get<double>(); };
+  fmt::print("{} on {}, {} runs, {} threads\n", cell(json.at("file")), cell(json.at("device")),
+             cell(json.at("n")), cell(json.at("threads")));
+  for (const char* key : {"p50_ms", "p90_ms", "p99_ms"}) fmt::print("  {:<10} {:.4g}\n", key, ms(key));
+  fmt::print("  {:<10} {:.4g} [{:.4g}, {:.4g}]\n", "mean_ms", ms("mean_ms"), ms("mean_low_ms"),
+             ms("mean_high_ms"));
+  for (const char* key : {"min_ms", "first_ms", "load_ms"}) fmt::print("  {:<10} {:.4g}\n", key, ms(key));
+  fmt::print("  {:<10} {} (arena, results and constants); the process {}\n", "peak",
+             human_bytes(json.at("peak_bytes").get<double>()),
+             human_bytes(json.at("rss_peak_bytes").get<double>()));
+  std::string signs = cell(json.at("throttling"));
+  fmt::print("  {:<10} {}\n", "throttling", signs.empty() ? "none seen" : signs);
 }
 
 }  // namespace
@@ -66,42 +81,32 @@ int bench_command(const Args& args) {
   plan.run(inputs.arrays);
   double first_ms = ms_since(start);
   for (int i = 0; i < args.warmup; i++) plan.run(inputs.arrays);
+  MachineWatch watch;
   std::vector<double> times(static_cast<size_t>(args.runs));
   for (double& t : times) {
     start = Clock::now();
     plan.run(inputs.arrays);
     t = ms_since(start);
   }
-  double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-  std::sort(times.begin(), times.end());
+  Summary summary = summarize(times);
+  MachineWatch::Seen seen = watch.look();
   Json report = Json::parse(plan.report(inputs.arrays));
-  double peak = 0;
-  for (const char* key : {"arena_bytes", "scratch_bytes", "result_bytes", "constant_bytes"})
-    peak += report.value(key, 0.0);
 
   Json json{{"schema", "keel.bench/1"},
             {"file", args.file},
             {"device", device},
             {"threads", report.value("threads", args.threads)},
-            {"n", args.runs},
-            {"p50_ms", percentile(times, 0.5)},
-            {"p90_ms", percentile(times, 0.9)},
-            {"mean_ms", mean},
-            {"min_ms", times.front()},
-            {"first_ms", first_ms},
-            {"load_ms", load_ms},
-            {"prepare_ms", prepare_ms},
-            {"plugins_ms", plugins_ms},
-            {"peak_bytes", static_cast<int64_t>(peak)},
-            {"rss_growth_bytes", static_cast<int64_t>(peak_rss() - rss)}};
-  if (args.json) {
-    print_json(json);
-    return kOk;
-  }
-  fmt::print("{} on {}, {} runs\n", args.file, device, args.runs);
-  for (const char* key : {"p50_ms", "p90_ms", "mean_ms", "min_ms", "first_ms", "load_ms"})
-    fmt::print("  {:<10} {:.4g}\n", key, json[key].get<double>());
-  fmt::print("  {:<10} {} (arena, results and constants)\n", "peak", human_bytes(peak));
+            {"n", args.runs}};
+  add_times(json, summary);
+  json.update(Json{{"first_ms", first_ms},
+                   {"load_ms", load_ms},
+                   {"prepare_ms", prepare_ms},
+                   {"plugins_ms", plugins_ms},
+                   {"peak_bytes", static_cast<int64_t>(planned_bytes(report))},
+                   {"rss_peak_bytes", static_cast<int64_t>(peak_rss())},
+                   {"rss_growth_bytes", static_cast<int64_t>(peak_rss() - rss)}});
+  add_machine(json, seen, summary.drift);
+  args.json ? print_json(json) : print_text(json);
   return kOk;
 }
 

@@ -41,6 +41,12 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->options.observe = v == "1";
        return absl::OkStatus();
      }},
+    {"profile",
+     [](void* s, const std::string& v) {
+       if (v != "0" && v != "1") return Invalid("option \"profile\": got \"", v, "\", wanted 0 or 1");
+       static_cast<NewSession*>(s)->options.profile = v == "1";
+       return absl::OkStatus();
+     }},
 };
 
 absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
@@ -109,24 +115,26 @@ absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_arra
 struct Observed {
   keel_observer observer;
   void* arg;
+  std::string op;  // kept for the next event, as the names are: a profile should not see allocations
+  std::vector<const char*> names;
 };
 
 bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
   auto* observed = static_cast<Observed*>(arg);
-  std::string op(OpName(*event.step.op));
-  std::vector<const char*> names;
-  for (uint32_t v : event.step.out) names.push_back(lowered.values[v].name.c_str());
+  observed->op = OpName(*event.step.op);
+  observed->names.clear();
+  for (uint32_t v : event.step.out) observed->names.push_back(lowered.values[v].name.c_str());
   const keel_call& call = event.call;
   keel_event told{sizeof(keel_event),
                   call.n_in,
                   call.n_out,
                   static_cast<uint32_t>(event.index),
                   event.step.name.c_str(),
-                  op.c_str(),
+                  observed->op.c_str(),
                   event.step.impl->table.name ? event.step.impl->table.name : "",
                   call.in,
                   call.out,
-                  names.data()};
+                  observed->names.data()};
   return observed->observer(observed->arg, &told) == 0;
 }
 
@@ -200,7 +208,7 @@ keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_i
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(p, "plan"));
     RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(observer), "observer"));
-    Observed observed{observer, arg};
+    Observed observed{observer, arg, {}, {}};
     return RunPlan(*p->plan, in, n_in, out, n_out, TellObserver, &observed);
   });
 }

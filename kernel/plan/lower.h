@@ -71,6 +71,7 @@ struct PlanOptions {
   uint32_t threads = 1;
   uint64_t memory = 0;         // bytes that a run may plan; 0: no limit
   bool observe = false;        // keep every value apart, fold nothing
+  bool profile = false;        // runs may be observed though the plan is as always
   Stopper* stopper = nullptr;  // who may stop runs
   uint32_t timeout_ms = 0;     // of a run; needs the stopper; 0: no limit
 };

@@ -171,7 +171,7 @@ absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out,
 absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                            void* arg) {
   RETURN_IF_ERROR(CheckFeeds(in));
-  if (observer && !options_.observe)
+  if (observer && !options_.observe && !options_.profile)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
   absl::InlinedVector<keel_array*, 8> feeds;

@@ -93,6 +93,44 @@ def test_targets_are_computed_and_not_returned(context, device):
     assert graph.type(quotient) == (np.int32, [2])
 
 
+def run_watched(plan, x):
+    """-> (op, shape of its first result) of each launch, results."""
+    import ctypes as C
+
+    import keel_abi as k
+
+    class Event(C.Structure):
+        _fields_ = [("struct_size", C.c_uint32), ("n_in", C.c_uint32), ("n_out", C.c_uint32), ("index", C.c_uint32),
+                    ("node", C.c_char_p), ("op", C.c_char_p), ("impl", C.c_char_p), ("inputs", C.c_void_p),
+                    ("out", C.POINTER(C.POINTER(k.Tensor))), ("out_names", C.c_void_p)]
+    seen = []
+
+    @C.CFUNCTYPE(C.c_int32, C.c_void_p, C.POINTER(Event))
+    def observer(_, event):
+        tensor = event[0].out[0][0]
+        seen.append((event[0].op.decode(), [tensor.shape[i] for i in range(tensor.ndim)]))
+        return 0
+    keep, inputs = k.pointers(plan.keep[0].context, [x])
+    out = (C.c_void_p * 2)()
+    k.call("keel_plan_run_observed", plan, inputs, 1, out, 2, observer, None)
+    return seen, [k.Array(C.c_void_p(p), plan).numpy() for p in out]
+
+
+def test_a_profiled_plan_is_the_plain_one(mlp, device):
+    plain, profiled, observed = (mlp.session(device, **options).prepare()
+                                 for options in ({}, {"profile": 1}, {"observe": 1}))
+    seen, (y, total) = run_watched(profiled, rows(4))
+    np.testing.assert_array_equal(y, hidden(rows(4)) + B)
+    assert profiled.report(rows(4)) == plain.report(rows(4))
+    assert [op for op, _ in seen] == [launch["op"] for launch in plain.report()["launches"]]
+    assert seen[0] == ("matmul", [4, 2]) and seen[-1] == ("reduce_sum", []) and total == y.sum()
+    assert run_watched(observed, rows(4))[0] == seen
+    with pytest.raises(KeelError, match="not made to be observed"):
+        run_watched(plain, rows(4))
+    with pytest.raises(KeelError, match='"profile": got "yes", wanted 0 or 1'):
+        mlp.session(device, profile="yes")
+
+
 def test_one_plan_in_eight_threads(mlp, device):
     plan = mlp.session(device).prepare()
 

@@ -1,94 +1,121 @@
-"""The two sides of a comparison, each in a process of its own, so that neither's idle threads disturb the
-other: a side loads a model once, then measures when told to.
+"""The sides of a comparison: a side loads a model once, then runs it when told to, with bound inputs.
 
-How to read it: KeelSide and OrtSide have `once`, which runs the model with bound inputs; `Worker` is the
-process around one of them.
+How to read it: each has `once`, which runs the model, and `answer`. `serve` is the process around one of them.
 """
 import ctypes as C
-import multiprocessing
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "python")]
+
 
 class KeelSide:
-    def __init__(self, path, x, threads, device):
+    def __init__(self, model, path, inputs, threads, device):
         import keel_abi as k
         self.k, self.context = k, k.Context(threads=threads)
         self.plan = self.context.import_file(path).session(device).prepare()
-        self.keep, self.inputs = k.pointers(self.context, [x])
-        self.outputs = (C.c_void_p * 1)()
+        self.keep, self.inputs = k.pointers(self.context, inputs)
+        self.count, self.outputs = len(inputs), (C.c_void_p * 1)()
         self.run, self.release, self.error = k.lib().keel_plan_run, k.lib().keel_array_release, C.c_void_p()
         self.release.argtypes = [C.c_void_p]
 
     def once(self):
-        if self.run(self.plan, self.inputs, 1, self.outputs, 1, C.byref(self.error)):
+        if self.run(self.plan, self.inputs, self.count, self.outputs, 1, C.byref(self.error)):
             raise self.k.KeelError(3, self.error)
         self.release(self.outputs[0])
 
     def answer(self):
-        return np.array(self.plan.run(self.keep[0])[0])
+        return np.array(self.plan.run(*self.keep)[0])
 
 
 class OrtSide:
-    def __init__(self, path, x, threads, device):
+    def __init__(self, model, path, inputs, threads, device):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
         self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self.x = {self.session.get_inputs()[0].name: x}
+        self.feeds = {i.name: np.asarray(x) for i, x in zip(self.session.get_inputs(), inputs)}
         self.binding = self.session.io_binding()
-        self.values = [ort.OrtValue.ortvalue_from_numpy(v) for v in (x, self.answer())]
-        self.binding.bind_ortvalue_input(next(iter(self.x)), self.values[0])
-        self.binding.bind_ortvalue_output(self.session.get_outputs()[0].name, self.values[1])
+        self.values = [ort.OrtValue.ortvalue_from_numpy(v) for v in (self.answer(), *self.feeds.values())]
+        self.binding.bind_ortvalue_output("y", self.values[0])
+        for name, value in zip(self.feeds, self.values[1:]):
+            self.binding.bind_ortvalue_input(name, value)
 
     def once(self):
         self.session.run_with_iobinding(self.binding)
 
     def answer(self):
-        return self.session.run(None, self.x)[0]
+        return self.session.run(None, self.feeds)[0]
 
 
-SIDES = {"keel": KeelSide, "onnxruntime": OrtSide}
+class FrameworkSide:
+    """PyTorch, JAX and TensorFlow: `prepare` of their form."""
+
+    def answer(self):
+        return np.asarray(self.once())
 
 
-def serve(connection, side, *arguments):
+class TorchSide(FrameworkSide):
+    compiled = False
+
+    def __init__(self, model, path, inputs, threads, device):
+        from forms import torch_form
+        self.once = torch_form.prepare(model, path, inputs, threads, self.compiled)
+
+
+class TorchCompiledSide(TorchSide):
+    compiled = True
+
+
+class JaxSide(FrameworkSide):
+    def __init__(self, model, path, inputs, threads, device):
+        from forms import jax_form
+        self.once = jax_form.prepare(model, path, inputs, threads)
+
+
+class TfSide(FrameworkSide):
+    def __init__(self, model, path, inputs, threads, device):
+        from forms import tf_form
+        self.once = tf_form.prepare(model, path, inputs, threads)
+
+
+# name: (its class, the module that it needs)
+SIDES = {
+    "keel": (KeelSide, None),
+    "onnxruntime": (OrtSide, "onnxruntime"),
+    "torch": (TorchSide, "torch"),
+    "torch_compiled": (TorchCompiledSide, "torch"),
+    "jax": (JaxSide, "jax"),
+    "tensorflow": (TfSide, "tensorflow"),
+}
+
+
+def peak_bytes():
+    """The greatest resident size of this process. ru_maxrss would count the parent's, from before exec."""
+    line = next(s for s in Path("/proc/self/status").read_text().splitlines() if s.startswith("VmHWM:"))
+    return 1024 * int(line.split()[1])
+
+
+def serve(connection, name, workload, path, threads, device, cpu_time):
     """Sends the answer; then for each number of runs that comes in, the seconds that one run took."""
+    clock = time.process_time if cpu_time else time.perf_counter
     try:
-        runner = SIDES[side](*arguments)
+        from models import WORKLOADS
+        model, inputs = WORKLOADS[workload][:2]
+        runner = SIDES[name][0](model, path, inputs(), threads, device)
         connection.send(runner.answer())
         while (runs := connection.recv()) is not None:
-            runner.once()  # wakes threads and caches up
-            start = time.perf_counter()
+            if runs == "peak":
+                connection.send(peak_bytes())
+                continue
+            if runs > 1:
+                runner.once()  # wakes threads and caches up
+            start = clock()
             for _ in range(runs):
                 runner.once()
-            connection.send((time.perf_counter() - start) / runs)
+            connection.send((clock() - start) / runs)
     except Exception as e:  # the parent shows it
-        connection.send(RuntimeError(f"{side}: {e}"))
-
-
-class Worker:
-    def __init__(self, side, *arguments):
-        spawn = multiprocessing.get_context("spawn")
-        self.connection, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=serve, args=(theirs, side, *arguments), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.answer = self.receive()
-
-    def receive(self):
-        got = self.connection.recv()
-        if isinstance(got, Exception):
-            raise got
-        return got
-
-    def measure(self, runs):
-        self.connection.send(runs)
-        return self.receive()
-
-    def stop(self):
-        try:
-            self.connection.send(None)
-        except BrokenPipeError:
-            pass
-        self.process.join(10)
+        connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))

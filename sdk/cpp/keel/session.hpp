@@ -30,8 +30,8 @@ class Plan {
     return take_arrays(outs);
   }
 
-  /// For plans of a session with the option "observe" = "1". An exception of the observer stops the run
-  /// and comes out here; a stop that it asked for gives an empty list.
+  /// For plans of a session with the option "observe" or "profile" = "1". An exception of the observer stops
+  /// the run and comes out here; a stop that it asked for gives an empty list.
   std::vector<Array> run_observed(std::span<const Array> in, const Observer& observer) const {
     struct Bridge {
       const Observer& observer;
@@ -73,7 +73,7 @@ class Plan {
 
 class Session {
  public:
-  /// Options: "threads", "memory", "entry", "graph", "observe" (see keel.h).
+  /// Options: "threads", "memory", "entry", "graph", "observe", "profile" (see keel.h).
   Session(const Module& module, const std::string& device, const Options& options = {}) {
     std::vector<keel_kv> kv = options.view();
     keel_session* out = nullptr;

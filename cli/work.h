@@ -1,0 +1,22 @@
+// work.h: what a node does by its shapes: arithmetic and bytes, to hold beside what the machine can do.
+#ifndef KEEL_CLI_WORK_H
+#define KEEL_CLI_WORK_H
+#include <keel/keel.hpp>
+
+namespace cli {
+
+struct Work {
+  double flops = 0;  // of the plain formula; one for each element where there is none
+  double bytes = 0;  // operands and results, each once
+};
+Work work_of(const keel_event& event);
+
+// What is reached here with these threads (1 or more): by the device, multiplying large f32 matrices; by
+// plain loops over arrays in host memory that no cache holds, reading two and writing one.
+struct Roof {
+  double gflops = 0, gbytes = 0;  // a second
+};
+Roof measure_roof(const keel::Context& context, const std::string& device, int threads);
+
+}  // namespace cli
+#endif

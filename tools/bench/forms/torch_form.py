@@ -1,0 +1,92 @@
+"""The models in PyTorch's own ops: eager, and compiled with frozen weights."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+from forms.onnx_form import Given, weights_of
+
+
+class TorchForm:
+    add, mul, matmul = staticmethod(torch.add), staticmethod(torch.mul), staticmethod(torch.matmul)
+    relu, relu6, gelu = staticmethod(F.relu), staticmethod(F.relu6), staticmethod(F.gelu)
+
+    @staticmethod
+    def dense(x, w, b):
+        return F.linear(x, w, b)  # TorchModel keeps the weight as linear wants it
+
+    @staticmethod
+    def conv(x, w, stride, groups):
+        return F.conv2d(x, w, None, stride, w.shape[-1] // 2, 1, groups)
+
+    @staticmethod
+    def batch_norm(x, scale, bias, mean, variance):
+        return F.batch_norm(x, mean, variance, scale, bias, eps=1e-5)
+
+    @staticmethod
+    def max_pool(x):
+        return F.max_pool2d(x, 3, 2, 1)
+
+    @staticmethod
+    def global_pool(x):
+        return torch.mean(x, (2, 3))
+
+    @staticmethod
+    def softmax(x):
+        return torch.softmax(x, -1)
+
+    @staticmethod
+    def layer_norm(x, scale, bias, epsilon):
+        return F.layer_norm(x, scale.shape, scale, bias, epsilon)
+
+    @staticmethod
+    def gelu_tanh(x):
+        return F.gelu(x, approximate="tanh")
+
+    @staticmethod
+    def attention(q, k, v, heads, causal):
+        q, k, v = (x.view(*x.shape[:2], heads, -1).transpose(1, 2) for x in (q, k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return mixed.transpose(1, 2).flatten(2)
+
+    @staticmethod
+    def embed(table, ids):
+        return F.embedding(ids, table)
+
+    @staticmethod
+    def scores(x, table):
+        return F.linear(x, table)
+
+
+def last(tensor):
+    """Images with their channels last, which is what PyTorch's convolutions like best on CPUs."""
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor
+
+
+class TorchModel(torch.nn.Module):
+    def __init__(self, model, arrays):
+        super().__init__()
+        self.model, tensors = model, [last(torch.tensor(a)) for a in arrays]
+        # A dense weight is one that a vector of its width follows.
+        for i, tensor in enumerate(tensors[:-1]):
+            if tensor.ndim == 2 and tensors[i + 1].shape == (tensor.shape[1],) and tensor.shape[0] != 50257:
+                tensors[i] = tensor.t().contiguous()
+        self.tensors = [torch.nn.Parameter(t, requires_grad=False) for t in tensors]
+        for i, tensor in enumerate(self.tensors):  # freezing wants them registered
+            self.register_parameter(f"w{i}", tensor)
+
+    def forward(self, *inputs):
+        return self.model(TorchForm, Given(self.tensors), *inputs)
+
+
+def prepare(model, path, inputs, threads, compiled):
+    """-> what runs the model once, and gives a tensor."""
+    torch.set_num_threads(threads)
+    torch.inference_mode().__enter__()
+    tensors = [last(torch.tensor(np.asarray(x))) for x in inputs]
+    module = TorchModel(model, weights_of(path)).eval()
+    if not compiled:
+        return lambda: module.forward(*tensors)
+    torch._inductor.config.freezing = True
+    module = torch.compile(module)
+    module(*tensors)
+    torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)  # the inputs stay as they are
+    return lambda: module(*tensors)

@@ -1,0 +1,60 @@
+"""The other runtimes, in a venv of their own (build/peers), installed when something is to be measured.
+
+Usage: peers.py    installs what peers.txt lists and says what is missing
+From Python: peers.use() runs the present program with that venv.
+"""
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VENV = HERE.parents[1] / "build" / "peers"
+PYTHON, STAMP = VENV / "bin" / "python", VENV / "installed.txt"
+LIST = HERE / "peers.txt"
+
+
+def lines():
+    return [s for s in LIST.read_text().splitlines() if s and not s.startswith("#")]
+
+
+def missing():
+    done = STAMP.read_text().splitlines() if STAMP.exists() else []
+    return [line for line in lines() if line not in done]
+
+
+def install():
+    """Installs line by line; -> the lines that pip could not give, with its last word."""
+    if not PYTHON.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    failed = {}
+    for line in missing():
+        print(f"peers: installing {line} into build/peers", file=sys.stderr, flush=True)
+        done = subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", *line.split()],
+                              capture_output=True, text=True)
+        if done.returncode:
+            failed[line] = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        else:
+            with STAMP.open("a") as file:
+                file.write(line + "\n")
+    return failed
+
+
+def has(module):
+    return module is None or importlib.util.find_spec(module) is not None
+
+
+def use():
+    """Goes on with the venv's Python. Peers that cannot be had are named; the comparison does without them."""
+    if Path(sys.prefix) != VENV:
+        for line, why in install().items():
+            print(f"peers: no {line}: {why}", file=sys.stderr)
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+
+
+if __name__ == "__main__":
+    absent = install()
+    for line in lines():
+        print(f"{line}: {'missing: ' + absent[line] if line in absent else 'ready'}")
+    sys.exit(bool(absent))

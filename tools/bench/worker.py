@@ -1,0 +1,35 @@
+"""A process for one side of a comparison, so that neither's idle threads disturb the other."""
+import multiprocessing
+
+
+class Worker:
+    """Runs serve(connection, *arguments), which first sends something, an exception where it failed."""
+
+    def __init__(self, serve, *arguments):
+        spawn = multiprocessing.get_context("spawn")
+        self.connection, theirs = spawn.Pipe()
+        self.process = spawn.Process(target=serve, args=(theirs, *arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.first = self.receive()
+
+    def receive(self):
+        try:
+            got = self.connection.recv()
+        except EOFError:
+            self.process.join(10)
+            raise RuntimeError(f"the process ended with {self.process.exitcode}") from None
+        if isinstance(got, Exception):
+            raise got
+        return got
+
+    def ask(self, what):
+        self.connection.send(what)
+        return self.receive()
+
+    def stop(self):
+        try:
+            self.connection.send(None)
+        except BrokenPipeError:
+            pass
+        self.process.join(10)
