@@ -25,7 +25,7 @@ struct Context {
   uint64_t memory = 0;
   std::string plugins;  // folder in place of the one beside libkeel
   Stopper stopper;
-  PlanOptions Options() { return {threads, memory, false, &stopper, 0}; }
+  PlanOptions Options() { return {.threads = threads, .memory = memory, .stopper = &stopper}; }
 };
 
 struct ModuleState {
