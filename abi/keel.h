@@ -67,7 +67,8 @@ KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
                                   keel_error** err); /* "cpu:0"; the context owns it */
 
 /* Facts as JSON. what: "plugins" (each path tried, verdict, reason), "devices", "ops" (the catalogue),
- * "ops:DEVICE" (impl, body or missing for each op and dtype), "importers". Free with keel_text_free. */
+ * "ops:DEVICE" (impl, body or missing for each op and dtype), "importers", "passes" (in the order in which
+ * they run). Free with keel_text_free. */
 KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, keel_error** err);
 
 /* ---- arrays: reference-counted tensors in host memory. Free with keel_array_release. */
@@ -144,6 +145,12 @@ KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char
                                       uint32_t n_expected, double rtol, double atol, keel_error** err);
 KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in,
                                   keel_array** expected, uint32_t n_expected, keel_error** err);
+/* Lets passes rewrite the graph of an entry (NULL: the only one) for a device. Options: "level", "passes" as
+ * for sessions; "threads", "memory". Sessions made before keep the graph as it was; numbers of values
+ * change. report (may be NULL): JSON, "passes": what ran, with "ms" and "edits". */
+KEEL_API keel_rc keel_module_optimize(keel_module*, const char* entry, const char* device,
+                                      const keel_kv* options, uint32_t n_options, keel_text** report,
+                                      keel_error** err);
 KEEL_API void keel_module_free(keel_module*);
 
 /* ---- sessions and plans: run one graph of a module on a device.
@@ -151,7 +158,8 @@ KEEL_API void keel_module_free(keel_module*);
  * KEEL_CANCELLED, as by keel_cancel; default: none); "entry" (name; default: the only one); "graph" (name,
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
  * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
- * memory is used again). */
+ * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
+ * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);
@@ -171,12 +179,12 @@ KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
 /* Many threads may run one plan at once. */
 KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_error** err);
-/* JSON: launches in order (node, op, impl, device), constant part, values with their place in the arena,
- * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
+/* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
+ * place in the arena, bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
-/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run, which then
- * returns KEEL_CANCELLED. Tensors are valid during the call only. */
+/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run,
+ * which then returns KEEL_CANCELLED. Tensors are valid during the call only. */
 typedef struct keel_event {
   uint32_t struct_size, n_in, n_out, index;
   const char* node; /* the node's name, by which it can be fetched and which messages use */

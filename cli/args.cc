@@ -15,9 +15,10 @@
 namespace cli {
 namespace {
 
-// Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · e entry · t tolerances
+// Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · e entry · t tolerances · L
+// passes
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodeWBL", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodeWBLO", run_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
@@ -27,11 +28,13 @@ constexpr Command kCommands[] = {
     {"doctor", "Explain this machine: every plugin tried and why it was taken or refused", "",
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
-    {"bench", "Measure load, first run and steady state of a graph", "fideNL", bench_command},
-    {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNP", profile_command},
-    {"compare", "Run a graph on several devices and compare the results", "fiDetn", compare_command},
-    {"plan", "Show how a device will run a graph: launches and memory", "fide", plan_command},
-    {"verify", "Run the test cases stored in a file", "fdt", verify_command},
+    {"bench", "Measure load, first run and steady state of a graph", "fideNLO", bench_command},
+    {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNPO", profile_command},
+    {"compare", "Run a graph on several devices and compare the results", "fiDetnO", compare_command},
+    {"plan", "Show how a device will run a graph: launches and memory", "fideO", plan_command},
+    {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
+    {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTO", optimize_command},
+    {"passes", "List the passes in the order in which they run", "", passes_command},
 };
 
 using Maker = std::function<void(CLI::App&, Args&)>;
@@ -105,6 +108,14 @@ const std::map<char, Maker>& flag_makers() {
       {'P',
        [](auto& app, Args& a) {
          app.add_option("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)");
+       }},
+      {'O',
+       [](auto& app, Args& a) {
+         app.add_option("--level", a.level,
+                        "0: no passes, 1, 2 (default), 3: also those that may change results")
+             ->check(CLI::Range(0, 3));
+         app.add_option("--passes", a.passes,
+                        "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
        }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };

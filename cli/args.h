@@ -28,6 +28,8 @@ struct Args {
   uint32_t time_limit = 0;           // run, bench: milliseconds of a run; 0: none
   std::string trace;                 // profile
   bool nodes = false;                // compare
+  int level = -1;                    // passes; -1: libkeel decides
+  std::string passes;
   std::optional<double> rtol, atol;  // compare, verify, convert
 };
 
@@ -52,6 +54,8 @@ int profile_command(const Args&);
 int compare_command(const Args&);
 int plan_command(const Args&);
 int verify_command(const Args&);
+int optimize_command(const Args&);
+int passes_command(const Args&);
 
 // Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
 std::optional<int> parse_args(int argc, char** argv, Args& args);

@@ -74,6 +74,8 @@ void print_plugin(const Json& p) {
 int doctor_command(const Args& args) {
   keel::Context context = open_context(args);
   Json plugins = facts(context, "plugins"), devices = facts(context, "devices"), host = machine();
+  std::vector<std::string> passes;
+  for (const Json& p : facts(context, "passes")) passes.push_back(cell(p.at("name")));
   std::string library = keel_version();
   if (args.json) {
     print_json({{"schema", "keel.doctor/1"},
@@ -82,7 +84,8 @@ int doctor_command(const Args& args) {
                 {"draft", KEEL_ABI_DRAFT},
                 {"machine", host},
                 {"plugins", plugins},
-                {"devices", devices}});
+                {"devices", devices},
+                {"passes", passes}});
     return kOk;
   }
   uint32_t abi = keel_abi_version();
@@ -93,6 +96,7 @@ int doctor_command(const Args& args) {
   for (const Json& p : plugins) print_plugin(p);
   std::vector<std::string> names = context.devices();
   fmt::print("devices    {}\n", names.empty() ? "none" : join(names, ", "));
+  fmt::print("passes     {}\n", passes.empty() ? "none" : join(passes, ", "));
   return kOk;
 }
 

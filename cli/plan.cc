@@ -22,6 +22,10 @@ int plan_command(const Args& args) {
     print_json(json);
     return kOk;
   }
+  for (const Json& p : report.value("passes", Json::array()))
+    if (p.at("edits") != 0 || p.contains("error"))
+      fmt::print("pass {}: {} edits, {:.2f} ms{}\n", cell(p.at("name")), p.at("edits").dump(),
+                 p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
   std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl"}};
   for (const Json& l : report.at("launches"))
     rows.push_back(

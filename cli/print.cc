@@ -114,7 +114,7 @@ void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
+void print_table(const std::vector<std::vector<std::string>>& rows, std::FILE* to) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -124,7 +124,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (size_t c = 0; c < row.size(); c++) line += fmt::format("{:<{}}  ", row[c], widths[c]);
     while (line.ends_with(' ')) line.pop_back();
-    fmt::print("{}\n", line);
+    fmt::print(to, "{}\n", line);
   }
 }
 

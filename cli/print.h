@@ -1,6 +1,7 @@
 // print.h: arrays and tables for people to read, arrays as JSON.
 #ifndef KEEL_CLI_PRINT_H
 #define KEEL_CLI_PRINT_H
+#include <cstdio>
 #include <keel/keel.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,7 +16,7 @@ std::string array_text(const keel::Array& array);
 nlohmann::ordered_json array_json(const keel::Array& array);
 void print_json(const nlohmann::ordered_json& json);
 // Columns padded to the widest cell; the first row is the head.
-void print_table(const std::vector<std::vector<std::string>>& rows);
+void print_table(const std::vector<std::vector<std::string>>& rows, std::FILE* to = stdout);
 // A JSON value as a cell: strings bare, lists joined.
 std::string cell(const nlohmann::ordered_json& json);
 std::string human_bytes(double bytes);

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ["keel_base.h", "keel_plugin.h", "keel.h"]
 STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
-STRIDED = {"keel_impl", "keel_importer"}  # no struct_size, but their arrays carry a stride
+STRIDED = {"keel_impl", "keel_importer", "keel_pass"}  # no struct_size, but their arrays carry a stride
 FORBIDDEN = [
     (r"\b(bool|_Bool)\b", "bool has no size that C and C++ promise each other"),
     (r"\blong\b", "long differs between platforms"),

@@ -86,6 +86,13 @@ absl::Status SetMemory(const std::string& value, uint64_t* memory) {
   return absl::OkStatus();
 }
 
+absl::Status SetLevel(const std::string& value, PassChoice* choice) {
+  ASSIGN_OR_RETURN(uint64_t level, ParseNumber("level", value, 0, 3));
+  choice->level = static_cast<int32_t>(level);
+  choice->level_given = true;
+  return absl::OkStatus();
+}
+
 namespace {
 
 uint32_t UsableCores() {

@@ -12,6 +12,7 @@
 
 #include "abi/keel.h"
 #include "kernel/graph/graph.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/plan.h"
 #include "kernel/plugin/registry.h"
 #include "kernel/values/array.h"
@@ -21,16 +22,24 @@ namespace keel {
 struct Context {
   std::shared_ptr<Catalogue> catalogue = std::make_shared<Catalogue>();
   Registry registry{catalogue};
+  Passes passes{registry};
   uint32_t threads = 1;
   uint64_t memory = 0;
   std::string plugins;  // folder in place of the one beside libkeel
   Stopper stopper;
-  PlanOptions Options() { return {.threads = threads, .memory = memory, .stopper = &stopper}; }
+  PlanOptions Options() {
+    PlanOptions options;
+    options.threads = threads;
+    options.memory = memory;
+    options.stopper = &stopper;
+    return options;
+  }
 };
 
 struct ModuleState {
   std::shared_ptr<Context> context;
-  std::unique_ptr<Module> module;
+  std::shared_ptr<Module> module;
+  std::vector<std::shared_ptr<Module>> before;  // it was optimised: sessions may still use what it was
   std::vector<std::unique_ptr<keel_graph>> graphs;
   std::mutex mutex;  // planning reads what building writes
 };
@@ -40,6 +49,7 @@ struct SessionState {
   Graph* graph = nullptr;
   Device* device = nullptr;
   PlanOptions options;
+  PassChoice passes;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Plan>> plans;  // by feeds, fetches and targets
 };
@@ -108,6 +118,8 @@ absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& t
                                      uint64_t max);
 absl::Status SetThreads(const std::string& value, uint32_t* threads);
 absl::Status SetMemory(const std::string& value, uint64_t* memory);
+
+absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
 absl::Status NeedPointer(const void* pointer, const char* what);
 

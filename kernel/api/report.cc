@@ -1,4 +1,4 @@
-// report.cc: what a context knows, as JSON: plugins, devices, ops, importers.
+// report.cc: what a context knows, as JSON: plugins, devices, ops, importers, passes.
 #include "kernel/api/handles.h"
 #include "kernel/base/json.h"
 #include "kernel/plugin/host.h"
@@ -58,6 +58,27 @@ void ReportImporters(Context& c, Json& json) {
   json.EndArray();
 }
 
+void ReportPasses(Context& c, Json& json) {
+  json.BeginArray();
+  for (const Pass& pass : c.registry.Passes()) {
+    const keel_pass& p = pass.table;
+    json.BeginObject();
+    json.Key("name").String(p.name);
+    json.Key("about").String(p.about ? p.about : "");
+    json.Key("plugin").String(pass.plugin->name);
+    json.Key("phase").String(p.phase == KEEL_PHASE_CANON    ? "canon"
+                             : p.phase == KEEL_PHASE_PLACED ? "placed"
+                                                            : "lower");
+    json.Key("level").Int(p.level);
+    json.Key("exactness").Int(p.exactness);
+    json.Key("after").String(p.after ? p.after : "");
+    json.Key("before").String(p.before ? p.before : "");
+    if (std::string why = c.passes.Disabled(p.name); !why.empty()) json.Key("disabled").String(why);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
 void WriteOp(const OpDef& op, Json& json) {
   json.Key("name").String(OpName(op));
   json.Key("version").Int(OpVersion(op));
@@ -101,7 +122,7 @@ std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
   if (rows)
     for (const Impl& impl : *rows)
       if (Takes(impl, OpVersion(op), types)) return impl.table.name ? impl.table.name : impl.plugin->name;
-  return HasBody(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
+  return HasBody(op) || IsTypedByGraph(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
 }
 
 // By dtype of the op's first type variable; an op without one has a single row "any".
@@ -143,6 +164,8 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
     ReportDevices(c, json);
   } else if (what == "importers") {
     ReportImporters(c, json);
+  } else if (what == "passes") {
+    ReportPasses(c, json);
   } else if (what == "ops") {
     RETURN_IF_ERROR(ReportOps(c, nullptr, json));
   } else if (what.substr(0, 4) == "ops:") {
@@ -150,7 +173,7 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
     RETURN_IF_ERROR(ReportOps(c, device, json));
   } else {
     return NotFound("report \"", std::string(what),
-                    "\"; there are plugins, devices, importers, ops, ops:DEVICE");
+                    "\"; there are plugins, devices, importers, passes, ops, ops:DEVICE");
   }
   return json.Take();
 }

@@ -7,6 +7,7 @@ namespace {
 
 struct NewSession {
   PlanOptions options;
+  PassChoice passes;
   std::string entry, graph;
 };
 
@@ -35,6 +36,10 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->options.timeout_ms = static_cast<uint32_t>(ms);
        return absl::OkStatus();
      }},
+    {"level",
+     [](void* s, const std::string& v) { return SetLevel(v, &static_cast<NewSession*>(s)->passes); }},
+    {"passes",
+     [](void* s, const std::string& v) { return ParsePasses(v, &static_cast<NewSession*>(s)->passes); }},
     {"observe",
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"observe\": got \"", v, "\", wanted 0 or 1");
@@ -90,7 +95,11 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
   }
   ASSIGN_OR_RETURN(std::vector<ValueId> also, FindValues(*s.graph, targets));
   std::lock_guard lock(s.module->mutex);
-  return Plan::Make(*s.graph, s.device, in, out, also, s.options);
+  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(s.module->context->passes, s.passes, *s.graph, s.device,
+                                                   in, out, also, s.options));
+  PlanOptions options = s.options;
+  options.passes = best.report;
+  return Plan::Make(*best.graph, s.device, best.feeds, best.fetches, best.targets, options);
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
@@ -145,11 +154,14 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     RETURN_IF_ERROR(NeedPointer(device, "device"));
-    NewSession wanted{m->state->context->Options(), "", ""};
+    NewSession wanted{m->state->context->Options(), {}, "", ""};
     RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
     auto state = std::make_shared<SessionState>();
     state->module = m->state;
     state->options = wanted.options;
+    // Who observes wants to see the nodes that were written.
+    if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
+    state->passes = wanted.passes;
     ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
     ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
     *out = new keel_session{std::move(state)};

@@ -207,6 +207,7 @@ absl::StatusOr<Dim> DimTable::Impl::Divide(const Sum& a, const Sum& b) {
 DimTable::DimTable() : impl_(std::make_unique<Impl>()) {}
 DimTable::DimTable(const DimTable& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 DimTable::~DimTable() = default;
+void DimTable::CopyFrom(const DimTable& other) { *impl_ = *other.impl_; }
 
 absl::StatusOr<Dim> DimTable::Symbol(std::string_view name) {
   if (auto found = FindSymbol(name)) return *found;

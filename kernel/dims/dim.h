@@ -34,6 +34,7 @@ class DimTable {
   ~DimTable();
   explicit DimTable(const DimTable&);  // a copy: what this one gave out means the same there
   DimTable& operator=(const DimTable&) = delete;
+  void CopyFrom(const DimTable&);  // handles stay the same
 
   // The symbol of that name, made if new. Names: letter or '_', then letters, digits, '_'.
   absl::StatusOr<Dim> Symbol(std::string_view name);

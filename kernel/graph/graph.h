@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,6 +117,8 @@ struct Module {
   absl::StatusOr<uint32_t> FindConstant(std::string_view name) const;
   absl::StatusOr<Graph*> AddGraph(std::string_view name);
   absl::Status AddEntry(std::string_view name, const Graph*);
+  // Puts a graph of the same name in the place of another.
+  void ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph);
   // Types of a graph that can be a body: isolated (no constants inside).
   absl::StatusOr<GraphTypes> BodyTypes(int64_t graph) const;
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
@@ -129,6 +132,15 @@ struct Module {
   struct Index;  // lookups by name and facts about ops: graph_index.h
   std::unique_ptr<Index> index;
 };
+
+// The nodes that the wanted values need, cut at the feeds; with those that have an effect if asked.
+std::vector<bool> NeededNodes(const Graph&, std::span<const ValueId> feeds, std::span<const ValueId> wanted,
+                              bool effects);
+
+// copy.cc: graphs that `only` does not reach come without nodes; null: all come whole. Numbers stay.
+std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
+// Removes graphs from number `first_new` on that nobody calls, and constants that nobody uses.
+void DropUnused(Module*, size_t first_new);
 
 // The graphs that a node runs.
 std::vector<uint32_t> BodiesOf(const Attrs&);
@@ -145,6 +157,7 @@ absl::Status Verify(const Module&);
 
 // text.cc
 // Data of constants above that many bytes is left out as "..."; such a text does not parse.
+std::string PrintNode(const Graph&, NodeId);  // one line
 std::string PrintText(const Module&, uint64_t max_constant_bytes = UINT64_MAX);
 absl::StatusOr<std::unique_ptr<Module>> ParseText(std::string_view text, std::shared_ptr<Catalogue>);
 

@@ -17,6 +17,11 @@ class Printer {
  public:
   Printer(const Module& m, uint64_t max_constant_bytes) : m_(m), max_bytes_(max_constant_bytes) {}
 
+  std::string Line(const Graph& g, const Node& n) {
+    PrintNode(g, n);
+    return std::move(out_);
+  }
+
   std::string Run() {
     out_ = "keel 1\n";
     for (const auto& [key, value] : m_.metadata)
@@ -231,6 +236,10 @@ std::string SpellName(std::string_view name) {
 std::string SpellFloat(double v) {
   std::string text = PrintElement(DType::kF64, &v);
   return text.empty() ? absl::StrCat("f64(hex\"", PrintHex(&v, sizeof v), "\")") : text;
+}
+
+std::string PrintNode(const Graph& g, NodeId node) {
+  return Printer(*g.module, UINT64_MAX).Line(g, g.nodes[node]);
 }
 
 std::string PrintText(const Module& m, uint64_t max_constant_bytes) {

@@ -14,21 +14,6 @@ namespace {
 
 constexpr size_t kMaxMissingShown = 40;
 
-// The nodes that fetches and targets need, cut at the feeds.
-std::vector<bool> Needed(const Graph& graph, std::span<const ValueId> feeds,
-                         std::span<const ValueId> wanted) {
-  std::vector<bool> fed(graph.values.size()), value(graph.values.size()), node(graph.nodes.size());
-  for (ValueId v : feeds) fed[v] = true;
-  for (ValueId v : wanted) value[v] = true;
-  for (size_t n = graph.nodes.size(); n-- > 0;) {
-    for (ValueId v : graph.nodes[n].out) node[n] = node[n] || (value[v] && !fed[v]);
-    if (!node[n]) continue;
-    for (ValueId v : graph.nodes[n].in)
-      if (v != kNoValue) value[v] = true;
-  }
-  return node;
-}
-
 class Lowering : public BodySink {
  public:
   Lowering(const Graph& graph, Lowered& out, const PlanOptions& options)
@@ -40,7 +25,7 @@ class Lowering : public BodySink {
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
     std::vector<ValueId> wanted(fetches.begin(), fetches.end());
     wanted.insert(wanted.end(), targets.begin(), targets.end());
-    RETURN_IF_ERROR(AddNodes(Needed(*graph_, feeds, wanted)));
+    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, wanted, false)));
     RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
@@ -161,7 +146,9 @@ class Lowering : public BodySink {
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     // An observer wants to see every node.
     if (!step.body || !options_.observe) {
-      ASSIGN_OR_RETURN(step.impl, ChooseImpl(step, inferred));
+      Step probe = step;
+      ASSIGN_OR_RETURN(step.impl,
+                       ChooseImpl(*out_.device, op, inferred, [&] { return ViewTyped(probe, inferred); }));
     }
     if (step.impl) return AddStep(std::move(step), inferred, names);
     if (step.body) return Inline(step, names);
@@ -241,21 +228,6 @@ class Lowering : public BodySink {
                           : absl::StrCat(body_of_.empty() ? "" : body_of_ + "/", body.values[v].name));
     }
     return any && !names[0].empty() ? names : std::vector<std::string>();
-  }
-
-  // The best impl of the device that takes these types, or null.
-  absl::StatusOr<const Impl*> ChooseImpl(const Step& step, const Inferred& inferred) {
-    auto rows = out_.device->plugin().impls.find(std::string(OpName(*step.op)));
-    if (rows == out_.device->plugin().impls.end()) return nullptr;
-    for (const Impl& impl : rows->second) {
-      if (!Takes(impl, OpVersion(*step.op), inferred.types)) continue;
-      if (!impl.table.match) return &impl;
-      Step probe = step;
-      ASSIGN_OR_RETURN(keel_node node, ViewTyped(probe, inferred));
-      ASSIGN_OR_RETURN(keel_dev dev, out_.device->Open());
-      if (impl.table.match(dev, &HostTable(), &node)) return &impl;
-    }
-    return nullptr;
   }
 
   absl::StatusOr<keel_node> ViewTyped(Step& step, const Inferred& inferred) {

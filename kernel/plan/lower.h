@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/graph/graph.h"
+#include "kernel/pass/pass.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plugin/body.h"
 #include "kernel/plugin/host.h"
@@ -70,10 +71,11 @@ struct Lowered {
 struct PlanOptions {
   uint32_t threads = 1;
   uint64_t memory = 0;         // bytes that a run may plan; 0: no limit
-  bool observe = false;        // keep every value apart, fold nothing
+  bool observe = false;        // keep every value apart, fold nothing, write calls out
   bool profile = false;        // runs may be observed though the plan is as always
   Stopper* stopper = nullptr;  // who may stop runs
   uint32_t timeout_ms = 0;     // of a run; needs the stopper; 0: no limit
+  std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

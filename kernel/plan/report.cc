@@ -1,5 +1,6 @@
 // report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
 #include "kernel/base/json.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/plan.h"
 
 namespace keel {
@@ -63,6 +64,7 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.BeginObject();
   json.Key("device").String(lowered_->device->name());
   json.Key("threads").Int(options_.threads);
+  if (options_.passes) WriteReport(json, *options_.passes);
   json.Key("launches").BeginArray();
   for (const Step& step : lowered_->steps) WriteStep(json, *lowered_, step, binding.get());
   json.EndArray();

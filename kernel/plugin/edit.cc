@@ -38,7 +38,13 @@ int32_t DimCompare(Edit* e, keel_dim a, keel_dim b) {
   return static_cast<int32_t>(e->module->dims.Compare(a, b));
 }
 
+// Members that only an importer may call: a pass keeps parameters, results and metadata as they are.
+keel_rc NotInAPass(const char* member) {
+  return HostFail(Error(absl::StatusCode::kFailedPrecondition, member, ": a pass may not call this"));
+}
+
 keel_rc Param(Edit* e, const char* name, keel_dt dtype, const keel_dim* dims, int32_t ndim, keel_value* out) {
+  if (e->rewriter) return NotInAPass("param");
   return Give(BuildParam(*e->graph, name, dtype, dims, ndim), out);
 }
 
@@ -59,7 +65,9 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }
   if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
-  ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(ConstantOf(name ? name : "", std::move(array))));
+  Constant constant = ConstantOf(name ? name : "", std::move(array));
+  if (e->rewriter) return e->rewriter->AddConstant(std::move(constant));
+  ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(std::move(constant)));
   return e->graph->AddConstant(index);
 }
 
@@ -69,7 +77,8 @@ keel_rc AddConstantMember(Edit* e, const char* name, const keel_tensor* tensor, 
 }
 
 keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uint32_t n_out) {
-  absl::Status status = BuildNode(*e->graph, *spec, {outs, n_out});
+  absl::Status status =
+      e->rewriter ? e->rewriter->AddNode(*spec, {outs, n_out}) : BuildNode(*e->graph, *spec, {outs, n_out});
   if (status.ok()) return KEEL_OK;
   if (!spec->name || !spec->name[0] || absl::StartsWith(status.message(), "node '")) return HostFail(status);
   return HostFail(Error(status.code(), "node '", spec->name, "': ", status.message()));
@@ -78,22 +87,23 @@ keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uin
 keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
   if (value >= e->graph->values.size()) return HostFail(Invalid("value ", value, " does not exist"));
   const Value& v = e->graph->values[value];
-  e->scratch_dims.assign(v.type.dims.begin(), v.type.dims.end());
   *out = {};
   out->device = {1, 0};
   out->dtype = PartsOf(v.type.dtype);
   out->ndim = static_cast<int32_t>(v.type.dims.size());
-  out->shape = e->scratch_dims.data();
+  out->shape = const_cast<int64_t*>(v.type.dims.data());
   if (v.kind == ValueKind::kConstant) out->data = const_cast<void*>(e->module->constants[v.index].data);
   return KEEL_OK;
 }
 
 keel_rc Result(Edit* e, const char* name, keel_value value) {
+  if (e->rewriter) return NotInAPass("result");
   if (value >= e->graph->values.size()) return HostFail(Invalid("value ", value, " does not exist"));
   return HostFail(e->graph->AddResult(name ? name : "", value));
 }
 
 keel_rc Metadata(Edit* e, const char* key, const char* value) {
+  if (e->rewriter) return NotInAPass("metadata");
   return HostFail(e->module->SetMetadata(key, value));
 }
 
@@ -166,7 +176,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
   source.fixed_values = fixed_values.data();
   source.n_fixed = fixed_names.size();
   source.owner = file.owner;
-  keel_edit edit{module.get(), graph, {}};
+  keel_edit edit{module.get(), graph};
   HostCall call;
   keel_rc rc = chosen.second->import(&HostTable(), &source, options.data(),
                                      static_cast<uint32_t>(options.size()), &edit);

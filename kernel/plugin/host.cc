@@ -27,7 +27,9 @@ const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // of 
 const keel_node* Filled(const keel_node* n) {
   if (!n->fill) return n;
   auto* late = const_cast<keel_node*>(n);
-  std::exchange(late->fill, nullptr)(late);
+  auto fill = late->fill;  // filling replaces the member
+  fill(late);
+  late->fill = nullptr;
   return n;
 }
 const char* NodeName(const keel_node* n) { return Filled(n)->name.c_str(); }
@@ -78,13 +80,14 @@ keel_host MakeTable() {
   table.log = Log;
   table.ext = NoExtension;
   table.node_op = NodeOp;
-  table.node_name = NodeName;
-  table.node_arity = NodeArity;
-  table.node_in = NodeIn;
-  table.node_out = NodeOut;
-  table.node_attr = NodeAttr;
-  table.node_body = NodeBody;
+  table.node_name = Guarded<NodeName, nullptr>;
+  table.node_arity = Guarded<NodeArity>;
+  table.node_in = Guarded<NodeIn>;
+  table.node_out = Guarded<NodeOut>;
+  table.node_attr = Guarded<NodeAttr>;
+  table.node_body = Guarded<NodeBody>;
   FillEditMembers(&table);
+  FillRewriteMembers(&table);
   return table;
 }
 

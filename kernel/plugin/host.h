@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,14 +77,45 @@ absl::StatusOr<ValueId> BuildParam(Graph&, const char* name, keel_dt code, const
 absl::Status BuildNode(Graph&, const keel_node_spec&, std::span<keel_value> out);
 }  // namespace keel
 
-// The module under construction (edit.cc).
+namespace keel {
+
+// What the edit members of the host table do to the graph of a pass; implemented by kernel/pass. Each
+// function checks what it is given; an error leaves the graph as it was.
+class Rewriter {
+ public:
+  virtual ~Rewriter() = default;
+  virtual const std::string& DeviceName() = 0;
+  virtual std::span<const NodeId> Nodes() = 0;         // in program order
+  virtual const Node* Find(NodeId node) = 0;           // null: no such node (any more)
+  virtual const keel_node* ViewNode(NodeId node) = 0;  // likewise
+  virtual NodeId Producer(ValueId value) = 0;          // kNoValue: none
+  virtual std::span<const NodeId> Users(ValueId value) = 0;
+  virtual bool Fetched(ValueId value) = 0;
+  virtual bool Supported(NodeId node) = 0;
+  virtual absl::Status Before(NodeId node) = 0;
+  virtual absl::Status AddNode(const keel_node_spec& spec, std::span<ValueId> out) = 0;
+  virtual absl::StatusOr<ValueId> AddConstant(Constant constant) = 0;
+  virtual absl::Status Replace(ValueId old_value, ValueId new_value) = 0;
+  virtual absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) = 0;
+  virtual absl::Status Inline(NodeId call) = 0;
+  virtual absl::Status Eval(NodeId node) = 0;
+};
+
+// The best impl of the device that takes these types and this node, or null (choose.cc).
+using NodeView = std::function<absl::StatusOr<keel_node>()>;
+absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const Inferred& inferred,
+                                       const NodeView& view);
+}  // namespace keel
+
+// What an importer builds or a pass rewrites (edit.cc, rewrite.cc).
 struct keel_edit {
   keel::Module* module;
   keel::Graph* graph;
-  std::vector<keel::Dim> scratch_dims;
+  keel::Rewriter* rewriter = nullptr;  // in a pass
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc
+void FillRewriteMembers(keel_host* table);     // rewrite.cc
 keel_rc HostFail(const absl::Status& status);  // sets the text of the call under way
 keel_rc HostFailNoMemory() noexcept;
 

@@ -154,6 +154,9 @@ absl::Status Registry::Add(const keel_plugin* table, const std::string& path, st
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
                    "\" was taken before", other->path.empty() ? "" : ": ", other->path);
+  std::vector<Pass> passes = passes_;
+  passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
+  ASSIGN_OR_RETURN(passes, OrderPasses(std::move(passes)));
   std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin.get());
   if (taken) *taken = absl::StrCat(plugin->name, " ", plugin->version);
   plugins_.reserve(plugins_.size() + 1);
@@ -161,6 +164,7 @@ absl::Status Registry::Add(const keel_plugin* table, const std::string& path, st
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
   plugins_.push_back(std::move(plugin));  // nothing fails from here on: a plugin is taken whole or not at all
   std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
+  passes_ = std::move(passes);
   return absl::OkStatus();
 }
 
@@ -199,6 +203,11 @@ std::vector<const Plugin*> Registry::Plugins() {
   std::vector<const Plugin*> all;
   for (const auto& plugin : plugins_) all.push_back(plugin.get());
   return all;
+}
+
+std::vector<Pass> Registry::Passes() {
+  std::lock_guard lock(mutex_);
+  return passes_;
 }
 
 std::vector<Attempt> Registry::Attempts() {

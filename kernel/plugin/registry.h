@@ -27,11 +27,17 @@ struct Impl {
 // Does the impl take this version of its op, with these type variables (those not named here: any)?
 bool Takes(const Impl&, uint32_t version, std::span<const std::pair<std::string, DType>> types);
 
+struct Pass {
+  keel_pass table;
+  const Plugin* plugin;
+};
+
 struct Plugin {
   std::string name, version, about, path;  // path "": added by the program
   keel_plugin table{};                     // as long as ours; what theirs lacks is zero
   keel_device device{};
   std::vector<keel_importer> importers;
+  std::vector<Pass> passes;
   HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
 };
 
@@ -76,6 +82,7 @@ class Registry {
   std::vector<Device*> Devices();
   std::vector<std::pair<const Plugin*, const keel_importer*>> Importers();
   std::vector<const Plugin*> Plugins();
+  std::vector<Pass> Passes();  // in the order in which they run
   std::vector<Attempt> Attempts();
   const std::shared_ptr<Catalogue>& catalogue() const { return catalogue_; }
 
@@ -89,6 +96,7 @@ class Registry {
   std::recursive_mutex mutex_;
   std::vector<std::unique_ptr<Plugin>> plugins_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Pass> passes_;
   std::vector<Attempt> attempts_;
   std::vector<std::pair<uint64_t, uint64_t>> seen_;  // device and inode of files taken
 };
@@ -98,6 +106,11 @@ class Registry {
 absl::Status CheckPluginFile(const std::string& path);
 // The first library that the file needs and the system does not have; "" if none.
 std::string MissingLibrary(const std::string& dlerror_text);
+
+// pass_order.cc
+absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
+// An error names a name that is taken, or passes that wait for each other.
+absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> passes);
 
 // table.cc: takes over a plugin's tables, checked.
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path);

@@ -28,6 +28,9 @@ keel_plugin TakePlugin(const keel_plugin* theirs) {
   TAKE(keel_plugin, importers);
   TAKE(keel_plugin, n_importers);
   TAKE(keel_plugin, importer_stride);
+  TAKE(keel_plugin, passes);
+  TAKE(keel_plugin, n_passes);
+  TAKE(keel_plugin, pass_stride);
   return ours;
 }
 
@@ -143,6 +146,7 @@ absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, con
   RETURN_IF_ERROR(ReadImpls(t, plugin.get()));
   RETURN_IF_ERROR(ReadDevice(t, plugin.get()));
   RETURN_IF_ERROR(ReadImporters(t, plugin.get()));
+  RETURN_IF_ERROR(ReadPasses(t, plugin.get()));
   return plugin;
 }
 

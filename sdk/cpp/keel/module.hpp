@@ -95,6 +95,14 @@ class Module {
     call(keel_module_text, get(), &out);
     return take_text(out);
   }
+  /// Lets passes rewrite an entry's graph for a device; options "level", "passes". JSON: what ran.
+  std::string optimize(const std::string& entry, const std::string& device, const Options& options = {}) {
+    std::vector<keel_kv> kv = options.view();
+    keel_text* out = nullptr;
+    call(keel_module_optimize, get(), entry.c_str(), device.c_str(), kv.data(),
+         static_cast<uint32_t>(kv.size()), &out);
+    return take_text(out);
+  }
   /// JSON: entries, graphs, op counts, constants, metadata, cases.
   std::string info() const {
     keel_text* out = nullptr;

@@ -1,0 +1,57 @@
+// optimize.cc: passes on a module, of keel.h.
+#include "kernel/api/handles.h"
+
+using namespace keel;
+
+namespace {
+
+struct Wanted {
+  PlanOptions options;
+  PassChoice passes;
+};
+
+constexpr Option kOptions[] = {
+    {"threads",
+     [](void* w, const std::string& v) { return SetThreads(v, &static_cast<Wanted*>(w)->options.threads); }},
+    {"memory",
+     [](void* w, const std::string& v) { return SetMemory(v, &static_cast<Wanted*>(w)->options.memory); }},
+    {"level", [](void* w, const std::string& v) { return SetLevel(v, &static_cast<Wanted*>(w)->passes); }},
+    {"passes",
+     [](void* w, const std::string& v) { return ParsePasses(v, &static_cast<Wanted*>(w)->passes); }},
+};
+
+// Handles of graphs follow to the new module; sessions keep the graph that they were made for.
+absl::Status Adopt(ModuleState& state, std::shared_ptr<Module> module) {
+  for (auto& handle : state.graphs) {
+    ASSIGN_OR_RETURN(handle->graph, module->FindGraph(handle->graph->name));
+  }
+  state.before.push_back(std::exchange(state.module, std::move(module)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+keel_rc keel_module_optimize(keel_module* m, const char* entry, const char* device, const keel_kv* options,
+                             uint32_t n_options, keel_text** report, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(device, "device"));
+    ModuleState& state = *m->state;
+    Wanted wanted{state.context->Options(), {}};
+    RETURN_IF_ERROR(SetOptions(kOptions, options, n_options, &wanted));
+    ASSIGN_OR_RETURN(Device * target, state.context->registry.FindDevice(device));
+    std::lock_guard lock(state.mutex);
+    ASSIGN_OR_RETURN(const Entry* found, state.module->FindEntry(entry ? entry : ""));
+    PassReport done;
+    ASSIGN_OR_RETURN(std::shared_ptr<Module> better,
+                     OptimizeModule(state.context->passes, wanted.passes, *state.module->graphs[found->graph],
+                                    target, wanted.options, &done));
+    if (better) RETURN_IF_ERROR(Adopt(state, std::move(better)));
+    if (!report) return absl::OkStatus();
+    Json json;
+    json.BeginObject();
+    WriteReport(json, done);
+    json.EndObject();
+    return GiveText(json.Take(), report);
+  });
+}

@@ -1,0 +1,176 @@
+// finish.cc: the result of a pass: written out node by node through Graph's own functions, which infer and
+// check everything again; and what was edited, as a text diff.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "kernel/pass/rewrite.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kMaxDiffLines = 200;
+
+// Copies the needed part of an edited graph into a new one.
+class Writer {
+ public:
+  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order, size_t originals)
+      : from_(from),
+        old_(old),
+        order_(order),
+        originals_(originals),
+        map_(old.values.size(), kNoValue),
+        fresh_(std::make_unique<Graph>()) {
+    fresh_->module = old.module;
+    fresh_->name = old.name;
+    fresh_->Reserve(old.values.size(), order.size());
+  }
+
+  absl::Status Run(std::span<const ValueId> roots, std::span<const std::string> names) {
+    for (ValueId v : from_.feeds) {
+      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(old_.ValueName(v), old_.values[v].type));
+    }
+    std::vector<bool> needed = Needed(roots);
+    for (NodeId n : order_)
+      if (needed[n]) RETURN_IF_ERROR(AddNode(n));
+    for (size_t i = 0; i < roots.size(); i++) {
+      ASSIGN_OR_RETURN(ValueId v, Mapped(roots[i]));
+      RETURN_IF_ERROR(fresh_->AddResult(names[i], v));
+    }
+    return absl::OkStatus();
+  }
+  std::unique_ptr<Graph> Take() { return std::move(fresh_); }
+
+ private:
+  std::vector<bool> Needed(std::span<const ValueId> roots) {
+    std::vector<bool> node(old_.nodes.size()), value(old_.values.size());
+    for (ValueId v : from_.feeds) value[v] = false;
+    for (ValueId v : roots) value[v] = true;
+    for (size_t i = order_.size(); i-- > 0;) {
+      const Node& n = old_.nodes[order_[i]];
+      bool need = HasEffect(*n.op);
+      for (ValueId v : n.out) need = need || (value[v] && map_[v] == kNoValue);
+      node[order_[i]] = need;
+      for (ValueId v : n.in)
+        if (need && v != kNoValue) value[v] = true;
+    }
+    return node;
+  }
+
+  absl::StatusOr<ValueId> Mapped(ValueId v) {
+    if (map_[v] != kNoValue) return map_[v];
+    if (old_.values[v].kind != ValueKind::kConstant)
+      return Invalid("\"", old_.ValueName(v), "\" is used before it is computed");
+    ASSIGN_OR_RETURN(map_[v], fresh_->AddConstant(old_.values[v].index));
+    return map_[v];
+  }
+
+  // In a plan values keep the names by which messages and reports know them.
+  std::string NameOf(NodeId n, uint32_t result) {
+    const Value& v = old_.values[old_.nodes[n].out[result]];
+    if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
+    if (!v.name.empty() || !from_.plan) return v.name;
+    std::string name = n < originals_ ? old_.ValueName(old_.nodes[n].out[result])
+                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n);
+    return old_.by_name.contains(name) ? "" : name;
+  }
+
+  absl::Status AddNode(NodeId n) {
+    const Node& node = old_.nodes[n];
+    std::vector<ValueId> in;
+    std::vector<std::string> names;
+    std::vector<TensorType> types;
+    for (ValueId v : node.in) {
+      in.push_back(kNoValue);
+      if (v == kNoValue) continue;
+      ASSIGN_OR_RETURN(in.back(), Mapped(v));
+    }
+    for (uint32_t i = 0; i < node.out.size(); i++) {
+      names.push_back(NameOf(n, i));
+      types.push_back(old_.values[node.out[i]].type);
+    }
+    ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
+    for (size_t i = 0; i < node.out.size(); i++)
+      if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = fresh_->nodes[made].out[i];
+    return absl::OkStatus();
+  }
+
+  const PassGraph& from_;
+  const Graph& old_;
+  std::span<const NodeId> order_;
+  size_t originals_;
+  std::vector<ValueId> map_;
+  std::unique_ptr<Graph> fresh_;
+};
+
+std::vector<std::string> Effects(const Graph& g, const std::vector<bool>& needed) {
+  std::vector<std::string> effects;
+  for (NodeId n = 0; n < g.nodes.size(); n++)
+    if (needed[n] && HasEffect(*g.nodes[n].op)) effects.emplace_back(OpName(*g.nodes[n].op));
+  return effects;
+}
+
+std::string RootName(const Graph& g, ValueId v, const std::string& result_name) {
+  return result_name.empty() ? g.values[v].name : result_name;
+}
+
+// What a caller may rely on: what goes in, what comes out and by which name, and what happens on the way.
+absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
+  const Graph &a = *was.graph, &b = *is.graph;
+  for (size_t i = 0; i < was.feeds.size(); i++)
+    if (!(a.values[was.feeds[i]].type == b.values[is.feeds[i]].type))
+      return Invalid("feed \"", a.ValueName(was.feeds[i]), "\" changed its type");
+  for (size_t i = 0; i < was.roots.size(); i++) {
+    std::string name = RootName(a, was.roots[i], was.result_names[i]);
+    if (!(a.values[was.roots[i]].type == b.values[is.roots[i]].type))
+      return Invalid("result ", i, " (\"", name, "\") changed its type");
+    if (!name.empty() && name != RootName(b, is.roots[i], is.result_names[i]))
+      return Invalid("result ", i, " (\"", name, "\") lost its name");
+  }
+  std::vector<std::string> before = Effects(a, NeededNodes(a, was.feeds, was.roots, true));
+  std::vector<std::string> after = Effects(b, std::vector<bool>(b.nodes.size(), true));
+  if (before != after)
+    return Invalid("the effects changed: were ", absl::StrJoin(before, ", "), "; are ",
+                   absl::StrJoin(after, ", "));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PassGraph> Rewrite::Finish() {
+  if (!mine_) return from_;
+  Writer writer(from_, *mine_, Nodes(), from_.graph->nodes.size());
+  RETURN_IF_ERROR(writer.Run(roots_, result_names_));
+  own_->ExchangeGraph(number_, writer.Take());
+  PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, from_.plan};
+  result.feeds = result.graph->params;
+  result.roots = result.graph->results;
+  RETURN_IF_ERROR(SameContract(from_, result));
+  return result;
+}
+
+std::string Rewrite::Diff() const {
+  if (!mine_) return "";
+  std::vector<std::string> lines;
+  const Graph& old = *from_.graph;
+  std::vector<bool> needed = NeededNodes(old, from_.feeds, from_.roots, true);
+  NodeId shown = 0;  // old nodes before this one are told
+  auto gone = [&](NodeId end) {
+    for (; shown < end; shown++)
+      if (needed[shown] && !alive_[shown]) lines.push_back("-" + PrintNode(old, shown));
+  };
+  for (NodeId n = first_; n != kNoValue && lines.size() < kMaxDiffLines; n = next_[n]) {
+    bool added = n >= old.nodes.size();
+    if (!added) gone(n);
+    std::string now = PrintNode(*mine_, n), was = added ? "" : PrintNode(old, n);
+    if (!added && was != now) lines.push_back("-" + was);
+    if (was != now) lines.push_back("+" + now);
+  }
+  gone(static_cast<NodeId>(old.nodes.size()));
+  if (lines.size() > kMaxDiffLines) {
+    lines.resize(kMaxDiffLines);
+    lines.emplace_back("...\n");
+  }
+  return absl::StrJoin(lines, "");
+}
+
+}  // namespace keel

@@ -1,0 +1,195 @@
+// outline.cc: a group of nodes becomes the body of a call, and back.
+#include <algorithm>
+
+#include "kernel/base/hash.h"
+#include "kernel/pass/rewrite.h"
+
+namespace keel {
+
+struct Rewrite::Group {
+  std::vector<NodeId> nodes;  // in program order
+  HashSet<NodeId> members;
+  std::vector<NodeId> later;  // stand among them, need them, and have to stand behind the call
+  std::vector<ValueId> in, out;
+};
+
+absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
+  if (nodes.empty()) return Invalid("no nodes to outline");
+  Group group;
+  for (NodeId n : nodes) {
+    if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
+    if (HasEffect(*graph_->nodes[n].op))
+      return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
+                     ") has an effect and cannot be outlined");
+    for (ValueId v : graph_->nodes[n].out)
+      if (fed_[v]) return Invalid("\"", graph_->ValueName(v), "\" is fed, so its node cannot be outlined");
+    if (!group.members.insert(n).second) return Invalid("node ", n, " is in the group twice");
+  }
+  group.nodes.assign(nodes.begin(), nodes.end());
+  std::sort(group.nodes.begin(), group.nodes.end(),
+            [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  return group;
+}
+
+// Follows what needs the group up to the place of the call: it must not lead back into the group.
+absl::Status Rewrite::Separate(Group* group) {
+  uint64_t end = Place(group->nodes.back());
+  HashSet<NodeId> seen;
+  std::vector<NodeId> stack = group->nodes;
+  while (!stack.empty()) {
+    NodeId n = stack.back();
+    stack.pop_back();
+    for (ValueId v : graph_->nodes[n].out)
+      for (NodeId user : Users(v)) {
+        if (Place(user) > end) continue;
+        if (group->members.contains(user)) {
+          if (!group->members.contains(n))
+            return Invalid("the group is not convex: node ", n, " (", OpName(*graph_->nodes[n].op), " \"",
+                           graph_->ValueName(graph_->nodes[n].out[0]),
+                           "\") is outside, needs it, and is needed by it");
+          continue;
+        }
+        if (!seen.insert(user).second) continue;
+        if (HasEffect(*graph_->nodes[user].op))
+          return Invalid(
+              "node ", user, " (", OpName(*graph_->nodes[user].op),
+              ") stands among the group, needs it, and has an effect, so it cannot be moved behind it");
+        stack.push_back(user);
+        group->later.push_back(user);
+      }
+  }
+  std::sort(group->later.begin(), group->later.end(),
+            [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  return absl::OkStatus();
+}
+
+void Rewrite::Boundary(Group* group) {
+  HashSet<ValueId> seen;
+  for (NodeId n : group->nodes) {
+    for (ValueId v : graph_->nodes[n].in)
+      if (v != kNoValue && !group->members.contains(Producer(v)) && seen.insert(v).second)
+        group->in.push_back(v);
+    for (ValueId v : graph_->nodes[n].out) {
+      auto users = Users(v);
+      bool outside =
+          std::any_of(users.begin(), users.end(), [&](NodeId u) { return !group->members.contains(u); });
+      if (outside || rooted_[v]) group->out.push_back(v);
+    }
+  }
+}
+
+absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view name) {
+  std::string stem(name.empty() ? "body" : name), own = stem;
+  for (size_t i = 1; own_->GraphNumber(own).ok(); i++) own = absl::StrCat(stem, "_", i);
+  ASSIGN_OR_RETURN(Graph * body, own_->AddGraph(own));
+  HashMap<ValueId, ValueId> map;
+  for (ValueId v : group.in) {
+    ASSIGN_OR_RETURN(map[v], body->AddParam(graph_->values[v].name, graph_->values[v].type));
+  }
+  for (NodeId n : group.nodes) {
+    const Node& node = mine_->nodes[n];
+    std::vector<ValueId> in;
+    std::vector<std::string> names;
+    std::vector<TensorType> types;
+    for (ValueId v : node.in) in.push_back(v == kNoValue ? kNoValue : map.at(v));
+    for (ValueId v : node.out) {
+      names.push_back(body->by_name.contains(mine_->values[v].name) ? "" : mine_->values[v].name);
+      types.push_back(mine_->values[v].type);
+    }
+    ASSIGN_OR_RETURN(NodeId made, body->AddNode(node.op, std::move(in), node.attrs, names, types));
+    for (size_t i = 0; i < node.out.size(); i++) map[node.out[i]] = body->nodes[made].out[i];
+  }
+  for (ValueId v : group.out) RETURN_IF_ERROR(body->AddResult("", map.at(v)));
+  return own_->GraphNumber(own);
+}
+
+absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::string_view name) {
+  ASSIGN_OR_RETURN(Group group, Gather(nodes));
+  RETURN_IF_ERROR(Separate(&group));
+  Boundary(&group);
+  if (group.out.empty()) return Invalid("nobody needs what the group computes");
+  ASSIGN_OR_RETURN(const OpDef* op, edit_.module->catalogue->Find("call", 1));
+  Own();
+  ASSIGN_OR_RETURN(uint32_t body, MakeBody(group, name));
+  AttrValue number;
+  number.kind = KEEL_ATTR_GRAPH;
+  number.i = body;
+  auto call = static_cast<NodeId>(mine_->nodes.size());
+  mine_->nodes.push_back({op, group.in, group.out, {{"body", number}}});
+  own_->graphs[body]->called = true;
+  // The call takes the results over: they keep their numbers, names and users.
+  for (uint32_t i = 0; i < group.out.size(); i++) {
+    mine_->values[group.out[i]].index = call;
+    mine_->values[group.out[i]].result = i;
+  }
+  NodeId after = next_[group.nodes.back()];
+  Insert(call, after);
+  for (NodeId n : group.later) {
+    Unlink(n);
+    Link(n, after);
+  }
+  for (NodeId n : group.nodes) {
+    alive_[n] = 0;
+    Unlink(n);
+    Changed(n);
+    for (ValueId v : mine_->nodes[n].in)
+      if (v != kNoValue) uses_[v]--, stale_[v] = 1;
+  }
+  return call;
+}
+
+// Names of a body's values come back where they are free, else after the call.
+std::string Rewrite::NameFor(const Node& inner, NodeId call, size_t result) const {
+  const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
+  const std::string& name = body.values[inner.out[result]].name;
+  if (name.empty()) return "";
+  if (!mine_->by_name.contains(name)) return name;
+  return FreshName(absl::StrCat(graph_->ValueName(mine_->nodes[call].out[0]), "/", name));
+}
+
+absl::Status Rewrite::Inline(NodeId call) {
+  if (!Alive(call)) return NotFound("node ", call, " does not exist (any more)");
+  if (!IsTypedByGraph(*graph_->nodes[call].op))
+    return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
+  Own();
+  const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
+  std::vector<ValueId> map(body.values.size(), kNoValue), in = mine_->nodes[call].in,
+                                                          out = mine_->nodes[call].out;
+  for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
+  // The names of values that are outlined now and were named before are free again.
+  for (const Node& inner : body.nodes)
+    for (ValueId v : inner.out)
+      if (auto known = mine_->by_name.find(body.values[v].name); known != mine_->by_name.end()) {
+        const Value& holder = mine_->values[known->second];
+        if (holder.kind == ValueKind::kResult && !Alive(holder.index)) mine_->by_name.erase(known);
+      }
+  for (const Node& inner : body.nodes) {
+    std::vector<ValueId> operands;
+    std::vector<std::string> names;
+    std::vector<TensorType> types;
+    for (ValueId v : inner.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
+    for (size_t i = 0; i < inner.out.size(); i++) {
+      names.push_back(NameFor(inner, call, i));
+      types.push_back(body.values[inner.out[i]].type);
+    }
+    ASSIGN_OR_RETURN(NodeId made, mine_->AddNode(inner.op, std::move(operands), inner.attrs, names, types));
+    for (size_t i = 0; i < inner.out.size(); i++) map[inner.out[i]] = mine_->nodes[made].out[i];
+    Insert(made, call);
+  }
+  // Replacing names the results as the call's were, where they are fetched; other names are the call's too.
+  for (size_t i = 0; i < out.size(); i++) {
+    ValueId value = map[body.results[i]];
+    std::string name = mine_->values[out[i]].name;
+    bool root = rooted_[out[i]];
+    RETURN_IF_ERROR(Replace(out[i], value));
+    if (!root && !name.empty() && mine_->values[value].kind == ValueKind::kResult && !rooted_[value]) {
+      mine_->values[out[i]].name.clear();
+      mine_->values[value].name = name;
+    }
+  }
+  Kill(call);
+  edits_++;
+  return absl::OkStatus();
+}
+
+}  // namespace keel

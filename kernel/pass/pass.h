@@ -1,0 +1,52 @@
+// pass.h: running the passes of a context on a graph: which, in which order, each on a private copy that is
+// verified afterwards. A pass that fails is rolled back, named, and not used again in the context.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernel/pass/rewrite.h"
+
+namespace keel {
+
+// Which passes run. `only`: these; else those of the level, with some switched on or off by name.
+struct PassChoice {
+  int32_t level = 2;  // 0: none ... 3: also those that may change results
+  bool level_given = false;
+  std::vector<std::string> only, on, off;
+
+  bool given() const { return level_given || !only.empty() || !on.empty() || !off.empty(); }
+};
+// "fold,map": only these; "+fast,-map": beside those of the level.
+absl::Status ParsePasses(const std::string& text, PassChoice* choice);
+
+struct PassRun {
+  std::string name, plugin;
+  double ms = 0;
+  uint64_t edits = 0;
+  std::string error, diff;  // of a pass that was rolled back, with what it had edited
+  std::string skipped;      // why it did not run
+};
+struct PassReport {
+  int32_t level = 0;
+  std::vector<PassRun> runs;
+};
+
+class Passes {
+ public:
+  explicit Passes(Registry& registry) : registry_(registry) {}
+  // NotFound for names that no pass has.
+  absl::StatusOr<PassGraph> Run(PassGraph graph, const PassTarget& target, const PassChoice& choice,
+                                PassReport* report);
+  // Why a pass is not used any more in this context; "": it is.
+  std::string Disabled(const std::string& name);
+
+ private:
+  Registry& registry_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> disabled_;
+};
+
+}  // namespace keel

@@ -1,0 +1,212 @@
+// rewrite.cc: reading the graph of a pass, and the lists that make each question cheap: the order of nodes as
+// a linked list with ascending labels, the users of each value.
+#include "kernel/pass/rewrite.h"
+
+#include <algorithm>
+
+#include "kernel/plugin/body.h"
+
+namespace keel {
+namespace {
+
+constexpr uint64_t kGap = uint64_t{1} << 40;  // between the labels of two nodes
+
+}  // namespace
+
+Rewrite::Rewrite(const PassGraph& from, const PassTarget& target)
+    : target_(target), from_(from), graph_(from.graph), roots_(from.roots), result_names_(from.result_names) {
+  edit_ = {graph_->module, const_cast<Graph*>(graph_), this};
+  std::vector<bool> needed = NeededNodes(*graph_, from.feeds, roots_, true);
+  alive_.assign(needed.begin(), needed.end());
+  fed_.assign(graph_->values.size(), 0);
+  rooted_.assign(graph_->values.size(), 0);
+  for (ValueId v : from.feeds) fed_[v] = 1;
+  for (ValueId v : roots_) rooted_[v] = 1;
+}
+
+std::span<const NodeId> Rewrite::Nodes() {
+  if (order_known_) return order_;
+  order_.clear();
+  if (label_.empty()) {
+    for (NodeId n = 0; n < alive_.size(); n++)
+      if (alive_[n]) order_.push_back(n);
+  } else {
+    for (NodeId n = first_; n != kNoValue; n = next_[n]) order_.push_back(n);
+  }
+  order_known_ = true;
+  return order_;
+}
+
+NodeId Rewrite::Producer(ValueId v) {
+  if (v >= graph_->values.size() || fed_[v] || graph_->values[v].kind != ValueKind::kResult) return kNoValue;
+  NodeId n = graph_->values[v].index;
+  return Alive(n) ? n : kNoValue;
+}
+
+void Rewrite::CountUses() {
+  if (!users_.empty()) return;
+  users_.resize(graph_->values.size());
+  uses_.assign(graph_->values.size(), 0);
+  stale_.assign(graph_->values.size(), 0);
+  for (NodeId n : Nodes())
+    for (ValueId v : graph_->nodes[n].in)
+      if (v != kNoValue) users_[v].push_back(n), uses_[v]++;
+}
+
+std::span<const NodeId> Rewrite::Users(ValueId v) {
+  if (v >= graph_->values.size()) return {};
+  CountUses();
+  auto& users = users_[v];
+  if (stale_[v])
+    users.erase(std::remove_if(users.begin(), users.end(), [&](NodeId n) { return !alive_[n]; }),
+                users.end());
+  stale_[v] = 0;
+  return {users.data(), users.size()};
+}
+
+bool Rewrite::Fetched(ValueId v) { return v < rooted_.size() && rooted_[v]; }
+
+absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
+  const Node& node = graph_->nodes[n];
+  std::vector<Operand> operands;
+  for (ValueId v : node.in)
+    operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
+                                     : Operand{Operand::kTyped, graph_->values[v].type});
+  GraphTypesOf types = [this](int64_t graph) { return edit_.module->BodyTypes(graph); };
+  Inferred inferred;
+  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, edit_.module->dims, &inferred, &types));
+  return inferred;
+}
+
+// With numbers for dims everywhere, as an impl sees the node, or with the handles that attributes hold.
+absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
+  const Node& node = graph_->nodes[n];
+  DimMap number = [](Dim d) -> absl::StatusOr<Dim> { return IsSymbolic(d) ? -1 : d; };
+  DimMap attr = numbers ? number : DimMap();
+  auto side = [&](ValueId v) {
+    keel_node::Side out;
+    if (v == kNoValue) return out;
+    const Value& value = graph_->values[v];
+    out.dtype = value.type.dtype;
+    for (Dim d : value.type.dims) out.dims.push_back(IsSymbolic(d) ? -1 : d);
+    if (value.kind == ValueKind::kConstant) out.data = edit_.module->constants[value.index].data;
+    return out;
+  };
+  keel_node view;
+  view.op = node.op;
+  if (!node.out.empty()) view.name = graph_->ValueName(node.out[0]);
+  for (ValueId v : node.in) view.in.push_back(side(v));
+  for (ValueId v : node.out) view.out.push_back(side(v));
+  ASSIGN_OR_RETURN(Inferred inferred, InferNode(n));
+  view.attrs = std::move(inferred.attrs);
+  RETURN_IF_ERROR(MapDims(attr, &view.attrs));
+  ASSIGN_OR_RETURN(auto body, BodyOf(*edit_.module, *node.op, node.attrs, edit_.module->dims, {}));
+  if (body) {
+    ASSIGN_OR_RETURN(view.body, ViewBody(*body, number, attr));
+  }
+  return view;
+}
+
+const keel_node* Rewrite::ViewNode(NodeId n) {
+  if (!Alive(n)) return nullptr;
+  if (views_.size() < alive_.size()) views_.resize(alive_.size());
+  if (views_[n]) return views_[n].get();
+  views_[n] = std::make_unique<keel_node>();
+  views_[n]->op = graph_->nodes[n].op;
+  views_[n]->fill = [this, n](keel_node* node) {
+    absl::StatusOr<keel_node> full = View(n, false);  // a graph that exists is verified, so this cannot fail
+    if (full.ok()) *node = *std::move(full);
+  };
+  return views_[n].get();
+}
+
+bool Rewrite::Supported(NodeId n) {
+  if (!Alive(n)) return false;
+  const Node& node = graph_->nodes[n];
+  if (Has(*node.op, Trait::kAlias)) return true;  // costs nothing
+  absl::StatusOr<Inferred> inferred = InferNode(n);
+  if (!inferred.ok()) return false;
+  auto impl = ChooseImpl(*target_.device, *node.op, *inferred, [&] { return View(n, true); });
+  return impl.ok() && *impl;
+}
+
+absl::Status Rewrite::Before(NodeId n) {
+  if (n != kNoValue && !Alive(n)) return NotFound("node ", n, " does not exist (any more)");
+  before_ = n;
+  return absl::OkStatus();
+}
+
+absl::Status Rewrite::CheckValue(ValueId v) const {
+  if (v >= graph_->values.size()) return NotFound("value ", v, " does not exist");
+  const Value& value = graph_->values[v];
+  if (value.kind != ValueKind::kResult || fed_[v] || Alive(value.index)) return absl::OkStatus();
+  return NotFound("value ", v, " (\"", graph_->ValueName(v), "\") is gone with its node");
+}
+
+absl::Status Rewrite::CheckUse(ValueId v, NodeId before) {
+  RETURN_IF_ERROR(CheckValue(v));
+  NodeId producer = Producer(v);
+  if (producer == kNoValue || before == kNoValue || Place(producer) < Place(before)) return absl::OkStatus();
+  return Invalid("\"", graph_->ValueName(v), "\" is computed after node ", before, " (",
+                 OpName(*graph_->nodes[before].op), "), which would use it");
+}
+
+void Rewrite::Own() {
+  if (mine_) return;
+  CountUses();
+  number_ = *graph_->module->GraphNumber(graph_->name);
+  own_ = CopyModule(*graph_->module, from_.plan ? graph_ : nullptr);
+  mine_ = own_->graphs[number_].get();
+  mine_->called = false;
+  graph_ = mine_;
+  edit_.module = own_.get();
+  edit_.graph = mine_;
+  next_.assign(alive_.size(), kNoValue);
+  prev_.assign(alive_.size(), kNoValue);
+  label_.assign(alive_.size(), 0);
+  std::vector<NodeId> order(Nodes().begin(), Nodes().end());
+  for (NodeId n : order) Link(n, kNoValue);
+}
+
+void Rewrite::Grow() {
+  alive_.resize(graph_->nodes.size());
+  next_.resize(graph_->nodes.size(), kNoValue);
+  prev_.resize(graph_->nodes.size(), kNoValue);
+  label_.resize(graph_->nodes.size());
+  size_t values = graph_->values.size();
+  fed_.resize(values);
+  rooted_.resize(values);
+  uses_.resize(values);
+  stale_.resize(values);
+  users_.resize(values);
+}
+
+void Rewrite::Link(NodeId n, NodeId before) {
+  NodeId previous = before == kNoValue ? last_ : prev_[before];
+  next_[n] = before;
+  prev_[n] = previous;
+  (previous == kNoValue ? first_ : next_[previous]) = n;
+  (before == kNoValue ? last_ : prev_[before]) = n;
+  order_known_ = false;
+  uint64_t low = previous == kNoValue ? 0 : label_[previous];
+  if (before == kNoValue) {
+    label_[n] = low + kGap;
+    return;
+  }
+  uint64_t gap = label_[before] - low;
+  if (gap < 2) return Relabel();
+  label_[n] = low + std::min<uint64_t>(gap / 2, uint64_t{1} << 20);
+}
+
+void Rewrite::Unlink(NodeId n) {
+  (prev_[n] == kNoValue ? first_ : next_[prev_[n]]) = next_[n];
+  (next_[n] == kNoValue ? last_ : prev_[next_[n]]) = prev_[n];
+  order_known_ = false;
+}
+
+void Rewrite::Relabel() {
+  uint64_t label = 0;
+  for (NodeId n = first_; n != kNoValue; n = next_[n]) label_[n] = label += kGap;
+}
+
+}  // namespace keel

@@ -1,0 +1,110 @@
+// rewrite.h: one pass at work on one graph. Until the first edit it reads the caller's graph; then it makes
+// a private copy and edits that. Nodes and values are only ever added to the copy, so their numbers stay;
+// which nodes are alive, and in which order they run, is kept beside it. Finish writes the result out as a
+// new graph through the same functions that build any graph, which is also how it is verified.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "kernel/plugin/host.h"
+
+namespace keel {
+
+// A graph as passes see it: cut at the feeds, and with all that the roots need.
+struct PassGraph {
+  std::shared_ptr<Module> owner;  // null: the caller's graph
+  const Graph* graph = nullptr;
+  std::vector<ValueId> feeds, roots;      // roots: fetches, then targets
+  std::vector<std::string> result_names;  // one for each root, may be ""
+  bool plan = false;                      // for one plan: unnamed values get the names that they had
+};
+
+// Runs a node whose operands are all constants; one constant for each result.
+using EvalNode = std::function<absl::StatusOr<std::vector<Constant>>(const Graph& graph, NodeId node)>;
+
+struct PassTarget {
+  Device* device;
+  EvalNode eval;
+};
+
+class Rewrite : public Rewriter {
+ public:
+  Rewrite(const PassGraph& from, const PassTarget& target);
+
+  keel_edit* edit() { return &edit_; }
+  uint64_t edits() const { return edits_; }
+  absl::StatusOr<PassGraph> Finish();  // the result, verified; once
+  std::string Diff() const;            // what was edited, as lines with + and -
+
+  const std::string& DeviceName() override { return target_.device->name(); }
+  std::span<const NodeId> Nodes() override;
+  const Node* Find(NodeId node) override { return Alive(node) ? &graph_->nodes[node] : nullptr; }
+  const keel_node* ViewNode(NodeId node) override;
+  NodeId Producer(ValueId value) override;
+  std::span<const NodeId> Users(ValueId value) override;
+  bool Fetched(ValueId value) override;
+  bool Supported(NodeId node) override;
+  absl::Status Before(NodeId node) override;
+  absl::Status AddNode(const keel_node_spec& spec, std::span<ValueId> out) override;
+  absl::StatusOr<ValueId> AddConstant(Constant constant) override;
+  absl::Status Replace(ValueId old_value, ValueId new_value) override;
+  absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) override;
+  absl::Status Inline(NodeId call) override;
+  absl::Status Eval(NodeId node) override;
+
+ private:
+  struct Group;  // of Outline
+
+  bool Alive(NodeId n) const { return n < alive_.size() && alive_[n]; }
+  void Own();   // makes the private copy
+  void Grow();  // takes notice of nodes and values that were added
+  void CountUses();
+  void Link(NodeId node, NodeId before);
+  void Unlink(NodeId node);
+  void Relabel();
+  uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
+  absl::Status CheckValue(ValueId value) const;
+  absl::Status CheckUse(ValueId value, NodeId before);  // is it there when that node runs?
+  NodeId Insert(NodeId node, NodeId before);            // makes a node that was appended part of the graph
+  void Kill(NodeId node);                               // if nobody needs it
+  void Changed(NodeId node);
+  std::string FreshName(std::string_view wanted) const;
+  absl::StatusOr<keel_node> View(NodeId node, bool numbers);
+  absl::StatusOr<Inferred> InferNode(NodeId node);
+  void TakeName(ValueId from, ValueId to);
+  // Outline
+  absl::StatusOr<Group> Gather(std::span<const NodeId> nodes);
+  absl::Status Separate(Group* group);
+  void Boundary(Group* group);
+  absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
+  std::string NameFor(const Node& node, NodeId id, size_t result) const;
+
+  PassTarget target_;
+  PassGraph from_;
+  std::shared_ptr<Module> own_;
+  uint32_t number_ = 0;  // of the graph in the module
+  const Graph* graph_;   // the caller's, or ours
+  Graph* mine_ = nullptr;
+  keel_edit edit_;
+  uint64_t edits_ = 0, evaluated_ = 0;
+  std::vector<ValueId> roots_;
+  std::vector<std::string> result_names_;
+
+  std::vector<uint8_t> alive_;       // by node
+  std::vector<NodeId> next_, prev_;  // program order
+  std::vector<uint64_t> label_;      // ascends in program order
+  NodeId first_ = kNoValue, last_ = kNoValue, before_ = kNoValue;
+  std::vector<uint8_t> fed_, rooted_;  // by value
+  std::vector<uint32_t> uses_;         // by value: operands of nodes that are alive
+  std::vector<uint8_t> stale_;         // by value: its users have to be sifted
+  std::vector<absl::InlinedVector<NodeId, 2>> users_;
+  std::vector<NodeId> order_;  // Nodes
+  bool order_known_ = false;
+  std::vector<std::unique_ptr<keel_node>> views_;
+};
+
+}  // namespace keel

@@ -1,0 +1,23 @@
+// choose.cc: which impl of a device takes a node.
+#include "kernel/plugin/host.h"
+
+namespace keel {
+
+absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const Inferred& inferred,
+                                       const NodeView& view) {
+  auto rows = device.plugin().impls.find(std::string(OpName(op)));
+  if (rows == device.plugin().impls.end()) return nullptr;
+  std::optional<keel_node> node;
+  for (const Impl& impl : rows->second) {
+    if (!Takes(impl, OpVersion(op), inferred.types)) continue;
+    if (!impl.table.match) return &impl;
+    if (!node) {
+      ASSIGN_OR_RETURN(node, view());
+    }
+    ASSIGN_OR_RETURN(keel_dev dev, device.Open());
+    if (impl.table.match(dev, &HostTable(), &*node)) return &impl;
+  }
+  return nullptr;
+}
+
+}  // namespace keel

@@ -1,0 +1,92 @@
+// pass_order.cc: the order in which passes run: by phase, inside a phase as `after` and `before` ask, else as
+// their plugins were taken. What no order can satisfy is refused when the plugin is loaded.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kernel/plugin/registry.h"
+
+namespace keel {
+namespace {
+
+std::vector<std::string> Words(const char* text) {
+  return text ? absl::StrSplit(text, ' ', absl::SkipEmpty()) : std::vector<std::string>();
+}
+
+bool Lists(const char* text, const char* name) {
+  std::vector<std::string> words = Words(text);
+  return std::find(words.begin(), words.end(), name) != words.end();
+}
+
+// Must a run before b? Only passes of one phase can ask.
+bool Precedes(const Pass& a, const Pass& b) {
+  if (a.table.phase != b.table.phase) return false;
+  return Lists(b.table.after, a.table.name) || Lists(a.table.before, b.table.name);
+}
+
+// One round of passes that wait for each other; every pass of `left` waits for another of it.
+std::string Cycle(const std::vector<Pass>& left) {
+  std::vector<size_t> path{0};
+  for (;;) {
+    size_t previous = 0;
+    while (!Precedes(left[previous], left[path.back()])) previous++;
+    auto seen = std::find(path.begin(), path.end(), previous);
+    if (seen != path.end()) {
+      std::vector<std::string> names{left[previous].table.name};
+      for (auto it = path.end(); it != seen;) names.emplace_back(left[*--it].table.name);
+      return absl::StrJoin(names, " before ");
+    }
+    path.push_back(previous);
+  }
+}
+
+absl::Status CheckPass(const keel_pass& p, uint32_t i) {
+  std::string_view name = p.name ? p.name : "";
+  bool word = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (!word) return Invalid("pass ", i, ": name \"", name, "\": wanted lower case letters, digits and '_'");
+  if (!p.run) return Invalid("pass \"", name, "\" has no run");
+  if (p.level < 1 || p.level > 3) return Invalid("pass \"", name, "\": level ", p.level, ", wanted 1 to 3");
+  if (p.exactness < KEEL_EXACT || p.exactness > KEEL_FAST)
+    return Invalid("pass \"", name, "\": exactness ", p.exactness, ", wanted 0 to 2");
+  constexpr int32_t kPhases[] = {KEEL_PHASE_CANON, KEEL_PHASE_PLACED, KEEL_PHASE_LOWER};
+  if (std::find(std::begin(kPhases), std::end(kPhases), p.phase) == std::end(kPhases))
+    return Invalid("pass \"", name, "\": phase ", p.phase, ", wanted 100, 200 or 300");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadPasses(const keel_plugin& t, Plugin* plugin) {
+  if (t.n_passes && (!t.passes || t.pass_stride < KEEL_END(keel_pass, run)))
+    return Invalid("passes: stride ", t.pass_stride, ", wanted at least ", KEEL_END(keel_pass, run));
+  for (uint32_t i = 0; i < t.n_passes; i++) {
+    const char* row = reinterpret_cast<const char*>(t.passes) + uint64_t{i} * t.pass_stride;
+    plugin->passes.push_back({*reinterpret_cast<const keel_pass*>(row), plugin});
+    RETURN_IF_ERROR(CheckPass(plugin->passes.back().table, i));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> left) {
+  for (size_t i = 0; i < left.size(); i++)
+    for (size_t j = 0; j < i; j++)
+      if (std::string_view(left[i].table.name) == left[j].table.name)
+        return Error(absl::StatusCode::kAlreadyExists, "pass \"", left[i].table.name,
+                     "\" is there already, from plugin \"", left[j].plugin->name, "\"");
+  std::stable_sort(left.begin(), left.end(),
+                   [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
+  std::vector<Pass> out;
+  while (!left.empty()) {
+    auto ready = std::find_if(left.begin(), left.end(), [&](const Pass& p) {
+      return std::none_of(left.begin(), left.end(), [&](const Pass& other) { return Precedes(other, p); });
+    });
+    if (ready == left.end()) return Invalid("its passes cannot be ordered: ", Cycle(left));
+    out.push_back(*ready);
+    left.erase(ready);
+  }
+  return out;
+}
+
+}  // namespace keel

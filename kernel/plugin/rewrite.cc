@@ -1,0 +1,93 @@
+// rewrite.cc: the host members by which a pass reads and rewrites a graph; what they do is kernel/pass.
+#include "kernel/plugin/host.h"
+
+namespace keel {
+namespace {
+
+using Edit = keel_edit;
+
+// Only while a pass runs.
+keel_rc NoPass(const char* member) {
+  return HostFail(Error(absl::StatusCode::kFailedPrecondition, member, ": only a pass may call this"));
+}
+
+const char* DeviceName(Edit* e) { return e->rewriter ? e->rewriter->DeviceName().c_str() : ""; }
+
+uint32_t Give(std::span<const uint32_t> list, const uint32_t** out) {
+  *out = list.data();
+  return static_cast<uint32_t>(list.size());
+}
+
+uint32_t Nodes(Edit* e, const uint32_t** nodes) {
+  return Give(e->rewriter ? e->rewriter->Nodes() : std::span<const uint32_t>(), nodes);
+}
+
+const keel_node* NodeOf(Edit* e, uint32_t node) {
+  return e->rewriter ? e->rewriter->ViewNode(node) : nullptr;
+}
+
+keel_rc Operands(Edit* e, uint32_t node, const keel_value** in, uint32_t* n_in, const keel_value** out,
+                 uint32_t* n_out) {
+  if (!e->rewriter) return NoPass("edit_operands");
+  const Node* found = e->rewriter->Find(node);
+  if (!found) return HostFail(NotFound("node ", node, " does not exist (any more)"));
+  if (in) *in = found->in.data();
+  if (n_in) *n_in = static_cast<uint32_t>(found->in.size());
+  if (out) *out = found->out.data();
+  if (n_out) *n_out = static_cast<uint32_t>(found->out.size());
+  return KEEL_OK;
+}
+
+uint32_t Producer(Edit* e, keel_value v) { return e->rewriter ? e->rewriter->Producer(v) : KEEL_NO_VALUE; }
+
+uint32_t Users(Edit* e, keel_value v, const uint32_t** nodes) {
+  return Give(e->rewriter ? e->rewriter->Users(v) : std::span<const uint32_t>(), nodes);
+}
+
+int32_t Fetched(Edit* e, keel_value v) { return e->rewriter && e->rewriter->Fetched(v); }
+
+keel_rc Before(Edit* e, uint32_t node) {
+  return e->rewriter ? HostFail(e->rewriter->Before(node)) : NoPass("edit_before");
+}
+
+keel_rc Replace(Edit* e, keel_value old_value, keel_value new_value) {
+  return e->rewriter ? HostFail(e->rewriter->Replace(old_value, new_value)) : NoPass("edit_replace");
+}
+
+keel_rc Outline(Edit* e, const uint32_t* nodes, uint32_t n, const char* name, uint32_t* call) {
+  if (!e->rewriter) return NoPass("edit_outline");
+  absl::StatusOr<NodeId> made = e->rewriter->Outline({nodes, n}, name ? name : "");
+  if (!made.ok()) return HostFail(made.status());
+  if (call) *call = *made;
+  return KEEL_OK;
+}
+
+keel_rc Inline(Edit* e, uint32_t call) {
+  return e->rewriter ? HostFail(e->rewriter->Inline(call)) : NoPass("edit_inline");
+}
+
+int32_t Supported(Edit* e, uint32_t node) { return e->rewriter && e->rewriter->Supported(node); }
+
+keel_rc Eval(Edit* e, uint32_t node) {
+  return e->rewriter ? HostFail(e->rewriter->Eval(node)) : NoPass("edit_eval");
+}
+
+}  // namespace
+
+void FillRewriteMembers(keel_host* t) {
+  t->edit_device = Guarded<DeviceName, nullptr>;
+  t->edit_nodes = Guarded<Nodes, 0>;
+  t->edit_node = Guarded<NodeOf, nullptr>;
+  t->edit_operands = Guarded<Operands>;
+  t->edit_producer = Guarded<Producer, KEEL_NO_VALUE>;
+  t->edit_users = Guarded<Users, 0>;
+  t->edit_fetched = Guarded<Fetched, 0>;
+  t->edit_before = Guarded<Before>;
+  t->edit_replace = Guarded<Replace>;
+  t->edit_outline = Guarded<Outline>;
+  t->edit_inline = Guarded<Inline>;
+  t->edit_supported = Guarded<Supported, 0>;
+  t->edit_eval = Guarded<Eval>;
+}
+
+}  // namespace keel

@@ -1,0 +1,141 @@
+// pass_helpers.h: passes written as lambdas of a test, in plugins that are made on the spot.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernel/plan/optimize.h"
+#include "kernel/plan/plan.h"
+
+namespace keel::test {
+
+using PassBody = std::function<keel_rc(const keel_host*, keel_edit*)>;
+inline std::vector<PassBody>& Bodies() {
+  static std::vector<PassBody> bodies(8);
+  return bodies;
+}
+template <size_t I>
+keel_rc RunBody(const keel_host* h, keel_edit* e) {
+  return Bodies()[I] ? Bodies()[I](h, e) : KEEL_OK;
+}
+constexpr keel_rc (*kRunners[])(const keel_host*, keel_edit*) = {
+    RunBody<0>, RunBody<1>, RunBody<2>, RunBody<3>, RunBody<4>, RunBody<5>, RunBody<6>, RunBody<7>};
+
+struct PassSpec {
+  const char* name;
+  int32_t phase = KEEL_PHASE_CANON, level = 1, exactness = KEEL_EXACT;
+  const char* after = nullptr;
+  const char* before = nullptr;
+};
+
+class PassTest : public testing::Test {
+ protected:
+  PassTest() : registry_(std::make_shared<Catalogue>()), passes_(registry_) {
+    absl::Status loaded = registry_.LoadFile(KEEL_TEST_PLUGINS "/keel-reference.so", "");
+    EXPECT_TRUE(loaded.ok()) << loaded;
+    device_ = *registry_.FindDevice("reference");
+    Bodies().assign(8, nullptr);
+  }
+
+  // A plugin with these passes; pass i of the test runs Bodies()[i].
+  absl::Status Add(const std::string& plugin, const std::vector<PassSpec>& specs, const char* ops = nullptr) {
+    names_.push_back(plugin);
+    auto& rows = rows_.emplace_back();
+    for (const PassSpec& s : specs)
+      rows.push_back({s.name, "a test", s.phase, s.level, s.exactness, 0, s.after, s.before,
+                      kRunners[made_++ % std::size(kRunners)]});
+    keel_plugin table{};
+    table.struct_size = sizeof table;
+    table.draft = KEEL_ABI_DRAFT;
+    table.name = names_.back().c_str();
+    table.about = "";
+    table.ops = ops;
+    table.passes = rows.data();
+    table.n_passes = static_cast<uint32_t>(rows.size());
+    table.pass_stride = sizeof(keel_pass);
+    tables_.push_back(table);
+    return registry_.Add(&tables_.back(), "");
+  }
+
+  void Parse(const std::string& body) {
+    auto module = ParseText("keel 1\n" + body, registry_.catalogue());
+    ASSERT_TRUE(module.ok()) << module.status();
+    module_ = *std::move(module);
+    graph_ = *module_->FindGraph("main");
+  }
+
+  // One pass on the whole graph, in place; the text after it.
+  std::string Optimize(PassBody body, PassChoice choice = {}) {
+    if (made_ == 0) {
+      EXPECT_TRUE(Add("test", {{"test"}}).ok());
+    }
+    if (body) Bodies()[0] = std::move(body);
+    report_ = {};
+    auto better = OptimizeModule(passes_, choice, *graph_, device_, {}, &report_);
+    EXPECT_TRUE(better.ok()) << better.status();
+    if (!better.ok()) return "";
+    EXPECT_TRUE(!*better || Verify(**better).ok());
+    return PrintText(*better ? **better : *module_);
+  }
+
+  // The body of @main in what Optimize gave.
+  static std::string Main(const std::string& text) {
+    size_t at = text.find("fn @main");
+    size_t begin = text.find('\n', at) + 1;
+    return text.substr(begin, text.find("\n}", begin) + 1 - begin);
+  }
+
+  std::deque<std::string> names_;
+  std::deque<std::vector<keel_pass>> rows_;
+  std::deque<keel_plugin> tables_;
+  size_t made_ = 0;
+  Registry registry_;
+  Passes passes_;
+  Device* device_ = nullptr;
+  std::unique_ptr<Module> module_;
+  Graph* graph_ = nullptr;
+  PassReport report_;
+};
+
+// What passes write often.
+struct Reader {
+  const keel_host* h;
+  keel_edit* e;
+  std::vector<uint32_t> Nodes(const std::string& op = "") const {
+    const uint32_t* list = nullptr;
+    uint32_t n = h->edit_nodes(e, &list);
+    std::vector<uint32_t> out;
+    for (uint32_t i = 0; i < n; i++)
+      if (op.empty() || op == h->node_op(h->edit_node(e, list[i]))) out.push_back(list[i]);
+    return out;
+  }
+  keel_value In(uint32_t node, uint32_t i) const {
+    const keel_value* in = nullptr;
+    uint32_t n = 0;
+    EXPECT_EQ(h->edit_operands(e, node, &in, &n, nullptr, nullptr), KEEL_OK);
+    return in[i];
+  }
+  keel_value Out(uint32_t node) const {
+    const keel_value* out = nullptr;
+    uint32_t n = 0;
+    EXPECT_EQ(h->edit_operands(e, node, nullptr, nullptr, &out, &n), KEEL_OK);
+    return out[0];
+  }
+  std::vector<uint32_t> Users(keel_value v) const {
+    const uint32_t* list = nullptr;
+    uint32_t n = h->edit_users(e, v, &list);
+    return {list, list + n};
+  }
+  keel_rc AddNode(const char* op, std::vector<keel_value> in, keel_value* out,
+                  const char* name = nullptr) const {
+    keel_node_spec spec{
+        sizeof spec, 0, op, name, in.data(), nullptr, nullptr, static_cast<uint32_t>(in.size()), 0};
+    return h->add_node(e, &spec, out, 1);
+  }
+};
+
+}  // namespace keel::test
