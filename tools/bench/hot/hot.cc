@@ -5,6 +5,7 @@
 #include <random>
 
 #include "harness.h"
+#include "stop.h"
 
 namespace {
 
@@ -136,14 +137,18 @@ std::string Text(const std::string& signature, const std::string& body, const st
   return "keel 1 opset core 1\n\nfn @main(" + signature + " {\n" + body + "  return " + result + "\n}\n";
 }
 
-std::string Chain(int pairs) {  // a = a * b + b
+std::string Body(int pairs) {  // a = a * b + b
   std::string body, last = "a";
   for (int i = 0; i < pairs; i++) {
     std::string m = "m" + std::to_string(i), s = "s" + std::to_string(i);
     body += "  " + m + " = mul(" + last + ", b)\n  " + s + " = add(" + m + ", b)\n";
     last = s;
   }
-  return Text("a: f32[], b: f32[]) -> f32[]", body, last);
+  return body;
+}
+
+std::string Chain(int pairs) {
+  return Text("a: f32[], b: f32[]) -> f32[]", Body(pairs), "s" + std::to_string(pairs - 1));
 }
 
 std::string Power(int products) {
@@ -177,6 +182,24 @@ void Plans(Bench& b) {
       {Filled(b.context, KEEL_F32, {4}, 1.0f), Filled(b.context, KEEL_F32, {4}, 1.0f)});
   run("plan of 200 scalar nodes, a node", 10, 200, Chain(100), {scalar(0.5), scalar(0.5)});
   run("power, 100 matmuls as a graph", 5000, 1, Power(100), {Filled(b.context, KEEL_I32, {10, 10}, 1)});
+}
+
+void Stops(Bench& b) {
+  auto stop = [&](const char* name, const std::string& text, std::vector<keel_array*> in) {
+    if (std::string(name).find(b.wanted) != std::string::npos) {
+      hot::Prepared p(b.context, b.device, text);
+      b.figures.push_back(hot::StopLatency(b.context, name, p.plan, in));
+    }
+    for (keel_array* a : in) keel_array_release(a);
+  };
+  stop("stop: 2,000 additions of 1M", Text("a: f32[n], b: f32[]) -> f32[n]", Body(1000), "s999"),
+       {Filled(b.context, KEEL_F32, {1 << 20}, 1.0f), Filled(b.context, KEEL_F32, {}, 1.0f)});
+  stop("stop: one matmul of 2,000 i64", Text("x: i64[n, n]) -> i64[n, n]", "  y = matmul(x, x)\n", "y"),
+       {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})});
+  stop("stop: one tanh of 200M", Text("x: f32[n]) -> f32[n]", "  y = tanh(x)\n", "y"),
+       {Filled(b.context, KEEL_F32, {200000000}, 1.0f)});
+  stop("stop: one matmul of 8,000 f32", Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
+       {Filled(b.context, KEEL_F32, {8000, 8000}, 1.0f)});
 }
 
 void PowerEager(Bench& b) {
@@ -246,6 +269,7 @@ int main(int argc, char** argv) {
   Evicted(b);
   Plans(b);
   PowerEager(b);
+  Stops(b);
   keel_close(b.context);
   json ? PrintJson(b.figures) : PrintText(b.figures);
 }

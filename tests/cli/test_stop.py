@@ -1,0 +1,50 @@
+"""Stopping a run: a time limit and Ctrl-C end it with exit code 6 and an error like any other."""
+import signal
+import subprocess
+import time
+
+import pytest
+
+from command import command
+
+STEPS = 3000
+
+
+@pytest.fixture
+def long_graph(tmp_path):
+    """Three thousand additions: with ten million elements far longer than any test waits."""
+    lines = ["keel 1", "", "fn @main(x: f32[n]) -> f32[n] {", "  y0 = add(x, x)"]
+    lines += [f"  y{i} = add(y{i - 1}, x)" for i in range(1, STEPS)]
+    lines += [f"  return y{STEPS - 1}", "}", "", "entry main = @main (x) -> (y)", ""]
+    path = tmp_path / "long.txt"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_time_limit_stops_a_run(keel, long_graph, device):
+    got = keel("run", long_graph, "-d", device, "-i", "x=f32[10000000]=1", "--time-limit", "50", code=6)
+    assert got.err.startswith('keel run: stopped after "y')
+    assert "the time limit is 50 ms" in got.err
+    assert keel("run", long_graph, "-d", device, "-i", "x=f32[1]=1", "--time-limit", "60000").out == (
+        f"y: f32[1]\n[{STEPS + 1}]\n")
+
+
+def test_a_time_limit_must_be_a_time(keel, long_graph):
+    for bad in ("0", "-5", "soon"):
+        assert "--time-limit" in keel("run", long_graph, "-i", "x=f32[1]=1", "--time-limit", bad, code=2).err
+
+
+@pytest.mark.parametrize("subcommand", ["run", "bench"])
+def test_an_interrupt_stops_a_run(long_graph, subcommand):
+    """Ctrl-C before the run begins ends the process, so it is repeated until one meets a run."""
+    for wait in (0.3, 1, 3, 10):
+        process = subprocess.Popen([command(), subcommand, long_graph, "-i", "x=f32[10000000]=1"],
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=60)[1]
+        if process.returncode != -signal.SIGINT:
+            break
+    assert process.returncode == 6, err
+    assert "by keel_cancel" in err
