@@ -175,8 +175,8 @@ KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in,
  * bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
-/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run, which then
- * returns KEEL_CANCELLED. Tensors are valid during the call only. */
+/* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run,
+ * which then returns KEEL_CANCELLED. Tensors are valid during the call only. */
 typedef struct keel_event {
   uint32_t struct_size, n_in, n_out, index;
   const char* node; /* the node's name, by which it can be fetched and which messages use */
