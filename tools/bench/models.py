@@ -8,7 +8,7 @@ import numpy as np
 
 
 def dense(f, w, x, inside, outside, scale=0.02):
-    return f.dense(x, w.normal(inside, outside, scale=scale), w.normal(outside, scale=0.02))
+    return f.dense(x, w.dense(inside, outside, scale=scale), w.normal(outside, scale=0.02))
 
 
 def norm(f, w, x, width, epsilon):

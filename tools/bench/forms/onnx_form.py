@@ -12,8 +12,11 @@ class Weights:
     def __init__(self, form, seed=1):
         self.form, self.random = form, np.random.default_rng(seed)
 
-    def normal(self, *shape, scale):
-        return self.form.constant((scale * self.random.standard_normal(shape)).astype(np.float32), "w")
+    def normal(self, *shape, scale, kind="w"):
+        return self.form.constant((scale * self.random.standard_normal(shape)).astype(np.float32), kind)
+
+    def dense(self, *shape, scale):
+        return self.normal(*shape, scale=scale, kind="dense")  # some runtimes want these turned
 
     def full(self, size, value):
         return self.form.constant(np.full(size, value, np.float32), "w")
@@ -118,9 +121,10 @@ def write(model, inputs, path, free_rows=False):
     return path
 
 
-def weights_of(path):
-    """The weights in the order in which the model asks for them."""
-    return [numpy_helper.to_array(c) for c in onnx.load(path).graph.initializer if c.name.startswith("w_")]
+def weights_of(path, turn=False):
+    """The weights in the order in which the model asks for them; turn: those of dense layers [out, in]."""
+    found = [(c.name, numpy_helper.to_array(c)) for c in onnx.load(path).graph.initializer]
+    return [a.T.copy() if turn and name.startswith("dense_") else a for name, a in found if not name.startswith("c_")]
 
 
 class Given:
@@ -131,6 +135,8 @@ class Given:
 
     def normal(self, *shape, scale):
         return next(self.next)
+
+    dense = normal
 
     def full(self, size, value):
         return next(self.next)

@@ -11,7 +11,7 @@ class TorchForm:
 
     @staticmethod
     def dense(x, w, b):
-        return F.linear(x, w, b)  # TorchModel keeps the weight as linear wants it
+        return F.linear(x, w, b)  # the weight is [out, in] here
 
     @staticmethod
     def conv(x, w, stride, groups):
@@ -64,12 +64,8 @@ def last(tensor):
 class TorchModel(torch.nn.Module):
     def __init__(self, model, arrays):
         super().__init__()
-        self.model, tensors = model, [last(torch.tensor(a)) for a in arrays]
-        # A dense weight is one that a vector of its width follows.
-        for i, tensor in enumerate(tensors[:-1]):
-            if tensor.ndim == 2 and tensors[i + 1].shape == (tensor.shape[1],) and tensor.shape[0] != 50257:
-                tensors[i] = tensor.t().contiguous()
-        self.tensors = [torch.nn.Parameter(t, requires_grad=False) for t in tensors]
+        self.model = model
+        self.tensors = [torch.nn.Parameter(last(torch.tensor(a)), requires_grad=False) for a in arrays]
         for i, tensor in enumerate(self.tensors):  # freezing wants them registered
             self.register_parameter(f"w{i}", tensor)
 
@@ -82,7 +78,7 @@ def prepare(model, path, inputs, threads, compiled):
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()
     tensors = [last(torch.tensor(np.asarray(x))) for x in inputs]
-    module = TorchModel(model, weights_of(path)).eval()
+    module = TorchModel(model, weights_of(path, turn=True)).eval()
     if not compiled:
         return lambda: module.forward(*tensors)
     torch._inductor.config.freezing = True
