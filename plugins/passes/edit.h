@@ -1,0 +1,116 @@
+// edit.h: a small C++ view over the host's edit table; all that the passes use of Keel.
+//
+// How to read it: Attrs writes attributes, Type is what is known of a value, Edit reads and rewrites the
+// graph. What a pass adds but does not use goes by itself. A call that the host refuses throws Failure,
+// which ends the pass; redirect, outline and eval say false instead, for there a refusal is an answer.
+#pragma once
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_passes {
+
+using Dims = std::vector<keel_dim>;
+using Ints = std::vector<int64_t>;
+using Ids = std::vector<keel_value>;
+using NodeId = uint32_t;
+constexpr NodeId kNone = KEEL_NO_VALUE;  // no node
+
+struct Failure {  // the host has the text already
+  keel_rc rc;
+};
+
+class Attrs {  // Attrs().i("axis", 1).flag("keep", true)
+ public:
+  Attrs&& i(const char* name, int64_t v) && { return add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
+  Attrs&& flag(const char* name, bool v) && { return add(name, {KEEL_ATTR_BOOL, 0, v, 0, nullptr}); }
+  Attrs&& f(const char* name, double v) && { return add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
+  Attrs&& dtype(const char* name, keel_dt v) && { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
+  Attrs&& ints(const char* name, Ints v) && { return list(name, KEEL_ATTR_I64S, std::move(v)); }
+  Attrs&& dims(const char* name, Dims v) && { return list(name, KEEL_ATTR_DIMS, std::move(v)); }
+  Attrs&& as(const char* name, const keel_attr& v) && { return add(name, v); }  // of a node that lives on
+  const std::vector<const char*>& names() const { return names_; }
+  const std::vector<keel_attr>& values() const { return values_; }
+
+ private:
+  Attrs&& add(const char* name, keel_attr v) {
+    names_.push_back(name);
+    values_.push_back(v);
+    return std::move(*this);
+  }
+  Attrs&& list(const char* name, int32_t kind, Ints v) {
+    lists_.push_back(std::move(v));  // a deque's elements stay where they are
+    return add(name, {kind, static_cast<uint32_t>(lists_.back().size()), 0, 0, lists_.back().data()});
+  }
+  std::vector<const char*> names_;
+  std::vector<keel_attr> values_;
+  std::deque<Ints> lists_;
+};
+
+struct Type {
+  keel_dt dtype = 0;
+  Dims dims;
+  const void* data = nullptr;  // of a constant: row-major elements
+  size_t rank() const { return dims.size(); }
+  int64_t count() const;  // -1: not a number
+};
+
+inline bool is_number(keel_dim d) { return !KEEL_DIM_IS_HANDLE(d); }
+inline uint32_t width_of(keel_dt dtype) { return (dtype >> 8 & 0xff) / 8; }
+inline bool is_float(keel_dt dtype) { return (dtype & 0xff) == 2 || (dtype & 0xff) == 4; }
+inline bool is_integer(keel_dt dtype) { return (dtype & 0xff) <= 1; }
+
+class Edit {
+ public:
+  Edit(const keel_host* host, keel_edit* edit) : host_(host), edit_(edit) {}
+
+  // Nodes.
+  std::vector<NodeId> nodes() const;  // in program order
+  bool alive(NodeId n) const { return host_->edit_node(edit_, n) != nullptr; }
+  std::string_view op(NodeId n) const;
+  bool is(NodeId n, std::string_view name) const { return n != kNone && op(n) == name; }
+  Ids ins(NodeId n) const;
+  Ids outs(NodeId n) const;
+  keel_value in(NodeId n, size_t i) const;
+  keel_value out(NodeId n) const { return outs(n)[0]; }
+  keel_attr attr(NodeId n, const char* name) const;
+  int64_t integer(NodeId n, const char* name) const { return attr(n, name).i; }
+  double number(NodeId n, const char* name) const { return attr(n, name).f; }
+  Ints list(NodeId n, const char* name) const;  // of integers or dims
+
+  // Values.
+  Type type(keel_value v) const;
+  bool constant(keel_value v) const { return v != KEEL_NO_VALUE && type(v).data != nullptr; }
+  NodeId producer(keel_value v) const;
+  NodeId made_by(keel_value v, std::string_view op) const;  // kNone where it is another op
+  std::vector<NodeId> users(keel_value v) const;            // a node once for each use
+  bool fetched(keel_value v) const { return host_->edit_fetched(edit_, v) != 0; }
+  bool single_use(keel_value v) const { return !fetched(v) && users(v).size() == 1; }
+  int32_t compare(keel_dim a, keel_dim b) const;
+  bool same(keel_dim a, keel_dim b) const { return compare(a, b) == KEEL_EQUAL; }
+  bool same(const Dims& a, const Dims& b) const;
+  bool same_type(keel_value a, keel_value b) const;
+
+  // Rewriting. What is added stands before node `at`.
+  void at(NodeId n) { check(host_->edit_before(edit_, n)); }
+  keel_value add(const std::string& op, const Ids& in, const Attrs& attrs = {});
+  keel_value constant(keel_dt dtype, const Dims& dims, const void* data);  // copied
+  bool redirect(keel_value old_value, keel_value new_value);  // its uses and its name
+  bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }  // a node with one result
+  bool eval(NodeId n);
+  NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
+  std::vector<NodeId> inlined(NodeId call);                            // its nodes, in program order
+  bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
+
+ private:
+  void check(keel_rc rc) const {
+    if (rc != KEEL_OK) throw Failure{rc};
+  }
+  const keel_host* host_;
+  keel_edit* edit_;
+};
+
+}  // namespace keel_passes

@@ -1,0 +1,18 @@
+// elementwise.h: which ops compute each element from the elements at the same place. The host does not
+// tell the catalogue's traits, so they are listed once, here.
+#pragma once
+#include "edit.h"
+
+namespace keel_passes {
+
+enum : uint32_t {
+  kUnary = 1,        // one operand
+  kBinary = 2,       // two, broadcast
+  kIdempotent = 4,   // f(f(x)) is f(x)
+  kSelfInverse = 8,  // f(f(x)) is x
+  kSpreads = 16,     // operands broadcast to each other
+};
+// 0: not elementwise.
+uint32_t elementwise(std::string_view op);
+
+}  // namespace keel_passes

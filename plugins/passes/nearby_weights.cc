@@ -1,0 +1,230 @@
+// nearby_weights.cc: what scales and shifts each channel goes into the weights and one bias.
+//
+// How to read it: a Root is a node with constant weights: conv, conv_grad_x, matmul or batch_norm. After it
+// may come a chain of add, sub, mul, div with constants and batch_norm, each the only user of the one
+// before. The chain is y * scale + shift for each channel (an Affine); scale enters the weights, shift
+// becomes one add. A mul or div in front of the root enters the weights as well.
+#include <cmath>
+
+#include "numbers.h"
+#include "passes.h"
+
+namespace keel_passes {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// One number for each channel, from a constant that has dim `channels` at place `back` from the end and
+// ones elsewhere, or only ones.
+std::optional<Numbers> per_channel(const Edit& e, keel_value v, size_t channels, size_t back) {
+  const std::optional<Numbers> all = doubles(e, v);
+  if (!all || all->empty()) return std::nullopt;
+  const Dims dims = e.type(v).dims;
+  for (size_t i = 0; i < dims.size(); i++)
+    if (dims[i] != 1 && i + back + 1 != dims.size()) return std::nullopt;
+  if (all->size() == 1) return Numbers(channels, (*all)[0]);
+  return all->size() == channels ? all : std::nullopt;
+}
+
+struct Root {
+  NodeId node = kNone;
+  size_t channels = 0;        // of the result
+  size_t back = 0;            // where they are in its dims, from the end
+  size_t in_channels = 0;     // 0: nothing in front is taken in
+  Numbers weights;            // those that scale: of a batch_norm its factors
+  Dims dims;                  // of the weights
+  std::vector<size_t> out_of, in_of;  // the channel that each of dims' first two entries belongs to
+};
+
+// For weights w[p, q, ...]: which number an element takes is decided by p and q.
+size_t place(const Root& r, size_t element) {
+  size_t inner = 1;
+  for (size_t i = 2; i < r.dims.size(); i++) inner *= static_cast<size_t>(r.dims[i]);
+  return element / inner;
+}
+
+void set_places(Root* r, size_t groups, bool outputs_first) {
+  const auto p = static_cast<size_t>(r->dims[0]), q = static_cast<size_t>(r->dims[1]);
+  for (size_t i = 0; i < p * q; i++) {
+    const size_t first = i / q, second = first / (p / groups) * q + i % q;
+    r->out_of.push_back(outputs_first ? first : second);
+    r->in_of.push_back(outputs_first ? second : first);
+  }
+  r->channels = outputs_first ? p : q * groups;
+  r->in_channels = outputs_first ? q * groups : p;
+}
+
+std::optional<Root> root_at(const Edit& e, NodeId n) {
+  Root r;
+  r.node = n;
+  const keel_value w = e.in(n, 1);
+  const std::optional<Numbers> weights = doubles(e, w);
+  if (!weights || weights->empty()) return std::nullopt;
+  r.weights = *weights;
+  r.dims = e.type(w).dims;
+  const size_t rank = e.type(e.out(n)).rank();
+  if (e.is(n, "matmul")) {
+    if (r.dims.size() != 2) return std::nullopt;
+    set_places(&r, 1, e.integer(n, "tb") != 0);
+    if (e.integer(n, "ta") != 0) r.in_channels = 0;
+    return r;
+  }
+  r.back = rank - 2;
+  if (e.is(n, "batch_norm")) {
+    r.channels = r.weights.size();
+    for (size_t i = 0; i < r.channels; i++) r.out_of.push_back(i);
+    return doubles(e, e.in(n, 2)) ? std::optional(r) : std::nullopt;
+  }
+  set_places(&r, static_cast<size_t>(e.integer(n, "groups")), e.is(n, "conv"));
+  return r;
+}
+
+struct Affine {
+  Numbers scale, shift;
+  bool scales = false, shifts = false;
+  size_t steps = 0;
+  keel_value end = KEEL_NO_VALUE;  // what the last step makes
+
+  void times(size_t i, double k) {
+    scale[i] *= k;
+    shift[i] *= k;
+  }
+};
+
+bool take_batch_norm(const Edit& e, NodeId n, size_t channels, Affine* a) {
+  std::optional<Numbers> p[4];
+  for (size_t i = 0; i < 4; i++)
+    if (!(p[i] = per_channel(e, e.in(n, i + 1), channels, 0))) return false;
+  const double eps = e.number(n, "eps");
+  for (size_t i = 0; i < channels; i++) {
+    const double k = (*p[0])[i] / std::sqrt((*p[3])[i] + eps);
+    a->times(i, k);
+    a->shift[i] += (*p[1])[i] - (*p[2])[i] * k;
+  }
+  a->scales = a->shifts = true;
+  return true;
+}
+
+bool take_arithmetic(const Edit& e, NodeId n, keel_value y, const Root& r, Affine* a) {
+  const std::string_view op = e.op(n);
+  const bool left = e.in(n, 0) == y;
+  const std::optional<Numbers> c = per_channel(e, e.in(n, left ? 1 : 0), r.channels, r.back);
+  if (!c || (op == "div" && !left) || !e.same_type(y, e.out(n))) return false;
+  for (size_t i = 0; i < r.channels; i++) {
+    if (op == "mul") a->times(i, (*c)[i]);
+    if (op == "div") a->times(i, 1 / (*c)[i]);
+    if (op == "sub" && !left) a->times(i, -1);
+    if (op == "add" || op == "sub") a->shift[i] += op == "sub" && left ? -(*c)[i] : (*c)[i];
+  }
+  const bool additive = op == "add" || op == "sub";
+  a->shifts = a->shifts || additive;
+  a->scales = a->scales || !additive || !left;
+  return true;
+}
+
+bool take(const Edit& e, NodeId n, keel_value y, const Root& r, Affine* a) {
+  const std::string_view op = e.op(n);
+  if (op == "batch_norm") return e.in(n, 0) == y && take_batch_norm(e, n, r.channels, a);
+  if (op != "add" && op != "sub" && op != "mul" && op != "div") return false;
+  return take_arithmetic(e, n, y, r, a);
+}
+
+Affine chain_after(const Edit& e, const Root& r) {
+  Affine a = {Numbers(r.channels, 1), Numbers(r.channels, 0)};
+  a.end = e.out(r.node);
+  while (e.single_use(a.end)) {
+    const NodeId next = e.users(a.end)[0];
+    Affine longer = a;
+    if (e.outs(next).size() != 1 || !take(e, next, a.end, r, &longer)) break;
+    a = std::move(longer);
+    a.end = e.out(next);
+    a.steps++;
+  }
+  return a;
+}
+
+// The node again, with other weights (and, of a batch_norm, other shifts).
+keel_value rebuilt(Edit& e, NodeId n, Ids in) {
+  Attrs attrs;
+  std::vector<const char*> names = {"stride", "dil", "lo", "groups"};
+  if (e.is(n, "conv")) names.push_back("hi");
+  if (e.is(n, "conv_grad_x")) names.push_back("dims");
+  if (e.is(n, "matmul")) names = {"ta", "tb"};
+  if (e.is(n, "batch_norm")) names = {"eps"};
+  for (const char* name : names) attrs = std::move(attrs).as(name, e.attr(n, name));
+  return e.add(std::string(e.op(n)), in, attrs);
+}
+
+std::optional<keel_value> scaled(Edit& e, const Root& r, const Numbers& by, const std::vector<size_t>& of) {
+  Numbers w = r.weights;
+  for (size_t i = 0; i < w.size(); i++) w[i] *= by[of[place(r, i)]];
+  return store(e, e.type(e.in(r.node, 1)).dtype, r.dims, w);
+}
+
+bool absorb_batch_norm(Edit& e, const Root& r, const Affine& a) {
+  Ids in = e.ins(r.node);
+  Numbers shift = *doubles(e, in[2]);
+  for (size_t i = 0; i < r.channels; i++) shift[i] = shift[i] * a.scale[i] + a.shift[i];
+  const std::optional<keel_value> g = scaled(e, r, a.scale, r.out_of),
+                                  b = store(e, e.type(in[2]).dtype, r.dims, shift);
+  if (!g || !b) return false;
+  in[1] = *g;
+  in[2] = *b;
+  e.at(e.producer(a.end));
+  return e.redirect(a.end, rebuilt(e, r.node, in));
+}
+
+bool absorb_after(Edit& e, NodeId n) {
+  const std::optional<Root> r = root_at(e, n);
+  if (!r) return false;
+  const Affine a = chain_after(e, *r);
+  if (a.steps > 0 && e.is(n, "batch_norm")) return absorb_batch_norm(e, *r, a);
+  if (a.steps == 0 || (a.steps == 1 && !a.scales && e.is(e.producer(a.end), "add"))) return false;
+  const keel_dt dtype = e.type(e.in(n, 1)).dtype;
+  Dims dims(r->back + 1, 1);
+  dims[0] = static_cast<keel_dim>(r->channels);
+  Ids in = e.ins(n);
+  e.at(e.producer(a.end));
+  const std::optional<keel_value> w = a.scales ? scaled(e, *r, a.scale, r->out_of) : in[1],
+                                  bias = a.shifts ? store(e, dtype, dims, a.shift) : KEEL_NO_VALUE;
+  if (!w || !bias) return false;
+  in[1] = *w;
+  keel_value y = rebuilt(e, n, in);
+  if (a.shifts) y = e.add("add", {y, *bias});
+  return e.redirect(a.end, y);
+}
+
+// Padding stays zero when it is scaled, so this holds for convolutions too.
+bool absorb_before(Edit& e, NodeId n) {
+  Ids in = e.ins(n);
+  const NodeId scaling = e.producer(in[0]);
+  const bool divides = e.is(scaling, "div");
+  if ((!divides && !e.is(scaling, "mul")) || !e.single_use(in[0])) return false;
+  const std::optional<Root> r = root_at(e, n);
+  if (!r || r->in_channels == 0) return false;
+  for (size_t i = divides ? 1 : 0; i < 2; i++) {
+    std::optional<Numbers> c = per_channel(e, e.in(scaling, i), r->in_channels, r->back);
+    const keel_value x = e.in(scaling, 1 - i);
+    if (!c || !e.same_type(x, in[0])) continue;
+    for (double& k : *c) k = divides ? 1 / k : k;
+    e.at(n);
+    const std::optional<keel_value> w = scaled(e, *r, *c, r->in_of);
+    if (!w) return false;
+    in[0] = x;
+    in[1] = *w;
+    return e.replace(n, rebuilt(e, n, in));
+  }
+  return false;
+}
+
+constexpr Rule kRules[] = {
+    {"conv", absorb_after},        {"conv", absorb_before},        {"matmul", absorb_after},
+    {"matmul", absorb_before},     {"conv_grad_x", absorb_after},  {"conv_grad_x", absorb_before},
+    {"batch_norm", absorb_after},
+};
+
+}  // namespace
+
+Rules weight_rules() { return kRules; }
+
+}  // namespace keel_passes

@@ -1,0 +1,32 @@
+// passes.h: the passes of this plugin, each in a file of its own, and the loop over peephole rules.
+#pragma once
+#include <span>
+
+#include "edit.h"
+
+namespace keel_passes {
+
+void fold(Edit&);
+void simplify(Edit&);
+void nearby(Edit&);
+void layout(Edit&);
+void epilogue(Edit&);
+void map(Edit&);
+
+// A rule looks at one node of its op and rewrites; true if it did.
+struct Rule {
+  const char* op;
+  bool (*apply)(Edit&, NodeId);
+};
+using Rules = std::span<const Rule>;
+// Applies the rules to all nodes in program order, again and again until none applies.
+void apply(Edit& e, std::initializer_list<Rules> rules);
+
+Rules moving_rules();  // simplify_moves.cc: elements that only move
+Rules shape_rules();   // simplify_shapes.cc: ops that lose the moves around them
+Rules value_rules();   // simplify_values.cc: arithmetic and logic
+Rules weight_rules();  // nearby_weights.cc
+Rules form_rules();    // nearby_forms.cc
+Rules gelu_rules();    // nearby_gelu.cc
+
+}  // namespace keel_passes

@@ -1,0 +1,55 @@
+// plugin.cc: the table of passes. To add one: a file with its function, its name in passes.h, a row here.
+#include <new>
+
+#include "passes.h"
+
+namespace keel_passes {
+namespace {
+
+template <void (*pass)(Edit&)>
+keel_rc run(const keel_host* host, keel_edit* edit) {
+  try {
+    Edit e(host, edit);
+    pass(e);
+    return KEEL_OK;
+  } catch (const Failure& f) {
+    return f.rc;
+  } catch (const std::bad_alloc&) {
+    return host->fail(KEEL_OOM, "out of memory while rewriting a graph");
+  } catch (const std::exception& x) {
+    return host->fail(KEEL_INTERNAL, x.what());
+  }
+}
+
+const keel_pass kPasses[] = {
+    {"fold", "computes at once what depends on constants only", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
+     nullptr, run<fold>},
+    {"simplify", "drops and merges nodes by identities that hold for all values", KEEL_PHASE_CANON, 1,
+     KEEL_EXACT, 0, "fold", nullptr, run<simplify>},
+    {"nearby", "scales and batch norms into weights; cheaper forms of the same", KEEL_PHASE_CANON, 2,
+     KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
+    {"layout", "gives connected image ops to the device whole, for layouts of its own", KEEL_PHASE_LOWER, 2,
+     KEEL_CLOSE, 0, nullptr, nullptr, run<layout>},
+    {"epilogue", "gives a product or convolution and what follows it to the device as one",
+     KEEL_PHASE_LOWER, 1, KEEL_CLOSE, 0, "layout", nullptr, run<epilogue>},
+    {"map", "gives groups of elementwise ops to the device as one", KEEL_PHASE_LOWER, 1, KEEL_EXACT, 0,
+     "layout epilogue", nullptr, run<map>},
+};
+const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
+                             "passes",
+                             "0.1.0",
+                             "rewrites graphs into ones that run faster",
+                             nullptr,
+                             nullptr,
+                             0,
+                             0,
+                             nullptr,
+                             nullptr,
+                             0,
+                             0,
+                             KEEL_ARRAY(kPasses)};
+
+}  // namespace
+}  // namespace keel_passes
+
+KEEL_PLUGIN(keel_passes::kPlugin)

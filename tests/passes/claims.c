@@ -1,0 +1,57 @@
+/* claims.c: a device that only answers "would you run this call whole?", so that tests see what the passes of
+ * phase lower offer. Its four devices take: all calls; those of at most 3 nodes; those without the op tanh and
+ * without concat; none. It runs nothing: what was outlined for it is run by another device, as a body. */
+#include <string.h>
+
+#include "abi/keel_plugin.h"
+
+enum { ALL, SMALL, PICKY, NONE, DEVICES };
+
+static int has(const keel_host* host, const keel_body* body, const char* op) {
+  uint32_t i;
+  for (i = 0; i < body->n_nodes; i++)
+    if (!strcmp(host->node_op(body->nodes[i].node), op)) return 1;
+  return 0;
+}
+
+static int32_t match(keel_dev dev, const keel_host* host, const keel_node* node) {
+  keel_body body;
+  body.struct_size = sizeof body;
+  if (host->node_body(node, &body) != KEEL_OK) return 0;
+  switch ((int)((intptr_t)dev - 1)) {
+    case ALL:
+      return 1;
+    case SMALL:
+      return body.n_nodes <= 3;
+    case PICKY:
+      return !has(host, &body, "tanh") && !has(host, &body, "concat");
+    default:
+      return 0;
+  }
+}
+
+static keel_rc run(const keel_call* call) {
+  return call->env->host->fail(KEEL_UNIMPLEMENTED, "this device runs nothing");
+}
+
+static uint32_t count(const keel_host* host) {
+  (void)host;
+  return DEVICES;
+}
+
+static keel_rc open_device(const keel_host* host, uint32_t i, const keel_kv* options, uint32_t n_options,
+                           keel_dev* out) {
+  (void)host, (void)options, (void)n_options;
+  *out = (keel_dev)(intptr_t)(i + 1);
+  return KEEL_OK;
+}
+
+static const keel_impl impls[] = {
+    {"call", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match, NULL, run},
+};
+static const keel_device device = {sizeof device, KEEL_DEVICE_HOST_MEMORY, count, NULL, open_device, NULL};
+static const keel_plugin claims = {
+    KEEL_PLUGIN_HEADER, "claims", "1.0", "takes calls and runs nothing", &device, KEEL_ARRAY(impls), NULL,
+    NULL, 0, 0, NULL, 0, 0,
+};
+KEEL_PLUGIN(claims)

@@ -1,0 +1,59 @@
+"""What each pass makes of small graphs: PASS.cases holds them, before and after."""
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import dump, optimize
+from keel_text import expression, outline, read
+
+HERE = Path(__file__).resolve().parent
+GROUPS = ("layout", "epilogue", "map")
+
+
+def cases(name):
+    """-> (title, device number, constants, parameters, body, wanted) of each case of a pass."""
+    text = re.sub(r"(?m)^#.*\n", "", (HERE / f"{name}.cases").read_text())
+    for block in re.split(r"(?m)^== ", text)[1:]:
+        title, rest = block.split("\n", 1)
+        found = re.fullmatch(r"(?:\[(\d)\]\n)?((?:const .*\n)*)(\(.*?\)) (\{.*\})\n-> (.*?)\s*", rest, re.S)
+        assert found, f"{name}.cases: the case '{title}' cannot be read"
+        yield title, int(found[1] or 0), *found.groups()[1:]
+
+
+def all_cases():
+    for name in ("fold", "simplify", "nearby", *GROUPS):
+        for title, *rest in cases(name):
+            yield pytest.param(name, *rest, id=f"{name}: {title}")
+
+
+def whole(constants, params, body):
+    body = body if "\n" in body else body.replace("{ return", "{\n  return").replace(" }", "\n}")
+    names = re.findall(r"(\w+):", params)
+    return f"keel 1\n{constants}\nfn @main{params} {body}\n\nentry main = @main ({', '.join(names)})\n"
+
+
+def rewritten(path, name, device):
+    """Runs one pass twice: the second time it must find nothing to do."""
+    once, twice = path.with_suffix(".once"), path.with_suffix(".twice")
+    optimize(path, once, device, only=name)
+    optimize(once, twice, device, only=name)
+    text = dump(once)
+    assert dump(twice) == text, "a second run changed something"
+    return text
+
+
+@pytest.mark.parametrize("name, device, constants, params, body, wanted", all_cases())
+def test_pass(tmp_path, name, device, constants, params, body, wanted):
+    before = tmp_path / "before.keelt"
+    before.write_text(whole(constants, params, body))
+    grouping = name in GROUPS
+    after = rewritten(before, name, f"claims:{device}" if grouping else "reference")
+    if grouping:
+        assert outline(read(after)[0]) == wanted
+        return
+    target = tmp_path / "after.keelt"
+    found = re.fullmatch(r"((?:const .*\n)*)(\{.*\})", wanted, re.S)
+    target.write_text(before.read_text() if wanted == "same" else
+                      whole(constants + found[1], params, found[2]))
+    assert expression(*read(after)) == expression(*read(dump(target)))
