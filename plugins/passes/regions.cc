@@ -65,9 +65,13 @@ bool Regions::fuse(uint32_t place, uint32_t other) {
   return true;
 }
 
+NodeId Claims::outline(const std::vector<NodeId>& nodes) {
+  return e_.outline(nodes, (name_ + ("_" + std::to_string(++tried_))).c_str());
+}
+
 std::vector<NodeId> Claims::take(const std::vector<NodeId>& nodes) {
   if (nodes.size() < least_ || hopeless()) return nodes;
-  const NodeId call = e_.outline(nodes, name_);
+  const NodeId call = outline(nodes);
   if (call == kNone) return nodes;
   if (e_.supported(call)) {
     taken_++;
@@ -86,7 +90,7 @@ void Claims::claim(std::vector<NodeId> nodes) {
     while (bad - good > 1) {
       const size_t half = good + (bad - good) / 2;
       const auto middle = nodes.begin() + static_cast<ptrdiff_t>(half);
-      const NodeId call = half < least_ ? kNone : e_.outline({nodes.begin(), middle}, name_);
+      const NodeId call = half < least_ ? kNone : outline({nodes.begin(), middle});
       const bool taken = call != kNone && e_.supported(call);
       if (call != kNone) {
         std::vector<NodeId> back = e_.inlined(call);

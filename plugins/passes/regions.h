@@ -40,12 +40,13 @@ class Claims {
 
  private:
   std::vector<NodeId> take(const std::vector<NodeId>& nodes);  // empty: taken; else the nodes, as they are now
+  NodeId outline(const std::vector<NodeId>& nodes);
   bool hopeless() const { return taken_ == 0 && refused_ > kPatience; }
   static constexpr int kPatience = 48;  // a device that refuses that many and takes none takes none
   Edit& e_;
-  const char* name_;
+  std::string name_;
   size_t least_;
-  int taken_ = 0, refused_ = 0;
+  int tried_ = 0, taken_ = 0, refused_ = 0;
 };
 
 }  // namespace keel_passes

@@ -1,0 +1,63 @@
+"""Operands with every value that an identity may get wrong, and how results are compared with them."""
+import re
+
+import numpy as np
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 2.0**24 + 2, 3.4e38, -3.4e38, 0.5, 6e-8]
+DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bool": np.bool_, "i8": np.int8, "i16": np.int16,
+          "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
+
+
+def floats(count, dtype, random, special):
+    values = random.standard_normal(count)
+    if special:
+        where = random.random(count) < 0.6
+        values[where] = random.choice(SPECIAL, where.sum())
+    with np.errstate(over="ignore"):
+        return values.astype(dtype)
+
+
+def integers(count, dtype, random):
+    info = np.iinfo(dtype)
+    edges = np.array([0, 1, info.max, info.min, info.max - 1, 3, 7], dtype)
+    return np.where(random.random(count) < 0.5, random.choice(edges, count),
+                    random.integers(info.min, info.max, count, dtype, endpoint=True))
+
+
+def operand(kind, dims, random, special):
+    """`kind` as in graph text: "f32"; bf16 comes as bits (uint16)."""
+    count = int(np.prod(dims))
+    if kind == "bool":
+        return (random.random(count) < 0.5).reshape(dims)
+    if kind == "bf16":
+        wide = floats(count, np.float32, random, special)
+        return (wide.view(np.uint32) >> 16).astype(np.uint16).reshape(dims)
+    if kind.startswith("f"):
+        return floats(count, DTYPES[kind], random, special).reshape(dims)
+    return integers(count, DTYPES[kind], random).reshape(dims)
+
+
+def parameters(text):
+    """-> (dtype, dims as written) of each parameter of @main."""
+    head = re.search(r"fn @main\((.*?)\) (?:->|\{)", text)[1]
+    return [(kind, [d.strip() for d in dims.split(",") if d.strip()])
+            for kind, dims in re.findall(r": (\w+)\[(.*?)\]", head)]
+
+
+def operands(text, random, special, size):
+    """One array for each parameter of @main; symbols have this size."""
+    return [operand(kind, [int(d) if d.isdigit() else size for d in dims], random, special)
+            for kind, dims in parameters(text)]
+
+
+def same_bits(a, b):
+    """Equal bit by bit, or NaN both."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    equal = np.atleast_1d(a).view(np.uint8).reshape(*np.atleast_1d(a).shape, -1) == \
+        np.atleast_1d(b).view(np.uint8).reshape(*np.atleast_1d(b).shape, -1) if a.size else np.ones(0, bool)
+    equal = equal.all(-1) if a.size else equal
+    if a.dtype.kind == "f":
+        equal = equal | (np.isnan(np.atleast_1d(a)) & np.isnan(np.atleast_1d(b)))
+    return bool(equal.all())

@@ -1,0 +1,88 @@
+"""Graphs compute the same before and after: bit by bit for exact passes; for close ones the error against
+float64 is at most twice that of the original, and NaNs and infinities stay where they were.
+
+Everything runs on the reference device. What the lowering passes outline for the device that takes all calls
+is run there as the bodies of the calls.
+"""
+import zlib
+
+import numpy as np
+import pytest
+from command import dump, optimize
+from operands import operands, same_bits
+from test_text import GROUPS, cases, whole
+
+SIZES = (3, 1, 0, 17)  # of symbols
+
+
+def run(context, text, inputs):
+    """Results, or the words of the failure."""
+    import keel_abi
+    try:
+        plan = context.parse(text).session("reference").prepare()
+        return [np.array(y) for y in plan.run(*inputs)]
+    except keel_abi.KeelError as e:
+        return str(e).splitlines()[0]
+
+
+def both(tmp_path, name, constants, params, body):
+    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
+    before.write_text(whole(constants, params, body))
+    optimize(before, after, "claims:0" if name in GROUPS else "reference", only=name)
+    return dump(before), dump(after)
+
+
+def each(*names):
+    for name in names:
+        for title, _, *rest in cases(name):
+            yield pytest.param(name, *rest, id=f"{name}: {title}")
+
+
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("fold", "simplify", *GROUPS))
+def test_exact(context, tmp_path, name, constants, params, body, wanted):
+    before, after = both(tmp_path, name, constants, params, body)
+    random = np.random.default_rng(zlib.crc32(body.encode()))
+    for size in SIZES:
+        inputs = operands(before, random, True, size)
+        expected, got = run(context, before, inputs), run(context, after, inputs)
+        assert isinstance(expected, str) == isinstance(got, str), (expected, got)
+        if not isinstance(expected, str):
+            assert all(same_bits(a, b) for a, b in zip(expected, got, strict=True)), (inputs, expected, got)
+
+
+def error(got, truth):
+    """The greatest relative error, in units of float32's rounding; where both are no numbers there is none."""
+    with np.errstate(all="ignore"):
+        scale = np.maximum(np.abs(truth), np.finfo(np.float32).tiny)
+        found = np.abs(got.astype(np.float64) - truth) / scale * 2**24
+    return float(np.nanmax(np.where(np.isfinite(truth), found, 0), initial=0))
+
+
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby"))
+def test_close(context, tmp_path, name, constants, params, body, wanted):
+    before, after = both(tmp_path, name, constants, params, body)
+    exact = before.replace("f32", "f64").replace("f16", "f64")
+    random = np.random.default_rng(zlib.crc32(body.encode()))
+    for size in SIZES:
+        inputs = operands(before, random, False, size)
+        wide = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in inputs]
+        expected, got, truth = (run(context, t, x) for t, x in ((before, inputs), (after, inputs), (exact, wide)))
+        for a, b, t in zip(expected, got, truth, strict=True):
+            if a.dtype.kind == "f":
+                assert error(b, t) <= 2 * error(a, t) + 8, (inputs, a, b, t)
+            else:
+                assert same_bits(a, b)
+
+
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby"))
+def test_close_keeps_what_is_no_number(context, tmp_path, name, constants, params, body, wanted):
+    before, after = both(tmp_path, name, constants, params, body)
+    random = np.random.default_rng(zlib.crc32(body.encode()))
+    for _ in range(4):
+        inputs = operands(before, random, True, 5)
+        for x in inputs:
+            if x.dtype.kind == "f":  # a scale that went elsewhere moves the edge of overflow
+                x[np.abs(x) > 1e6] = np.inf
+        for a, b in zip(run(context, before, inputs), run(context, after, inputs), strict=True):
+            if a.dtype.kind == "f":
+                assert np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(np.isinf(a), np.isinf(b)), (inputs, a, b)
