@@ -151,7 +151,7 @@ keel_value rebuilt(Edit& e, NodeId n, Ids in) {
   if (e.is(n, "conv_grad_x")) names.push_back("dims");
   if (e.is(n, "matmul")) names = {"ta", "tb"};
   if (e.is(n, "batch_norm")) names = {"eps"};
-  for (const char* name : names) attrs = std::move(attrs).as(name, e.attr(n, name));
+  for (const char* name : names) std::move(attrs).as(name, e.attr(n, name));
   return e.add(std::string(e.op(n)), in, attrs);
 }
 

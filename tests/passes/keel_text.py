@@ -49,6 +49,12 @@ def read(text):
     return graphs, constants
 
 
+def spelled(attributes):
+    """Without what an op takes to be so unless told: lists that its default spreads to."""
+    kept = [a for a in split(attributes[1:-1]) if not re.fullmatch(r"(?:stride|dil)=\[1(?:, 1)*\]|(?:lo|hi)=\[0(?:, 0)*\]", a)]
+    return "{" + ", ".join(kept) + "}" if kept else ""
+
+
 def literal(text):
     typed = re.fullmatch(r"\w+\((.*)\)", text)
     return typed[1] if typed else text
@@ -61,7 +67,7 @@ def expression(graphs, constants, name="main"):
     for constant, (kind, data) in constants.items():
         known[constant] = data.strip("[]") if kind.endswith("[]") else f"{kind}={data}"
     for results, op, operands, attributes, types in graph.nodes:
-        made = f"{op}({', '.join(known.get(o, literal(o)) for o in operands)}){attributes}:{types}"
+        made = f"{op}({', '.join(known.get(o, literal(o)) for o in operands)}){spelled(attributes)}:{types}"
         known.update({r: made if len(results) == 1 else f"{made}#{i}" for i, r in enumerate(results)})
     return [known.get(r, literal(r)) for r in graph.results]
 

@@ -52,12 +52,8 @@ def operands(text, random, special, size):
 
 def same_bits(a, b):
     """Equal bit by bit, or NaN both."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    equal = np.atleast_1d(a).view(np.uint8).reshape(*np.atleast_1d(a).shape, -1) == \
-        np.atleast_1d(b).view(np.uint8).reshape(*np.atleast_1d(b).shape, -1) if a.size else np.ones(0, bool)
-    equal = equal.all(-1) if a.size else equal
-    if a.dtype.kind == "f":
-        equal = equal | (np.isnan(np.atleast_1d(a)) & np.isnan(np.atleast_1d(b)))
-    return bool(equal.all())
+    equal = a.view(f"V{a.itemsize}") == b.view(f"V{a.itemsize}")
+    return bool((equal | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else equal).all())

@@ -25,6 +25,12 @@ def run(context, text, inputs):
         return str(e).splitlines()[0]
 
 
+def same_outcome(expected, got):
+    """Whether both ran; a run that failed must still fail, for nothing here is unused."""
+    assert isinstance(expected, str) == isinstance(got, str), (expected, got)
+    return not isinstance(expected, str)
+
+
 def both(tmp_path, name, constants, params, body):
     before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
     before.write_text(whole(constants, params, body))
@@ -45,8 +51,7 @@ def test_exact(context, tmp_path, name, constants, params, body, wanted):
     for size in SIZES:
         inputs = operands(before, random, True, size)
         expected, got = run(context, before, inputs), run(context, after, inputs)
-        assert isinstance(expected, str) == isinstance(got, str), (expected, got)
-        if not isinstance(expected, str):
+        if same_outcome(expected, got):
             assert all(same_bits(a, b) for a, b in zip(expected, got, strict=True)), (inputs, expected, got)
 
 
@@ -67,6 +72,8 @@ def test_close(context, tmp_path, name, constants, params, body, wanted):
         inputs = operands(before, random, False, size)
         wide = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in inputs]
         expected, got, truth = (run(context, t, x) for t, x in ((before, inputs), (after, inputs), (exact, wide)))
+        if not same_outcome(expected, got):
+            continue
         for a, b, t in zip(expected, got, truth, strict=True):
             if a.dtype.kind == "f":
                 assert error(b, t) <= 2 * error(a, t) + 8, (inputs, a, b, t)
@@ -83,6 +90,7 @@ def test_close_keeps_what_is_no_number(context, tmp_path, name, constants, param
         for x in inputs:
             if x.dtype.kind == "f":  # a scale that went elsewhere moves the edge of overflow
                 x[np.abs(x) > 1e6] = np.inf
-        for a, b in zip(run(context, before, inputs), run(context, after, inputs), strict=True):
+        expected, got = run(context, before, inputs), run(context, after, inputs)
+        for a, b in zip(expected, got, strict=True) if same_outcome(expected, got) else ():
             if a.dtype.kind == "f":
                 assert np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(np.isinf(a), np.isinf(b)), (inputs, a, b)
