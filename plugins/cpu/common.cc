@@ -10,6 +10,8 @@ keel_rc Report(const keel_host* host, std::exception_ptr error) {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     return host->fail(e.code, e.text.c_str());
+  } catch (const Reported& e) {
+    return e.code;
   } catch (const std::bad_alloc&) {
     return host->fail(KEEL_OOM, "the CPU device ran out of memory");
   } catch (const std::exception& e) {

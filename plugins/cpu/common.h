@@ -23,6 +23,9 @@ struct Error {
   keel_rc code;
   std::string text;
 };
+struct Reported {  // the host has the text already
+  keel_rc code;
+};
 [[noreturn]] void Throw(keel_rc code, std::string text);
 
 // One node as prepare sees it. The tensors' dims are numbers or, for impls of any dims, -1.
@@ -199,5 +202,7 @@ Impls ConvImpls();
 Impls ConvLoopImpls();
 Impls PoolImpls();
 Impls RandomImpls();
+Impls RegionImpls();
+Impls AllImpls();  // joined, in plugin.cc
 
 }  // namespace keel_cpu

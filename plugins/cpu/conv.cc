@@ -76,32 +76,6 @@ keel_rc RunBig(const keel_call* call) {
   return KEEL_OK;
 }
 
-// What oneDNN wants to know, in its words: dilation 0 is none, and padding behind is spelled out.
-struct Geometry {
-  Dims x, w, y, stride, dil, lo, hi;
-  bool fits = true;  // oneDNN can express it
-};
-Geometry Describe(const Conv& s) {
-  Geometry g = {s.XDims(), s.WDims(), s.YDims(), {}, {}, {}, {}};
-  if (s.groups > 1) {
-    g.w[0] = s.PerGroupOut();
-    g.w.insert(g.w.begin(), s.groups);
-  }
-  for (int d = 0; d < s.w.rank; d++) {
-    const int64_t reach = s.w.dil[d] * (s.w.window[d] - 1) + 1;
-    g.stride.push_back(s.w.stride[d]);
-    g.dil.push_back(s.w.dil[d] - 1);
-    g.lo.push_back(s.w.lo[d]);
-    g.hi.push_back((s.w.out[d] - 1) * s.w.stride[d] + reach - s.w.image[d] - s.w.lo[d]);
-    // What the last window leaves of the image shows as negative padding.
-    g.fits &= g.hi.back() > -s.w.stride[d] && s.w.lo[d] < reach && g.hi.back() < reach;
-  }
-  g.fits &= s.w.rank >= 1 && s.w.rank <= 3;
-  for (const Dims* dims : {&g.x, &g.w, &g.y})
-    for (int64_t d : *dims) g.fits &= d > 0;
-  return g;
-}
-
 Primitive MakeForward(const BigConv& s, const Geometry& g) {
   const dnnl::convolution_forward::primitive_desc d(
       Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, AnyLayout(g.x),
@@ -215,6 +189,27 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+Geometry Describe(const Conv& s) {
+  Geometry g = {s.XDims(), s.WDims(), s.YDims(), {}, {}, {}, {}};
+  if (s.groups > 1) {
+    g.w[0] = s.PerGroupOut();
+    g.w.insert(g.w.begin(), s.groups);
+  }
+  for (int d = 0; d < s.w.rank; d++) {
+    const int64_t reach = s.w.dil[d] * (s.w.window[d] - 1) + 1;
+    g.stride.push_back(s.w.stride[d]);
+    g.dil.push_back(s.w.dil[d] - 1);
+    g.lo.push_back(s.w.lo[d]);
+    g.hi.push_back((s.w.out[d] - 1) * s.w.stride[d] + reach - s.w.image[d] - s.w.lo[d]);
+    // What the last window leaves of the image shows as negative padding.
+    g.fits &= g.hi.back() > -s.w.stride[d] && s.w.lo[d] < reach && g.hi.back() < reach;
+  }
+  g.fits &= s.w.rank >= 1 && s.w.rank <= 3;
+  for (const Dims* dims : {&g.x, &g.w, &g.y})
+    for (int64_t d : *dims) g.fits &= d > 0;
+  return g;
+}
 
 Impls ConvImpls() { return kImpls; }
 

@@ -25,6 +25,13 @@ struct Conv {
 
 Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y);
 
+// What oneDNN wants to know, in its words: dilation 0 is none, and padding behind is spelled out.
+struct Geometry {
+  Dims x, w, y, stride, dil, lo, hi;
+  bool fits = true;  // oneDNN can express it
+};
+Geometry Describe(const Conv& s);
+
 keel_rc PrepareConvLoop(const Node& node, keel_launch* launch);
 keel_rc PrepareConvGradXLoop(const Node& node, keel_launch* launch);
 

@@ -95,7 +95,7 @@ constexpr int64_t kSmallWork = 256 * 1024;
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
-  const bool big = keel_dt_of(&a) == KEEL_F32 && s.Work() > kSmallWork;
+  const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
   return big ? PrepareMatmulOneDnn(node, s, launch) : PrepareMatmulLoops(node, s, launch);
 }
 
@@ -105,6 +105,8 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+bool PaysOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
 
 keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);

@@ -13,19 +13,6 @@ struct Primitive {
   dnnl::matmul run;
 };
 
-// An operand's descriptor: the batch dims (1 where it is repeated), then rows and columns.
-Layout Operand(const MatmulShape& s, int which, int64_t rows, int64_t columns, bool transposed) {
-  Dims dims, strides;
-  for (int d = 0; d + 1 < s.batch.rank; d++) {
-    const int64_t step = s.batch.steps[which][d];
-    dims.push_back(step == 0 ? 1 : s.batch.dims[d]);
-    strides.push_back(step == 0 ? rows * columns : step);
-  }
-  dims.insert(dims.end(), {rows, columns});
-  strides.insert(strides.end(), {transposed ? 1 : columns, transposed ? rows : 1});
-  return Strided(dims, strides);
-}
-
 struct BigMatmul {
   Layout a, b, c;
   Layout wanted;  // of b: its own, or where it is a constant what oneDNN chose
@@ -55,11 +42,25 @@ keel_rc RunOneDnn(const keel_call* call) {
 
 }  // namespace
 
+dnnl::memory::desc MatmulOperand(const MatmulShape& s, int which, dnnl::memory::data_type type) {
+  const int64_t rows = which == 0 ? s.m : s.k, columns = which == 0 ? s.k : s.n;
+  const bool transposed = which == 0 ? s.ta : s.tb;
+  Dims dims, strides;
+  for (int d = 0; d + 1 < s.batch.rank; d++) {
+    const int64_t step = s.batch.steps[which][d];
+    dims.push_back(step == 0 ? 1 : s.batch.dims[d]);
+    strides.push_back(step == 0 ? rows * columns : step);
+  }
+  dims.insert(dims.end(), {rows, columns});
+  strides.insert(strides.end(), {transposed ? 1 : columns, transposed ? rows : 1});
+  return Strided(dims, strides, type);
+}
+
 keel_rc PrepareMatmulOneDnn(const Node& node, const MatmulShape& shape, keel_launch* launch) {
   const keel_tensor b = node.In(1);
   auto s = std::make_unique<BigMatmul>();
-  s->a = Operand(shape, 0, shape.m, shape.k, shape.ta);
-  s->b = Operand(shape, 1, shape.k, shape.n, shape.tb);
+  s->a = MatmulOperand(shape, 0);
+  s->b = MatmulOperand(shape, 1);
   Dims dims(shape.batch.dims, shape.batch.dims + shape.batch.rank - 1);
   dims.insert(dims.end(), {shape.m, shape.n});
   s->c = Plain(dims);

@@ -19,20 +19,20 @@ Bytes Allocate(size_t bytes) {
   return Bytes(static_cast<char*>(p));
 }
 
-dnnl::memory::desc Plain(const Dims& dims) {
+dnnl::memory::desc Plain(const Dims& dims, dnnl::memory::data_type type) {
   Dims strides(dims.size());
   int64_t step = 1;
   for (size_t d = dims.size(); d-- > 0;) {
     strides[d] = step;
     step *= dims[d];
   }
-  return Strided(dims, strides);
+  return Strided(dims, strides, type);
 }
-dnnl::memory::desc Strided(const Dims& dims, const Dims& strides) {
-  return {dims, dnnl::memory::data_type::f32, strides};
+dnnl::memory::desc Strided(const Dims& dims, const Dims& strides, dnnl::memory::data_type type) {
+  return {dims, type, strides};
 }
-dnnl::memory::desc AnyLayout(const Dims& dims) {
-  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::desc AnyLayout(const Dims& dims, dnnl::memory::data_type type) {
+  return {dims, type, dnnl::memory::format_tag::any};
 }
 
 dnnl::primitive_attr UserScratch() {

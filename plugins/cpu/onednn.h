@@ -28,10 +28,11 @@ Bytes Allocate(size_t bytes);  // 64-byte aligned
 
 inline uint64_t Aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Contiguous f32 data of some dims, or with its own strides.
-dnnl::memory::desc Plain(const Dims& dims);
-dnnl::memory::desc Strided(const Dims& dims, const Dims& strides);
-dnnl::memory::desc AnyLayout(const Dims& dims);
+// Contiguous data of some dims, data with its own strides, and data whose layout oneDNN may choose.
+inline constexpr auto kF32 = dnnl::memory::data_type::f32;
+dnnl::memory::desc Plain(const Dims& dims, dnnl::memory::data_type type = kF32);
+dnnl::memory::desc Strided(const Dims& dims, const Dims& strides, dnnl::memory::data_type type = kF32);
+dnnl::memory::desc AnyLayout(const Dims& dims, dnnl::memory::data_type type = kF32);
 inline dnnl::memory At(const dnnl::memory::desc& d, const void* data) {
   return dnnl::memory(d, Engine(), const_cast<void*>(data));
 }

@@ -16,7 +16,7 @@ std::vector<keel_impl> Join() {
   std::vector<keel_impl> all;
   for (Impls (*family)() : {ElementwiseImpls, UnaryImpls, SelectImpls, CastImpls, ShapeImpls, PermuteImpls,
                             GatherImpls, ScatterImpls, ReduceImpls, ArgImpls, NormImpls, MatmulImpls,
-                            ConvImpls, ConvLoopImpls, PoolImpls, RandomImpls})
+                            ConvImpls, ConvLoopImpls, PoolImpls, RandomImpls, RegionImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }
@@ -53,6 +53,9 @@ const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              0};
 
 }  // namespace
+
+Impls AllImpls() { return impls; }
+
 }  // namespace keel_cpu
 
 KEEL_PLUGIN(keel_cpu::kPlugin)

@@ -1,0 +1,104 @@
+// body.cc: see body.h.
+#include "body.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace keel_cpu {
+namespace {
+
+const InnerNode& Inner(const keel_node* n) { return *reinterpret_cast<const InnerNode*>(n); }
+
+keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) {
+  const InnerNode& node = Inner(n);
+  const keel_rc rc = node.body->outer->node_in(node.node, i, out);
+  if (rc == KEEL_OK && node.in[i] != kNone) {
+    out->data = const_cast<void*>(node.body->values[node.in[i]].data);
+    out->byte_offset = 0;
+  }
+  return rc;
+}
+keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) {
+  return Inner(n).body->outer->node_out(Inner(n).node, i, out);
+}
+keel_rc InnerAttr(const keel_node* n, const char* name, keel_attr* out) {
+  return Inner(n).body->outer->node_attr(Inner(n).node, name, out);
+}
+void InnerArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
+  Inner(n).body->outer->node_arity(Inner(n).node, n_in, n_out);
+}
+const char* InnerOp(const keel_node* n) { return Inner(n).body->outer->node_op(Inner(n).node); }
+const char* InnerName(const keel_node* n) { return Inner(n).body->outer->node_name(Inner(n).node); }
+keel_rc InnerBody(const keel_node* n, keel_body* out) {
+  return Inner(n).body->outer->node_body(Inner(n).node, out);
+}
+
+BodyValue ValueOf(const keel_tensor& t) {
+  BodyValue v;
+  v.dims = DimsOf(t);
+  v.dtype = keel_dt_of(&t);
+  if (t.data != nullptr) v.data = keel_ptr(&t);
+  return v;
+}
+
+void AddNode(const keel_body_node& from, Body* body) {
+  const uint32_t number = static_cast<uint32_t>(body->nodes.size());
+  body->inner.push_back({body, from.node, nullptr});
+  BodyNode n = {body->outer->node_op(from.node),
+                {&body->host, reinterpret_cast<const keel_node*>(&body->inner.back())},
+                {from.in, from.in + from.n_in},
+                {}};
+  for (uint32_t v : n.in)
+    if (v != kNone) body->values[v].users.push_back(number);
+  for (uint32_t i = 0; i < from.n_out; i++) {
+    keel_tensor t{};
+    if (body->outer->node_out(from.node, i, &t) != KEEL_OK)
+      Throw(KEEL_INTERNAL, "a result in the body of a call cannot be read");
+    n.out.push_back(static_cast<uint32_t>(body->values.size()));
+    body->values.push_back(ValueOf(t));
+    body->values.back().producer = number;
+  }
+  body->nodes.push_back(std::move(n));
+  body->inner.back().in = body->nodes.back().in.data();
+}
+
+}  // namespace
+
+bool ReadBody(const Node& call, Body* body) {
+  keel_body view = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
+  if (call.host->node_body == nullptr || call.host->node_body(call.node, &view) != KEEL_OK) return false;
+  body->outer = call.host;
+  body->host = *call.host;
+  body->host.node_op = InnerOp;
+  body->host.node_name = InnerName;
+  body->host.node_arity = InnerArity;
+  body->host.node_in = InnerIn;
+  body->host.node_out = InnerOut;
+  body->host.node_attr = InnerAttr;
+  body->host.node_body = InnerBody;
+  body->n_in = call.InCount();
+  for (uint32_t i = 0; i < body->n_in; i++) body->values.push_back(ValueOf(call.In(i)));
+  body->nodes.reserve(view.n_nodes);
+  for (uint32_t i = 0; i < view.n_nodes; i++) AddNode(view.nodes[i], body);
+  body->results.assign(view.results, view.results + view.n_results);
+  for (uint32_t i = 0; i < view.n_results; i++) body->values[view.results[i]].result = i;
+  return true;
+}
+
+const keel_impl* FindImpl(const BodyNode& node) {
+  const keel_impl* best = nullptr;
+  for (const keel_impl& impl : AllImpls()) {
+    if (node.op != impl.op || (best != nullptr && impl.priority <= best->priority)) continue;
+    // Rows with types of their own serve f32 by oneDNN; what is looked for here is the general row.
+    if (impl.types != nullptr) {
+      if (std::strcmp(impl.types, "T=f32") != 0) continue;
+      const keel_tensor x = node.node.In(0);
+      if (keel_dt_of(&x) != KEEL_F32) continue;
+    }
+    if (impl.match != nullptr && impl.match(nullptr, node.node.host, node.node.node) == 0) continue;
+    best = &impl;
+  }
+  return best;
+}
+
+}  // namespace keel_cpu

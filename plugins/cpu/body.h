@@ -1,0 +1,58 @@
+// body.h: the body of a `call` as this plugin works with it: values with their uses and constants, and
+// nodes that our own impls can be prepared for.
+#pragma once
+
+#include <deque>
+
+#include "common.h"
+
+namespace keel_cpu {
+
+inline constexpr uint32_t kNone = KEEL_NO_VALUE;
+
+struct BodyValue {
+  Dims dims;
+  keel_dt dtype = 0;
+  const void* data = nullptr;   // where it is a constant
+  uint32_t producer = kNone;    // node; none: an operand of the call
+  uint32_t result = kNone;      // number among the call's results
+  std::vector<uint32_t> users;  // nodes, one entry for each use
+  int64_t Count() const { return Product(dims.data(), static_cast<int64_t>(dims.size())); }
+};
+
+struct Body;
+// What stands for a node towards an impl of ours: it also shows the data of constants, which in the body
+// are only operands of the call.
+struct InnerNode {
+  const Body* body;
+  const keel_node* node;
+  const uint32_t* in;
+};
+
+struct BodyNode {
+  std::string op;
+  Node node;  // through the body's own host table
+  std::vector<uint32_t> in, out;
+};
+
+struct Body {
+  keel_host host;  // Keel's, but for reading nodes
+  const keel_host* outer = nullptr;
+  uint32_t n_in = 0;
+  std::vector<BodyValue> values;
+  std::vector<BodyNode> nodes;
+  std::vector<uint32_t> results;
+  std::deque<InnerNode> inner;
+
+  Body() = default;
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+};
+
+// In match dims may be -1. False: the node has no body.
+bool ReadBody(const Node& call, Body* body);
+
+// The impl of this plugin for a node of a body that oneDNN does not serve, or null.
+const keel_impl* FindImpl(const BodyNode& node);
+
+}  // namespace keel_cpu

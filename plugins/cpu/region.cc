@@ -1,0 +1,222 @@
+// region.cc: the impl of `call` that runs a region as a program of oneDNN primitives: match, prepare and
+// the run itself.
+#include "region.h"
+
+#include <algorithm>
+
+namespace keel_cpu {
+namespace {
+
+// What a run changes: memory objects and views over this run's operands. A program keeps some.
+class Frame {
+ public:
+  explicit Frame(const Program& program, const Body& body)
+      : program_(program), bases_(program.buffers.size()) {
+    size_t n_args = 0;
+    for (const Step& s : program.steps) n_args += s.args.size();
+    args_.reserve(n_args);
+    memories_.reserve(n_args);
+    for (const Step& s : program.steps)
+      for (const Arg& a : s.args) {
+        memories_.emplace_back(a.layout, Engine(), nullptr);
+        args_.push_back({a.id, memories_.back().get()});
+        buffers_.push_back(a.buffer);
+      }
+    for (const Step& s : program.steps)
+      if (s.own != nullptr) AddCall(*s.own, body);
+  }
+
+  keel_rc Run(const keel_call* call, char* arena) {
+    for (size_t b = 0; b < bases_.size(); b++) bases_[b] = Base(program_.buffers[b], call, arena);
+    for (size_t i = 0; i < memories_.size(); i++) {
+      void* base = bases_[static_cast<size_t>(buffers_[i])];
+      if (memories_[i].get_data_handle() != base) memories_[i].set_data_handle(base);
+    }
+    dnnl::stream& stream = Stream();
+    size_t arg = 0, own = 0;
+    for (const Step& s : program_.steps) {
+      if (call->env->cancelled != nullptr && *call->env->cancelled != 0) return KEEL_CANCELLED;
+      if (s.own != nullptr) {
+        const keel_rc rc = RunOwn(*s.own, calls_[own++], call);
+        if (rc != KEEL_OK) return rc;
+        continue;
+      }
+      const int n = static_cast<int>(s.args.size());
+      dnnl::error::wrap_c_api(dnnl_primitive_execute(s.run.get(), stream.get(), n, args_.data() + arg),
+                              "a oneDNN primitive of a region failed");
+      arg += s.args.size();
+    }
+    return KEEL_OK;
+  }
+
+ private:
+  struct OwnCall {
+    std::vector<keel_tensor> views;
+    std::vector<const keel_tensor*> in;
+    std::vector<keel_tensor*> out;
+    keel_call call{};
+  };
+
+  static void* Base(const Buffer& b, const keel_call* call, char* arena) {
+    switch (b.kind) {
+      case Buffer::kIn:
+        return keel_ptr(call->in[b.index]);
+      case Buffer::kOut:
+        return keel_ptr(call->out[b.index]);
+      case Buffer::kConstant:
+        return const_cast<void*>(b.data);
+      default:
+        return arena + b.offset;
+    }
+  }
+
+  void AddCall(const OwnLaunch& own, const Body& body) {
+    OwnCall c;
+    std::vector<uint32_t> values = own.in;
+    values.insert(values.end(), own.out.begin(), own.out.end());
+    c.views.reserve(values.size());
+    for (uint32_t v : values) {
+      c.views.emplace_back();
+      if (v == kNone) continue;
+      const BodyValue& value = body.values[v];
+      keel_tensor& t = c.views.back();
+      t.device = {1, 0};
+      t.dtype = {static_cast<uint8_t>(value.dtype), static_cast<uint8_t>(value.dtype >> 8),
+                 static_cast<uint16_t>(value.dtype >> 16)};
+      t.ndim = static_cast<int32_t>(value.dims.size());
+      t.shape = const_cast<int64_t*>(value.dims.data());
+    }
+    for (size_t i = 0; i < own.in.size(); i++) c.in.push_back(own.in[i] == kNone ? nullptr : &c.views[i]);
+    for (size_t i = 0; i < own.out.size(); i++) c.out.push_back(&c.views[own.in.size() + i]);
+    c.call.struct_size = sizeof(keel_call);
+    c.call.n_in = static_cast<uint16_t>(c.in.size());
+    c.call.n_out = static_cast<uint16_t>(c.out.size());
+    c.call.state = own.launch.state;
+    calls_.push_back(std::move(c));
+    keel_call& call = calls_.back().call;
+    call.in = calls_.back().in.data();
+    call.out = calls_.back().out.data();
+    SetShapeFlags(&call);
+  }
+
+  keel_rc RunOwn(const OwnLaunch& own, OwnCall& c, const keel_call* outer) {
+    for (size_t i = 0; i < own.buffers.size(); i++)
+      if (own.buffers[i] >= 0) c.views[i].data = bases_[static_cast<size_t>(own.buffers[i])];
+    c.call.env = outer->env;
+    c.call.scratch = own.scratch >= 0 ? bases_[static_cast<size_t>(own.scratch)] : nullptr;
+    if (c.call.count == 0 && c.call.n_out == 1) return KEEL_OK;
+    return own.run(&c.call);
+  }
+
+  // As libkeel does for its own calls.
+  static void SetShapeFlags(keel_call* call) {
+    constexpr uint32_t kMaxFlat = 16;
+    call->count = call->n_out > 0 ? keel_count(call->out[0]) : 0;
+    if (call->n_out != 1 || call->n_in > kMaxFlat) return;
+    uint32_t flags = KEEL_CALL_FLAT;
+    for (uint32_t i = 0; i < call->n_in; i++) {
+      const int64_t n = call->in[i] != nullptr ? keel_count(call->in[i]) : 1;
+      if (n == 1 && call->count != 1) flags |= KEEL_CALL_ONE(i);
+      if (n != 1 && n != call->count) return;
+    }
+    call->flags = flags;
+  }
+
+  const Program& program_;
+  std::vector<void*> bases_;  // by buffer
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> args_;
+  std::vector<int> buffers_;  // of each memory
+  std::vector<OwnCall> calls_;
+};
+
+// A program with its idle frames. More threads than places make frames of their own.
+struct Compiled {
+  std::unique_ptr<Program> program;
+  const Body* body;
+  std::array<std::atomic<Frame*>, 8> idle{};
+
+  Compiled(std::unique_ptr<Program> p, const Body* b) : program(std::move(p)), body(b) {}
+  ~Compiled() {
+    for (auto& place : idle) delete place.load();
+  }
+  std::unique_ptr<Frame> Borrow() {
+    for (auto& place : idle)
+      if (Frame* f = place.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Frame>(f);
+    return std::make_unique<Frame>(*program, *body);
+  }
+  void GiveBack(std::unique_ptr<Frame> f) {
+    for (auto& place : idle) {
+      Frame* none = nullptr;
+      if (place.compare_exchange_strong(none, f.get(), std::memory_order_release)) {
+        static_cast<void>(f.release());
+        return;
+      }
+    }
+  }
+};
+
+struct Region {
+  Body body;
+  std::vector<Group> groups;
+  Constants constants;
+  uint64_t scratch = 0;
+  std::unique_ptr<PerThreads<std::unique_ptr<Compiled>>> programs;
+};
+
+keel_rc RunRegion(const keel_call* call) {
+  const Region& r = *State<std::unique_ptr<Region>>(call);
+  Compiled& c = *r.programs->For(Threads(call));
+  Scratch scratch(call, r.scratch, c.program->arena);
+  std::unique_ptr<Frame> frame = c.Borrow();
+  const keel_rc rc = frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)));
+  c.GiveBack(std::move(frame));
+  return rc;
+}
+
+bool Empty(const Body& body) {
+  return std::any_of(body.values.begin(), body.values.end(),
+                     [](const BodyValue& v) { return v.Count() == 0; });
+}
+
+keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
+  auto r = std::make_unique<Region>();
+  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+  const bool empty = Empty(r->body);  // our own impls know what to do with nothing
+  if (!empty) r->groups = MakeGroups(r->body);
+  r->programs = std::make_unique<PerThreads<std::unique_ptr<Compiled>>>([raw = r.get(), empty] {
+    return std::make_unique<Compiled>(Builder(raw->body, raw->groups, &raw->constants, empty).Run(),
+                                      &raw->body);
+  });
+  r->scratch = r->programs->First()->program->arena;
+  const uint64_t bytes = r->scratch;
+  return Keep(launch, std::move(r), Guard<RunRegion>, bytes);
+}
+
+// A region has a contraction, and nothing that neither oneDNN nor an impl of ours can do.
+int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    Body body;
+    if (!ReadBody({host, node}, &body)) return 0;
+    bool contraction = false;
+    for (const BodyNode& n : body.nodes) {
+      if (n.op == "call") return 0;
+      const bool anchor = IsContraction(n.op) && body.values[n.out[0]].dtype == KEEL_F32;
+      contraction |= anchor;
+      if (n.op != "reshape" && n.op != "identity" && FindImpl(n) == nullptr) return 0;
+    }
+    return contraction ? 1 : 0;
+  } catch (...) {
+    return 0;  // not for us; whoever runs the nodes reports what is wrong with them
+  }
+}
+
+constexpr keel_impl kImpls[] = {
+    {"call", 1, 1, nullptr, "oneDNN region", 2, 0, MatchRegion, Prepare<PrepareRegion>, nullptr},
+};
+
+}  // namespace
+
+Impls RegionImpls() { return kImpls; }
+
+}  // namespace keel_cpu

@@ -1,0 +1,139 @@
+// region.h: a region of a graph as a program of oneDNN primitives: what runs where, and in which layout.
+//
+// How to read it: body.h is what a region is made of; fuse.h decides which nodes become one primitive;
+// Builder (region_build.cc) keeps book of the layouts in which each value exists, puts reorders in
+// between and plans memory; region_ops.cc emits one op each; region.cc runs the program.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "body.h"
+#include "fuse.h"
+#include "onednn.h"
+
+namespace keel_cpu {
+
+using Layout = dnnl::memory::desc;
+
+struct Buffer {
+  enum Kind : uint8_t { kIn, kOut, kArena, kConstant } kind = kArena;
+  uint32_t index = 0;          // of the operand or result
+  const void* data = nullptr;  // of a constant
+  uint64_t bytes = 0, offset = 0;
+  int first = -1, last = -1;  // steps that use it
+};
+
+struct Arg {
+  int id;  // oneDNN's
+  Layout layout;
+  int buffer;
+};
+
+// A node that one of our own impls runs, on plain operands.
+struct OwnLaunch {
+  keel_launch launch{};
+  Run run = nullptr;
+  std::vector<uint32_t> in, out;  // values
+  std::vector<int> buffers;       // of in, then out; -1: left out
+  int scratch = -1;
+  OwnLaunch() = default;
+  OwnLaunch(const OwnLaunch&) = delete;
+  OwnLaunch& operator=(const OwnLaunch&) = delete;
+  ~OwnLaunch() {
+    if (launch.release != nullptr) launch.release(nullptr, launch.state);
+  }
+};
+
+struct Step {
+  dnnl::primitive run;
+  std::vector<Arg> args;
+  std::unique_ptr<OwnLaunch> own;  // instead of a primitive
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  uint64_t arena = 0;
+};
+
+// Constant operands in the layouts that primitives want, shared by the programs of a region.
+class Constants {
+ public:
+  // `key` tells apart what was made of one constant; `make` gives the data in layout `from`.
+  const void* Get(const void* key, const Layout& from, const Layout& to,
+                  const std::function<const void*(Bytes*)>& make);
+  const void* Vector(const std::vector<float>& values);  // kept as long as this
+
+ private:
+  struct Entry {
+    const void* key;
+    Layout from, to;
+    Packed packed;
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::unique_ptr<std::vector<float>>> vectors_;
+};
+
+dnnl::memory::data_type TypeOf(keel_dt dtype);  // undef: not one that oneDNN computes with here
+bool IsPlain(const Layout& layout);
+
+class Builder {
+ public:
+  // own: our own impls do everything, as for values without elements.
+  Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, bool own)
+      : body(body),
+        constants(constants),
+        own_(own),
+        groups_(groups),
+        copies_(body.values.size()),
+        done_(body.nodes.size()) {}
+  std::unique_ptr<Program> Run();
+
+  const Body& body;
+  Constants* constants;
+
+  const BodyValue& Value(uint32_t v) const { return body.values[v]; }
+  Layout PlainOf(uint32_t v) const;
+  // The layout in which a value was made first.
+  Layout LayoutOf(uint32_t v) const { return copies_[v].front().layout; }
+  bool Blocked(uint32_t v) const { return !copies_[v].empty() && !IsPlain(copies_[v].front().layout); }
+  // The buffer of a value in a layout; a reorder makes it if there is none yet.
+  int Need(uint32_t v, const Layout& layout);
+  int Made(uint32_t v, const Layout& layout);  // a new buffer for a value that the next step makes
+  void MadeIn(uint32_t v, const Layout& layout, int buffer);
+  // The buffer of a value that nobody wants after this use, in memory of ours: may be overwritten.
+  int Take(uint32_t v, uint32_t user, const Layout& layout);
+  bool MayTake(uint32_t v, uint32_t user) const;
+  int Constant(const void* data, uint64_t bytes);
+  int Scratch(uint64_t bytes);
+  void Emit(dnnl::primitive run, std::vector<Arg> args);
+  void EmitOwn(const BodyNode& node);
+  bool Alias(const BodyNode& node);  // same elements, other dims
+
+ private:
+  struct Copy {
+    Layout layout;
+    int buffer;
+  };
+  int New(Buffer buffer);
+  int Use(int buffer);
+  void EmitGroup(const Group& group);
+  void EmitNode(uint32_t n);
+  void Finish();
+  void PlanArena();
+
+  bool own_;
+  const std::vector<Group>& groups_;
+  std::vector<std::vector<Copy>> copies_;  // by value
+  std::vector<bool> done_, shared_ = std::vector<bool>(copies_.size());
+  std::unique_ptr<Program> program_;
+};
+
+// One op each; false: oneDNN has no good implementation, try with fewer post-ops or run our own impl.
+bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
+bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
+using EmitAlone = bool (*)(Builder& b, const BodyNode& node);
+EmitAlone FindEmitter(const std::string& op);  // for a node outside of groups
+
+}  // namespace keel_cpu
