@@ -202,6 +202,8 @@ def attributes(items):
     def attr(v):
         if isinstance(v, (bool, np.bool_)):
             return Attr(1, 0, int(v))
+        if isinstance(v, GraphNumber):
+            return Attr(10, 0, int(v))
         if isinstance(v, Dim):
             return Attr(6, 0, int(v))
         if isinstance(v, (int, np.integer)):
@@ -300,6 +302,10 @@ class Context(Handle):
                 if e.code != "PRECONDITION" or not wanted:
                     raise
                 use.update((n, fixed[n]) for n in wanted)
+
+
+class GraphNumber(int):
+    """An attribute that names a graph of the module: graphs are numbered as they are made."""
 
 
 class Graph(Handle):

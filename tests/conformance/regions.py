@@ -1,0 +1,64 @@
+"""A region: a body that the cpu device runs as one `call`, beside the same nodes run one by one on the
+reference device.
+
+A case is a function that appends its nodes to a graph and gives the results; `run_both` builds it twice.
+"""
+import keel_abi
+import numpy as np
+
+
+def results_of(graph, build, values):
+    made = build(graph, *values)
+    made = made if isinstance(made, (list, tuple)) else [made]
+    for i, value in enumerate(made):
+        graph.result(f"y{i}", value)
+    return len(made)
+
+
+def as_call(context, build, inputs, constants, device="cpu", dims=None, **options):
+    """-> a plan whose graph is one call; `dims` are the declared shapes of the inputs (default: theirs)."""
+    module = context.module()
+    shapes = dims(module) if dims else [a.shape for a in inputs]
+    body, arrays = module.graph("body"), [*inputs, *constants]
+    declared = [*shapes, *[a.shape for a in constants]]
+    params = [body.param(f"p{i}", a.dtype, s) for i, (a, s) in enumerate(zip(arrays, declared))]
+    count = results_of(body, build, params)
+    main = module.graph("main")
+    values = [main.param(f"x{i}", a.dtype, s) for i, (a, s) in enumerate(zip(inputs, shapes))]
+    values += [main.constant(a) for a in constants]
+    made = main.node("call", *values, n_out=count, name="region", body=keel_abi.GraphNumber(0))
+    for i, value in enumerate([made] if count == 1 else made):
+        main.result(f"y{i}", value)
+    module.entry("main", main)
+    return module.session(device, **options).prepare()
+
+
+def as_nodes(context, build, inputs, constants, device="reference"):
+    """-> a plan of the same nodes, one by one."""
+    module = context.module()
+    main = module.graph("main")
+    values = [main.param(f"x{i}", a.dtype, a.shape) for i, a in enumerate(inputs)]
+    results_of(main, build, [*values, *[main.constant(a) for a in constants]])
+    module.entry("main", main)
+    return module.session(device).prepare()
+
+
+def run_both(context, build, inputs, constants):
+    """-> (results of the region, results of the reference)."""
+    plan = as_call(context, build, inputs, constants)
+    report = plan.report(*inputs)
+    impls = [step["impl"] for step in report["launches"]]
+    assert impls == ["oneDNN region"], impls
+    first = [np.array(y) for y in plan.run(*inputs)]
+    again = plan.run(*inputs)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, again)), "a second run differs"
+    return first, as_nodes(context, build, inputs, constants).run(*inputs)
+
+
+def assert_close(got, wanted, tolerance=2e-5):
+    for y, z in zip(got, wanted):
+        assert y.shape == z.shape and y.dtype == z.dtype
+        if z.size:
+            scale = max(1.0, float(np.abs(z.astype(np.float64)).max()))
+            worst = float(np.abs(y.astype(np.float64) - z.astype(np.float64)).max())
+            assert worst <= tolerance * scale, f"differs by {worst}, largest value {scale}"
