@@ -8,29 +8,46 @@ namespace keel_cpu {
 namespace {
 
 const InnerNode& Inner(const keel_node* n) { return *reinterpret_cast<const InnerNode*>(n); }
+BodyNode& Seen(const keel_node* n) { return Inner(n).body->nodes[Inner(n).number]; }
 
-keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) {
-  const InnerNode& node = Inner(n);
-  const keel_rc rc = node.body->outer->node_in(node.node, i, out);
-  if (rc == KEEL_OK && node.in[i] != kNone) {
-    out->data = const_cast<void*>(node.body->values[node.in[i]].data);
-    out->byte_offset = 0;
-  }
-  return rc;
+keel_rc View(const Body& body, const std::vector<uint32_t>& side, uint32_t i, keel_tensor* out) {
+  if (i >= side.size() || side[i] == kNone) return KEEL_NOT_FOUND;
+  const BodyValue& v = body.values[side[i]];
+  *out = {};
+  out->data = const_cast<void*>(v.data);
+  out->device = {1, 0};
+  out->ndim = static_cast<int32_t>(v.dims.size());
+  out->dtype = PartsOf(v.dtype);
+  out->shape = const_cast<int64_t*>(v.dims.data());
+  return KEEL_OK;
 }
-keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) {
-  return Inner(n).body->outer->node_out(Inner(n).node, i, out);
+keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) { return View(*Inner(n).body, Seen(n).in, i, out); }
+keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) { return View(*Inner(n).body, Seen(n).out, i, out); }
+void InnerArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
+  *n_in = static_cast<uint32_t>(Seen(n).in.size());
+  *n_out = static_cast<uint32_t>(Seen(n).out.size());
+}
+const char* InnerOp(const keel_node* n) { return Seen(n).op.c_str(); }
+const char* InnerName(const keel_node* n) { return Seen(n).name.c_str(); }
+keel_rc InnerBody(const keel_node*, keel_body*) { return KEEL_NOT_FOUND; }
+
+size_t PayloadOf(const keel_attr& a) {
+  if (a.kind == KEEL_ATTR_STR) return a.count;
+  return a.p != nullptr ? a.count * sizeof(int64_t) : 0;
 }
 keel_rc InnerAttr(const keel_node* n, const char* name, keel_attr* out) {
-  return Inner(n).body->outer->node_attr(Inner(n).node, name, out);
-}
-void InnerArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
-  Inner(n).body->outer->node_arity(Inner(n).node, n_in, n_out);
-}
-const char* InnerOp(const keel_node* n) { return Inner(n).body->outer->node_op(Inner(n).node); }
-const char* InnerName(const keel_node* n) { return Inner(n).body->outer->node_name(Inner(n).node); }
-keel_rc InnerBody(const keel_node* n, keel_body* out) {
-  return Inner(n).body->outer->node_body(Inner(n).node, out);
+  const InnerNode& inner = Inner(n);
+  auto& known = Seen(n).attrs;
+  auto found = known.find(name);
+  if (found == known.end()) {
+    keel_attr a{};
+    if (!inner.body->open) return KEEL_NOT_FOUND;
+    if (const keel_rc rc = inner.body->outer->node_attr(inner.node, name, &a); rc != KEEL_OK) return rc;
+    found = known.emplace(name, BodyNode::Known{a, {static_cast<const char*>(a.p), PayloadOf(a)}}).first;
+  }
+  *out = found->second.attr;
+  if (out->p != nullptr) out->p = found->second.bytes.data();
+  return KEEL_OK;
 }
 
 BodyValue ValueOf(const keel_tensor& t) {
@@ -43,10 +60,12 @@ BodyValue ValueOf(const keel_tensor& t) {
 
 void AddNode(const keel_body_node& from, Body* body) {
   const uint32_t number = static_cast<uint32_t>(body->nodes.size());
-  body->inner.push_back({body, from.node, nullptr});
+  body->inner.push_back({body, number, from.node});
   BodyNode n = {body->outer->node_op(from.node),
+                body->outer->node_name(from.node),
                 {&body->host, reinterpret_cast<const keel_node*>(&body->inner.back())},
                 {from.in, from.in + from.n_in},
+                {},
                 {}};
   for (uint32_t v : n.in)
     if (v != kNone) body->values[v].users.push_back(number);
@@ -59,7 +78,6 @@ void AddNode(const keel_body_node& from, Body* body) {
     body->values.back().producer = number;
   }
   body->nodes.push_back(std::move(n));
-  body->inner.back().in = body->nodes.back().in.data();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include "common.h"
 
@@ -21,18 +22,24 @@ struct BodyValue {
 };
 
 struct Body;
-// What stands for a node towards an impl of ours: it also shows the data of constants, which in the body
-// are only operands of the call.
+// What stands for a node towards an impl of ours. It shows the data of constants, which in the body are
+// only operands of the call, and remembers attributes: programs for other numbers of threads are made
+// when Keel's node is gone.
 struct InnerNode {
-  const Body* body;
-  const keel_node* node;
-  const uint32_t* in;
+  Body* body;
+  uint32_t number;
+  const keel_node* node;  // Keel's
 };
 
 struct BodyNode {
-  std::string op;
+  std::string op, name;
   Node node;  // through the body's own host table
   std::vector<uint32_t> in, out;
+  struct Known {
+    keel_attr attr;
+    std::string bytes;  // what it points to
+  };
+  std::map<std::string, Known, std::less<>> attrs;
 };
 
 struct Body {
@@ -43,6 +50,7 @@ struct Body {
   std::vector<BodyNode> nodes;
   std::vector<uint32_t> results;
   std::deque<InnerNode> inner;
+  bool open = true;  // Keel's nodes may be asked
 
   Body() = default;
   Body(const Body&) = delete;

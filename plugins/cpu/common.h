@@ -46,6 +46,9 @@ struct Node {
 
 inline Dims DimsOf(const keel_tensor& t) { return Dims(t.shape, t.shape + t.ndim); }
 int64_t Product(const int64_t* dims, int64_t n);
+inline keel_dtype PartsOf(keel_dt dt) {
+  return {static_cast<uint8_t>(dt), static_cast<uint8_t>(dt >> 8), static_cast<uint16_t>(dt >> 16)};
+}
 inline int64_t ItemSize(const keel_tensor& t) { return t.dtype.bits / 8; }
 
 template <class T>

@@ -70,7 +70,7 @@ class Frame {
     }
   }
 
-  void AddCall(const OwnLaunch& own, const Body& body) {
+  void AddCall(const OwnStep& own, const Body& body) {
     OwnCall c;
     std::vector<uint32_t> values = own.in;
     values.insert(values.end(), own.out.begin(), own.out.end());
@@ -81,8 +81,7 @@ class Frame {
       const BodyValue& value = body.values[v];
       keel_tensor& t = c.views.back();
       t.device = {1, 0};
-      t.dtype = {static_cast<uint8_t>(value.dtype), static_cast<uint8_t>(value.dtype >> 8),
-                 static_cast<uint16_t>(value.dtype >> 16)};
+      t.dtype = PartsOf(value.dtype);
       t.ndim = static_cast<int32_t>(value.dims.size());
       t.shape = const_cast<int64_t*>(value.dims.data());
     }
@@ -91,7 +90,7 @@ class Frame {
     c.call.struct_size = sizeof(keel_call);
     c.call.n_in = static_cast<uint16_t>(c.in.size());
     c.call.n_out = static_cast<uint16_t>(c.out.size());
-    c.call.state = own.launch.state;
+    c.call.state = own.launch->launch.state;
     calls_.push_back(std::move(c));
     keel_call& call = calls_.back().call;
     call.in = calls_.back().in.data();
@@ -99,13 +98,13 @@ class Frame {
     SetShapeFlags(&call);
   }
 
-  keel_rc RunOwn(const OwnLaunch& own, OwnCall& c, const keel_call* outer) {
+  keel_rc RunOwn(const OwnStep& own, OwnCall& c, const keel_call* outer) {
     for (size_t i = 0; i < own.buffers.size(); i++)
       if (own.buffers[i] >= 0) c.views[i].data = bases_[static_cast<size_t>(own.buffers[i])];
     c.call.env = outer->env;
     c.call.scratch = own.scratch >= 0 ? bases_[static_cast<size_t>(own.scratch)] : nullptr;
     if (c.call.count == 0 && c.call.n_out == 1) return KEEL_OK;
-    return own.run(&c.call);
+    return own.launch->run(&c.call);
   }
 
   // As libkeel does for its own calls.
@@ -160,6 +159,7 @@ struct Region {
   Body body;
   std::vector<Group> groups;
   Constants constants;
+  OwnLaunches own;
   uint64_t scratch = 0;
   std::unique_ptr<PerThreads<std::unique_ptr<Compiled>>> programs;
 };
@@ -185,12 +185,20 @@ keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
   const bool empty = Empty(r->body);  // our own impls know what to do with nothing
   if (!empty) r->groups = MakeGroups(r->body);
   r->programs = std::make_unique<PerThreads<std::unique_ptr<Compiled>>>([raw = r.get(), empty] {
-    return std::make_unique<Compiled>(Builder(raw->body, raw->groups, &raw->constants, empty).Run(),
+    return std::make_unique<Compiled>(Builder(raw->body, raw->groups, &raw->constants, &raw->own, empty).Run(),
                                       &raw->body);
   });
+  r->body.open = false;
   r->scratch = r->programs->First()->program->arena;
   const uint64_t bytes = r->scratch;
   return Keep(launch, std::move(r), Guard<RunRegion>, bytes);
+}
+
+bool Possible(const Body& body, uint32_t n) {
+  const BodyNode& node = body.nodes[n];
+  std::vector<PostOp> post;
+  if (node.op == "reshape" || node.op == "identity" || FindImpl(node) != nullptr) return true;
+  return body.values[node.out[0]].dtype == KEEL_F32 && PostOpsOf(body, n, node.in[0], &post) && post.size() == 1;
 }
 
 // A region has a contraction, and nothing that neither oneDNN nor an impl of ours can do.
@@ -199,11 +207,11 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     Body body;
     if (!ReadBody({host, node}, &body)) return 0;
     bool contraction = false;
-    for (const BodyNode& n : body.nodes) {
-      if (n.op == "call") return 0;
+    for (uint32_t i = 0; i < body.nodes.size(); i++) {
+      const BodyNode& n = body.nodes[i];
+      if (n.op == "call" || !Possible(body, i)) return 0;
       const bool anchor = IsContraction(n.op) && body.values[n.out[0]].dtype == KEEL_F32;
       contraction |= anchor;
-      if (n.op != "reshape" && n.op != "identity" && FindImpl(n) == nullptr) return 0;
     }
     return contraction ? 1 : 0;
   } catch (...) {

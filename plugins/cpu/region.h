@@ -30,13 +30,10 @@ struct Arg {
   int buffer;
 };
 
-// A node that one of our own impls runs, on plain operands.
+// What one of our own impls made of a node; it serves every program of a region.
 struct OwnLaunch {
   keel_launch launch{};
   Run run = nullptr;
-  std::vector<uint32_t> in, out;  // values
-  std::vector<int> buffers;       // of in, then out; -1: left out
-  int scratch = -1;
   OwnLaunch() = default;
   OwnLaunch(const OwnLaunch&) = delete;
   OwnLaunch& operator=(const OwnLaunch&) = delete;
@@ -44,11 +41,20 @@ struct OwnLaunch {
     if (launch.release != nullptr) launch.release(nullptr, launch.state);
   }
 };
+using OwnLaunches = std::map<const BodyNode*, OwnLaunch>;
+
+// A node that runs by it, on plain operands.
+struct OwnStep {
+  const OwnLaunch* launch;
+  std::vector<uint32_t> in, out;  // values
+  std::vector<int> buffers;       // of in, then out; -1: left out
+  int scratch = -1;
+};
 
 struct Step {
   dnnl::primitive run;
   std::vector<Arg> args;
-  std::unique_ptr<OwnLaunch> own;  // instead of a primitive
+  std::unique_ptr<OwnStep> own;  // instead of a primitive
 };
 
 struct Program {
@@ -81,9 +87,11 @@ bool IsPlain(const Layout& layout);
 class Builder {
  public:
   // own: our own impls do everything, as for values without elements.
-  Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, bool own)
+  Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, OwnLaunches* launches,
+          bool own)
       : body(body),
         constants(constants),
+        launches_(launches),
         own_(own),
         groups_(groups),
         copies_(body.values.size()),
@@ -123,7 +131,9 @@ class Builder {
   void Finish();
   void PlanArena();
 
+  OwnLaunches* launches_;
   bool own_;
+  const OwnLaunch* Launch(const BodyNode& node);
   const std::vector<Group>& groups_;
   std::vector<std::vector<Copy>> copies_;  // by value
   std::vector<bool> done_, shared_ = std::vector<bool>(copies_.size());

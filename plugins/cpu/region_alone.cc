@@ -44,10 +44,11 @@ bool Binary(Builder& b, const BodyNode& n, uint32_t x, const PostOp& op) {
 }
 
 bool Elementwise(Builder& b, const BodyNode& n) {
+  const bool only = FindImpl(n) == nullptr;  // an op with a body of its own, of which we have no impl
   const uint32_t number = static_cast<uint32_t>(&n - b.body.nodes.data());
   for (uint32_t x : n.in) {
     std::vector<PostOp> post;
-    if (!b.Blocked(x) || b.Value(x).dims != b.Value(n.out[0]).dims) continue;
+    if ((!only && !b.Blocked(x)) || b.Value(x).dims != b.Value(n.out[0]).dims) continue;
     if (b.LayoutOf(x).get_dims() != b.Value(x).dims) continue;
     if (!PostOpsOf(b.body, number, x, &post) || post.size() != 1) continue;
     return post[0].kind == PostOp::kUnary ? Unary(b, n, x, post[0]) : Binary(b, n, x, post[0]);

@@ -65,7 +65,9 @@ int Builder::Need(uint32_t v, const Layout& layout) {
   const bool plain = IsPlain(layout);
   for (const Copy& c : copies_[v])
     if (c.layout == layout || (plain && IsPlain(c.layout))) return c.buffer;
-  const Copy from = copies_[v].front();
+  Copy from = copies_[v].front();
+  if (!plain && from.layout.get_dims() != layout.get_dims())  // seen with other dims: only plain copies can be
+    from = {Plain(layout.get_dims(), layout.get_data_type()), Need(v, PlainOf(v))};
   // A plain view with other dims is read from a plain copy with the value's own.
   const Layout to = plain ? Plain(from.layout.get_dims(), from.layout.get_data_type()) : layout;
   const int buffer = Made(v, to);
@@ -103,22 +105,28 @@ void Builder::Emit(dnnl::primitive run, std::vector<Arg> args) {
   program_->steps.push_back({std::move(run), std::move(args), nullptr});
 }
 
-void Builder::EmitOwn(const BodyNode& node) {
+const OwnLaunch* Builder::Launch(const BodyNode& node) {
+  if (const auto found = launches_->find(&node); found != launches_->end()) return &found->second;
   const keel_impl* impl = FindImpl(node);
-  if (impl == nullptr)
-    Throw(KEEL_UNIMPLEMENTED, "the CPU device has no impl for " + node.op + " in a region");
-  auto own = std::make_unique<OwnLaunch>();
-  own->launch.struct_size = sizeof(keel_launch);
+  if (impl == nullptr) Throw(KEEL_UNIMPLEMENTED, "the CPU device has no impl for " + node.op + " in a region");
+  OwnLaunch& own = (*launches_)[&node];
+  own.launch.struct_size = sizeof(keel_launch);
   if (impl->prepare != nullptr) {
-    const keel_rc rc = impl->prepare(nullptr, node.node.host, node.node.node, &own->launch);
+    const keel_rc rc = impl->prepare(nullptr, node.node.host, node.node.node, &own.launch);
     if (rc != KEEL_OK) throw Reported{rc};
   }
-  own->run = own->launch.run != nullptr ? own->launch.run : impl->run;
+  own.run = own.launch.run != nullptr ? own.launch.run : impl->run;
+  return &own;
+}
+
+void Builder::EmitOwn(const BodyNode& node) {
+  auto own = std::make_unique<OwnStep>();
+  own->launch = Launch(node);
   own->in = node.in;
   own->out = node.out;
   for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : Need(v, PlainOf(v)));
   for (uint32_t v : node.out) own->buffers.push_back(Made(v, PlainOf(v)));
-  if (own->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch.scratch_bytes);
+  if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
   for (int b : own->buffers)
     if (b >= 0) Use(b);
   if (own->scratch >= 0) Use(own->scratch);
