@@ -50,7 +50,8 @@ void Move(const dnnl::reorder& r, const Layout& from, const void* source, const 
 keel_rc RunBig(const keel_call* call) {
   const BigConv& s = *State<std::unique_ptr<BigConv>>(call);
   if (call->count == 0) return KEEL_OK;
-  const Primitive& p = s.primitives->For(Threads(call));
+  const Team team(call);
+  const Primitive& p = s.primitives->For(team.Size());
   Scratch scratch(call, s.scratch, p.ScratchBytes());
   const void* image = keel_ptr(call->in[0]);
   const void* weights = s.constant.data != nullptr ? s.constant.data : keel_ptr(call->in[1]);
@@ -124,6 +125,7 @@ bool IsPointwise(const Conv& s, const Geometry& g) {
 
 // Makes the first primitive, packs constant weights, and fixes their layout for all later primitives.
 keel_rc KeepBig(std::unique_ptr<BigConv> s, const keel_tensor& weights, keel_launch* launch) {
+  SetThreads(Budget());
   if (weights.data != nullptr) {
     const Primitive probe = s->make(*s);
     s->constant = Pack(s->weights, keel_ptr(&weights), probe.weights);

@@ -28,7 +28,8 @@ struct BigMatmul {
 
 keel_rc RunOneDnn(const keel_call* call) {
   const BigMatmul& s = *State<std::unique_ptr<BigMatmul>>(call);
-  const Primitive& p = s.primitives->For(Threads(call));
+  const Team team(call);
+  const Primitive& p = s.primitives->For(team.Size());
   const Layout pad = p.desc.scratchpad_desc();
   Scratch scratch(call, s.scratch, pad.get_size());
   const void* b = s.constant.data != nullptr ? s.constant.data : keel_ptr(call->in[1]);
@@ -59,6 +60,7 @@ dnnl::memory::desc MatmulOperand(const MatmulShape& s, int which, dnnl::memory::
 keel_rc PrepareMatmulOneDnn(const Node& node, const MatmulShape& shape, keel_launch* launch) {
   const keel_tensor b = node.In(1);
   auto s = std::make_unique<BigMatmul>();
+  SetThreads(Budget());
   s->a = MatmulOperand(shape, 0);
   s->b = MatmulOperand(shape, 1);
   Dims dims(shape.batch.dims, shape.batch.dims + shape.batch.rank - 1);

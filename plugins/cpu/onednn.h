@@ -50,7 +50,7 @@ template <class P>
 class PerThreads {
  public:
   explicit PerThreads(std::function<P()> make)
-      : make_(std::move(make)), threads_(omp_get_max_threads()), first_(make_()) {}
+      : make_(std::move(make)), threads_((SetThreads(Budget()), Budget())), first_(make_()) {}
   const P& First() const { return first_; }
   // Also sets the calling thread's team size to what the primitive expects.
   const P& For(int threads) {

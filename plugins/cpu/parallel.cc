@@ -2,6 +2,13 @@
 #include "parallel.h"
 
 #include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 
 namespace keel_cpu {
 namespace {
@@ -9,12 +16,83 @@ namespace {
 bool in_child = false;  // written once, by the child's only thread
 const int fork_watch = pthread_atfork(nullptr, nullptr, [] { in_child = true; });
 
+int Affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+// Cores that a control group's folder allows, or less than 0: no limit there. Version 2 has the quota and the
+// period in one file, version 1 in two.
+double QuotaOf(const std::string& folder) {
+  double quota = -1, period = 0;
+  std::string word;
+  if (std::ifstream v2(folder + "/cpu.max"); v2 >> word >> period)
+    return word == "max" || period <= 0 ? -1 : std::atof(word.c_str()) / period;
+  std::ifstream q(folder + "/cpu.cfs_quota_us"), p(folder + "/cpu.cfs_period_us");
+  return q >> quota && p >> period && quota > 0 && period > 0 ? quota / period : -1;
+}
+
+// The tightest quota of our group and of those around it.
+double Quota() {
+  const char* given = std::getenv("KEEL_CGROUP");
+  const std::string root = given != nullptr ? given : "/sys/fs/cgroup";
+  double least = -1;
+  const auto look = [&](const std::string& folder) {
+    const double q = QuotaOf(folder);
+    if (q > 0 && (least < 0 || q < least)) least = q;
+  };
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "0::/path" or "4:cpu,cpuacct:/path"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers.find("cpu") == std::string::npos) continue;
+    const std::string base = root + (controllers.empty() ? "" : "/cpu");
+    std::string path = line.substr(second + 1);
+    for (; path.size() > 1; path.resize(path.rfind('/'))) look(base + path);
+    look(base);
+  }
+  look(root);
+  return least;
+}
+
+int Cores() {
+  const double quota = Quota();
+  return quota > 0 ? std::min(Affinity(), std::max(1, static_cast<int>(std::ceil(quota)))) : Affinity();
+}
+
+std::atomic<int>& Spare() {
+  static std::atomic<int> spare{Budget() - 1};
+  return spare;
+}
+thread_local int held = 0;  // size of the team of a launch under way on this thread
+
 }  // namespace
 
-int Threads(const keel_call* call) {
-  if (fork_watch != 0 || in_child || omp_in_parallel()) return 1;
-  const uint32_t threads = std::min<uint32_t>(call->env->threads, 1024);
-  return threads == 0 ? 1 : static_cast<int>(threads);
+int Budget() {
+  static const int cores = Cores();
+  return in_child ? 1 : cores;
+}
+
+Team::Team(const keel_call* call) {
+  if (fork_watch != 0 || in_child || omp_in_parallel()) return;
+  const int wanted = static_cast<int>(std::min<uint32_t>(call->env->threads, static_cast<uint32_t>(Budget())));
+  if (held > 0) size_ = std::max(1, std::min(wanted, held));
+  if (held > 0 || wanted < 2) return;
+  std::atomic<int>& spare = Spare();
+  for (int left = spare.load(std::memory_order_relaxed); left >= wanted - 1;) {
+    if (!spare.compare_exchange_weak(left, left - (wanted - 1), std::memory_order_acquire)) continue;
+    taken_ = wanted - 1;
+    held = size_ = wanted;
+    return;
+  }
+}
+
+Team::~Team() {
+  if (taken_ == 0) return;
+  held = 0;
+  Spare().fetch_add(taken_, std::memory_order_release);
 }
 
 }  // namespace keel_cpu

@@ -1,6 +1,8 @@
-// parallel.h: how loops use several cores. There is one pool, OpenMP's, shared with oneDNN. A region
-// costs about 0.4 microseconds with spinning workers and 40 with sleeping ones, so loops enter one only
-// when their cost says so; the decision is made before the region.
+// parallel.h: how launches share the cores. There is one pool, OpenMP's, for oneDNN and our loops, and one
+// budget for the whole process: the cores that this process may use. A launch tries to get a team; one that
+// finds too few threads left runs with its own thread only, so many sessions never run more threads than
+// there are callers and cores. A region costs about 0.4 microseconds with spinning workers and 40 with
+// sleeping ones, so loops enter one only when their cost says so; that is decided before the region.
 #pragma once
 
 #include <omp.h>
@@ -14,9 +16,24 @@ namespace keel_cpu {
 // Cost is counted in simple element operations; below this a loop stays on its thread.
 inline constexpr int64_t kParallelCost = 32 * 1024;
 
-// How many threads this launch may use: one in a forked child (OpenMP's workers do not survive fork
-// and waiting for them would hang) and inside another region.
-int Threads(const keel_call* call);
+// Cores that this process may use: its affinity when first asked, limited by the control group's quota.
+// One in a forked child. KEEL_CGROUP names a folder to read in place of /sys/fs/cgroup, for tests.
+int Budget();
+
+// Threads lent to one launch, until it is destroyed: as many as the launch may use, or one. One in a forked
+// child (OpenMP's workers do not survive fork and waiting for them would hang) and inside another region.
+// A launch inside a launch (a node of a region) shares the outer one's.
+class Team {
+ public:
+  explicit Team(const keel_call* call);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  int Size() const { return size_; }
+
+ private:
+  int size_ = 1, taken_ = 0;
+};
 
 // Has the run been told to stop? Its results are dropped then, so a loop may end wherever it is.
 inline bool Cancelled(const keel_call* call) {
@@ -42,8 +59,10 @@ inline void SetThreads(int n) {
 template <class F>
 void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   if (n <= 0) return;
-  int threads = n < 2 || n * std::max<int64_t>(cost, 1) < kParallelCost ? 1 : Threads(call);
-  threads = static_cast<int>(std::min<int64_t>(threads, n));
+  if (n < 2 || n * std::max<int64_t>(cost, 1) < kParallelCost)
+    return InSteps(call, int64_t{0}, n, cost, f);
+  const Team lent(call);
+  const int threads = static_cast<int>(std::min<int64_t>(lent.Size(), n));
   if (threads == 1) return InSteps(call, int64_t{0}, n, cost, f);
 #pragma omp parallel num_threads(threads)
   {

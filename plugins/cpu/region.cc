@@ -166,7 +166,8 @@ struct Region {
 
 keel_rc RunRegion(const keel_call* call) {
   const Region& r = *State<std::unique_ptr<Region>>(call);
-  Compiled& c = *r.programs->For(Threads(call));
+  const Team team(call);
+  Compiled& c = *r.programs->For(team.Size());
   Scratch scratch(call, r.scratch, c.program->arena);
   std::unique_ptr<Frame> frame = c.Borrow();
   const keel_rc rc = frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)));

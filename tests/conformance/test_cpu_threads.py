@@ -1,0 +1,173 @@
+"""Threads of the cpu device: how many it uses, what callers at once may add up to, forked children, bits."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import keel_abi
+import numpy as np
+import pytest
+from regions import as_call, as_nodes
+
+HERE = Path(__file__).resolve().parent
+CORES = len(os.sched_getaffinity(0))
+
+
+def dense(g, x, w, b):
+    return g.node("relu", g.node("add", g.node("matmul", x, w), b))
+
+
+def image(g, x, w):
+    return g.node("relu", g.node("conv", x, w, lo=[1, 1], hi=[1, 1]))
+
+
+def arrays(*shapes):
+    rng = np.random.default_rng(7)
+    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
+
+
+CASES = {"dense": (dense, [(512, 512)], [(512, 512), (512,)]),
+         "deep": (dense, [(4, 8192)], [(8192, 96), (96,)]),
+         "image": (image, [(2, 32, 40, 40)], [(64, 32, 3, 3)]),
+         "narrow image": (image, [(1, 256, 7, 7)], [(256, 256, 3, 3)]),
+         "one channel": (image, [(1, 3, 64, 64)], [(24, 3, 3, 3)])}
+
+
+def plan_of(name, threads, make=as_call):
+    build, inputs, constants = CASES[name]
+    inputs, constants = arrays(*inputs), arrays(*constants)
+    if make is as_nodes:
+        return make(keel_abi.Context(threads=threads), build, inputs, constants, device="cpu"), inputs
+    return make(keel_abi.Context(threads=threads), build, inputs, constants), inputs
+
+
+# Prints how many threads a plan and its run add to the process.
+COUNT = """
+import sys
+sys.path[:0] = {paths!r}
+import os
+from test_cpu_threads import plan_of
+before = len(os.listdir("/proc/self/task"))
+plan, inputs = plan_of("dense", 64)
+plan.run(*inputs)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def threads_added(*command, **environment):
+    code = COUNT.format(paths=[str(HERE), str(HERE.parent / "python")])
+    out = subprocess.run([*command, sys.executable, "-c", code], env={**os.environ, **environment},
+                         capture_output=True, text=True, timeout=120)
+    assert out.returncode == 0, out.stderr
+    return int(out.stdout)
+
+
+def quota(folder, **files):
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    return str(folder)
+
+
+def test_a_run_uses_the_cores_of_the_process_at_most():
+    assert threads_added() == CORES - 1
+
+
+@pytest.mark.skipif(CORES < 2, reason="needs two cores to leave one out")
+def test_affinity_limits_the_threads():
+    first = min(os.sched_getaffinity(0))
+    assert threads_added("taskset", "-c", str(first)) == 0
+
+
+@pytest.mark.parametrize("text, cores", [("100000 100000", 1), ("50000 100000", 1), ("150000 100000", 2),
+                                         ("max 100000", 10**6), ("broken", 10**6)])
+def test_quota_of_the_control_group_limits_the_threads(tmp_path, text, cores):
+    assert threads_added(KEEL_CGROUP=quota(tmp_path, cpu__max=text)) == min(cores, CORES) - 1
+
+
+def test_quota_of_an_old_control_group_limits_the_threads(tmp_path):
+    folder = quota(tmp_path, cpu__cfs_quota_us="90000", cpu__cfs_period_us="100000")
+    assert threads_added(KEEL_CGROUP=folder) == 0
+    folder = quota(tmp_path, cpu__cfs_quota_us="-1", cpu__cfs_period_us="100000")
+    assert threads_added(KEEL_CGROUP=folder) == CORES - 1
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("make", [as_call, as_nodes])
+def test_a_forked_child_computes_the_same(name, make):
+    plan, inputs = plan_of(name, CORES, make)
+    wanted = np.array(plan.run(*inputs)[0])
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that waits for threads that it does not have is killed
+        same = np.allclose(plan.run(*inputs)[0], wanted, rtol=1e-4, atol=1e-4)
+        same &= np.allclose(plan_of(name, CORES, make)[0].run(*inputs)[0], wanted, rtol=1e-4, atol=1e-4)
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def running():
+    """How many threads of this process run or want to."""
+    states = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            states.append(Path(f"/proc/self/task/{task}/stat").read_text().rpartition(")")[2].split()[0])
+        except OSError:
+            pass  # it has just ended
+    return states.count("R")
+
+
+def test_many_callers_do_not_oversubscribe():
+    """Each caller has a session of its own; together they run no more threads than callers and cores."""
+    callers, stop, counts = 8, threading.Event(), []
+    plans = [plan_of("dense", CORES) for _ in range(callers)]
+
+    def work(plan, inputs):
+        while not stop.is_set():
+            plan.run(*inputs)
+    threads = [threading.Thread(target=work, args=p) for p in plans]
+    for t in threads:
+        t.start()
+    for _ in range(60):
+        time.sleep(0.01)
+        counts.append(running())
+    stop.set()
+    for t in threads:
+        t.join()
+    # This thread, the callers, and what one team adds; workers spin for a moment when their team is done.
+    assert sorted(counts)[len(counts) // 2] <= 1 + callers + CORES - 1
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("make", [as_call, as_nodes])
+@pytest.mark.parametrize("threads", sorted({1, CORES}))
+def test_same_inputs_and_threads_give_the_same_bits(name, make, threads):
+    plan, inputs = plan_of(name, threads, make)
+    first = np.array(plan.run(*inputs)[0])
+    again, _ = plan_of(name, threads, make)
+    for _ in range(10):
+        assert np.array_equal(plan.run(*inputs)[0], first)
+        assert np.array_equal(again.run(*inputs)[0], first)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("make", [as_call, as_nodes])
+def test_callers_at_once_get_the_bits_of_some_number_of_threads(name, make):
+    """A caller that gets no team runs with one thread; nothing else may differ."""
+    plan, inputs = plan_of(name, CORES, make)
+    allowed = [np.array(plan.run(*inputs)[0]), np.array(plan_of(name, 1, make)[0].run(*inputs)[0])]
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            y = plan.run(*inputs)[0]
+            if not any(np.array_equal(y, a) for a in allowed):
+                wrong.append(float(np.abs(y - allowed[0]).max()))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
