@@ -118,7 +118,7 @@ keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& s, keel_launch* 
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
   if (b.data == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
-  w.constant = Allocate(bytes);
+  w.constant = AllocateConstant(bytes);
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(keel_ptr(&b)), p, w.constant.get());
   return Keep(launch, std::move(w), RunOwn);
 }

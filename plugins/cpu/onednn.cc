@@ -1,6 +1,10 @@
 // onednn.cc: see onednn.h.
 #include "onednn.h"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
+
 namespace keel_cpu {
 
 const dnnl::engine& Engine() {
@@ -16,8 +20,50 @@ dnnl::stream& Stream() {
 Bytes Allocate(size_t bytes) {
   void* p = std::aligned_alloc(64, Aligned(std::max<size_t>(bytes, 64)));
   if (p == nullptr) throw std::bad_alloc();
-  return Bytes(static_cast<char*>(p));
+  return {static_cast<char*>(p), std::free};
 }
+
+#if KEEL_BUILD
+Bytes AllocateConstant(size_t bytes) { return Allocate(bytes); }  // a sanitizer wants to see each block
+#else
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20, kSlab = size_t{32} << 20;
+
+// Address space; memory comes as it is touched, a huge page at a time.
+struct Slab {
+  size_t size, used = 0;
+  char* whole;  // begins up to a huge page before data
+  char* data;
+  explicit Slab(size_t bytes) : size((bytes + kHugePage - 1) / kHugePage * kHugePage) {
+    void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    whole = static_cast<char*>(p);
+    data = whole + (kHugePage - reinterpret_cast<uintptr_t>(whole) % kHugePage) % kHugePage;
+    static_cast<void>(madvise(data, size, MADV_HUGEPAGE));  // a wish: small pages do as well
+  }
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  ~Slab() { munmap(whole, size + kHugePage); }
+};
+
+}  // namespace
+
+Bytes AllocateConstant(size_t bytes) {
+  static std::mutex mutex;
+  static std::weak_ptr<Slab> current;  // its constants keep it alive
+  const size_t wanted = Aligned(std::max<size_t>(bytes, 64));
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Slab> slab = current.lock();
+  if (slab == nullptr || slab->size - slab->used < wanted) {
+    slab = std::make_shared<Slab>(std::max(wanted, kSlab));
+    current = slab;
+  }
+  char* p = slab->data + slab->used;
+  slab->used += wanted;
+  return {std::move(slab), p};
+}
+#endif
 
 dnnl::memory::desc Plain(const Dims& dims, dnnl::memory::data_type type) {
   Dims strides(dims.size());
@@ -43,7 +89,7 @@ dnnl::primitive_attr UserScratch() {
 
 Packed Pack(const dnnl::memory::desc& from, const void* data, const dnnl::memory::desc& to) {
   if (from == to) return {data, nullptr};
-  Bytes own = Allocate(to.get_size());
+  Bytes own = AllocateConstant(to.get_size());
   dnnl::memory source = At(from, data), target = At(to, own.get());
   dnnl::reorder(source, target).execute(Stream(), source, target);
   Stream().wait();
