@@ -7,7 +7,10 @@
 //   budget   the same, but a call that finds the cores taken runs with one thread (what plugins/cpu does)
 //   split    one-thread primitives; who gets the cores splits rows (of images: the batch) over a team of its own
 //   single   one-thread primitives, never split
+// The last column is processor time for each call, all threads together: what other work on the machine disturbs
+// least, and where waiting in a spin shows.
 #include <omp.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -112,6 +115,13 @@ class Caller {
   std::vector<Job> parts_;
 };
 
+double ProcessorSeconds() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 void Measure(const Work& work, Way way, int callers, double seconds) {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false}, stop{false};
@@ -131,16 +141,18 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
     });
   while (ready < callers) std::this_thread::yield();
   const auto start = Clock::now();
+  const double spent = ProcessorSeconds();
   go = true;
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   stop = true;
   for (auto& t : threads) t.join();
   const double wall = std::chrono::duration<double>(Clock::now() - start).count();
+  const double cpu = ProcessorSeconds() - spent;
   std::vector<double> all;
   for (const auto& t : times) all.insert(all.end(), t.begin(), t.end());
   std::sort(all.begin(), all.end());
-  std::printf("%-22s %7d  %-7s %12.0f %12.1f %12.1f\n", work.name, callers, kWays[way], static_cast<double>(all.size()) / wall,
-              all[all.size() / 2], all[all.size() * 99 / 100]);
+  std::printf("%-22s %7d  %-7s %12.0f %12.1f %12.1f %12.1f\n", work.name, callers, kWays[way], static_cast<double>(all.size()) / wall,
+              all[all.size() / 2], all[all.size() * 99 / 100], 1e6 * cpu / static_cast<double>(all.size()));
   std::fflush(stdout);
 }
 
@@ -155,7 +167,7 @@ int main(int argc, char** argv) {
       {"conv 1x64x14x14", 1, [](int64_t n) { return Convolution(n, 64, 14); }},
       {"conv 1x64x56x56", 1, [](int64_t n) { return Convolution(n, 64, 56); }},
       {"conv 8x64x56x56", 8, [](int64_t n) { return Convolution(n, 64, 56); }}};
-  std::printf("%-22s %7s  %-7s %12s %12s %12s\n", "work", "callers", "way", "calls/s", "median us", "p99 us");
+  std::printf("%-22s %7s  %-7s %12s %12s %12s %12s\n", "work", "callers", "way", "calls/s", "median us", "p99 us", "cpu us");
   for (const Work& work : works)
     for (int callers : {1, 2, 8, 64})
       for (Way way : {kOmp, kBudget, kSplit, kSingle}) Measure(work, way, callers, seconds);
