@@ -30,4 +30,6 @@ struct BinaryTable {
 const BinaryTable& Arithmetic();   // arith_loops.inc
 const BinaryTable& Comparisons();  // compare_loops.inc
 
+const BinaryOp* FindBinary(const char* op, keel_dt);  // in either; null: there is none
+
 }  // namespace keel_cpu

@@ -64,6 +64,11 @@ const S& State(const keel_call* c) {
   return *static_cast<const S*>(c->state);
 }
 
+// A run that nobody waits for any more: long loops ask at the border of each tile.
+inline bool Cancelled(const keel_call* c) {
+  return c->env->cancelled != nullptr && *c->env->cancelled != 0;
+}
+
 using Run = keel_rc (*)(const keel_call*);
 
 // Hands what prepare made to the launch, which owns it from here.
@@ -207,5 +212,6 @@ Impls PoolImpls();
 Impls RandomImpls();
 Impls RegionImpls();
 Impls AllImpls();  // joined, in plugin.cc
+Impls MapImpls();
 
 }  // namespace keel_cpu

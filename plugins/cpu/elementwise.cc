@@ -97,8 +97,7 @@ const BinaryOp* Find(const BinaryTable& table, const char* op, keel_dt dt) {
 keel_rc PrepareBinary(const Node& node, keel_launch* launch) {
   const char* op = node.host->node_op(node.node);
   const keel_tensor a = node.In(0);
-  const BinaryOp* found = Find(Arithmetic(), op, keel_dt_of(&a));
-  if (found == nullptr) found = Find(Comparisons(), op, keel_dt_of(&a));
+  const BinaryOp* found = FindBinary(op, keel_dt_of(&a));
   if (found == nullptr) Throw(KEEL_UNIMPLEMENTED, std::string(op) + " has no CPU loop for this dtype");
   return KeepTable(launch, found, RunBinary);
 }
@@ -131,6 +130,11 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+const BinaryOp* FindBinary(const char* op, keel_dt dt) {
+  const BinaryOp* found = Find(Arithmetic(), op, dt);
+  return found != nullptr ? found : Find(Comparisons(), op, dt);
+}
 
 Impls ElementwiseImpls() { return kImpls; }
 

@@ -18,20 +18,10 @@ keel_rc RunUnary(const keel_call* call) {
   return KEEL_OK;
 }
 
-keel_rc PrepareNamed(const Node& node, const char* op, keel_launch* launch) {
-  const keel_tensor x = node.In(0);
-  const keel_dt dt = keel_dt_of(&x);
-  for (int i = 0; i < Unary().n; i++) {
-    const UnaryOp& row = Unary().ops[i];
-    if (row.dtype == dt && std::strcmp(row.op, op) == 0) return KeepTable(launch, &row, RunUnary);
-  }
-  Throw(KEEL_UNIMPLEMENTED, std::string(op) + " has no CPU loop for this dtype");
-}
 keel_rc PrepareUnary(const Node& node, keel_launch* launch) {
-  return PrepareNamed(node, node.host->node_op(node.node), launch);
-}
-keel_rc PrepareGelu(const Node& node, keel_launch* launch) {
-  return PrepareNamed(node, node.Flag("tanh") ? "gelu.tanh" : "gelu", launch);
+  if (const UnaryOp* row = FindUnary(node)) return KeepTable(launch, row, RunUnary);
+  Throw(KEEL_UNIMPLEMENTED,
+        std::string(node.host->node_op(node.node)) + " has no CPU loop for this dtype");
 }
 
 constexpr uint32_t kFlags = KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE;
@@ -60,10 +50,22 @@ constexpr keel_impl kImpls[] = {
     Impl("is_finite", "loop is_finite", Prepare<PrepareUnary>, kFlags),
     Impl("sigmoid", "vector sigmoid", Prepare<PrepareUnary>, kFlags),
     Impl("silu", "vector silu", Prepare<PrepareUnary>, kFlags),
-    Impl("gelu", "vector gelu", Prepare<PrepareGelu>, kFlags),
+    Impl("gelu", "vector gelu", Prepare<PrepareUnary>, kFlags),
 };
 
 }  // namespace
+
+const UnaryOp* FindUnary(const Node& node) {
+  const char* op = node.host->node_op(node.node);
+  if (std::strcmp(op, "gelu") == 0 && node.Flag("tanh")) op = "gelu.tanh";
+  const keel_tensor x = node.In(0);
+  const keel_dt dt = keel_dt_of(&x);
+  for (int i = 0; i < Unary().n; i++) {
+    const UnaryOp& row = Unary().ops[i];
+    if (row.dtype == dt && std::strcmp(row.op, op) == 0) return &row;
+  }
+  return nullptr;
+}
 
 Impls UnaryImpls() { return kImpls; }
 

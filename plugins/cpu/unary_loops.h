@@ -22,4 +22,7 @@ struct UnaryTable {
 };
 const UnaryTable& Unary();
 
+struct Node;
+const UnaryOp* FindUnary(const Node&);  // by op, attributes and dtype; null: there is none
+
 }  // namespace keel_cpu
