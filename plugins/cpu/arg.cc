@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "parallel.h"
+#include "reduce_loops.h"
 
 namespace keel_cpu {
 namespace {
@@ -28,7 +29,24 @@ bool Before(T a, T b) {
 struct Arg {
   int64_t axis;
   bool last;
+  const ReduceOp* best;  // the greatest (least) of a line, a NaN before all
 };
+// The place of a value in a line: the first, or the last.
+template <class T>
+int64_t Place(const T* p, int64_t n, T value, bool last) {
+  const auto v = Widen(value);
+  const bool nan = v != v;
+  const auto is = [=](T x) { return Widen(x) == v || (nan && Widen(x) != Widen(x)); };
+  constexpr int64_t kBlock = 64;
+  for (int64_t b = 0, blocks = (n + kBlock - 1) / kBlock; b < blocks; b++) {
+    const int64_t first = (last ? blocks - 1 - b : b) * kBlock, stop = std::min(n, first + kBlock);
+    bool here = false;
+    for (int64_t i = first; i < stop; i++) here |= is(p[i]);
+    for (int64_t i = first; here && i < stop; i++)
+      if (const int64_t at = last ? first + stop - 1 - i : i; is(p[at])) return at;
+  }
+  return 0;
+}
 template <bool kMax, class T>
 keel_rc RunArg(const keel_call* call) {
   const Arg& s = State<Arg>(call);
@@ -40,6 +58,12 @@ keel_rc RunArg(const keel_call* call) {
   ParallelFor(call, call->count, lines.n * 2, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; line++) {
       const T* p = x + lines.First(line);
+      if (lines.inner == 1 && lines.n >= 32) {
+        T value;
+        s.best->lines(p, 1, lines.n, &value);
+        y[line] = Place(p, lines.n, value, s.last);
+        continue;
+      }
       auto found = Widen(p[0]);
       int64_t best = 0;
       for (int64_t i = 1; i < lines.n; i++) {
@@ -54,8 +78,29 @@ keel_rc RunArg(const keel_call* call) {
 template <bool kMax>
 keel_rc PrepareArg(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);
-  return Keep(launch, Arg{node.Int("axis"), node.Flag("last")},
+  const ReduceOp* best = FindReduction(kMax ? "reduce_max" : "reduce_min", keel_dt_of(&x));
+  if (best == nullptr) Throw(KEEL_UNIMPLEMENTED, "arg_max and arg_min have no CPU loop for this dtype");
+  return Keep(launch, Arg{node.Int("axis"), node.Flag("last"), best},
               VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
+}
+
+// Few of many: most elements do not come before the last of those found so far.
+constexpr int64_t kFewest = 16;
+template <bool kMax, class T>
+void TopFew(const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+  Compute<T> best[kFewest];
+  Compute<T> worst = {};
+  int64_t have = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const Compute<T> now = Widen(x[i]);
+    if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
+    int64_t at = have < k ? have++ : k - 1;
+    for (; at > 0 && Before<kMax>(now, best[at - 1]); at--) best[at] = best[at - 1], places[at] = places[at - 1];
+    best[at] = now;
+    places[at] = i;
+    worst = best[have - 1];
+  }
+  for (int64_t i = 0; i < k; i++) values[i] = x[places[i]];
 }
 
 template <bool kMax, class T>
@@ -67,6 +112,10 @@ keel_rc RunTopK(const keel_call* call) {
   T* values = Out<T>(call, 0);
   int64_t* places = Out<int64_t>(call, 1);
   if (k == 0) return KEEL_OK;
+  if (k <= kFewest) {
+    for (int64_t r = 0; r < rows; r++, in += n, values += k, places += k) TopFew<kMax>(in, n, k, values, places);
+    return KEEL_OK;
+  }
   std::vector<int64_t> order(static_cast<size_t>(n));
   for (int64_t r = 0; r < rows; r++, in += n) {
     std::iota(order.begin(), order.end(), 0);

@@ -213,5 +213,6 @@ Impls RandomImpls();
 Impls RegionImpls();
 Impls AllImpls();  // joined, in plugin.cc
 Impls MapImpls();
+Impls AttentionImpls();
 
 }  // namespace keel_cpu

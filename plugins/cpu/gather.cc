@@ -9,20 +9,55 @@ namespace keel_cpu {
 namespace {
 
 template <class I>
+void CheckAll(const I* index, int64_t count, int64_t n) {
+  using U = std::make_unsigned_t<I>;
+  bool bad = false;
+  for (int64_t k = 0; k < count; k++) bad |= static_cast<U>(index[k]) >= static_cast<uint64_t>(n);
+  for (int64_t k = 0; bad && k < count; k++) CheckIndex(index[k], n);
+}
+
+// Copies blocks of one size; the compiler makes moves of a size that it knows.
+template <int kBytes, class I>
+void CopyBlocks(const char* from, const I* index, int64_t n, int64_t bytes, char* to) {
+  const int64_t block = kBytes > 0 ? kBytes : bytes;
+  for (int64_t k = 0; k < n; k++)
+    std::memcpy(to + k * block, from + index[k] * block, static_cast<size_t>(kBytes > 0 ? kBytes : bytes));
+}
+template <class I>
+auto CopierOf(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return CopyBlocks<1, I>;
+    case 2:
+      return CopyBlocks<2, I>;
+    case 4:
+      return CopyBlocks<4, I>;
+    case 8:
+      return CopyBlocks<8, I>;
+    case 16:
+      return CopyBlocks<16, I>;
+    default:
+      return CopyBlocks<0, I>;
+  }
+}
+
+template <class I>
 keel_rc RunGather(const keel_call* call) {
   const int64_t axis = State<int64_t>(call);
   const keel_tensor& x = *call->in[0];
   const I* index = In<I>(call, 1);
   const int64_t picks = keel_count(call->in[1]), n = x.shape[axis], outer = Product(x.shape, axis);
   const int64_t block = Product(x.shape + axis + 1, x.ndim - axis - 1) * ItemSize(x);
-  for (int64_t k = 0; k < picks; k++) CheckIndex(index[k], n);
+  CheckAll(index, picks, n);
   if (call->count == 0) return KEEL_OK;
   const char* from = In<char>(call, 0);
   char* to = Out<char>(call, 0);
+  const auto copy = CopierOf<I>(block);
   ParallelFor(call, outer * picks, block / 4 + 2, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin, o = begin / picks, k = begin % picks; r < end; r++) {
-      std::memcpy(to + r * block, from + (o * n + index[k]) * block, static_cast<size_t>(block));
-      if (++k == picks) k = 0, o++;
+    for (int64_t r = begin, m; r < end; r += m) {
+      const int64_t o = r / picks, k = r % picks;
+      m = std::min(end - r, picks - k);
+      copy(from + o * n * block, index + k, m, block, to + r * block);
     }
   });
   return KEEL_OK;

@@ -16,6 +16,9 @@ struct NormOp {
   // the same down the rows of x[n, stride] for the first `columns` columns, at most kColumns
   void (*softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y);
   void (*log_softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y);
+  // x = softmax(x * scale + mask) in place, of the first n of `room` elements; the rest become 0. mask: null
+  // or n elements, of which there is one where mask_step is 0.
+  void (*masked_softmax)(void* x, int64_t n, int64_t room, double scale, const void* mask, int64_t mask_step);
   // y = (x - mean) / sqrt(variance + eps) * g + b, or without mean and b
   void (*layer_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y);
   void (*rms_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y);

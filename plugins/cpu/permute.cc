@@ -3,6 +3,7 @@
 // are merged; a transposed pair of dims goes in blocks so that both sides stay in cache.
 #include "broadcast.h"
 #include "parallel.h"
+#include "transpose.h"
 
 namespace keel_cpu {
 namespace {
@@ -31,6 +32,7 @@ void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
 template <class T>
 void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int64_t rows, int64_t cols) {
   constexpr int64_t kSide = 16;
+  if (sx[0] == 1 && sy[1] == 1) return Transpose(x, sx[1], cols, rows, y, sy[0]);
   for (int64_t r = 0; r < rows; r += kSide)
     for (int64_t c = 0; c < cols; c += kSide)
       for (int64_t i = r, ie = std::min(rows, r + kSide); i < ie; i++)

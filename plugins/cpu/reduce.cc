@@ -1,7 +1,5 @@
 // reduce.cc: reductions over any axes. The dims are merged into kept and reduced ones. If the last dim
 // is reduced, rows are brought to one accumulator each; else rows are added into a row of accumulators.
-#include <cstring>
-
 #include "broadcast.h"
 #include "parallel.h"
 #include "reduce_loops.h"
@@ -43,6 +41,15 @@ void AllOuter(Walk<1>* w) {
   w->steps[0][w->rank++] = 0;
 }
 
+// The last dims alone: each line of x makes one element.
+void ReduceLines(const keel_call* call, const ReduceOp& op, int64_t lines, int64_t n) {
+  const char* x = In<char>(call, 0);
+  char* y = Out<char>(call, 0);
+  ParallelFor(call, lines, n + 4, [&](int64_t begin, int64_t end) {
+    op.lines(x + begin * n * op.size, end - begin, n, y + begin * op.size);
+  });
+}
+
 void ReduceRows(const keel_call* call, const ReduceOp& op, Shape s) {
   AllOuter(&s.kept);
   const char* x = In<char>(call, 0);
@@ -59,12 +66,12 @@ void ReduceRows(const keel_call* call, const ReduceOp& op, Shape s) {
   });
 }
 
-void ReduceColumns(const keel_call* call, const ReduceOp& op, Shape s) {
+void ReduceColumns(const keel_call* call, const ReduceOp& op, const Shape& s) {
   constexpr int64_t kChunk = 512;
-  AllOuter(&s.reduced);  // a dim is left for it: the last one is kept
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
-  const int64_t n = s.kept.Inner(), chunks = (n + kChunk - 1) / kChunk, rows = s.reduced.Rows();
+  const int64_t n = s.kept.Inner(), chunks = (n + kChunk - 1) / kChunk, outer = s.reduced.Rows();
+  const int64_t rows = s.reduced.Inner(), stride = s.reduced.InnerStep(0);
   ParallelFor(
       call, s.kept.Rows() * chunks, s.count * std::min(n, kChunk) * 2, [&](int64_t begin, int64_t end) {
         alignas(64) char acc[kChunk * kAccumulatorSize];
@@ -72,8 +79,8 @@ void ReduceColumns(const keel_call* call, const ReduceOp& op, Shape s) {
           const int64_t row = unit / chunks, first = unit % chunks * kChunk, m = std::min(kChunk, n - first);
           s.kept.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
             op.start(acc, m);
-            s.reduced.Rows(0, rows, [&](int64_t, const int64_t* in) {
-              op.column(x + (at[0] + in[0] + first) * op.size, m, acc);
+            s.reduced.Rows(0, outer, [&](int64_t, const int64_t* in) {
+              op.column(x + (at[0] + in[0] + first) * op.size, rows, stride, m, acc);
             });
             op.finish(acc, m, s.count, y + (row * n + first) * op.size);
           });
@@ -89,6 +96,8 @@ keel_rc RunReduce(const keel_call* call) {
     alignas(kAccumulatorSize) char acc[kAccumulatorSize];
     r.op->start(acc, 1);
     for (int64_t i = 0; i < call->count; i++) r.op->finish(acc, 1, 0, Out<char>(call, 0) + i * r.op->size);
+  } else if (s.last_reduced && s.reduced.rank == 1 && s.kept.rank <= 1) {
+    ReduceLines(call, *r.op, call->count, s.count);
   } else if (s.last_reduced) {
     ReduceRows(call, *r.op, s);
   } else {
@@ -100,12 +109,8 @@ keel_rc RunReduce(const keel_call* call) {
 keel_rc PrepareReduce(const Node& node, keel_launch* launch) {
   const char* op = node.host->node_op(node.node);
   const keel_tensor x = node.In(0);
-  const keel_dt dt = keel_dt_of(&x);
-  for (int i = 0; i < Reductions().n; i++) {
-    const ReduceOp& row = Reductions().ops[i];
-    if (row.dtype == dt && std::strcmp(row.op, op) == 0)
-      return Keep(launch, Reduction{&row, node.List("axes")}, RunReduce);
-  }
+  if (const ReduceOp* row = FindReduction(op, keel_dt_of(&x)))
+    return Keep(launch, Reduction{row, node.List("axes")}, RunReduce);
   Throw(KEEL_UNIMPLEMENTED, std::string(op) + " has no CPU loop for this dtype");
 }
 

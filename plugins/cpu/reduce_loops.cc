@@ -2,6 +2,7 @@
 #include "reduce_loops.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -14,5 +15,11 @@
 namespace keel_cpu {
 
 const ReduceTable& Reductions() { return *KEEL_PICK(kReductions); }
+
+const ReduceOp* FindReduction(const char* op, keel_dt dt) {
+  for (int i = 0; i < Reductions().n; i++)
+    if (const ReduceOp& row = Reductions().ops[i]; row.dtype == dt && std::strcmp(row.op, op) == 0) return &row;
+  return nullptr;
+}
 
 }  // namespace keel_cpu

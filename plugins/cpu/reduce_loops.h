@@ -13,8 +13,10 @@ struct ReduceOp {
   keel_dt dtype;
   uint8_t size;  // bytes of an element
   void (*start)(void* acc, int64_t n);
-  void (*row)(const void* x, int64_t n, void* acc);                    // n elements into one accumulator
-  void (*column)(const void* x, int64_t n, void* acc);                 // element i into accumulator i
+  void (*row)(const void* x, int64_t n, void* acc);                 // n elements into one accumulator
+  void (*lines)(const void* x, int64_t lines, int64_t n, void* y);  // each n elements: one result
+  // element i of each row into accumulator i
+  void (*column)(const void* x, int64_t rows, int64_t stride, int64_t n, void* acc);
   void (*finish)(const void* acc, int64_t n, int64_t count, void* y);  // count: elements in each
 };
 inline constexpr int64_t kAccumulatorSize = 16;  // bytes, the widest
@@ -24,5 +26,6 @@ struct ReduceTable {
   int n;
 };
 const ReduceTable& Reductions();
+const ReduceOp* FindReduction(const char* op, keel_dt);  // null: there is none
 
 }  // namespace keel_cpu

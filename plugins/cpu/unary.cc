@@ -35,10 +35,10 @@ constexpr keel_impl kImpls[] = {
     Impl("rsqrt", "loop rsqrt", Prepare<PrepareUnary>, kFlags),
     Impl("reciprocal", "loop reciprocal", Prepare<PrepareUnary>, kFlags),
     Impl("exp", "vector exp", Prepare<PrepareUnary>, kFlags),
-    Impl("log", "loop log", Prepare<PrepareUnary>, kFlags),
-    Impl("log1p", "loop log1p", Prepare<PrepareUnary>, kFlags),
-    Impl("sin", "loop sin", Prepare<PrepareUnary>, kFlags),
-    Impl("cos", "loop cos", Prepare<PrepareUnary>, kFlags),
+    Impl("log", "vector log", Prepare<PrepareUnary>, kFlags),
+    Impl("log1p", "vector log1p", Prepare<PrepareUnary>, kFlags),
+    Impl("sin", "vector sin", Prepare<PrepareUnary>, kFlags),
+    Impl("cos", "vector cos", Prepare<PrepareUnary>, kFlags),
     Impl("tanh", "vector tanh", Prepare<PrepareUnary>, kFlags),
     Impl("erf", "vector erf", Prepare<PrepareUnary>, kFlags),
     Impl("floor", "loop floor", Prepare<PrepareUnary>, kFlags),
@@ -50,6 +50,8 @@ constexpr keel_impl kImpls[] = {
     Impl("is_finite", "loop is_finite", Prepare<PrepareUnary>, kFlags),
     Impl("sigmoid", "vector sigmoid", Prepare<PrepareUnary>, kFlags),
     Impl("silu", "vector silu", Prepare<PrepareUnary>, kFlags),
+    Impl("softplus", "vector softplus", Prepare<PrepareUnary>, kFlags),
+    Impl("square", "loop square", Prepare<PrepareUnary>, kFlags),
     Impl("gelu", "vector gelu", Prepare<PrepareUnary>, kFlags),
 };
 

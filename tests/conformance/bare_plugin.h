@@ -87,7 +87,8 @@ inline const keel_host& Host() {
       *out = static_cast<uint32_t>(n->out.size());
     };
     h.node_in = [](const keel_node* n, uint32_t i, keel_tensor* out) -> keel_rc {
-      *out = View(n->in.at(i), i < n->data.size() ? n->data[i] : nullptr);
+      if (i >= n->in.size()) return KEEL_NOT_FOUND;
+      *out = View(n->in[i], i < n->data.size() ? n->data[i] : nullptr);
       return KEEL_OK;
     };
     h.node_out = [](const keel_node* n, uint32_t i, keel_tensor* out) -> keel_rc {
@@ -120,15 +121,19 @@ class Plugin {
     for (uint32_t i = 0; i < table_->n_impls; i++) {
       const keel_impl& row = table_->impls[i];
       if (node.op != row.op || (best != nullptr && row.priority <= best->priority)) continue;
-      if (row.types != nullptr && !TakesF32Only(row, node)) continue;
+      if (row.types != nullptr && !Takes(row, node)) continue;
       if (row.match == nullptr || row.match(nullptr, &Host(), &node)) best = &row;
     }
     return best;
   }
 
  private:
-  static bool TakesF32Only(const keel_impl& row, const keel_node& node) {
-    return std::strcmp(row.types, "T=f32") == 0 && node.in[0].dtype == KEEL_F32;
+  // Of a row's types only "T=a|b" is understood, and T is taken for the type of operand 0.
+  static bool Takes(const keel_impl& row, const keel_node& node) {
+    const keel_dt dt = node.in[0].dtype;
+    const std::string name = std::string(1, "iuf"[dt & 3]) + std::to_string(dt >> 8 & 255);
+    const std::string types = std::string(row.types).substr(2) + "|";
+    return ("|" + types).find("|" + name + "|") != std::string::npos;
   }
   const keel_plugin* table_ = nullptr;
 };
