@@ -72,7 +72,7 @@ bool Broadcast(keel_array* const* in, uint32_t n, int64_t* dims, Result* r) {
 
 [[gnu::cold, gnu::noinline]] absl::Status Failure(const HostCall& host, const Quick& quick, keel_rc rc) {
   const Step& step = quick.plan->lowered().steps[0];
-  return rc == KEEL_OK ? Stopped(step.name) : RunError(host, rc, step);
+  return rc == KEEL_OK || rc == KEEL_CANCELLED ? Stopped(step.name) : RunError(host, rc, step);
 }
 
 // Apart, so that others have no large frame.

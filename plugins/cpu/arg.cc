@@ -73,7 +73,7 @@ keel_rc RunArg(const keel_call* call) {
       y[line] = best;
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 template <bool kMax>
 keel_rc PrepareArg(const Node& node, keel_launch* launch) {
@@ -164,7 +164,7 @@ keel_rc RunCumsum(const keel_call* call) {
       }
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);

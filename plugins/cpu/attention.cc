@@ -91,7 +91,7 @@ keel_rc RunAttention(const keel_call* call) {
                  scores + lane * w.ScoreBytes());
       }
   });
-  return Cancelled(call) ? KEEL_CANCELLED : KEEL_OK;
+  return Done(call);
 }
 
 void ReadMask(const Node& node, Attention* w) {

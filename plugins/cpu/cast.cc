@@ -18,7 +18,7 @@ keel_rc RunCast(const keel_call* call) {
   ParallelFor(call, call->count, 2, [&](int64_t begin, int64_t end) {
     s.loop(x + begin * s.size_in, y + begin * s.size_out, end - begin);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareCast(const Node& node, keel_launch* launch) {

@@ -64,11 +64,6 @@ const S& State(const keel_call* c) {
   return *static_cast<const S*>(c->state);
 }
 
-// A run that nobody waits for any more: long loops ask at the border of each tile.
-inline bool Cancelled(const keel_call* c) {
-  return c->env->cancelled != nullptr && *c->env->cancelled != 0;
-}
-
 using Run = keel_rc (*)(const keel_call*);
 
 // Hands what prepare made to the launch, which owns it from here.

@@ -68,7 +68,7 @@ keel_rc RunConv(const keel_call* call) {
       for (int64_t i = 0; i < z.row; i++) Narrow(sums[static_cast<size_t>(i)], y[r * z.row + i]);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 template <class T>
@@ -100,7 +100,7 @@ keel_rc RunGradX(const keel_call* call) {
       for (int64_t i = 0; i < z.pixels; i++) Narrow(sums[static_cast<size_t>(i)], dx[plane * z.pixels + i]);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 template <class T>
@@ -133,7 +133,7 @@ keel_rc RunGradW(const keel_call* call) {
         Narrow(static_cast<V>(sums[static_cast<size_t>(i)]), dw[unit * z.cells + i]);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc KeepConv(Conv s, Run run, keel_launch* launch) {

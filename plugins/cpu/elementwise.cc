@@ -81,8 +81,12 @@ keel_rc RunBinary(const keel_call* call) {
   const Operands p = {In<char>(call, 0), In<char>(call, 1), Out<char>(call, 0)};
   if (call->count == 0) return KEEL_OK;
   const bool is_short = call->flags & KEEL_CALL_FLAT && call->count * op.cost < kParallelCost;
-  const int64_t failed = is_short ? op.loops[KindOf(call)](p.a, p.b, p.c, call->count) : RunLong(call, op, p);
-  return failed < 0 ? KEEL_OK : Fail(call, op, failed);
+  if (is_short) {
+    const int64_t failed = op.loops[KindOf(call)](p.a, p.b, p.c, call->count);
+    return failed < 0 ? KEEL_OK : Fail(call, op, failed);
+  }
+  const int64_t failed = RunLong(call, op, p);
+  return failed < 0 ? Done(call) : Fail(call, op, failed);
 }
 
 const BinaryOp* Find(const BinaryTable& table, const char* op, keel_dt dt) {

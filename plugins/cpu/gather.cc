@@ -60,7 +60,7 @@ keel_rc RunGather(const keel_call* call) {
       copy(from + o * n * block, index + k, m, block, to + r * block);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareGather(const Node& node, keel_launch* launch) {
   return Keep(launch, node.Int("axis"),

@@ -36,7 +36,7 @@ class Failure {
   }
   keel_rc Report(const Layout& l) const {
     const uint64_t first = first_;
-    if (first == kNone) return Cancelled(l.call) ? KEEL_CANCELLED : KEEL_OK;
+    if (first == kNone) return Done(l.call);
     char text[96];
     std::snprintf(text, sizeof(text), "%s at element %lld", l.program->steps[first >> 48].failure,
                   static_cast<long long>(first & ((uint64_t{1} << 48) - 1)));
@@ -159,7 +159,7 @@ void RunFlat(const Layout& l, Failure* failure) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
-    for (int64_t tile = begin; tile < end && !Cancelled(l.call); tile++) {
+    for (int64_t tile = begin; tile < end; tile++) {
       const int64_t e = tile * p.tile;
       for (const uint16_t v : p.operands) SetOperand(l, v, l.one[v] ? 0 : e, &t);
       SetResults(l, e, &t);
@@ -187,7 +187,7 @@ void RunRows(Layout* layout, Failure* failure) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
-    for (int64_t unit = begin; unit < end && !Cancelled(l.call); unit++) {
+    for (int64_t unit = begin; unit < end; unit++) {
       const int64_t row = unit / parts, e = unit % parts * p.tile;
       for (const uint16_t v : p.operands) SetOperand(l, v, RowStart(l, v, row) + (l.one[v] ? 0 : e), &t);
       SetResults(l, row * n + e, &t);
@@ -229,7 +229,7 @@ void RunBits(const Layout& l, Failure* failure) {
     alignas(64) char spread[kMapOperands * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
-    for (int64_t tile = begin; tile < end && !Cancelled(l.call); tile++) {
+    for (int64_t tile = begin; tile < end; tile++) {
       const int64_t e = tile * p.tile, n = std::min(p.tile, l.count - e);
       for (const uint16_t v : p.operands) {
         SetOperand(l, v, l.one[v] || l.spread[v] ? 0 : e, &t);

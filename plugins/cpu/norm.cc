@@ -43,7 +43,7 @@ keel_rc RunSoftmax(const keel_call* call) {
                                                                    std::min(kColumns, inner - first), y + at);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 template <bool kLog>
 keel_rc PrepareSoftmax(const Node& node, keel_launch* launch) {
@@ -64,7 +64,7 @@ keel_rc RunLayerNorm(const keel_call* call) {
     for (int64_t r = begin; r < end; r++)
       (kCentred ? s.op->layer_norm : s.op->rms_norm)(x + r * row, g, b, n, s.eps, y + r * row);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 template <bool kCentred>
 keel_rc PrepareLayerNorm(const Node& node, keel_launch* launch) {
@@ -84,7 +84,7 @@ keel_rc RunBatchNorm(const keel_call* call) {
     for (int64_t p = begin; p < end; p++)
       s.op->batch_norm(x + p * plane, channels, p % c, n, s.eps, y + p * plane);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareBatchNorm(const Node& node, keel_launch* launch) {
   return Keep(launch, Norm{Find(node), 0, node.Real("eps")}, RunBatchNorm);
@@ -124,7 +124,7 @@ keel_rc RunLrn(const keel_call* call) {
       }
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareLrn(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);

@@ -35,18 +35,21 @@ class Team {
   int size_ = 1, taken_ = 0;
 };
 
-// Has the run been told to stop? Its results are dropped then, so a loop may end wherever it is.
+// A run that nobody waits for any more: loops ask after each millisecond or so.
 inline bool Cancelled(const keel_call* call) {
   return __atomic_load_n(call->env->cancelled, __ATOMIC_RELAXED) != 0;
 }
-// How much is done between two looks at that flag: some milliseconds of simple operations.
-inline constexpr int64_t kCancelCost = int64_t{1} << 24;
+// What a run returns whose loops may have stopped early.
+inline keel_rc Done(const keel_call* call) { return Cancelled(call) ? KEEL_CANCELLED : KEEL_OK; }
 
+inline constexpr int64_t kChunkCost = 4 * 1024 * 1024;
+
+// f(begin, end) over parts of [begin, end), until the run is cancelled.
 template <class F>
-void InSteps(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F& f) {
-  const int64_t step = std::max<int64_t>(1, kCancelCost / std::max<int64_t>(cost, 1));
-  if (end - begin <= step) return f(begin, end);
-  for (; begin < end && !Cancelled(call); begin += step) f(begin, std::min(end, begin + step));
+void InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F&& f) {
+  const int64_t step = std::max<int64_t>(1, kChunkCost / std::max<int64_t>(cost, 1));
+  for (; begin < end && !Cancelled(call); begin += std::min(step, end - begin))
+    f(begin, begin + std::min(step, end - begin));
 }
 
 // Sets the calling thread's OpenMP team size, which oneDNN asks for.
@@ -54,22 +57,22 @@ inline void SetThreads(int n) {
   if (omp_get_max_threads() != n) omp_set_num_threads(n);
 }
 
-// f(begin, end) over parts of [0, n), in parallel where n items of this cost are worth it. f may be
-// called several times on one thread; when the run is told to stop, the rest is left undone.
+// f(begin, end) over parts of [0, n), in parallel where n items of this cost are worth it. After a
+// cancellation some parts are left out: see Done.
 template <class F>
 void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   if (n <= 0) return;
-  if (n < 2 || n * std::max<int64_t>(cost, 1) < kParallelCost)
-    return InSteps(call, int64_t{0}, n, cost, f);
+  const int64_t work = n * std::max<int64_t>(cost, 1);
+  if (work < kParallelCost) return f(int64_t{0}, n);
   const Team lent(call);
   const int threads = static_cast<int>(std::min<int64_t>(lent.Size(), n));
-  if (threads == 1) return InSteps(call, int64_t{0}, n, cost, f);
+  if (threads == 1) return InChunks(call, 0, n, cost, f);
 #pragma omp parallel num_threads(threads)
   {
     const int64_t team = omp_get_num_threads(), me = omp_get_thread_num(), part = n / team, rest = n % team;
     const int64_t begin = me * part + std::min(me, rest);
     if (const int64_t size = part + (me < rest ? 1 : 0); size > 0)
-      InSteps(call, begin, begin + size, cost, f);
+      InChunks(call, begin, begin + size, cost, f);
   }
 }
 

@@ -91,7 +91,7 @@ keel_rc Gathered(const keel_call* call, const int64_t* steps, int64_t base) {
   Walk<2> w;
   for (int d = 0; d < t.ndim; d++) AppendDim<2>(&w, t.shape[d], {steps[d], to[d]});
   Copy(call, w, In<T>(call, 0) + base, Out<T>(call, 0));
-  return KEEL_OK;
+  return Done(call);
 }
 
 template <class T>
@@ -149,7 +149,7 @@ keel_rc RunPad(const keel_call* call) {
   T* y = Out<T>(call, 0);
   const T v = *In<T>(call, 1);
   ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
-  if (keel_count(&x) == 0) return KEEL_OK;
+  if (keel_count(&x) == 0) return Done(call);
   int64_t from[KEEL_MAX_RANK], to[KEEL_MAX_RANK], base = 0;
   Steps(x, from);
   Steps(*call->out[0], to);
@@ -159,7 +159,7 @@ keel_rc RunPad(const keel_call* call) {
     AppendDim<2>(&w, x.shape[d], {from[d], x.shape[d] <= 1 ? 0 : to[d] * (s.gap[d] + 1)});
   }
   Copy(call, w, In<T>(call, 0), y + base);
-  return KEEL_OK;
+  return Done(call);
 }
 
 #define KEEL_BY_SIZE(F) VisitSize(ItemSize(node.Out(0)), []<class T>() -> Run { return F<T>; })

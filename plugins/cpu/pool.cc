@@ -75,7 +75,7 @@ keel_rc RunMaxPool(const keel_call* call) {
       }
     });
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 int64_t ColumnMajor(const Window& w, int64_t offset) {
@@ -105,7 +105,7 @@ keel_rc RunMaxPoolIndex(const keel_call* call) {
     for (int64_t i = 0; i < n; i++)
       if (y[i] >= 0) y[i] = image * pixels + (s.column_major ? ColumnMajor(s.w, y[i]) : y[i]);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 // How many window cells of a place along dim d count: those in the image or, with count_pad, also in
@@ -142,7 +142,7 @@ keel_rc RunAvgPool(const keel_call* call) {
         Narrow(sums[o - part] / static_cast<V>(outer * counts[static_cast<size_t>(o)]), y[o]);
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareMaxPool(const Node& node, keel_launch* launch) {

@@ -92,7 +92,7 @@ keel_rc RunRandom(const keel_call* call) {
       }
     }
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareRandom(const Node& node, keel_launch* launch) {

@@ -103,7 +103,7 @@ keel_rc RunReduce(const keel_call* call) {
   } else {
     ReduceColumns(call, *r.op, s);
   }
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareReduce(const Node& node, keel_launch* launch) {

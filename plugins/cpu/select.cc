@@ -32,7 +32,7 @@ keel_rc RunSelect(const keel_call* call) {
       s.loop(p + at[0], s0, a + at[1] * s.size, s1, b + at[2] * s.size, s2, c + row * inner * s.size, inner);
     });
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareSelect(const Node& node, keel_launch* launch) {
@@ -47,7 +47,7 @@ keel_rc RunClamp(const keel_call* call) {
   ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) {
     s.loop(x + begin * s.size, In<char>(call, 1), In<char>(call, 2), y + begin * s.size, end - begin);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareClamp(const Node& node, keel_launch* launch) {

@@ -26,7 +26,7 @@ keel_rc RunFill(const keel_call* call) {
   const T v = *In<T>(call, 0);
   T* y = Out<T>(call, 0);
   ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, v); });
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareFill(const Node& node, keel_launch* launch) {
   launch->run = VisitSize(ItemSize(node.Out(0)), []<class T>() -> Run { return RunFill<T>; });
@@ -118,7 +118,7 @@ keel_rc RunBlocks(const keel_call* call) {
       }
     });
   }
-  return KEEL_OK;
+  return Done(call);
 }
 template <bool kSplit>
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {

@@ -15,7 +15,7 @@ keel_rc RunUnary(const keel_call* call) {
   ParallelFor(call, call->count, op.cost, [&](int64_t begin, int64_t end) {
     op.loop(x + begin * op.size_in, y + begin * op.size_out, end - begin);
   });
-  return KEEL_OK;
+  return Done(call);
 }
 
 keel_rc PrepareUnary(const Node& node, keel_launch* launch) {

@@ -323,6 +323,18 @@ struct AttentionCase {
   Dims mask;  // {-1}: none
 };
 
+TEST(CpuImpls, LongLoopsStopWhenTheRunIsCancelled) {
+  const BareTensor x = {KEEL_F32, {20000000}};
+  bare::Buffer a(x.Bytes(), true), y(x.Bytes(), true);
+  const keel_node kNodes[] = {NodeBuilder("exp", {x}, {x}).node, NodeBuilder("add", {x, x}, {x}).node,
+                              NodeBuilder("cast", {x}, {x}).node};
+  for (const keel_node& node : kNodes) {
+    bare::Bound bound(Cpu(), node, std::vector<const void*>(node.in.size(), a.data()), {y.data()}, 2);
+    bound.cancelled = 1;
+    EXPECT_EQ(bound.Run(), KEEL_CANCELLED) << node.op;
+  }
+}
+
 TEST(CpuImpls, AttentionByBlocks) {
   Rng rng(15);
   const AttentionCase kCases[] = {{1, 1, 1, 1, {-1}},       {48, 128, 16, 40, {-1}}, {128, 128, 8, 32, {128, 128}},
