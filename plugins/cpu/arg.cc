@@ -95,7 +95,8 @@ void TopFew(const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
     const Compute<T> now = Widen(x[i]);
     if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
     int64_t at = have < k ? have++ : k - 1;
-    for (; at > 0 && Before<kMax>(now, best[at - 1]); at--) best[at] = best[at - 1], places[at] = places[at - 1];
+    for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
+      best[at] = best[at - 1], places[at] = places[at - 1];
     best[at] = now;
     places[at] = i;
     worst = best[have - 1];
@@ -113,7 +114,8 @@ keel_rc RunTopK(const keel_call* call) {
   int64_t* places = Out<int64_t>(call, 1);
   if (k == 0) return KEEL_OK;
   if (k <= kFewest) {
-    for (int64_t r = 0; r < rows; r++, in += n, values += k, places += k) TopFew<kMax>(in, n, k, values, places);
+    for (int64_t r = 0; r < rows; r++, in += n, values += k, places += k)
+      TopFew<kMax>(in, n, k, values, places);
     return KEEL_OK;
   }
   std::vector<int64_t> order(static_cast<size_t>(n));

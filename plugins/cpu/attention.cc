@@ -53,7 +53,8 @@ void Pack(const keel_call* call, const Attention& w) {
 }
 
 // Rows [first, first + rows) of one head.
-void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows, char* scores) {
+void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
+              char* scores) {
   const int64_t size = w.multiply->size;
   const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
   const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;  // columns that some row sees
@@ -121,7 +122,8 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
     if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&q)) w.multiply = &MatmulLoops().dtypes[i];
   for (int i = 0; i < Norms().n; i++)
     if (Norms().dtypes[i].dtype == keel_dt_of(&q)) w.norm = &Norms().dtypes[i];
-  if (w.multiply == nullptr || w.norm == nullptr) Throw(KEEL_UNIMPLEMENTED, "attention has no CPU loop for this dtype");
+  if (w.multiply == nullptr || w.norm == nullptr)
+    Throw(KEEL_UNIMPLEMENTED, "attention has no CPU loop for this dtype");
   w.heads = Product(y.shape, y.ndim - 2);
   w.l = y.shape[y.ndim - 2];
   w.e = y.shape[y.ndim - 1];
@@ -136,7 +138,8 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
 }
 
-constexpr keel_impl kImpls[] = {Impl("attention", "blocks of rows", Prepare<PrepareAttention>, 0, "T=f32|f64")};
+constexpr keel_impl kImpls[] = {
+    Impl("attention", "blocks of rows", Prepare<PrepareAttention>, 0, "T=f32|f64")};
 
 }  // namespace
 

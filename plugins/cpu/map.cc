@@ -58,7 +58,8 @@ std::optional<Compiled> OneOfOne(const Node& node, const char* op) {
 
 // The instruction of one node, its operands left out; nothing if this is no op of elements.
 std::optional<Compiled> Find(const Node& node, const keel_body_node& n) {
-  constexpr std::optional<Compiled> (*kByArity[])(const Node&, const char*) = {OneOfOne, OneOfTwo, OneOfThree};
+  constexpr std::optional<Compiled> (*kByArity[])(const Node&, const char*) = {OneOfOne, OneOfTwo,
+                                                                               OneOfThree};
   if (n.n_out != 1 || n.n_in < 1 || n.n_in > 3) return std::nullopt;
   std::optional<Compiled> c = kByArity[n.n_in - 1](node, node.host->node_op(node.node));
   if (!c) return c;
@@ -169,11 +170,13 @@ class Compiler {
     }
     // Result 0 comes last here too: a result may be an operand as it is.
     for (size_t at = results.size(); at-- > 0 && ok_;) {
-      const uint16_t r = results[at], from = slot[body_.results[r]], to = static_cast<uint16_t>(map_.n_in + r);
+      const uint16_t r = results[at], from = slot[body_.results[r]],
+                     to = static_cast<uint16_t>(map_.n_in + r);
       if (from != to) p->steps.push_back(Copy(from, to, map_.sizes[to]));
     }
     p->results = results;
-    p->temps = static_cast<int>(std::count_if(busy_, busy_ + kMapTemps, [](int64_t last) { return last >= 0; }));
+    p->temps =
+        static_cast<int>(std::count_if(busy_, busy_ + kMapTemps, [](int64_t last) { return last >= 0; }));
     p->tile = kSlotBytes / std::max<int64_t>(widest, 4);
     p->cost = std::max<int64_t>(p->cost, 1);
   }

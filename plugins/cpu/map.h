@@ -31,8 +31,8 @@ struct MapProgram {
   std::vector<uint16_t> operands;  // those that are read
   std::vector<uint16_t> results;   // those that are written; all of one shape
   int temps = 0;
-  int64_t tile = 0;                // elements: a slot of a tile has kSlotBytes at most
-  int64_t cost = 0;                // of an element, for parallel.h
+  int64_t tile = 0;  // elements: a slot of a tile has kSlotBytes at most
+  int64_t cost = 0;  // of an element, for parallel.h
 };
 
 struct Map {

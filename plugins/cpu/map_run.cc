@@ -19,10 +19,10 @@ struct Layout {
   const keel_call* call;
   const Map* map;
   const MapProgram* program;
-  int64_t count = 0;           // elements of each result
-  bool one[kMapOperands];      // has one element (in flat tiles, or in a row)
-  bool spread[kMapOperands];   // neither one nor all
-  int rank = 0;  // of the result, dims that all operands walk alike merged; 0 when flat
+  int64_t count = 0;          // elements of each result
+  bool one[kMapOperands];     // has one element (in flat tiles, or in a row)
+  bool spread[kMapOperands];  // neither one nor all
+  int rank = 0;               // of the result, dims that all operands walk alike merged; 0 when flat
   int64_t dims[KEEL_MAX_RANK];
   int64_t steps[kMapOperands][KEEL_MAX_RANK];
 };

@@ -18,7 +18,8 @@ const ReduceTable& Reductions() { return *KEEL_PICK(kReductions); }
 
 const ReduceOp* FindReduction(const char* op, keel_dt dt) {
   for (int i = 0; i < Reductions().n; i++)
-    if (const ReduceOp& row = Reductions().ops[i]; row.dtype == dt && std::strcmp(row.op, op) == 0) return &row;
+    if (const ReduceOp& row = Reductions().ops[i]; row.dtype == dt && std::strcmp(row.op, op) == 0)
+      return &row;
   return nullptr;
 }
 

@@ -17,7 +17,7 @@ struct TransposeBlock {
   static void Run(const T* x, int64_t sx, T* y, int64_t sy) {
     V rows[kSide];
     for (int i = 0; i < kSide; i++) std::memcpy(&rows[i], x + i * sx, 16);
-    // Rows r and r + half interleaved become rows 2r and 2r + 1; log2(kSide) times this is a transpose.
+      // Rows r and r + half interleaved become rows 2r and 2r + 1; log2(kSide) times this is a transpose.
 #pragma GCC unroll 4
     for (int stage = 1; stage < kSide; stage *= 2) {
       V next[kSide];
@@ -60,7 +60,8 @@ void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int6
       const int64_t ie = std::min(rows, i + kLine), je = std::min(columns, j + kLine);
       const int64_t iw = i + (ie - i) / kSide * kSide, jw = j + (je - j) / kSide * kSide;
       for (int64_t a = i; a < iw; a += kSide)
-        for (int64_t b = j; b < jw; b += kSide) TransposeBlock<T>::Run(x + a * sx + b, sx, y + b * sy + a, sy);
+        for (int64_t b = j; b < jw; b += kSide)
+          TransposeBlock<T>::Run(x + a * sx + b, sx, y + b * sy + a, sy);
       corner(i, iw, jw, je);
       corner(iw, ie, j, je);
     }

@@ -20,8 +20,7 @@ keel_rc RunUnary(const keel_call* call) {
 
 keel_rc PrepareUnary(const Node& node, keel_launch* launch) {
   if (const UnaryOp* row = FindUnary(node)) return KeepTable(launch, row, RunUnary);
-  Throw(KEEL_UNIMPLEMENTED,
-        std::string(node.host->node_op(node.node)) + " has no CPU loop for this dtype");
+  Throw(KEEL_UNIMPLEMENTED, std::string(node.host->node_op(node.node)) + " has no CPU loop for this dtype");
 }
 
 constexpr uint32_t kFlags = KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE;

@@ -66,8 +66,9 @@ inline keel_rc ReadBody(const keel_node* node, keel_body* out) {
   for (size_t i = 0; i < n->nodes.size(); i++)
     n->body.push_back({&n->nodes[i], n->node_in[i].data(), static_cast<uint32_t>(n->node_in[i].size()), 1,
                        n->node_out[i], 0});
-  *out = {sizeof(keel_body), static_cast<uint32_t>(n->body.size()), n->n_values,
-          static_cast<uint32_t>(n->results.size()), n->body.data(), n->results.data()};
+  *out = {sizeof(keel_body), static_cast<uint32_t>(n->body.size()),
+          n->n_values,       static_cast<uint32_t>(n->results.size()),
+          n->body.data(),    n->results.data()};
   return KEEL_OK;
 }
 
@@ -142,7 +143,8 @@ class Plugin {
 class Buffer {
  public:
   Buffer(int64_t bytes, bool at_end) : pages_((static_cast<size_t>(bytes) + kPage - 1) / kPage) {
-    base_ = static_cast<char*>(mmap(nullptr, (pages_ + 2) * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ = static_cast<char*>(
+        mmap(nullptr, (pages_ + 2) * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (pages_ > 0) mprotect(base_ + kPage, pages_ * kPage, PROT_READ | PROT_WRITE);
     data_ = base_ + kPage + (at_end ? pages_ * kPage - static_cast<size_t>(bytes) : 0);
   }
@@ -199,8 +201,17 @@ class Bound {
     for (size_t i = 0; i < in.size(); i++) in_.push_back(in[i] || views_[i].ndim ? &views_[i] : nullptr);
     for (size_t i = 0; i < out.size(); i++) out_.push_back(&views_[in.size() + i]);
     scratch_ = std::make_unique<Buffer>(static_cast<int64_t>((launch_.scratch_bytes + 63) / 64 * 64), true);
-    call_ = {sizeof(call_), 0, static_cast<uint16_t>(in.size()), static_cast<uint16_t>(out.size()), 0, 0,
-             in_.data(), out_.data(), launch_.state, scratch_->data(), &env_};
+    call_ = {sizeof(call_),
+             0,
+             static_cast<uint16_t>(in.size()),
+             static_cast<uint16_t>(out.size()),
+             0,
+             0,
+             in_.data(),
+             out_.data(),
+             launch_.state,
+             scratch_->data(),
+             &env_};
     SetFlags(&call_);
   }
   ~Bound() {

@@ -13,7 +13,8 @@ namespace bare {
 using Rng = std::mt19937;
 
 inline constexpr keel_dt kFloats[] = {KEEL_F32, KEEL_F64, KEEL_F16, KEEL_BF16};
-inline constexpr keel_dt kInts[] = {KEEL_I8, KEEL_I16, KEEL_I32, KEEL_I64, KEEL_U8, KEEL_U16, KEEL_U32, KEEL_U64};
+inline constexpr keel_dt kInts[] = {KEEL_I8, KEEL_I16, KEEL_I32, KEEL_I64,
+                                    KEEL_U8, KEEL_U16, KEEL_U32, KEEL_U64};
 inline bool IsFloat(keel_dt dt) { return (dt & 255) == 2 || (dt & 255) == 4; }
 
 inline double FromHalf(uint16_t h) {
@@ -118,7 +119,8 @@ class NodeBuilder {
   }
   NodeBuilder& Ints(const char* name, std::vector<int64_t> v) {
     lists_.push_back(std::make_shared<std::vector<int64_t>>(std::move(v)));
-    node.attrs[name] = {KEEL_ATTR_I64S, static_cast<uint32_t>(lists_.back()->size()), 0, 0, lists_.back()->data()};
+    node.attrs[name] = {KEEL_ATTR_I64S, static_cast<uint32_t>(lists_.back()->size()), 0, 0,
+                        lists_.back()->data()};
     return *this;
   }
   keel_node node;

@@ -19,14 +19,15 @@ const Plugin& Reference() {
   return plugin;
 }
 
-const Dims kShapes[] = {{}, {1}, {0}, {7}, {16}, {33}, {1000}, {70001}, {3, 5}, {0, 3}, {3, 0}, {2, 3, 4}, {1, 1}, {129, 65}};
+const Dims kShapes[] = {{},      {1},    {0},    {7},    {16},      {33},   {1000},
+                        {70001}, {3, 5}, {0, 3}, {3, 0}, {2, 3, 4}, {1, 1}, {129, 65}};
 
 struct Bounds {
   double ulps = 0, floor = 0;
 };
 
-void Check(const keel_node& node, const std::vector<std::string>& operands, const std::vector<std::string>& want,
-           Bounds b) {
+void Check(const keel_node& node, const std::vector<std::string>& operands,
+           const std::vector<std::string>& want, Bounds b) {
   for (bare::Options o : {bare::Options{1, true}, bare::Options{2, false}}) {
     const std::vector<std::string> got = bare::Run(Cpu(), node, operands, o);
     ASSERT_EQ(got.size(), want.size());
@@ -49,8 +50,8 @@ Dims Broadcast(Dims a, const Dims& b) {
 
 TEST(CpuImpls, FunctionsOfOneFloat) {
   Rng rng(1);
-  for (const char* op : {"exp", "log", "log1p", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt", "reciprocal", "floor",
-                         "ceil", "round", "neg", "abs", "sign", "relu"})
+  for (const char* op : {"exp", "log", "log1p", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt", "reciprocal",
+                         "floor", "ceil", "round", "neg", "abs", "sign", "relu"})
     for (keel_dt dt : bare::kFloats)
       for (const Dims& dims : kShapes)
         for (double span : {0.5, 8.0, 90.0, 4e4}) {
@@ -70,9 +71,9 @@ TEST(CpuImpls, TestsOfFloats) {
 }
 
 TEST(CpuImpls, OpsOfTwo) {
-  const std::pair<Dims, Dims> kPairs[] = {{{}, {}},     {{7}, {7}},         {{70001}, {70001}}, {{1000}, {}},   {{}, {33}},
-                                          {{0}, {1}},   {{3, 5}, {5}},      {{3, 5}, {3, 1}},   {{5, 1}, {1, 7}}, {{2, 1, 4}, {3, 1}},
-                                          {{0, 3}, {3}}};
+  const std::pair<Dims, Dims> kPairs[] = {
+      {{}, {}},      {{7}, {7}},       {{70001}, {70001}}, {{1000}, {}},        {{}, {33}},   {{0}, {1}},
+      {{3, 5}, {5}}, {{3, 5}, {3, 1}}, {{5, 1}, {1, 7}},   {{2, 1, 4}, {3, 1}}, {{0, 3}, {3}}};
   Rng rng(3);
   std::vector<keel_dt> all(std::begin(bare::kFloats), std::end(bare::kFloats));
   all.insert(all.end(), std::begin(bare::kInts), std::end(bare::kInts));
@@ -82,7 +83,8 @@ TEST(CpuImpls, OpsOfTwo) {
         const BareTensor a = {dt, left}, b = {dt, right};
         const bool compares = op[0] == 'e' || op[0] == 'l' || op[0] == 'g';
         const BareTensor y = {compares ? KEEL_BOOL : dt, Broadcast(left, right)};
-        Compare(NodeBuilder(op, {a, b}, {y}).node, {bare::Draw(rng, a, 5, true), bare::Draw(rng, b, 5, true)});
+        Compare(NodeBuilder(op, {a, b}, {y}).node,
+                {bare::Draw(rng, a, 5, true), bare::Draw(rng, b, 5, true)});
       }
 }
 
@@ -108,7 +110,8 @@ TEST(CpuImpls, SelectOfAllSteps) {
     for (const Dims& p : kPart)
       for (const Dims& a : kPart)
         for (const Dims& b : kPart) {
-          const BareTensor tp = {KEEL_BOOL, p}, ta = {dt, a}, tb = {dt, b}, y = {dt, Broadcast(Broadcast(p, a), b)};
+          const BareTensor tp = {KEEL_BOOL, p}, ta = {dt, a}, tb = {dt, b},
+                           y = {dt, Broadcast(Broadcast(p, a), b)};
           Compare(NodeBuilder("select", {tp, ta, tb}, {y}).node,
                   {bare::Draw(rng, tp, 1), bare::Draw(rng, ta, 9), bare::Draw(rng, tb, 9)});
         }
@@ -117,11 +120,12 @@ TEST(CpuImpls, SelectOfAllSteps) {
 // Each set of axes of these shapes.
 template <class F>
 void ForAxes(F f) {
-  for (const Dims& dims : {Dims{1}, Dims{0}, Dims{49}, Dims{5000}, Dims{3, 64}, Dims{64, 3}, Dims{0, 3}, Dims{3, 0},
-                           Dims{4, 5, 37}, Dims{2, 33, 1, 7}, Dims{40, 600}})
+  for (const Dims& dims : {Dims{1}, Dims{0}, Dims{49}, Dims{5000}, Dims{3, 64}, Dims{64, 3}, Dims{0, 3},
+                           Dims{3, 0}, Dims{4, 5, 37}, Dims{2, 33, 1, 7}, Dims{40, 600}})
     for (uint32_t set = 1; set < 1u << dims.size(); set++) {
       Dims axes, kept;
-      for (size_t d = 0; d < dims.size(); d++) (set >> d & 1 ? axes : kept).push_back(set >> d & 1 ? static_cast<int64_t>(d) : dims[d]);
+      for (size_t d = 0; d < dims.size(); d++)
+        (set >> d & 1 ? axes : kept).push_back(set >> d & 1 ? static_cast<int64_t>(d) : dims[d]);
       f(dims, axes, kept);
     }
 }
@@ -175,8 +179,8 @@ TEST(CpuImpls, TopFewAndMany) {
 
 TEST(CpuImpls, TransposesByEveryOrder) {
   Rng rng(9);
-  for (const Dims& dims : {Dims{5}, Dims{3, 0}, Dims{1, 9}, Dims{16, 16}, Dims{17, 33}, Dims{130, 67}, Dims{2, 17, 19},
-                           Dims{3, 4, 5, 6}, Dims{1, 33, 2, 18}}) {
+  for (const Dims& dims : {Dims{5}, Dims{3, 0}, Dims{1, 9}, Dims{16, 16}, Dims{17, 33}, Dims{130, 67},
+                           Dims{2, 17, 19}, Dims{3, 4, 5, 6}, Dims{1, 33, 2, 18}}) {
     Dims perm(dims.size());
     for (size_t i = 0; i < perm.size(); i++) perm[i] = static_cast<int64_t>(i);
     do {
@@ -202,7 +206,8 @@ std::string Indices(Rng& rng, int64_t count, int64_t below) {
 
 TEST(CpuImpls, GathersBlocksOfAllSizes) {
   Rng rng(10);
-  for (const Dims& dims : {Dims{9}, Dims{9, 1}, Dims{9, 2}, Dims{9, 3}, Dims{4, 9}, Dims{2, 9, 17}, Dims{0, 9}, Dims{1, 9, 1}})
+  for (const Dims& dims :
+       {Dims{9}, Dims{9, 1}, Dims{9, 2}, Dims{9, 3}, Dims{4, 9}, Dims{2, 9, 17}, Dims{0, 9}, Dims{1, 9, 1}})
     for (int64_t picks : {0, 1, 7, 40000})
       for (keel_dt dt : {KEEL_I8, KEEL_F16, KEEL_F32, KEEL_F64}) {
         const size_t axis = dims[0] == 9 ? 0 : 1;
@@ -210,7 +215,8 @@ TEST(CpuImpls, GathersBlocksOfAllSizes) {
         BareTensor y = x;
         y.dims[axis] = picks;
         NodeBuilder n("gather", {x, i}, {y});
-        Compare(n.Int("axis", static_cast<int64_t>(axis)).node, {bare::Draw(rng, x, 9), Indices(rng, picks, 9)});
+        Compare(n.Int("axis", static_cast<int64_t>(axis)).node,
+                {bare::Draw(rng, x, 9), Indices(rng, picks, 9)});
       }
 }
 
@@ -231,14 +237,16 @@ TEST(CpuImpls, GatherNamesTheIndexThatIsOutside) {
 
 TEST(CpuImpls, ProductsOfAllSizes) {
   Rng rng(12);
-  const int64_t kSizes[][3] = {{1, 1, 1}, {10, 10, 10}, {1, 128, 10}, {3, 0, 4}, {0, 3, 4}, {3, 4, 0}, {13, 7, 16},
-                               {5, 9, 17}, {64, 65, 66}, {200, 30, 3}, {11, 5, 8}, {1, 33, 40}};
+  const int64_t kSizes[][3] = {{1, 1, 1},    {10, 10, 10}, {1, 128, 10}, {3, 0, 4},
+                               {0, 3, 4},    {3, 4, 0},    {13, 7, 16},  {5, 9, 17},
+                               {64, 65, 66}, {200, 30, 3}, {11, 5, 8},   {1, 33, 40}};
   for (const auto& [m, k, n] : kSizes)
     for (int turn = 0; turn < 4; turn++)
       for (int64_t batch : {0, 1, 3})
         for (keel_dt dt : {KEEL_F32, KEEL_F64, KEEL_F16, KEEL_I8, KEEL_I32, KEEL_U32, KEEL_I64}) {
           const bool ta = turn & 1, tb = turn & 2;
-          BareTensor a = {dt, ta ? Dims{k, m} : Dims{m, k}}, b = {dt, tb ? Dims{n, k} : Dims{k, n}}, c = {dt, {m, n}};
+          BareTensor a = {dt, ta ? Dims{k, m} : Dims{m, k}}, b = {dt, tb ? Dims{n, k} : Dims{k, n}},
+                     c = {dt, {m, n}};
           if (batch) a.dims.insert(a.dims.begin(), batch), c.dims.insert(c.dims.begin(), batch);
           NodeBuilder node("matmul", {a, b}, {c});
           Compare(node.Flag("ta", ta).Flag("tb", tb).node, {bare::Draw(rng, a, 1), bare::Draw(rng, b, 1)},
@@ -257,7 +265,8 @@ void CompareElements(const keel_node& node, const std::vector<std::string>& oper
     for (int64_t i = 0; i < wide.Count(); i++) {
       const double a = bare::Get(got, node.out[0].dtype, i), want = f(i);
       if (std::isnan(want) ? std::isnan(a) : a == want) continue;
-      ASSERT_LE(std::fabs(a - want), b.ulps * bare::Ulp(node.out[0].dtype) * std::max(std::fabs(want), b.floor))
+      ASSERT_LE(std::fabs(a - want),
+                b.ulps * bare::Ulp(node.out[0].dtype) * std::max(std::fabs(want), b.floor))
           << "element " << i << ": " << a << ", wanted " << want;
     }
   }
@@ -274,7 +283,8 @@ const Formula kFormulas[] = {
     {"softplus", 0, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
     {"square", 0, [](double x) { return x * x; }},
     {"gelu", 0, [](double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }},
-    {"gelu", 1, [](double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }}};
+    {"gelu", 1,
+     [](double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }}};
 
 TEST(CpuImpls, CompositesOfOneFloat) {
   Rng rng(13);
@@ -297,24 +307,37 @@ TEST(CpuImpls, SoftmaxAndNorms) {
     for (const Dims& dims : {Dims{1, 1}, Dims{3, 7}, Dims{2, 49}, Dims{5, 128}, Dims{4, 1000}, Dims{0, 4}}) {
       const BareTensor x = {dt, dims}, line = {dt, {dims[1]}};
       const int64_t n = dims[1];
-      const std::string bytes = bare::Draw(rng, x, 4), g = bare::Draw(rng, line, 2), b = bare::Draw(rng, line, 2);
+      const std::string bytes = bare::Draw(rng, x, 4), g = bare::Draw(rng, line, 2),
+                        b = bare::Draw(rng, line, 2);
       const auto at = [&](int64_t i) { return bare::Get(bytes, dt, i); };
       const auto over = [&](int64_t i, auto f) {
         double sum = 0;
         for (int64_t k = 0; k < n; k++) sum += f(at(i / n * n + k));
         return sum;
       };
-      NodeBuilder soft("softmax", {x}, {x}), norm("layer_norm", {x, line, line}, {x}), rms("rms_norm", {x, line}, {x});
-      CompareElements(soft.Int("axis", 1).node, {bytes},
-                      [&](int64_t i) { return std::exp(at(i)) / over(i, [](double v) { return std::exp(v); }); }, {16, 1e-3});
-      CompareElements(rms.Real("eps", 1e-5).node, {bytes, g}, [&](int64_t i) {
-            return at(i) / std::sqrt(over(i, [](double v) { return v * v; }) / static_cast<double>(n) + 1e-5) * bare::Get(g, dt, i % n);
-          }, {16, 1});
-      CompareElements(norm.Real("eps", 1e-5).node, {bytes, g, b}, [&](int64_t i) {
+      NodeBuilder soft("softmax", {x}, {x}), norm("layer_norm", {x, line, line}, {x}),
+          rms("rms_norm", {x, line}, {x});
+      CompareElements(
+          soft.Int("axis", 1).node, {bytes},
+          [&](int64_t i) { return std::exp(at(i)) / over(i, [](double v) { return std::exp(v); }); },
+          {16, 1e-3});
+      CompareElements(
+          rms.Real("eps", 1e-5).node, {bytes, g},
+          [&](int64_t i) {
+            return at(i) /
+                   std::sqrt(over(i, [](double v) { return v * v; }) / static_cast<double>(n) + 1e-5) *
+                   bare::Get(g, dt, i % n);
+          },
+          {16, 1});
+      CompareElements(
+          norm.Real("eps", 1e-5).node, {bytes, g, b},
+          [&](int64_t i) {
             const double mean = over(i, [](double v) { return v; }) / static_cast<double>(n);
-            const double var = over(i, [=](double v) { return (v - mean) * (v - mean); }) / static_cast<double>(n);
+            const double var =
+                over(i, [=](double v) { return (v - mean) * (v - mean); }) / static_cast<double>(n);
             return (at(i) - mean) / std::sqrt(var + 1e-5) * bare::Get(g, dt, i % n) + bare::Get(b, dt, i % n);
-          }, {64, 4});
+          },
+          {64, 4});
     }
 }
 
@@ -337,9 +360,15 @@ TEST(CpuImpls, LongLoopsStopWhenTheRunIsCancelled) {
 
 TEST(CpuImpls, AttentionByBlocks) {
   Rng rng(15);
-  const AttentionCase kCases[] = {{1, 1, 1, 1, {-1}},       {48, 128, 16, 40, {-1}}, {128, 128, 8, 32, {128, 128}},
-                                  {49, 33, 8, 5, {33}},     {100, 7, 3, 40, {2, 1, 1, 7}}, {5, 200, 16, 33, {1, 3, 5, 1}},
-                                  {0, 3, 4, 4, {-1}},       {3, 0, 4, 4, {-1}},      {3, 70, 4, 4, {}}};
+  const AttentionCase kCases[] = {{1, 1, 1, 1, {-1}},
+                                  {48, 128, 16, 40, {-1}},
+                                  {128, 128, 8, 32, {128, 128}},
+                                  {49, 33, 8, 5, {33}},
+                                  {100, 7, 3, 40, {2, 1, 1, 7}},
+                                  {5, 200, 16, 33, {1, 3, 5, 1}},
+                                  {0, 3, 4, 4, {-1}},
+                                  {3, 0, 4, 4, {-1}},
+                                  {3, 70, 4, 4, {}}};
   for (keel_dt dt : {KEEL_F32, KEEL_F64})
     for (const AttentionCase& c : kCases)
       for (int causal : {0, 1}) {
@@ -360,19 +389,23 @@ TEST(CpuImpls, AttentionByBlocks) {
           }
           return masked ? bare::Get(in[3], dt, offset) : 0;
         };
-        CompareElements(n.Real("scale", 0).Flag("causal", causal).node, in, [&](int64_t i) {
-              const int64_t column = i % c.e, row = i / c.e % c.l, head = i / c.e / c.l;
-              double total = 0, sum = 0;
-              for (int64_t j = 0; j < (causal ? std::min(c.s, row + 1) : c.s); j++) {
-                double score = 0;
-                for (int64_t x = 0; x < c.d; x++)
-                  score += bare::Get(in[0], dt, (head * c.l + row) * c.d + x) * bare::Get(in[1], dt, (head * c.s + j) * c.d + x);
-                const double weight = std::exp(score / std::sqrt(static_cast<double>(c.d)) + mask(head, row, j));
-                sum += weight;
-                total += weight * bare::Get(in[2], dt, (head * c.s + j) * c.e + column);
-              }
-              return c.s == 0 ? 0 : total / sum;
-            }, {64, 2});
+        CompareElements(n.Real("scale", 0).Flag("causal", causal).node, in,
+                        [&](int64_t i) {
+                          const int64_t column = i % c.e, row = i / c.e % c.l, head = i / c.e / c.l;
+                          double total = 0, sum = 0;
+                          for (int64_t j = 0; j < (causal ? std::min(c.s, row + 1) : c.s); j++) {
+                            double score = 0;
+                            for (int64_t x = 0; x < c.d; x++)
+                              score += bare::Get(in[0], dt, (head * c.l + row) * c.d + x) *
+                                       bare::Get(in[1], dt, (head * c.s + j) * c.d + x);
+                            const double weight =
+                                std::exp(score / std::sqrt(static_cast<double>(c.d)) + mask(head, row, j));
+                            sum += weight;
+                            total += weight * bare::Get(in[2], dt, (head * c.s + j) * c.e + column);
+                          }
+                          return c.s == 0 ? 0 : total / sum;
+                        },
+                        {64, 2});
       }
 }
 

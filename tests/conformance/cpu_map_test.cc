@@ -73,7 +73,8 @@ class Builder {
     for (const Value& v : values_)
       if (v.type.dims == full_ && v.number >= static_cast<uint32_t>(operands)) whole.push_back(v);
     for (int i = 0; i < results && !whole.empty(); i++) {
-      const Value v = i == 0 ? whole.back() : whole[static_cast<size_t>(Draw(rng_, static_cast<int>(whole.size())))];
+      const Value v =
+          i == 0 ? whole.back() : whole[static_cast<size_t>(Draw(rng_, static_cast<int>(whole.size())))];
       c_.call.results.push_back(v.number);
       c_.call.out.push_back(v.type);
     }
@@ -83,7 +84,8 @@ class Builder {
 
  private:
   keel_dt Dtype() {
-    constexpr keel_dt kDtypes[] = {KEEL_F32, KEEL_F32, KEEL_F32, KEEL_I32, KEEL_F64, KEEL_F16, KEEL_BF16, KEEL_I64};
+    constexpr keel_dt kDtypes[] = {KEEL_F32, KEEL_F32, KEEL_F32,  KEEL_I32,
+                                   KEEL_F64, KEEL_F16, KEEL_BF16, KEEL_I64};
     return kDtypes[Draw(rng_, 8)];
   }
   Dims Part() {
@@ -133,10 +135,13 @@ class Builder {
     values_.push_back({n.out[0], number});
   }
   void AddNode() {
-    constexpr const char* kUnary[] = {"exp", "tanh", "gelu", "neg", "abs", "sigmoid", "sqrt", "floor", "erf", "relu"};
+    constexpr const char* kUnary[] = {"exp",     "tanh", "gelu",  "neg", "abs",
+                                      "sigmoid", "sqrt", "floor", "erf", "relu"};
     constexpr const char* kBinary[] = {"add", "sub", "mul", "maximum", "minimum"};
     constexpr const char* kCompare[] = {"less", "equal", "greater_equal"};
-    const Value a = Draw(rng_, 3) ? values_.back() : values_[static_cast<size_t>(Draw(rng_, static_cast<int>(values_.size())))];
+    const Value a = Draw(rng_, 3)
+                        ? values_.back()
+                        : values_[static_cast<size_t>(Draw(rng_, static_cast<int>(values_.size())))];
     const keel_dt dt = a.type.dtype;
     const bool real = (dt & 255) != 0 && dt != KEEL_BOOL;
     const Value b = *Pick(dt);
@@ -153,7 +158,8 @@ class Builder {
       case 4:
         return Add(kUnary[Draw(rng_, 10)], {a}, dt);
       default:
-        return Draw(rng_, 2) ? Add(kBinary[Draw(rng_, 5)], {a, b}, dt) : Add(kBinary[Draw(rng_, 5)], {b, a}, dt);
+        return Draw(rng_, 2) ? Add(kBinary[Draw(rng_, 5)], {a, b}, dt)
+                             : Add(kBinary[Draw(rng_, 5)], {b, a}, dt);
     }
   }
 
@@ -191,9 +197,11 @@ void Compare(const Case& c) {
   }
 }
 
-const Dims kShapes[] = {{},     {1},      {0},        {7},       {1000},   {1024},     {1025},        {5000},
-                        {1, 1}, {3, 300}, {300, 3},   {2, 1500}, {70, 70}, {0, 5},     {2, 3, 4},     {5, 1, 260},
-                        {1, 9}, {9, 1},   {16, 3, 49}, {2, 2, 2, 2, 3}, {40, 1000}, {3, 1, 1025}};
+const Dims kShapes[] = {{},          {1},         {0},      {7},         {1000},
+                        {1024},      {1025},      {5000},   {1, 1},      {3, 300},
+                        {300, 3},    {2, 1500},   {70, 70}, {0, 5},      {2, 3, 4},
+                        {5, 1, 260}, {1, 9},      {9, 1},   {16, 3, 49}, {2, 2, 2, 2, 3},
+                        {40, 1000},  {3, 1, 1025}};
 
 TEST(CpuMap, HasTheBitsOfTheOpsAlone) {
   for (uint32_t seed = 0; seed < 40; seed++)
