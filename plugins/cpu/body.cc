@@ -21,8 +21,12 @@ keel_rc View(const Body& body, const std::vector<uint32_t>& side, uint32_t i, ke
   out->shape = const_cast<int64_t*>(v.dims.data());
   return KEEL_OK;
 }
-keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) { return View(*Inner(n).body, Seen(n).in, i, out); }
-keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) { return View(*Inner(n).body, Seen(n).out, i, out); }
+keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) {
+  return View(*Inner(n).body, Seen(n).in, i, out);
+}
+keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) {
+  return View(*Inner(n).body, Seen(n).out, i, out);
+}
 void InnerArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
   *n_in = static_cast<uint32_t>(Seen(n).in.size());
   *n_out = static_cast<uint32_t>(Seen(n).out.size());

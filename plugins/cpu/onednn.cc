@@ -36,7 +36,8 @@ struct Slab {
   char* whole;  // begins up to a huge page before data
   char* data;
   explicit Slab(size_t bytes) : size((bytes + kHugePage - 1) / kHugePage * kHugePage) {
-    void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     whole = static_cast<char*>(p);
     data = whole + (kHugePage - reinterpret_cast<uintptr_t>(whole) % kHugePage) % kHugePage;

@@ -21,8 +21,8 @@ dnnl::stream& Stream();  // of the calling thread
 
 using Bytes = std::shared_ptr<char>;
 Bytes Allocate(size_t bytes);  // 64-byte aligned
-// The same for what lives as long as a plan: from slabs in huge pages, which many constants share. Weights are
-// streamed through once in each run; with small pages that costs some 7 % of a ResNet-50.
+// The same for what lives as long as a plan: from slabs in huge pages, which many constants share. Weights
+// are streamed through once in each run; with small pages that costs some 7 % of a ResNet-50.
 Bytes AllocateConstant(size_t bytes);
 
 inline uint64_t Aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }

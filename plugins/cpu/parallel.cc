@@ -77,7 +77,8 @@ int Budget() {
 
 Team::Team(const keel_call* call) {
   if (fork_watch != 0 || in_child || omp_in_parallel()) return;
-  const int wanted = static_cast<int>(std::min<uint32_t>(call->env->threads, static_cast<uint32_t>(Budget())));
+  const int wanted =
+      static_cast<int>(std::min<uint32_t>(call->env->threads, static_cast<uint32_t>(Budget())));
   if (held > 0) size_ = std::max(1, std::min(wanted, held));
   if (held > 0 || wanted < 2) return;
   std::atomic<int>& spare = Spare();

@@ -186,8 +186,8 @@ keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
   const bool empty = Empty(r->body);  // our own impls know what to do with nothing
   if (!empty) r->groups = MakeGroups(r->body);
   r->programs = std::make_unique<PerThreads<std::unique_ptr<Compiled>>>([raw = r.get(), empty] {
-    return std::make_unique<Compiled>(Builder(raw->body, raw->groups, &raw->constants, &raw->own, empty).Run(),
-                                      &raw->body);
+    return std::make_unique<Compiled>(
+        Builder(raw->body, raw->groups, &raw->constants, &raw->own, empty).Run(), &raw->body);
   });
   r->body.open = false;
   r->scratch = r->programs->First()->program->arena;
@@ -199,7 +199,8 @@ bool Possible(const Body& body, uint32_t n) {
   const BodyNode& node = body.nodes[n];
   std::vector<PostOp> post;
   if (node.op == "reshape" || node.op == "identity" || FindImpl(node) != nullptr) return true;
-  return body.values[node.out[0]].dtype == KEEL_F32 && PostOpsOf(body, n, node.in[0], &post) && post.size() == 1;
+  return body.values[node.out[0]].dtype == KEEL_F32 && PostOpsOf(body, n, node.in[0], &post) &&
+         post.size() == 1;
 }
 
 // A region has a contraction, and nothing that neither oneDNN nor an impl of ours can do.

@@ -66,7 +66,8 @@ int Builder::Need(uint32_t v, const Layout& layout) {
   for (const Copy& c : copies_[v])
     if (c.layout == layout || (plain && IsPlain(c.layout))) return c.buffer;
   Copy from = copies_[v].front();
-  if (!plain && from.layout.get_dims() != layout.get_dims())  // seen with other dims: only plain copies can be
+  if (!plain &&
+      from.layout.get_dims() != layout.get_dims())  // seen with other dims: only plain copies can be
     from = {Plain(layout.get_dims(), layout.get_data_type()), Need(v, PlainOf(v))};
   // A plain view with other dims is read from a plain copy with the value's own.
   const Layout to = plain ? Plain(from.layout.get_dims(), from.layout.get_data_type()) : layout;
@@ -108,7 +109,8 @@ void Builder::Emit(dnnl::primitive run, std::vector<Arg> args) {
 const OwnLaunch* Builder::Launch(const BodyNode& node) {
   if (const auto found = launches_->find(&node); found != launches_->end()) return &found->second;
   const keel_impl* impl = FindImpl(node);
-  if (impl == nullptr) Throw(KEEL_UNIMPLEMENTED, "the CPU device has no impl for " + node.op + " in a region");
+  if (impl == nullptr)
+    Throw(KEEL_UNIMPLEMENTED, "the CPU device has no impl for " + node.op + " in a region");
   OwnLaunch& own = (*launches_)[&node];
   own.launch.struct_size = sizeof(keel_launch);
   if (impl->prepare != nullptr) {

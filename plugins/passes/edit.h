@@ -98,8 +98,8 @@ class Edit {
   void at(NodeId n) { check(host_->edit_before(edit_, n)); }
   keel_value add(const std::string& op, const Ids& in, const Attrs& attrs = {});
   keel_value constant(keel_dt dtype, const Dims& dims, const void* data);  // copied
-  bool redirect(keel_value old_value, keel_value new_value);  // its uses and its name
-  bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }  // a node with one result
+  bool redirect(keel_value old_value, keel_value new_value);               // its uses and its name
+  bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }     // a node with one result
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
   std::vector<NodeId> inlined(NodeId call);                            // its nodes, in program order

@@ -26,7 +26,8 @@ bool is_global_mean(const Edit& e, NodeId n) {
   if (!e.is(n, "reduce_mean")) return false;
   const Ints axes = e.list(n, "axes");
   const size_t rank = e.type(e.in(n, 0)).rank();
-  return axes.size() == rank - 2 && std::count_if(axes.begin(), axes.end(), [](int64_t a) { return a < 2; }) == 0;
+  return axes.size() == rank - 2 &&
+         std::count_if(axes.begin(), axes.end(), [](int64_t a) { return a < 2; }) == 0;
 }
 
 bool belongs(const Edit& e, NodeId n) {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kMostSteps = 32, kMostOperands = 24;
 
-bool same_dims(const Edit& e, NodeId a, NodeId b) { return e.same(e.type(e.out(a)).dims, e.type(e.out(b)).dims); }
+bool same_dims(const Edit& e, NodeId a, NodeId b) {
+  return e.same(e.type(e.out(a)).dims, e.type(e.out(b)).dims);
+}
 
 // What a set of nodes reads from outside.
 size_t operands(const Edit& e, const std::vector<NodeId>& nodes) {

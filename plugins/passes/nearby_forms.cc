@@ -65,12 +65,8 @@ bool product_to_silu(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"pow", power_to_product},
-    {"reciprocal", reciprocal_of_root},
-    {"reciprocal", reciprocal_to_sigmoid},
-    {"div", divide_by_root},
-    {"div", quotient_to_sigmoid},
-    {"mul", product_to_silu},
+    {"pow", power_to_product}, {"reciprocal", reciprocal_of_root}, {"reciprocal", reciprocal_to_sigmoid},
+    {"div", divide_by_root},   {"div", quotient_to_sigmoid},       {"mul", product_to_silu},
 };
 
 }  // namespace

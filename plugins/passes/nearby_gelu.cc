@@ -46,7 +46,8 @@ bool near(double a, double b, keel_dt dtype) {
 }
 
 bool is_power(const Product& p, keel_value x, size_t power) {
-  return p.values.size() == power && std::count(p.values.begin(), p.values.end(), x) == static_cast<long>(power);
+  return p.values.size() == power &&
+         std::count(p.values.begin(), p.values.end(), x) == static_cast<long>(power);
 }
 
 struct Gelu {
@@ -68,7 +69,8 @@ struct Gelu {
     Product p;
     flatten(e, v, false, 0, &p);
     const NodeId sum = p.values.size() == 1 ? e.made_by(p.values[0], "add") : kNone;
-    if (sum == kNone || !e.single_use(p.values[0]) || !near(p.number, std::sqrt(2 / M_PI), dtype)) return false;
+    if (sum == kNone || !e.single_use(p.values[0]) || !near(p.number, std::sqrt(2 / M_PI), dtype))
+      return false;
     return (e.in(sum, 0) == x && is_cube(e.in(sum, 1))) || (e.in(sum, 1) == x && is_cube(e.in(sum, 0)));
   }
   // 1 + erf(...) or 1 + tanh(...): says which.

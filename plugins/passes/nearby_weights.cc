@@ -28,11 +28,11 @@ std::optional<Numbers> per_channel(const Edit& e, keel_value v, size_t channels,
 
 struct Root {
   NodeId node = kNone;
-  size_t channels = 0;        // of the result
-  size_t back = 0;            // where they are in its dims, from the end
-  size_t in_channels = 0;     // 0: nothing in front is taken in
-  Numbers weights;            // those that scale: of a batch_norm its factors
-  Dims dims;                  // of the weights
+  size_t channels = 0;                // of the result
+  size_t back = 0;                    // where they are in its dims, from the end
+  size_t in_channels = 0;             // 0: nothing in front is taken in
+  Numbers weights;                    // those that scale: of a batch_norm its factors
+  Dims dims;                          // of the weights
   std::vector<size_t> out_of, in_of;  // the channel that each of dims' first two entries belongs to
 };
 
@@ -218,8 +218,8 @@ bool absorb_before(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"conv", absorb_after},        {"conv", absorb_before},        {"matmul", absorb_after},
-    {"matmul", absorb_before},     {"conv_grad_x", absorb_after},  {"conv_grad_x", absorb_before},
+    {"conv", absorb_after},       {"conv", absorb_before},       {"matmul", absorb_after},
+    {"matmul", absorb_before},    {"conv_grad_x", absorb_after}, {"conv_grad_x", absorb_before},
     {"batch_norm", absorb_after},
 };
 

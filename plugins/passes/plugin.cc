@@ -30,8 +30,8 @@ const keel_pass kPasses[] = {
      KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
     {"layout", "gives connected image ops to the device whole, for layouts of its own", KEEL_PHASE_LOWER, 2,
      KEEL_CLOSE, 0, nullptr, nullptr, run<layout>},
-    {"epilogue", "gives a product or convolution and what follows it to the device as one",
-     KEEL_PHASE_LOWER, 1, KEEL_CLOSE, 0, "layout", nullptr, run<epilogue>},
+    {"epilogue", "gives a product or convolution and what follows it to the device as one", KEEL_PHASE_LOWER,
+     1, KEEL_CLOSE, 0, "layout", nullptr, run<epilogue>},
     {"map", "gives groups of elementwise ops to the device as one", KEEL_PHASE_LOWER, 1, KEEL_EXACT, 0,
      "layout epilogue", nullptr, run<map>},
 };

@@ -10,13 +10,13 @@ namespace keel_passes {
 class Regions {
  public:
   explicit Regions(const Edit& e);
-  size_t size() const { return nodes_.size(); }          // places in program order
+  size_t size() const { return nodes_.size(); }  // places in program order
   NodeId node(size_t place) const { return nodes_[place]; }
   const std::vector<uint32_t>& producers(size_t place) const { return producers_[place]; }
   uint32_t place_of(NodeId n) const { return place_[n]; }
-  uint32_t region(uint32_t place) const;                 // the number of its region: a place
+  uint32_t region(uint32_t place) const;  // the number of its region: a place
   const std::vector<uint32_t>& members(uint32_t region) const { return members_[region]; }  // sorted
-  bool fuse(uint32_t place, uint32_t other);             // true: they are one region now
+  bool fuse(uint32_t place, uint32_t other);  // true: they are one region now
 
  private:
   bool detours(uint32_t from, uint32_t to);
@@ -39,7 +39,8 @@ class Claims {
   void beginning(std::vector<NodeId> nodes);
 
  private:
-  std::vector<NodeId> take(const std::vector<NodeId>& nodes);  // empty: taken; else the nodes, as they are now
+  std::vector<NodeId> take(
+      const std::vector<NodeId>& nodes);  // empty: taken; else the nodes, as they are now
   NodeId outline(const std::vector<NodeId>& nodes);
   bool hopeless() const { return taken_ == 0 && refused_ > kPatience; }
   static constexpr int kPatience = 48;  // a device that refuses that many and takes none takes none

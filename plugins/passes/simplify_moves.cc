@@ -31,8 +31,7 @@ bool broadcast_of_broadcast(Edit& e, NodeId n) {
   const NodeId inner = e.made_by(e.in(n, 0), "broadcast_to");
   if (inner == kNone) return false;
   e.at(n);
-  return e.replace(
-      n, e.add("broadcast_to", {e.in(inner, 0)}, Attrs().dims("dims", e.type(e.out(n)).dims)));
+  return e.replace(n, e.add("broadcast_to", {e.in(inner, 0)}, Attrs().dims("dims", e.type(e.out(n)).dims)));
 }
 
 // A transpose that keeps the order of all dims but those of size 1 only renames dims.

@@ -113,30 +113,14 @@ bool reshape_of_flattened(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"reduce_max", reduce_of_one},
-    {"reduce_min", reduce_of_one},
-    {"reduce_prod", reduce_of_one},
-    {"reduce_sum", reduce_of_one},
-    {"reduce_mean", reduce_of_one},
-    {"matmul", matmul_of_transpose},
-    {"reshape", reshape_of_flattened},
-    {"add", spread_operand},
-    {"sub", spread_operand},
-    {"mul", spread_operand},
-    {"div", spread_operand},
-    {"pow", spread_operand},
-    {"maximum", spread_operand},
-    {"minimum", spread_operand},
-    {"equal", spread_operand},
-    {"not_equal", spread_operand},
-    {"less", spread_operand},
-    {"less_equal", spread_operand},
-    {"greater", spread_operand},
-    {"greater_equal", spread_operand},
-    {"logical_and", spread_operand},
-    {"logical_or", spread_operand},
-    {"logical_xor", spread_operand},
-    {"select", spread_operand},
+    {"reduce_max", reduce_of_one},     {"reduce_min", reduce_of_one},     {"reduce_prod", reduce_of_one},
+    {"reduce_sum", reduce_of_one},     {"reduce_mean", reduce_of_one},    {"matmul", matmul_of_transpose},
+    {"reshape", reshape_of_flattened}, {"add", spread_operand},           {"sub", spread_operand},
+    {"mul", spread_operand},           {"div", spread_operand},           {"pow", spread_operand},
+    {"maximum", spread_operand},       {"minimum", spread_operand},       {"equal", spread_operand},
+    {"not_equal", spread_operand},     {"less", spread_operand},          {"less_equal", spread_operand},
+    {"greater", spread_operand},       {"greater_equal", spread_operand}, {"logical_and", spread_operand},
+    {"logical_or", spread_operand},    {"logical_xor", spread_operand},   {"select", spread_operand},
 };
 
 }  // namespace

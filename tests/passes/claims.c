@@ -1,6 +1,6 @@
 /* claims.c: a device that only answers "would you run this call whole?", so that tests see what the passes of
- * phase lower offer. Its four devices take: all calls; those of at most 3 nodes; those without the op tanh and
- * without concat; none. It runs nothing: what was outlined for it is run by another device, as a body. */
+ * phase lower offer. Its four devices take: all calls; those of at most 3 nodes; those without the op tanh
+ * and without concat; none. It runs nothing: what was outlined for it is run by another device, as a body. */
 #include <string.h>
 
 #include "abi/keel_plugin.h"
@@ -51,7 +51,18 @@ static const keel_impl impls[] = {
 };
 static const keel_device device = {sizeof device, KEEL_DEVICE_HOST_MEMORY, count, NULL, open_device, NULL};
 static const keel_plugin claims = {
-    KEEL_PLUGIN_HEADER, "claims", "1.0", "takes calls and runs nothing", &device, KEEL_ARRAY(impls), NULL,
-    NULL, 0, 0, NULL, 0, 0,
+    KEEL_PLUGIN_HEADER,
+    "claims",
+    "1.0",
+    "takes calls and runs nothing",
+    &device,
+    KEEL_ARRAY(impls),
+    NULL,
+    NULL,
+    0,
+    0,
+    NULL,
+    0,
+    0,
 };
 KEEL_PLUGIN(claims)

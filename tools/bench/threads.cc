@@ -1,14 +1,15 @@
 // threads.cc: how callers at once should share the cores: a measurement that chose the way of plugins/cpu.
 //
-// Built on demand: `ninja -C build/release bench-threads`; run: build/release/tools/bench/bench-threads [SECONDS].
-// Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each way the table has the calls of
-// all callers together per second, and the median and 99th percentile of one call in microseconds.
+// Built on demand: `ninja -C build/release bench-threads`; run: build/release/tools/bench/bench-threads
+// [SECONDS]. Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each way the table has
+// the calls of all callers together per second, and the median and 99th percentile of one call in
+// microseconds.
 //   omp      every call uses all cores: oneDNN on OpenMP, nothing limits callers
 //   budget   the same, but a call that finds the cores taken runs with one thread (what plugins/cpu does)
-//   split    one-thread primitives; who gets the cores splits rows (of images: the batch) over a team of its own
-//   single   one-thread primitives, never split
-// The last column is processor time for each call, all threads together: what other work on the machine disturbs
-// least, and where waiting in a spin shows.
+//   split    one-thread primitives; who gets the cores splits rows (of images: the batch) over a team of its
+//   own single   one-thread primitives, never split
+// The last column is processor time for each call, all threads together: what other work on the machine
+// disturbs least, and where waiting in a spin shows.
 #include <omp.h>
 #include <sys/resource.h>
 
@@ -42,7 +43,8 @@ dnnl::stream& Stream() {
 }
 Layout Plain(const Dims& dims, bool any = false) {
   return any ? Layout(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any)
-             : Layout(dims, dnnl::memory::data_type::f32, dims.size() == 2 ? dnnl::memory::format_tag::ab : dnnl::memory::format_tag::nhwc);
+             : Layout(dims, dnnl::memory::data_type::f32,
+                      dims.size() == 2 ? dnnl::memory::format_tag::ab : dnnl::memory::format_tag::nhwc);
 }
 
 // A primitive made for some threads with memory of its own.
@@ -60,18 +62,20 @@ struct Work {
 
 Job Product(int64_t m, int64_t k, int64_t n) {
   const dnnl::matmul::primitive_desc d(Engine(), Plain({m, k}), Plain({k, n}, true), Plain({m, n}));
-  return {dnnl::matmul(d), {{DNNL_ARG_SRC, dnnl::memory(d.src_desc(), Engine())},
-                            {DNNL_ARG_WEIGHTS, dnnl::memory(d.weights_desc(), Engine())},
-                            {DNNL_ARG_DST, dnnl::memory(d.dst_desc(), Engine())}}};
+  return {dnnl::matmul(d),
+          {{DNNL_ARG_SRC, dnnl::memory(d.src_desc(), Engine())},
+           {DNNL_ARG_WEIGHTS, dnnl::memory(d.weights_desc(), Engine())},
+           {DNNL_ARG_DST, dnnl::memory(d.dst_desc(), Engine())}}};
 }
 Job Convolution(int64_t batch, int64_t channels, int64_t size) {
   const dnnl::convolution_forward::primitive_desc d(
       Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
       Plain({batch, channels, size, size}), Plain({channels, channels, 3, 3}, true),
       Plain({batch, channels, size, size}), {1, 1}, {1, 1}, {1, 1});
-  return {dnnl::convolution_forward(d), {{DNNL_ARG_SRC, dnnl::memory(d.src_desc(), Engine())},
-                                         {DNNL_ARG_WEIGHTS, dnnl::memory(d.weights_desc(), Engine())},
-                                         {DNNL_ARG_DST, dnnl::memory(d.dst_desc(), Engine())}}};
+  return {dnnl::convolution_forward(d),
+          {{DNNL_ARG_SRC, dnnl::memory(d.src_desc(), Engine())},
+           {DNNL_ARG_WEIGHTS, dnnl::memory(d.weights_desc(), Engine())},
+           {DNNL_ARG_DST, dnnl::memory(d.dst_desc(), Engine())}}};
 }
 
 enum Way { kOmp, kBudget, kSplit, kSingle };
@@ -86,7 +90,8 @@ class Caller {
     omp_set_num_threads(1);
     alone_ = work.make(work.rows);
     if (way == kSplit && work.rows >= kCores)
-      for (int i = 0; i < kCores; i++) parts_.push_back(work.make(work.rows * (i + 1) / kCores - work.rows * i / kCores));
+      for (int i = 0; i < kCores; i++)
+        parts_.push_back(work.make(work.rows * (i + 1) / kCores - work.rows * i / kCores));
   }
   void Call() {
     const bool team = way_ != kSingle && (way_ == kOmp || Take());
@@ -136,7 +141,8 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
       while (!stop) {
         const auto start = Clock::now();
         caller.Call();
-        times[static_cast<size_t>(c)].push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+        times[static_cast<size_t>(c)].push_back(
+            std::chrono::duration<double, std::micro>(Clock::now() - start).count());
       }
     });
   while (ready < callers) std::this_thread::yield();
@@ -151,8 +157,9 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
   std::vector<double> all;
   for (const auto& t : times) all.insert(all.end(), t.begin(), t.end());
   std::sort(all.begin(), all.end());
-  std::printf("%-22s %7d  %-7s %12.0f %12.1f %12.1f %12.1f\n", work.name, callers, kWays[way], static_cast<double>(all.size()) / wall,
-              all[all.size() / 2], all[all.size() * 99 / 100], 1e6 * cpu / static_cast<double>(all.size()));
+  std::printf("%-22s %7d  %-7s %12.0f %12.1f %12.1f %12.1f\n", work.name, callers, kWays[way],
+              static_cast<double>(all.size()) / wall, all[all.size() / 2], all[all.size() * 99 / 100],
+              1e6 * cpu / static_cast<double>(all.size()));
   std::fflush(stdout);
 }
 
@@ -160,14 +167,14 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.5;
-  const Work works[] = {
-      {"product 64x64x64", 64, [](int64_t m) { return Product(m, 64, 64); }},
-      {"product 256x256x256", 256, [](int64_t m) { return Product(m, 256, 256); }},
-      {"product 1024x1024x1024", 1024, [](int64_t m) { return Product(m, 1024, 1024); }},
-      {"conv 1x64x14x14", 1, [](int64_t n) { return Convolution(n, 64, 14); }},
-      {"conv 1x64x56x56", 1, [](int64_t n) { return Convolution(n, 64, 56); }},
-      {"conv 8x64x56x56", 8, [](int64_t n) { return Convolution(n, 64, 56); }}};
-  std::printf("%-22s %7s  %-7s %12s %12s %12s %12s\n", "work", "callers", "way", "calls/s", "median us", "p99 us", "cpu us");
+  const Work works[] = {{"product 64x64x64", 64, [](int64_t m) { return Product(m, 64, 64); }},
+                        {"product 256x256x256", 256, [](int64_t m) { return Product(m, 256, 256); }},
+                        {"product 1024x1024x1024", 1024, [](int64_t m) { return Product(m, 1024, 1024); }},
+                        {"conv 1x64x14x14", 1, [](int64_t n) { return Convolution(n, 64, 14); }},
+                        {"conv 1x64x56x56", 1, [](int64_t n) { return Convolution(n, 64, 56); }},
+                        {"conv 8x64x56x56", 8, [](int64_t n) { return Convolution(n, 64, 56); }}};
+  std::printf("%-22s %7s  %-7s %12s %12s %12s %12s\n", "work", "callers", "way", "calls/s", "median us",
+              "p99 us", "cpu us");
   for (const Work& work : works)
     for (int callers : {1, 2, 8, 64})
       for (Way way : {kOmp, kBudget, kSplit, kSingle}) Measure(work, way, callers, seconds);
