@@ -162,7 +162,7 @@ def test_doctor_explains_a_refused_plugin(keel, tmp_path):
 
 
 def test_plan_lists_launches_and_memory(keel, graph):
-    out = keel("plan", graph(CHAIN), "-d", "reference").out
+    out = keel("plan", graph(CHAIN), "-d", "reference", "--level", "0").out
     assert [line.split()[2] for line in out.splitlines()[1:4]] == ["log", "mul", "add"] and "arena_bytes" in out
     plan = json.loads(keel("plan", graph(CHAIN), "-d", "reference", "--json").out)
     assert [launch["op"] for launch in plan["launches"]] == ["log", "mul", "add"]

@@ -280,15 +280,21 @@ TEST(CpuMap, StopsWhenTheRunIsCancelled) {
   EXPECT_EQ(bound.Run(), KEEL_CANCELLED);
 }
 
+bool IsMap(const Case& c) {
+  const keel_impl* impl = Cpu().Find(c.call);
+  return impl && std::string(impl->name).rfind("map", 0) == 0;
+}
+
 TEST(CpuMap, RefusesABodyWithAnotherOp) {
   Case c = Pair("matmul", F32({3, 3}), F32({3, 3}), false);
-  EXPECT_EQ(Cpu().Find(c.call), nullptr);
+  EXPECT_FALSE(IsMap(c));
 }
 
 TEST(CpuMap, RefusesMoreOperandsThanItHolds) {
   Case c = Pair("add", F32({3}), F32({3}), false);
+  EXPECT_TRUE(IsMap(c));
   c.call.in.resize(33, F32({3}));
-  EXPECT_EQ(Cpu().Find(c.call), nullptr);
+  EXPECT_FALSE(IsMap(c));
 }
 
 }  // namespace

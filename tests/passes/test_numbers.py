@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from command import dump, optimize
+from optimizer import dump, optimize
 from operands import operands, same_bits
 from test_text import GROUPS, cases, whole
 

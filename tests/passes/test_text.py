@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import dump, optimize
+from optimizer import dump, optimize
 from keel_text import expression, outline, read
 
 HERE = Path(__file__).resolve().parent

@@ -117,7 +117,7 @@ def run_watched(plan, x):
 
 
 def test_a_profiled_plan_is_the_plain_one(mlp, device):
-    plain, profiled, observed = (mlp.session(device, **options).prepare()
+    plain, profiled, observed = (mlp.session(device, level=0, **options).prepare()
                                  for options in ({}, {"profile": 1}, {"observe": 1}))
     seen, (y, total) = run_watched(profiled, rows(4))
     np.testing.assert_array_equal(y, hidden(rows(4)) + B)
