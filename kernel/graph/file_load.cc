@@ -230,6 +230,8 @@ absl::StatusOr<std::unique_ptr<Module>> LoadFile(const std::string& path,
                                                  std::shared_ptr<Catalogue> catalogue) {
   ASSIGN_OR_RETURN(FileMap map, MapFile(path));
   auto module = LoadBytes(map.data, map.size, map.owner, std::move(catalogue));
+  if (module.ok())
+    for (Constant& c : (*module)->constants) c.mapped = c.owner == map.owner;
   if (module.ok()) return module;
   const absl::Status& s = module.status();
   absl::Status full(s.code(), absl::StrCat("cannot load '", path, "': ", s.message()));

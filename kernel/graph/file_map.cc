@@ -39,6 +39,13 @@ absl::StatusOr<FileMap> MapDescriptor(const std::string& path, int fd) {
 
 }  // namespace
 
+void DropPages(const Constant& c) {
+  constexpr uintptr_t kPage = 4096;
+  uintptr_t begin = (reinterpret_cast<uintptr_t>(c.data) + kPage - 1) / kPage * kPage;
+  uintptr_t end = (reinterpret_cast<uintptr_t>(c.data) + c.bytes) / kPage * kPage;
+  if (c.mapped && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 absl::StatusOr<FileMap> MapFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Invalid("a path holds a zero byte");
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without writer must not block

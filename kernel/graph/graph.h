@@ -37,6 +37,7 @@ struct Constant {
   const void* data = nullptr;  // row-major, aligned to the dtype's size
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;
+  bool mapped = false;  // from a file: its pages may be dropped, and come back when they are touched
 };
 
 enum class ValueKind : uint8_t { kParam, kConstant, kResult };
@@ -176,5 +177,7 @@ struct FileMap {
   std::shared_ptr<const void> owner;
 };
 absl::StatusOr<FileMap> MapFile(const std::string& path);
+// Gives the memory of a mapped constant back to the system until somebody reads it again.
+void DropPages(const Constant& constant);
 
 }  // namespace keel

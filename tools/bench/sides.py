@@ -3,6 +3,7 @@
 How to read it: each has `once`, which runs the model, and `answer`. `serve` is the process around one of them.
 """
 import ctypes as C
+import os
 import sys
 import time
 from pathlib import Path
@@ -16,7 +17,10 @@ class KeelSide:
     def __init__(self, model, path, inputs, threads, device):
         import keel_abi as k
         self.k, self.context = k, k.Context(threads=threads)
-        self.plan = self.context.import_file(path).session(device).prepare()
+        kept = Path(path).with_suffix(f".{os.getpid()}.keel")  # a file as one ships it: mapped, not copied
+        self.context.import_file(path).save(str(kept))
+        self.plan = self.context.load(str(kept)).session(device).prepare()
+        kept.unlink()
         self.keep, self.inputs = k.pointers(self.context, inputs)
         self.count, self.outputs = len(inputs), (C.c_void_p * 1)()
         self.run, self.release, self.error = k.lib().keel_plan_run, k.lib().keel_array_release, C.c_void_p()
