@@ -25,7 +25,7 @@ inline Figure StopLatency(keel_context* c, std::string name, keel_plan* plan, st
     keel_array_release(y);
     if (rc == KEEL_CANCELLED) ns.push_back(ended - asked);
   }
-  if (ns.empty()) ns.push_back(-1);  // every run was over before
+  if (ns.empty()) ns.push_back(-1);  // every run was over before it was asked
   return Summarise(std::move(name), 50e6, std::move(ns));
 }
 
