@@ -11,6 +11,7 @@ enum : uint32_t {
   kIdempotent = 4,   // f(f(x)) is f(x)
   kSelfInverse = 8,  // f(f(x)) is x
   kSpreads = 16,     // operands broadcast to each other
+  kPostOp = 32,      // what libraries of products and convolutions apply to their results
 };
 // 0: not elementwise.
 uint32_t elementwise(std::string_view op);

@@ -17,65 +17,51 @@ using Numbers = std::vector<double>;
 // One number for each channel, from a constant that has dim `channels` at place `back` from the end and
 // ones elsewhere, or only ones.
 std::optional<Numbers> per_channel(const Edit& e, keel_value v, size_t channels, size_t back) {
+  if (v == KEEL_NO_VALUE) return std::nullopt;
+  const Type t = e.type(v);
+  const int64_t count = t.count();
+  if (t.data == nullptr || (count != 1 && count != static_cast<int64_t>(channels))) return std::nullopt;
+  for (size_t i = 0; i < t.rank(); i++)
+    if (t.dims[i] != 1 && i + back + 1 != t.rank()) return std::nullopt;
   const std::optional<Numbers> all = doubles(e, v);
-  if (!all || all->empty()) return std::nullopt;
-  const Dims dims = e.type(v).dims;
-  for (size_t i = 0; i < dims.size(); i++)
-    if (dims[i] != 1 && i + back + 1 != dims.size()) return std::nullopt;
-  if (all->size() == 1) return Numbers(channels, (*all)[0]);
-  return all->size() == channels ? all : std::nullopt;
+  return all && count == 1 ? Numbers(channels, (*all)[0]) : all;
 }
 
+// Weights are w[p, q, ...]; of a batch_norm w[p]. The result's channels are p's, or in groups q's.
 struct Root {
   NodeId node = kNone;
-  size_t channels = 0;                // of the result
-  size_t back = 0;                    // where they are in its dims, from the end
-  size_t in_channels = 0;             // 0: nothing in front is taken in
-  Numbers weights;                    // those that scale: of a batch_norm its factors
-  Dims dims;                          // of the weights
-  std::vector<size_t> out_of, in_of;  // the channel that each of dims' first two entries belongs to
+  Dims dims;  // of the weights
+  size_t p = 1, q = 1, inner = 1, groups = 1;
+  bool outputs_first = true;
+  size_t back = 0;  // where the channels are in the dims of operand and result, from the end
+  size_t channels = 0, in_channels = 0;  // 0: nothing in front is taken in
+
+  size_t first(size_t element) const { return element / inner / q; }
+  size_t second(size_t element) const {
+    return first(element) / (p / groups) * q + element / inner % q;
+  }
+  size_t out_of(size_t element) const { return outputs_first ? first(element) : second(element); }
+  size_t in_of(size_t element) const { return outputs_first ? second(element) : first(element); }
 };
 
-// For weights w[p, q, ...]: which number an element takes is decided by p and q.
-size_t place(const Root& r, size_t element) {
-  size_t inner = 1;
-  for (size_t i = 2; i < r.dims.size(); i++) inner *= static_cast<size_t>(r.dims[i]);
-  return element / inner;
-}
-
-void set_places(Root* r, size_t groups, bool outputs_first) {
-  const auto p = static_cast<size_t>(r->dims[0]), q = static_cast<size_t>(r->dims[1]);
-  for (size_t i = 0; i < p * q; i++) {
-    const size_t first = i / q, second = first / (p / groups) * q + i % q;
-    r->out_of.push_back(outputs_first ? first : second);
-    r->in_of.push_back(outputs_first ? second : first);
-  }
-  r->channels = outputs_first ? p : q * groups;
-  r->in_channels = outputs_first ? q * groups : p;
-}
-
 std::optional<Root> root_at(const Edit& e, NodeId n) {
+  const Type w = e.type(e.in(n, 1));
+  const bool wide = w.dtype == KEEL_F32 || w.dtype == KEEL_F64;
+  if (w.data == nullptr || !wide || w.count() <= 0) return std::nullopt;
   Root r;
   r.node = n;
-  const keel_value w = e.in(n, 1);
-  const std::optional<Numbers> weights = doubles(e, w);
-  if (!weights || weights->empty()) return std::nullopt;
-  r.weights = *weights;
-  r.dims = e.type(w).dims;
-  const size_t rank = e.type(e.out(n)).rank();
-  if (e.is(n, "matmul")) {
-    if (r.dims.size() != 2) return std::nullopt;
-    set_places(&r, 1, e.integer(n, "tb") != 0);
-    if (e.integer(n, "ta") != 0) r.in_channels = 0;
-    return r;
-  }
-  r.back = rank - 2;
-  if (e.is(n, "batch_norm")) {
-    r.channels = r.weights.size();
-    for (size_t i = 0; i < r.channels; i++) r.out_of.push_back(i);
-    return doubles(e, e.in(n, 2)) ? std::optional(r) : std::nullopt;
-  }
-  set_places(&r, static_cast<size_t>(e.integer(n, "groups")), e.is(n, "conv"));
+  r.dims = w.dims;
+  const bool is_matmul = e.is(n, "matmul"), is_norm = e.is(n, "batch_norm");
+  if (is_matmul && w.rank() != 2) return std::nullopt;
+  r.p = static_cast<size_t>(w.dims[0]);
+  if (!is_norm) r.q = static_cast<size_t>(w.dims[1]);
+  r.inner = static_cast<size_t>(w.count()) / r.p / r.q;
+  if (!is_matmul && !is_norm) r.groups = static_cast<size_t>(e.integer(n, "groups"));
+  r.outputs_first = is_matmul ? e.integer(n, "tb") != 0 : !e.is(n, "conv_grad_x");
+  r.back = is_matmul ? 0 : e.type(e.out(n)).rank() - 2;
+  r.channels = r.outputs_first ? r.p : r.q * r.groups;
+  const bool reads_plain = !is_norm && !(is_matmul && e.integer(n, "ta") != 0);
+  if (reads_plain) r.in_channels = r.outputs_first ? r.q * r.groups : r.p;
   return r;
 }
 
@@ -155,9 +141,9 @@ keel_value rebuilt(Edit& e, NodeId n, Ids in) {
   return e.add(std::string(e.op(n)), in, attrs);
 }
 
-std::optional<keel_value> scaled(Edit& e, const Root& r, const Numbers& by, const std::vector<size_t>& of) {
-  Numbers w = r.weights;
-  for (size_t i = 0; i < w.size(); i++) w[i] *= by[of[place(r, i)]];
+std::optional<keel_value> scaled(Edit& e, const Root& r, const Numbers& by, bool by_output) {
+  Numbers w = *doubles(e, e.in(r.node, 1));
+  for (size_t i = 0; i < w.size(); i++) w[i] *= by[by_output ? r.out_of(i) : r.in_of(i)];
   return store(e, e.type(e.in(r.node, 1)).dtype, r.dims, w);
 }
 
@@ -165,7 +151,7 @@ bool absorb_batch_norm(Edit& e, const Root& r, const Affine& a) {
   Ids in = e.ins(r.node);
   Numbers shift = *doubles(e, in[2]);
   for (size_t i = 0; i < r.channels; i++) shift[i] = shift[i] * a.scale[i] + a.shift[i];
-  const std::optional<keel_value> g = scaled(e, r, a.scale, r.out_of),
+  const std::optional<keel_value> g = scaled(e, r, a.scale, true),
                                   b = store(e, e.type(in[2]).dtype, r.dims, shift);
   if (!g || !b) return false;
   in[1] = *g;
@@ -178,14 +164,14 @@ bool absorb_after(Edit& e, NodeId n) {
   const std::optional<Root> r = root_at(e, n);
   if (!r) return false;
   const Affine a = chain_after(e, *r);
-  if (a.steps > 0 && e.is(n, "batch_norm")) return absorb_batch_norm(e, *r, a);
+  if (a.steps > 0 && e.is(n, "batch_norm")) return e.constant(e.in(n, 2)) && absorb_batch_norm(e, *r, a);
   if (a.steps == 0 || (a.steps == 1 && !a.scales && e.is(e.producer(a.end), "add"))) return false;
   const keel_dt dtype = e.type(e.in(n, 1)).dtype;
   Dims dims(r->back + 1, 1);
   dims[0] = static_cast<keel_dim>(r->channels);
   Ids in = e.ins(n);
   e.at(e.producer(a.end));
-  const std::optional<keel_value> w = a.scales ? scaled(e, *r, a.scale, r->out_of) : in[1],
+  const std::optional<keel_value> w = a.scales ? scaled(e, *r, a.scale, true) : in[1],
                                   bias = a.shifts ? store(e, dtype, dims, a.shift) : KEEL_NO_VALUE;
   if (!w || !bias) return false;
   in[1] = *w;
@@ -208,7 +194,7 @@ bool absorb_before(Edit& e, NodeId n) {
     if (!c || !e.same_type(x, in[0])) continue;
     for (double& k : *c) k = divides ? 1 / k : k;
     e.at(n);
-    const std::optional<keel_value> w = scaled(e, *r, *c, r->in_of);
+    const std::optional<keel_value> w = scaled(e, *r, *c, false);
     if (!w) return false;
     in[0] = x;
     in[1] = *w;
@@ -218,8 +204,8 @@ bool absorb_before(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"conv", absorb_after},       {"conv", absorb_before},       {"matmul", absorb_after},
-    {"matmul", absorb_before},    {"conv_grad_x", absorb_after}, {"conv_grad_x", absorb_before},
+    {"conv", absorb_after},        {"conv", absorb_before},        {"matmul", absorb_after},
+    {"matmul", absorb_before},     {"conv_grad_x", absorb_after},  {"conv_grad_x", absorb_before},
     {"batch_norm", absorb_after},
 };
 
