@@ -14,7 +14,7 @@ EXACT = "fold,simplify,map"
 
 
 def run(context, path, device, inputs):
-    return [np.array(y) for y in context.load(path).session(device).prepare().run(*inputs)]
+    return [np.array(y) for y in context.load(path).session(device, level=0).prepare().run(*inputs)]
 
 
 def rewritten(tmp_path, source, device, only=None):
@@ -55,7 +55,7 @@ def test_sentences(context, tmp_path, only):
     source = demo_models.installed(demo_models.SENTENCE_PACKAGE, ".onnx")
     before, after = rewritten(tmp_path, source, "claims:0", only)
     ids = np.array([[101, 7592, 2088, 2003, 102]], np.int64)
-    inputs = [ids, np.ones_like(ids), np.zeros_like(ids)]
+    inputs = [ids, np.ones_like(ids)]
     expected, got = (run(context, path, "reference", inputs) for path in (before, after))
     if only:
         assert all(same_bits(a, b) for a, b in zip(expected, got, strict=True))

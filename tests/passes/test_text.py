@@ -1,6 +1,5 @@
 """What each pass makes of small graphs: PASS.cases holds them, before and after."""
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
