@@ -18,8 +18,7 @@ bool is_root(std::string_view op) { return op == "matmul" || op == "conv" || op 
 
 bool extends(const Edit& e, keel_value v, NodeId n) {
   const uint32_t traits = elementwise(e.op(n));
-  return (traits & kPostOp) != 0 && e.same_type(v, e.out(n)) &&
-         ((traits & kBinary) || e.in(n, 0) == v);
+  return (traits & kPostOp) != 0 && e.same_type(v, e.out(n)) && ((traits & kBinary) || e.in(n, 0) == v);
 }
 
 std::vector<NodeId> chain_from(const Edit& e, NodeId root) {

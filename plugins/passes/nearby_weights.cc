@@ -37,9 +37,7 @@ struct Root {
   size_t channels = 0, in_channels = 0;  // 0: nothing in front is taken in
 
   size_t first(size_t element) const { return element / inner / q; }
-  size_t second(size_t element) const {
-    return first(element) / (p / groups) * q + element / inner % q;
-  }
+  size_t second(size_t element) const { return first(element) / (p / groups) * q + element / inner % q; }
   size_t out_of(size_t element) const { return outputs_first ? first(element) : second(element); }
   size_t in_of(size_t element) const { return outputs_first ? second(element) : first(element); }
 };
@@ -204,8 +202,8 @@ bool absorb_before(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"conv", absorb_after},        {"conv", absorb_before},        {"matmul", absorb_after},
-    {"matmul", absorb_before},     {"conv_grad_x", absorb_after},  {"conv_grad_x", absorb_before},
+    {"conv", absorb_after},       {"conv", absorb_before},       {"matmul", absorb_after},
+    {"matmul", absorb_before},    {"conv_grad_x", absorb_after}, {"conv_grad_x", absorb_before},
     {"batch_norm", absorb_after},
 };
 
