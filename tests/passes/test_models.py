@@ -2,7 +2,7 @@
 light image models on cpu. Exact passes keep every bit; all passes of the default level stay within rounding."""
 import numpy as np
 import pytest
-from command import dump, keel, optimize
+from optimizer import dump, keel, optimize
 from operands import same_bits
 
 import demo_models

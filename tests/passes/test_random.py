@@ -4,7 +4,7 @@ The reference device runs both; the seed of a graph is its number, so a failure 
 """
 import numpy as np
 import pytest
-from command import dump, optimize
+from optimizer import dump, optimize
 from operands import operands, same_bits
 from test_numbers import run, same_outcome
 
