@@ -71,7 +71,9 @@ KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
  * they run). Free with keel_text_free. */
 KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, keel_error** err);
 
-/* ---- arrays: reference-counted tensors in host memory. Free with keel_array_release. */
+/* ---- arrays: reference-counted tensors, in host memory or in that of a device. Free with keel_array_release.
+ * The host cannot read an array on a device: what needs host memory answers KEEL_PRECONDITION and names the
+ * device. An array on a device keeps the device open. */
 KEEL_API keel_rc keel_array_new(keel_context*, keel_dt, const int64_t* shape, int32_t ndim, keel_array** out,
                                 keel_error** err); /* zeroed, contiguous, 64-byte aligned */
 KEEL_API keel_rc keel_array_copy_from(keel_context*, const keel_tensor*, keel_array** out, keel_error** err);
@@ -88,6 +90,13 @@ KEEL_API keel_rc keel_array_from_dlpack_legacy(keel_context*, struct DLManagedTe
 KEEL_API keel_rc keel_array_to_dlpack(keel_array*, struct DLManagedTensorVersioned** out, keel_error** err);
 KEEL_API keel_rc keel_array_to_dlpack_legacy(keel_array*, struct DLManagedTensor** out, keel_error** err);
 KEEL_API void keel_array_tensor(const keel_array*, keel_tensor* out); /* valid as long as the array */
+/* To a device by name ("cuda", "cpu"), or to host memory (NULL; devices that compute there mean the same). The
+ * same array, retained, where it is there already; else a copy. A copy to a device may be under way when this
+ * returns (plans wait for it by themselves), a copy to the host is done. */
+KEEL_API keel_rc keel_array_to(keel_context*, keel_array*, const char* device, keel_array** out,
+                               keel_error** err);
+KEEL_API keel_rc keel_array_wait(keel_array*, keel_error** err); /* until its bytes are where it is */
+KEEL_API const char* keel_array_device(const keel_array*);       /* "cuda:0"; "" for host memory */
 KEEL_API keel_array* keel_array_retain(keel_array*);
 KEEL_API void keel_array_release(keel_array*);
 
@@ -96,7 +105,8 @@ KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op,
                               uint32_t version /* 0: newest */, const char* const* attr_names,
                               const keel_attr* attrs, uint32_t n_attrs, keel_op** out, keel_error** err);
 KEEL_API void keel_op_free(keel_op*);
-/* in: NULL where an optional operand is left out. n_out must be the op's number of results. */
+/* in: NULL where an optional operand is left out. n_out must be the op's number of results. Results are in the
+ * device's memory. */
 KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                             keel_error** err);
 
@@ -113,6 +123,9 @@ KEEL_API keel_rc keel_graph_node(keel_graph*, const char* name, const char* op, 
                                  const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
                                  const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
                                  keel_error** err);
+/* Nodes added from now on want to run on that device, "cuda:1" (NULL: on whichever the session says). A file
+ * keeps the name; whether there is such a device is seen when a plan is prepared. */
+KEEL_API keel_rc keel_graph_device(keel_graph*, const char* device, keel_error** err);
 KEEL_API keel_rc keel_graph_result(keel_graph*, const char* name, keel_value, keel_error** err);
 /* Type of a value; shape: ndim numbers, -1 for a symbolic dim; room for KEEL_MAX_RANK. */
 KEEL_API keel_rc keel_graph_type(keel_graph*, keel_value, keel_dt* dtype, int64_t* shape, int32_t* ndim,
@@ -159,7 +172,12 @@ KEEL_API void keel_module_free(keel_module*);
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
  * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
  * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
- * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level). */
+ * results; 0 if observed or placed on several devices); "passes" ("fold,map": only these; "+fast,-map": beside
+ * those of the level); "results" ("host", the default, or "device": where results of a device with memory
+ * of its own are left); "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result,
+ * matches PATTERN, with * and ?, run there; the first that matches counts, then the graph's own scopes, then
+ * `device`); "fallback" (a device for nodes that theirs cannot run, with copies between; without it that is
+ * an error). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);
@@ -180,7 +198,8 @@ KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
 KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_error** err);
 /* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
- * place in the arena, bytes planned. `in` (may be NULL) sets the sizes of symbolic dims. */
+ * place in the arena, bytes planned; with several devices also "placement" (which node runs where, and why)
+ * and "copies". `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
 /* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run,

@@ -17,7 +17,7 @@ extern "C" {
 typedef struct keel_node keel_node;      /* Keel's: one op with known operands, read through the host */
 typedef struct keel_edit keel_edit;      /* Keel's: a module under construction */
 typedef struct keel_dev_s* keel_dev;     /* the plugin's: an opened device */
-typedef struct keel_queue_s* keel_queue; /* the plugin's: NULL for a synchronous device */
+typedef struct keel_queue_s* keel_queue; /* the plugin's: NULL for a host-memory device */
 
 enum { KEEL_LOG_DEBUG = 0, KEEL_LOG_INFO = 1, KEEL_LOG_WARNING = 2, KEEL_LOG_ERROR = 3 };
 enum {
@@ -131,8 +131,9 @@ typedef struct keel_env {        /* what all launches of a run share */
   keel_dev dev;
   keel_queue queue;
   const volatile int32_t* cancelled; /* non-zero: stop when convenient, return KEEL_CANCELLED */
+  uint64_t fault; /* device address of this run's fault word (see keel_device); 0: host memory, none */
 } keel_env;
-KEEL_SEALED(keel_env, cancelled);
+KEEL_SEALED(keel_env, fault);
 
 /* keel_call.flags: FLAT says that every operand and result is contiguous and has either `count`
  * elements or, where bit ONE(i) is set, a single one: an elementwise impl then reads no shape. */
@@ -141,7 +142,7 @@ enum { KEEL_CALL_FLAT = 1 };
 typedef struct keel_call {
   uint32_t struct_size, flags;
   uint16_t n_in, n_out;
-  uint32_t reserved;
+  uint32_t fault;               /* who speaks in the fault word: the launch's number << 8; 0: host memory */
   int64_t count;                /* elements of result 0 */
   const keel_tensor* const* in; /* NULL: an optional operand that was left out */
   keel_tensor* const* out;      /* memory is there already */
@@ -155,7 +156,7 @@ typedef struct keel_launch { /* filled by prepare */
   uint32_t struct_size, flags;
   void* state;
   uint64_t scratch_bytes;
-  keel_rc (*run)(const keel_call*);
+  keel_rc (*run)(const keel_call*);       /* computes; on a device with queues: encodes on env->queue */
   void (*release)(keel_dev, void* state); /* NULL: nothing to free */
 } keel_launch;
 KEEL_SEALED(keel_launch, release);
@@ -179,23 +180,87 @@ typedef struct keel_impl {
 } keel_impl;
 KEEL_SEALED(keel_impl, run);
 
-/* ---- device: a plugin with impls offers one kind of device, named after the plugin ("cpu", "cpu:0") */
-enum { KEEL_DEVICE_HOST_MEMORY = 1 }; /* computes on ordinary memory; required in this draft */
-typedef struct keel_device_info {
+/* ---- device: a plugin with impls offers one kind of device, named after the plugin ("cpu", "cpu:0")
+ *
+ * Two sorts. A device with KEEL_DEVICE_HOST_MEMORY computes on ordinary memory and returns when it is done:
+ * it needs no functions at all. Any other has memory of its own and works through queues: it needs every
+ * function from segment_alloc to host_wait.
+ *
+ * Memory: the plugin gives out segments, few and large; Keel cuts them into tensors. A launch of such a
+ * device sees device addresses in keel_tensor.data and keel_call.scratch, never a host pointer; what an
+ * impl reads in match and prepare (data of constants) is host memory always. A segment is freed only after
+ * all that was encoded on it is done.
+ *
+ * Order: a queue runs in order what copy, fill and launches put there ("encode"). It may begin at once, and
+ * must when submit is called, which gives a ticket: a number above all that this queue gave before. A ticket
+ * is done when all encoded before it is. Waits name tickets that exist already, so no wait is ever for
+ * something that is not yet submitted. Queues do not order each other, but by queue_wait.
+ *
+ * Failing on data: a launch that meets an index out of range or a division by zero on the device stores
+ * keel_call.fault | KEEL_RANGE in the u32 at env->fault if that is still 0 (atomically), and goes on with any
+ * value. Keel clears the word before a run and reads it where the host looks at results.
+ *
+ * Threads: functions of the device may be called from any thread, several at once; those of one queue
+ * (encoding and launches, too) are never called by two threads at once, but host_wait and query may be
+ * called at any time. Errors: as everywhere, a code and a text by host->fail. After a failure what was
+ * encoded may still run until a later ticket of the queue is done or the queue is closed. */
+enum { KEEL_DEVICE_HOST_MEMORY = 1 };
+typedef struct keel_device_info { /* zeroed by Keel before the call */
   uint32_t struct_size, flags;
-  int32_t dl_type, dl_id; /* as in DLPack; 1: CPU */
+  int32_t dl_type, dl_id; /* as in DLPack; 1: CPU, 2: CUDA, 7: Vulkan, 12: another */
   uint64_t memory;        /* bytes in all; 0: not known */
   char description[128];
+  uint64_t memory_free; /* bytes; 0: not known */
+  uint64_t max_segment; /* bytes that one segment can have; 0: no other limit than memory */
+  uint64_t alignment;   /* of tensors in a segment, bytes: a power of two up to 4096; 0: 64 */
 } keel_device_info;
-KEEL_SEALED(keel_device_info, description);
-typedef struct keel_device { /* every function may be NULL: one device that needs no opening */
+KEEL_SEALED(keel_device_info, alignment);
+
+enum {
+  KEEL_SEGMENT_DEVICE = 0,  /* memory that launches work on */
+  KEEL_SEGMENT_STAGING = 1, /* host memory that the device reads: uploads are written there */
+  KEEL_SEGMENT_READBACK = 2 /* host memory, cached, that the device writes: downloads are read there */
+};
+typedef struct keel_segment {
+  void* handle;     /* the plugin's */
+  uint64_t address; /* of the first byte on the device, aligned as the info says; DEVICE: not 0 */
+  void* host;       /* the same bytes for the host; DEVICE: NULL */
+  uint64_t bytes;   /* what was asked for, or more */
+  uint32_t kind, reserved;
+} keel_segment;
+KEEL_SEALED(keel_segment, reserved);
+
+enum { KEEL_QUEUE_COMPUTE = 0, KEEL_QUEUE_TRANSFER = 1 }; /* compute: everything; transfer: copies only */
+
+typedef struct keel_device { /* every function may be NULL: one host-memory device that needs no opening */
   uint32_t struct_size, flags;
-  uint32_t (*count)(const keel_host*);
+  uint32_t (*count)(const keel_host*); /* NULL: 1 */
   keel_rc (*info)(const keel_host*, uint32_t i, keel_device_info* out);
   keel_rc (*open)(const keel_host*, uint32_t i, const keel_kv* options, uint32_t n_options, keel_dev* out);
-  void (*close)(keel_dev);
+  void (*close)(keel_dev); /* after its queues are closed and its segments freed */
+
+  keel_rc (*segment_alloc)(keel_dev, uint32_t kind, uint64_t bytes, keel_segment* out); /* KEEL_OOM: full */
+  void (*segment_free)(keel_dev, const keel_segment*);
+  keel_rc (*queue_open)(keel_dev, uint32_t kind, keel_queue* out);
+  void (*queue_close)(keel_queue); /* finishes or drops what is left; no memory is touched afterwards */
+  /* Between segments of this device, of any kind. Offsets and sizes in bytes, any alignment. */
+  keel_rc (*copy)(keel_queue, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
+                  uint64_t from_offset, uint64_t bytes);
+  /* Repeats a u32; offset and bytes are multiples of 4. On a compute queue, DEVICE segments only. */
+  keel_rc (*fill)(keel_queue, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value);
+  keel_rc (*submit)(keel_queue, uint64_t* ticket); /* tickets begin at 1 */
+  /* What is encoded on this queue from now on begins after that ticket of another queue of this device. */
+  keel_rc (*queue_wait)(keel_queue, keel_queue other, uint64_t ticket);
+  /* Blocks the caller until the ticket is done; KEEL_CANCELLED: not done within timeout (nanoseconds). An
+   * error of the device that lies before the ticket comes back here. */
+  keel_rc (*host_wait)(keel_queue, uint64_t ticket, uint64_t timeout);
+  keel_rc (*query)(keel_queue, uint64_t* done); /* the last ticket that is done; NULL: Keel only waits */
 } keel_device;
-KEEL_SEALED(keel_device, close);
+KEEL_SEALED(keel_device, query);
+/* The whole table of a host-memory device; each of the four functions may be NULL. */
+#define KEEL_HOST_DEVICE(count, info, open, close) \
+  {(uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, NULL, \
+   NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* ---- importers: other formats into a Keel module */
 typedef struct keel_source { /* a file, mapped read-only for the call and as long as release is not called */

@@ -15,10 +15,10 @@
 namespace cli {
 namespace {
 
-// Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · e entry · t tolerances · L
-// passes
+// Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
+// tolerances · L time limit · O passes
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodeWBLO", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLO", run_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
@@ -28,10 +28,10 @@ constexpr Command kCommands[] = {
     {"doctor", "Explain this machine: every plugin tried and why it was taken or refused", "",
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
-    {"bench", "Measure load, first run and steady state of a graph", "fideNLO", bench_command},
+    {"bench", "Measure load, first run and steady state of a graph", "fidpeNLO", bench_command},
     {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNPO", profile_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetnO", compare_command},
-    {"plan", "Show how a device will run a graph: launches and memory", "fideO", plan_command},
+    {"plan", "Show how a device will run a graph: launches and memory", "fidpeO", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
     {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTO", optimize_command},
     {"passes", "List the passes in the order in which they run", "", passes_command},
@@ -54,6 +54,13 @@ void add_tolerances(CLI::App& app, Args& a) {
   app.add_option("--atol", a.atol, "absolute tolerance (likewise)");
 }
 
+void add_placing(CLI::App& app, Args& a) {
+  app.add_option("--place", a.place, "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN=DEVICE");
+  app.add_option("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)");
+}
+
 const std::map<char, Maker>& flag_makers() {
   static const std::map<char, Maker> makers = {
       {'f',
@@ -70,6 +77,7 @@ const std::map<char, Maker>& flag_makers() {
        [](auto& app, Args& a) { app.add_option("-o,--output", a.output, "file to write (run: @FILE.npz)"); }},
       {'d', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "device (default: cpu)"); }},
       {'D', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "devices: A,B")->required(); }},
+      {'p', add_placing},
       {'e', [](auto& app, Args& a) { app.add_option("--entry", a.entry, "entry (default: the only one)"); }},
       {'t', add_tolerances},
       {'W',

@@ -18,7 +18,8 @@ struct Args {
   std::string memory, plugins;
   // where they apply
   std::string file, out_file, device, entry, output;
-  std::vector<std::string> inputs, dims;
+  std::vector<std::string> inputs, dims, place;
+  std::string fallback;
   bool cast_inputs = false;
   std::string watch, break_at;       // run
   bool text = false, store = false;  // convert

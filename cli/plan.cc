@@ -6,6 +6,25 @@
 #include "print.h"
 
 namespace cli {
+namespace {
+
+// Which node runs where and why, and what is copied between memories.
+void print_placement(const Json& report) {
+  std::vector<std::vector<std::string>> rows{{"node", "op", "device", "why"}};
+  for (const Json& p : report.at("placement"))
+    rows.push_back({cell(p.at("node")), cell(p.at("op")), cell(p.at("device")), cell(p.at("why"))});
+  fmt::print("\nplacement\n");
+  print_table(rows);
+  rows = {{"value", "from", "to", "bytes"}};
+  for (const Json& c : report.at("copies"))
+    rows.push_back({cell(c.at("value")), cell(c.at("from")), cell(c.at("to")),
+                    c.contains("bytes") ? c.at("bytes").dump() : "?"});
+  fmt::print("\ncopies between memories: {}\n", rows.size() - 1);
+  if (rows.size() > 1) print_table(rows);
+  fmt::print("\n");
+}
+
+}  // namespace
 
 int plan_command(const Args& args) {
   keel::Context context = open_context(args);
@@ -26,11 +45,12 @@ int plan_command(const Args& args) {
     if (p.at("edits") != 0 || p.contains("error"))
       fmt::print("pass {}: {} edits, {:.2f} ms{}\n", cell(p.at("name")), p.at("edits").dump(),
                  p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
-  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl"}};
+  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
   for (const Json& l : report.at("launches"))
     rows.push_back(
-        {std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl"))});
+        {std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")), cell(l.at("device"))});
   print_table(rows);
+  if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())
     if (value.is_number()) fmt::print("{}: {}\n", key, value.dump());
   if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));

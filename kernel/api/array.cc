@@ -78,6 +78,7 @@ keel_rc keel_array_from_dlpack_legacy(keel_context* c, DLManagedTensor* take, ke
 keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(a, "array"));
+    RETURN_IF_ERROR(NeedHostMemory("the array", a));
     return GiveExport(ToDlpack(a), out);
   });
 }
@@ -85,11 +86,33 @@ keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** out, keel
 keel_rc keel_array_to_dlpack_legacy(keel_array* a, DLManagedTensor** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(a, "array"));
+    RETURN_IF_ERROR(NeedHostMemory("the array", a));
     return GiveExport(ToDlpackLegacy(a), out);
   });
 }
 
 void keel_array_tensor(const keel_array* a, keel_tensor* out) { *out = a->view; }
+
+keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(a, "array"));
+    Device* to = nullptr;
+    if (device) {
+      ASSIGN_OR_RETURN(to, c->state->registry.FindDevice(device));
+    }
+    return Give(MoveTo(a, to), out);
+  });
+}
+
+keel_rc keel_array_wait(keel_array* a, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(a, "array"));
+    return WaitFor(a);
+  });
+}
+
+const char* keel_array_device(const keel_array* a) { return a && a->device_block() ? a->device_block()->home->name().c_str() : ""; }
 
 keel_array* keel_array_retain(keel_array* a) {
   if (a) RetainArray(a);

@@ -134,7 +134,7 @@ QuickTable::Outcome QuickTable::Apply(keel_array* const* in, uint32_t n, keel_ar
   call.flags = r.flags;
   call.n_in = static_cast<uint16_t>(n);
   call.n_out = 1;
-  call.reserved = 0;
+  call.fault = 0;
   call.count = r.count;
   call.in = operands;
   call.out = &result;

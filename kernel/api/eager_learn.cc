@@ -59,7 +59,9 @@ void QuickTable::Learn(keel_array* const* in, uint32_t n, const std::shared_ptr<
                        const PlanOptions& options) {
   const Lowered& l = plan->lowered();
   const uint64_t key = QuickKey(in, n);
-  if (!key || !IsOneLaunch(l)) return;
+  if (!key || l.accelerator || !IsOneLaunch(l)) return;
+  for (uint32_t i = 0; i < n; i++)
+    if (in[i] && in[i]->device_block()) return;
   const Step& step = l.steps[0];
   auto q = std::make_unique<Quick>();
   q->key = key;
@@ -77,7 +79,7 @@ void QuickTable::Learn(keel_array* const* in, uint32_t n, const std::shared_ptr<
   q->max_count = (options.memory ? static_cast<int64_t>(std::min<uint64_t>(most, kMaxBytes)) : kMaxBytes) /
                  SizeOf(result.dtype);
   q->env = {sizeof(keel_env), options.threads, &HostTable(),
-            q->launch->dev,   nullptr,         Exported(options.stopper->asked)};
+            q->launch->dev,   nullptr,         Exported(options.stopper->asked), 0};
   q->plan = plan;
   Add(std::move(q));
 }

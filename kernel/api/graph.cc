@@ -75,6 +75,7 @@ keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, 
     if (!array->contiguous) {
       ASSIGN_OR_RETURN(rows, CopyArray(array->view));
     }
+    RETURN_IF_ERROR(NeedHostMemory("a constant", array));
     std::lock_guard lock(g->owner->mutex);
     ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), std::move(rows))));
     return Give(g->graph->AddConstant(index), out);
@@ -91,6 +92,15 @@ keel_rc keel_graph_node(keel_graph* g, const char* name, const char* op, uint32_
     keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
     std::lock_guard lock(g->owner->mutex);
     return Annotate(Annotate(BuildNode(*g->graph, spec, {out, n_out}), kErrorOp, op), kErrorNode, Text(name));
+  });
+}
+
+keel_rc keel_graph_device(keel_graph* g, const char* device, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    ASSIGN_OR_RETURN(g->graph->scope, g->graph->module->DeviceScope(Text(device)));
+    return absl::OkStatus();
   });
 }
 

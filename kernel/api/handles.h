@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "abi/keel.h"
+#include "kernel/device/move.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/optimize.h"
-#include "kernel/plan/plan.h"
+#include "kernel/plan/place.h"
 #include "kernel/plugin/registry.h"
 #include "kernel/values/array.h"
 
@@ -50,6 +51,7 @@ struct SessionState {
   Device* device = nullptr;
   PlanOptions options;
   PassChoice passes;
+  Placing placing;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Plan>> plans;  // by feeds, fetches and targets
 };

@@ -156,6 +156,8 @@ keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     RETURN_IF_ERROR(NeedPointer(name, "name"));
+    for (std::span<keel_array* const> side : {std::span(in, n_in), std::span(expected, n_expected)})
+      for (keel_array* array : side) RETURN_IF_ERROR(NeedHostMemory("a case's array", array));
     std::vector<Constant> inputs, results;
     RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
     RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));

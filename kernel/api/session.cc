@@ -1,5 +1,6 @@
 // session.cc: sessions and plans of keel.h.
 #include "kernel/api/handles.h"
+#include "kernel/plan/place.h"
 
 using namespace keel;
 
@@ -8,7 +9,8 @@ namespace {
 struct NewSession {
   PlanOptions options;
   PassChoice passes;
-  std::string entry, graph;
+  std::string entry, graph, fallback;
+  std::vector<std::string> place;
 };
 
 constexpr Option kSessionOptions[] = {
@@ -46,6 +48,23 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->options.observe = v == "1";
        return absl::OkStatus();
      }},
+    {"place",
+     [](void* s, const std::string& v) {
+       static_cast<NewSession*>(s)->place.push_back(v);
+       return absl::OkStatus();
+     }},
+    {"fallback",
+     [](void* s, const std::string& v) {
+       static_cast<NewSession*>(s)->fallback = v;
+       return absl::OkStatus();
+     }},
+    {"results",
+     [](void* s, const std::string& v) {
+       if (v != "host" && v != "device")
+         return Invalid("option \"results\": got \"", v, "\", wanted host or device");
+       static_cast<NewSession*>(s)->options.results_on_device = v == "device";
+       return absl::OkStatus();
+     }},
     {"profile",
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"profile\": got \"", v, "\", wanted 0 or 1");
@@ -63,6 +82,22 @@ absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wante
 }
 
 using Names = std::span<const char* const>;
+
+absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted) {
+  Placing placing;
+  for (const std::string& rule : wanted.place) {
+    size_t split = rule.rfind('=');
+    if (split == std::string::npos || split == 0 || split + 1 == rule.size())
+      return Invalid("option \"place\": got \"", rule, "\", wanted PATTERN=DEVICE, for example \"conv*=cpu\"");
+    ASSIGN_OR_RETURN(Device * device, registry.FindDevice(rule.substr(split + 1)));
+    placing.rules.push_back({rule.substr(0, split), device});
+  }
+  if (!wanted.fallback.empty()) {
+    ASSIGN_OR_RETURN(placing.fallback, registry.FindDevice(wanted.fallback));
+  }
+  placing.find = [&registry](const std::string& name) { return registry.FindDevice(name); };
+  return placing;
+}
 
 absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names) {
   std::vector<ValueId> values;
@@ -95,6 +130,8 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
   }
   ASSIGN_OR_RETURN(std::vector<ValueId> also, FindValues(*s.graph, targets));
   std::lock_guard lock(s.module->mutex);
+  if (NeedsPlacing(*s.graph, s.placing))  // passes know one device: they wait until each has its own part
+    return Plan::MakePlaced(*s.graph, s.device, s.placing, in, out, also, s.options);
   ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(s.module->context->passes, s.passes, *s.graph, s.device,
                                                    in, out, also, s.options));
   PlanOptions options = s.options;
@@ -154,7 +191,8 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     RETURN_IF_ERROR(NeedPointer(device, "device"));
-    NewSession wanted{m->state->context->Options(), {}, "", ""};
+    NewSession wanted;
+    wanted.options = m->state->context->Options();
     RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
     auto state = std::make_shared<SessionState>();
     state->module = m->state;
@@ -163,6 +201,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
     if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
     state->passes = wanted.passes;
     ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
+    ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
     ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
     *out = new keel_session{std::move(state)};
     return absl::OkStatus();

@@ -69,6 +69,7 @@ absl::Status TakeAll(const fb::File& f, Columns* c) {
   TAKE(case_expected);
   TAKE(case_rtols);
   TAKE(case_atols);
+  TAKE(node_devices);
 #undef TAKE
   return absl::OkStatus();
 }
@@ -105,6 +106,8 @@ absl::Status CheckLengths(const Columns& c) {
       "values", {c.value_kinds.size(), c.value_sources.size(), c.value_names.size(), c.value_types.size()}));
   RETURN_IF_ERROR(
       SameLength("nodes", {c.node_ops.size(), c.node_operand_ends.size(), c.node_attr_ends.size()}));
+  if (!c.node_devices.empty())
+    RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_devices.size()}));
   RETURN_IF_ERROR(SameLength("attributes", {c.attr_names.size(), c.attr_kinds.size(), c.attr_values.size()}));
   RETURN_IF_ERROR(SameLength("results", {c.result_values.size(), c.result_names.size()}));
   RETURN_IF_ERROR(SameLength("entries", {c.entry_names.size(), c.entry_graphs.size()}));

@@ -24,6 +24,7 @@ struct Columns {
       operands;
   Col<uint32_t> attr_names, result_values, result_names, entry_names, entry_graphs;
   Col<uint32_t> case_names, case_entries, case_input_ends, case_expected_ends, case_inputs, case_expected;
+  Col<uint32_t> node_devices;
   Col<double> attr_floats, case_rtols, case_atols;
 };
 

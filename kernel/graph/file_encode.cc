@@ -44,6 +44,7 @@ class Encoder {
       operands_;
   Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
   Column case_names_, case_entries_, case_input_ends_, case_expected_ends_, case_inputs_, case_expected_;
+  Column node_devices_;
   std::vector<double> attr_floats_, case_rtols_, case_atols_;
   HashMap<std::string, uint32_t> string_ids_;
   HashMap<Dim, int64_t> dim_ids_;
@@ -128,6 +129,8 @@ void Encoder::AddNode(const Node& n) {
     attr_values_.push_back(AttrNumber(a.value));
   }
   node_attr_ends_.push_back(Size32(attr_names_.size()));
+  if (m_.devices.empty()) return;
+  node_devices_.push_back(n.device ? String(m_.devices[n.device - 1]) : 0);
 }
 
 void Encoder::AddGraph(const Graph& g) {
@@ -164,7 +167,7 @@ uint64_t Encoder::ColumnBytes() const {
   return text_.size() + 4 * text_ends_.size() + 13 * value_kinds_.size() + 12 * node_ops_.size() +
          4 * operands_.size() + 13 * attr_names_.size() +
          8 * (attr_integers_.size() + attr_floats_.size() + type_dims_.size()) + 16 * constant_names_.size() +
-         8 * result_values_.size();
+         8 * result_values_.size() + 4 * node_devices_.size();
 }
 
 void Encoder::Build(std::string* out) {
@@ -186,7 +189,7 @@ void Encoder::Build(std::string* out) {
       column(attr_floats_), column(result_values_), column(result_names_), column(entry_names_),
       column(entry_graphs_), column(case_names_), column(case_entries_), column(case_input_ends_),
       column(case_expected_ends_), column(case_inputs_), column(case_expected_), column(case_rtols_),
-      column(case_atols_));
+      column(case_atols_), column(node_devices_));
   fb::FinishSizePrefixedFileBuffer(b, file);
   out->assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }

@@ -92,8 +92,13 @@ absl::Status Loader::LoadNode(Graph& g, size_t* value) {
   Col<uint32_t> in = c_.operands.subspan(Begin(c_.node_operand_ends, row),
                                          c_.node_operand_ends[row] - Begin(c_.node_operand_ends, row));
   ASSIGN_OR_RETURN(Attrs attrs, NodeAttrs(row));
+  if (!c_.node_devices.empty()) {
+    ASSIGN_OR_RETURN(std::string_view device, String("node_devices", row, c_.node_devices[row]));
+    ASSIGN_OR_RETURN(g.scope, g.module->DeviceScope(device));
+  }
   ASSIGN_OR_RETURN(NodeId id, g.AddNode(ops_[c_.node_ops[row]], {in.begin(), in.end()}, std::move(attrs),
                                         names_, declared_));
+  g.scope = 0;
   if (g.nodes[id].out.size() != names_.size())
     return Invalid("node ", number, " has ", g.nodes[id].out.size(), " results, the file lists ",
                    names_.size());

@@ -170,7 +170,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
     return Annotate(Annotate(full, kErrorOp, OpName(*op)), kErrorNode, node);
   }
   std::vector<TensorType>& types = module->index->inferred.results;
-  Node node{op, std::move(in), {}, std::move(attrs)};
+  Node node{op, std::move(in), {}, std::move(attrs), scope};
   node.out.reserve(types.size());
   for (uint32_t i = 0; i < types.size(); i++) {
     Value v{ValueKind::kResult, id, i, std::move(types[i]), i < names.size() ? names[i] : std::string()};

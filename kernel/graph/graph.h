@@ -53,7 +53,8 @@ struct Node {
   const OpDef* op;
   std::vector<ValueId> in;  // kNoValue: left out
   std::vector<ValueId> out;
-  Attrs attrs;  // as given, without those equal to constant defaults
+  Attrs attrs;          // as given, without those equal to constant defaults
+  uint32_t device = 0;  // 1 + a number of Module::devices: its device scope; 0: none
 };
 
 struct Module;
@@ -66,6 +67,7 @@ struct Graph {
   std::vector<ValueId> params;
   std::vector<ValueId> results;
   std::vector<std::string> result_names;  // may be ""; else unique
+  uint32_t scope = 0;  // Node::device of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
 
@@ -111,6 +113,7 @@ struct Module {
   std::vector<Entry> entries;
   std::vector<Case> cases;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
+  std::vector<std::string> devices;                           // names of device scopes
 
   // Checks size, alignment, name. "" gets a fresh name if not a scalar; equal unnamed scalars are one
   // constant.
@@ -125,6 +128,7 @@ struct Module {
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
   absl::StatusOr<uint32_t> GraphNumber(std::string_view name) const;
+  absl::StatusOr<uint32_t> DeviceScope(std::string_view name);  // for Graph::scope; "": 0
   absl::Status SetMetadata(std::string_view key, std::string_view value);
   absl::Status AddCase(Case);  // its constants must fit the entry's parameters and results
   // The same with constants of its own, which are added only where they fit.

@@ -173,6 +173,17 @@ absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
   return &entries[it->second];
 }
 
+absl::StatusOr<uint32_t> Module::DeviceScope(std::string_view name) {
+  constexpr size_t kMaxDevices = 256;
+  if (name.empty()) return 0;
+  RETURN_IF_ERROR(CheckName("a device scope", name));
+  auto it = std::find(devices.begin(), devices.end(), name);
+  if (it == devices.end() && devices.size() >= kMaxDevices)
+    return Exhausted("the module has ", kMaxDevices, " device scopes, the limit");
+  if (it == devices.end()) it = devices.insert(it, std::string(name));
+  return static_cast<uint32_t>(it - devices.begin()) + 1;
+}
+
 absl::Status Module::SetMetadata(std::string_view key, std::string_view value) {
   RETURN_IF_ERROR(CheckName("metadata", key));
   if (value.size() > kMaxMetadataBytes || !IsUtf8(value))

@@ -95,6 +95,12 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
   if (lex_.AtPunct("{")) {
     ASSIGN_OR_RETURN(e.call->attrs, r_.ReadAttrs(r_.module.index->Facts(**op)));
   }
+  if (lex_.Accept("@")) {
+    ASSIGN_OR_RETURN(Spelling device, r_.ReadName("a device's name"));
+    absl::StatusOr<uint32_t> scope = r_.module.DeviceScope(device.name);
+    if (!scope.ok()) return r_.Locate(device.at, scope.status());
+    e.call->device = *scope;
+  }
   return e;
 }
 

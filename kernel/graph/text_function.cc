@@ -166,8 +166,10 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
   for (size_t i = 0; i < names.size(); i++)
     if (!given[i].empty() && !names[i].quoted && SplitResultName(given[i]) && graph_->Find(given[i]).ok())
       return r_.Fail(names[i].at, absl::StrCat("there is a value '", given[i], "' already"));
+  graph_->scope = call.device;
   auto node = graph_->AddNode(call.op, std::move(in), std::move(call.attrs), given, declared);
   if (!node.ok()) return r_.Locate(at, node.status());
+  graph_->scope = 0;
   const std::vector<ValueId>& out = graph_->nodes[*node].out;
   for (size_t i = 0; i < names.size() && i < out.size(); i++) Remember(names[i], out[i]);
   return *node;

@@ -25,6 +25,7 @@ struct Call {
   const OpDef* op = nullptr;
   std::vector<Expr> in;  // never calls
   Attrs attrs;
+  uint32_t device = 0;  // its scope
 };
 
 class FunctionReader {

@@ -166,6 +166,7 @@ class Printer {
       absl::StrAppend(&out_, i ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
     }
     if (!n.attrs.empty()) out_ += "}";
+    if (n.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.device - 1]));
     for (size_t i = 0; i < n.out.size(); i++)
       absl::StrAppend(&out_, i ? ", " : " : ", Type(g.values[n.out[i]].type));
     out_ += "\n";

@@ -2,7 +2,7 @@
 #include "kernel/plan/binding.h"
 
 #include "absl/strings/str_join.h"
-#include "kernel/plan/runner.h"
+#include "kernel/plan/device_runner.h"
 
 namespace keel {
 namespace {
@@ -147,6 +147,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
                                               const PlanOptions& options) {
   auto b = std::make_shared<Binding>();
   b->symbols = std::move(symbols);
+  if (lowered.accelerator) b->device = std::make_unique<DevicePool>();
   RETURN_IF_ERROR(CheckFacts(lowered, b->symbols));
   RETURN_IF_ERROR(SetShapes(lowered, b.get()));
   PlanMemory(lowered, options, b.get());

@@ -17,6 +17,7 @@ struct Storage {
 };
 
 class Runner;
+struct DevicePool;  // device_runner.h
 
 struct Binding {
   Binding();
@@ -33,6 +34,7 @@ struct Binding {
 
   static constexpr size_t kPool = 8;  // runners kept; more are made when more threads run, and dropped
   std::atomic<Runner*> pool[kPool] = {};
+  std::unique_ptr<DevicePool> device;  // where the device has memory of its own
 };
 
 // From the shapes that were fed: the number of each symbol. Errors name the parameter, what was got and

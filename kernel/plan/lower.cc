@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "kernel/base/hash.h"
+#include "kernel/device/accelerator.h"
 #include "kernel/plan/fold.h"
 
 namespace keel {
@@ -26,11 +27,12 @@ class Lowering : public BodySink {
     std::vector<ValueId> wanted(fetches.begin(), fetches.end());
     wanted.insert(wanted.end(), targets.begin(), targets.end());
     RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, wanted, false)));
-    RETURN_IF_ERROR(MissingError());
+    if (!options_.probe) RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
       out_.fetches.push_back(value);
     }
+    if (options_.probe) out_.value_of = map_;
     return absl::OkStatus();
   }
 
@@ -88,6 +90,7 @@ class Lowering : public BodySink {
   absl::Status AddNodes(const std::vector<bool>& needed) {
     for (size_t n = 0; n < graph_->nodes.size(); n++) {
       if (!needed[n]) continue;
+      node_ = static_cast<NodeId>(n);
       const keel::Node& node = graph_->nodes[n];
       std::vector<std::string> names;
       for (ValueId v : node.out) names.push_back(graph_->ValueName(v));
@@ -153,7 +156,9 @@ class Lowering : public BodySink {
     if (step.impl) return AddStep(std::move(step), inferred, names);
     if (step.body) return Inline(step, names);
     if (HasBody(op)) return Expand(op, step.in, attrs, names);
-    missing_[absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")")]++;
+    std::string what = absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")");
+    missing_[what]++;
+    if (options_.probe) out_.lacking.emplace(node_, what);
     return AddResults(inferred, names);
   }
 
@@ -255,6 +260,8 @@ class Lowering : public BodySink {
     if (!options_.observe && CanFold(out_, step, &folded_bytes_)) {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
+      // A device that fails is another matter, unless it is only full.
+      if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded)) return folded;
       // Failing on its data is the run's affair: it may never get there.
     }
     std::vector<Value> out = step.out;
@@ -300,6 +307,7 @@ class Lowering : public BodySink {
   };
   std::map<std::string, size_t> missing_;
   std::string body_of_;
+  NodeId node_ = 0;  // of the whole graph, the one under way
   uint64_t folded_bytes_ = 0;
 };
 
@@ -312,6 +320,9 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
   auto out = std::make_unique<Lowered>();
   out->catalogue = graph.module->catalogue;
   out->device = device;
+  if (!device->host_memory()) {
+    ASSIGN_OR_RETURN(out->accelerator, Accelerator::Of(*device));
+  }
   RETURN_IF_ERROR(Lowering(graph, *out, options).Run(feeds, fetches, targets));
   return out;
 }

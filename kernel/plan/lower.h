@@ -3,6 +3,7 @@
 // constant parts resolved. What depends on sizes comes later (binding.h).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +30,9 @@ struct Launch {
   }
 };
 
+class Accelerator;       // kernel/device
+struct DeviceConstants;  // device_runner.h
+
 enum class Where : uint8_t { kFeed, kConstant, kComputed, kAlias };
 
 struct PlanValue {
@@ -53,13 +57,17 @@ struct Step {  // one launch
 struct Lowered {
   std::shared_ptr<Catalogue> catalogue;
   Device* device = nullptr;
+  std::shared_ptr<Accelerator> accelerator;   // null: host memory
+  std::shared_ptr<DeviceConstants> uploaded;  // constants there
   DimTable dims;
   std::vector<PlanValue> values;
   std::vector<Step> steps;
   std::vector<Constant> constants;  // used ones, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
-  std::vector<std::string> folded;  // names of nodes that ran once, at planning
+  std::vector<std::string> folded;        // names of nodes that ran once, at planning
+  std::vector<uint32_t> value_of;         // of a probe: by value of the graph; kNoValue: not needed
+  std::map<NodeId, std::string> lacking;  // of a probe: what the device cannot run
 
   // The value that holds the bytes.
   uint32_t Root(uint32_t value) const {
@@ -76,6 +84,8 @@ struct PlanOptions {
   Stopper* stopper = nullptr;  // who may stop runs
   uint32_t timeout_ms = 0;     // of a run; needs the stopper; 0: no limit
   std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
+  bool probe = false;                                  // find what the device lacks, in place of an error
+  bool results_on_device = false;                      // where the device has memory of its own
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

@@ -5,14 +5,13 @@
 #include <map>
 #include <set>
 
+#include "kernel/device/accelerator.h"
 #include "kernel/plan/binding.h"
 
 namespace keel {
 namespace {
 
 constexpr size_t kNever = ~size_t{0};
-
-uint64_t RoundUp(uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 // Free pieces of an arena that grows at its end.
 class Arena {
@@ -81,6 +80,11 @@ class Planner {
     uint64_t n = SizeOf(l_.values[v].type.dtype);
     for (int64_t d : b_.shapes[v]) n *= static_cast<uint64_t>(d);
     return n;
+  }
+
+  uint64_t RoundUp(uint64_t n) const {
+    uint64_t align = l_.accelerator ? l_.accelerator->alignment() : kAlign;
+    return (n + align - 1) / align * align;
   }
 
   // Feeds, constants, and the first fetch of each computed root.

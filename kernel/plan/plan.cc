@@ -2,6 +2,8 @@
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
+#include "kernel/plan/device_runner.h"
+#include "kernel/plan/place.h"
 
 namespace keel {
 namespace {
@@ -53,6 +55,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* dev
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
   }
+  if (lowered->accelerator) RETURN_IF_ERROR(UploadConstants(lowered.get()));
   return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
 }
 
@@ -60,7 +63,11 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   if (in.size() != inputs()) return Invalid("the plan takes ", inputs(), " inputs, got ", in.size());
   for (size_t i = 0; i < in.size(); i++) {
     const PlanValue& value = lowered_->values[lowered_->feeds[i]];
-    if (in[i] && in[i]->dtype == value.type.dtype) continue;
+    if (in[i] && in[i]->dtype == value.type.dtype) {
+      if (in[i]->device_block() && !lowered_->accelerator && !parts_)
+        return NeedHostMemory(absl::StrCat("feed \"", value.name, "\""), in[i]);
+      continue;
+    }
     std::string wanted = Print(value.type, lowered_->dims);
     if (!in[i]) return Invalid("feed \"", value.name, "\" is missing; it is ", wanted);
     if (in[i]->dtype != value.type.dtype)
@@ -168,12 +175,26 @@ absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out,
   return RunCold(in, out, observer, arg);
 }
 
+// On devices with memory of their own, or on several.
+absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                                void* arg) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
+  if (!lowered_->accelerator) return parts_->Run(in, out, observer, arg);
+  absl::InlinedVector<keel_array*, 8> feeds;
+  std::vector<ArrayRef> copies;
+  RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
+  Watch watch{observer, arg, lowered_.get()};
+  return RunOnDevice(*lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
+                     observer ? Relay : nullptr, &watch);
+}
+
 absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                            void* arg) {
   RETURN_IF_ERROR(CheckFeeds(in));
   if (observer && !options_.observe && !options_.profile)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
+  if (lowered_->accelerator || (parts_ && !parts_->parts.empty())) return RunElsewhere(in, out, observer, arg);
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "kernel/base/json.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/runner.h"
 
@@ -22,6 +23,9 @@ struct Event {  // what an observer sees after a launch
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 
+struct Parts;    // place.h
+struct Placing;  // place.h
+
 class Plan {
  public:
   ~Plan();
@@ -30,6 +34,13 @@ class Plan {
                                                     std::span<const ValueId> fetches,
                                                     std::span<const ValueId> targets,
                                                     const PlanOptions& options);
+  // With nodes on several devices.
+  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
+                                                          const Placing& placing,
+                                                          std::span<const ValueId> feeds,
+                                                          std::span<const ValueId> fetches,
+                                                          std::span<const ValueId> targets,
+                                                          const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
@@ -61,10 +72,14 @@ class Plan {
   void GiveBack(std::unique_ptr<Ready> ready);
   static void Park(std::unique_ptr<Ready> ready);
   absl::Status CheckFeeds(std::span<keel_array* const> in) const;
+  absl::Status RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                            void* arg);
+  void ReportParts(Json& json, const Binding* binding) const;
 
   static constexpr size_t kBindings = 16, kIdle = 8;
   std::atomic<Ready*> idle_[kIdle] = {};  // a thread begins at a place of its own
   std::unique_ptr<Lowered> lowered_;
+  std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;
   std::mutex mutex_;
   std::list<std::shared_ptr<Binding>> bindings_;  // used last first

@@ -1,7 +1,7 @@
 // report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
 #include "kernel/base/json.h"
 #include "kernel/plan/optimize.h"
-#include "kernel/plan/plan.h"
+#include "kernel/plan/place.h"
 
 namespace keel {
 namespace {
@@ -50,6 +50,38 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
 
 }  // namespace
 
+// Which node runs where, and why; what is copied between memories, with its bytes where sizes are known.
+void Plan::ReportParts(Json& json, const Binding* binding) const {
+  json.Key("placement").BeginArray();
+  for (const Parts::Row& row : parts_->rows)
+    json.BeginObject()
+        .Key("node")
+        .String(row.node)
+        .Key("op")
+        .String(row.op)
+        .Key("device")
+        .String(row.device)
+        .Key("why")
+        .String(row.why)
+        .EndObject();
+  json.EndArray();
+  json.Key("copies").BeginArray();
+  for (const Parts::Crossing& c : parts_->crossings) {
+    uint32_t v = parts_->value_of[c.value];
+    json.BeginObject();
+    json.Key("value").String(lowered_->values[v].name);
+    json.Key("from").String(c.from);
+    json.Key("to").String(c.to);
+    if (binding) {
+      uint64_t bytes = SizeOf(lowered_->values[v].type.dtype);
+      for (int64_t d : binding->shapes[v]) bytes *= static_cast<uint64_t>(d);
+      json.Key("bytes").Int(static_cast<int64_t>(bytes));
+    }
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
 absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   std::shared_ptr<Binding> binding;
   if (!in.empty() || lowered_->dims.symbol_count() == 0) {
@@ -67,14 +99,22 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   if (options_.passes) WriteReport(json, *options_.passes);
   json.Key("launches").BeginArray();
   for (const Step& step : lowered_->steps) WriteStep(json, *lowered_, step, binding.get());
+  bool split = parts_ && !parts_->parts.empty();
+  if (split)
+    for (const Parts::Part& part : parts_->parts)
+      for (const Step& step : part.plan->lowered_->steps) WriteStep(json, *part.plan->lowered_, step, nullptr);
   json.EndArray();
   json.Key("folded").BeginArray();
   for (const std::string& name : lowered_->folded) json.String(name);
+  if (split)
+    for (const Parts::Part& part : parts_->parts)
+      for (const std::string& name : part.plan->lowered_->folded) json.String(name);
   json.EndArray();
+  if (parts_) ReportParts(json, binding.get());
   json.Key("checks").BeginArray();
   for (const Inferred::Check& check : lowered_->checks) json.String(check.message);
   json.EndArray();
-  if (binding) WriteMemory(json, *lowered_, *binding);
+  if (binding && !split) WriteMemory(json, *lowered_, *binding);
   json.EndObject();
   return json.Take();
 }

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Make(const Lowered& lowered, con
   ASSIGN_OR_RETURN(keel_dev dev, lowered.device->Open());
   r->options_ = options;
   if (options.stopper && !options.timeout_ms) r->stop_ = &options.stopper->asked;
-  r->env_ = {sizeof(keel_env), options.threads, &HostTable(), dev, nullptr, Exported(*r->stop_)};
+  r->env_ = {sizeof(keel_env), options.threads, &HostTable(), dev, nullptr, Exported(*r->stop_), 0};
   r->BuildViews();
   r->BuildCalls(options);
   return r;

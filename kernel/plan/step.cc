@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "kernel/plan/device_runner.h"
+
 #include "kernel/plugin/body.h"
 
 namespace keel {
@@ -69,7 +71,7 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
     made.struct_size = sizeof made;
     HostCall call;
     keel_rc rc = impl.prepare(launch->dev, &HostTable(), &node, &made);
-    if (rc != KEEL_OK) return RunError(call, rc, step);
+    if (rc != KEEL_OK) return NameDevice(lowered, RunError(call, rc, step));
     launch->launch = made;
   }
   if (!launch->launch.run) launch->launch.run = impl.run;
@@ -102,6 +104,13 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
                   step.impl->plugin->name);
 }
 
+absl::Status NameDevice(const Lowered& lowered, const absl::Status& status) {
+  if (!lowered.accelerator) return status;
+  absl::Status named = Error(status.code(), "device ", lowered.device->name(), ": ", status.message());
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { named.SetPayload(url, value); });
+  return named;
+}
+
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
   if (timeout_ms)
     return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\": the time limit is ",
@@ -120,10 +129,11 @@ absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const k
                      std::span<keel_tensor* const> out, uint32_t threads) {
   ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, {}));
   ASSIGN_OR_RETURN(std::shared_ptr<Launch> launch, Prepare(lowered, step, node));
+  if (lowered.accelerator) return RunOnceOnDevice(lowered, step, *launch, in, out, threads);
   Block scratch = NewBlock(launch->launch.scratch_bytes);
   if (!scratch) return Exhausted("no memory for ", launch->launch.scratch_bytes, " bytes of scratch");
   int32_t cancelled = 0;
-  keel_env env{sizeof(keel_env), threads, &HostTable(), launch->dev, nullptr, &cancelled};
+  keel_env env{sizeof(keel_env), threads, &HostTable(), launch->dev, nullptr, &cancelled, 0};
   keel_call call{};
   call.struct_size = sizeof call;
   call.n_in = static_cast<uint16_t>(in.size());

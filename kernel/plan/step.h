@@ -14,6 +14,9 @@ void SetShapeFlags(keel_call* call);
 // The error of a launch, with node, op and plugin.
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 
+// The same, with the device where it has memory of its own (others are only called by their plugin's name).
+absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
+
 // The error of a run that was told to stop, after that step.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
 

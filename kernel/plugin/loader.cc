@@ -58,7 +58,7 @@ absl::Status LoadError(const std::string& path) {
   return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
 }
 
-std::vector<std::unique_ptr<Device>> DevicesOf(const Plugin* plugin) {
+std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin) {
   std::vector<std::unique_ptr<Device>> devices;
   if (!plugin->table.device) return devices;
   uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
@@ -149,7 +149,7 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
 
 absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
   std::lock_guard lock(mutex_);
-  ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, ReadPlugin(table, path));
+  ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, ReadPlugin(table, path));
   for (const auto& other : plugins_)
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
@@ -157,7 +157,7 @@ absl::Status Registry::Add(const keel_plugin* table, const std::string& path, st
   std::vector<Pass> passes = passes_;
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
   ASSIGN_OR_RETURN(passes, OrderPasses(std::move(passes)));
-  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin.get());
+  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin);
   if (taken) *taken = absl::StrCat(plugin->name, " ", plugin->version);
   plugins_.reserve(plugins_.size() + 1);
   devices_.reserve(devices_.size() + devices.size());

@@ -41,23 +41,38 @@ struct Plugin {
   HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
 };
 
+// A device that was opened; closed with the last who uses it.
+struct OpenedDevice {
+  std::shared_ptr<const Plugin> plugin;
+  std::string name;
+  uint32_t index = 0;
+  keel_dev handle = nullptr;
+  ~OpenedDevice();
+};
+class Accelerator;  // kernel/device: memory and queues of a device that has its own
+
 // One openable device: "cpu:0". Opened on first use.
 class Device {
  public:
-  Device(const Plugin* plugin, uint32_t index);
+  Device(std::shared_ptr<const Plugin> plugin, uint32_t index);
   ~Device();
   const std::string& name() const { return name_; }
   const Plugin& plugin() const { return *plugin_; }
   uint32_t index() const { return index_; }
+  bool host_memory() const { return plugin_->device.flags & KEEL_DEVICE_HOST_MEMORY; }
   absl::StatusOr<keel_dev> Open();
+  // What kernel/device made of the opened device; made once, by the first caller.
+  using MakeAccelerator =
+      absl::StatusOr<std::shared_ptr<Accelerator>> (*)(std::shared_ptr<const OpenedDevice>);
+  absl::StatusOr<std::shared_ptr<Accelerator>> Accelerate(MakeAccelerator make);
 
  private:
-  const Plugin* plugin_;
+  std::shared_ptr<const Plugin> plugin_;
   uint32_t index_;
   std::string name_;
   std::mutex mutex_;
-  bool opened_ = false;
-  keel_dev handle_ = nullptr;
+  std::shared_ptr<const OpenedDevice> opened_;
+  std::shared_ptr<Accelerator> accelerator_;
 };
 
 enum class Verdict { kTaken, kRefused, kSkipped };
@@ -94,7 +109,7 @@ class Registry {
 
   std::shared_ptr<Catalogue> catalogue_;
   std::recursive_mutex mutex_;
-  std::vector<std::unique_ptr<Plugin>> plugins_;
+  std::vector<std::shared_ptr<Plugin>> plugins_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Pass> passes_;
   std::vector<Attempt> attempts_;

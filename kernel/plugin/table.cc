@@ -42,6 +42,16 @@ keel_device TakeDevice(const keel_device* theirs) {
   TAKE(keel_device, info);
   TAKE(keel_device, open);
   TAKE(keel_device, close);
+  TAKE(keel_device, segment_alloc);
+  TAKE(keel_device, segment_free);
+  TAKE(keel_device, queue_open);
+  TAKE(keel_device, queue_close);
+  TAKE(keel_device, copy);
+  TAKE(keel_device, fill);
+  TAKE(keel_device, submit);
+  TAKE(keel_device, queue_wait);
+  TAKE(keel_device, host_wait);
+  TAKE(keel_device, query);
   return ours;
 }
 #undef TAKE
@@ -98,8 +108,15 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
 absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (!t.device) return t.n_impls ? Invalid("has impls but no device") : absl::OkStatus();
   plugin->device = TakeDevice(t.device);
-  if (!(plugin->device.flags & KEEL_DEVICE_HOST_MEMORY))
-    return Unimplemented("its device has memory of its own, which this draft does not support yet");
+  const keel_device& d = plugin->device;
+  if (d.flags & KEEL_DEVICE_HOST_MEMORY) return absl::OkStatus();
+  const std::pair<const char*, bool> needed[] = {
+      {"segment_alloc", d.segment_alloc}, {"segment_free", d.segment_free}, {"queue_open", d.queue_open},
+      {"queue_close", d.queue_close},     {"copy", d.copy},                 {"fill", d.fill},
+      {"submit", d.submit},               {"queue_wait", d.queue_wait},     {"host_wait", d.host_wait}};
+  for (const auto& [name, there] : needed)
+    if (!there)
+      return Invalid("its device has memory of its own (no KEEL_DEVICE_HOST_MEMORY) but no function ", name);
   return absl::OkStatus();
 }
 

@@ -111,6 +111,19 @@ absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, b
   return ArrayRef(a);
 }
 
+absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
+                                         void* data, ReleaseFn release, DeviceBlock* block) {
+  ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
+  keel_array* a = TakeBorrowing();
+  if (!a) return Exhausted("no memory for an array's header");
+  Describe(a, dtype, PartsOf(dtype), shape, count);
+  a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
+  a->view.data = data;
+  a->view.device = device;
+  *BorrowedOf(a) = {{}, release, block};
+  return ArrayRef(a);
+}
+
 absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void* arg) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
@@ -150,3 +163,7 @@ absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
 }
 
 }  // namespace keel
+
+keel::DeviceBlock* keel_array::DeviceBlockOf() const {
+  return static_cast<keel::DeviceBlock*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
+}

@@ -15,6 +15,8 @@
 namespace keel {
 inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
+struct DeviceBlock;  // kernel/device/move.h
+inline constexpr uint8_t kDeviceKey = 0xf0;  // in type_key: the memory is that of a device
 }  // namespace keel
 
 // The C ABI's handle is this struct, so it is not in the namespace. The first 64 bytes are all that a
@@ -35,7 +37,12 @@ struct alignas(keel::kAlign) keel_array {
   std::span<const int64_t> shape() const { return {dims, static_cast<size_t>(view.ndim)}; }
   char* data() const { return static_cast<char*>(view.data) + view.byte_offset; }
   uint64_t bytes() const { return static_cast<uint64_t>(count) * keel::SizeOf(dtype); }
+  // Where the elements are if that is the memory of a device; null: host memory.
+  keel::DeviceBlock* device_block() const { return type_key >= keel::kDeviceKey ? DeviceBlockOf() : nullptr; }
   char* payload() { return reinterpret_cast<char*>(this) + sizeof(keel_array); }
+
+ private:
+  keel::DeviceBlock* DeviceBlockOf() const;
 };
 static_assert(sizeof(keel_array) == 128);
 
@@ -81,6 +88,10 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype);
 absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, bool zeroed);
 // The same for a shape that is known to be good and to have `count` elements; null: no memory.
 keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count);
+// Only the header of a row-major array; its memory is elsewhere and given back by release(block). Its
+// type_key is that of no array in host memory, so what goes by keys never takes one for the other.
+absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
+                                         void* data, ReleaseFn release, DeviceBlock* block);
 // Borrows the tensor's memory; on failure release is not called.
 absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& tensor, ReleaseFn release, void* arg);
 // Row-major copy of anything that is in host memory.

@@ -35,8 +35,7 @@ keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   return KEEL_OK;
 }
 
-constexpr keel_device kDevice = {
-    sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, nullptr, Info, nullptr, nullptr};
+constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, Info, nullptr, nullptr);
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "cpu",
                              "0.1.0",

@@ -20,8 +20,7 @@ struct Table {
   }
 };
 
-constexpr keel_device kDevice = {
-    sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, nullptr, nullptr, nullptr, nullptr};
+constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr);
 
 // Built by the first caller; C++ makes the others wait. The families' tables are constants, so the
 // order in which files are initialised does not matter.

@@ -45,8 +45,7 @@ const T* Cut(const Guarded& memory, const T& table, uint32_t size) {
 keel_rc Run(const keel_call*) { return KEEL_OK; }
 
 const keel_impl kImpl = {"neg", 1, 1, nullptr, "test", 0, 0, nullptr, nullptr, Run};
-const keel_device kDevice = {
-    sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, nullptr, nullptr, nullptr, nullptr};
+const keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr);
 
 keel_plugin Table() {
   return {KEEL_PLUGIN_HEADER,

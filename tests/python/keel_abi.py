@@ -66,6 +66,7 @@ def lib():
             getattr(_library, "keel_error_" + name).restype = C.c_char_p
         _library.keel_version.restype = _library.keel_text_data.restype = C.c_char_p
         _library.keel_text_size.restype = C.c_uint64
+        _library.keel_array_device.restype = C.c_char_p
         _library.keel_array_retain.restype = C.c_void_p
     return _library
 
@@ -166,8 +167,27 @@ def _release(key):
 class Array(Handle):
     free = "keel_array_release"
 
+    def to(self, device=None):
+        """The array on a device, or in host memory."""
+        context = self
+        while not isinstance(context, Context):
+            context = context.keep[0]
+        out = C.c_void_p()
+        call("keel_array_to", context, self, encode(device), C.byref(out))
+        return Array(out, *self.keep)
+
+    def wait(self):
+        call("keel_array_wait", self)
+        return self
+
+    @property
+    def device(self):
+        return lib().keel_array_device(self).decode()
+
     def numpy(self):
-        """A view of the array's memory, which it keeps alive."""
+        """A view of the array's memory, which it keeps alive; a copy of what is on a device."""
+        if self.device:
+            return self.to().numpy()
         t = Tensor()
         lib().keel_array_tensor(self, C.byref(t))
         dtype, shape = dtype_of(t.code, t.bits), tuple(t.shape[i] for i in range(t.ndim))
@@ -233,6 +253,9 @@ class Context(Handle):
         super().__init__(out)
         if plugins:
             call("keel_plugin_scan", self)
+
+    def load_plugin(self, path):
+        call("keel_plugin_load", self, encode(path))
 
     def add_ops(self, name, text):
         """A plugin that is only a text of ops."""
@@ -393,11 +416,14 @@ class Plan(Handle):
     free = "keel_plan_free"
 
     def run(self, *inputs):
+        return [array.numpy() for array in self.run_arrays(*inputs)]
+
+    def run_arrays(self, *inputs):
         keep, ins = pointers(self.keep[0].context, inputs)
         n = lib().keel_plan_outputs(self)
         out = (C.c_void_p * max(1, n))()
         call("keel_plan_run", self, ins, len(inputs), out, n)
-        return [Array(C.c_void_p(p), self).numpy() for p in out[:n]]
+        return [Array(C.c_void_p(p), self) for p in out[:n]]
 
     def report(self, *inputs):
         keep, ins = pointers(self.keep[0].context, inputs)

@@ -1,0 +1,157 @@
+// accelerator.cc: calls of a device's functions, each with an error that names it.
+#include "kernel/device/accelerator.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace keel {
+
+absl::Status Accelerator::Finish(const HostCall& call, keel_rc rc, const char* function) const {
+  if (rc == KEEL_OK) return absl::OkStatus();
+  absl::Status status = call.Finish(rc, *opened_->plugin, absl::StrCat("called ", function));
+  return Annotate(Error(status.code(), "device ", name(), ": ", function, ": ", status.message()), kErrorPlugin,
+                  opened_->plugin->name);
+}
+
+absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Of(Device& device) {
+  return device.Accelerate(&Accelerator::Make);
+}
+
+absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Make(std::shared_ptr<const OpenedDevice> opened) {
+  std::shared_ptr<Accelerator> a(new Accelerator(std::move(opened)));
+  RETURN_IF_ERROR(a->ReadInfo());
+  RETURN_IF_ERROR(a->OpenQueues());
+  const char* mode = secure_getenv("KEEL_POOL");
+  PoolOptions options{a->name(), a->alignment(), a->info_.max_segment,
+                      !mode || std::string_view(mode) != "off"};
+  a->pool_ = std::make_unique<Pool>(*a, std::move(options));
+  a->stager_ = std::make_unique<Stager>(*a);
+  return a;
+}
+
+absl::Status Accelerator::ReadInfo() {
+  constexpr uint64_t kMaxAlignment = 4096;
+  info_.struct_size = sizeof info_;
+  info_.dl_type = 12;  // DLPack's "another device"
+  if (table().info) {
+    HostCall call;
+    RETURN_IF_ERROR(Finish(call, table().info(&HostTable(), opened_->index, &info_), "info"));
+  }
+  if (!info_.alignment) info_.alignment = 64;
+  if (std::popcount(info_.alignment) != 1 || info_.alignment > kMaxAlignment)
+    return Invalid("device ", name(), ": info: alignment ", info_.alignment,
+                   "; wanted a power of two up to ", kMaxAlignment);
+  info_.alignment = std::max<uint64_t>(info_.alignment, 64);
+  return absl::OkStatus();
+}
+
+absl::Status Accelerator::OpenQueues() {
+  for (uint32_t kind = 0; kind < kQueues; kind++) {
+    HostCall call;
+    keel_queue made = nullptr;
+    RETURN_IF_ERROR(Finish(call, table().queue_open(handle(), kind, &made), "queue_open"));
+    if (!made) return Internal("device ", name(), ": queue_open gave no queue");
+    queues_[kind].handle = made;
+  }
+  return absl::OkStatus();
+}
+
+Accelerator::~Accelerator() {
+  for (Queue& queue : queues_)
+    if (queue.handle) table().queue_close(queue.handle);
+  stager_.reset();
+  pool_.reset();
+}
+
+absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t bytes) {
+  HostCall call;
+  keel_segment segment{};
+  segment.kind = kind;
+  RETURN_IF_ERROR(
+      Finish(call, table().segment_alloc(handle(), kind, bytes, &segment), "segment_alloc"));
+  segment.kind = kind;
+  bool whole = segment.bytes >= bytes &&
+               (kind == KEEL_SEGMENT_DEVICE ? segment.address && segment.address % alignment() == 0
+                                            : segment.host != nullptr);
+  if (whole) return segment;
+  table().segment_free(handle(), &segment);
+  return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes gave ", segment.bytes,
+                  " bytes at device address ", segment.address, ", host pointer ",
+                  segment.host ? "set" : "NULL", "; wanted all bytes, aligned to ", alignment());
+}
+
+void Accelerator::FreeSegment(const keel_segment& segment) { table().segment_free(handle(), &segment); }
+
+void Accelerator::SawDone(int queue, uint64_t ticket) {
+  std::atomic<uint64_t>& done = queues_[queue].done;
+  for (uint64_t seen = done.load(); seen < ticket && !done.compare_exchange_weak(seen, ticket);) {
+  }
+}
+
+// In slices, so that a driver that cannot be interrupted does not hold the host for ever.
+absl::Status Accelerator::HostWait(int queue, uint64_t ticket) {
+  constexpr uint64_t kSlice = 50'000'000;  // nanoseconds
+  if (ticket <= queues_[queue].done.load()) return absl::OkStatus();
+  HostCall call;
+  keel_rc rc = KEEL_CANCELLED;
+  while (rc == KEEL_CANCELLED) rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
+  if (rc == KEEL_OK) SawDone(queue, ticket);
+  return Finish(call, rc, "host_wait");
+}
+
+absl::Status Accelerator::HostWait(const Tickets& tickets) {
+  for (int q = 0; q < kQueues; q++) RETURN_IF_ERROR(HostWait(q, tickets.of[q]));
+  return absl::OkStatus();
+}
+
+Tickets Accelerator::Done() {
+  Tickets all;
+  for (int q = 0; q < kQueues; q++) {
+    uint64_t done = 0;
+    // A failing query says nothing new; the next call that matters will fail with its text.
+    HostCall call;
+    if (table().query && table().query(queues_[q].handle, &done) == KEEL_OK) SawDone(q, done);
+    all.of[q] = queues_[q].done.load();
+  }
+  return all;
+}
+
+absl::Status Accelerator::WaitForAll() {
+  Tickets last;
+  for (int q = 0; q < kQueues; q++) {
+    ASSIGN_OR_RETURN(last.of[q], Encoder(*this, q).Submit());
+  }
+  return HostWait(last);
+}
+
+Encoder::Encoder(Accelerator& device, int queue)
+    : device_(device), queue_(queue), lock_(device.queues_[queue].mutex) {}
+
+absl::Status Encoder::Copy(Place to, Place from, uint64_t bytes) {
+  if (!bytes) return absl::OkStatus();
+  HostCall call;
+  return device_.Finish(
+      call, device_.table().copy(handle(), to.segment, to.offset, from.segment, from.offset, bytes), "copy");
+}
+
+absl::Status Encoder::Fill(Place at, uint64_t bytes, uint32_t value) {
+  HostCall call;
+  return device_.Finish(call, device_.table().fill(handle(), at.segment, at.offset, bytes, value), "fill");
+}
+
+absl::Status Encoder::Wait(int other, uint64_t ticket) {
+  if (other == queue_ || ticket <= device_.queues_[other].done.load()) return absl::OkStatus();
+  HostCall call;
+  return device_.Finish(call, device_.table().queue_wait(handle(), device_.queue(other), ticket),
+                        "queue_wait");
+}
+
+absl::StatusOr<uint64_t> Encoder::Submit() {
+  HostCall call;
+  uint64_t ticket = 0;
+  RETURN_IF_ERROR(device_.Finish(call, device_.table().submit(handle(), &ticket), "submit"));
+  if (!ticket) return Internal("device ", device_.name(), ": submit gave no ticket");
+  return ticket;
+}
+
+}  // namespace keel

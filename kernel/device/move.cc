@@ -1,0 +1,91 @@
+// move.cc: arrays on devices.
+#include "kernel/device/move.h"
+
+namespace keel {
+namespace {
+
+void DropBlock(void* arg) {
+  std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(arg));
+  Pool& pool = block->home->pool();
+  block->unsettled ? pool.GiveUnsettled(block->piece) : pool.Give(block->piece, block->Last());
+}
+
+}  // namespace
+
+void DeviceBlock::Use(int queue, uint64_t ticket) {
+  for (uint64_t seen = used[queue].load(); seen < ticket && !used[queue].compare_exchange_weak(seen, ticket);) {
+  }
+}
+
+absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::span<const int64_t> shape,
+                                        int queue) {
+  ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
+  auto block = std::make_unique<DeviceBlock>();
+  ASSIGN_OR_RETURN(block->piece, device.pool().Take(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
+  block->home = device.shared_from_this();
+  absl::StatusOr<ArrayRef> array =
+      NewDeviceHeader(dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock,
+                      block.get());
+  if (!array.ok()) {
+    device.pool().Give(block->piece, {});
+    return array;
+  }
+  block.release();
+  return array;
+}
+
+absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
+  ArrayRef ready = ArrayRef::Share(array);
+  if (!array->contiguous) {
+    ASSIGN_OR_RETURN(ready, CopyArray(array->view));
+  }
+  ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(device, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
+  uint64_t ticket = 0;
+  absl::Status status =
+      device.stager().Upload(ready->data(), made->device_block()->place(), ready->bytes(), &ticket);
+  // What a failed upload left behind must be done before the memory is another's.
+  if (!status.ok()) made->device_block()->unsettled = !device.pool().Settle().ok();
+  RETURN_IF_ERROR(status);
+  made->device_block()->Use(KEEL_QUEUE_TRANSFER, ticket);
+  return made;
+}
+
+absl::StatusOr<ArrayRef> Download(keel_array* array) {
+  ASSIGN_OR_RETURN(ArrayRef made, NewArray(array->dtype, array->shape(), false));
+  DeviceBlock& block = *array->device_block();
+  // The transfer queue is in order, so only the compute queue's work needs a wait.
+  Stager::Part part{block.place(), made->data(), made->bytes(), block.Last().of[KEEL_QUEUE_COMPUTE]};
+  absl::Status status = block.home->stager().Download({&part, 1});
+  if (!status.ok()) block.unsettled = !block.home->pool().Settle().ok();
+  RETURN_IF_ERROR(status);
+  return made;
+}
+
+absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
+  std::shared_ptr<Accelerator> to;
+  if (device && !device->host_memory()) {
+    ASSIGN_OR_RETURN(to, Accelerator::Of(*device));
+  }
+  Accelerator* from = array->device_block() ? array->device_block()->home.get() : nullptr;
+  if (from == to.get()) return ArrayRef::Share(array);
+  ArrayRef host = ArrayRef::Share(array);
+  if (from) {
+    ASSIGN_OR_RETURN(host, Download(array));
+  }
+  return to ? Upload(*to, host.get()) : host;
+}
+
+absl::Status WaitFor(keel_array* array) {
+  return array->device_block() ? array->device_block()->home->HostWait(array->device_block()->Last()) : absl::OkStatus();
+}
+
+absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
+  if (!array || !array->device_block()) return absl::OkStatus();
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what), " is in the memory of device ",
+                        DeviceOf(array), "; wanted an array in host memory"),
+                  kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
+}
+
+std::string DeviceOf(const keel_array* array) { return array->device_block() ? array->device_block()->home->name() : ""; }
+
+}  // namespace keel

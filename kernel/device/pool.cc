@@ -1,0 +1,288 @@
+// pool.cc: size classes, best fit, splitting and growing together of blocks.
+#include "kernel/device/pool.h"
+
+#include <algorithm>
+
+namespace keel {
+
+// Up to kSmall bytes a piece comes from a segment of kSmallSegment, up to kMiddle from one of
+// kMiddleSegment; larger ones have a segment of their own. (The classes that PyTorch's allocator proved.)
+constexpr uint64_t kGrain = 512, kSmall = 1 << 20, kSmallSegment = 2 << 20;
+constexpr uint64_t kMiddle = 10 << 20, kMiddleSegment = 20 << 20, kLargeStep = 2 << 20;
+
+struct PoolBlock {
+  void* held;       // Pool::Held
+  uint64_t number;  // from 1; orders blocks of one size, so that a probe with 0 comes before them
+  uint64_t offset, bytes;
+  PoolBlock *before, *after;  // in the segment
+  bool small, free;
+  uint32_t pending;           // bit of each queue that may still use it
+  Tickets used;
+};
+
+struct Pool::Held {
+  keel_segment segment{};
+  PoolBlock* first = nullptr;
+  std::list<Held>::iterator self;
+};
+
+bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
+  return a->bytes != b->bytes ? a->bytes < b->bytes : a->number < b->number;
+}
+
+namespace {
+
+uint64_t RoundUp(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
+
+std::string Size(uint64_t bytes) {
+  if (bytes >= 1 << 20) return absl::StrCat((bytes * 10 >> 20) / 10, ".", (bytes * 10 >> 20) % 10, " MiB");
+  return bytes >= 1024 ? absl::StrCat(bytes >> 10, " KiB") : absl::StrCat(bytes, " B");
+}
+
+}  // namespace
+
+Pool::Pool(SegmentSource& source, PoolOptions options) : source_(source), options_(std::move(options)) {}
+
+Pool::~Pool() {
+  for (Held& held : held_) {
+    source_.FreeSegment(held.segment);
+    for (PoolBlock* b = held.first; b;) delete std::exchange(b, b->after);
+  }
+}
+
+uint64_t Pool::Rounded(uint64_t bytes) const {
+  bytes = std::max<uint64_t>(bytes, 1);
+  return options_.cache ? RoundUp(bytes, std::max(kGrain, options_.alignment)) : bytes;
+}
+
+uint64_t Pool::SegmentBytes(uint64_t rounded) const {
+  if (!options_.cache) return rounded;
+  uint64_t wanted = rounded <= kSmall    ? kSmallSegment
+                    : rounded <= kMiddle ? kMiddleSegment
+                                         : RoundUp(rounded, kLargeStep);
+  if (options_.max_segment && wanted > options_.max_segment) wanted = options_.max_segment;
+  return std::max(wanted, rounded);
+}
+
+Pool::FreeList& Pool::ListOf(const PoolBlock& b) { return free_[b.small ? 0 : 1][b.pending]; }
+
+void Pool::Insert(PoolBlock* b) {
+  b->pending = 0;
+  for (int q = 0; q < kQueues; q++)
+    if (b->used.of[q] > done_.of[q]) b->pending |= 1u << q;
+  b->free = true;
+  ListOf(*b).insert(b);
+}
+
+void Pool::Remove(PoolBlock* b) {
+  ListOf(*b).erase(b);
+  b->free = false;
+}
+
+// Asks what is done by now; blocks move to the lists where other queues find them.
+void Pool::Refresh() {
+  done_ = source_.Done();
+  std::vector<PoolBlock*> all;
+  for (auto& lists : free_)
+    for (uint32_t pending = 1; pending < 1u << kQueues; pending++)
+      all.insert(all.end(), lists[pending].begin(), lists[pending].end());
+  for (PoolBlock* b : all) {
+    Remove(b);
+    Insert(b);
+  }
+}
+
+// The smallest that is large enough, among those that only this queue may still use.
+PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
+  PoolBlock probe{};
+  probe.bytes = rounded;
+  PoolBlock* best = nullptr;
+  for (uint32_t pending : {0u, 1u << queue}) {
+    FreeList& list = free_[rounded <= kSmall ? 0 : 1][pending];
+    auto it = list.lower_bound(&probe);
+    if (it != list.end() && (!best || (*it)->bytes < best->bytes)) best = *it;
+  }
+  return best;
+}
+
+absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
+  absl::StatusOr<keel_segment> made = source_.NewSegment(KEEL_SEGMENT_DEVICE, SegmentBytes(rounded));
+  if (absl::IsResourceExhausted(made.status()) && SegmentBytes(rounded) > rounded)
+    made = source_.NewSegment(KEEL_SEGMENT_DEVICE, rounded);
+  RETURN_IF_ERROR(made.status());
+  held_.emplace_back();
+  Held& held = held_.back();
+  held.self = std::prev(held_.end());
+  held.segment = *made;
+  held.first = new PoolBlock{&held, ++blocks_made_, 0, std::max(made->bytes, rounded), nullptr, nullptr, rounded <= kSmall,
+                             false, 0, {}};
+  if (options_.cache) held.first->bytes = held.first->bytes / kGrain * kGrain;
+  if (held.first->bytes < rounded) held.first->bytes = rounded;
+  stats_.segments++;
+  stats_.segment_bytes += held.segment.bytes;
+  return held.first;
+}
+
+// Large blocks are only split where a useful rest remains.
+Piece Pool::Cut(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
+  uint64_t rest = b->bytes - rounded;
+  if (options_.cache && rest >= (b->small ? kGrain : kSmall)) {
+    auto* tail = new PoolBlock(*b);
+    tail->number = ++blocks_made_;
+    tail->offset += rounded;
+    tail->bytes = rest;
+    tail->before = b;
+    if (b->after) b->after->before = tail;
+    b->after = tail;
+    b->bytes = rounded;
+    Insert(tail);
+  }
+  stats_.used_pieces++;
+  stats_.used_bytes += b->bytes;
+  return {b, &static_cast<Held*>(b->held)->segment, b->offset, bytes};
+}
+
+absl::StatusOr<Piece> Pool::Take(uint64_t bytes, int queue) {
+  std::unique_lock lock(mutex_);
+  uint64_t rounded = Rounded(bytes);
+  if (options_.max_segment && rounded > options_.max_segment)
+    return FullError(bytes, Exhausted("one segment of it holds at most ", options_.max_segment, " bytes"));
+  PoolBlock* b = options_.cache ? FindFree(rounded, queue) : nullptr;
+  if (!b) {
+    Refresh();
+    if (!options_.cache) TrimLocked();
+    b = options_.cache ? FindFree(rounded, queue) : nullptr;
+  }
+  if (b) {
+    Remove(b);
+    return Cut(b, rounded, bytes);
+  }
+  absl::StatusOr<PoolBlock*> grown = Grow(rounded);
+  if (absl::IsResourceExhausted(grown.status())) {
+    lock.unlock();
+    absl::Status settled = Settle();
+    lock.lock();
+    RETURN_IF_ERROR(settled);
+    Refresh();
+    if (b = FindFree(rounded, queue); b && options_.cache) {
+      Remove(b);
+      return Cut(b, rounded, bytes);
+    }
+    TrimLocked();
+    grown = Grow(rounded);
+    if (absl::IsResourceExhausted(grown.status())) return FullError(bytes, grown.status());
+  }
+  RETURN_IF_ERROR(grown.status());
+  return Cut(*grown, rounded, bytes);
+}
+
+// Back to the free lists, as one with free neighbours.
+void Pool::Free(PoolBlock* b) {
+  for (PoolBlock* other : {b->before, b->after}) {
+    if (!other || !other->free) continue;
+    Remove(other);
+    PoolBlock *low = other == b->before ? other : b, *high = low->after;
+    low->bytes += high->bytes;
+    low->after = high->after;
+    if (high->after) high->after->before = low;
+    for (int q = 0; q < kQueues; q++) low->used.of[q] = std::max(low->used.of[q], high->used.of[q]);
+    delete high;
+    b = low;
+  }
+  Insert(b);
+}
+
+void Pool::Give(const Piece& piece, const Tickets& used) {
+  if (!piece.block) return;
+  std::lock_guard lock(mutex_);
+  PoolBlock* b = piece.block;
+  stats_.used_pieces--;
+  stats_.used_bytes -= b->bytes;
+  for (int q = 0; q < kQueues; q++) b->used.of[q] = std::max(b->used.of[q], used.of[q]);
+  Free(b);
+  if (options_.cache) return;
+  Refresh();
+  TrimLocked();
+}
+
+void Pool::GiveUnsettled(const Piece& piece) {
+  if (!piece.block) return;
+  std::lock_guard lock(mutex_);
+  stats_.used_pieces--;
+  stats_.used_bytes -= piece.block->bytes;
+  unsettled_.push_back(piece.block);
+}
+
+absl::Status Pool::Settle() {
+  std::vector<PoolBlock*> before;
+  {
+    std::lock_guard lock(mutex_);
+    before.swap(unsettled_);
+  }
+  absl::Status status = source_.WaitForAll();
+  std::lock_guard lock(mutex_);
+  if (!status.ok()) unsettled_.insert(unsettled_.end(), before.begin(), before.end());
+  if (status.ok())
+    for (PoolBlock* b : before) Free(b);
+  return status;
+}
+
+void Pool::Trim() {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  TrimLocked();
+}
+
+void Pool::TrimLocked() {
+  for (auto it = held_.begin(); it != held_.end();) {
+    PoolBlock* only = it->first;
+    if (only->after || !only->free || only->pending) {
+      ++it;
+      continue;
+    }
+    Remove(only);
+    delete only;
+    source_.FreeSegment(it->segment);
+    stats_.segments--;
+    stats_.segment_bytes -= it->segment.bytes;
+    it = held_.erase(it);
+  }
+}
+
+Pool::Stats Pool::Count() {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+std::string Pool::MapLocked() const {
+  constexpr size_t kShown = 12;
+  std::string map = absl::StrCat("in use ", Size(stats_.used_bytes), " in ", stats_.used_pieces, " pieces, ",
+                                 Size(stats_.segment_bytes), " in ", stats_.segments, " segments");
+  size_t shown = 0;
+  for (const Held& held : held_) {
+    if (++shown > kShown) break;
+    uint64_t used = 0, free = 0, largest = 0, pieces = 0;
+    for (PoolBlock* b = held.first; b; b = b->after) {
+      (b->free ? free : used) += b->bytes;
+      if (b->free) largest = std::max(largest, b->bytes);
+      pieces += !b->free;
+    }
+    absl::StrAppend(&map, "\n  segment of ", Size(held.segment.bytes), ": ", pieces, " pieces use ",
+                    Size(used), ", free ", Size(free), ", largest gap ", Size(largest));
+  }
+  if (held_.size() > kShown) absl::StrAppend(&map, "\n  and ", held_.size() - kShown, " more");
+  return map;
+}
+
+absl::Status Pool::FullError(uint64_t bytes, const absl::Status& why) const {
+  return Annotate(Exhausted("device ", options_.device, " has no room for ", bytes, " bytes: ", why.message(),
+                            "; ", MapLocked()),
+                  kErrorHint, "run smaller inputs, or free arrays and plans that live on the device");
+}
+
+std::string Pool::Map() {
+  std::lock_guard lock(mutex_);
+  return MapLocked();
+}
+
+}  // namespace keel

@@ -1,0 +1,232 @@
+// device_observe.cc: what a device does step by step: constants uploaded, one launch folded, launches that an
+// observer sees. Plain runs are in device_runner.cc.
+#include <algorithm>
+
+#include "kernel/plan/device_runner.h"
+#include "kernel/plan/step.h"
+
+namespace keel {
+namespace {
+
+// Pieces for one launch; given back when it is done with.
+class Pieces {
+ public:
+  explicit Pieces(Accelerator& device) : device_(device) {}
+  ~Pieces() {
+    bool settled = done || device_.pool().Settle().ok();
+    for (const Piece& piece : pieces_)
+      settled ? device_.pool().Give(piece, {}) : device_.pool().GiveUnsettled(piece);
+  }
+  absl::StatusOr<Piece> Take(uint64_t bytes, int queue) {
+    ASSIGN_OR_RETURN(Piece piece, device_.pool().Take(bytes, queue));
+    pieces_.push_back(piece);
+    return piece;
+  }
+  bool done = false;
+
+ private:
+  Accelerator& device_;
+  std::vector<Piece> pieces_;
+};
+
+uint64_t BytesOf(const keel_tensor& t) {
+  uint64_t n = t.dtype.bits / 8;
+  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
+  return n;
+}
+
+// A launch whose operands are in host memory.
+class Once {
+ public:
+  Once(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
+      : lowered_(lowered), device_(*lowered.accelerator), step_(step), launch_(launch), pieces_(device_) {
+    env_ = {sizeof(keel_env), threads,     &HostTable(), device_.handle(), device_.queue(KEEL_QUEUE_COMPUTE),
+            &cancelled_,      0};
+  }
+
+  absl::Status Run(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
+    RETURN_IF_ERROR(Place(in, out));
+    ASSIGN_OR_RETURN(Piece fault, pieces_.Take(sizeof(uint32_t), KEEL_QUEUE_COMPUTE));
+    ASSIGN_OR_RETURN(Piece scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
+    env_.fault = fault.address();
+    uint64_t ticket = 0;
+    RETURN_IF_ERROR(Encode(fault, scratch, &ticket));
+    uint32_t word = 0;
+    std::vector<Stager::Part> parts{{PlaceOf(fault), &word, sizeof word, ticket}};
+    for (size_t i = 0; i < out.size(); i++)
+      parts.push_back({PlaceOf(results_[i]), out[i]->data, BytesOf(*out[i]), ticket});
+    RETURN_IF_ERROR(device_.stager().Download(parts));
+    pieces_.done = true;
+    return word ? FaultStatus(word, step_, device_.name()) : absl::OkStatus();
+  }
+
+ private:
+  absl::Status Place(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
+    views_.reserve(in.size() + out.size());
+    for (const keel_tensor* t : in) {
+      operands_.push_back(nullptr);
+      if (!t) continue;
+      ASSIGN_OR_RETURN(Piece piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_TRANSFER));
+      RETURN_IF_ERROR(device_.stager().Upload(keel_ptr(t), PlaceOf(piece), BytesOf(*t), &uploaded_));
+      AddView(*t, piece);
+    }
+    for (const keel_tensor* t : out) {
+      operands_.push_back(nullptr);
+      ASSIGN_OR_RETURN(Piece piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_COMPUTE));
+      results_.push_back(piece);
+      AddView(*t, piece);
+    }
+    return absl::OkStatus();
+  }
+
+  void AddView(const keel_tensor& t, const Piece& piece) {
+    views_.push_back(t);
+    views_.back().device = device_.id();
+    views_.back().data = reinterpret_cast<void*>(piece.address());
+    views_.back().byte_offset = 0;
+    operands_.back() = &views_.back();
+  }
+
+  absl::Status Encode(const Piece& fault, const Piece& scratch, uint64_t* ticket) {
+    size_t n_out = results_.size(), n_in = operands_.size() - n_out;
+    keel_call call{};
+    call.struct_size = sizeof call;
+    call.n_in = static_cast<uint16_t>(n_in);
+    call.n_out = static_cast<uint16_t>(n_out);
+    call.fault = 1 << 8;
+    call.in = operands_.data();
+    call.out = operands_.data() + n_in;
+    call.state = launch_.launch.state;
+    call.scratch = reinterpret_cast<void*>(scratch.address());
+    call.env = &env_;
+    SetShapeFlags(&call);
+    Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+    RETURN_IF_ERROR(encoder.Fill(PlaceOf(fault), sizeof(uint32_t), 0));
+    RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, uploaded_));
+    HostCall host;
+    keel_rc rc = call.count || call.n_out != 1 ? launch_.launch.run(&call) : KEEL_OK;
+    if (rc != KEEL_OK) return NameDevice(lowered_, RunError(host, rc, step_));
+    ASSIGN_OR_RETURN(*ticket, encoder.Submit());
+    return absl::OkStatus();
+  }
+
+  const Lowered& lowered_;
+  Accelerator& device_;
+  const Step& step_;
+  const Launch& launch_;
+  Pieces pieces_;
+  std::vector<Piece> results_;
+  std::vector<keel_tensor> views_;
+  std::vector<keel_tensor*> operands_;
+  uint64_t uploaded_ = 0;
+  keel_env env_{};
+  int32_t cancelled_ = 0;
+};
+
+}  // namespace
+
+absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
+                             std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
+                             uint32_t threads) {
+  return Once(lowered, step, launch, threads).Run(in, out);
+}
+
+absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device) {
+  std::string op(OpName(*step.op));
+  auto code = static_cast<absl::StatusCode>(word & 0xff);
+  absl::Status status =
+      Error(code, op, " \"", step.name, "\": ",
+            code == absl::StatusCode::kOutOfRange ? "an index out of range or a division by zero"
+                                                  : absl::StrCat("bad data (code ", word & 0xff, ")"),
+            ", found by device ", device, " while it ran");
+  return Annotate(Annotate(Annotate(status, kErrorOp, op), kErrorNode, step.name), kErrorPlugin,
+                  step.impl->plugin->name);
+}
+
+DeviceConstants::~DeviceConstants() {
+  for (const Piece& piece : pieces) device->pool().Give(piece, {});
+}
+
+absl::Status UploadConstants(Lowered* lowered) {
+  std::vector<bool> needed(lowered->constants.size());
+  auto need = [&](uint32_t v) {
+    if (v == kNoValue) return;
+    const PlanValue& root = lowered->values[lowered->Root(v)];
+    if (root.where == Where::kConstant) needed[root.index] = true;
+  };
+  for (const Step& step : lowered->steps)
+    for (uint32_t v : step.in) need(v);
+  for (uint32_t v : lowered->fetches) need(v);
+  auto all = std::make_shared<DeviceConstants>();
+  all->device = lowered->accelerator;
+  all->pieces.resize(needed.size());
+  uint64_t ticket = 0;
+  absl::Status status;
+  for (size_t i = 0; i < needed.size() && status.ok(); i++) {
+    if (!needed[i]) continue;
+    absl::StatusOr<Piece> piece = all->device->pool().Take(lowered->constants[i].bytes, KEEL_QUEUE_TRANSFER);
+    status = piece.status();
+    if (!status.ok()) break;
+    all->pieces[i] = *piece;
+    status = all->device->stager().Upload(lowered->constants[i].data, PlaceOf(*piece),
+                                          lowered->constants[i].bytes, &ticket);
+  }
+  if (status.ok()) status = all->device->HostWait(KEEL_QUEUE_TRANSFER, ticket);
+  if (!status.ok() && !all->device->pool().Settle().ok()) {
+    for (Piece& piece : all->pieces) all->device->pool().GiveUnsettled(std::exchange(piece, {}));
+  }
+  if (status.ok()) lowered->uploaded = std::move(all);
+  return status;
+}
+
+// One launch at a time, each with its ticket, so that the host can look at its values.
+absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out, Observe observe, void* arg) {
+  for (size_t s = 0; s < calls_.size(); s++) {
+    {
+      Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+      if (s == 0)
+        RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+      RETURN_IF_ERROR(EncodeResults(encoder, s, out));
+      RETURN_IF_ERROR(EncodeStep(encoder, s));
+      ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
+    }
+    RETURN_IF_ERROR(ShowStep(s, observe, arg));
+  }
+  Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+  if (calls_.empty())
+    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+  return EncodeLast(encoder, out);
+}
+
+absl::Status DeviceRunner::ShowStep(size_t s, Observe observe, void* arg) {
+  const Step& step = lowered_.steps[s];
+  std::vector<Block> blocks;
+  std::vector<keel_tensor> views;
+  std::vector<keel_tensor*> operands;
+  std::vector<Stager::Part> parts{
+      {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}};
+  std::vector<uint32_t> values(step.in);
+  values.insert(values.end(), step.out.begin(), step.out.end());
+  views.reserve(values.size());
+  for (uint32_t v : values) {
+    operands.push_back(nullptr);
+    if (v == kNoValue) continue;
+    blocks.push_back(NewBlock(BytesOf(v)));
+    if (!blocks.back()) return Exhausted("no memory to show a value of ", BytesOf(v), " bytes");
+    views.push_back(views_[v]);
+    views.back().data = blocks.back().get();
+    views.back().device = {1, 0};
+    operands.back() = &views.back();
+    parts.push_back({PlaceOfValue(v), views.back().data, BytesOf(v), last_ticket_});
+  }
+  RETURN_IF_ERROR(device_.stager().Download(parts));
+  if (fault_) return FaultError(fault_);
+  keel_call call = calls_[s];
+  call.in = operands.data();
+  call.out = operands.data() + step.in.size();
+  if (!observe(arg, s, call))
+    return Error(absl::StatusCode::kCancelled, "stopped after \"", step.name, "\" by its observer");
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,295 @@
+// device_runner.cc: building a device's runner, and its run. Constants, observed launches and folding are in
+// device_observe.cc.
+#include "kernel/plan/device_runner.h"
+
+#include <algorithm>
+
+#include "kernel/plan/step.h"
+
+namespace keel {
+namespace {
+
+uint64_t RoundUp(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
+
+void* AsPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& lowered,
+                                                                 const Binding& binding,
+                                                                 const PlanOptions& options) {
+  std::unique_ptr<DeviceRunner> r(new DeviceRunner(lowered, binding, options));
+  RETURN_IF_ERROR(r->TakeMemory());
+  r->env_ = {sizeof(keel_env),
+             options.threads,
+             &HostTable(),
+             r->device_.handle(),
+             r->device_.queue(KEEL_QUEUE_COMPUTE),
+             options.stopper ? Exported(options.stopper->asked) : &r->cancelled_,
+             r->memory_.address() + r->fault_at_};
+  r->BuildViews();
+  r->BuildCalls();
+  r->FindUses();
+  return r;
+}
+
+DeviceRunner::~DeviceRunner() {
+  staged_.push_back(memory_);
+  for (const Piece& piece : staged_) {
+    if (broken_)
+      device_.pool().GiveUnsettled(piece);
+    else  // every run ends with a wait
+      device_.pool().Give(piece, {});
+  }
+}
+
+uint64_t DeviceRunner::BytesOf(uint32_t v) const {
+  uint64_t n = SizeOf(lowered_.values[v].type.dtype);
+  for (int64_t d : binding_.shapes[v]) n *= static_cast<uint64_t>(d);
+  return n;
+}
+
+// One piece: arena, scratch, the results that the host gets, the fault word.
+absl::Status DeviceRunner::TakeMemory() {
+  uint64_t align = device_.alignment(), end = RoundUp(binding_.arena_bytes, align);
+  scratch_at_ = end;
+  end += RoundUp(binding_.scratch_bytes, align);
+  for (uint32_t v : lowered_.fetches) {
+    result_at_.push_back(end);
+    if (!options_.results_on_device) end += RoundUp(BytesOf(v), align);
+  }
+  fault_at_ = end;
+  ASSIGN_OR_RETURN(memory_, device_.pool().Take(end + align, KEEL_QUEUE_COMPUTE));
+  staged_.resize(lowered_.feeds.size());
+  feed_places_.resize(staged_.size());
+  feed_ticket_.resize(staged_.size());
+  result_places_.resize(lowered_.fetches.size());
+  result_ticket_.resize(lowered_.fetches.size());
+  return absl::OkStatus();
+}
+
+void DeviceRunner::BuildViews() {
+  views_.resize(lowered_.values.size());
+  for (uint32_t v = 0; v < views_.size(); v++) {
+    const Storage& at = binding_.storage[v];
+    keel_tensor& t = views_[v];
+    t.device = device_.id();
+    t.dtype = PartsOf(lowered_.values[v].type.dtype);
+    t.ndim = static_cast<int32_t>(binding_.shapes[v].size());
+    t.shape = const_cast<int64_t*>(binding_.shapes[v].data());
+    if (at.kind == Storage::kFeed || at.kind == Storage::kOutput) outside_.push_back(v);
+    if (at.kind == Storage::kArena) t.data = AsPointer(memory_.address() + at.place);
+    if (at.kind == Storage::kConstant) t.data = AsPointer(lowered_.uploaded->pieces[at.place].address());
+  }
+}
+
+void DeviceRunner::BuildCalls() {
+  size_t total = 0;
+  for (const Step& step : lowered_.steps) total += step.in.size() + step.out.size();
+  operands_.reserve(total);
+  for (size_t s = 0; s < lowered_.steps.size(); s++) {
+    const Step& step = lowered_.steps[s];
+    size_t first = operands_.size();
+    for (uint32_t v : step.in) operands_.push_back(v == kNoValue ? nullptr : &views_[v]);
+    for (uint32_t v : step.out) operands_.push_back(&views_[v]);
+    keel_call call{};
+    call.struct_size = sizeof call;
+    call.n_in = static_cast<uint16_t>(step.in.size());
+    call.n_out = static_cast<uint16_t>(step.out.size());
+    call.fault = static_cast<uint32_t>(s + 1) << 8;
+    call.in = operands_.data() + first;
+    call.out = operands_.data() + first + step.in.size();
+    call.state = binding_.launches[s]->launch.state;
+    call.scratch = AsPointer(memory_.address() + scratch_at_);
+    call.env = &env_;
+    SetShapeFlags(&call);
+    calls_.push_back(call);
+  }
+}
+
+// Which step is the first to need a feed, and after which step a result is complete.
+void DeviceRunner::FindUses() {
+  size_t steps = lowered_.steps.size();
+  feeds_at_.resize(steps + 1);
+  results_after_.resize(steps + 1);
+  feed_used_.assign(lowered_.feeds.size(), false);
+  std::vector<size_t> written(lowered_.values.size(), 0);  // by root: 1 + the last step that writes it
+  auto use = [&](uint32_t v, size_t step) {
+    const Storage& at = binding_.storage[v];
+    if (at.kind != Storage::kFeed || feed_used_[at.place]) return;
+    feed_used_[at.place] = true;
+    feeds_at_[step].push_back(static_cast<uint32_t>(at.place));
+  };
+  for (size_t s = 0; s < steps; s++) {
+    for (uint32_t v : lowered_.steps[s].in)
+      if (v != kNoValue) use(v, s);
+    for (uint32_t v : lowered_.steps[s].out) written[lowered_.Root(v)] = s + 1;
+  }
+  for (size_t i = 0; i < lowered_.fetches.size(); i++) {
+    uint32_t root = lowered_.Root(lowered_.fetches[i]);
+    use(root, steps);
+    bool feed = binding_.storage[root].kind == Storage::kFeed;
+    results_after_[feed ? steps : written[root]].push_back(static_cast<uint32_t>(i));
+  }
+}
+
+Place DeviceRunner::PlaceOfValue(uint32_t v) const {
+  const Storage& at = binding_.storage[v];
+  if (at.kind == Storage::kFeed) return feed_places_[at.place];
+  if (at.kind == Storage::kConstant) return PlaceOf(lowered_.uploaded->pieces[at.place]);
+  if (at.kind == Storage::kOutput) return result_places_[at.place];
+  return {memory_.segment, memory_.offset + at.place};
+}
+
+absl::Status DeviceRunner::MakeResults(std::span<ArrayRef> out) {
+  for (size_t i = 0; i < out.size(); i++) {
+    uint32_t v = lowered_.fetches[i];
+    DType dtype = lowered_.values[v].type.dtype;
+    if (options_.results_on_device) {
+      ASSIGN_OR_RETURN(out[i], NewDeviceArray(device_, dtype, binding_.shapes[v], KEEL_QUEUE_COMPUTE));
+      result_places_[i] = out[i]->device_block()->place();
+    } else {
+      ASSIGN_OR_RETURN(out[i], NewArray(dtype, binding_.shapes[v], false));
+      result_places_[i] = {memory_.segment, memory_.offset + result_at_[i]};
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Feeds that are on the device stay where they are; what the host has is uploaded.
+absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
+  for (size_t i = 0; i < feeds.size(); i++) {
+    if (!feed_used_[i]) continue;
+    if (DeviceBlock* block = feeds[i]->device_block()) {
+      feed_places_[i] = block->place();
+      feed_ticket_[i] = block->Last().of[KEEL_QUEUE_TRANSFER];
+      continue;
+    }
+    if (!staged_[i].block) {
+      ASSIGN_OR_RETURN(staged_[i], device_.pool().Take(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
+    }
+    feed_places_[i] = PlaceOf(staged_[i]);
+    feed_ticket_[i] = 0;
+    RETURN_IF_ERROR(
+        device_.stager().Upload(feeds[i]->data(), feed_places_[i], feeds[i]->bytes(), &feed_ticket_[i]));
+  }
+  return absl::OkStatus();
+}
+
+void DeviceRunner::Connect() {
+  for (uint32_t v : outside_) {
+    const Storage& at = binding_.storage[v];
+    if (at.kind == Storage::kFeed && !feed_used_[at.place]) continue;
+    views_[v].data = AsPointer(PlaceOfValue(v).address());
+  }
+}
+
+absl::Status DeviceRunner::EncodeStep(Encoder& encoder, size_t s) {
+  for (uint32_t feed : feeds_at_[s]) RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, feed_ticket_[feed]));
+  const keel_call& call = calls_[s];
+  if (!call.count && call.n_out == 1) return absl::OkStatus();  // nothing to compute
+  HostCall host;
+  keel_rc rc = binding_.launches[s]->launch.run(&call);
+  return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
+}
+
+// Fetches of feeds, constants and other results are copied; then a ticket by which the download can begin.
+absl::Status DeviceRunner::EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out) {
+  const std::vector<uint32_t>& ready = results_after_[after_step];
+  bool last = after_step + 1 == results_after_.size();
+  if (ready.empty() && !last) return absl::OkStatus();
+  for (uint32_t i : ready)
+    if (uint32_t source = binding_.output_source[i]; source != kNoValue)
+      RETURN_IF_ERROR(encoder.Copy(result_places_[i], PlaceOfValue(source), out[i]->bytes()));
+  ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
+  for (uint32_t i : ready) {
+    result_ticket_[i] = last_ticket_;
+    if (out[i]->device_block()) out[i]->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceRunner::EncodeLast(Encoder& encoder, std::span<ArrayRef> out) {
+  for (uint32_t feed : feeds_at_.back())
+    RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, feed_ticket_[feed]));
+  return EncodeResults(encoder, calls_.size(), out);
+}
+
+absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
+  Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+  RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+  for (size_t s = 0; s < calls_.size(); s++) {
+    RETURN_IF_ERROR(EncodeResults(encoder, s, out));
+    RETURN_IF_ERROR(EncodeStep(encoder, s));
+  }
+  return EncodeLast(encoder, out);
+}
+
+absl::Status DeviceRunner::Collect(std::span<ArrayRef> out) {
+  std::vector<Stager::Part> parts;
+  for (size_t i = 0; i < out.size() && !options_.results_on_device; i++)
+    parts.push_back({result_places_[i], out[i]->data(), out[i]->bytes(), result_ticket_[i]});
+  parts.push_back({{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_});
+  return device_.stager().Download(parts);
+}
+
+absl::Status DeviceRunner::FaultError(uint32_t word) const {
+  size_t step = (word >> 8) - 1;
+  if (step < lowered_.steps.size()) return FaultStatus(word, lowered_.steps[step], device_.name());
+  return Internal("device ", device_.name(), ": the fault word is ", word, ", which names no launch");
+}
+
+absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
+                                    Observe observe, void* arg) {
+  RETURN_IF_ERROR(MakeResults(out));
+  RETURN_IF_ERROR(PlaceFeeds(feeds));
+  Connect();
+  RETURN_IF_ERROR(observe ? EncodeObserved(out, observe, arg) : Encode(out));
+  for (keel_array* feed : feeds)
+    if (feed->device_block() && feed->device_block()->home.get() == &device_) feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
+  RETURN_IF_ERROR(Collect(out));
+  return fault_ ? FaultError(fault_) : absl::OkStatus();
+}
+
+absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
+                               void* arg) {
+  fault_ = 0;
+  absl::Status status = RunSteps(feeds, out, observe, arg);
+  if (status.ok() || fault_) return status;
+  broken_ = !device_.pool().Settle().ok();
+  if (!broken_) return status;
+  for (keel_array* feed : feeds)
+    if (feed->device_block() && feed->device_block()->home.get() == &device_) feed->device_block()->unsettled = true;
+  for (ArrayRef& array : out)
+    if (array && array->device_block()) array->device_block()->unsettled = true;
+  return status;
+}
+
+absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
+                         std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
+                         void* arg) {
+  for (size_t i = 0; i < feeds.size(); i++)
+    if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
+      return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",
+                            lowered.values[lowered.feeds[i]].name, "\" is in the memory of device ",
+                            DeviceOf(feeds[i]), ", the plan runs on ", lowered.accelerator->name()),
+                      kErrorHint, "copy it with keel_array_to");
+  std::unique_ptr<DeviceRunner> runner;
+  {
+    std::lock_guard lock(binding.device->mutex);
+    if (!binding.device->idle.empty()) {
+      runner = std::move(binding.device->idle.back());
+      binding.device->idle.pop_back();
+    }
+  }
+  if (!runner) {
+    ASSIGN_OR_RETURN(runner, DeviceRunner::Make(lowered, binding, options));
+  }
+  absl::Status status = runner->Run(feeds, out, observe, arg);
+  std::lock_guard lock(binding.device->mutex);
+  if (!runner->broken() && binding.device->idle.size() < DevicePool::kIdle)
+    binding.device->idle.push_back(std::move(runner));
+  return status;
+}
+
+}  // namespace keel

@@ -1,0 +1,103 @@
+// device_runner.h: one run of a plan on a device with memory of its own. What runner.h is for host memory.
+//
+// How to read it: Make takes one piece of memory (arena, scratch, results, fault word) and builds the calls.
+// Run uploads the feeds that the host has on the transfer queue, encodes the launches on the compute queue,
+// each waiting only for its own feeds, and downloads each result as soon as it is there. It returns when all
+// is done and the fault word was read.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "kernel/device/move.h"
+#include "kernel/plan/binding.h"
+#include "kernel/plan/runner.h"
+
+namespace keel {
+
+// The constants of a plan on its device: uploaded once, shared by all bindings and runs.
+struct DeviceConstants {
+  std::shared_ptr<Accelerator> device;
+  std::vector<Piece> pieces;  // by constant; no block: not needed by any launch or fetch
+  ~DeviceConstants();
+};
+absl::Status UploadConstants(Lowered* lowered);
+
+class DeviceRunner {
+ public:
+  static absl::StatusOr<std::unique_ptr<DeviceRunner>> Make(const Lowered& lowered, const Binding& binding,
+                                                            const PlanOptions& options);
+  ~DeviceRunner();
+  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+  bool broken() const { return broken_; }
+
+ private:
+  DeviceRunner(const Lowered& lowered, const Binding& binding, const PlanOptions& options)
+      : lowered_(lowered), binding_(binding), options_(options), device_(*lowered.accelerator) {}
+  absl::Status TakeMemory();
+  void BuildViews();
+  void BuildCalls();
+  void FindUses();
+  absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+  absl::Status MakeResults(std::span<ArrayRef> out);
+  absl::Status PlaceFeeds(std::span<keel_array* const> feeds);
+  void Connect();
+  absl::Status Encode(std::span<ArrayRef> out);
+  absl::Status EncodeObserved(std::span<ArrayRef> out, Observe observe, void* arg);
+  absl::Status EncodeStep(Encoder& encoder, size_t step);
+  absl::Status EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out);
+  absl::Status EncodeLast(Encoder& encoder, std::span<ArrayRef> out);
+  absl::Status ShowStep(size_t step, Observe observe, void* arg);
+  absl::Status Collect(std::span<ArrayRef> out);
+  absl::Status FaultError(uint32_t word) const;
+  Place PlaceOfValue(uint32_t value) const;
+  uint64_t BytesOf(uint32_t value) const;
+  Place ResultPlace(size_t i) const;
+
+  const Lowered& lowered_;
+  const Binding& binding_;
+  const PlanOptions options_;
+  Accelerator& device_;
+  bool broken_ = false;  // a failed run may still touch the memory
+  Piece memory_;
+  uint64_t scratch_at_ = 0, fault_at_ = 0;
+  std::vector<uint64_t> result_at_;  // by fetch: where in memory_, for results that the host gets
+  std::vector<Piece> staged_;        // by feed: where what the host feeds is uploaded to
+  std::vector<Place> feed_places_;   // by feed, of this run
+  std::vector<uint64_t> feed_ticket_;
+  std::vector<Place> result_places_;  // by fetch, of this run
+  std::vector<keel_tensor> views_;    // by value
+  std::vector<keel_tensor*> operands_;
+  std::vector<keel_call> calls_;
+  std::vector<uint32_t> outside_;                     // values whose address changes with each run
+  std::vector<std::vector<uint32_t>> feeds_at_;       // by step (last: none): feeds that it uses first
+  std::vector<std::vector<uint32_t>> results_after_;  // by step + 1: fetches that are then complete
+  std::vector<uint64_t> result_ticket_;               // by fetch, of the compute queue
+  std::vector<bool> feed_used_;
+  uint64_t last_ticket_ = 0;  // of the compute queue, of this run
+  uint32_t fault_ = 0;        // as read back
+  keel_env env_{};
+  int32_t cancelled_ = 0;
+};
+
+// Idle runners of a binding.
+struct DevicePool {
+  static constexpr size_t kIdle = 8;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<DeviceRunner>> idle;
+};
+
+absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
+                         std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
+                         void* arg);
+
+// device_observe.cc: a prepared launch on operands in host memory, for folding.
+absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
+                             std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
+                             uint32_t threads);
+// What a fault word says, of the launch that set it.
+absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device);
+
+}  // namespace keel

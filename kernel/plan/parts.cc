@@ -1,0 +1,302 @@
+// parts.cc: a placed graph cut into parts, and the run of the parts. Nodes keep their order where effects or
+// operands need it; else all that can run on the present device does before another one takes over.
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+
+#include "kernel/device/move.h"
+#include "kernel/plan/place.h"
+
+namespace keel {
+namespace {
+
+using Group = std::vector<const PlacedNode*>;
+
+// Nodes in the order of their groups; each group is of one device.
+class Grouping {
+ public:
+  Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : graph_(graph), placed_(placed) {
+    std::vector<size_t> maker(graph.values.size(), kNobody);
+    size_t last_effect = kNobody;
+    next_.resize(placed.size());
+    open_.assign(placed.size(), 0);
+    for (size_t i = 0; i < placed.size(); i++) {
+      const Node& node = graph.nodes[placed[i].node];
+      for (ValueId v : node.in)
+        if (v != kNoValue && maker[v] != kNobody) Edge(maker[v], i);
+      for (ValueId v : node.out) maker[v] = i;
+      if (!HasEffect(*node.op)) continue;
+      if (last_effect != kNobody) Edge(last_effect, i);
+      last_effect = i;
+    }
+  }
+
+  std::vector<Group> Run() {
+    for (size_t i = 0; i < placed_.size(); i++)
+      if (!open_[i]) ready_[placed_[i].device].push(i);
+    std::vector<Group> groups;
+    while (Device* device = NextDevice()) {
+      groups.emplace_back();
+      auto& heap = ready_[device];
+      while (!heap.empty()) {
+        size_t i = heap.top();
+        heap.pop();
+        groups.back().push_back(&placed_[i]);
+        for (size_t n : next_[i])
+          if (--open_[n] == 0) ready_[placed_[n].device].push(n);
+      }
+      // Bodies and constants are lowered in program order.
+      std::sort(groups.back().begin(), groups.back().end(),
+                [](const PlacedNode* a, const PlacedNode* b) { return a->node < b->node; });
+    }
+    return groups;
+  }
+
+ private:
+  static constexpr size_t kNobody = ~size_t{0};
+  void Edge(size_t from, size_t to) {
+    next_[from].push_back(to);
+    open_[to]++;
+  }
+  // That of the first node that is ready.
+  Device* NextDevice() {
+    Device* best = nullptr;
+    size_t first = kNobody;
+    for (auto& [device, heap] : ready_)
+      if (!heap.empty() && heap.top() < first) {
+        first = heap.top();
+        best = device;
+      }
+    return best;
+  }
+
+  const Graph& graph_;
+  const std::vector<PlacedNode>& placed_;
+  std::vector<std::vector<size_t>> next_;
+  std::vector<size_t> open_;  // operands not yet made
+  std::map<Device*, std::priority_queue<size_t, std::vector<size_t>, std::greater<>>> ready_;
+};
+
+std::string MemoryOf(const Device* device) { return device->host_memory() ? "host" : device->name(); }
+
+class Splitter {
+ public:
+  Splitter(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+           std::span<const ValueId> targets, const PlanOptions& options)
+      : graph_(graph), feeds_(feeds), fetches_(fetches), targets_(targets), options_(options) {}
+
+  absl::StatusOr<std::unique_ptr<Parts>> Run(const std::vector<Group>& groups, Device* device) {
+    auto parts = std::make_unique<Parts>();
+    made_in_.assign(graph_.values.size(), -1);
+    feed_of_.assign(graph_.values.size(), kNoValue);
+    slot_.assign(graph_.values.size(), kNoValue);
+    for (uint32_t i = 0; i < feeds_.size(); i++) feed_of_[feeds_[i]] = i;
+    for (size_t g = 0; g < groups.size(); g++)
+      for (const PlacedNode* p : groups[g])
+        for (ValueId v : graph_.nodes[p->node].out)
+          if (feed_of_[v] == kNoValue) made_in_[v] = static_cast<int>(g);
+    FindLeaving(groups);
+    for (size_t g = 0; g < groups.size(); g++) RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
+    RETURN_IF_ERROR(AddLoose(device, *parts));
+    for (ValueId v : fetches_) parts->fetches.push_back(Slot(v));
+    parts->slots = slots_;
+    parts->results_on_device = options_.results_on_device;
+    FindLastUses(*parts);
+    FindCrossings(*parts);
+    return parts;
+  }
+
+ private:
+  uint32_t Slot(ValueId v) {
+    if (slot_[v] == kNoValue) slot_[v] = slots_++;
+    return slot_[v];
+  }
+
+  // Values that are needed outside of the group that makes them.
+  void FindLeaving(const std::vector<Group>& groups) {
+    leaving_.resize(groups.size());
+    for (size_t g = 0; g < groups.size(); g++)
+      for (const PlacedNode* p : groups[g])
+        for (ValueId v : graph_.nodes[p->node].in)
+          if (v != kNoValue && made_in_[v] >= 0 && made_in_[v] != static_cast<int>(g))
+            leaving_[static_cast<size_t>(made_in_[v])].insert(v);
+    for (ValueId v : fetches_)
+      if (made_in_[v] >= 0) leaving_[static_cast<size_t>(made_in_[v])].insert(v);
+  }
+
+  bool Symbolic(ValueId v) const {
+    for (Dim d : graph_.values[v].type.dims)
+      if (IsSymbolic(d)) return true;
+    return false;
+  }
+
+  absl::Status AddPart(const Group& group, int g, Parts& parts) {
+    std::set<ValueId> entering;
+    for (const PlacedNode* p : group)
+      for (ValueId v : graph_.nodes[p->node].in)
+        if (v != kNoValue && (feed_of_[v] != kNoValue || (made_in_[v] >= 0 && made_in_[v] != g)))
+          entering.insert(v);
+    // A fed result of a node here cuts the graph here, too.
+    for (const PlacedNode* p : group)
+      for (ValueId v : graph_.nodes[p->node].out)
+        if (feed_of_[v] != kNoValue) entering.insert(v);
+    std::vector<ValueId> also;
+    for (ValueId v : targets_)
+      if (made_in_[v] == g) also.push_back(v);
+    const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
+    for (const PlacedNode* p : group)  // a node that only has an effect
+      if (HasEffect(*graph_.nodes[p->node].op)) also.push_back(graph_.nodes[p->node].out[0]);
+    return Add(group[0]->device, {entering.begin(), entering.end()}, {leaving.begin(), leaving.end()}, also, parts);
+  }
+
+  absl::Status Add(Device* device, std::vector<ValueId> in, const std::vector<ValueId>& out,
+                   const std::vector<ValueId>& also, Parts& parts) {
+    size_t used = in.size();
+    for (ValueId v : feeds_)  // sizes of symbols come from the plan's own feeds
+      if (Symbolic(v) && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
+    PlanOptions options = options_;
+    options.results_on_device = true;
+    Parts::Part part{device, nullptr, {}, {}, {}};
+    ASSIGN_OR_RETURN(part.plan, Plan::Make(graph_, device, in, out, also, options));
+    for (size_t i = 0; i < in.size(); i++) {
+      bool outside = feed_of_[in[i]] != kNoValue;
+      part.feeds.push_back({outside, outside ? feed_of_[in[i]] : Slot(in[i]), i < used});
+      if (i < used) entering_.push_back({in[i], parts.parts.size()});
+    }
+    for (ValueId v : out) part.results.push_back(Slot(v));
+    parts.parts.push_back(std::move(part));
+    return absl::OkStatus();
+  }
+
+  // Fetches that no node makes: feeds and constants.
+  absl::Status AddLoose(Device* device, Parts& parts) {
+    std::set<ValueId> loose;
+    for (ValueId v : fetches_)
+      if (made_in_[v] < 0) loose.insert(v);
+    if (loose.empty()) return absl::OkStatus();
+    std::vector<ValueId> all(loose.begin(), loose.end()), in;
+    for (ValueId v : all)
+      if (feed_of_[v] != kNoValue) in.push_back(v);
+    return Add(device, in, all, {}, parts);
+  }
+
+  void FindLastUses(Parts& parts) const {
+    std::vector<size_t> last(slots_, 0);
+    for (size_t p = 0; p < parts.parts.size(); p++)
+      for (const Parts::Source& s : parts.parts[p].feeds)
+        if (!s.outside) last[s.index] = p;
+    for (uint32_t s : parts.fetches) last[s] = parts.parts.size();
+    for (uint32_t s = 0; s < slots_; s++)
+      if (last[s] < parts.parts.size()) parts.parts[last[s]].last_use.push_back(s);
+  }
+
+  void FindCrossings(Parts& parts) const {
+    std::set<std::pair<ValueId, std::string>> seen;
+    auto add = [&](ValueId v, const std::string& from, const std::string& to) {
+      if (from != to && seen.insert({v, to}).second) parts.crossings.push_back({v, from, to});
+    };
+    auto home = [&](ValueId v) {
+      return made_in_[v] < 0 ? "host" : MemoryOf(parts.parts[static_cast<size_t>(made_in_[v])].device);
+    };
+    for (const auto& [v, part] : entering_) add(v, home(v), MemoryOf(parts.parts[part].device));
+    if (parts.results_on_device) return;
+    for (ValueId v : fetches_) add(v, home(v), "host");
+  }
+
+  const Graph& graph_;
+  std::span<const ValueId> feeds_, fetches_, targets_;
+  const PlanOptions& options_;
+  std::vector<int> made_in_;       // by value: group; -1: none
+  std::vector<uint32_t> feed_of_;  // by value
+  std::vector<uint32_t> slot_;     // by value
+  std::vector<std::set<ValueId>> leaving_;
+  std::vector<std::pair<ValueId, size_t>> entering_;  // with their part
+  uint32_t slots_ = 0;
+};
+
+// An observer that counts launches over all parts.
+struct Shifted {
+  Observer observer;
+  void* arg;
+  size_t before;
+};
+bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
+  auto* s = static_cast<Shifted*>(arg);
+  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index});
+}
+
+}  // namespace
+
+absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                        void* arg) const {
+  std::vector<ArrayRef> made(slots);
+  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // so that a value is copied once
+  Shifted shifted{observer, arg, 0};
+  for (const Part& part : parts) {
+    std::vector<keel_array*> feeds;
+    for (const Source& s : part.feeds) {
+      keel_array* array = s.outside ? in[s.index] : made[s.index].get();
+      // Plans upload what the host has by themselves.
+      if (array->device_block() && array->device_block()->home->name() != part.device->name()) {
+        ArrayRef& copy = moved[{array, part.device->host_memory() ? nullptr : part.device}];
+        if (!copy) {
+          ASSIGN_OR_RETURN(copy, MoveTo(array, part.device));
+        }
+        array = copy.get();
+      }
+      feeds.push_back(array);
+    }
+    std::vector<ArrayRef> results(part.results.size());
+    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted));
+    for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
+    for (uint32_t slot : part.last_use) {
+      std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
+      made[slot] = {};
+    }
+    shifted.before += part.plan->lowered().steps.size();
+  }
+  for (size_t i = 0; i < out.size(); i++) {
+    out[i] = made[fetches[i]];
+    if (results_on_device) continue;
+    ASSIGN_OR_RETURN(out[i], MoveTo(out[i].get(), nullptr));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Device* device,
+                                                       const Placing& placing,
+                                                       std::span<const ValueId> feeds,
+                                                       std::span<const ValueId> fetches,
+                                                       std::span<const ValueId> targets,
+                                                       const PlanOptions& options) {
+  std::vector<ValueId> wanted(fetches.begin(), fetches.end());
+  wanted.insert(wanted.end(), targets.begin(), targets.end());
+  ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
+                   Place(graph, device, placing, NeededNodes(graph, feeds, wanted, false), feeds, wanted));
+  std::vector<Group> groups = Grouping(graph, placed).Run();
+  bool one = groups.empty() || (groups.size() == 1 && groups[0][0]->device == device);
+  std::shared_ptr<Plan> plan;
+  auto parts = std::make_unique<Parts>();
+  if (one) {
+    ASSIGN_OR_RETURN(plan, Make(graph, device, feeds, fetches, targets, options));
+  } else {
+    PlanOptions probe = options;
+    probe.observe = probe.probe = true;
+    ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(graph, device, feeds, fetches, targets, probe));
+    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, options).Run(groups, device));
+    parts->value_of = std::move(whole->value_of);
+    whole->steps.clear();
+    whole->accelerator.reset();
+    plan = std::shared_ptr<Plan>(new Plan(std::move(whole), options));
+  }
+  for (const PlacedNode& p : placed) {
+    const Node& node = graph.nodes[p.node];
+    parts->rows.push_back(
+        {graph.ValueName(node.out[0]), std::string(OpName(*node.op)), p.device->name(), p.why});
+  }
+  plan->parts_ = std::move(parts);
+  return plan;
+}
+
+}  // namespace keel

@@ -1,0 +1,141 @@
+// place.cc: the device of each node: by pattern, scope, default; then what devices lack, and the fallback.
+#include "kernel/plan/place.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_join.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kMaxShown = 40;
+
+bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
+  for (ValueId v : node.out)
+    if (MatchesGlob(pattern, graph.ValueName(v))) return true;
+  return false;
+}
+
+absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
+  for (const PlaceRule& rule : placing.rules) {
+    bool used = false;
+    for (const Node& node : graph.nodes) used = used || Matches(graph, node, rule.pattern);
+    if (used) continue;
+    std::vector<std::string> some;
+    for (size_t n = 0; n < std::min<size_t>(graph.nodes.size(), 8); n++)
+      some.push_back(graph.ValueName(graph.nodes[n].out[0]));
+    return Annotate(NotFound("place: \"", rule.pattern, "\" matches no node of graph \"", graph.name,
+                             "\", whose nodes are ", absl::StrJoin(some, ", "),
+                             graph.nodes.size() > some.size() ? ", ..." : ""),
+                    kErrorHint, "write PATTERN=DEVICE with * and ? for parts of names");
+  }
+  return absl::OkStatus();
+}
+
+// Nodes that the device can run neither by an impl nor by a body, with what is missing.
+absl::StatusOr<std::map<NodeId, std::string>> Lacking(const Graph& graph, Device* device,
+                                                      std::span<const ValueId> feeds,
+                                                      std::span<const ValueId> wanted) {
+  PlanOptions probe;
+  probe.observe = probe.probe = true;
+  RETURN_IF_ERROR(device->Open().status());
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, {}, probe));
+  return std::move(lowered->lacking);
+}
+
+absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNode*, std::string>>& lacking) {
+  std::vector<std::string> shown;
+  for (const auto& [placed, what] : lacking)
+    if (shown.size() < kMaxShown)
+      shown.push_back(absl::StrCat(what, " \"", graph.ValueName(graph.nodes[placed->node].out[0]), "\" on ",
+                                   placed->device->name()));
+  return Annotate(Unimplemented("no impl, and the op no body, for ", lacking.size(),
+                                lacking.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(shown, ", "),
+                                lacking.size() > shown.size() ? ", ..." : ""),
+                  kErrorHint, "place them on another device, or name one as fallback");
+}
+
+// The nodes that their device lacks.
+absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
+                                                                            std::vector<PlacedNode>& placed,
+                                                                            std::span<const ValueId> feeds,
+                                                                            std::span<const ValueId> wanted) {
+  std::map<Device*, std::map<NodeId, std::string>> by_device;
+  for (const PlacedNode& p : placed)
+    if (!by_device.contains(p.device)) {
+      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted));
+    }
+  std::vector<std::pair<PlacedNode*, std::string>> all;
+  for (PlacedNode& p : placed) {
+    const auto& lacking = by_device[p.device];
+    if (auto it = lacking.find(p.node); it != lacking.end()) all.emplace_back(&p, it->second);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool NeedsPlacing(const Graph& graph, const Placing& placing) {
+  if (!placing.rules.empty() || placing.fallback) return true;
+  return !graph.module->devices.empty() &&
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.device != 0; });
+}
+
+bool MatchesGlob(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, after = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      p++, t++;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') p++;
+  return p == pattern.size();
+}
+
+absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
+                                              const std::vector<bool>& needed, std::span<const ValueId> feeds,
+                                              std::span<const ValueId> wanted) {
+  RETURN_IF_ERROR(CheckPatterns(graph, placing));
+  std::vector<PlacedNode> placed;
+  for (NodeId n = 0; n < graph.nodes.size(); n++) {
+    if (!needed[n]) continue;
+    const Node& node = graph.nodes[n];
+    PlacedNode p{n, device, "default"};
+    if (node.device) {
+      const std::string& scope = graph.module->devices[node.device - 1];
+      absl::StatusOr<Device*> found = placing.find(scope);
+      if (!found.ok())
+        return Annotate(Error(found.status().code(), "the device scope of node \"",
+                              graph.ValueName(node.out[0]), "\": ", found.status().message()),
+                        kErrorHint, ErrorFact(found.status(), kErrorHint));
+      p = {n, *found, "scope"};
+    }
+    for (const PlaceRule& rule : placing.rules)
+      if (Matches(graph, node, rule.pattern)) {
+        p = {n, rule.device, absl::StrCat("pattern ", rule.pattern)};
+        break;
+      }
+    placed.push_back(std::move(p));
+  }
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted));
+  if (lacking.empty()) return placed;
+  if (!placing.fallback) return LackError(graph, lacking);
+  for (auto& [p, what] : lacking) {
+    p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
+    p->device = placing.fallback;
+  }
+  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted));
+  return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
+                         : LackError(graph, lacking);
+}
+
+}  // namespace keel

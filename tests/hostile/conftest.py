@@ -1,0 +1,24 @@
+"""What the tests of this folder share: where helpers are found, and that no rule of the contract is broken."""
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent / "python"), str(HERE.parents[1] / "tools")]
+
+
+@pytest.fixture(autouse=True)
+def rules():
+    """Settings are as usual afterwards; the device saw no broken rule, and nothing of it lives on."""
+    import gc
+
+    import hostile
+    hostile.put(violations=0)
+    yield
+    hostile.fail()
+    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, memory=256 << 20, max_segment=0)
+    gc.collect()
+    assert hostile.get("violations") == 0
+    assert {name: hostile.get(name) for name in ("segments", "queues", "devices", "states")} == {
+        "segments": 0, "queues": 0, "devices": 0, "states": 0}

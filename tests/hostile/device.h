@@ -1,0 +1,91 @@
+// device.h: a device that does everything that the contract allows, and nothing that it does not promise.
+//
+// How to read it: memory lies at addresses that the host cannot read (Veil); work waits in queues and runs
+// late, in a random order that the waits allow (queue.cc); every rule of keel_plugin.h that Keel must keep is
+// checked (Control::violation). control.h is how a test talks to it.
+#ifndef KEEL_TESTS_HOSTILE_DEVICE_H
+#define KEEL_TESTS_HOSTILE_DEVICE_H
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+#include "control.h"
+#include "orders.h"
+
+namespace hostile {
+
+// Device addresses are no addresses of this process: whoever follows one dies.
+inline constexpr uint64_t kVeil = uint64_t{1} << 56;
+
+struct Memory {  // a live segment
+  char* bytes;   // the real ones
+  uint64_t size;
+  uint32_t kind;
+};
+
+struct Command {
+  enum Kind { kWork, kWait, kTicket } kind;
+  std::function<std::string()> work;  // "": done, else what went wrong
+  keel_queue other = nullptr;         // kWait
+  uint64_t ticket = 0;                // kWait: of other; kTicket: own
+  bool upload = false;                // reads staging memory, as all before it in the queue
+};
+
+}  // namespace hostile
+
+struct keel_queue_s {
+  keel_dev device;
+  uint32_t kind;
+  std::deque<hostile::Command> waiting;
+  uint64_t submitted = 0, done = 0;  // tickets
+  std::atomic<int> inside{0};        // callers that encode: never two
+};
+
+struct keel_dev_s {
+  const keel_host* host;
+  uint32_t index;
+  std::mutex mutex;
+  std::mt19937_64 random;
+  std::map<uint64_t, hostile::Memory> memory;  // by device address
+  std::vector<keel_queue> queues;
+  hostile::Orders orders;
+  uint64_t bytes = 0;
+  std::string lost;  // the first error; every call returns it from then on
+
+  // The real place of a range of device memory, or null and why.
+  char* Reach(uint64_t address, uint64_t bytes, std::string* why);
+  bool RunOne();        // one command of a random queue that may go on; false: none may
+  void RunSome();       // a few, or none, as chance has it
+  keel_rc Lost() const;  // KEEL_OK or the first error
+};
+
+namespace hostile {
+
+// The device functions of keel_plugin.h; memory.cc and queue.cc.
+keel_rc SegmentAlloc(keel_dev, uint32_t kind, uint64_t bytes, keel_segment* out);
+void SegmentFree(keel_dev, const keel_segment*);
+keel_rc QueueOpen(keel_dev, uint32_t kind, keel_queue* out);
+void QueueClose(keel_queue);
+keel_rc Copy(keel_queue, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
+             uint64_t from_offset, uint64_t bytes);
+keel_rc Fill(keel_queue, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value);
+keel_rc Submit(keel_queue, uint64_t* ticket);
+keel_rc QueueWait(keel_queue, keel_queue other, uint64_t ticket);
+keel_rc HostWait(keel_queue, uint64_t ticket, uint64_t timeout);
+keel_rc Query(keel_queue, uint64_t* done);
+
+// Puts work on a queue; the caller holds no lock.
+keel_rc Encode(keel_queue, Command command);
+
+// launch.cc: the impls of the reference plugin, as work for queues.
+const std::vector<keel_impl>& Impls();
+
+}  // namespace hostile
+#endif

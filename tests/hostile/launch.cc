@@ -1,0 +1,164 @@
+// launch.cc: the reference plugin's impls as work for queues: a launch keeps a copy of its call, and computes
+// on the real memory behind the veil when its turn comes.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "device.h"
+
+namespace hostile {
+namespace {
+
+const keel_plugin& Reference() {
+  static const keel_plugin* const table = [] {
+    void* library = dlopen(KEEL_HOSTILE_REFERENCE, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return static_cast<const keel_plugin*>(nullptr);
+    return reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"))();
+  }();
+  static const keel_plugin none{};
+  return table ? *table : none;
+}
+
+const keel_impl* Find(const char* op) {
+  const keel_plugin& r = Reference();
+  for (uint32_t i = 0; i < r.n_impls; i++) {
+    auto* impl = reinterpret_cast<const keel_impl*>(reinterpret_cast<const char*>(r.impls) +
+                                                    uint64_t{i} * r.impl_stride);
+    if (!std::strcmp(impl->op, op)) return impl;
+  }
+  return nullptr;
+}
+
+// What the reference prepared; work that waits in a queue keeps it alive.
+struct Inner {
+  keel_launch launch{};
+  Inner() { control().states++; }
+  Inner(const Inner&) = delete;
+  Inner& operator=(const Inner&) = delete;
+  ~Inner() {
+    if (launch.release) launch.release(nullptr, launch.state);
+    control().states--;
+  }
+};
+using State = std::shared_ptr<const Inner>;
+
+struct View {  // an operand, with dims of its own
+  keel_tensor tensor;
+  int64_t dims[KEEL_MAX_RANK];
+  uint64_t bytes;
+  bool there;
+};
+
+View Keep(const keel_tensor* t) {
+  View v{};
+  if (!t) return v;
+  v.there = true;
+  v.tensor = *t;
+  v.bytes = t->dtype.bits / 8;
+  for (int32_t d = 0; d < t->ndim; d++) {
+    v.dims[d] = t->shape[d];
+    v.bytes *= static_cast<uint64_t>(t->shape[d]);
+  }
+  return v;
+}
+
+struct Work {
+  keel_dev device;
+  State state;
+  std::string op;
+  keel_call call;
+  uint64_t fault, scratch;
+  std::vector<View> in, out;
+
+  std::string Run() {
+    std::string why;
+    std::vector<keel_tensor*> operands;
+    for (std::vector<View>* side : {&in, &out})
+      for (View& v : *side) {
+        operands.push_back(nullptr);
+        if (!v.there) continue;
+        v.tensor.shape = v.dims;
+        v.tensor.data = device->Reach(reinterpret_cast<uint64_t>(keel_ptr(&v.tensor)), v.bytes, &why);
+        v.tensor.byte_offset = 0;
+        v.tensor.device = {1, 0};
+        if (!v.tensor.data) return op + " " + why;
+        operands.back() = &v.tensor;
+      }
+    keel_env env{sizeof(keel_env), 1, device->host, nullptr, nullptr, nullptr, 0};
+    call.in = operands.data();
+    call.out = operands.data() + in.size();
+    call.env = &env;
+    call.state = state->launch.state;
+    call.scratch = state->launch.scratch_bytes ? device->Reach(scratch, state->launch.scratch_bytes, &why) : nullptr;
+    keel_rc rc = state->launch.run(&call);
+    if (rc == KEEL_OK) return "";
+    if (rc != KEEL_RANGE) return op + " failed on the device with code " + std::to_string(rc);
+    return SetFault(rc);
+  }
+
+  std::string SetFault(keel_rc rc) {
+    std::string why;
+    char* word = device->Reach(fault, sizeof(uint32_t), &why);
+    if (!word) return op + ": its fault word " + why;
+    uint32_t old;
+    std::memcpy(&old, word, sizeof old);
+    uint32_t made = call.fault | static_cast<uint32_t>(rc);
+    if (old == 0) std::memcpy(word, &made, sizeof made);
+    return "";
+  }
+};
+
+keel_rc Run(const keel_call* c) {
+  keel_queue q = c->env->queue;
+  HOSTILE_FAIL(c->env->host, "run");
+  if (!c->fault || !c->env->fault) control().Violation("a launch without a fault word");
+  auto work = std::make_shared<Work>();
+  work->device = q->device;
+  work->state = *static_cast<const State*>(c->state);
+  work->op = "a launch";
+  work->call = *c;
+  work->fault = c->env->fault;
+  work->scratch = reinterpret_cast<uint64_t>(c->scratch);
+  for (int i = 0; i < c->n_in; i++) work->in.push_back(Keep(c->in[i]));
+  for (int i = 0; i < c->n_out; i++) work->out.push_back(Keep(c->out[i]));
+  Command command{Command::kWork, nullptr};
+  command.work = [work] { return work->Run(); };
+  return Encode(q, std::move(command));
+}
+
+keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_launch* launch) {
+  HOSTILE_FAIL(host, "prepare");
+  const keel_impl* impl = Find(host->node_op(node));
+  auto inner = std::make_shared<Inner>();
+  inner->launch.struct_size = sizeof inner->launch;
+  if (impl->prepare) {
+    if (keel_rc rc = impl->prepare(nullptr, host, node, &inner->launch)) return rc;
+  }
+  if (!inner->launch.run) inner->launch.run = impl->run;
+  launch->scratch_bytes = inner->launch.scratch_bytes;
+  launch->state = new State(std::move(inner));
+  launch->release = [](keel_dev, void* state) { delete static_cast<State*>(state); };
+  launch->run = Run;
+  return KEEL_OK;
+}
+
+}  // namespace
+
+const std::vector<keel_impl>& Impls() {
+  static const std::vector<keel_impl> all = [] {
+    std::vector<keel_impl> made;
+    const keel_plugin& r = Reference();
+    for (uint32_t i = 0; i < r.n_impls; i++) {
+      keel_impl impl = *reinterpret_cast<const keel_impl*>(reinterpret_cast<const char*>(r.impls) +
+                                                          uint64_t{i} * r.impl_stride);
+      impl.name = "hostile";
+      impl.prepare = Prepare;
+      impl.run = nullptr;
+      made.push_back(impl);
+    }
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace hostile

@@ -1,0 +1,206 @@
+// queue.cc: queues whose work runs late: when the host waits, and now and then by chance, as a device would.
+// Which queue goes on is drawn each time; waits are kept (unless "drop_wait" plants a fault).
+#include <algorithm>
+#include <cstring>
+
+#include "device.h"
+
+namespace hostile {
+namespace {
+
+// Rule of keel_plugin.h: calls that encode on one queue are never made by two threads at once.
+class Inside {
+ public:
+  explicit Inside(keel_queue q) : q_(q) {
+    if (q_->inside.fetch_add(1) != 0) control().Violation("two threads encode on one queue");
+  }
+  ~Inside() { q_->inside.fetch_sub(1); }
+
+ private:
+  keel_queue q_;
+};
+
+bool MayGoOn(const keel_queue_s& q) {
+  if (q.waiting.empty()) return false;
+  const Command& next = q.waiting.front();
+  return next.kind != Command::kWait || next.other->done >= next.ticket;
+}
+
+void Push(keel_queue q, Command command) {
+  if (command.kind == Command::kWork) q->device->orders.Work(static_cast<int>(q->kind));
+  q->waiting.push_back(std::move(command));
+}
+
+}  // namespace
+
+keel_rc Encode(keel_queue q, Command command) {
+  if (keel_rc rc = q->device->Lost()) return rc;
+  Inside inside(q);
+  std::lock_guard lock(q->device->mutex);
+  Push(q, std::move(command));
+  q->device->RunSome();
+  return KEEL_OK;
+}
+
+keel_rc QueueOpen(keel_dev d, uint32_t kind, keel_queue* out) {
+  HOSTILE_FAIL(d->host, "queue_open");
+  if (keel_rc rc = d->Lost()) return rc;
+  std::lock_guard lock(d->mutex);
+  auto* q = new keel_queue_s;
+  q->device = d;
+  q->kind = kind;
+  d->queues.push_back(q);
+  control().queues++;
+  *out = q;
+  return KEEL_OK;
+}
+
+void QueueClose(keel_queue q) {
+  keel_dev d = q->device;
+  std::lock_guard lock(d->mutex);
+  d->queues.erase(std::find(d->queues.begin(), d->queues.end(), q));
+  control().queues--;
+  delete q;  // what still waits is dropped
+}
+
+keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
+             uint64_t from_offset, uint64_t bytes) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "copy");
+  uint64_t target = to->address + to_offset, source = from->address + from_offset;
+  Command command{Command::kWork, nullptr};
+  command.upload = from->kind == KEEL_SEGMENT_STAGING;
+  command.work = [d, target, source, bytes]() -> std::string {
+    std::string why;
+    char *t = d->Reach(target, bytes, &why), *s = d->Reach(source, bytes, &why);
+    if (!t || !s) return "copy " + why;
+    std::memmove(t, s, bytes);
+    return "";
+  };
+  return Encode(q, std::move(command));
+}
+
+keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "fill");
+  if (q->kind != KEEL_QUEUE_COMPUTE || to->kind != KEEL_SEGMENT_DEVICE || offset % 4 || bytes % 4)
+    control().Violation("fill: wrong queue, segment or alignment");
+  uint64_t target = to->address + offset;
+  Command command{Command::kWork, nullptr};
+  command.work = [d, target, bytes, value]() -> std::string {
+    std::string why;
+    char* t = d->Reach(target, bytes, &why);
+    if (!t) return "fill " + why;
+    for (uint64_t i = 0; i < bytes; i += 4) std::memcpy(t + i, &value, 4);
+    return "";
+  };
+  return Encode(q, std::move(command));
+}
+
+keel_rc Submit(keel_queue q, uint64_t* ticket) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "submit");
+  if (keel_rc rc = d->Lost()) return rc;
+  Inside inside(q);
+  std::lock_guard lock(d->mutex);
+  *ticket = ++q->submitted;
+  d->orders.Ticket(static_cast<int>(q->kind), *ticket);
+  Command command{Command::kTicket, nullptr};
+  command.ticket = *ticket;
+  Push(q, std::move(command));
+  d->RunSome();
+  return KEEL_OK;
+}
+
+keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "queue_wait");
+  if (keel_rc rc = d->Lost()) return rc;
+  if (other->device != d) control().Violation("queue_wait for a queue of another device");
+  Inside inside(q);
+  std::lock_guard lock(d->mutex);
+  if (ticket == 0 || ticket > other->submitted) control().Violation("queue_wait for a ticket that is not yet");
+  if (control().drop_wait) return KEEL_OK;
+  d->orders.Wait(static_cast<int>(q->kind), ticket);
+  Command command{Command::kWait, nullptr};
+  command.other = other;
+  command.ticket = ticket;
+  Push(q, std::move(command));
+  d->RunSome();
+  return KEEL_OK;
+}
+
+namespace {
+
+// Is all that stands before the ticket an upload?
+bool OnlyUploads(const keel_queue_s& q, uint64_t ticket) {
+  for (const Command& c : q.waiting) {
+    if (c.kind == Command::kTicket && c.ticket >= ticket) return true;
+    if (c.kind == Command::kWork && !c.upload) return false;
+  }
+  return true;
+}
+
+// When nothing waits any more, the number of orders so far is final.
+void CountOrders(keel_dev d) {
+  for (keel_queue q : d->queues)
+    if (!q->waiting.empty()) return;
+  control().millibits += static_cast<uint64_t>(1000 * d->orders.Count());
+}
+
+}  // namespace
+
+keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "host_wait");
+  if (keel_rc rc = d->Lost()) return rc;
+  std::lock_guard lock(d->mutex);
+  if (ticket == 0 || ticket > q->submitted) control().Violation("host_wait for a ticket that is not yet");
+  if (control().late_read && OnlyUploads(*q, ticket)) return KEEL_OK;
+  if (timeout < UINT64_MAX && q->done < ticket && d->random() % 8 == 0) return KEEL_CANCELLED;  // time is over
+  while (q->done < ticket && d->lost.empty())
+    if (!d->RunOne()) return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
+  if (!d->lost.empty()) return d->Lost();
+  d->orders.HostSaw(static_cast<int>(q->kind), ticket);
+  CountOrders(d);
+  return KEEL_OK;
+}
+
+keel_rc Query(keel_queue q, uint64_t* done) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "query");
+  if (keel_rc rc = d->Lost()) return rc;
+  std::lock_guard lock(d->mutex);
+  d->RunSome();
+  *done = control().early_free ? q->submitted : q->done;
+  return KEEL_OK;
+}
+
+}  // namespace hostile
+
+bool keel_dev_s::RunOne() {
+  std::vector<keel_queue> able;
+  for (keel_queue q : queues)
+    if (hostile::MayGoOn(*q)) able.push_back(q);
+  if (able.empty()) return false;
+  keel_queue q = able[random() % able.size()];
+  hostile::Command command = std::move(q->waiting.front());
+  q->waiting.pop_front();
+  if (command.kind == hostile::Command::kTicket) q->done = command.ticket;
+  if (command.kind != hostile::Command::kWork) return true;
+  hostile::control().commands++;
+  std::string wrong = command.work();
+  if (!wrong.empty() && lost.empty()) lost = wrong;
+  return true;
+}
+
+void keel_dev_s::RunSome() {
+  if (random() % 4) return;
+  for (uint64_t n = random() % 4; n > 0 && RunOne(); n--) {
+  }
+}
+
+keel_rc keel_dev_s::Lost() const {
+  if (hostile::control().lost) return host->fail(KEEL_UNAVAILABLE, "the device is lost");
+  return lost.empty() ? KEEL_OK : host->fail(KEEL_INTERNAL, lost.c_str());
+}
