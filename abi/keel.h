@@ -71,9 +71,9 @@ KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
  * they run). Free with keel_text_free. */
 KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, keel_error** err);
 
-/* ---- arrays: reference-counted tensors, in host memory or in that of a device. Free with keel_array_release.
- * The host cannot read an array on a device: what needs host memory answers KEEL_PRECONDITION and names the
- * device. An array on a device keeps the device open. */
+/* ---- arrays: reference-counted tensors, in host memory or in that of a device. Free with
+ * keel_array_release. The host cannot read an array on a device: what needs host memory answers
+ * KEEL_PRECONDITION and names the device. An array on a device keeps the device open. */
 KEEL_API keel_rc keel_array_new(keel_context*, keel_dt, const int64_t* shape, int32_t ndim, keel_array** out,
                                 keel_error** err); /* zeroed, contiguous, 64-byte aligned */
 KEEL_API keel_rc keel_array_copy_from(keel_context*, const keel_tensor*, keel_array** out, keel_error** err);
@@ -90,9 +90,9 @@ KEEL_API keel_rc keel_array_from_dlpack_legacy(keel_context*, struct DLManagedTe
 KEEL_API keel_rc keel_array_to_dlpack(keel_array*, struct DLManagedTensorVersioned** out, keel_error** err);
 KEEL_API keel_rc keel_array_to_dlpack_legacy(keel_array*, struct DLManagedTensor** out, keel_error** err);
 KEEL_API void keel_array_tensor(const keel_array*, keel_tensor* out); /* valid as long as the array */
-/* To a device by name ("cuda", "cpu"), or to host memory (NULL; devices that compute there mean the same). The
- * same array, retained, where it is there already; else a copy. A copy to a device may be under way when this
- * returns (plans wait for it by themselves), a copy to the host is done. */
+/* To a device by name ("cuda", "cpu"), or to host memory (NULL; devices that compute there mean the same).
+ * The same array, retained, where it is there already; else a copy. A copy to a device may be under way when
+ * this returns (plans wait for it by themselves), a copy to the host is done. */
 KEEL_API keel_rc keel_array_to(keel_context*, keel_array*, const char* device, keel_array** out,
                                keel_error** err);
 KEEL_API keel_rc keel_array_wait(keel_array*, keel_error** err); /* until its bytes are where it is */
@@ -105,8 +105,8 @@ KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op,
                               uint32_t version /* 0: newest */, const char* const* attr_names,
                               const keel_attr* attrs, uint32_t n_attrs, keel_op** out, keel_error** err);
 KEEL_API void keel_op_free(keel_op*);
-/* in: NULL where an optional operand is left out. n_out must be the op's number of results. Results are in the
- * device's memory. */
+/* in: NULL where an optional operand is left out. n_out must be the op's number of results. Results are in
+ * the device's memory. */
 KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                             keel_error** err);
 

@@ -258,9 +258,11 @@ typedef struct keel_device { /* every function may be NULL: one host-memory devi
 } keel_device;
 KEEL_SEALED(keel_device, query);
 /* The whole table of a host-memory device; each of the four functions may be NULL. */
-#define KEEL_HOST_DEVICE(count, info, open, close) \
-  {(uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, NULL, \
-   NULL, NULL, NULL, NULL, NULL, NULL}
+#define KEEL_HOST_DEVICE(count, info, open, close)                                                      \
+  {                                                                                                     \
+    (uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                        \
+  }
 
 /* ---- importers: other formats into a Keel module */
 typedef struct keel_source { /* a file, mapped read-only for the call and as long as release is not called */

@@ -55,7 +55,8 @@ void add_tolerances(CLI::App& app, Args& a) {
 }
 
 void add_placing(CLI::App& app, Args& a) {
-  app.add_option("--place", a.place, "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated")
+  app.add_option("--place", a.place,
+                 "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATTERN=DEVICE");
   app.add_option("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)");

@@ -47,8 +47,8 @@ int plan_command(const Args& args) {
                  p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
   std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
   for (const Json& l : report.at("launches"))
-    rows.push_back(
-        {std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")), cell(l.at("device"))});
+    rows.push_back({std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")),
+                    cell(l.at("device"))});
   print_table(rows);
   if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())

@@ -93,7 +93,8 @@ keel_rc keel_array_to_dlpack_legacy(keel_array* a, DLManagedTensor** out, keel_e
 
 void keel_array_tensor(const keel_array* a, keel_tensor* out) { *out = a->view; }
 
-keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_array** out, keel_error** err) {
+keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_array** out,
+                      keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
     RETURN_IF_ERROR(NeedPointer(a, "array"));
@@ -112,7 +113,9 @@ keel_rc keel_array_wait(keel_array* a, keel_error** err) {
   });
 }
 
-const char* keel_array_device(const keel_array* a) { return a && a->device_block() ? a->device_block()->home->name().c_str() : ""; }
+const char* keel_array_device(const keel_array* a) {
+  return a && a->device_block() ? a->device_block()->home->name().c_str() : "";
+}
 
 keel_array* keel_array_retain(keel_array* a) {
   if (a) RetainArray(a);

@@ -78,8 +78,13 @@ void QuickTable::Learn(keel_array* const* in, uint32_t n, const std::shared_ptr<
   uint64_t most = options.memory > q->scratch_bytes ? options.memory - q->scratch_bytes : 0;
   q->max_count = (options.memory ? static_cast<int64_t>(std::min<uint64_t>(most, kMaxBytes)) : kMaxBytes) /
                  SizeOf(result.dtype);
-  q->env = {sizeof(keel_env), options.threads, &HostTable(),
-            q->launch->dev,   nullptr,         Exported(options.stopper->asked), 0};
+  q->env = {sizeof(keel_env),
+            options.threads,
+            &HostTable(),
+            q->launch->dev,
+            nullptr,
+            Exported(options.stopper->asked),
+            0};
   q->plan = plan;
   Add(std::move(q));
 }

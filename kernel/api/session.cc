@@ -88,7 +88,8 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted
   for (const std::string& rule : wanted.place) {
     size_t split = rule.rfind('=');
     if (split == std::string::npos || split == 0 || split + 1 == rule.size())
-      return Invalid("option \"place\": got \"", rule, "\", wanted PATTERN=DEVICE, for example \"conv*=cpu\"");
+      return Invalid("option \"place\": got \"", rule,
+                     "\", wanted PATTERN=DEVICE, for example \"conv*=cpu\"");
     ASSIGN_OR_RETURN(Device * device, registry.FindDevice(rule.substr(split + 1)));
     placing.rules.push_back({rule.substr(0, split), device});
   }

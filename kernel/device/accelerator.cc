@@ -9,8 +9,8 @@ namespace keel {
 absl::Status Accelerator::Finish(const HostCall& call, keel_rc rc, const char* function) const {
   if (rc == KEEL_OK) return absl::OkStatus();
   absl::Status status = call.Finish(rc, *opened_->plugin, absl::StrCat("called ", function));
-  return Annotate(Error(status.code(), "device ", name(), ": ", function, ": ", status.message()), kErrorPlugin,
-                  opened_->plugin->name);
+  return Annotate(Error(status.code(), "device ", name(), ": ", function, ": ", status.message()),
+                  kErrorPlugin, opened_->plugin->name);
 }
 
 absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Of(Device& device) {
@@ -39,8 +39,8 @@ absl::Status Accelerator::ReadInfo() {
   }
   if (!info_.alignment) info_.alignment = 64;
   if (std::popcount(info_.alignment) != 1 || info_.alignment > kMaxAlignment)
-    return Invalid("device ", name(), ": info: alignment ", info_.alignment,
-                   "; wanted a power of two up to ", kMaxAlignment);
+    return Invalid("device ", name(), ": info: alignment ", info_.alignment, "; wanted a power of two up to ",
+                   kMaxAlignment);
   info_.alignment = std::max<uint64_t>(info_.alignment, 64);
   return absl::OkStatus();
 }
@@ -67,8 +67,7 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
   HostCall call;
   keel_segment segment{};
   segment.kind = kind;
-  RETURN_IF_ERROR(
-      Finish(call, table().segment_alloc(handle(), kind, bytes, &segment), "segment_alloc"));
+  RETURN_IF_ERROR(Finish(call, table().segment_alloc(handle(), kind, bytes, &segment), "segment_alloc"));
   segment.kind = kind;
   bool whole = segment.bytes >= bytes &&
                (kind == KEEL_SEGMENT_DEVICE ? segment.address && segment.address % alignment() == 0

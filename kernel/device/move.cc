@@ -13,7 +13,8 @@ void DropBlock(void* arg) {
 }  // namespace
 
 void DeviceBlock::Use(int queue, uint64_t ticket) {
-  for (uint64_t seen = used[queue].load(); seen < ticket && !used[queue].compare_exchange_weak(seen, ticket);) {
+  for (uint64_t seen = used[queue].load();
+       seen < ticket && !used[queue].compare_exchange_weak(seen, ticket);) {
   }
 }
 
@@ -23,9 +24,8 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
   auto block = std::make_unique<DeviceBlock>();
   ASSIGN_OR_RETURN(block->piece, device.pool().Take(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
   block->home = device.shared_from_this();
-  absl::StatusOr<ArrayRef> array =
-      NewDeviceHeader(dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock,
-                      block.get());
+  absl::StatusOr<ArrayRef> array = NewDeviceHeader(
+      dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock, block.get());
   if (!array.ok()) {
     device.pool().Give(block->piece, {});
     return array;
@@ -76,16 +76,19 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
 }
 
 absl::Status WaitFor(keel_array* array) {
-  return array->device_block() ? array->device_block()->home->HostWait(array->device_block()->Last()) : absl::OkStatus();
+  return array->device_block() ? array->device_block()->home->HostWait(array->device_block()->Last())
+                               : absl::OkStatus();
 }
 
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
   if (!array || !array->device_block()) return absl::OkStatus();
-  return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what), " is in the memory of device ",
-                        DeviceOf(array), "; wanted an array in host memory"),
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
+                        " is in the memory of device ", DeviceOf(array), "; wanted an array in host memory"),
                   kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
 }
 
-std::string DeviceOf(const keel_array* array) { return array->device_block() ? array->device_block()->home->name() : ""; }
+std::string DeviceOf(const keel_array* array) {
+  return array->device_block() ? array->device_block()->home->name() : "";
+}
 
 }  // namespace keel

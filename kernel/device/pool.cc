@@ -16,7 +16,7 @@ struct PoolBlock {
   uint64_t offset, bytes;
   PoolBlock *before, *after;  // in the segment
   bool small, free;
-  uint32_t pending;           // bit of each queue that may still use it
+  uint32_t pending;  // bit of each queue that may still use it
   Tickets used;
 };
 
@@ -114,8 +114,9 @@ absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   Held& held = held_.back();
   held.self = std::prev(held_.end());
   held.segment = *made;
-  held.first = new PoolBlock{&held, ++blocks_made_, 0, std::max(made->bytes, rounded), nullptr, nullptr, rounded <= kSmall,
-                             false, 0, {}};
+  held.first = new PoolBlock{
+      &held, ++blocks_made_, 0, std::max(made->bytes, rounded), nullptr, nullptr, rounded <= kSmall, false, 0,
+      {}};
   if (options_.cache) held.first->bytes = held.first->bytes / kGrain * kGrain;
   if (held.first->bytes < rounded) held.first->bytes = rounded;
   stats_.segments++;

@@ -29,7 +29,7 @@ class SegmentSource {
   virtual ~SegmentSource() = default;
   virtual absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) = 0;
   virtual void FreeSegment(const keel_segment& segment) = 0;
-  virtual Tickets Done() = 0;            // the last tickets known to be done
+  virtual Tickets Done() = 0;             // the last tickets known to be done
   virtual absl::Status WaitForAll() = 0;  // submits what is encoded and waits for it, on all queues
 };
 

@@ -56,12 +56,13 @@ absl::Status Stager::DownloadChunk(const Part& part, uint64_t at, uint64_t bytes
   slot->unknown = true;
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
   RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_COMPUTE, part.after));
-  RETURN_IF_ERROR(encoder.Copy({&slot->segment, slot->used}, {part.from.segment, part.from.offset + at}, bytes));
+  RETURN_IF_ERROR(
+      encoder.Copy({&slot->segment, slot->used}, {part.from.segment, part.from.offset + at}, bytes));
   ASSIGN_OR_RETURN(uint64_t ticket, encoder.Submit());
   slot->unknown = false;
   slot->ticket = ticket;
-  waiting->push_back({static_cast<char*>(slot->segment.host) + slot->used, static_cast<char*>(part.to) + at,
-                      bytes, ticket});
+  waiting->push_back(
+      {static_cast<char*>(slot->segment.host) + slot->used, static_cast<char*>(part.to) + at, bytes, ticket});
   slot->used += (bytes + 63) / 64 * 64;
   return absl::OkStatus();
 }

@@ -67,7 +67,7 @@ struct Graph {
   std::vector<ValueId> params;
   std::vector<ValueId> results;
   std::vector<std::string> result_names;  // may be ""; else unique
-  uint32_t scope = 0;  // Node::device of nodes that are added from now on
+  uint32_t scope = 0;                     // Node::device of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
 

@@ -40,7 +40,7 @@ class Once {
  public:
   Once(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
       : lowered_(lowered), device_(*lowered.accelerator), step_(step), launch_(launch), pieces_(device_) {
-    env_ = {sizeof(keel_env), threads,     &HostTable(), device_.handle(), device_.queue(KEEL_QUEUE_COMPUTE),
+    env_ = {sizeof(keel_env), threads, &HostTable(), device_.handle(), device_.queue(KEEL_QUEUE_COMPUTE),
             &cancelled_,      0};
   }
 

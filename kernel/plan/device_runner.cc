@@ -246,7 +246,8 @@ absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::spa
   Connect();
   RETURN_IF_ERROR(observe ? EncodeObserved(out, observe, arg) : Encode(out));
   for (keel_array* feed : feeds)
-    if (feed->device_block() && feed->device_block()->home.get() == &device_) feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
+    if (feed->device_block() && feed->device_block()->home.get() == &device_)
+      feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
   RETURN_IF_ERROR(Collect(out));
   return fault_ ? FaultError(fault_) : absl::OkStatus();
 }
@@ -259,7 +260,8 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   broken_ = !device_.pool().Settle().ok();
   if (!broken_) return status;
   for (keel_array* feed : feeds)
-    if (feed->device_block() && feed->device_block()->home.get() == &device_) feed->device_block()->unsettled = true;
+    if (feed->device_block() && feed->device_block()->home.get() == &device_)
+      feed->device_block()->unsettled = true;
   for (ArrayRef& array : out)
     if (array && array->device_block()) array->device_block()->unsettled = true;
   return status;

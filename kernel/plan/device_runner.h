@@ -40,7 +40,8 @@ class DeviceRunner {
   void BuildViews();
   void BuildCalls();
   void FindUses();
-  absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+  absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
+                        void* arg);
   absl::Status MakeResults(std::span<ArrayRef> out);
   absl::Status PlaceFeeds(std::span<keel_array* const> feeds);
   void Connect();

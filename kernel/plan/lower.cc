@@ -261,7 +261,8 @@ class Lowering : public BodySink {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
       // A device that fails is another matter, unless it is only full.
-      if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded)) return folded;
+      if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded))
+        return folded;
       // Failing on its data is the run's affair: it may never get there.
     }
     std::vector<Value> out = step.out;

@@ -97,7 +97,8 @@ class Splitter {
         for (ValueId v : graph_.nodes[p->node].out)
           if (feed_of_[v] == kNoValue) made_in_[v] = static_cast<int>(g);
     FindLeaving(groups);
-    for (size_t g = 0; g < groups.size(); g++) RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
+    for (size_t g = 0; g < groups.size(); g++)
+      RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
     RETURN_IF_ERROR(AddLoose(device, *parts));
     for (ValueId v : fetches_) parts->fetches.push_back(Slot(v));
     parts->slots = slots_;
@@ -147,7 +148,8 @@ class Splitter {
     const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
     for (const PlacedNode* p : group)  // a node that only has an effect
       if (HasEffect(*graph_.nodes[p->node].op)) also.push_back(graph_.nodes[p->node].out[0]);
-    return Add(group[0]->device, {entering.begin(), entering.end()}, {leaving.begin(), leaving.end()}, also, parts);
+    return Add(group[0]->device, {entering.begin(), entering.end()}, {leaving.begin(), leaving.end()}, also,
+               parts);
   }
 
   absl::Status Add(Device* device, std::vector<ValueId> in, const std::vector<ValueId>& out,
@@ -265,8 +267,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Device* device,
-                                                       const Placing& placing,
-                                                       std::span<const ValueId> feeds,
+                                                       const Placing& placing, std::span<const ValueId> feeds,
                                                        std::span<const ValueId> fetches,
                                                        std::span<const ValueId> targets,
                                                        const PlanOptions& options) {

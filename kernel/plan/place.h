@@ -1,7 +1,8 @@
 // place.h: which node runs on which device, and plans of several parts.
 //
-// How to read it: Place decides for each node and says why; Split cuts the graph into parts, each a plan of one
-// device whose feeds are what others made. Parts::Run runs them in order and moves arrays between devices.
+// How to read it: Place decides for each node and says why; Split cuts the graph into parts, each a plan of
+// one device whose feeds are what others made. Parts::Run runs them in order and moves arrays between
+// devices.
 #pragma once
 
 #include <functional>
@@ -46,7 +47,7 @@ struct Parts {
     Device* device;
     std::shared_ptr<Plan> plan;
     std::vector<Source> feeds;
-    std::vector<uint32_t> results;  // slots
+    std::vector<uint32_t> results;   // slots
     std::vector<uint32_t> last_use;  // slots that nobody needs after this part
   };
   struct Crossing {  // a value that is copied
@@ -64,7 +65,8 @@ struct Parts {
   uint32_t slots = 0;
   bool results_on_device = false;
 
-  absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg) const;
+  absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                   void* arg) const;
 };
 
 }  // namespace keel

@@ -194,7 +194,8 @@ absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> 
   if (observer && !options_.observe && !options_.profile)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
-  if (lowered_->accelerator || (parts_ && !parts_->parts.empty())) return RunElsewhere(in, out, observer, arg);
+  if (lowered_->accelerator || (parts_ && !parts_->parts.empty()))
+    return RunElsewhere(in, out, observer, arg);
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));

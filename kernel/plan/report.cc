@@ -102,7 +102,8 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   bool split = parts_ && !parts_->parts.empty();
   if (split)
     for (const Parts::Part& part : parts_->parts)
-      for (const Step& step : part.plan->lowered_->steps) WriteStep(json, *part.plan->lowered_, step, nullptr);
+      for (const Step& step : part.plan->lowered_->steps)
+        WriteStep(json, *part.plan->lowered_, step, nullptr);
   json.EndArray();
   json.Key("folded").BeginArray();
   for (const std::string& name : lowered_->folded) json.String(name);

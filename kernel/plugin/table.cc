@@ -110,10 +110,15 @@ absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   plugin->device = TakeDevice(t.device);
   const keel_device& d = plugin->device;
   if (d.flags & KEEL_DEVICE_HOST_MEMORY) return absl::OkStatus();
-  const std::pair<const char*, bool> needed[] = {
-      {"segment_alloc", d.segment_alloc}, {"segment_free", d.segment_free}, {"queue_open", d.queue_open},
-      {"queue_close", d.queue_close},     {"copy", d.copy},                 {"fill", d.fill},
-      {"submit", d.submit},               {"queue_wait", d.queue_wait},     {"host_wait", d.host_wait}};
+  const std::pair<const char*, bool> needed[] = {{"segment_alloc", d.segment_alloc},
+                                                 {"segment_free", d.segment_free},
+                                                 {"queue_open", d.queue_open},
+                                                 {"queue_close", d.queue_close},
+                                                 {"copy", d.copy},
+                                                 {"fill", d.fill},
+                                                 {"submit", d.submit},
+                                                 {"queue_wait", d.queue_wait},
+                                                 {"host_wait", d.host_wait}};
   for (const auto& [name, there] : needed)
     if (!there)
       return Invalid("its device has memory of its own (no KEEL_DEVICE_HOST_MEMORY) but no function ", name);

@@ -15,7 +15,7 @@
 namespace keel {
 inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
-struct DeviceBlock;  // kernel/device/move.h
+struct DeviceBlock;                          // kernel/device/move.h
 inline constexpr uint8_t kDeviceKey = 0xf0;  // in type_key: the memory is that of a device
 }  // namespace keel
 

@@ -1,5 +1,5 @@
-// control.h: what a test sets and reads. Also exported with C linkage (hostile_set, hostile_get, hostile_fail),
-// to be found by dlsym or ctypes in the plugin's file.
+// control.h: what a test sets and reads. Also exported with C linkage (hostile_set, hostile_get,
+// hostile_fail), to be found by dlsym or ctypes in the plugin's file.
 //
 // Settings: "seed"; "memory" (bytes that a device has), "max_segment"; "lost" (1: every call fails from now
 // on); planted faults of a careless core, as a proxy between core and device would make them: "drop_wait" (1:
@@ -39,10 +39,10 @@ Control& control();
 }  // namespace hostile
 
 // Returns from a device function where the test asked for it.
-#define HOSTILE_FAIL(host, function)                                                              \
-  do {                                                                                            \
-    keel_rc code_;                                                                                \
-    if (hostile::control().Fails(function, &code_))                                               \
-      return (host)->fail(code_, "injected failure of " function);                                \
+#define HOSTILE_FAIL(host, function)                               \
+  do {                                                             \
+    keel_rc code_;                                                 \
+    if (hostile::control().Fails(function, &code_))                \
+      return (host)->fail(code_, "injected failure of " function); \
   } while (0)
 #endif

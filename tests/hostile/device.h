@@ -61,8 +61,8 @@ struct keel_dev_s {
 
   // The real place of a range of device memory, or null and why.
   char* Reach(uint64_t address, uint64_t bytes, std::string* why);
-  bool RunOne();        // one command of a random queue that may go on; false: none may
-  void RunSome();       // a few, or none, as chance has it
+  bool RunOne();         // one command of a random queue that may go on; false: none may
+  void RunSome();        // a few, or none, as chance has it
   keel_rc Lost() const;  // KEEL_OK or the first error
 };
 

@@ -89,7 +89,8 @@ struct Work {
     call.out = operands.data() + in.size();
     call.env = &env;
     call.state = state->launch.state;
-    call.scratch = state->launch.scratch_bytes ? device->Reach(scratch, state->launch.scratch_bytes, &why) : nullptr;
+    call.scratch =
+        state->launch.scratch_bytes ? device->Reach(scratch, state->launch.scratch_bytes, &why) : nullptr;
     keel_rc rc = state->launch.run(&call);
     if (rc == KEEL_OK) return "";
     if (rc != KEEL_RANGE) return op + " failed on the device with code " + std::to_string(rc);
@@ -150,7 +151,7 @@ const std::vector<keel_impl>& Impls() {
     const keel_plugin& r = Reference();
     for (uint32_t i = 0; i < r.n_impls; i++) {
       keel_impl impl = *reinterpret_cast<const keel_impl*>(reinterpret_cast<const char*>(r.impls) +
-                                                          uint64_t{i} * r.impl_stride);
+                                                           uint64_t{i} * r.impl_stride);
       impl.name = "hostile";
       impl.prepare = Prepare;
       impl.run = nullptr;

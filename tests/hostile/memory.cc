@@ -19,7 +19,8 @@ keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* ou
   d->RunSome();
   if (kind == KEEL_SEGMENT_DEVICE && d->bytes + bytes > control().memory)
     return d->host->fail(KEEL_OOM, "the device's memory is full");
-  if (control().max_segment && bytes > control().max_segment) control().Violation("segment above max_segment");
+  if (control().max_segment && bytes > control().max_segment)
+    control().Violation("segment above max_segment");
   uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   char* memory = static_cast<char*>(std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment));
   if (!memory) return d->host->fail(KEEL_OOM, "the host's memory is full");

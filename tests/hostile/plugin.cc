@@ -63,9 +63,9 @@ void Close(keel_dev d) {
   control().devices--;
 }
 
-constexpr keel_device kDevice = {sizeof(keel_device), 0,      Count, Info,   Open,      Close,    SegmentAlloc,
-                                 SegmentFree,         QueueOpen, QueueClose, Copy, Fill, Submit, QueueWait,
-                                 HostWait,            Query};
+constexpr keel_device kDevice = {
+    sizeof(keel_device), 0,          Count, Info, Open,   Close,     SegmentAlloc, SegmentFree,
+    QueueOpen,           QueueClose, Copy,  Fill, Submit, QueueWait, HostWait,     Query};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
@@ -87,11 +87,11 @@ const keel_plugin& description() {
 std::atomic<uint64_t>* Setting(const char* name) {
   Control& c = control();
   const std::pair<const char*, std::atomic<uint64_t>*> all[] = {
-      {"seed", &c.seed},           {"memory", &c.memory},         {"max_segment", &c.max_segment},
-      {"lost", &c.lost},           {"drop_wait", &c.drop_wait},   {"early_free", &c.early_free},
-      {"late_read", &c.late_read}, {"segments", &c.segments},     {"bytes", &c.bytes},
-      {"queues", &c.queues},       {"devices", &c.devices},       {"states", &c.states},
-      {"calls", &c.calls},         {"fired", &c.fired},           {"violations", &c.violations},
+      {"seed", &c.seed},           {"memory", &c.memory},       {"max_segment", &c.max_segment},
+      {"lost", &c.lost},           {"drop_wait", &c.drop_wait}, {"early_free", &c.early_free},
+      {"late_read", &c.late_read}, {"segments", &c.segments},   {"bytes", &c.bytes},
+      {"queues", &c.queues},       {"devices", &c.devices},     {"states", &c.states},
+      {"calls", &c.calls},         {"fired", &c.fired},         {"violations", &c.violations},
       {"commands", &c.commands},   {"orders", &c.millibits}};
   for (const auto& [key, value] : all)
     if (!std::strcmp(key, name)) return value;

@@ -119,7 +119,8 @@ keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
   if (other->device != d) control().Violation("queue_wait for a queue of another device");
   Inside inside(q);
   std::lock_guard lock(d->mutex);
-  if (ticket == 0 || ticket > other->submitted) control().Violation("queue_wait for a ticket that is not yet");
+  if (ticket == 0 || ticket > other->submitted)
+    control().Violation("queue_wait for a ticket that is not yet");
   if (control().drop_wait) return KEEL_OK;
   d->orders.Wait(static_cast<int>(q->kind), ticket);
   Command command{Command::kWait, nullptr};
@@ -157,7 +158,8 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   std::lock_guard lock(d->mutex);
   if (ticket == 0 || ticket > q->submitted) control().Violation("host_wait for a ticket that is not yet");
   if (control().late_read && OnlyUploads(*q, ticket)) return KEEL_OK;
-  if (timeout < UINT64_MAX && q->done < ticket && d->random() % 8 == 0) return KEEL_CANCELLED;  // time is over
+  if (timeout < UINT64_MAX && q->done < ticket && d->random() % 8 == 0)
+    return KEEL_CANCELLED;  // time is over
   while (q->done < ticket && d->lost.empty())
     if (!d->RunOne()) return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
   if (!d->lost.empty()) return d->Lost();
