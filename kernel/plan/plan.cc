@@ -158,6 +158,9 @@ absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_arra
   return ready;
 }
 
+Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
+    : lowered_(std::move(lowered)), options_(std::move(options)) {}
+
 Plan::~Plan() {
   for (auto& place : idle_) delete place.load();
 }

@@ -47,8 +47,7 @@ class Plan {
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
  private:
-  explicit Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
-      : lowered_(std::move(lowered)), options_(options) {}
+  Plan(std::unique_ptr<Lowered> lowered, PlanOptions options);
   // A runner with what it was built for.
   struct Ready {
     struct Feed {

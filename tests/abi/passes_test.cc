@@ -1,5 +1,5 @@
-// passes_test.cc: passes through the C ABI: a plugin with one pass that works and one that fails; sessions choose
-// by option, modules are optimised in place, plans report what ran. The results stay the same.
+// passes_test.cc: passes through the C ABI: a plugin with one pass that works and one that fails; sessions
+// choose by option, modules are optimised in place, plans report what ran. The results stay the same.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,7 +26,8 @@ const keel_pass kPasses[] = {
     {"faulty", "fails", KEEL_PHASE_CANON, 3, KEEL_EXACT, 0, nullptr, nullptr, Faulty}};
 
 constexpr char kText[] =
-    "keel 1\nfn @main(x: f32[b]) -> y: f32[b] {\n  a = neg(x)\n  y = exp(a)\n  return y\n}\nentry main = @main (x) -> (y)\n";
+    "keel 1\nfn @main(x: f32[b]) -> y: f32[b] {\n  a = neg(x)\n  y = exp(a)\n  return y\n}\nentry main = "
+    "@main (x) -> (y)\n";
 
 class PassesTest : public testing::Test {
  protected:
@@ -106,7 +107,8 @@ TEST_F(PassesTest, AFaultIsReportedOnceAndTheResultStays) {
   Json report = Plan("level", "3");
   ASSERT_EQ(report["passes"].size(), 2u);
   EXPECT_EQ(report["passes"][0]["error"], "counted wrong");
-  EXPECT_NE(Plan("level", "3")["passes"][0]["skipped"].get<std::string>().find("counted wrong"), std::string::npos);
+  EXPECT_NE(Plan("level", "3")["passes"][0]["skipped"].get<std::string>().find("counted wrong"),
+            std::string::npos);
   keel_text* passes = nullptr;
   ASSERT_EQ(keel_report(context_, "passes", &passes, nullptr), KEEL_OK);
   Json list = Json::parse(Take(passes));

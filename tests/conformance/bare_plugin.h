@@ -190,7 +190,7 @@ class Bound {
       : node_(node) {
     impl_ = plugin.Find(node_);
     if (impl_ == nullptr) return;
-    env_ = {sizeof(keel_env), threads, &Host(), nullptr, nullptr, &cancelled};
+    env_ = {sizeof(keel_env), threads, &Host(), nullptr, nullptr, &cancelled, 0};
     launch_.struct_size = sizeof(launch_);
     keel_node asked = node_;
     if (impl_->flags & KEEL_IMPL_ANY_DIMS) Forget(&asked);

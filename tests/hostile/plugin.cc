@@ -80,6 +80,9 @@ const keel_plugin& description() {
                                      nullptr,
                                      nullptr,
                                      0,
+                                     0,
+                                     nullptr,
+                                     0,
                                      0};
   return plugin;
 }

@@ -49,20 +49,9 @@ static keel_rc open_device(const keel_host* host, uint32_t i, const keel_kv* opt
 static const keel_impl impls[] = {
     {"call", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match, NULL, run},
 };
-static const keel_device device = {sizeof device, KEEL_DEVICE_HOST_MEMORY, count, NULL, open_device, NULL};
+static const keel_device device = KEEL_HOST_DEVICE(count, NULL, open_device, NULL);
 static const keel_plugin claims = {
-    KEEL_PLUGIN_HEADER,
-    "claims",
-    "1.0",
-    "takes calls and runs nothing",
-    &device,
-    KEEL_ARRAY(impls),
-    NULL,
-    NULL,
-    0,
-    0,
-    NULL,
-    0,
-    0,
+    KEEL_PLUGIN_HEADER, .name = "claims", .version = "1.0", .about = "takes calls and runs nothing",
+    .device = &device,  .impls = impls,   .n_impls = 1,     .impl_stride = sizeof(keel_impl),
 };
 KEEL_PLUGIN(claims)

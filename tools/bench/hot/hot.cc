@@ -198,7 +198,8 @@ void Stops(Bench& b) {
        {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})});
   stop("stop: one tanh of 200M", Text("x: f32[n]) -> f32[n]", "  y = tanh(x)\n", "y"),
        {Filled(b.context, KEEL_F32, {200000000}, 1.0f)});
-  stop("stop: one oneDNN matmul of 3,000 f32", Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
+  stop("stop: one oneDNN matmul of 3,000 f32",
+       Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
        {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)});
 }
 
