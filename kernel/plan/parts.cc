@@ -16,7 +16,7 @@ using Group = std::vector<const PlacedNode*>;
 // Nodes in the order of their groups; each group is of one device.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : graph_(graph), placed_(placed) {
+  Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : placed_(placed) {
     std::vector<size_t> maker(graph.values.size(), kNobody);
     size_t last_effect = kNobody;
     next_.resize(placed.size());
@@ -71,7 +71,6 @@ class Grouping {
     return best;
   }
 
-  const Graph& graph_;
   const std::vector<PlacedNode>& placed_;
   std::vector<std::vector<size_t>> next_;
   std::vector<size_t> open_;  // operands not yet made
