@@ -4,6 +4,7 @@ How to read it: each has `once`, which runs the model, and `answer`. `serve` is 
 """
 import ctypes as C
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ class KeelSide:
         import keel_abi as k
         self.k, self.context = k, k.Context(threads=threads)
         kept = Path(path).with_suffix(f".{os.getpid()}.keel")  # a file as one ships it: mapped, not copied
-        self.context.import_file(path).save(str(kept))
+        subprocess.run([k.BUILD / "bin/keel", "convert", path, kept], check=True, capture_output=True)
         self.plan = self.context.load(str(kept)).session(device).prepare()
         kept.unlink()
         self.keep, self.inputs = k.pointers(self.context, inputs)
