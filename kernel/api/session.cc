@@ -122,6 +122,7 @@ std::string KeyOf(std::span<const Names> lists) {
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
                                                const char* const* fetches, uint32_t n_fetches,
                                                Names targets) {
+  std::lock_guard lock(s.module->mutex);
   std::vector<ValueId> in = s.graph->params, out = s.graph->results;
   if (feeds) {
     ASSIGN_OR_RETURN(in, FindValues(*s.graph, {feeds, n_feeds}));
@@ -130,7 +131,6 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
     ASSIGN_OR_RETURN(out, FindValues(*s.graph, {fetches, n_fetches}));
   }
   ASSIGN_OR_RETURN(std::vector<ValueId> also, FindValues(*s.graph, targets));
-  std::lock_guard lock(s.module->mutex);
   if (NeedsPlacing(*s.graph, s.placing))  // passes know one device: they wait until each has its own part
     return Plan::MakePlaced(*s.graph, s.device, s.placing, in, out, also, s.options);
   ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(s.module->context->passes, s.passes, *s.graph, s.device,
@@ -203,6 +203,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
     state->passes = wanted.passes;
     ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
     ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
+    std::lock_guard lock(m->state->mutex);
     ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
     *out = new keel_session{std::move(state)};
     return absl::OkStatus();
