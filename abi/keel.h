@@ -1,7 +1,7 @@
 /* keel.h: for programs that run graphs, and for language bindings. Plain C functions of libkeel.
  *
  * How to read it, by families: context and plugins, arrays, ops applied eagerly, graphs by hand,
- * modules (files), sessions and plans, reports. A whole program is sdk/examples/run.c.
+ * modules (files), sessions and plans, reports, traces and functions. A whole program is sdk/examples/run.c.
  *
  * Errors: a function that can fail returns a keel_rc and, where the caller gave `keel_error** err`,
  * stores an error object there that the caller frees; err may be NULL. Outputs are untouched then.
@@ -28,6 +28,8 @@ typedef struct keel_module keel_module;
 typedef struct keel_graph keel_graph;
 typedef struct keel_session keel_session;
 typedef struct keel_plan keel_plan;
+typedef struct keel_trace keel_trace;
+typedef struct keel_function keel_function;
 struct DLManagedTensor; /* of dlpack.h, which is not needed to include this */
 struct DLManagedTensorVersioned;
 struct keel_plugin; /* of keel_plugin.h */
@@ -106,7 +108,8 @@ KEEL_API keel_rc keel_op_bind(keel_context*, const char* device, const char* op,
                               const keel_attr* attrs, uint32_t n_attrs, keel_op** out, keel_error** err);
 KEEL_API void keel_op_free(keel_op*);
 /* in: NULL where an optional operand is left out. n_out must be the op's number of results. Results are in
- * the device's memory. */
+ * the device's memory. Where an operand is symbolic, nothing runs: a node is added to its trace, and results
+ * are symbolic. */
 KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                             keel_error** err);
 
@@ -217,6 +220,76 @@ KEEL_SEALED(keel_event, out_names);
 typedef int32_t (*keel_observer)(void* arg, const keel_event*);
 KEEL_API keel_rc keel_plan_run_observed(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
                                         uint32_t n_out, keel_observer, void* arg, keel_error** err);
+
+/* ---- traces: a graph written by running a program on symbolic arrays. A symbolic array has a dtype and dims
+ * (-1: not known) but no elements (data is NULL); keel_apply on it adds a node. Concrete arrays that meet
+ * symbolic ones are captured: they become constants, which share their memory and must not be written any
+ * more. One thread at a time may use a trace. Free with keel_trace_free. */
+KEEL_API keel_rc keel_trace_new(keel_context*, const char* name, const char* device, keel_trace** out,
+                                keel_error** err);
+KEEL_API keel_rc keel_trace_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
+KEEL_API keel_rc keel_trace_param(keel_trace*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
+                                  keel_array** out, keel_error** err);
+/* As keel_apply, for ops that belong to the trace though no operand is symbolic. */
+KEEL_API keel_rc keel_trace_apply(keel_trace*, keel_op*, keel_array* const* in, uint32_t n_in,
+                                  keel_array** out, uint32_t n_out, keel_error** err);
+KEEL_API keel_rc keel_trace_result(keel_trace*, const char* name, keel_array*, keel_error** err);
+/* Gives a module whose only entry is the graph, under the trace's name. Symbolic arrays are of no use then:
+ * each use is an error that names the value. */
+KEEL_API keel_rc keel_trace_end(keel_trace*, keel_module** out, keel_error** err);
+KEEL_API void keel_trace_free(keel_trace*);
+KEEL_API int32_t keel_array_symbolic(const keel_array*); /* 1: a value of a trace */
+
+/* ---- functions: a program that is traced once for each signature of its arguments and then runs as a graph.
+ * Arguments are the flattened leaves of any structure; the structure itself travels as a text of the
+ * caller's making, which is only compared. Arrays count by dtype and shape, all other leaves by type and
+ * value. */
+enum {
+  KEEL_LEAF_NONE = 0,
+  KEEL_LEAF_BOOL = 1, /* i */
+  KEEL_LEAF_I64 = 2,  /* i */
+  KEEL_LEAF_F64 = 3,  /* f */
+  KEEL_LEAF_STR = 4,  /* s */
+  KEEL_LEAF_ARRAY = 5 /* array */
+};
+typedef struct keel_leaf { /* borrowed for the call */
+  int32_t kind;
+  uint32_t reserved;
+  const char* name; /* of the parameter, and for messages: "x", "layers[0].w"; NULL: Keel makes one */
+  keel_array* array;
+  int64_t i;
+  double f;
+  const char* s; /* NUL-terminated */
+} keel_leaf;
+KEEL_SEALED(keel_leaf, s);
+/* The program: applies ops to the arrays among the leaves and leaves its results by keel_trace_result. The
+ * same code runs eagerly, with concrete arrays and a trace that adds no nodes. A failure is returned with
+ * its error in err. Called by the thread that called the function; may run again for another signature. */
+typedef keel_rc (*keel_program)(void* arg, keel_trace*, const keel_leaf* leaves, uint32_t n,
+                                keel_error** err);
+/* Options: "signature" ("x: f32[b, 784], y: i32[b]": the types of all arguments; there is one trace then, and
+ * calls that do not fit are errors), "any_after" (how many distinct sizes of a dim get a trace each before it
+ * becomes a symbol; default 2; "never"), "max_traces" (default 64; the one used least recently is dropped);
+ * "threads", "memory", "timeout_ms", "level", "passes" as for sessions. release(arg), if not NULL, is called
+ * when the function is freed, or at once on failure. */
+KEEL_API keel_rc keel_function_new(keel_context*, const char* name, const char* device,
+                                   const keel_kv* options, uint32_t n_options, keel_program program,
+                                   void* arg, void (*release)(void*), keel_function** out, keel_error** err);
+/* Up to `room` results go to out and their number to n_out; more than room: KEEL_INVALID says how many. Where
+ * leaves are symbolic, or `within` is the caller's own trace, the program is written into that trace. */
+KEEL_API keel_rc keel_function_call(keel_function*, keel_trace* within, const char* structure,
+                                    const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
+                                    uint32_t* n_out, keel_error** err);
+/* The graph for these arguments, traced if need be, as the only entry of a module of its own. */
+KEEL_API keel_rc keel_function_module(keel_function*, const char* structure, const keel_leaf* leaves,
+                                      uint32_t n, keel_module** out, keel_error** err);
+/* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls), how many were dropped. */
+KEEL_API keel_rc keel_function_report(keel_function*, keel_text** out, keel_error** err);
+/* on = 1: calls run the program itself, with concrete arrays and no trace; for one function, or for all of a
+ * context. */
+KEEL_API void keel_function_run_eagerly(keel_function*, int32_t on);
+KEEL_API void keel_run_eagerly(keel_context*, int32_t on);
+KEEL_API void keel_function_free(keel_function*);
 
 #ifdef __cplusplus
 }

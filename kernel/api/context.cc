@@ -86,6 +86,12 @@ absl::Status SetMemory(const std::string& value, uint64_t* memory) {
   return absl::OkStatus();
 }
 
+absl::Status SetTimeout(const std::string& value, uint32_t* ms) {
+  ASSIGN_OR_RETURN(uint64_t n, ParseNumber("timeout_ms", value, 1, UINT32_MAX));
+  *ms = static_cast<uint32_t>(n);
+  return absl::OkStatus();
+}
+
 absl::Status SetLevel(const std::string& value, PassChoice* choice) {
   ASSIGN_OR_RETURN(uint64_t level, ParseNumber("level", value, 0, 3));
   choice->level = static_cast<int32_t>(level);

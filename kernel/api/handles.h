@@ -13,29 +13,11 @@
 #include "abi/keel.h"
 #include "kernel/device/move.h"
 #include "kernel/graph/graph.h"
-#include "kernel/plan/optimize.h"
+#include "kernel/plan/context.h"
 #include "kernel/plan/place.h"
-#include "kernel/plugin/registry.h"
-#include "kernel/values/array.h"
+#include "kernel/trace/function.h"
 
 namespace keel {
-
-struct Context {
-  std::shared_ptr<Catalogue> catalogue = std::make_shared<Catalogue>();
-  Registry registry{catalogue};
-  Passes passes{registry};
-  uint32_t threads = 1;
-  uint64_t memory = 0;
-  std::string plugins;  // folder in place of the one beside libkeel
-  Stopper stopper;
-  PlanOptions Options() {
-    PlanOptions options;
-    options.threads = threads;
-    options.memory = memory;
-    options.stopper = &stopper;
-    return options;
-  }
-};
 
 struct ModuleState {
   std::shared_ptr<Context> context;
@@ -77,6 +59,12 @@ struct keel_module {
 };
 struct keel_session {
   std::shared_ptr<keel::SessionState> state;
+};
+struct keel_trace {
+  keel::Tracing tracing;
+};
+struct keel_function {
+  std::unique_ptr<keel::Function> function;
 };
 struct keel_plan {
   std::shared_ptr<keel::SessionState> session;
@@ -120,7 +108,7 @@ absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& t
                                      uint64_t max);
 absl::Status SetThreads(const std::string& value, uint32_t* threads);
 absl::Status SetMemory(const std::string& value, uint64_t* memory);
-
+absl::Status SetTimeout(const std::string& value, uint32_t* ms);
 absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
 absl::Status NeedPointer(const void* pointer, const char* what);

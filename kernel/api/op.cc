@@ -6,6 +6,7 @@
 #include "kernel/api/eager.h"
 #include "kernel/api/handles.h"
 #include "kernel/plugin/host.h"
+#include "kernel/trace/trace.h"
 
 using namespace keel;
 
@@ -82,6 +83,8 @@ absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_arra
 }
 
 absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out) {
+  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({in, n_in}));
+  if (trace) return trace->Apply(*op.op, op.attrs, op.device->name(), {in, n_in}, {out, n_out});
   ASSIGN_OR_RETURN(std::shared_ptr<keel_op::Entry> entry, FindEntry(op, in, n_in));
   if (entry->plan->outputs() != n_out)
     return Invalid(std::string(OpName(*op.op)), " has ", entry->plan->outputs(), " results, got room for ",
@@ -126,5 +129,16 @@ keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array
     if (outcome == QuickTable::kFailed) return error;
     RETURN_IF_ERROR(NeedPointer(op, "op"));
     return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
+  });
+}
+
+keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                         uint32_t n_out, keel_error** err) {
+  if (t && !t->tracing.trace) return keel_apply(op, in, n_in, out, n_out, err);
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(t, "trace"));
+    RETURN_IF_ERROR(NeedPointer(op, "op"));
+    return Annotate(t->tracing.trace->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
+                    kErrorOp, OpName(*op->op));
   });
 }

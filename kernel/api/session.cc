@@ -34,9 +34,7 @@ constexpr Option kSessionOptions[] = {
      }},
     {"timeout_ms",
      [](void* s, const std::string& v) {
-       ASSIGN_OR_RETURN(uint64_t ms, ParseNumber("timeout_ms", v, 1, UINT32_MAX));
-       static_cast<NewSession*>(s)->options.timeout_ms = static_cast<uint32_t>(ms);
-       return absl::OkStatus();
+       return SetTimeout(v, &static_cast<NewSession*>(s)->options.timeout_ms);
      }},
     {"level",
      [](void* s, const std::string& v) { return SetLevel(v, &static_cast<NewSession*>(s)->passes); }},

@@ -62,6 +62,7 @@ absl::StatusOr<ArrayRef> Download(keel_array* array) {
 }
 
 absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
+  if (array->symbolic()) return NeedHostMemory("the array", array);
   std::shared_ptr<Accelerator> to;
   if (device && !device->host_memory()) {
     ASSIGN_OR_RETURN(to, Accelerator::Of(*device));
@@ -81,6 +82,10 @@ absl::Status WaitFor(keel_array* array) {
 }
 
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
+  if (array && array->symbolic())
+    return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
+                          " is symbolic: ", array->symbolic()->Describe(), "; wanted an array with elements"),
+                    kErrorHint, "elements exist only when the traced function runs");
   if (!array || !array->device_block()) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
                         " is in the memory of device ", DeviceOf(array), "; wanted an array in host memory"),

@@ -64,7 +64,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
   for (size_t i = 0; i < in.size(); i++) {
     const PlanValue& value = lowered_->values[lowered_->feeds[i]];
     if (in[i] && in[i]->dtype == value.type.dtype) {
-      if (in[i]->device_block() && !lowered_->accelerator && !parts_)
+      if (in[i]->symbolic() || (in[i]->device_block() && !lowered_->accelerator && !parts_))
         return NeedHostMemory(absl::StrCat("feed \"", value.name, "\""), in[i]);
       continue;
     }

@@ -6,14 +6,20 @@
 
 namespace keel {
 
-absl::StatusOr<ValueId> BuildParam(Graph& graph, const char* name, keel_dt code, const keel_dim* dims,
-                                   int32_t ndim) {
-  if (!name) name = "";
+absl::StatusOr<TensorType> ParamType(std::string_view name, keel_dt code, const keel_dim* dims,
+                                     int32_t ndim) {
   std::optional<DType> dtype = DTypeOf(code);
   if (!dtype) return Invalid("parameter \"", name, "\": dtype code ", code, " is not one of Keel's");
   if (ndim < 0 || ndim > KEEL_MAX_RANK || (ndim && !dims))
     return Invalid("parameter \"", name, "\": ", ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
-  return graph.AddParam(name, {*dtype, Dims(dims, dims + ndim)});
+  return TensorType{*dtype, Dims(dims, dims + ndim)};
+}
+
+absl::StatusOr<ValueId> BuildParam(Graph& graph, const char* name, keel_dt code, const keel_dim* dims,
+                                   int32_t ndim) {
+  if (!name) name = "";
+  ASSIGN_OR_RETURN(TensorType type, ParamType(name, code, dims, ndim));
+  return graph.AddParam(name, std::move(type));
 }
 
 absl::Status BuildNode(Graph& graph, const keel_node_spec& spec, std::span<keel_value> out) {

@@ -72,6 +72,7 @@ absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs,
 
 // build.cc: a graph from the types of the C headers, for importers and for graphs by hand. `out` has room
 // for all results of the node.
+absl::StatusOr<TensorType> ParamType(std::string_view name, keel_dt code, const keel_dim* dims, int32_t ndim);
 absl::StatusOr<ValueId> BuildParam(Graph&, const char* name, keel_dt code, const keel_dim* dims,
                                    int32_t ndim);
 absl::Status BuildNode(Graph&, const keel_node_spec&, std::span<keel_value> out);

@@ -124,6 +124,17 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
   return ArrayRef(a);
 }
 
+absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
+                                     std::unique_ptr<StandsFor> stands_for) {
+  keel_array* a = TakeBorrowing();
+  if (!a) return Exhausted("no memory for an array's header");
+  Describe(a, dtype, PartsOf(dtype), shape, 0);
+  a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
+  a->view.data = nullptr;
+  *BorrowedOf(a) = {{}, [](void* p) { delete static_cast<StandsFor*>(p); }, stands_for.release()};
+  return ArrayRef(a);
+}
+
 absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void* arg) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
@@ -166,4 +177,8 @@ absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
 
 keel::DeviceBlock* keel_array::DeviceBlockOf() const {
   return static_cast<keel::DeviceBlock*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
+}
+
+keel::StandsFor* keel_array::SymbolicOf() const {
+  return static_cast<keel::StandsFor*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
 }

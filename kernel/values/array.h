@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "abi/keel.h"
@@ -15,8 +17,16 @@
 namespace keel {
 inline constexpr uint64_t kAlign = 64;
 using ReleaseFn = void (*)(void*);
-struct DeviceBlock;                          // kernel/device/move.h
-inline constexpr uint8_t kDeviceKey = 0xf0;  // in type_key: the memory is that of a device
+struct DeviceBlock;  // kernel/device/move.h
+// In type_key, in place of the rank, for arrays whose elements the host cannot read.
+inline constexpr uint8_t kSymbolicKey = 0xe0;  // a value of a trace: there are no elements
+inline constexpr uint8_t kDeviceKey = 0xf0;    // the memory is that of a device
+
+// What a symbolic array stands for; the array owns it. The trace's own class is in kernel/trace.
+struct StandsFor {
+  virtual ~StandsFor() = default;
+  virtual std::string Describe() const = 0;  // "value \"h\" of the trace of \"f\""
+};
 }  // namespace keel
 
 // The C ABI's handle is this struct, so it is not in the namespace. The first 64 bytes are all that a
@@ -39,10 +49,15 @@ struct alignas(keel::kAlign) keel_array {
   uint64_t bytes() const { return static_cast<uint64_t>(count) * keel::SizeOf(dtype); }
   // Where the elements are if that is the memory of a device; null: host memory.
   keel::DeviceBlock* device_block() const { return type_key >= keel::kDeviceKey ? DeviceBlockOf() : nullptr; }
+  // Null: a concrete array.
+  keel::StandsFor* symbolic() const {
+    return (type_key & 0xf0) == keel::kSymbolicKey ? SymbolicOf() : nullptr;
+  }
   char* payload() { return reinterpret_cast<char*>(this) + sizeof(keel_array); }
 
  private:
   keel::DeviceBlock* DeviceBlockOf() const;
+  keel::StandsFor* SymbolicOf() const;
 };
 static_assert(sizeof(keel_array) == 128);
 
@@ -92,6 +107,9 @@ keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count
 // type_key is that of no array in host memory, so what goes by keys never takes one for the other.
 absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
                                          void* data, ReleaseFn release, DeviceBlock* block);
+// A header without elements; dims may be -1 (not known).
+absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
+                                     std::unique_ptr<StandsFor> stands_for);
 // Borrows the tensor's memory; on failure release is not called.
 absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& tensor, ReleaseFn release, void* arg);
 // Row-major copy of anything that is in host memory.

@@ -160,6 +160,7 @@ class Op {
          attrs.size(), &out);
     handle_.reset(out);
   }
+  keel_op* get() const { return handle_.get(); }
   /// An empty Array stands for an optional operand that is left out.
   std::vector<Array> operator()(std::initializer_list<Array> in, uint32_t results = 1) const {
     std::vector<keel_array*> ins = raw({in.begin(), in.size()}), outs(results);

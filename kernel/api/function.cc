@@ -1,0 +1,145 @@
+// function.cc: functions, of keel.h.
+#include "kernel/trace/function.h"
+
+#include "kernel/api/handles.h"
+
+using namespace keel;
+
+namespace {
+
+using Options = FunctionOptions;
+const Option kFunctionOptions[] = {
+    {"signature",
+     [](void* o, const std::string& v) {
+       static_cast<Options*>(o)->signature = v;
+       return absl::OkStatus();
+     }},
+    {"any_after",
+     [](void* o, const std::string& v) {
+       uint64_t n = UINT32_MAX;
+       if (v != "never") {
+         ASSIGN_OR_RETURN(n, ParseNumber("option \"any_after\"", v, 0, UINT32_MAX));
+       }
+       static_cast<Options*>(o)->any_after = static_cast<uint32_t>(n);
+       return absl::OkStatus();
+     }},
+    {"max_traces",
+     [](void* o, const std::string& v) {
+       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("option \"max_traces\"", v, 1, 1 << 20));
+       static_cast<Options*>(o)->max_traces = static_cast<uint32_t>(n);
+       return absl::OkStatus();
+     }},
+    {"threads",
+     [](void* o, const std::string& v) { return SetThreads(v, &static_cast<Options*>(o)->plan.threads); }},
+    {"memory",
+     [](void* o, const std::string& v) { return SetMemory(v, &static_cast<Options*>(o)->plan.memory); }},
+    {"timeout_ms",
+     [](void* o, const std::string& v) { return SetTimeout(v, &static_cast<Options*>(o)->plan.timeout_ms); }},
+    {"level", [](void* o, const std::string& v) { return SetLevel(v, &static_cast<Options*>(o)->passes); }},
+    {"passes",
+     [](void* o, const std::string& v) { return ParsePasses(v, &static_cast<Options*>(o)->passes); }},
+};
+
+// The caller's error as a status, so that it can be told with what the kernel knows besides.
+absl::Status TakeError(keel_rc rc, keel_error* error) {
+  if (rc == KEEL_OK) return absl::OkStatus();
+  if (!error)
+    return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
+  absl::Status status(static_cast<absl::StatusCode>(error->code), error->message);
+  for (const auto& [fact, text] :
+       {std::pair(kErrorOp, &error->op), std::pair(kErrorNode, &error->node),
+        std::pair(kErrorPlugin, &error->plugin), std::pair(kErrorHint, &error->hint)})
+    if (!text->empty()) status = Annotate(status, fact, *text);
+  delete error;
+  return status;
+}
+
+TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<void> owner) {
+  return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {
+    keel_trace handle{std::move(tracing)};
+    keel_error* error = nullptr;
+    keel_rc rc = program(arg, &handle, leaves.data(), static_cast<uint32_t>(leaves.size()), &error);
+    tracing = std::move(handle.tracing);
+    return TakeError(rc, error);
+  };
+}
+
+absl::Status CheckCall(const keel_function* f, const keel_leaf* leaves, uint32_t n) {
+  RETURN_IF_ERROR(NeedPointer(f, "function"));
+  return n ? NeedPointer(leaves, "leaves") : absl::OkStatus();
+}
+
+}  // namespace
+
+keel_rc keel_function_new(keel_context* c, const char* name, const char* device, const keel_kv* options,
+                          uint32_t n, keel_program program, void* arg, void (*release)(void*),
+                          keel_function** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    std::shared_ptr<void> owner(arg, [release](void* p) {
+      if (release) release(p);
+    });
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    RETURN_IF_ERROR(NeedPointer(device, "device"));
+    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(program), "program"));
+    RETURN_IF_ERROR(CheckName("a function", name));
+    FunctionOptions wanted;
+    wanted.plan = c->state->Options();
+    RETURN_IF_ERROR(SetOptions(kFunctionOptions, options, n, &wanted));
+    ASSIGN_OR_RETURN(Device * on, c->state->registry.FindDevice(device));
+    auto function = std::make_unique<Function>(c->state, name, on, std::move(wanted),
+                                               BodyOf(program, arg, std::move(owner)));
+    RETURN_IF_ERROR(function->CheckSignature());
+    *out = new keel_function{std::move(function)};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_function_call(keel_function* f, keel_trace* within, const char* structure,
+                           const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
+                           uint32_t* n_out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckCall(f, leaves, n));
+    RETURN_IF_ERROR(NeedPointer(n_out, "n_out"));
+    Results results;
+    Arguments arguments{structure ? structure : "", {leaves, n}};
+    RETURN_IF_ERROR(f->function->Call(within ? &within->tracing : nullptr, arguments, &results));
+    if (results.size() > room)
+      return Invalid("the function gives ", results.size(), " results, got room for ", room);
+    for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
+    *n_out = static_cast<uint32_t>(results.size());
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_function_module(keel_function* f, const char* structure, const keel_leaf* leaves, uint32_t n,
+                             keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckCall(f, leaves, n));
+    Arguments arguments{structure ? structure : "", {leaves, n}};
+    RETURN_IF_ERROR(arguments.Check());
+    ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
+    auto state = std::make_shared<ModuleState>();
+    state->context = f->function->context();
+    state->module = CopyModule(*concrete->module, nullptr);  // the caller may add to it
+    *out = new keel_module{std::move(state)};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_function_report(keel_function* f, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(f, "function"));
+    return GiveText(f->function->Report(), out);
+  });
+}
+
+void keel_function_run_eagerly(keel_function* f, int32_t on) {
+  if (f) f->function->RunEagerly(on != 0);
+}
+
+void keel_run_eagerly(keel_context* c, int32_t on) {
+  if (c) c->state->eager = on != 0;
+}
+
+void keel_function_free(keel_function* f) { delete f; }

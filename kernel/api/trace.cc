@@ -1,0 +1,80 @@
+// trace.cc: traces, of keel.h.
+#include "kernel/trace/trace.h"
+
+#include "kernel/api/handles.h"
+#include "kernel/plugin/host.h"
+
+using namespace keel;
+
+namespace {
+
+absl::Status NeedTrace(const keel_trace* t) {
+  RETURN_IF_ERROR(NeedPointer(t, "trace"));
+  if (t->tracing.trace) return absl::OkStatus();
+  return Error(absl::StatusCode::kFailedPrecondition, "the program runs eagerly: it writes no graph");
+}
+
+}  // namespace
+
+keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, keel_trace** out,
+                       keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    RETURN_IF_ERROR(NeedPointer(device, "device"));
+    ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
+    auto module = std::make_shared<Module>(c->state->catalogue);
+    ASSIGN_OR_RETURN(Graph * graph, module->AddGraph(name));
+    RETURN_IF_ERROR(module->AddEntry(name, graph));
+    auto trace = std::make_shared<Trace>(std::move(module), graph, home->name());
+    *out = new keel_trace{{c->state, std::move(trace), {}}};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t));
+    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
+    ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression));
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_param(keel_trace* t, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
+                         keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t));
+    ASSIGN_OR_RETURN(TensorType type, ParamType(name ? name : "", code, dims, ndim));
+    ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->Param(name ? name : "", std::move(type)));
+    *out = made.Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_result(keel_trace* t, const char* name, keel_array* array, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(t, "trace"));
+    RETURN_IF_ERROR(NeedPointer(array, "array"));
+    t->tracing.results.emplace_back(name ? name : "", ArrayRef::Share(array));
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t));
+    Trace& trace = *t->tracing.trace;
+    for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
+    RETURN_IF_ERROR(trace.End());
+    auto state = std::make_shared<ModuleState>();
+    state->context = t->tracing.context;
+    state->module = trace.module();
+    *out = new keel_module{std::move(state)};
+    return absl::OkStatus();
+  });
+}
+
+void keel_trace_free(keel_trace* t) { delete t; }
+
+int32_t keel_array_symbolic(const keel_array* a) { return a && a->symbolic() ? 1 : 0; }

@@ -1,0 +1,32 @@
+// context.h: what belongs to one keel_context: its ops, plugins and settings. Contexts share nothing.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "kernel/plan/optimize.h"
+#include "kernel/plan/stop.h"
+#include "kernel/plugin/registry.h"
+
+namespace keel {
+
+struct Context {
+  std::shared_ptr<Catalogue> catalogue = std::make_shared<Catalogue>();
+  Registry registry{catalogue};
+  Passes passes{registry};
+  uint32_t threads = 1;
+  uint64_t memory = 0;
+  std::string plugins;  // folder in place of the one beside libkeel
+  Stopper stopper;
+  std::atomic<bool> eager{false};  // functions run their program in place of a trace
+  PlanOptions Options() {
+    PlanOptions options;
+    options.threads = threads;
+    options.memory = memory;
+    options.stopper = &stopper;
+    return options;
+  }
+};
+
+}  // namespace keel

@@ -1,0 +1,306 @@
+// function.cc: calls of functions: eager, inlined into a trace, or by a concrete function that is found or
+// traced. See function.h.
+#include "kernel/trace/function.h"
+
+#include <chrono>
+
+#include "absl/strings/str_join.h"
+
+#include "kernel/base/json.h"
+#include "kernel/graph/text.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kMostKeys = 4096;  // of exact sizes that were met; more than the traces themselves
+
+class Stopwatch {
+ public:
+  double Ms() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<keel_array*> ArraysOf(std::span<const keel_leaf> leaves) {
+  std::vector<keel_array*> arrays;
+  for (const keel_leaf& leaf : leaves)
+    if (leaf.kind == KEEL_LEAF_ARRAY) arrays.push_back(leaf.array);
+  return arrays;
+}
+
+Results Take(Tracing& tracing) {
+  Results results;
+  for (auto& [name, array] : tracing.results) results.push_back(std::move(array));
+  return results;
+}
+
+std::string SignatureOf(const Graph& g) {
+  auto list = [&](const std::vector<ValueId>& values, bool names) {
+    return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
+      absl::StrAppend(out, names ? g.values[v].name + ": " : "", Print(g.values[v].type, g.module->dims));
+    });
+  };
+  return absl::StrCat(g.name, "(", list(g.params, true), ") -> ",
+                      g.results.size() == 1 ? list(g.results, false) : "(" + list(g.results, false) + ")");
+}
+
+}  // namespace
+
+Function::Function(std::shared_ptr<Context> context, std::string name, Device* device,
+                   FunctionOptions options, TracedBody body)
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      device_(device),
+      options_(std::move(options)),
+      body_(std::move(body)) {}
+
+absl::Status Function::RunBody(Tracing& tracing, std::span<const keel_leaf> leaves) {
+  return body_(tracing, leaves);
+}
+
+absl::Status Function::Call(Tracing* within, const Arguments& arguments, Results* results) {
+  RETURN_IF_ERROR(arguments.Check());
+  ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
+  bool eager = eager_ || context_->eager;
+  if (outer || (within && within->trace) || eager) {
+    std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
+    Tracing tracing{context_, std::move(trace), {}};
+    RETURN_IF_ERROR(RunBody(tracing, arguments.leaves));
+    *results = Take(tracing);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
+  return RunPlan(*concrete, arguments, results);
+}
+
+absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
+  KeyBytes kind;
+  LeafDims sizes;
+  if (options_.signature.empty()) arguments.Key(&kind, &sizes);
+  size_t kind_bytes = kind.size();
+  const char* bytes = reinterpret_cast<const char*>(sizes.data());
+  kind.insert(kind.end(), bytes, bytes + sizes.size() * sizeof sizes[0]);
+  if (std::shared_ptr<Concrete> known = Known({kind.data(), kind.size()})) return known;
+  return FindOrTrace(arguments, {kind.data(), kind_bytes}, sizes);
+}
+
+std::shared_ptr<Concrete> Function::Known(std::string_view key) {
+  std::lock_guard lock(mutex_);
+  auto it = by_key_.find(key);
+  if (it == by_key_.end()) return nullptr;
+  it->second->last_call = ++clock_;
+  return it->second;
+}
+
+absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
+                                                                std::span<const int64_t> sizes) {
+  if (tracer_ == std::this_thread::get_id())
+    return Annotate(Invalid("function \"", name_, "\" calls itself while it is being traced"), kErrorHint,
+                    "write the recursion as a loop: while or scan");
+  std::string key = kind;
+  key.append(reinterpret_cast<const char*>(sizes.data()), sizes.size_bytes());
+  std::lock_guard tracing(tracing_);
+  if (std::shared_ptr<Concrete> known = Known(key)) return known;  // by another thread, just now
+  SizePattern pattern;
+  {
+    std::lock_guard lock(mutex_);
+    Kind& same = kinds_[kind];
+    for (const auto& concrete : same.traces) {
+      if (!concrete->sizes.Fits(sizes)) continue;
+      if (by_key_.size() >= kMostKeys) by_key_.clear();
+      concrete->last_call = ++clock_;
+      return by_key_[key] = concrete;
+    }
+    pattern = same.ledger.Next(sizes, options_.any_after);
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, Write(arguments, std::move(pattern)));
+  made->kind = std::move(kind);
+  std::lock_guard lock(mutex_);
+  Add(key, made);
+  return made;
+}
+
+// Literal sizes before symbols: the most specific trace that fits is taken.
+void Function::Add(const std::string& key, std::shared_ptr<Concrete> made) {
+  std::vector<std::shared_ptr<Concrete>>& same = kinds_[made->kind].traces;
+  auto at = same.begin();
+  while (at != same.end() && (*at)->sizes.symbols <= made->sizes.symbols) ++at;
+  same.insert(at, made);
+  by_key_[key] = made;
+  made->last_call = ++clock_;
+  all_.push_back(std::move(made));
+  if (all_.size() > options_.max_traces) DropOldest();
+}
+
+void Function::DropOldest() {
+  auto oldest = all_.begin();
+  for (auto it = all_.begin(); it != all_.end(); ++it)
+    if ((*it)->last_call < (*oldest)->last_call) oldest = it;
+  std::shared_ptr<Concrete> gone = *oldest;
+  all_.erase(oldest);
+  std::erase(kinds_[gone->kind].traces, gone);
+  std::erase_if(by_key_, [&](const auto& pair) { return pair.second == gone; });
+  dropped_++;
+}
+
+// Why the arguments needed a new trace: the first leaf that differs from the trace that is nearest.
+std::string Function::Reason(const Arguments& arguments) const {
+  std::lock_guard lock(mutex_);
+  size_t n = arguments.leaves.size(), best_score = 0;
+  const Concrete* nearest = nullptr;
+  for (const auto& concrete : all_) {
+    size_t score = 0;
+    for (size_t i = 0; i < n && i < concrete->leaves.size(); i++)
+      score += concrete->leaves[i] == arguments.Describe(i);
+    if (nearest && score < best_score) continue;
+    best_score = score;
+    nearest = concrete.get();
+  }
+  if (!nearest) return "first call";
+  if (nearest->leaves.size() != n)
+    return absl::StrCat("there were ", nearest->leaves.size(), " arguments, now ", n);
+  for (size_t i = 0; i < n; i++)
+    if (nearest->leaves[i] != arguments.Describe(i))
+      return absl::StrCat(arguments.NameOf(i), " was ", nearest->leaves[i], ", now ", arguments.Describe(i));
+  return "the structure of the arguments differs";
+}
+
+absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params) {
+  concrete->module = std::make_shared<Module>(context_->catalogue);
+  ASSIGN_OR_RETURN(concrete->graph, concrete->module->AddGraph(name_));
+  RETURN_IF_ERROR(concrete->module->AddEntry(name_, concrete->graph));
+  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
+  size_t dim = 0;
+  for (size_t i = 0; i < arguments.leaves.size(); i++) {
+    if (arguments.leaves[i].kind != KEEL_LEAF_ARRAY) continue;
+    const keel_array& array = *arguments.leaves[i].array;
+    TensorType type{array.dtype, {}};
+    for (int32_t d = 0; d < array.view.ndim; d++, dim++) {
+      int64_t size = concrete->sizes.dims[dim];
+      if (size < 0) {
+        ASSIGN_OR_RETURN(size, concrete->module->dims.Symbol(absl::StrCat("s", -1 - size)));
+      }
+      type.dims.push_back(size);
+    }
+    ASSIGN_OR_RETURN(params->emplace_back(), trace->Param(arguments.ParamName(i), std::move(type)));
+  }
+  return absl::OkStatus();
+}
+
+// A module with a graph that has no more than the parameters of the signature.
+absl::StatusOr<std::unique_ptr<Module>> Function::Signed() const {
+  std::string name = SpellName(name_);
+  return ParseText(absl::StrCat("keel 1\nfn @", name, "(", options_.signature, ") {\n  return\n}\nentry ",
+                                name, " = @", name),
+                   context_->catalogue);
+}
+
+absl::Status Function::CheckSignature() const {
+  return options_.signature.empty() ? absl::OkStatus() : Signed().status();
+}
+
+absl::Status Function::CheckArity(const Concrete& concrete, const Arguments& arguments) const {
+  size_t wanted = concrete.graph->params.size(), arrays = ArraysOf(arguments.leaves).size();
+  if (options_.signature.empty() || (arrays == wanted && arguments.leaves.size() == wanted))
+    return absl::OkStatus();
+  return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
+                 arguments.leaves.size(), " arguments, of which ", arrays, " are arrays");
+}
+
+// The types that the options fix, in place of those of the arguments; a call that does not fit is refused by
+// the plan.
+absl::Status Function::BeginSigned(const Arguments& arguments, Concrete* concrete,
+                                   std::vector<ArrayRef>* params) {
+  ASSIGN_OR_RETURN(concrete->module, Signed());
+  concrete->graph = concrete->module->graphs[0].get();
+  RETURN_IF_ERROR(CheckArity(*concrete, arguments));
+  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
+  for (ValueId param : concrete->graph->params) {
+    ASSIGN_OR_RETURN(params->emplace_back(), trace->ArrayFor(param));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& arguments, SizePattern sizes) {
+  Stopwatch watch;
+  struct Tracer {  // for as long as this thread traces
+    std::atomic<std::thread::id>& id;
+    explicit Tracer(std::atomic<std::thread::id>& i) : id(i) { id = std::this_thread::get_id(); }
+    ~Tracer() { id = std::thread::id(); }
+  } tracer(tracer_);
+  auto concrete = std::make_shared<Concrete>();
+  concrete->reason = Reason(arguments);
+  concrete->sizes = std::move(sizes);
+  for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
+  std::vector<ArrayRef> params;
+  if (options_.signature.empty())
+    RETURN_IF_ERROR(Begin(arguments, concrete.get(), &params));
+  else
+    RETURN_IF_ERROR(BeginSigned(arguments, concrete.get(), &params));
+  std::vector<keel_leaf> leaves(arguments.leaves.begin(), arguments.leaves.end());
+  size_t param = 0;
+  for (keel_leaf& leaf : leaves)
+    if (leaf.kind == KEEL_LEAF_ARRAY) leaf.array = params[param++].get();
+  keel::Trace* trace = keel::Trace::Of(params.empty() ? nullptr : params[0].get());
+  Tracing tracing{context_,
+                  trace ? trace->shared_from_this()
+                        : std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name()),
+                  {}};
+  RETURN_IF_ERROR(Annotate(RunBody(tracing, leaves), kErrorNode, name_));
+  for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
+  RETURN_IF_ERROR(tracing.trace->End());
+  concrete->signature = SignatureOf(*concrete->graph);
+  concrete->trace_ms = watch.Ms();
+  return concrete;
+}
+
+absl::Status Function::MakePlan(Concrete& concrete) {
+  Stopwatch watch;
+  const Graph& graph = *concrete.graph;
+  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(context_->passes, options_.passes, graph, device_,
+                                                   graph.params, graph.results, {}, options_.plan));
+  PlanOptions options = options_.plan;
+  options.passes = best.report;
+  ASSIGN_OR_RETURN(concrete.plan,
+                   Plan::Make(*best.graph, device_, best.feeds, best.fetches, best.targets, options));
+  concrete.plan_ms = watch.Ms();
+  return absl::OkStatus();
+}
+
+absl::Status Function::RunPlan(Concrete& concrete, const Arguments& arguments, Results* results) {
+  std::call_once(concrete.planned, [&] { concrete.plan_error = MakePlan(concrete); });
+  RETURN_IF_ERROR(concrete.plan_error);
+  RETURN_IF_ERROR(CheckArity(concrete, arguments));
+  absl::InlinedVector<keel_array*, 8> feeds;
+  for (const keel_leaf& leaf : arguments.leaves)
+    if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
+  results->resize(concrete.plan->outputs());
+  concrete.calls.fetch_add(1, std::memory_order_relaxed);
+  return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
+}
+
+std::string Function::Report() const {
+  std::lock_guard lock(mutex_);
+  Json json;
+  json.BeginObject();
+  json.Key("name").String(name_);
+  json.Key("traces").BeginArray();
+  for (const auto& concrete : all_) {
+    json.BeginObject();
+    json.Key("signature").String(concrete->signature);
+    json.Key("reason").String(concrete->reason);
+    json.Key("trace_ms").Double(concrete->trace_ms);
+    json.Key("plan_ms").Double(concrete->plan_ms);
+    json.Key("calls").Int(static_cast<int64_t>(concrete->calls));
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("dropped").Int(static_cast<int64_t>(dropped_));
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace keel

@@ -1,0 +1,109 @@
+// function.h: a program that is traced once for each signature of its arguments, and then run as a graph.
+//
+// How to read it: Call looks for a concrete function that fits the arguments (by key, then by pattern of
+// sizes), traces one where none does and records why, and runs its plan. Arguments with symbolic arrays
+// are inlined into their trace. Any number of threads; one traces at a time.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "kernel/base/hash.h"
+#include "kernel/plan/context.h"
+#include "kernel/plan/plan.h"
+#include "kernel/trace/key.h"
+#include "kernel/trace/sizes.h"
+#include "kernel/trace/trace.h"
+
+namespace keel {
+
+// What a program that is being traced (or run eagerly) sees: where ops without symbolic operands go, and
+// where its results are left.
+struct Tracing {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<Trace> trace;  // null: eager
+  std::vector<std::pair<std::string, ArrayRef>> results;
+};
+using Results = absl::InlinedVector<ArrayRef, 4>;
+using TracedBody = std::function<absl::Status(Tracing&, std::span<const keel_leaf>)>;
+
+// One trace of a function.
+struct Concrete {
+  std::vector<std::string> leaves;  // as text, for messages
+  std::string signature;            // "f(x: f32[3]) -> f32[3]"
+  std::string reason;               // why it was traced
+  std::shared_ptr<Module> module;
+  Graph* graph = nullptr;
+  SizePattern sizes;
+  std::string kind;  // the rest of the key
+  double trace_ms = 0, plan_ms = 0;
+  std::atomic<uint64_t> calls{0}, last_call{0};
+  std::once_flag planned;
+  absl::Status plan_error;
+  std::shared_ptr<Plan> plan;
+};
+
+struct FunctionOptions {
+  std::string signature;     // of the one trace that serves all calls: "x: f32[b, 784]"
+  uint32_t any_after = 2;    // distinct sizes of a dim before it becomes a symbol; UINT32_MAX: never
+  uint32_t max_traces = 64;  // the least recently used is dropped beyond
+  PassChoice passes;
+  PlanOptions plan;
+};
+
+class Function {
+ public:
+  Function(std::shared_ptr<Context> context, std::string name, Device* device, FunctionOptions options,
+           TracedBody body);
+
+  absl::Status CheckSignature() const;  // of the options
+  // within: the trace of the caller, null if it is not being traced or its arrays tell.
+  absl::Status Call(Tracing* within, const Arguments& arguments, Results* results);
+  absl::StatusOr<std::shared_ptr<Concrete>> Find(const Arguments& arguments);
+  const std::shared_ptr<Context>& context() const { return context_; }
+  void RunEagerly(bool on) { eager_ = on; }
+  // JSON: "name", "traces" (signature, reason, trace_ms, plan_ms, calls), "dropped".
+  std::string Report() const;
+
+ private:
+  using KindKey = std::string;
+  struct Kind {  // all calls that differ by sizes only
+    SizeLedger ledger;
+    std::vector<std::shared_ptr<Concrete>> traces;
+  };
+  std::shared_ptr<Concrete> Known(std::string_view key);
+  absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments, std::string kind,
+                                                        std::span<const int64_t> sizes);
+  absl::StatusOr<std::shared_ptr<Concrete>> Write(const Arguments& arguments, SizePattern sizes);
+  absl::Status Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
+  absl::StatusOr<std::unique_ptr<Module>> Signed() const;
+  absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
+  absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
+  absl::Status RunBody(Tracing& tracing, std::span<const keel_leaf> leaves);
+  absl::Status RunPlan(Concrete& concrete, const Arguments& arguments, Results* results);
+  absl::Status MakePlan(Concrete& concrete);
+  std::string Reason(const Arguments& arguments) const;
+  void Add(const std::string& kind, std::shared_ptr<Concrete> made);
+  void DropOldest();
+
+  std::shared_ptr<Context> context_;
+  std::string name_;
+  Device* device_;
+  FunctionOptions options_;
+  TracedBody body_;
+  std::atomic<bool> eager_{false};
+  std::atomic<uint64_t> clock_{0};
+
+  std::mutex tracing_;                     // held by the thread that traces
+  std::atomic<std::thread::id> tracer_{};  // it
+  mutable std::mutex mutex_;               // of all below
+  HashMap<std::string, std::shared_ptr<Concrete>> by_key_;
+  HashMap<KindKey, Kind> kinds_;
+  std::list<std::shared_ptr<Concrete>> all_;  // in order of tracing
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace keel

@@ -1,0 +1,31 @@
+// key.h: what a call of a function is known by: the structure and leaves of its arguments. Arrays count by
+// dtype and shape, values of the program (static leaves) by type and value, so that 2, 2.0 and true differ.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "kernel/values/array.h"
+
+namespace keel {
+
+using KeyBytes = absl::InlinedVector<char, 256>;
+using LeafDims = absl::InlinedVector<int64_t, 16>;  // of all array leaves, one after the other
+
+// The arguments of one call; borrowed.
+struct Arguments {
+  std::string_view structure;
+  std::span<const keel_leaf> leaves;
+
+  // Errors name the leaf: an unknown kind, an array or a text that is missing.
+  absl::Status Check() const;
+  // Everything but the sizes of arrays goes into `kind`, the sizes into `dims`.
+  void Key(KeyBytes* kind, LeafDims* dims) const;
+  std::string NameOf(size_t leaf) const;     // its name, or "argument 2"
+  std::string ParamName(size_t leaf) const;  // its name, or "x2"
+  std::string Describe(size_t leaf) const;   // "f32[3, 4]", "i64 2", "str \"a\"", "none"
+};
+
+}  // namespace keel

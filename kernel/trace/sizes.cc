@@ -1,0 +1,43 @@
+// sizes.cc: see sizes.h.
+#include "kernel/trace/sizes.h"
+
+#include <algorithm>
+#include <set>
+
+namespace keel {
+
+bool SizePattern::Fits(std::span<const int64_t> sizes) const {
+  std::vector<int64_t> value(symbols, -1);
+  for (size_t i = 0; i < dims.size(); i++) {
+    if (dims[i] >= 0) {
+      if (sizes[i] != dims[i]) return false;
+      continue;
+    }
+    int64_t& symbol = value[static_cast<size_t>(-1 - dims[i])];
+    if (sizes[i] < 2 || (symbol >= 0 && symbol != sizes[i])) return false;
+    symbol = sizes[i];
+  }
+  return true;
+}
+
+bool SizeLedger::AlwaysEqual(size_t a, size_t b) const {
+  return std::all_of(seen_.begin(), seen_.end(), [&](const auto& sizes) { return sizes[a] == sizes[b]; });
+}
+
+SizePattern SizeLedger::Next(std::span<const int64_t> sizes, uint32_t after) {
+  if (seen_.size() == kMost) seen_.erase(seen_.begin());
+  seen_.emplace_back(sizes.begin(), sizes.end());
+  SizePattern pattern{{sizes.begin(), sizes.end()}, 0};
+  for (size_t i = 0; i < sizes.size(); i++) {
+    std::set<int64_t> distinct;
+    for (const auto& call : seen_)
+      if (call[i] >= 2) distinct.insert(call[i]);
+    if (sizes[i] < 2 || distinct.size() <= after) continue;
+    size_t same = 0;
+    while (same < i && !(pattern.dims[same] < 0 && AlwaysEqual(same, i))) same++;
+    pattern.dims[i] = same < i ? pattern.dims[same] : -1 - static_cast<int64_t>(pattern.symbols++);
+  }
+  return pattern;
+}
+
+}  // namespace keel

@@ -1,0 +1,135 @@
+// trace.cc: see trace.h.
+#include "kernel/trace/trace.h"
+
+#include "kernel/device/move.h"
+#include "kernel/graph/constant.h"
+
+namespace keel {
+namespace {
+
+struct TracedValue : StandsFor {
+  TracedValue(std::shared_ptr<Trace> of, ValueId id) : trace(std::move(of)), value(id) {}
+  std::string Describe() const override {
+    const Graph& g = *trace->graph();
+    return absl::StrCat("value \"", g.ValueName(value), "\", ", Print(g.values[value].type, g.module->dims),
+                        ", of the trace of \"", g.name, "\"");
+  }
+  std::shared_ptr<Trace> trace;
+  ValueId value;
+};
+
+TracedValue* Traced(const keel_array* array) {
+  return array ? static_cast<TracedValue*>(array->symbolic()) : nullptr;
+}
+
+}  // namespace
+
+Trace::Trace(std::shared_ptr<Module> module, Graph* graph, std::string device)
+    : module_(std::move(module)), graph_(graph), device_(std::move(device)) {}
+
+Trace* Trace::Of(const keel_array* array) {
+  TracedValue* traced = Traced(array);
+  return traced ? traced->trace.get() : nullptr;
+}
+
+absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
+  const keel_array* first = nullptr;
+  for (const keel_array* array : arrays) {
+    Trace* trace = Of(array);
+    if (!trace || (first && Of(first) == trace)) continue;
+    if (first)
+      return Annotate(Invalid("operands of two traces: ", first->symbolic()->Describe(), ", and ",
+                              array->symbolic()->Describe()),
+                      kErrorHint, "a traced function sees its own arguments and concrete arrays only");
+    first = array;
+  }
+  return Of(first);
+}
+
+absl::Status Trace::CheckOpen(std::string_view doing) const {
+  if (open_) return absl::OkStatus();
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the trace of \"", graph_->name,
+                        "\" has ended: cannot ", doing),
+                  kErrorHint,
+                  "a symbolic array has no meaning outside of its function: return it as a result");
+}
+
+absl::StatusOr<ArrayRef> Trace::Symbol(ValueId value) {
+  const TensorType& type = graph_->values[value].type;
+  int64_t shape[KEEL_MAX_RANK];
+  for (size_t d = 0; d < type.dims.size(); d++) shape[d] = IsSymbolic(type.dims[d]) ? -1 : type.dims[d];
+  return NewSymbolic(type.dtype, {shape, type.dims.size()},
+                     std::make_unique<TracedValue>(shared_from_this(), value));
+}
+
+absl::StatusOr<ArrayRef> Trace::ArrayFor(ValueId value) {
+  std::lock_guard lock(mutex_);
+  return Symbol(value);
+}
+
+absl::StatusOr<ArrayRef> Trace::Param(std::string_view name, TensorType type) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a parameter"));
+  ASSIGN_OR_RETURN(ValueId value, graph_->AddParam(name, std::move(type)));
+  return Symbol(value);
+}
+
+absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
+  if (auto it = captured_.find(array); it != captured_.end()) return it->second.second;
+  RETURN_IF_ERROR(NeedHostMemory("an array that a traced function captures", array));
+  ArrayRef rows = ArrayRef::Share(array);
+  if (!array->contiguous) {
+    ASSIGN_OR_RETURN(rows, CopyArray(array->view));
+  }
+  ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf("", std::move(rows))));
+  ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
+  captured_.emplace(array,
+                    std::pair(ArrayRef::Share(array), value));  // alive, so that its address stays its own
+  return value;
+}
+
+absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
+  if (!array) return kNoValue;
+  TracedValue* traced = Traced(array);
+  if (!traced) return Capture(array);
+  if (traced->trace.get() == this) return traced->value;
+  return Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\"");
+}
+
+absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
+                          std::span<keel_array* const> in, std::span<keel_array*> out) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen(absl::StrCat("apply ", OpName(op))));
+  std::vector<ValueId> operands;
+  for (keel_array* array : in) {
+    ASSIGN_OR_RETURN(operands.emplace_back(), ValueFor(array));
+  }
+  ASSIGN_OR_RETURN(graph_->scope, module_->DeviceScope(device == device_ ? "" : device));
+  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(operands), attrs));
+  const std::vector<ValueId>& results = graph_->nodes[node].out;
+  if (results.size() != out.size())
+    return Invalid(OpName(op), " has ", results.size(), " results, got room for ", out.size());
+  std::vector<ArrayRef> made;
+  for (ValueId value : results) {
+    ASSIGN_OR_RETURN(made.emplace_back(), Symbol(value));
+  }
+  for (size_t i = 0; i < made.size(); i++) out[i] = made[i].Detach();
+  return absl::OkStatus();
+}
+
+absl::Status Trace::Result(std::string_view name, keel_array* array) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a result"));
+  ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
+  return graph_->AddResult(name, value);
+}
+
+absl::Status Trace::End() {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("end it again"));
+  open_ = false;
+  captured_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace keel
