@@ -16,7 +16,7 @@ extern "C" {
  * promised: DRAFT must match exactly. */
 #define KEEL_ABI_MAJOR 0
 #define KEEL_ABI_MINOR 0
-#define KEEL_ABI_DRAFT 3
+#define KEEL_ABI_DRAFT 4
 
 /* No struct here has tail padding, so sizeof() is an honest struct_size. */
 #if defined(__cplusplus) && __cplusplus >= 201103L
