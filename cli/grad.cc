@@ -13,10 +13,9 @@ namespace {
 
 // One x: its name, its value, the value that is its gradient.
 struct Wanted {
-  std::string name;
+  std::string name, result;
   keel_value x = KEEL_NO_VALUE, dx = KEEL_NO_VALUE;
   bool connected = true;
-  std::string result() const { return "d_" + name; }
 };
 
 bool is_float(keel_dt dtype) {
@@ -38,6 +37,13 @@ std::vector<std::string> names_of(const Args& args, const Entry& entry) {
   for (const Port& p : entry.params)
     if (is_float(p.type.dtype)) names.push_back(p.name);
   return names;
+}
+
+// "d_w", or "d_d_w" where a value of that name is differentiated.
+std::string result_for(const std::string& name, const std::vector<std::string>& of) {
+  std::string result = "d_" + name;
+  while (std::find(of.begin(), of.end(), result) != of.end()) result = "d_" + result;
+  return result;
 }
 
 // Appends the gradients; where there is no way from an x to the values its gradient is zeros.
@@ -62,7 +68,7 @@ void report(const Args& args, const std::vector<std::string>& of, const std::vec
   }
   Json json{{"schema", "keel.grad/1"}, {"entry", args.as}, {"of", of}, {"gradients", Json::array()}};
   for (const Wanted& w : wanted)
-    json["gradients"].push_back({{"wrt", w.name}, {"result", w.result()}, {"connected", w.connected}});
+    json["gradients"].push_back({{"wrt", w.name}, {"result", w.result}, {"connected", w.connected}});
   if (!text.empty()) json["text"] = text;
   print_json(json);
 }
@@ -80,10 +86,11 @@ int grad_command(const Args& args) {
     keel::Graph graph = source.copy(args.as);
     std::vector<keel_value> ys;
     for (const std::string& name : of) ys.push_back(source.find(name));
-    for (const std::string& name : names_of(args, entry)) wanted.push_back({name, source.find(name)});
+    for (const std::string& name : names_of(args, entry))
+      wanted.push_back({name, result_for(name, of), source.find(name)});
     differentiate(graph, ys, wanted);
     for (size_t i = 0; i < of.size(); i++) graph.result(of[i], ys[i]);
-    for (const Wanted& w : wanted) graph.result(w.result(), w.dx);
+    for (const Wanted& w : wanted) graph.result(w.result, w.dx);
     model.module.entry(args.as, graph);
   });
   std::string text;

@@ -31,7 +31,7 @@ absl::StatusOr<BodySink::Value> GraphSink::Literal(DType dtype, double value) {
   return graph_.AddScalar(dtype, element);
 }
 
-absl::StatusOr<BodySink::Value> GraphSink::Filled(const TensorType& type, double number) {
+absl::StatusOr<BodySink::Value> GraphSink::Filled(TensorType type, double number) {
   ASSIGN_OR_RETURN(Value scalar, Literal(type.dtype, number));
   if (type.dims.empty()) return scalar;
   AttrValue dims;

@@ -18,8 +18,8 @@ class GraphSink : public BodySink {
   absl::StatusOr<std::vector<Value>> Node(const OpDef& op, std::vector<Value> in, const Attrs& attrs);
   absl::StatusOr<Value> Literal(DType dtype, double value) override;
   TensorType Type(Value value) override { return graph_.values[value].type; }
-  // That number everywhere.
-  absl::StatusOr<Value> Filled(const TensorType& type, double number);
+  // That number everywhere. (By value: types of values move when the graph grows.)
+  absl::StatusOr<Value> Filled(TensorType type, double number);
 
   void TakeBack() { Rewind(start_); }  // all that was written since construction
 
