@@ -134,6 +134,22 @@ KEEL_API keel_rc keel_graph_result(keel_graph*, const char* name, keel_value, ke
 KEEL_API keel_rc keel_graph_type(keel_graph*, keel_value, keel_dt* dtype, int64_t* shape, int32_t* ndim,
                                  keel_error** err);
 KEEL_API keel_rc keel_module_entry(keel_module*, const char* name, keel_graph*, keel_error** err);
+/* The graph of an entry (NULL: the only one), of a module that was loaded too; the module owns it. */
+KEEL_API keel_rc keel_module_graph(keel_module*, const char* entry, keel_graph** out, keel_error** err);
+/* A value by its name, that of a result of the graph, or "v12": the result of node 12 that has no name. */
+KEEL_API keel_rc keel_graph_find(keel_graph*, const char* name, keel_value* out, keel_error** err);
+/* A new graph of the same module with the same parameters, nodes and numbers of values, without results. */
+KEEL_API keel_rc keel_graph_copy(keel_graph*, const char* name, keel_graph** out, keel_error** err);
+/* Appends what computes the gradient of the sum of all elements of ys with respect to each x. ys: floats. xs:
+ * any values, constants and results of nodes too. seeds: NULL, or for each y what its elements count, a value
+ * of its type (KEEL_NO_VALUE: ones). dxs: room for n_xs values, each of its x's type; KEEL_NO_VALUE where no
+ * y depends on the x (integers, what stands behind stop_gradient), or zeros with KEEL_GRADIENT_ZEROS.
+ * Gradients of gradients work likewise. On failure the graph is as it was; an op without a gradient:
+ * KEEL_NOT_FOUND. */
+#define KEEL_GRADIENT_ZEROS 1u
+KEEL_API keel_rc keel_graph_gradient(keel_graph*, const keel_value* ys, uint32_t n_ys,
+                                     const keel_value* seeds, const keel_value* xs, uint32_t n_xs,
+                                     uint32_t flags, keel_value* dxs, keel_error** err);
 
 /* ---- modules: files. Free with keel_module_free. */
 KEEL_API keel_rc keel_module_load(keel_context*, const char* path, keel_module** out, keel_error** err);

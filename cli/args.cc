@@ -16,7 +16,7 @@ namespace cli {
 namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
-// tolerances · L time limit · O passes
+// tolerances · L time limit · O passes · G of what, with respect to what
 constexpr Command kCommands[] = {
     {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLO", run_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
@@ -34,6 +34,8 @@ constexpr Command kCommands[] = {
     {"plan", "Show how a device will run a graph: launches and memory", "fidpeO", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
     {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTO", optimize_command},
+    {"grad", "Add an entry that also computes gradients; save the file, or print it as text", "foeTG",
+     grad_command},
     {"passes", "List the passes in the order in which they run", "", passes_command},
 };
 
@@ -60,6 +62,18 @@ void add_placing(CLI::App& app, Args& a) {
       ->allow_extra_args(false)
       ->type_name("PATTERN=DEVICE");
   app.add_option("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)");
+}
+
+void add_gradient(CLI::App& app, Args& a) {
+  app.add_option("--of", a.of, "value to differentiate; several: their sum (default: the only result)")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app.add_option(
+         "--wrt", a.wrt,
+         "with respect to this parameter, constant or value; may be repeated (default: the float parameters)")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app.add_option("--as", a.as, "name of the new entry (default: grad)");
 }
 
 const std::map<char, Maker>& flag_makers() {
@@ -126,6 +140,7 @@ const std::map<char, Maker>& flag_makers() {
          app.add_option("--passes", a.passes,
                         "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
        }},
+      {'G', add_gradient},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };
   return makers;

@@ -28,6 +28,8 @@ struct Args {
   int runs = 100, warmup = 2;        // bench, profile
   uint32_t time_limit = 0;           // run, bench: milliseconds of a run; 0: none
   std::string trace;                 // profile
+  std::vector<std::string> of, wrt;  // grad
+  std::string as = "grad";           // grad
   bool nodes = false;                // compare
   int level = -1;                    // passes; -1: libkeel decides
   std::string passes;
@@ -57,6 +59,7 @@ int plan_command(const Args&);
 int verify_command(const Args&);
 int optimize_command(const Args&);
 int passes_command(const Args&);
+int grad_command(const Args&);
 
 // Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
 std::optional<int> parse_args(int argc, char** argv, Args& args);

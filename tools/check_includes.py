@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "device", "pass", "plan", "trace", "api"]  # kernel, from below
+LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "device", "pass", "grad", "plan", "trace",
+          "api"]  # kernel, from below
 SEARCH = ["", "sdk/cpp"]  # where a quoted include is looked for, after its own folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 # area: areas of this tree that it may include, besides itself

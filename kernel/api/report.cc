@@ -79,6 +79,26 @@ void ReportPasses(Context& c, Json& json) {
   json.EndArray();
 }
 
+// Where the gradient comes from, and the values that the gradient of each operand reads.
+void WriteVjp(const OpDef& op, Json& json) {
+  constexpr const char* kKinds[] = {"none", "rule", "body", "missing"};
+  json.Key("vjp").String(kKinds[static_cast<int>(VjpOf(op))]);
+  if (VjpOf(op) != Vjp::kRule) return;
+  std::vector<OperandInfo> operands = OpOperands(op);
+  std::vector<ResultInfo> results = OpResults(op);
+  std::vector<VjpReads> reads = VjpReadsOf(op);
+  json.Key("vjp_reads").BeginObject();
+  for (size_t i = 0; i < reads.size(); i++) {
+    json.Key(operands[i].name).BeginArray();
+    for (size_t k = 0; k < operands.size(); k++)
+      if (reads[i].operands[k]) json.String(operands[k].name);
+    for (size_t k = 0; k < results.size(); k++)
+      if (reads[i].results[k]) json.String(results[k].name);
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
 void WriteOp(const OpDef& op, Json& json) {
   json.Key("name").String(OpName(op));
   json.Key("version").Int(OpVersion(op));
@@ -105,6 +125,7 @@ void WriteOp(const OpDef& op, Json& json) {
     json.BeginObject().Key("name").String(r.name).Key("pattern").String(r.pattern).EndObject();
   json.EndArray();
   json.Key("body").Bool(HasBody(op));
+  WriteVjp(op, json);
 }
 
 void WriteTypes(const OpDef& op, Json& json) {

@@ -32,6 +32,21 @@ absl::Status EvalArgs(const Expr& e, Env& env, absl::InlinedVector<Val, 3>* out)
   return absl::OkStatus();
 }
 
+// dims(x) and given(x) of a name that the block binds.
+absl::Status EvalLocal(const Expr& e, Env& env, Val* out) {
+  if (!env.locals) return env.Fail("'", e.function->name, "' wants an operand's name");
+  if (e.function->name == "given") {
+    ASSIGN_OR_RETURN(bool given, env.locals->IsGiven(e.parts[0].text));
+    out->kind = Val::kBool;
+    out->i = given;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(Dims dims, env.locals->DimsOf(e.parts[0].text));
+  out->kind = Val::kList;
+  out->list.assign(dims.begin(), dims.end());
+  return absl::OkStatus();
+}
+
 // The functions that see names or truth, not only values.
 absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
   const Expr& arg = e.parts[0];
@@ -43,7 +58,7 @@ absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
     out->i = truth == Truth::kTrue;
     return absl::OkStatus();
   }
-  if (arg.ref != Expr::kOperand) return env.Fail("'", e.function->name, "' wants an operand's name");
+  if (arg.ref != Expr::kOperand) return EvalLocal(e, env, out);
   bool present = arg.index < env.operands.size() && env.operands[arg.index].kind != Operand::kAbsent;
   if (e.function->name == "given") {
     out->kind = Val::kBool;

@@ -9,6 +9,14 @@ namespace keel::opset {
 // Truth of a statement about dims. kUnknown: it depends on symbols.
 enum class Truth : uint8_t { kFalse, kTrue, kUnknown };
 
+// What static expressions may ask about names that a block binds (expander.h).
+class LocalDims {
+ public:
+  virtual ~LocalDims() = default;
+  virtual absl::StatusOr<Dims> DimsOf(const std::string& name) = 0;
+  virtual absl::StatusOr<bool> IsGiven(const std::string& name) = 0;
+};
+
 struct Env {
   Env(const OpDef& d, DimTable& t) : def(d), dims(t), slots(d.slots.size()), bound_by(d.slots.size(), -1) {}
 
@@ -20,7 +28,8 @@ struct Env {
   int16_t type_bound_by[kMaxOpTypes];
   std::span<const Operand> operands;
   std::vector<Inferred::Check>* checks = nullptr;
-  int64_t each = -1;  // in a variadic result: which one
+  int64_t each = -1;            // in a variadic result: which one
+  LocalDims* locals = nullptr;  // while a block is written out
 
   // "add: MESSAGE: a is f32[2], b is f32[3]"; the message and the operands' types.
   template <typename... Parts>

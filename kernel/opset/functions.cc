@@ -174,13 +174,26 @@ absl::Status SpreadAxes(Env& env, Args args, Val* out) {
   return absl::OkStatus();
 }
 
-absl::Status After(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "after"));
+// A list and how many of its entries, of the indices that lead into a shape.
+absl::Status WantPart(const Env& env, Args args, std::string_view function) {
+  RETURN_IF_ERROR(WantList(env, args[0], function));
   if (args[1].kind != Val::kInt || IsSymbolic(args[1].i))
     return env.Fail("the number of indices must be a number, not a symbol");
   if (args[1].i < 0 || args[1].i > static_cast<int64_t>(args[0].list.size()))
     return env.Fail(args[1].i, " indices for ", args[0].list.size(), " dims");
+  return absl::OkStatus();
+}
+
+absl::Status After(Env& env, Args args, Val* out) {
+  RETURN_IF_ERROR(WantPart(env, args, "after"));
   List list(args[0].list.begin() + args[1].i, args[0].list.end());
+  SetList(std::move(list), out);
+  return absl::OkStatus();
+}
+
+absl::Status Before(Env& env, Args args, Val* out) {
+  RETURN_IF_ERROR(WantPart(env, args, "before"));
+  List list(args[0].list.begin(), args[0].list.begin() + args[1].i);
   SetList(std::move(list), out);
   return absl::OkStatus();
 }
@@ -215,6 +228,7 @@ constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
                                    {"given", 1, 1, nullptr},
                                    {"spread_axes", 2, 2, SpreadAxes},
                                    {"after", 2, 2, After},
+                                   {"before", 2, 2, Before},
                                    {"floating", 1, 1, Floating}};
 
 }  // namespace

@@ -144,4 +144,28 @@ absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue&, const 
                                                         std::span<const BodySink::Value> in,
                                                         const Attrs& given, DimTable&, BodySink&);
 
+// How the gradient of an op is made: not at all (it flows to no operand), by the op's rule, by those of the
+// ops in its body, or nobody said.
+enum class Vjp : uint8_t { kNone, kRule, kBody, kMissing };
+Vjp VjpOf(const OpDef&);
+
+// What the gradient of an operand reads: of operands and results as the op defines them (a variadic one is
+// one). Dims are no values: who reads only dims(x) does not read x. A body is written out again: it reads
+// all operands.
+struct VjpReads {
+  std::vector<bool> operands, results;
+};
+std::vector<VjpReads> VjpReadsOf(const OpDef&);  // by operand; where there is no rule and no body: nothing
+
+// A node whose gradient is asked for.
+struct VjpNode {
+  std::span<const BodySink::Value> in, out;     // kNone: left out
+  std::span<const BodySink::Value> cotangents;  // of out; kNone: missing, zeros if the rule reads it
+  std::vector<bool> wanted;                     // by operand
+};
+// Writes the op's rule into the sink; gives the gradient of each operand, kNone where it is not wanted or
+// none flows.
+absl::StatusOr<std::vector<BodySink::Value>> ExpandVjp(const Catalogue&, const OpDef&, const VjpNode&,
+                                                       const Attrs& given, DimTable&, BodySink&);
+
 }  // namespace keel

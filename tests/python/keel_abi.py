@@ -353,6 +353,23 @@ class Graph(Handle):
     def result(self, name, value):
         call("keel_graph_result", self, encode(name), C.c_uint32(value))
 
+    def find(self, name):
+        return self.value("keel_graph_find", encode(name))
+
+    def copy(self, name):
+        out = C.c_void_p()
+        call("keel_graph_copy", self, encode(name), C.byref(out))
+        return Graph(out, *self.keep)
+
+    def gradient(self, ys, xs, seeds=None, zeros=False):
+        """-> a value for each x; None where no y depends on it. seeds: values, or None for ones."""
+        def array(values):
+            return (C.c_uint32 * max(1, len(values)))(*[NO_VALUE if v is None else v for v in values])
+        out = (C.c_uint32 * max(1, len(xs)))()
+        call("keel_graph_gradient", self, array(ys), len(ys), None if seeds is None else array(seeds), array(xs),
+             len(xs), C.c_uint32(zeros), out)
+        return [None if v == NO_VALUE else v for v in out[:len(xs)]]
+
     def type(self, value):
         dtype, shape, ndim = C.c_uint32(), (C.c_int64 * 8)(), C.c_int32()
         call("keel_graph_type", self, C.c_uint32(value), C.byref(dtype), shape, C.byref(ndim))
@@ -370,6 +387,9 @@ class Module(Handle):
 
     def graph(self, name):
         return self.make(Graph, "keel_graph_new", encode(name))
+
+    def graph_of(self, entry=None):
+        return self.make(Graph, "keel_module_graph", encode(entry))
 
     def entry(self, name, graph):
         call("keel_module_entry", self, encode(name), graph)

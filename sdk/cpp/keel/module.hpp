@@ -32,6 +32,31 @@ class Graph {
     return out;
   }
   void result(const std::string& name, keel_value value) { call(keel_graph_result, p_, name.c_str(), value); }
+  /// By its name, a result's name, or "v12" for the unnamed result of node 12.
+  keel_value find(const std::string& name) const {
+    keel_value out = KEEL_NO_VALUE;
+    call(keel_graph_find, p_, name.c_str(), &out);
+    return out;
+  }
+  /// A new graph of the same module, with the same numbers of values, without results.
+  Graph copy(const std::string& name) const {
+    keel_graph* out = nullptr;
+    call(keel_graph_copy, p_, name.c_str(), &out);
+    return Graph(out);
+  }
+  /// Appends the gradient of the sum of ys, times seeds if there are any; one value for each x, of its type,
+  /// KEEL_NO_VALUE where no y depends on it (zeros = true: zeros).
+  std::vector<keel_value> gradient(std::span<const keel_value> ys, std::span<const keel_value> xs,
+                                   std::span<const keel_value> seeds = {}, bool zeros = false) {
+    if (!seeds.empty() && seeds.size() != ys.size())
+      throw Error(KEEL_INVALID,
+                  std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " ys");
+    std::vector<keel_value> out(xs.size(), KEEL_NO_VALUE);
+    call(keel_graph_gradient, p_, ys.data(), static_cast<uint32_t>(ys.size()),
+         seeds.empty() ? nullptr : seeds.data(), xs.data(), static_cast<uint32_t>(xs.size()),
+         zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
+    return out;
+  }
 
  private:
   keel_graph* p_;
@@ -83,6 +108,12 @@ class Module {
   Graph graph(const char* name = nullptr) {
     keel_graph* out = nullptr;
     call(keel_graph_new, get(), name, &out);
+    return Graph(out);
+  }
+  /// The graph of an entry ("": the only one), of a loaded module too.
+  Graph graph_of(const std::string& entry) {
+    keel_graph* out = nullptr;
+    call(keel_module_graph, get(), entry.empty() ? nullptr : entry.c_str(), &out);
     return Graph(out);
   }
   void entry(const std::string& name, const Graph& graph) {

@@ -1,0 +1,110 @@
+// grad.cc: `keel grad`: a file with one more entry, which computes values of a graph and their gradients.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bytes.h"
+#include "exit.h"
+#include "load.h"
+#include "print.h"
+
+namespace cli {
+namespace {
+
+// One x: its name, its value, the value that is its gradient.
+struct Wanted {
+  std::string name, result;
+  keel_value x = KEEL_NO_VALUE, dx = KEEL_NO_VALUE;
+  bool connected = true;
+};
+
+bool is_float(keel_dt dtype) {
+  return dtype == KEEL_F16 || dtype == KEEL_BF16 || dtype == KEEL_F32 || dtype == KEEL_F64;
+}
+
+std::vector<std::string> values_of(const Args& args, const Entry& entry) {
+  if (!args.of.empty()) return args.of;
+  if (entry.results.size() == 1) return {entry.results[0].name};
+  std::vector<std::string> names;
+  for (const Port& p : entry.results) names.push_back(p.name);
+  throw Fail(kUsage, "entry \"" + entry.name + "\" has several results: " + join(names, ", "),
+             "say which one to differentiate: --of " + (names.empty() ? "NAME" : names[0]));
+}
+
+std::vector<std::string> names_of(const Args& args, const Entry& entry) {
+  if (!args.wrt.empty()) return args.wrt;
+  std::vector<std::string> names;
+  for (const Port& p : entry.params)
+    if (is_float(p.type.dtype)) names.push_back(p.name);
+  return names;
+}
+
+// "d_w", or "d_d_w" where a value of that name is differentiated.
+std::string result_for(const std::string& name, const std::vector<std::string>& of) {
+  std::string result = "d_" + name;
+  while (std::find(of.begin(), of.end(), result) != of.end()) result = "d_" + result;
+  return result;
+}
+
+// Appends the gradients; where there is no way from an x to the values its gradient is zeros.
+void differentiate(keel::Graph& graph, std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
+  std::vector<keel_value> xs;
+  for (const Wanted& w : wanted) xs.push_back(w.x);
+  std::vector<keel_value> found = graph.gradient(ys, xs);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    wanted[i].connected = found[i] != KEEL_NO_VALUE;
+    wanted[i].dx = wanted[i].connected ? found[i] : graph.gradient(ys, {&xs[i], 1}, {}, true)[0];
+  }
+}
+
+void report(const Args& args, const std::vector<std::string>& of, const std::vector<Wanted>& wanted,
+            const std::string& text) {
+  if (!args.json) {
+    for (const Wanted& w : wanted)
+      if (!w.connected)
+        fmt::print(stderr, "{} does not depend on \"{}\": its gradient is zeros\n", join(of, ", "), w.name);
+    fmt::print("{}", text);
+    return;
+  }
+  Json json{{"schema", "keel.grad/1"}, {"entry", args.as}, {"of", of}, {"gradients", Json::array()}};
+  for (const Wanted& w : wanted)
+    json["gradients"].push_back({{"wrt", w.name}, {"result", w.result}, {"connected", w.connected}});
+  if (!text.empty()) json["text"] = text;
+  print_json(json);
+}
+
+}  // namespace
+
+int grad_command(const Args& args) {
+  keel::Context context = open_context(args);
+  Model model = open_model(context, args.file, args);
+  const Entry& entry = pick_entry(model, args.entry);
+  std::vector<std::string> of = values_of(args, entry);
+  std::vector<Wanted> wanted;
+  at(Stage::kRun, [&] {
+    const keel::Graph source = model.module.graph_of(entry.name);
+    keel::Graph graph = source.copy(args.as);
+    std::vector<keel_value> ys;
+    for (const std::string& name : of) ys.push_back(source.find(name));
+    for (const std::string& name : names_of(args, entry))
+      wanted.push_back({name, result_for(name, of), source.find(name)});
+    differentiate(graph, ys, wanted);
+    for (size_t i = 0; i < of.size(); i++) graph.result(of[i], ys[i]);
+    for (const Wanted& w : wanted) graph.result(w.result, w.dx);
+    model.module.entry(args.as, graph);
+  });
+  std::string text;
+  bool as_text = args.text || args.output.ends_with(".txt") || args.output.ends_with(".keelt");
+  if (args.output.empty() || as_text) text = model.module.text();
+  if (!args.output.empty())
+    at(Stage::kFile, [&] {
+      if (as_text)
+        write_file(args.output, text);
+      else
+        model.module.save(args.output);
+    });
+  report(args, of, wanted, args.output.empty() ? text : "");
+  return kOk;
+}
+
+}  // namespace cli
