@@ -66,6 +66,14 @@ ArrayRef ArrayRef::Share(keel_array* array) {
   return ArrayRef(array);
 }
 
+uint64_t SerialOf(keel_array* a) {
+  static std::atomic<uint64_t> last{0};
+  uint64_t serial = a->serial.load(std::memory_order_relaxed);
+  if (serial) return serial;
+  uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return a->serial.compare_exchange_strong(serial, mine, std::memory_order_relaxed) ? mine : serial;
+}
+
 void RetainArray(keel_array* a) { a->references.fetch_add(1, std::memory_order_relaxed); }
 
 void ReleaseArray(keel_array* a) {

@@ -30,7 +30,7 @@ struct StandsFor {
 }  // namespace keel
 
 // The C ABI's handle is this struct, so it is not in the namespace. The first 64 bytes are all that a
-// call on scalars touches.
+// call on scalars reads.
 struct alignas(keel::kAlign) keel_array {
   std::atomic<int32_t> references{1};
   keel::DType dtype = keel::DType::kNone;
@@ -43,6 +43,7 @@ struct alignas(keel::kAlign) keel_array {
   };
   keel_tensor view{};  // shape points to dims, strides to Borrowed::steps
   int64_t dims[KEEL_MAX_RANK] = {};
+  std::atomic<uint64_t> serial{0};  // what tapes know it by; 0: none has seen it
 
   std::span<const int64_t> shape() const { return {dims, static_cast<size_t>(view.ndim)}; }
   char* data() const { return static_cast<char*>(view.data) + view.byte_offset; }
@@ -59,7 +60,7 @@ struct alignas(keel::kAlign) keel_array {
   keel::DeviceBlock* DeviceBlockOf() const;
   keel::StandsFor* SymbolicOf() const;
 };
-static_assert(sizeof(keel_array) == 128);
+static_assert(sizeof(keel_array) == 192);
 
 namespace keel {
 
@@ -92,6 +93,9 @@ class ArrayRef {
   static void Release(keel_array*);
   keel_array* array_ = nullptr;
 };
+
+// A number of its own for as long as the process lives.
+uint64_t SerialOf(keel_array*);
 
 void RetainArray(keel_array*);
 void ReleaseArray(keel_array*);  // null: nothing

@@ -54,6 +54,7 @@ inline keel_array* TakeBlock(uint64_t payload) {
   mine.free[size] = a->next_free;
   mine.room[size]++;
   a->references.store(1, std::memory_order_relaxed);
+  a->serial.store(0, std::memory_order_relaxed);
   return a;
 }
 

@@ -1,0 +1,136 @@
+// gradient_cache.cc: from a recording to a graph with its gradient, and a plan of that.
+#include "kernel/trace/gradient_cache.h"
+
+#include "kernel/grad/gradient.h"
+#include "kernel/plan/context.h"
+
+namespace keel {
+namespace {
+
+template <typename T>
+void Append(std::string* key, const T& value) {
+  key->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+void AppendAll(std::string* key, const std::vector<uint32_t>& numbers) {
+  Append(key, numbers.size());
+  key->append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint32_t));
+}
+
+// The recording as a graph, and which of its values are fed: those that were kept, and the seeds.
+struct Written {
+  std::shared_ptr<Module> module;
+  Graph* graph = nullptr;
+  std::vector<ValueId> values, feeds, seeds;
+};
+
+absl::StatusOr<Written> WriteGraph(const Context& context, const Recording& recording) {
+  Written w;
+  w.module = std::make_shared<Module>(context.catalogue);
+  ASSIGN_OR_RETURN(w.graph, w.module->AddGraph("gradient"));
+  w.values.assign(recording.values.size(), kNoValue);
+  for (size_t v = 0; v < w.values.size(); v++) {
+    if (recording.values[v].computed) continue;
+    ASSIGN_OR_RETURN(w.values[v], w.graph->AddParam("", recording.values[v].type));
+  }
+  auto at = [&](uint32_t v) { return v == kNoValue ? kNoValue : w.values[v]; };
+  for (const Recording::Step& step : recording.steps) {
+    std::vector<ValueId> in;
+    for (uint32_t v : step.in) in.push_back(at(v));
+    ASSIGN_OR_RETURN(std::vector<ValueId> out, (*step.what)->Write(w.graph, std::move(in)));
+    for (size_t r = 0; r < out.size(); r++)
+      if (step.out[r] != kNoValue) w.values[step.out[r]] = out[r];
+  }
+  for (size_t v = 0; v < w.values.size(); v++)
+    if (recording.values[v].kept) w.feeds.push_back(w.values[v]);
+  for (size_t i = 0; i < recording.seeds.size(); i++) {
+    w.seeds.push_back(kNoValue);
+    if (!recording.seeds[i] || recording.ys[i] == kNoValue) continue;
+    ASSIGN_OR_RETURN(w.seeds.back(), w.graph->AddParam("", recording.values[recording.ys[i]].type));
+    w.feeds.push_back(w.seeds.back());
+  }
+  return w;
+}
+
+// The gradients of the known ys with respect to the known xs.
+absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, const Written& w) {
+  std::vector<ValueId> ys, seeds, xs;
+  for (size_t i = 0; i < recording.ys.size(); i++) {
+    if (recording.ys[i] == kNoValue) continue;
+    ys.push_back(w.values[recording.ys[i]]);
+    if (!w.seeds.empty()) seeds.push_back(w.seeds[i]);
+  }
+  for (uint32_t x : recording.xs)
+    if (x != kNoValue) xs.push_back(w.values[x]);
+  ASSIGN_OR_RETURN(std::vector<ValueId> made, Gradient(*w.graph, {ys, seeds, xs, recording.zeros}));
+  std::vector<ValueId> all;
+  for (size_t i = 0, next = 0; i < recording.xs.size(); i++)
+    all.push_back(recording.xs[i] == kNoValue ? kNoValue : made[next++]);
+  return all;
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, const Written& w,
+                                             const std::vector<ValueId>& fetches) {
+  PlanOptions options = context.Options();
+  options.results_on_device = true;
+  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(context.passes, {}, *w.graph, device, w.feeds, fetches, {},
+                                                   options));
+  options.passes = best.report;
+  return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
+}
+
+absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recording& recording) {
+  auto made = std::make_shared<GradientPlan>();
+  ASSIGN_OR_RETURN(Written w, WriteGraph(context, recording));
+  ASSIGN_OR_RETURN(std::vector<ValueId> dxs, WriteGradient(recording, w));
+  std::vector<ValueId> fetches;
+  for (ValueId dx : dxs) {
+    made->connected.push_back(dx != kNoValue);
+    if (dx != kNoValue) fetches.push_back(dx);
+  }
+  if (fetches.empty()) return made;
+  ASSIGN_OR_RETURN(made->plan, PlanOf(context, recording.device, w, fetches));
+  made->taped = Taped::Of(w.module, w.graph, w.feeds, fetches);
+  return made;
+}
+
+}  // namespace
+
+std::string Recording::Key() const {
+  std::string key;
+  Append(&key, device);
+  Append(&key, zeros);
+  for (const Step& step : steps) {
+    Append(&key, step.what->get());
+    AppendAll(&key, step.in);
+    AppendAll(&key, step.out);
+  }
+  for (const Value& value : values) {
+    Append(&key, value.type.dtype);
+    Append(&key, value.kept != nullptr);
+    Append(&key, value.type.dims.size());
+    for (Dim d : value.type.dims) Append(&key, d);
+  }
+  AppendAll(&key, ys);
+  AppendAll(&key, xs);
+  for (const keel_array* seed : seeds) Append(&key, seed != nullptr);
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context& context,
+                                                                       const Recording& recording) {
+  std::string key = recording.Key();
+  std::lock_guard lock(mutex_);
+  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+    if ((*it)->key != key) continue;
+    plans_.splice(plans_.begin(), plans_, it);
+    return plans_.front();
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<GradientPlan> made, Make(context, recording));
+  made->key = std::move(key);
+  for (const Recording::Step& step : recording.steps) made->alive.push_back(*step.what);
+  plans_.push_front(made);
+  if (plans_.size() > kMost) plans_.pop_back();
+  return made;
+}
+
+}  // namespace keel

@@ -1,0 +1,65 @@
+// gradient_cache.h: gradients of recordings as plans, kept by the recordings' structure.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/plan/plan.h"
+#include "kernel/trace/taped.h"
+
+namespace keel {
+
+struct Context;
+
+template <typename T>
+struct GradientOf {
+  std::span<const T> ys, seeds, xs;
+  bool zeros = false;
+};
+
+// The part of a tape between xs and ys, with values numbered in order of appearance. What of two recordings
+// has the same key has the same gradient graph.
+struct Recording {
+  struct Step {
+    const std::shared_ptr<const Taped>* what;
+    std::vector<uint32_t> in, out;  // kNoValue: left out
+  };
+  struct Value {
+    TensorType type;
+    keel_array* kept = nullptr;  // its elements, which a plan is fed
+    bool computed = false;       // by a step
+  };
+  std::vector<Step> steps;
+  std::vector<Value> values;
+  std::vector<uint32_t> ys, xs;         // kNoValue: not among the values
+  std::vector<keel_array*> seeds;       // null: ones
+  bool zeros = false;
+  Device* device = nullptr;
+
+  std::string Key() const;
+};
+
+// A gradient that is ready to run.
+struct GradientPlan {
+  std::string key;
+  std::vector<std::shared_ptr<const Taped>> alive;  // the key has their addresses
+  std::shared_ptr<Plan> plan;                       // null: nothing is connected
+  std::shared_ptr<const Taped> taped;               // the graph, for tapes around this one
+  std::vector<bool> connected;                      // by x
+};
+
+class GradientCache {
+ public:
+  absl::StatusOr<std::shared_ptr<const GradientPlan>> Find(Context& context, const Recording& recording);
+
+ private:
+  static constexpr size_t kMost = 64;
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const GradientPlan>> plans_;  // used last first
+};
+
+}  // namespace keel

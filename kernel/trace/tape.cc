@@ -1,0 +1,188 @@
+// tape.cc: recording, and cutting out the part that a gradient needs. See tape.h.
+#include "kernel/trace/tape.h"
+
+#include "kernel/device/move.h"
+
+namespace keel {
+
+void SerialIndex::Add(uint64_t serial, uint32_t number) {
+  if (2 * (used_ + 1) > slots_.size()) {
+    std::vector<Entry> old(slots_.empty() ? 64 : 2 * slots_.size());
+    std::swap(old, slots_);
+    mask_ = slots_.size() - 1;
+    used_ = 0;
+    for (const Entry& e : old)
+      if (e.serial) Add(e.serial, e.number);
+  }
+  size_t at = Slot(serial);
+  while (slots_[at].serial) at = (at + 1) & mask_;
+  slots_[at] = {serial, number};
+  used_++;
+}
+
+uint32_t Tape::Number(keel_array* array, bool watched) {
+  uint64_t serial = SerialOf(array);
+  uint32_t known = numbers_.Find(serial);
+  if (known != kNone) {
+    values_[known].watched |= watched;
+    return known;
+  }
+  auto number = static_cast<uint32_t>(values_.size());
+  auto rank = static_cast<uint32_t>(array->view.ndim);
+  values_.push_back({array->dtype, watched, rank, static_cast<uint32_t>(dims_.size()), kNone, {}});
+  dims_.insert(dims_.end(), array->dims, array->dims + rank);
+  numbers_.Add(serial, number);
+  return number;
+}
+
+absl::Status Tape::Watch(keel_array* array) {
+  if (array->symbolic()) return absl::OkStatus();  // its trace knows what depends on it
+  Number(array, true);
+  return absl::OkStatus();
+}
+
+bool Tape::Watches(const keel_array* array) const {
+  uint64_t serial = array ? array->serial.load(std::memory_order_relaxed) : 0;
+  uint32_t number = serial ? numbers_.Find(serial) : kNone;
+  return number != kNone && values_[number].watched;
+}
+
+uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
+  auto [it, added] = what_numbers_.emplace(what.get(), static_cast<uint32_t>(whats_.size()));
+  if (added) whats_.push_back(what);
+  return it->second;
+}
+
+void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
+                  std::span<keel_array* const> out) {
+  if (paused_ || !what->differentiable) return;
+  Taped::Reads reads;
+  bool any = false;
+  for (size_t i = 0; i < in.size(); i++) {
+    if (!Watches(in[i])) continue;
+    any = true;
+    reads.in |= what->ReadsOf(i).in;
+    reads.out |= what->ReadsOf(i).out;
+  }
+  if (!any) return;
+  Entry entry{NumberOf(what), static_cast<uint32_t>(operands_.size()), static_cast<uint16_t>(in.size()),
+              static_cast<uint16_t>(out.size()), device};
+  auto add = [&](keel_array* array, bool result, bool read) {
+    uint32_t number = array ? Number(array, result) : kNone;
+    operands_.push_back(number);
+    if (!array) return;
+    if (result) values_[number].producer = static_cast<uint32_t>(entries_.size());
+    if (read && !values_[number].kept) values_[number].kept = ArrayRef::Share(array);
+  };
+  for (size_t i = 0; i < in.size(); i++) add(in[i], false, reads.in & Taped::Bit(i));
+  for (size_t i = 0; i < out.size(); i++) add(out[i], true, reads.out & Taped::Bit(i));
+  entries_.push_back(entry);
+}
+
+void Tape::Reset() {
+  numbers_.Clear();
+  values_.clear();
+  dims_.clear();
+  entries_.clear();
+  operands_.clear();
+  whats_.clear();
+  what_numbers_.clear();
+  used_ = false;
+}
+
+// The entries that lie between sources and targets.
+std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const {
+  std::vector<bool> depends(values_.size()), leads(values_.size()), between(entries_.size());
+  for (uint32_t x : xs)
+    if (x != kNone) depends[x] = true;
+  for (uint32_t y : ys)
+    if (y != kNone) leads[y] = true;
+  auto in = [&](const Entry& e) { return std::span(operands_).subspan(e.values_at, e.n_in); };
+  auto out = [&](const Entry& e) { return std::span(operands_).subspan(e.values_at + e.n_in, e.n_out); };
+  auto any = [](const std::vector<bool>& of, std::span<const uint32_t> values) {
+    for (uint32_t v : values)
+      if (v != kNone && of[v]) return true;
+    return false;
+  };
+  for (size_t e = 0; e < entries_.size(); e++)
+    if ((between[e] = any(depends, in(entries_[e]))))
+      for (uint32_t v : out(entries_[e])) depends[v] = true;
+  for (size_t e = entries_.size(); e-- > 0;)
+    if ((between[e] = between[e] && any(leads, out(entries_[e]))))
+      for (uint32_t v : in(entries_[e]))
+        if (v != kNone) leads[v] = true;
+  return between;
+}
+
+absl::StatusOr<Recording> Tape::Slice(const GradientOf<keel_array*>& of) const {
+  auto number = [&](keel_array* array) {
+    uint64_t serial = array->serial.load(std::memory_order_relaxed);
+    return serial ? numbers_.Find(serial) : kNone;
+  };
+  std::vector<uint32_t> ys, xs;
+  for (keel_array* y : of.ys) ys.push_back(number(y));
+  for (keel_array* x : of.xs) xs.push_back(number(x));
+  Recording r;
+  r.zeros = of.zeros;
+  r.seeds.assign(of.seeds.begin(), of.seeds.end());
+  std::vector<uint32_t> renumbered(values_.size(), kNone);
+  auto use = [&](uint32_t v, bool computed) {
+    if (v == kNone) return kNoValue;
+    if (renumbered[v] == kNone) {
+      const Value& value = values_[v];
+      renumbered[v] = static_cast<uint32_t>(r.values.size());
+      auto dims = dims_.begin() + value.dims_at;
+      r.values.push_back({{value.dtype, Dims(dims, dims + value.rank)}, value.kept.get(), computed});
+    }
+    return renumbered[v];
+  };
+  std::vector<bool> between = Between(ys, xs);
+  for (size_t e = 0; e < entries_.size(); e++) {
+    if (!between[e]) continue;
+    const Entry& entry = entries_[e];
+    Recording::Step step{&whats_[entry.what], {}, {}};
+    const uint32_t* values = &operands_[entry.values_at];
+    for (uint32_t i = 0; i < entry.n_in; i++) step.in.push_back(use(values[i], false));
+    for (uint32_t i = 0; i < entry.n_out; i++) step.out.push_back(use(values[entry.n_in + i], true));
+    r.steps.push_back(std::move(step));
+    r.device = entry.device;
+  }
+  for (uint32_t y : ys) r.ys.push_back(use(y, false));
+  for (uint32_t x : xs) r.xs.push_back(use(x, false));
+  return r;
+}
+
+absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Tape* outer, Results* out) {
+  if (used_ && !persistent_)
+    return Annotate(Error(absl::StatusCode::kFailedPrecondition,
+                          "A non-persistent tape can only be used to compute one set of gradients (or "
+                          "jacobians)"),
+                    kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
+  ASSIGN_OR_RETURN(Recording recording, Slice(of));
+  used_ = true;
+  if (!recording.device) ASSIGN_OR_RETURN(recording.device, context_->registry.FirstDevice());
+  ASSIGN_OR_RETURN(auto gradient, context_->gradients->Find(*context_, recording));
+  std::vector<keel_array*> feeds;
+  for (const Recording::Value& value : recording.values)
+    if (value.kept) feeds.push_back(value.kept);
+  for (size_t i = 0; i < recording.seeds.size(); i++)
+    if (recording.seeds[i] && recording.ys[i] != kNoValue) feeds.push_back(recording.seeds[i]);
+  Results made(gradient->plan ? gradient->plan->outputs() : 0);
+  if (gradient->plan) RETURN_IF_ERROR(gradient->plan->Run(feeds, {made.data(), made.size()}));
+  std::vector<keel_array*> raw;
+  for (const ArrayRef& array : made) raw.push_back(array.get());
+  if (outer && gradient->taped) outer->Record(gradient->taped, recording.device, feeds, raw);
+  out->clear();
+  for (size_t i = 0, next = 0; i < of.xs.size(); i++)
+    out->push_back(gradient->connected[i] ? std::move(made[next++]) : ArrayRef());
+  if (!persistent_) Forget();
+  return absl::OkStatus();
+}
+
+// The kept arrays go; the structure too, for nobody can ask any more.
+void Tape::Forget() {
+  Reset();
+  used_ = true;
+}
+
+}  // namespace keel

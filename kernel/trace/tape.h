@@ -1,0 +1,89 @@
+// tape.h: what a program did with watched arrays, so that gradients can be taken afterwards. A tape is a
+// list of applied ops and called graphs. For a gradient, the part between the sources and the targets is
+// written as a graph, kernel/grad appends the gradient, and a plan runs it on the arrays that were kept;
+// recordings of the same structure (the steps of a training loop) share one plan (gradient_cache.h).
+//
+// An array is known by its serial number, which it gets when a tape first sees it, so a value whose
+// elements no rule reads need not be kept alive. One thread at a time may use a tape.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernel/plan/plan.h"
+#include "kernel/trace/function.h"
+#include "kernel/trace/gradient_cache.h"
+#include "kernel/trace/taped.h"
+
+namespace keel {
+
+// From serial numbers to small ones; only grows.
+class SerialIndex {
+ public:
+  static constexpr uint32_t kNone = 0xffffffffu;
+  uint32_t Find(uint64_t serial) const {
+    if (slots_.empty()) return kNone;
+    for (size_t at = Slot(serial);; at = (at + 1) & mask_)
+      if (slots_[at].serial == serial || !slots_[at].serial) return slots_[at].number;
+  }
+  void Add(uint64_t serial, uint32_t number);
+  void Clear() { slots_.clear(), mask_ = used_ = 0; }
+
+ private:
+  struct Entry {
+    uint64_t serial = 0;
+    uint32_t number = kNone;
+  };
+  size_t Slot(uint64_t serial) const { return serial * 0x9e3779b97f4a7c15u >> 32 & mask_; }
+  std::vector<Entry> slots_;
+  size_t mask_ = 0, used_ = 0;
+};
+
+class Tape {
+ public:
+  Tape(std::shared_ptr<Context> context, bool persistent)
+      : context_(std::move(context)), persistent_(persistent) {}
+
+  absl::Status Watch(keel_array* array);
+  bool Watches(const keel_array* array) const;
+  // Operands (null: left out) and results of what was just computed. Nothing if no operand is watched.
+  void Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
+              std::span<keel_array* const> out);
+  // One array for each x; null where no y depends on it, or zeros. Seeds: none, or one for each y (null:
+  // ones). What is computed is recorded by `outer`, if there is one.
+  absl::Status Gradient(const GradientOf<keel_array*>& of, Tape* outer, Results* out);
+  void Reset();
+  void Pause(bool on) { paused_ = on; }
+
+ private:
+  struct Value {
+    DType dtype;
+    bool watched;
+    uint32_t rank, dims_at, producer;  // an entry, or kNone
+    ArrayRef kept;
+  };
+  struct Entry {
+    uint32_t what, values_at;  // its operands, then its results
+    uint16_t n_in, n_out;
+    Device* device;
+  };
+  static constexpr uint32_t kNone = SerialIndex::kNone;
+
+  uint32_t Number(keel_array* array, bool watched);
+  uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
+  absl::StatusOr<Recording> Slice(const GradientOf<keel_array*>& of) const;
+  std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
+
+  std::shared_ptr<Context> context_;
+  bool persistent_, paused_ = false, used_ = false;
+  SerialIndex numbers_;
+  std::vector<Value> values_;
+  std::vector<int64_t> dims_;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> operands_;
+  std::vector<std::shared_ptr<const Taped>> whats_;
+  HashMap<const Taped*, uint32_t> what_numbers_;
+};
+
+}  // namespace keel
