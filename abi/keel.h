@@ -30,6 +30,7 @@ typedef struct keel_session keel_session;
 typedef struct keel_plan keel_plan;
 typedef struct keel_trace keel_trace;
 typedef struct keel_function keel_function;
+typedef struct keel_tape keel_tape;
 struct DLManagedTensor; /* of dlpack.h, which is not needed to include this */
 struct DLManagedTensorVersioned;
 struct keel_plugin; /* of keel_plugin.h */
@@ -306,6 +307,32 @@ KEEL_API keel_rc keel_function_report(keel_function*, keel_text** out, keel_erro
 KEEL_API void keel_function_run_eagerly(keel_function*, int32_t on);
 KEEL_API void keel_run_eagerly(keel_context*, int32_t on);
 KEEL_API void keel_function_free(keel_function*);
+
+/* ---- tapes: gradients of what a program computed eagerly. A tape records ops and calls of which an operand
+ * is watched; their results are watched then. It keeps only elements that some gradient reads. One thread at
+ * a time. Options: "persistent" ("1": gradients may be asked for more than once, and recording goes on;
+ * default: once, and what was recorded is freed). outer: NULL, or a tape that records all that this one
+ * records, and the gradients that are taken by it: for gradients of gradients. It must live longer. Free with
+ * keel_tape_free. */
+KEEL_API keel_rc keel_tape_new(keel_context*, const char* device, const keel_kv* options, uint32_t n_options,
+                               keel_tape* outer, keel_tape** out, keel_error** err);
+KEEL_API keel_rc keel_tape_watch(keel_tape*, keel_array*, keel_error** err);
+/* As keel_apply and keel_function_call; what they did is recorded. */
+KEEL_API keel_rc keel_tape_apply(keel_tape*, keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out,
+                                 uint32_t n_out, keel_error** err);
+KEEL_API keel_rc keel_tape_call(keel_tape*, keel_function*, const char* structure, const keel_leaf* leaves,
+                                uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out,
+                                keel_error** err);
+KEEL_API void keel_tape_pause(keel_tape*, int32_t on); /* 1: nothing is recorded */
+KEEL_API void keel_tape_reset(keel_tape*);             /* forgets everything, watched arrays too */
+/* The gradient of the sum of all elements of ys with respect to each x: out has n_xs arrays, NULL where no y
+ * depends on the x (never, with KEEL_GRADIENT_ZEROS). seeds: NULL, or for each y an array of its type that
+ * says what its elements count (NULL: ones). Where ys are symbolic the gradient is written into their trace.
+ */
+KEEL_API keel_rc keel_tape_gradient(keel_tape*, keel_array* const* ys, uint32_t n_ys,
+                                    keel_array* const* seeds, keel_array* const* xs, uint32_t n_xs,
+                                    uint32_t flags, keel_array** out, keel_error** err);
+KEEL_API void keel_tape_free(keel_tape*);
 
 #ifdef __cplusplus
 }

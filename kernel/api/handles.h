@@ -13,9 +13,10 @@
 #include "abi/keel.h"
 #include "kernel/device/move.h"
 #include "kernel/graph/graph.h"
-#include "kernel/plan/context.h"
 #include "kernel/plan/place.h"
+#include "kernel/trace/context.h"
 #include "kernel/trace/function.h"
+#include "kernel/trace/tape.h"
 
 namespace keel {
 
@@ -62,6 +63,9 @@ struct keel_session {
 };
 struct keel_trace {
   keel::Tracing tracing;
+};
+struct keel_tape {
+  keel::Tape tape;
 };
 struct keel_function {
   std::unique_ptr<keel::Function> function;

@@ -39,6 +39,8 @@ struct keel_op {
     std::shared_ptr<Plan> plan;
   };
   QuickTable quick;
+  std::once_flag tape_once;
+  std::shared_ptr<const Taped> taped;
   std::mutex mutex;
   std::list<std::shared_ptr<Entry>> entries;  // used last first
 };
@@ -132,13 +134,34 @@ keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array
   });
 }
 
+namespace {
+
+// Applies and records; without a tape: only applies.
+keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                   uint32_t n_out, keel_error** err) {
+  keel_rc rc = keel_apply(op, in, n_in, out, n_out, err);
+  if (rc != KEEL_OK || !tape || (n_out && out[0]->symbolic())) return rc;
+  return Guard(err, [&] {
+    std::call_once(op->tape_once, [&] { op->taped = Taped::Of(*op->op, op->attrs); });
+    tape->Record(op->taped, op->device, {in, n_in}, {out, n_out});
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
 keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                          uint32_t n_out, keel_error** err) {
-  if (t && !t->tracing.trace) return keel_apply(op, in, n_in, out, n_out, err);
+  if (t && !t->tracing.trace) return ApplyTaped(t->tracing.tape, op, in, n_in, out, n_out, err);
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "trace"));
     RETURN_IF_ERROR(NeedPointer(op, "op"));
     return Annotate(t->tracing.trace->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
                     kErrorOp, OpName(*op->op));
   });
+}
+
+keel_rc keel_tape_apply(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                        uint32_t n_out, keel_error** err) {
+  return ApplyTaped(t ? &t->tape : nullptr, op, in, n_in, out, n_out, err);
 }

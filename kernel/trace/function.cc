@@ -8,6 +8,7 @@
 
 #include "kernel/base/json.h"
 #include "kernel/graph/text.h"
+#include "kernel/trace/tape.h"
 
 namespace keel {
 namespace {
@@ -61,19 +62,19 @@ absl::Status Function::RunBody(Tracing& tracing, std::span<const keel_leaf> leav
   return body_(tracing, leaves);
 }
 
-absl::Status Function::Call(Tracing* within, const Arguments& arguments, Results* results) {
+absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
   RETURN_IF_ERROR(arguments.Check());
   ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
   bool eager = eager_ || context_->eager;
   if (outer || (within && within->trace) || eager) {
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
-    Tracing tracing{context_, std::move(trace), {}};
+    Tracing tracing{context_, std::move(trace), {}, tape};
     RETURN_IF_ERROR(RunBody(tracing, arguments.leaves));
     *results = Take(tracing);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
-  return RunPlan(*concrete, arguments, results);
+  return RunPlan(*concrete, tape, arguments, results);
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
@@ -266,11 +267,12 @@ absl::Status Function::MakePlan(Concrete& concrete) {
   options.passes = best.report;
   ASSIGN_OR_RETURN(concrete.plan,
                    Plan::Make(*best.graph, device_, best.feeds, best.fetches, best.targets, options));
+  concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();
 }
 
-absl::Status Function::RunPlan(Concrete& concrete, const Arguments& arguments, Results* results) {
+absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results) {
   std::call_once(concrete.planned, [&] { concrete.plan_error = MakePlan(concrete); });
   RETURN_IF_ERROR(concrete.plan_error);
   RETURN_IF_ERROR(CheckArity(concrete, arguments));
@@ -279,7 +281,12 @@ absl::Status Function::RunPlan(Concrete& concrete, const Arguments& arguments, R
     if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
   results->resize(concrete.plan->outputs());
   concrete.calls.fetch_add(1, std::memory_order_relaxed);
-  return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
+  RETURN_IF_ERROR(concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()}));
+  if (!tape) return absl::OkStatus();
+  absl::InlinedVector<keel_array*, 8> made;
+  for (const ArrayRef& array : *results) made.push_back(array.get());
+  tape->Record(concrete.taped, device_, {feeds.data(), feeds.size()}, {made.data(), made.size()});
+  return absl::OkStatus();
 }
 
 std::string Function::Report() const {

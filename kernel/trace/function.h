@@ -12,20 +12,23 @@
 #include <thread>
 
 #include "kernel/base/hash.h"
-#include "kernel/plan/context.h"
 #include "kernel/plan/plan.h"
+#include "kernel/trace/context.h"
 #include "kernel/trace/key.h"
 #include "kernel/trace/sizes.h"
+#include "kernel/trace/taped.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
 
 // What a program that is being traced (or run eagerly) sees: where ops without symbolic operands go, and
 // where its results are left.
+class Tape;
 struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager
   std::vector<std::pair<std::string, ArrayRef>> results;
+  Tape* tape = nullptr;  // of an eager run: what the program applies is recorded
 };
 using Results = absl::InlinedVector<ArrayRef, 4>;
 using TracedBody = std::function<absl::Status(Tracing&, std::span<const keel_leaf>)>;
@@ -44,6 +47,7 @@ struct Concrete {
   std::once_flag planned;
   absl::Status plan_error;
   std::shared_ptr<Plan> plan;
+  std::shared_ptr<const Taped> taped;
 };
 
 struct FunctionOptions {
@@ -61,7 +65,8 @@ class Function {
 
   absl::Status CheckSignature() const;  // of the options
   // within: the trace of the caller, null if it is not being traced or its arrays tell.
-  absl::Status Call(Tracing* within, const Arguments& arguments, Results* results);
+  // tape: records the call, or null.
+  absl::Status Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results);
   absl::StatusOr<std::shared_ptr<Concrete>> Find(const Arguments& arguments);
   const std::shared_ptr<Context>& context() const { return context_; }
   void RunEagerly(bool on) { eager_ = on; }
@@ -83,7 +88,7 @@ class Function {
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::Status RunBody(Tracing& tracing, std::span<const keel_leaf> leaves);
-  absl::Status RunPlan(Concrete& concrete, const Arguments& arguments, Results* results);
+  absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
   absl::Status MakePlan(Concrete& concrete);
   std::string Reason(const Arguments& arguments) const;
   void Add(const std::string& kind, std::shared_ptr<Concrete> made);

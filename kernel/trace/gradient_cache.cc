@@ -2,7 +2,7 @@
 #include "kernel/trace/gradient_cache.h"
 
 #include "kernel/grad/gradient.h"
-#include "kernel/plan/context.h"
+#include "kernel/trace/context.h"
 
 namespace keel {
 namespace {
@@ -72,8 +72,8 @@ absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, c
                                              const std::vector<ValueId>& fetches) {
   PlanOptions options = context.Options();
   options.results_on_device = true;
-  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(context.passes, {}, *w.graph, device, w.feeds, fetches, {},
-                                                   options));
+  ASSIGN_OR_RETURN(Optimized best,
+                   OptimizeForPlan(context.passes, {}, *w.graph, device, w.feeds, fetches, {}, options));
   options.passes = best.report;
   return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
 }
@@ -117,7 +117,7 @@ std::string Recording::Key() const {
 }
 
 absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context& context,
-                                                                       const Recording& recording) {
+                                                                        const Recording& recording) {
   std::string key = recording.Key();
   std::lock_guard lock(mutex_);
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {

@@ -35,8 +35,8 @@ struct Recording {
   };
   std::vector<Step> steps;
   std::vector<Value> values;
-  std::vector<uint32_t> ys, xs;         // kNoValue: not among the values
-  std::vector<keel_array*> seeds;       // null: ones
+  std::vector<uint32_t> ys, xs;    // kNoValue: not among the values
+  std::vector<keel_array*> seeds;  // null: ones
   bool zeros = false;
   Device* device = nullptr;
 

@@ -55,6 +55,7 @@ uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
 
 void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
                   std::span<keel_array* const> out) {
+  if (outer_) outer_->Record(what, device, in, out);
   if (paused_ || !what->differentiable) return;
   Taped::Reads reads;
   bool any = false;
@@ -121,8 +122,9 @@ absl::StatusOr<Recording> Tape::Slice(const GradientOf<keel_array*>& of) const {
   };
   std::vector<uint32_t> ys, xs;
   for (keel_array* y : of.ys) ys.push_back(number(y));
-  for (keel_array* x : of.xs) xs.push_back(number(x));
+  for (keel_array* x : of.xs) xs.push_back(Watches(x) ? number(x) : kNone);  // of others too little was kept
   Recording r;
+  r.device = device_;
   r.zeros = of.zeros;
   r.seeds.assign(of.seeds.begin(), of.seeds.end());
   std::vector<uint32_t> renumbered(values_.size(), kNone);
@@ -152,7 +154,7 @@ absl::StatusOr<Recording> Tape::Slice(const GradientOf<keel_array*>& of) const {
   return r;
 }
 
-absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Tape* outer, Results* out) {
+absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Results* out) {
   if (used_ && !persistent_)
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
@@ -160,8 +162,7 @@ absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Tape* outer, Resu
                     kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
   ASSIGN_OR_RETURN(Recording recording, Slice(of));
   used_ = true;
-  if (!recording.device) ASSIGN_OR_RETURN(recording.device, context_->registry.FirstDevice());
-  ASSIGN_OR_RETURN(auto gradient, context_->gradients->Find(*context_, recording));
+  ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
   std::vector<keel_array*> feeds;
   for (const Recording::Value& value : recording.values)
     if (value.kept) feeds.push_back(value.kept);
@@ -171,7 +172,7 @@ absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Tape* outer, Resu
   if (gradient->plan) RETURN_IF_ERROR(gradient->plan->Run(feeds, {made.data(), made.size()}));
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : made) raw.push_back(array.get());
-  if (outer && gradient->taped) outer->Record(gradient->taped, recording.device, feeds, raw);
+  if (outer_ && gradient->taped) outer_->Record(gradient->taped, recording.device, feeds, raw);
   out->clear();
   for (size_t i = 0, next = 0; i < of.xs.size(); i++)
     out->push_back(gradient->connected[i] ? std::move(made[next++]) : ArrayRef());

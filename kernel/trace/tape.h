@@ -42,8 +42,10 @@ class SerialIndex {
 
 class Tape {
  public:
-  Tape(std::shared_ptr<Context> context, bool persistent)
-      : context_(std::move(context)), persistent_(persistent) {}
+  // The device is where gradients run for which nothing was computed. `outer` (or null) records the same,
+  // and the gradients.
+  Tape(std::shared_ptr<Context> context, Device* device, bool persistent, Tape* outer)
+      : context_(std::move(context)), device_(device), outer_(outer), persistent_(persistent) {}
 
   absl::Status Watch(keel_array* array);
   bool Watches(const keel_array* array) const;
@@ -51,8 +53,8 @@ class Tape {
   void Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
               std::span<keel_array* const> out);
   // One array for each x; null where no y depends on it, or zeros. Seeds: none, or one for each y (null:
-  // ones). What is computed is recorded by `outer`, if there is one.
-  absl::Status Gradient(const GradientOf<keel_array*>& of, Tape* outer, Results* out);
+  // ones).
+  absl::Status Gradient(const GradientOf<keel_array*>& of, Results* out);
   void Reset();
   void Pause(bool on) { paused_ = on; }
 
@@ -75,7 +77,11 @@ class Tape {
   absl::StatusOr<Recording> Slice(const GradientOf<keel_array*>& of) const;
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
 
+  void Forget();
+
   std::shared_ptr<Context> context_;
+  Device* device_;
+  Tape* outer_;
   bool persistent_, paused_ = false, used_ = false;
   SerialIndex numbers_;
   std::vector<Value> values_;

@@ -30,7 +30,8 @@ std::shared_ptr<const Taped> Taped::Of(const OpDef& op, Attrs attrs) {
   Vjp how = VjpOf(op);
   taped->differentiable = how != Vjp::kNone;
   bool in = EndsVariadic(OpOperands(op)), out = EndsVariadic(OpResults(op));
-  for (const VjpReads& r : VjpReadsOf(op)) taped->reads.push_back({Bits(r.operands, in), Bits(r.results, out)});
+  for (const VjpReads& r : VjpReadsOf(op))
+    taped->reads.push_back({Bits(r.operands, in), Bits(r.results, out)});
   if (how == Vjp::kBody || taped->reads.empty()) taped->reads.assign(1, {~uint64_t{0}, ~uint64_t{0}});
   return taped;
 }

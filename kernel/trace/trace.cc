@@ -2,6 +2,7 @@
 #include "kernel/trace/trace.h"
 
 #include "kernel/device/move.h"
+#include "kernel/grad/gradient.h"
 #include "kernel/graph/constant.h"
 
 namespace keel {
@@ -122,6 +123,26 @@ absl::Status Trace::Result(std::string_view name, keel_array* array) {
   RETURN_IF_ERROR(CheckOpen("add a result"));
   ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
   return graph_->AddResult(name, value);
+}
+
+absl::Status Trace::Gradient(std::span<keel_array* const> ys, std::span<keel_array* const> seeds,
+                             std::span<keel_array* const> xs, bool zeros, std::span<ArrayRef> out) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a gradient"));
+  std::vector<ValueId> values[3];
+  std::span<keel_array* const> given[3] = {ys, seeds, xs};
+  for (size_t i = 0; i < 3; i++)
+    for (keel_array* array : given[i]) {
+      ASSIGN_OR_RETURN(values[i].emplace_back(), ValueFor(array));
+    }
+  graph_->scope = 0;
+  ASSIGN_OR_RETURN(std::vector<ValueId> dxs,
+                   keel::Gradient(*graph_, {values[0], values[1], values[2], zeros}));
+  for (size_t i = 0; i < dxs.size(); i++) {
+    if (dxs[i] == kNoValue) continue;
+    ASSIGN_OR_RETURN(out[i], Symbol(dxs[i]));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Trace::End() {

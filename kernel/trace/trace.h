@@ -33,6 +33,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                      std::span<keel_array* const> in, std::span<keel_array*> out);
   absl::Status Result(std::string_view name, keel_array* array);
+  // Appends the gradient of ys (arrays of this trace) with respect to xs; null where nothing is connected.
+  absl::Status Gradient(std::span<keel_array* const> ys, std::span<keel_array* const> seeds,
+                        std::span<keel_array* const> xs, bool zeros, std::span<ArrayRef> out);
   absl::Status End();
   size_t captures() const { return captured_.size(); }
 

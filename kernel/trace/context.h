@@ -8,6 +8,7 @@
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plugin/registry.h"
+#include "kernel/trace/gradient_cache.h"
 
 namespace keel {
 
@@ -19,6 +20,7 @@ struct Context {
   uint64_t memory = 0;
   std::string plugins;  // folder in place of the one beside libkeel
   Stopper stopper;
+  GradientCache gradients;
   std::atomic<bool> eager{false};  // functions run their program in place of a trace
   PlanOptions Options() {
     PlanOptions options;

@@ -1,0 +1,253 @@
+// tape_test.cc: tapes as keel.h promises them: gradients of what a program computed eagerly. Oracles are
+// literals worked out by hand, or the row of the founding documents that is named.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "sdk/cpp/keel/keel.hpp"
+
+namespace {
+
+using keel::Array;
+using Arrays = std::vector<Array>;
+using Floats = std::vector<float>;
+
+std::string Failure(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const keel::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+class Tapes : public testing::TestWithParam<std::string> {
+ protected:
+  struct Tape {
+    keel::Handle<keel_tape, keel_tape_free> handle;
+    explicit Tape(const Tapes& test, const keel::Options& options = {}, keel_tape* outer = nullptr) {
+      keel_tape* out = nullptr;
+      std::vector<keel_kv> kv = options.view();
+      keel::call(keel_tape_new, test.context_.get(), GetParam().c_str(), kv.data(),
+                 static_cast<uint32_t>(kv.size()), outer, &out);
+      handle.reset(out);
+    }
+    void watch(const Array& a) { keel::call(keel_tape_watch, handle.get(), a.get()); }
+    Array apply(const keel::Op& op, const Arrays& in) {
+      std::vector<keel_array*> ins = keel::raw(in);
+      keel_array* out = nullptr;
+      keel::call(keel_tape_apply, handle.get(), op.get(), ins.data(), static_cast<uint32_t>(ins.size()), &out,
+                 1u);
+      return Array(out);
+    }
+    Arrays gradient(const Arrays& ys, const Arrays& xs, const Arrays& seeds = {}, uint32_t flags = 0) {
+      std::vector<keel_array*> y = keel::raw(ys), x = keel::raw(xs), s = keel::raw(seeds), out(xs.size());
+      keel::call(keel_tape_gradient, handle.get(), y.data(), static_cast<uint32_t>(y.size()),
+                 s.empty() ? nullptr : s.data(), x.data(), static_cast<uint32_t>(x.size()), flags,
+                 out.data());
+      return keel::take_arrays(out);
+    }
+  };
+  static keel::Context Open() {
+    keel::Context context;
+    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
+    return context;
+  }
+  Array Vector(const Floats& v) const {
+    const int64_t shape[] = {static_cast<int64_t>(v.size())};
+    return Array::of<float>(context_, shape, v);
+  }
+  static Floats Values(const Array& a) {
+    auto all = a.values<float>();
+    return {all.begin(), all.end()};
+  }
+  keel::Context context_ = Open();
+  keel::Op add_{context_, GetParam(), "add"}, mul_{context_, GetParam(), "mul"},
+      exp_{context_, GetParam(), "exp"}, relu_{context_, GetParam(), "relu"},
+      neg_{context_, GetParam(), "neg"};
+};
+
+TEST_P(Tapes, SquareOfAVariable) {  // Z7: loss = w * w; tape.gradient(loss, w) is [[2.]]
+  const int64_t shape[] = {1, 1};
+  Array w = Array::of<float>(context_, shape, Floats{1});
+  Tape tape(*this);
+  tape.watch(w);
+  Array loss = tape.apply(mul_, {w, w});
+  Array dw = tape.gradient({loss}, {w})[0];
+  EXPECT_EQ(Values(dw), Floats{2});
+  EXPECT_EQ(dw.shape().size(), 2u);
+}
+
+TEST_P(Tapes, SeveralSourcesTargetsAndSeeds) {
+  Array a = Vector({1, 2}), b = Vector({3, 4});
+  Tape tape(*this, {{"persistent", "1"}});
+  tape.watch(a);
+  tape.watch(b);
+  Array product = tape.apply(mul_, {a, b}), sum = tape.apply(add_, {product, a});
+  Arrays d = tape.gradient({product, sum}, {a, b, product});
+  EXPECT_EQ(Values(d[0]), (Floats{7, 9}));  // 2 b + 1
+  EXPECT_EQ(Values(d[1]), (Floats{2, 4}));  // 2 a
+  EXPECT_EQ(Values(d[2]), (Floats{2, 2}));
+  d = tape.gradient({sum}, {b}, {Vector({10, -1})});
+  EXPECT_EQ(Values(d[0]), (Floats{10, -2}));
+}
+
+TEST_P(Tapes, OnlyWatchedArraysCount) {
+  Array a = Vector({2}), b = Vector({5}), c = Vector({7});
+  Tape tape(*this, {{"persistent", "1"}});
+  tape.watch(a);
+  Array y = tape.apply(mul_, {a, b});
+  tape.apply(mul_, {b, b});
+  Arrays d = tape.gradient({y}, {a, b, c});
+  EXPECT_EQ(Values(d[0]), Floats{5});
+  EXPECT_FALSE(d[1]);
+  EXPECT_FALSE(d[2]);
+  d = tape.gradient({y}, {c}, {}, KEEL_GRADIENT_ZEROS);
+  ASSERT_TRUE(d[0]);
+  EXPECT_EQ(Values(d[0]), Floats{0});
+}
+
+TEST_P(Tapes, OnceUnlessPersistent) {
+  Array a = Vector({3});
+  Tape tape(*this);
+  tape.watch(a);
+  Array y = tape.apply(mul_, {a, a});
+  EXPECT_EQ(Values(tape.gradient({y}, {a})[0]), Floats{6});
+  EXPECT_EQ(Failure([&] { tape.gradient({y}, {a}); }),
+            "A non-persistent tape can only be used to compute one set of gradients (or jacobians)");
+  keel_tape_reset(tape.handle.get());
+  tape.watch(a);
+  y = tape.apply(exp_, {a});
+  EXPECT_FLOAT_EQ(Values(tape.gradient({y}, {a})[0])[0], std::exp(3.f));
+}
+
+TEST_P(Tapes, PausedTapesRecordNothing) {  // Z18
+  Array a = Vector({3});
+  Tape tape(*this);
+  tape.watch(a);
+  keel_tape_pause(tape.handle.get(), 1);
+  Array hidden = tape.apply(mul_, {a, a});
+  keel_tape_pause(tape.handle.get(), 0);
+  Array y = tape.apply(mul_, {a, hidden});
+  EXPECT_EQ(Values(tape.gradient({y}, {a})[0]), Floats{9});
+}
+
+TEST_P(Tapes, GradientsOfGradients) {  // x^3 at 2: 12, then 12
+  Array x = Vector({2});
+  Tape outer(*this), inner(*this, {}, outer.handle.get());
+  outer.watch(x);
+  inner.watch(x);
+  Array square = inner.apply(mul_, {x, x}), cube = inner.apply(mul_, {square, x});
+  Array dx = inner.gradient({cube}, {x})[0];
+  EXPECT_EQ(Values(dx), Floats{12});
+  EXPECT_EQ(Values(outer.gradient({dx}, {x})[0]), Floats{12});
+}
+
+TEST_P(Tapes, AnAppendedArrayIsNotTakenForOneThatDied) {
+  Tape tape(*this);
+  Array a = Vector({3});
+  tape.watch(a);
+  for (int i = 0; i < 100; i++) tape.apply(neg_, {a});  // results die at once, their blocks are used again
+  Array fresh = Vector({5});
+  Array y = tape.apply(mul_, {a, fresh});
+  EXPECT_EQ(Values(tape.gradient({y}, {a})[0]), Floats{5});
+}
+
+TEST_P(Tapes, TrainingStepsShareOnePlan) {
+  Array w = Vector({1, 1}), x = Vector({2, 3}), rate = Vector({-0.125});
+  for (int step = 0; step < 3; step++) {
+    Tape tape(*this);
+    tape.watch(w);
+    Array loss = tape.apply(mul_, {tape.apply(mul_, {w, x}), w});
+    w = add_({w, mul_({tape.gradient({loss}, {w})[0], rate})[0]})[0];
+  }
+  EXPECT_EQ(Values(w), (Floats{0.125, 0.015625}));  // each step: w -= w x / 4
+}
+
+TEST_P(Tapes, BroadcastAndRelu) {
+  Array a = Vector({-1, 2, 3}), b = Vector({10});
+  Tape tape(*this);
+  tape.watch(a);
+  tape.watch(b);
+  Array y = tape.apply(mul_, {tape.apply(relu_, {a}), b});
+  Arrays d = tape.gradient({y}, {a, b});
+  EXPECT_EQ(Values(d[0]), (Floats{0, 10, 10}));
+  EXPECT_EQ(Values(d[1]), Floats{5});
+}
+
+struct Program {
+  std::function<Array(keel_trace*, const keel_leaf*)> body;
+  static keel_rc Run(void* arg, keel_trace* t, const keel_leaf* leaves, uint32_t, keel_error** err) {
+    return keel_trace_result(t, nullptr, static_cast<Program*>(arg)->body(t, leaves).get(), err);
+  }
+};
+
+TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
+  Program program{[&](keel_trace*, const keel_leaf* in) {
+    Array x(keel_array_retain(in[0].array));
+    return mul_({exp_({x})[0], x})[0];
+  }};
+  keel_function* made = nullptr;
+  keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,
+             static_cast<void*>(&program), nullptr, &made);
+  keel::Handle<keel_function, keel_function_free> f(made);
+  Array x = Vector({0, 1});
+  keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
+  Tape tape(*this);
+  tape.watch(x);
+  keel_array* out = nullptr;
+  uint32_t n = 0;
+  keel::call(keel_tape_call, tape.handle.get(), f.get(), "", &leaf, 1u, &out, 1u, &n);
+  Array y(out);
+  Floats d = Values(tape.gradient({y}, {x})[0]);
+  EXPECT_FLOAT_EQ(d[0], 1);
+  EXPECT_FLOAT_EQ(d[1], 2 * std::exp(1.f));
+}
+
+TEST_P(Tapes, AGradientInsideAFunction) {
+  Tape unused(*this);
+  Program program{[&](keel_trace*, const keel_leaf* in) {
+    Array x(keel_array_retain(in[0].array));
+    Array y = unused.apply(mul_, {unused.apply(mul_, {x, x}), x});
+    Array dx = unused.gradient({y}, {x})[0];
+    return unused.gradient({dx}, {x})[0];
+  }};
+  keel_function* made = nullptr;
+  keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,
+             static_cast<void*>(&program), nullptr, &made);
+  keel::Handle<keel_function, keel_function_free> f(made);
+  Array x = Vector({2, 5});
+  keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
+  keel_array* out = nullptr;
+  uint32_t n = 0;
+  keel::call(keel_function_call, f.get(), nullptr, "", &leaf, 1u, &out, 1u, &n);
+  EXPECT_EQ(Values(Array(out)), (Floats{12, 30}));
+}
+
+TEST_P(Tapes, BadInput) {
+  Tape tape(*this);
+  const int64_t shape[] = {1};
+  Array i = Array::of<int32_t>(context_, shape, std::vector<int32_t>{3});
+  tape.watch(i);
+  Array y = tape.apply(keel::Op(context_, GetParam(), "mul"), {i, i});
+  EXPECT_NE(Failure([&] { tape.gradient({y}, {i}); }), "");
+  EXPECT_NE(Failure([&] { tape.gradient({Array()}, {i}); }).find("y 0 is NULL"), std::string::npos);
+  EXPECT_NE(Failure([&] {
+              Tape bad(*this, {{"persistent", "yes"}});
+            }).find("wanted 0 or 1"),
+            std::string::npos);
+}
+
+std::vector<std::string> Devices() {
+  std::vector<std::string> all;
+  for (const char* name : {"reference", "cpu"})
+    if (std::filesystem::exists(std::string(KEEL_TEST_PLUGINS "/keel-") + name + ".so"))
+      all.emplace_back(name);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Device, Tapes, testing::ValuesIn(Devices()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
