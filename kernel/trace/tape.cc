@@ -20,6 +20,10 @@ void SerialIndex::Add(uint64_t serial, uint32_t number) {
   used_++;
 }
 
+namespace {
+TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
+}  // namespace
+
 uint32_t Tape::Number(keel_array* array, bool watched) {
   uint64_t serial = SerialOf(array);
   uint32_t known = numbers_.Find(serial);
@@ -150,7 +154,12 @@ absl::StatusOr<Recording> Tape::Slice(const GradientOf<keel_array*>& of) const {
     r.device = entry.device;
   }
   for (uint32_t y : ys) r.ys.push_back(use(y, false));
-  for (uint32_t x : xs) r.xs.push_back(use(x, false));
+  for (size_t i = 0; i < xs.size(); i++) {
+    r.xs.push_back(use(xs[i], false));
+    if (r.xs[i] != kNoValue || !of.zeros) continue;
+    r.xs[i] = static_cast<uint32_t>(r.values.size());
+    r.values.push_back({TypeOf(of.xs[i]), nullptr, false});
+  }
   return r;
 }
 
