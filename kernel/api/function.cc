@@ -130,7 +130,10 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckCall(f, leaves, n));
     Arguments arguments{structure ? structure : "", {leaves, n}};
-    RETURN_IF_ERROR(arguments.Check());
+    bool symbolic = false;
+    RETURN_IF_ERROR(arguments.Check(&symbolic));
+    if (symbolic)
+      return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
     auto state = std::make_shared<ModuleState>();
     state->context = f->function->context();

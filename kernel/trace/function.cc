@@ -63,10 +63,10 @@ absl::Status Function::RunBody(Tracing& tracing, std::span<const keel_leaf> leav
 }
 
 absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
-  RETURN_IF_ERROR(arguments.Check());
-  ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
-  bool eager = eager_ || context_->eager;
-  if (outer || (within && within->trace) || eager) {
+  bool symbolic = false;
+  RETURN_IF_ERROR(arguments.Check(&symbolic));
+  if (symbolic || (within && within->trace) || eager_ || context_->eager) {
+    ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
     Tracing tracing{context_, std::move(trace), {}, tape};
     RETURN_IF_ERROR(RunBody(tracing, arguments.leaves));
@@ -81,11 +81,10 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& argume
   KeyBytes kind;
   LeafDims sizes;
   if (options_.signature.empty()) arguments.Key(&kind, &sizes);
-  size_t kind_bytes = kind.size();
-  const char* bytes = reinterpret_cast<const char*>(sizes.data());
-  kind.insert(kind.end(), bytes, bytes + sizes.size() * sizeof sizes[0]);
-  if (std::shared_ptr<Concrete> known = Known({kind.data(), kind.size()})) return known;
-  return FindOrTrace(arguments, {kind.data(), kind_bytes}, sizes);
+  size_t kind_bytes = kind.view().size();
+  kind.Add(sizes.data(), sizes.size() * sizeof(int64_t));
+  if (std::shared_ptr<Concrete> known = Known(kind.view())) return known;
+  return FindOrTrace(arguments, std::string(kind.view().substr(0, kind_bytes)), sizes);
 }
 
 std::shared_ptr<Concrete> Function::Known(std::string_view key) {
@@ -204,9 +203,9 @@ absl::Status Function::CheckSignature() const {
 }
 
 absl::Status Function::CheckArity(const Concrete& concrete, const Arguments& arguments) const {
+  if (options_.signature.empty()) return absl::OkStatus();
   size_t wanted = concrete.graph->params.size(), arrays = ArraysOf(arguments.leaves).size();
-  if (options_.signature.empty() || (arrays == wanted && arguments.leaves.size() == wanted))
-    return absl::OkStatus();
+  if (arrays == wanted && arguments.leaves.size() == wanted) return absl::OkStatus();
   return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
                  arguments.leaves.size(), " arguments, of which ", arrays, " are arrays");
 }

@@ -1,8 +1,6 @@
 // key.cc: see key.h. One row of a table for each kind of leaf.
 #include "kernel/trace/key.h"
 
-#include <cstring>
-
 #include "absl/strings/str_join.h"
 
 namespace keel {
@@ -10,8 +8,7 @@ namespace {
 
 template <typename T>
 void Append(KeyBytes* key, const T& value) {
-  const char* bytes = reinterpret_cast<const char*>(&value);
-  key->insert(key->end(), bytes, bytes + sizeof value);
+  key->Add(&value, sizeof value);
 }
 
 std::string ArrayText(const keel_leaf& leaf) {
@@ -35,7 +32,7 @@ const Kind kKinds[] = {
      [](const keel_leaf& l) { return absl::StrCat("i64 ", l.i); }},
     {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.f); },  // by its bits: -0.0 is not 0.0
      [](const keel_leaf& l) { return absl::StrCat("f64 ", l.f); }},
-    {[](const keel_leaf& l, KeyBytes* key) { key->insert(key->end(), l.s, l.s + std::strlen(l.s) + 1); },
+    {[](const keel_leaf& l, KeyBytes* key) { key->Add(l.s, std::strlen(l.s) + 1); },
      [](const keel_leaf& l) { return absl::StrCat("str \"", l.s, "\""); }},
     {[](const keel_leaf& l, KeyBytes* key) {
        Append(key, l.array->dtype);
@@ -47,25 +44,25 @@ static_assert(std::size(kKinds) == KEEL_LEAF_ARRAY + 1);
 
 }  // namespace
 
-absl::Status Arguments::Check() const {
+absl::Status Arguments::Check(bool* symbolic) const {
   for (size_t i = 0; i < leaves.size(); i++) {
     const keel_leaf& leaf = leaves[i];
     if (leaf.kind < 0 || leaf.kind >= static_cast<int32_t>(std::size(kKinds)))
       return Invalid(NameOf(i), ": kind ", leaf.kind, " is not one of the KEEL_LEAF_ kinds");
     if (leaf.kind == KEEL_LEAF_ARRAY && !leaf.array) return Invalid(NameOf(i), " is NULL; wanted an array");
+    if (leaf.kind == KEEL_LEAF_ARRAY && leaf.array->symbolic()) *symbolic = true;
     if (leaf.kind == KEEL_LEAF_STR && !leaf.s) return Invalid(NameOf(i), " is NULL; wanted a text");
   }
   return absl::OkStatus();
 }
 
 void Arguments::Key(KeyBytes* kind, LeafDims* dims) const {
-  kind->assign(structure.begin(), structure.end());
+  kind->Add(structure.data(), structure.size());
   for (const keel_leaf& leaf : leaves) {
     Append(kind, leaf.kind);
     kKinds[leaf.kind].key(leaf, kind);
     if (leaf.kind == KEEL_LEAF_ARRAY) {
-      std::span<const int64_t> shape = leaf.array->shape();
-      dims->insert(dims->end(), shape.begin(), shape.end());
+      for (int64_t d : leaf.array->shape()) dims->push_back(d);
     }
   }
 }

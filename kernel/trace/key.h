@@ -2,8 +2,10 @@
 // dtype and shape, values of the program (static leaves) by type and value, so that 2, 2.0 and true differ.
 #pragma once
 
+#include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -11,7 +13,24 @@
 
 namespace keel {
 
-using KeyBytes = absl::InlinedVector<char, 256>;
+class KeyBytes {
+ public:
+  void Add(const void* bytes, size_t n) {
+    if (more_.empty() && size_ + n <= sizeof room_) {
+      std::memcpy(room_ + size_, bytes, n);
+    } else {
+      if (more_.empty()) more_.assign(room_, size_);
+      more_.append(static_cast<const char*>(bytes), n);
+    }
+    size_ += n;
+  }
+  std::string_view view() const { return more_.empty() ? std::string_view(room_, size_) : more_; }
+
+ private:
+  char room_[256];
+  size_t size_ = 0;
+  std::string more_;  // where there is no room
+};
 using LeafDims = absl::InlinedVector<int64_t, 16>;  // of all array leaves, one after the other
 
 // The arguments of one call; borrowed.
@@ -19,8 +38,9 @@ struct Arguments {
   std::string_view structure;
   std::span<const keel_leaf> leaves;
 
-  // Errors name the leaf: an unknown kind, an array or a text that is missing.
-  absl::Status Check() const;
+  // Errors name the leaf: an unknown kind, an array or a text that is missing. symbolic: is one of the
+  // arrays?
+  absl::Status Check(bool* symbolic) const;
   // Everything but the sizes of arrays goes into `kind`, the sizes into `dims`.
   void Key(KeyBytes* kind, LeafDims* dims) const;
   std::string NameOf(size_t leaf) const;     // its name, or "argument 2"

@@ -52,8 +52,13 @@ bool Tape::Watches(const keel_array* array) const {
 }
 
 uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
-  auto [it, added] = what_numbers_.emplace(what.get(), static_cast<uint32_t>(whats_.size()));
-  if (added) whats_.push_back(what);
+  if (last_what_.first == what.get()) return last_what_.second;
+  auto it = what_numbers_.find(what.get());
+  if (it == what_numbers_.end()) {
+    it = what_numbers_.emplace(what.get(), static_cast<uint32_t>(whats_.size())).first;
+    whats_.push_back(what);
+  }
+  last_what_ = *it;
   return it->second;
 }
 
@@ -63,25 +68,31 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
   if (paused_ || !what->differentiable) return;
   Taped::Reads reads;
   bool any = false;
+  absl::InlinedVector<uint32_t, 8> known;
   for (size_t i = 0; i < in.size(); i++) {
-    if (!Watches(in[i])) continue;
+    uint64_t serial = in[i] ? in[i]->serial.load(std::memory_order_relaxed) : 0;
+    known.push_back(serial ? numbers_.Find(serial) : kNone);
+    if (known[i] == kNone || !values_[known[i]].watched) continue;
     any = true;
     reads.in |= what->ReadsOf(i).in;
     reads.out |= what->ReadsOf(i).out;
   }
   if (!any) return;
-  Entry entry{NumberOf(what), static_cast<uint32_t>(operands_.size()), static_cast<uint16_t>(in.size()),
-              static_cast<uint16_t>(out.size()), device};
-  auto add = [&](keel_array* array, bool result, bool read) {
-    uint32_t number = array ? Number(array, result) : kNone;
-    operands_.push_back(number);
-    if (!array) return;
-    if (result) values_[number].producer = static_cast<uint32_t>(entries_.size());
-    if (read && !values_[number].kept) values_[number].kept = ArrayRef::Share(array);
+  auto number = static_cast<uint32_t>(entries_.size());
+  entries_.push_back({NumberOf(what), static_cast<uint32_t>(operands_.size()),
+                      static_cast<uint16_t>(in.size()), static_cast<uint16_t>(out.size()), device});
+  auto keep = [&](uint32_t v, keel_array* array, bool read) {
+    operands_.push_back(v);
+    if (read && !values_[v].kept) values_[v].kept = ArrayRef::Share(array);
   };
-  for (size_t i = 0; i < in.size(); i++) add(in[i], false, reads.in & Taped::Bit(i));
-  for (size_t i = 0; i < out.size(); i++) add(out[i], true, reads.out & Taped::Bit(i));
-  entries_.push_back(entry);
+  for (size_t i = 0; i < in.size(); i++)
+    keep(known[i] == kNone && in[i] ? Number(in[i], false) : known[i], in[i],
+         in[i] && reads.in & Taped::Bit(i));
+  for (size_t i = 0; i < out.size(); i++) {
+    uint32_t v = Number(out[i], true);
+    values_[v].producer = number;
+    keep(v, out[i], reads.out & Taped::Bit(i));
+  }
 }
 
 void Tape::Reset() {
@@ -92,6 +103,7 @@ void Tape::Reset() {
   operands_.clear();
   whats_.clear();
   what_numbers_.clear();
+  last_what_ = {nullptr, 0};
   used_ = false;
 }
 

@@ -90,6 +90,7 @@ class Tape {
   std::vector<uint32_t> operands_;
   std::vector<std::shared_ptr<const Taped>> whats_;
   HashMap<const Taped*, uint32_t> what_numbers_;
+  std::pair<const Taped*, uint32_t> last_what_{nullptr, 0};  // programs repeat themselves
 };
 
 }  // namespace keel

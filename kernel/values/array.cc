@@ -67,11 +67,14 @@ ArrayRef ArrayRef::Share(keel_array* array) {
 }
 
 uint64_t SerialOf(keel_array* a) {
-  static std::atomic<uint64_t> last{0};
+  constexpr uint64_t kTaken = 4096;  // by a thread at once, so that threads do not meet at the counter
+  static std::atomic<uint64_t> taken{0};
+  static __thread uint64_t last __attribute__((tls_model("initial-exec"))) = 0;
   uint64_t serial = a->serial.load(std::memory_order_relaxed);
   if (serial) return serial;
-  uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return a->serial.compare_exchange_strong(serial, mine, std::memory_order_relaxed) ? mine : serial;
+  if (last % kTaken == 0) last = taken.fetch_add(kTaken, std::memory_order_relaxed);
+  last++;
+  return a->serial.compare_exchange_strong(serial, last, std::memory_order_relaxed) ? last : serial;
 }
 
 void RetainArray(keel_array* a) { a->references.fetch_add(1, std::memory_order_relaxed); }

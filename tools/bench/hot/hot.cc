@@ -5,6 +5,7 @@
 #include <random>
 
 #include "harness.h"
+#include "programs.h"
 #include "stop.h"
 
 namespace {
@@ -270,6 +271,9 @@ int main(int argc, char** argv) {
   Evicted(b);
   Plans(b);
   PowerEager(b);
+  hot::Programs(b.context, b.device, [&](const char* name, double limit, double work, const auto& body) {
+    b.Add(name, limit, work, body);
+  });
   Stops(b);
   keel_close(b.context);
   json ? PrintJson(b.figures) : PrintText(b.figures);
