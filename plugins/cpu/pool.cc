@@ -20,19 +20,10 @@ struct Pool {
 
 Pool ReadPool(const Node& node) {
   const keel_tensor x = node.In(0), y = node.Out(0);
-  const Dims window = node.List("window"), stride = node.List("stride"), dil = node.List("dil");
-  const Dims lo = node.List("lo"), hi = node.List("hi");
+  const Dims hi = node.List("hi");
   Pool p;
-  p.w.rank = x.ndim - 2;
-  for (int d = 0; d < p.w.rank; d++) {
-    p.w.image[d] = x.shape[d + 2];
-    p.w.out[d] = y.shape[d + 2];
-    p.w.window[d] = window[d];
-    p.w.stride[d] = stride[d];
-    p.w.dil[d] = dil[d];
-    p.w.lo[d] = lo[d];
-    p.hi[d] = hi[d];
-  }
+  p.w = ReadWindow(node, DimsOf(x), DimsOf(y));
+  std::copy(hi.begin(), hi.end(), p.hi);
   return p;
 }
 

@@ -26,10 +26,10 @@ struct Attributes {
 using View = std::function<std::optional<Dims>(const BodyValue&)>;
 
 // False: an operand does not broadcast in a way that the primitive knows.
-bool Describe(const Builder& b, const Recipe& r, const Dims& out, bool in_place, const View& view,
-              Attributes* a) {
+bool Describe(Builder& b, const Recipe& r, const Dims& out, bool in_place, const View& view, Attributes* a) {
   dnnl::post_ops ops;
   for (const PostOp& p : r.post) {
+    if (!b.Allows(p)) return false;
     if (p.kind == PostOp::kUnary) {
       ops.append_eltwise(p.algorithm, p.alpha, p.beta);
       continue;

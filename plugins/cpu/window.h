@@ -38,6 +38,23 @@ inline void Unravel(int64_t number, const int64_t* dims, int rank, int64_t* inde
   }
 }
 
+// The window of a pooling node over images of dims x, which makes dims y.
+inline Window ReadWindow(const Node& node, const Dims& x, const Dims& y) {
+  const Dims window = node.List("window"), stride = node.List("stride"), dil = node.List("dil");
+  const Dims lo = node.List("lo");
+  Window w;
+  w.rank = static_cast<int>(x.size()) - 2;
+  for (size_t d = 0; d + 2 < x.size(); d++) {
+    w.image[d] = x[d + 2];
+    w.out[d] = y[d + 2];
+    w.window[d] = window[d];
+    w.stride[d] = stride[d];
+    w.dil[d] = dil[d];
+    w.lo[d] = lo[d];
+  }
+  return w;
+}
+
 // One more image dim of size 1 lets images without dims be treated like all others.
 inline void AtLeastOneDim(Window* w) {
   if (w->rank > 0) return;
