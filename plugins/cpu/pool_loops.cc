@@ -1,6 +1,7 @@
 // pool_loops.cc: compiles pool_loops.inc per SIMD level and picks one.
 #include "pool_loops.h"
 
+#include <cstring>
 #include <limits>
 
 #include "simd.h"
