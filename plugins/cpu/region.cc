@@ -23,6 +23,7 @@ class Frame {
         memories_.emplace_back(a.layout, Engine(), nullptr);
         args_.push_back({a.id, memories_.back().get()});
         buffers_.push_back(a.buffer);
+        offsets_.push_back(a.offset);
       }
     for (const Step& s : program.steps)
       if (s.own != nullptr) AddCall(*s.own, body);
@@ -32,7 +33,7 @@ class Frame {
   keel_rc Run(const keel_call* call, char* arena, int threads, bool* invalid) {
     for (size_t b = 0; b < bases_.size(); b++) bases_[b] = Base(program_.buffers[b], call, arena);
     for (size_t i = 0; i < memories_.size(); i++) {
-      void* base = bases_[static_cast<size_t>(buffers_[i])];
+      void* base = static_cast<char*>(bases_[static_cast<size_t>(buffers_[i])]) + offsets_[i];
       if (memories_[i].get_data_handle() != base) memories_[i].set_data_handle(base);
     }
     dnnl::stream& stream = Stream();
@@ -142,6 +143,7 @@ class Frame {
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> args_;
   std::vector<int> buffers_;  // of each memory
+  std::vector<uint64_t> offsets_;
   std::vector<OwnCall> calls_;
 };
 
@@ -214,9 +216,7 @@ bool Empty(const Body& body) {
                      [](const BodyValue& v) { return v.Count() == 0; });
 }
 
-keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
-  auto r = std::make_unique<Region>();
-  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
   const bool empty = Empty(r->body);  // our own impls know what to do with nothing
   if (!empty) r->groups = MakeGroups(r->body);
   r->programs = r->Make(empty ? Builder::kOwn : Builder::kFast);
@@ -224,6 +224,12 @@ keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
   r->scratch = r->programs->First()->program->arena;
   const uint64_t bytes = r->scratch;
   return Keep(launch, std::move(r), Guard<RunRegion>, bytes);
+}
+
+keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
+  auto r = std::make_unique<Region>();
+  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+  return KeepRegion(std::move(r), launch);
 }
 
 bool Possible(const Body& body, uint32_t n) {
@@ -257,6 +263,12 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+keel_rc PrepareAlone(const Node& node, keel_launch* launch) {
+  auto r = std::make_unique<Region>();
+  BodyOf(node, &r->body);
+  return KeepRegion(std::move(r), launch);
+}
 
 Impls RegionImpls() { return kImpls; }
 

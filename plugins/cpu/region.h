@@ -29,6 +29,7 @@ struct Arg {
   int id;  // oneDNN's
   Layout layout;
   int buffer;
+  uint64_t offset = 0;  // bytes in the buffer: where a part begins
 };
 
 // What one of our own impls made of a node; it serves every program of a region.
