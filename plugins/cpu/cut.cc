@@ -46,7 +46,15 @@ dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_
     at += box.lo[d] * strides[d];
   }
   *offset = static_cast<uint64_t>(at) * dnnl::memory::data_type_size(whole.get_data_type());
-  return whole.submemory_desc(dims, Dims(dims.size()));
+  if (whole.get_inner_nblks() > 0) return whole.submemory_desc(dims, Dims(dims.size()));
+  // The step of a dim of one is nobody's, but oneDNN wants it to be what it is in data of these dims.
+  Dims steps = strides;
+  for (size_t d = 0; d < leading; d++) {
+    if (dims[d] != 1) continue;
+    steps[d] = 1;
+    for (size_t i = d + 1; i < dims.size(); i++) steps[d] = std::max(steps[d], dims[i] * strides[i]);
+  }
+  return Strided(dims, steps, whole.get_data_type());
 }
 
 }  // namespace keel_cpu
