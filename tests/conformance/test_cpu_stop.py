@@ -49,7 +49,7 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "attention": attention(1, 12, 2500, 64),
         "softmax": one("softmax", (6000, 10000), axis=1),
         "reduction": one("reduce_max", (20000, 3, 2000), axes=[0]),
-        "top_k": (lambda g, x: g.node("top_k", x, g.constant(np.array(1_000_000)), n_out=2)[0], [draw(8_000_000)]),
+        "top_k": (lambda g, x: g.node("top_k", x, k=keel_abi.Dim(1_000_000), n_out=2)[0], [draw(8_000_000)]),
         "tanh": one("tanh", (60_000_000,))}
 
 
