@@ -64,13 +64,15 @@ class Writer {
     return map_[v];
   }
 
+  static std::string Suffix(uint32_t result) { return result ? absl::StrCat("_", result) : ""; }
+
   // In a plan values keep the names by which messages and reports know them.
   std::string NameOf(NodeId n, uint32_t result) {
     const Value& v = old_.values[old_.nodes[n].out[result]];
     if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
     if (!v.name.empty() || !from_.plan) return v.name;
     std::string name = n < originals_ ? old_.ValueName(old_.nodes[n].out[result])
-                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n);
+                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n, Suffix(result));
     return old_.by_name.contains(name) ? "" : name;
   }
 
