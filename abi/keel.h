@@ -192,12 +192,12 @@ KEEL_API void keel_module_free(keel_module*);
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
  * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
  * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
- * results; 0 if observed or placed on several devices); "passes" ("fold,map": only these; "+fast,-map":
- * beside those of the level); "results" ("host", the default, or "device": where results of a device with
- * memory of its own are left); "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a
- * result, matches PATTERN, with * and ?, run there; the first that matches counts, then the graph's own
- * scopes, then `device`); "fallback" (a device for nodes that theirs cannot run, with copies between; without
- * it that is an error). */
+ * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level);
+ * "results" ("host", the default, or "device": where results of a device with memory of its own are left);
+ * "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with
+ * * and ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work
+ * on each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
+ * without it that is an error). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);

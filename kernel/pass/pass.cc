@@ -53,6 +53,20 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, std::unique_ptr<
 
 }  // namespace
 
+void PassReport::Add(PassRun run) {
+  auto sum = std::find_if(runs.begin(), runs.end(), [&](const PassRun& r) { return r.name == run.name; });
+  if (sum == runs.end()) return runs.push_back(std::move(run));
+  sum->ms += run.ms;
+  sum->edits += run.edits;
+  for (auto text : {&PassRun::error, &PassRun::diff, &PassRun::skipped})
+    if ((*sum.*text).empty()) *sum.*text = std::move(run.*text);
+}
+
+void PassReport::Add(const PassReport& more) {
+  level = more.level;
+  for (const PassRun& run : more.runs) Add(run);
+}
+
 absl::Status ParsePasses(const std::string& text, PassChoice* choice) {
   for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
     std::string name(part);

@@ -31,7 +31,10 @@ struct PassRun {
 };
 struct PassReport {
   int32_t level = 0;
-  std::vector<PassRun> runs;
+  std::vector<PassRun> runs;  // one for each pass
+
+  void Add(PassRun run);  // to the sum of the runs of that pass
+  void Add(const PassReport& more);
 };
 
 class Passes {

@@ -23,8 +23,9 @@ struct Event {  // what an observer sees after a launch
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 
-struct Parts;    // place.h
-struct Placing;  // place.h
+struct Parts;      // place.h
+struct Placing;    // place.h
+struct Optimizer;  // optimize.h
 
 class Plan {
  public:
@@ -34,10 +35,13 @@ class Plan {
                                                     std::span<const ValueId> fetches,
                                                     std::span<const ValueId> targets,
                                                     const PlanOptions& options);
-  // With nodes on several devices.
-  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(
-      const Graph& graph, Device* device, const Placing& placing, std::span<const ValueId> feeds,
-      std::span<const ValueId> fetches, std::span<const ValueId> targets, const PlanOptions& options);
+  // With nodes on several devices; each part is optimised for its own.
+  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
+                                                          const Placing& placing, const Optimizer& optimizer,
+                                                          std::span<const ValueId> feeds,
+                                                          std::span<const ValueId> fetches,
+                                                          std::span<const ValueId> targets,
+                                                          const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
@@ -71,6 +75,7 @@ class Plan {
   absl::Status RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                             void* arg);
   void ReportParts(Json& json, const Binding* binding) const;
+  std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 
   static constexpr size_t kBindings = 16, kIdle = 8;
   std::atomic<Ready*> idle_[kIdle] = {};  // a thread begins at a place of its own
