@@ -191,6 +191,7 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out, Observe obser
       ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
     }
     RETURN_IF_ERROR(ShowStep(s, observe, arg));
+    RETURN_IF_ERROR(CheckStop(s));
   }
   Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
   if (calls_.empty())

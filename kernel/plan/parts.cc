@@ -237,7 +237,7 @@ bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
 }  // namespace
 
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                        void* arg) const {
+                        void* arg, const Deadline* end) const {
   std::vector<ArrayRef> made(slots);
   std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // so that a value is copied once
   Shifted shifted{observer, arg, 0};
@@ -256,7 +256,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
       feeds.push_back(array);
     }
     std::vector<ArrayRef> results(part.results.size());
-    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted));
+    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted, end));
     for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
     for (uint32_t slot : part.last_use) {
       std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });

@@ -45,8 +45,9 @@ class Plan {
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
+  // `end`: of the run that this one is a part of.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
-                   void* arg = nullptr);
+                   void* arg = nullptr, const Deadline* end = nullptr);
   // JSON; with sizes of values where they are known or `in` gives them.
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
@@ -64,8 +65,8 @@ class Plan {
     bool Fits(std::span<keel_array* const> in) const;
   };
 
-  absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                       void* arg);
+  absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
+                       const Deadline* end);
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
   Ready* TakeIdle(std::span<keel_array* const> in);
   absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
@@ -73,7 +74,7 @@ class Plan {
   static void Park(std::unique_ptr<Ready> ready);
   absl::Status CheckFeeds(std::span<keel_array* const> in) const;
   absl::Status RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                            void* arg);
+                            void* arg, const Deadline* end);
   void ReportParts(Json& json, const Binding* binding) const;
   std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 

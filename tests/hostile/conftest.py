@@ -17,7 +17,7 @@ def rules():
     hostile.put(violations=0)
     yield
     hostile.fail()
-    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, memory=256 << 20, max_segment=0)
+    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, memory=256 << 20, max_segment=0)
     gc.collect()
     assert hostile.get("violations") == 0
     assert {name: hostile.get(name) for name in ("segments", "queues", "devices", "states")} == {

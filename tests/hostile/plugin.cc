@@ -89,13 +89,24 @@ const keel_plugin& description() {
 
 std::atomic<uint64_t>* Setting(const char* name) {
   Control& c = control();
-  const std::pair<const char*, std::atomic<uint64_t>*> all[] = {
-      {"seed", &c.seed},           {"memory", &c.memory},       {"max_segment", &c.max_segment},
-      {"lost", &c.lost},           {"drop_wait", &c.drop_wait}, {"early_free", &c.early_free},
-      {"late_read", &c.late_read}, {"segments", &c.segments},   {"bytes", &c.bytes},
-      {"queues", &c.queues},       {"devices", &c.devices},     {"states", &c.states},
-      {"calls", &c.calls},         {"fired", &c.fired},         {"violations", &c.violations},
-      {"commands", &c.commands},   {"orders", &c.millibits}};
+  const std::pair<const char*, std::atomic<uint64_t>*> all[] = {{"seed", &c.seed},
+                                                                {"memory", &c.memory},
+                                                                {"max_segment", &c.max_segment},
+                                                                {"lost", &c.lost},
+                                                                {"delay", &c.delay},
+                                                                {"drop_wait", &c.drop_wait},
+                                                                {"early_free", &c.early_free},
+                                                                {"late_read", &c.late_read},
+                                                                {"segments", &c.segments},
+                                                                {"bytes", &c.bytes},
+                                                                {"queues", &c.queues},
+                                                                {"devices", &c.devices},
+                                                                {"states", &c.states},
+                                                                {"calls", &c.calls},
+                                                                {"fired", &c.fired},
+                                                                {"violations", &c.violations},
+                                                                {"commands", &c.commands},
+                                                                {"orders", &c.millibits}};
   for (const auto& [key, value] : all)
     if (!std::strcmp(key, name)) return value;
   return nullptr;

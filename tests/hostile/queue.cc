@@ -1,7 +1,9 @@
 // queue.cc: queues whose work runs late: when the host waits, and now and then by chance, as a device would.
 // Which queue goes on is drawn each time; waits are kept (unless "drop_wait" plants a fault).
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "device.h"
 
@@ -191,6 +193,8 @@ bool keel_dev_s::RunOne() {
   if (command.kind == hostile::Command::kTicket) q->done = command.ticket;
   if (command.kind != hostile::Command::kWork) return true;
   hostile::control().commands++;
+  if (uint64_t delay = hostile::control().delay)
+    std::this_thread::sleep_for(std::chrono::microseconds(delay));
   std::string wrong = command.work();
   if (!wrong.empty() && lost.empty()) lost = wrong;
   return true;
