@@ -152,7 +152,8 @@ const std::vector<keel_impl>& Impls() {
     for (uint32_t i = 0; i < r.n_impls; i++) {
       keel_impl impl = *reinterpret_cast<const keel_impl*>(reinterpret_cast<const char*>(r.impls) +
                                                            uint64_t{i} * r.impl_stride);
-      impl.name = "hostile";
+      if (std::strstr(KEEL_HOSTILE_LACKS, (" " + std::string(impl.op) + " ").c_str())) continue;
+      impl.name = KEEL_HOSTILE_NAME;
       impl.prepare = Prepare;
       impl.run = nullptr;
       made.push_back(impl);

@@ -70,7 +70,7 @@ constexpr keel_device kDevice = {
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
   static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
-                                     "hostile",
+                                     KEEL_HOSTILE_NAME,
                                      "0.1.0",
                                      "A device with memory of its own that does all that the contract allows",
                                      &kDevice,
