@@ -61,6 +61,28 @@ absl::StatusOr<ArrayRef> Download(keel_array* array) {
   return made;
 }
 
+namespace {
+
+// Straight from another device; waits, so that the array may go. Unimplemented: not between these two.
+absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
+  DeviceBlock& from = *array->device_block();
+  if (!to.Reaches(*from.home)) return Unimplemented(to.name(), " has no way to ", from.home->name());
+  RETURN_IF_ERROR(WaitFor(array));
+  ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(to, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
+  DeviceBlock& block = *made->device_block();
+  absl::StatusOr<uint64_t> ticket = [&]() -> absl::StatusOr<uint64_t> {
+    Encoder encoder(to, KEEL_QUEUE_TRANSFER);
+    RETURN_IF_ERROR(encoder.CopyFrom(block.place(), *from.home, from.place(), array->bytes()));
+    return encoder.Submit();
+  }();
+  absl::Status status = ticket.ok() ? to.HostWait(KEEL_QUEUE_TRANSFER, *ticket) : ticket.status();
+  if (status.ok()) return made;
+  if (!absl::IsUnimplemented(status) && !to.pool().Settle().ok()) block.unsettled = from.unsettled = true;
+  return status;
+}
+
+}  // namespace
+
 absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
   if (array->symbolic()) return NeedHostMemory("the array", array);
   std::shared_ptr<Accelerator> to;
@@ -69,6 +91,10 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
   }
   Accelerator* from = array->device_block() ? array->device_block()->home.get() : nullptr;
   if (from == to.get()) return ArrayRef::Share(array);
+  if (to && from) {
+    absl::StatusOr<ArrayRef> straight = CopyAcross(*to, array);
+    if (!absl::IsUnimplemented(straight.status())) return straight;
+  }
   ArrayRef host = ArrayRef::Share(array);
   if (from) {
     ASSIGN_OR_RETURN(host, Download(array));

@@ -64,8 +64,8 @@ void Close(keel_dev d) {
 }
 
 constexpr keel_device kDevice = {
-    sizeof(keel_device), 0,          Count, Info, Open,   Close,     SegmentAlloc, SegmentFree,
-    QueueOpen,           QueueClose, Copy,  Fill, Submit, QueueWait, HostWait,     Query};
+    sizeof(keel_device), 0,    Count, Info,   Open,      Close,    SegmentAlloc, SegmentFree, QueueOpen,
+    QueueClose,          Copy, Fill,  Submit, QueueWait, HostWait, Query,        CopyFrom};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
@@ -94,6 +94,8 @@ std::atomic<uint64_t>* Setting(const char* name) {
                                                                 {"max_segment", &c.max_segment},
                                                                 {"lost", &c.lost},
                                                                 {"delay", &c.delay},
+                                                                {"peers", &c.peers},
+                                                                {"peer_copies", &c.peer_copies},
                                                                 {"drop_wait", &c.drop_wait},
                                                                 {"early_free", &c.early_free},
                                                                 {"late_read", &c.late_read},

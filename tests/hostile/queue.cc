@@ -82,6 +82,26 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
   return Encode(q, std::move(command));
 }
 
+keel_rc CopyFrom(keel_queue q, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                 const keel_segment* from, uint64_t from_offset, uint64_t bytes) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "copy_from");
+  if (!control().peers) return d->host->fail(KEEL_UNIMPLEMENTED, "no way from there");
+  if (q->kind != KEEL_QUEUE_TRANSFER || other == d || to->kind != KEEL_SEGMENT_DEVICE)
+    control().Violation("copy_from: wrong queue, device or segment");
+  uint64_t target = to->address + to_offset, source = from->address + from_offset;
+  Command command{Command::kWork, nullptr};
+  command.work = [d, other, target, source, bytes]() -> std::string {
+    std::string why;
+    char *t = d->Reach(target, bytes, &why), *s = other->Reach(source, bytes, &why);
+    if (!t || !s) return "copy_from " + why;
+    std::memmove(t, s, bytes);
+    return "";
+  };
+  control().peer_copies++;
+  return Encode(q, std::move(command));
+}
+
 keel_rc Fill(keel_queue q, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value) {
   keel_dev d = q->device;
   HOSTILE_FAIL(d->host, "fill");
