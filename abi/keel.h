@@ -178,9 +178,10 @@ KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char
                                       uint32_t n_expected, double rtol, double atol, keel_error** err);
 KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in,
                                   keel_array** expected, uint32_t n_expected, keel_error** err);
-/* Lets passes rewrite the graph of an entry (NULL: the only one) for a device. Options: "level", "passes" as
- * for sessions; "threads", "memory". Sessions made before keep the graph as it was; numbers of values
- * change. report (may be NULL): JSON, "passes": what ran, with "ms" and "edits". */
+/* Lets passes rewrite the graph of an entry (NULL: the only one) for a device, and the graphs that it calls
+ * where the device does not take such a call whole. Device scopes stay as they are. Options: "level",
+ * "passes" as for sessions; "threads", "memory". Sessions made before keep the graph as it was; numbers of
+ * values change. report (may be NULL): JSON, "passes": what ran, with "ms" and "edits". */
 KEEL_API keel_rc keel_module_optimize(keel_module*, const char* entry, const char* device,
                                       const keel_kv* options, uint32_t n_options, keel_text** report,
                                       keel_error** err);

@@ -40,6 +40,36 @@ Control& control();
 
 }  // namespace hostile
 
+namespace hostile {
+
+// Told +1 when a function of the device begins and -1 when it ends: a test that makes every allocation fail
+// means those of Keel, not the device's own. hostile_spare sets it.
+using Hook = void (*)(int);
+extern std::atomic<Hook> spare;
+
+template <auto Function>
+struct Spared;
+template <typename Result, typename... Args, Result (*Function)(Args...)>
+struct Spared<Function> {
+  struct Inside {
+    Hook hook = spare;
+    Inside() {
+      if (hook) hook(1);
+    }
+    ~Inside() {
+      if (hook) hook(-1);
+    }
+  };
+  static Result Call(Args... args) {
+    Inside inside;
+    return Function(args...);
+  }
+};
+template <auto Function>
+inline constexpr auto kSpared = Spared<Function>::Call;
+
+}  // namespace hostile
+
 // Returns from a device function where the test asked for it.
 #define HOSTILE_FAIL(host, function)                               \
   do {                                                             \

@@ -7,6 +7,8 @@
 
 namespace hostile {
 
+std::atomic<Hook> spare{nullptr};
+
 Control& control() {
   static Control all;
   return all;
@@ -63,9 +65,23 @@ void Close(keel_dev d) {
   control().devices--;
 }
 
-constexpr keel_device kDevice = {
-    sizeof(keel_device), 0,    Count, Info,   Open,      Close,    SegmentAlloc, SegmentFree, QueueOpen,
-    QueueClose,          Copy, Fill,  Submit, QueueWait, HostWait, Query,        CopyFrom};
+constexpr keel_device kDevice = {sizeof(keel_device),
+                                 0,
+                                 Count,
+                                 kSpared<Info>,
+                                 kSpared<Open>,
+                                 kSpared<Close>,
+                                 kSpared<SegmentAlloc>,
+                                 kSpared<SegmentFree>,
+                                 kSpared<QueueOpen>,
+                                 kSpared<QueueClose>,
+                                 kSpared<Copy>,
+                                 kSpared<Fill>,
+                                 kSpared<Submit>,
+                                 kSpared<QueueWait>,
+                                 kSpared<HostWait>,
+                                 kSpared<Query>,
+                                 kSpared<CopyFrom>};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
@@ -126,6 +142,7 @@ KEEL_EXPORT uint64_t hostile_get(const char* name) {
   auto* setting = hostile::Setting(name);
   return setting ? setting->load() : ~uint64_t{0};
 }
+KEEL_EXPORT void hostile_spare(hostile::Hook hook) { hostile::spare = hook; }
 // The n-th call (0: none) of a function ("": of any) fails with that code; counting begins now.
 KEEL_EXPORT void hostile_fail(const char* function, uint64_t n, int32_t code) {
   hostile::Control& c = hostile::control();

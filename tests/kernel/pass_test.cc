@@ -248,7 +248,7 @@ TEST_F(PassTest, EvalPutsConstants) {
 }
 
 TEST_F(PassTest, EffectsStay) {
-  ASSERT_TRUE(Add("test", {{"test"}},
+  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}},
                   "opset t 1\nop t.tell since 1  in x: T[P..]  out y: T[P..]  type T: any  effect io\n")
                   .ok());
   Parse(
@@ -268,7 +268,7 @@ TEST_F(PassTest, EffectsStay) {
 }
 
 TEST_F(PassTest, APlanRunsWhatPassesMade) {
-  ASSERT_TRUE(Add("test", {{"test"}}).ok());
+  ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
   Parse(
       "fn @main(x: f32[b]) -> y: f32[b] {\n  v = neg(x)\n  relu(v)\n  y = exp(v)\n  return y\n}\nentry main "
       "= @main (x) -> (y)\n");
