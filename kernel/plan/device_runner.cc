@@ -53,13 +53,14 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
 }
 
 DeviceRunner::~DeviceRunner() {
-  staged_.push_back(memory_);
-  for (const Piece& piece : staged_) {
+  auto give = [this](const Piece& piece) {
     if (broken_)
       device_.pool().GiveUnsettled(piece);
     else  // every run ends with a wait
       device_.pool().Give(piece, {});
-  }
+  };
+  give(memory_);
+  for (const Piece& piece : staged_) give(piece);
 }
 
 uint64_t DeviceRunner::BytesOf(uint32_t v) const {
@@ -302,17 +303,27 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   last_ticket_ = 0;
   if (options_.timeout_ms && options_.stopper)
     limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
-  absl::Status status = RunSteps(feeds, out, observe, arg);
+  absl::Status status;
+  try {
+    status = RunSteps(feeds, out, observe, arg);
+  } catch (const std::bad_alloc&) {
+    limit_.reset();
+    Settle(feeds, out);
+    throw;
+  }
   limit_.reset();
-  if (status.ok() || fault_) return status;
-  broken_ = !device_.pool().Settle().ok();
-  if (!broken_) return status;
+  if (!status.ok() && !fault_) Settle(feeds, out);
+  return status;
+}
+
+void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
+  broken_ = !device_.pool().TrySettle();
+  if (!broken_) return;
   for (keel_array* feed : feeds)
     if (feed->device_block() && feed->device_block()->home.get() == &device_)
       feed->device_block()->unsettled = true;
   for (ArrayRef& array : out)
     if (array && array->device_block()) array->device_block()->unsettled = true;
-  return status;
 }
 
 absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,

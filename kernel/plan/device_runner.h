@@ -23,6 +23,7 @@ namespace keel {
 struct DeviceConstants {
   std::shared_ptr<Accelerator> device;
   std::vector<Piece> pieces;  // by constant; no block: not needed by any launch or fetch
+  bool settled = false;       // nothing is under way to them
   ~DeviceConstants();
 };
 absl::Status UploadConstants(Lowered* lowered);
@@ -43,6 +44,7 @@ class DeviceRunner {
   void BuildViews();
   void BuildCalls();
   void FindUses();
+  void Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out);  // after a failure
   absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                         void* arg);
   absl::Status MakeResults(std::span<ArrayRef> out);
