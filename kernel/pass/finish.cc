@@ -90,6 +90,7 @@ class Writer {
       names.push_back(NameOf(n, i));
       types.push_back(old_.values[node.out[i]].type);
     }
+    fresh_->scope = node.device;
     ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++)
       if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = fresh_->nodes[made].out[i];
@@ -143,6 +144,7 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   Writer writer(from_, *mine_, Nodes(), from_.graph->nodes.size());
   RETURN_IF_ERROR(writer.Run(roots_, result_names_));
   own_->ExchangeGraph(number_, writer.Take());
+  own_->graphs[number_]->called = from_.graph->called;
   PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, from_.plan};
   result.feeds = result.graph->params;
   result.roots = result.graph->results;

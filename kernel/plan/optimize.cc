@@ -2,7 +2,6 @@
 #include "kernel/plan/optimize.h"
 
 #include "kernel/graph/constant.h"
-#include "kernel/plan/plan.h"
 
 namespace keel {
 namespace {
@@ -41,18 +40,20 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
-                                          Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const ValueId> targets,
-                                          const PlanOptions& options) {
+absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device* device,
+                                                      std::span<const ValueId> feeds,
+                                                      std::span<const ValueId> fetches,
+                                                      std::span<const ValueId> targets,
+                                                      PlanOptions options) const {
   PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, true};
   start.roots.insert(start.roots.end(), targets.begin(), targets.end());
   start.result_names.resize(start.roots.size());
   auto report = std::make_shared<PassReport>();
-  ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
-  auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches.size());
-  return Optimized{end.owner, end.graph, end.feeds, {end.roots.begin(), split}, {split, end.roots.end()},
-                   report};
+  ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
+  options.passes = report;
+  std::span<const ValueId> roots = end.roots;
+  return Plan::Make(*end.graph, device, end.feeds, roots.first(fetches.size()), roots.subspan(fetches.size()),
+                    options);
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/device/move.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 
 namespace keel {
@@ -82,8 +83,13 @@ std::string MemoryOf(const Device* device) { return device->host_memory() ? "hos
 class Splitter {
  public:
   Splitter(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-           std::span<const ValueId> targets, const PlanOptions& options)
-      : graph_(graph), feeds_(feeds), fetches_(fetches), targets_(targets), options_(options) {}
+           std::span<const ValueId> targets, const Optimizer& optimizer, const PlanOptions& options)
+      : graph_(graph),
+        feeds_(feeds),
+        fetches_(fetches),
+        targets_(targets),
+        optimizer_(optimizer),
+        options_(options) {}
 
   absl::StatusOr<std::unique_ptr<Parts>> Run(const std::vector<Group>& groups, Device* device) {
     auto parts = std::make_unique<Parts>();
@@ -159,7 +165,7 @@ class Splitter {
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{device, nullptr, {}, {}, {}};
-    ASSIGN_OR_RETURN(part.plan, Plan::Make(graph_, device, in, out, also, options));
+    ASSIGN_OR_RETURN(part.plan, optimizer_.Make(graph_, device, in, out, also, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
       part.feeds.push_back({outside, outside ? feed_of_[in[i]] : Slot(in[i]), i < used});
@@ -207,6 +213,7 @@ class Splitter {
 
   const Graph& graph_;
   std::span<const ValueId> feeds_, fetches_, targets_;
+  const Optimizer& optimizer_;
   const PlanOptions& options_;
   std::vector<int> made_in_;       // by value: group; -1: none
   std::vector<uint32_t> feed_of_;  // by value
@@ -230,7 +237,7 @@ bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
 }  // namespace
 
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                        void* arg) const {
+                        void* arg, const Deadline* end) const {
   std::vector<ArrayRef> made(slots);
   std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // so that a value is copied once
   Shifted shifted{observer, arg, 0};
@@ -249,7 +256,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
       feeds.push_back(array);
     }
     std::vector<ArrayRef> results(part.results.size());
-    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted));
+    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted, end));
     for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
     for (uint32_t slot : part.last_use) {
       std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
@@ -265,8 +272,16 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
   return absl::OkStatus();
 }
 
+std::shared_ptr<const PassReport> Plan::JoinPasses() const {
+  auto all = std::make_shared<PassReport>();
+  for (const Parts::Part& part : parts_->parts)
+    if (part.plan->options_.passes) all->Add(*part.plan->options_.passes);
+  return all;
+}
+
 absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Device* device,
-                                                       const Placing& placing, std::span<const ValueId> feeds,
+                                                       const Placing& placing, const Optimizer& optimizer,
+                                                       std::span<const ValueId> feeds,
                                                        std::span<const ValueId> fetches,
                                                        std::span<const ValueId> targets,
                                                        const PlanOptions& options) {
@@ -279,12 +294,12 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
   std::shared_ptr<Plan> plan;
   auto parts = std::make_unique<Parts>();
   if (one) {
-    ASSIGN_OR_RETURN(plan, Make(graph, device, feeds, fetches, targets, options));
+    ASSIGN_OR_RETURN(plan, optimizer.Make(graph, device, feeds, fetches, targets, options));
   } else {
     PlanOptions probe = options;
     probe.observe = probe.probe = true;
     ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(graph, device, feeds, fetches, targets, probe));
-    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, options).Run(groups, device));
+    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, optimizer, options).Run(groups, device));
     parts->value_of = std::move(whole->value_of);
     whole->steps.clear();
     whole->accelerator.reset();
@@ -296,6 +311,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
         {graph.ValueName(node.out[0]), std::string(OpName(*node.op)), p.device->name(), p.why});
   }
   plan->parts_ = std::move(parts);
+  if (!one) plan->options_.passes = plan->JoinPasses();
   return plan;
 }
 

@@ -121,6 +121,15 @@ absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
                   kErrorHint, "keel_cancel(context, 0) lets this context run again");
 }
 
+absl::Status Stopped(const std::string& after, const PlanOptions& options) {
+  bool asked = options.stopper && options.stopper->asked.load(std::memory_order_relaxed);
+  return Stopped(after, asked ? 0 : options.timeout_ms);
+}
+
+Deadline EndOfRun(const PlanOptions& options, const Deadline* given) {
+  return given ? *given : Stopper::Clock::now() + std::chrono::milliseconds(options.timeout_ms);
+}
+
 Block NewBlock(uint64_t bytes) {
   uint64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
   return Block(static_cast<char*>(std::aligned_alloc(kAlign, rounded ? rounded : kAlign)));
