@@ -39,6 +39,11 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
+// Of all that passes read, little is read again.
+void DropPages(const Module& module) {
+  for (const Constant& c : module.constants) DropPages(c);
+}
+
 }  // namespace
 
 absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
@@ -50,6 +55,7 @@ absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choi
   start.result_names.resize(start.roots.size());
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
+  DropPages(*graph.module);
   auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches.size());
   return Optimized{end.owner, end.graph, end.feeds, {end.roots.begin(), split}, {split, end.roots.end()},
                    report};
@@ -60,6 +66,7 @@ absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const Pas
                                                        const PlanOptions& options, PassReport* report) {
   PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
+  DropPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
 }

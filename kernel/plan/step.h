@@ -20,6 +20,10 @@ absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
 // The error of a run that was told to stop, after that step.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
 
+// Gives the memory of the step's mapped constants back to the system until somebody reads them again: most
+// are read once, to be packed.
+void DropPages(const Lowered& lowered, const Step& step);
+
 // Prepares and runs a step with no symbolic dims on given tensors.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
                      std::span<keel_tensor* const> out, uint32_t threads);
