@@ -38,6 +38,11 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
+// Of all that passes read, little is read again.
+void DropPages(const Module& module) {
+  for (const Constant& c : module.constants) DropPages(c);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device* device,
@@ -50,6 +55,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device
   start.result_names.resize(start.roots.size());
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
+  DropPages(*graph.module);
   options.passes = report;
   std::span<const ValueId> roots = end.roots;
   return Plan::Make(*end.graph, device, end.feeds, roots.first(fetches.size()), roots.subspan(fetches.size()),
@@ -61,6 +67,7 @@ absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const Pas
                                                        const PlanOptions& options, PassReport* report) {
   PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
+  DropPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
 }

@@ -56,7 +56,10 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* dev
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
   }
-  if (lowered->accelerator) RETURN_IF_ERROR(UploadConstants(lowered.get()));
+  if (lowered->accelerator) {
+    RETURN_IF_ERROR(UploadConstants(lowered.get()));
+    for (const Constant& c : lowered->constants) DropPages(c);
+  }
   return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
 }
 
