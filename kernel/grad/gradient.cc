@@ -229,8 +229,14 @@ class Builder {
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted) {
   GraphSink sink(graph);
   uint32_t scope = graph.scope;
+  struct Undo {  // also where memory runs out
+    GraphSink* sink;
+    ~Undo() {
+      if (sink) sink->TakeBack();
+    }
+  } undo{&sink};
   absl::StatusOr<std::vector<ValueId>> out = Builder(graph, sink).Run(wanted);
-  if (!out.ok()) sink.TakeBack();
+  if (out.ok()) undo.sink = nullptr;
   graph.scope = scope;
   return out;
 }

@@ -161,6 +161,67 @@ def test_an_imported_model_has_gradients_of_its_weights(context, device, importe
         np.testing.assert_allclose((got[name] * direction).sum(), (ends[0] - ends[1]) / (2 * step), rtol=1e-6, err_msg=name)
 
 
+class Writer:
+    """A random graph of smooth ops in which values are used often; it knows the shape of each value."""
+
+    def __init__(self, seed):
+        self.random, self.lines = np.random.default_rng(seed), []
+        self.values = [("a", (3, 4)), ("b", (4,)), ("c", (4, 3)), ("d", ())]
+
+    def pick(self, fits=lambda shape: True):
+        among = [v for v in self.values if fits(v[1])]
+        return among[self.random.integers(len(among))]
+
+    def add(self, expression, shape):
+        self.values.append((f"n{len(self.lines)}", tuple(shape)))
+        self.lines.append(f"  {self.values[-1][0]} = {expression}")
+
+    def one(self):
+        name, shape = self.pick()
+        kind = self.random.integers(8)
+        if kind == 0:
+            self.add(f"{self.random.choice(['sin', 'tanh', 'sigmoid', 'gelu', 'cos', 'softplus', 'silu', 'square'])}({name} * 0.7)", shape)
+        elif kind in (1, 2):
+            other, second = self.pick(lambda s: not s or not shape or s[-1:] == shape[-1:] and (len(s) < 2 or len(shape) < 2 or s == shape))
+            self.add(f"{self.random.choice(['add', 'sub', 'mul', 'mul'])}({name}, {other})", np.broadcast_shapes(shape, second))
+        elif kind == 3 and shape:
+            self.add(f"{self.random.choice(['softmax', 'log_softmax', 'cumsum'])}({name} * 0.5)", shape)
+        elif kind == 4 and shape:
+            axis = int(self.random.integers(len(shape)))
+            op = self.random.choice(["reduce_sum({}){{axes=[{}]}}", "reduce_mean({}){{axes=[{}]}}", "log_sum_exp({}){{axis={}}}"])
+            self.add(op.format(name, axis), shape[:axis] + shape[axis + 1:])
+        elif kind == 5 and len(shape) == 2:
+            other, second = self.pick(lambda s: len(s) == 2)
+            turn = second[0] != shape[1]
+            if (second[1] if turn else second[0]) == shape[1]:
+                self.add(f"matmul({name}, {other}){{tb={str(turn).lower()}}} * 0.5", (shape[0], second[0] if turn else second[1]))
+        elif kind == 6 and len(shape) == 2:
+            self.add(f"transpose({name})", shape[::-1])
+        elif kind == 7 and shape and shape[0] > 1:
+            self.add(f"concat(reverse({name}), slice({name}){{start={[0] * len(shape)}, stop={[1, *shape[1:]]}}}){{axis=0}}"
+                     if shape[0] < 6 else f"slice({name}){{stop={[3, *shape[1:]]}}}", (shape[0] + 1 if shape[0] < 6 else 3, *shape[1:]))
+
+    def text(self, count):
+        while len(self.lines) < count:
+            self.one()
+        self.lines.append("  loss = " + " + ".join(f"reduce_mean({n})" for n, _ in self.values[-6:]))
+        return "\n".join(self.lines)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_agree_with_differences_along_directions(context, device, seed):
+    module = graph_of(context, "a: f64[3, 4], b: f64[4], c: f64[4, 3], d: f64[]", Writer(seed).text(25), "loss")
+    rng = np.random.default_rng(seed)
+    inputs = {n: rng.uniform(-1, 1, s) for n, s in {"a": (3, 4), "b": (4,), "c": (4, 3), "d": ()}.items()}
+    gradients(module, ["loss"], list("abcd"), zeros=True)
+    found = dict(zip("abcd", run(module, device, inputs)[1:], strict=True))
+    for _ in range(3):
+        direction = {n: rng.normal(size=a.shape) for n, a in inputs.items()}
+        got = sum(float((found[n] * direction[n]).sum()) for n in "abcd")
+        wanted = along(module, device, inputs, direction, step=1e-5)
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+
+
 # ---- how gradients are put together
 def test_several_ys_are_summed_with_their_seeds(context):
     module = graph_of(context, "x: f64[], s: f64[]", "  a = x * x\n  c = sin(x)", "a, c")
