@@ -275,6 +275,17 @@ def test_equals_share_what_a_maximum_gets(context):
         np.testing.assert_array_equal(run(module, "reference", {"x": np.full(4, 2.0)})[1], [0.25] * 4)
 
 
+def test_equals_share_what_a_place_gets(context):
+    """Place 0: x and two updates are the greatest; place 1: x alone; place 2: nothing is written."""
+    for mode, sign in [("max", 1), ("min", -1)]:
+        module = graph_of(context, "x: f64[3], i: i64[4, 1], u: f64[4]", f"  y = scatter_nd(x, i, u){{mode={mode}}}")
+        gradients(module, ["y"], ["x", "u"])
+        inputs = {"x": sign * np.array([2.0, 3, 1]), "i": np.array([[0], [0], [0], [1]]), "u": sign * np.array([2.0, 1, 2, 2])}
+        _, dx, du = run(module, "reference", inputs)
+        np.testing.assert_allclose(dx, [1 / 3, 1, 1], rtol=1e-15)
+        np.testing.assert_allclose(du, [1 / 3, 0, 1 / 3, 0], rtol=1e-15)
+
+
 def test_powers_with_zeros(context):
     module = graph_of(context, "a: f64[5], b: f64[5]", "  y = pow(a, b)")
     gradients(module, ["y"], ["a", "b"])
@@ -394,6 +405,10 @@ FOREIGN = """opset foreign 1
 op foreign.twice since 1  in x: T[P..]   out y: T[P..]   type T: float
 op foreign.soft since 1  in x: T[P..]   out y: T[P..]   type T: float   body { return log(1 + exp(x)) }
 op foreign.wrong since 1  in x: T[P..]   out y: T[P..]   type T: float   vjp (dy) { return reshape(dy){to=[-1]} }
+op foreign.both since 1  in x: T[P..]   out a: T[P..], b: T[P..]   type T: float   body { return sin(x), x * 3 }
+  vjp (da, db) {
+    whole = cos(x) * da + 3 * db
+    return given(da) ? (given(db) ? whole : cos(x) * da) : fill(cast(3){to=T}){dims=dims(db)} * db }
 op foreign.loop since 1  in x: T[P..]   out y: T[P..]   type T: float   body { return foreign.loop(x) }
 """
 
@@ -425,6 +440,16 @@ def test_a_body_serves_where_there_is_no_rule(foreign):
     x = RNG.uniform(-1, 1, (2, 3))
     got = run(module, "reference", {"x": x})[1]
     np.testing.assert_allclose(got, 2 * np.cos(x) / (1 + np.exp(-np.sin(x))), rtol=1e-12)
+
+
+@pytest.mark.parametrize("y, wanted", [("a * 2.0", lambda x: 2 * np.cos(x)), ("b * 2.0", lambda x: 6 + 0 * x),
+                                       ("a + b * 2.0", lambda x: np.cos(x) + 6)])
+def test_a_rule_may_ask_which_results_were_used(foreign, y, wanted):
+    module = graph_of(foreign, "x: f64[2, 3]", f"  a, b = foreign.both(x)\n  y = {y}")
+    gradients(module, ["y"], ["x"])
+    assert "f64(0.0)" not in module.to_text()  # nobody made zeros for the other
+    x = RNG.uniform(-1, 1, (2, 3))
+    np.testing.assert_allclose(run(module, "reference", {"x": x})[1], wanted(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("op, code", [("wrong", "INTERNAL"), ("loop", "OOM")])
