@@ -225,7 +225,8 @@ CASES = {
     "cumsum": along(draw) + along(draw, exclusive=True) + along(draw, reverse=True) + along(draw, exclusive=True, reverse=True),
     "matmul": matmuls(),
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
-    "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [2], "hi": [3]})],
+    "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})
+                                   for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows see nothing
     "avg_pool": windows(draw) + windows(draw, count_pad=True) + [Case([draw(1, 2, 5)], {"window": [2], "stride": [2], "over": [1], "count_pad": p})
                                                                 for p in (False, True)],
     "softmax": along(draw), "log_softmax": along(draw), "log_sum_exp": along(draw),
