@@ -96,7 +96,7 @@ def windows(source, ops=("window",), **more):
     drawn = [((1, 1, 1), {"window": [1]}), ((0, 2, 4), {"window": [2]}), ((2, 2, 5), {"window": [2], "stride": [2]}),
              ((1, 2, 5), {"window": [3], "lo": [1], "hi": [1]}), ((1, 1, 4, 5), {"window": [2, 3]}),
              ((1, 2, 4, 5), {"window": [2, 2], "stride": [2, 3], "lo": [1, 0], "hi": [0, 1]}),
-             ((1, 1, 6), {"window": [2], "dil": [2], "stride": [3]}), ((1, 1, 2, 3, 2), {"window": [2, 2, 1]}),
+             ((1, 1, 6), {"window": [2], "dil": [2], "stride": [3]}), ((1, 1, 5), {"window": [3], "dil": [2], "lo": [1], "hi": [2]}), ((1, 1, 2, 3, 2), {"window": [2, 2, 1]}),
              ((2, 1, 7), {"window": [2], "stride": [3]})]
     return [Case([source(*shape)], {**attrs, **more}) for shape, attrs in drawn]
 
