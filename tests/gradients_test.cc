@@ -31,9 +31,10 @@ TEST_F(GradientsTest, OfAGraphByHand) {  // row Z7 of our founding documents: lo
 }
 
 TEST_F(GradientsTest, OfAGraphOfAFileAndOfItsGradients) {
-  keel::Module module = keel::Module::parse(context,
-                                            "keel 1\nfn @main(x: f32[]) -> f32[] {\n  y = x * x * x\n  return y\n}\n"
-                                            "entry main = @main\n");
+  keel::Module module =
+      keel::Module::parse(context,
+                          "keel 1\nfn @main(x: f32[]) -> f32[] {\n  y = x * x * x\n  return y\n}\n"
+                          "entry main = @main\n");
   keel::Graph main = module.graph_of("");
   keel_value x = main.find("x"), y = main.find("y");
   keel::Graph first = main.copy("first"), second = main.copy("second");

@@ -135,8 +135,7 @@ keel_rc RunAvgPool(const keel_call* call) {
           for (int64_t o = from; o < to; o++) sums[o - part] += Widen(x[at + (o - first) * by]);
         });
       });
-      for (int64_t o = part; o < stop; o++)
-        Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);
+      for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);
     }
   });
   return Done(call);

@@ -365,7 +365,8 @@ TEST(CpuImpls, SoftmaxAndNorms) {
 // What is far below the greatest is 0 or a denormal; a NaN, or nothing but -infinity, takes its whole line.
 TEST(CpuImpls, SoftmaxOfFarAndMissingNumbers) {
   constexpr int64_t kRows = 5, kColumns = 70;
-  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInf = std::numeric_limits<float>::infinity(),
+                  kNan = std::numeric_limits<float>::quiet_NaN();
   for (const char* op : {"softmax", "log_softmax"})
     for (int64_t at = 0; at < kColumns; at++)
       for (int64_t axis : {0, 1}) {
