@@ -1,6 +1,8 @@
 // optimize.cc: see optimize.h.
 #include "kernel/plan/optimize.h"
 
+#include <algorithm>
+
 #include "kernel/graph/constant.h"
 #include "kernel/plan/plan.h"
 
@@ -43,22 +45,32 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
 
 absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
                                           Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const ValueId> targets,
+                                          std::span<const ValueId> fetches, std::span<const NodeId> targets,
                                           const PlanOptions& options) {
-  PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, true};
-  start.roots.insert(start.roots.end(), targets.begin(), targets.end());
+  PassGraph start{
+      nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, {}, true};
+  for (NodeId n : targets) {
+    const Node& node = graph.nodes[n];
+    if (!node.out.empty()) start.roots.push_back(node.out[0]);
+    if (MustRun(graph, node)) start.effects.push_back(n);
+  }
+  std::sort(start.effects.begin(), start.effects.end());
   start.result_names.resize(start.roots.size());
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
+  if (!end.owner) return Optimized{nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()},
+                                   {targets.begin(), targets.end()}, report};
   auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches.size());
-  return Optimized{end.owner, end.graph, end.feeds, {end.roots.begin(), split}, {split, end.roots.end()},
-                   report};
+  std::vector<NodeId> nodes = end.effects;
+  for (auto root = split; root != end.roots.end(); ++root)
+    if (const Value& v = end.graph->values[*root]; v.kind == ValueKind::kResult) nodes.push_back(v.index);
+  return Optimized{end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes), report};
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
                                                        const Graph& graph, Device* device,
                                                        const PlanOptions& options, PassReport* report) {
-  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, false};
+  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph), false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;

@@ -15,12 +15,13 @@ namespace keel {
 struct Optimized {
   std::shared_ptr<Module> owner;
   const Graph* graph;
-  std::vector<ValueId> feeds, fetches, targets;
+  std::vector<ValueId> feeds, fetches;
+  std::vector<NodeId> targets;
   std::shared_ptr<const PassReport> report;
 };
 absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
                                           Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const ValueId> targets,
+                                          std::span<const ValueId> fetches, std::span<const NodeId> targets,
                                           const PlanOptions& options);
 
 // A copy of the graph's module in which passes have rewritten the graph; null if they changed nothing.

@@ -14,7 +14,7 @@ constexpr size_t kMaxShown = 40;
 bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
   for (ValueId v : node.out)
     if (MatchesGlob(pattern, graph.ValueName(v))) return true;
-  return false;
+  return node.out.empty() && MatchesGlob(pattern, graph.NodeName(static_cast<NodeId>(&node - graph.nodes.data())));
 }
 
 absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
@@ -24,7 +24,7 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
     if (used) continue;
     std::vector<std::string> some;
     for (size_t n = 0; n < std::min<size_t>(graph.nodes.size(), 8); n++)
-      some.push_back(graph.ValueName(graph.nodes[n].out[0]));
+      some.push_back(graph.NodeName(static_cast<NodeId>(n)));
     return Annotate(NotFound("place: \"", rule.pattern, "\" matches no node of graph \"", graph.name,
                              "\", whose nodes are ", absl::StrJoin(some, ", "),
                              graph.nodes.size() > some.size() ? ", ..." : ""),
@@ -36,11 +36,12 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
 // Nodes that the device can run neither by an impl nor by a body, with what is missing.
 absl::StatusOr<std::map<NodeId, std::string>> Lacking(const Graph& graph, Device* device,
                                                       std::span<const ValueId> feeds,
-                                                      std::span<const ValueId> wanted) {
+                                                      std::span<const ValueId> wanted,
+                                                      std::span<const NodeId> targets) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
   RETURN_IF_ERROR(device->Open().status());
-  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, {}, probe));
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, targets, probe));
   return std::move(lowered->lacking);
 }
 
@@ -48,7 +49,7 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
   std::vector<std::string> shown;
   for (const auto& [placed, what] : lacking)
     if (shown.size() < kMaxShown)
-      shown.push_back(absl::StrCat(what, " \"", graph.ValueName(graph.nodes[placed->node].out[0]), "\" on ",
+      shown.push_back(absl::StrCat(what, " \"", graph.NodeName(placed->node), "\" on ",
                                    placed->device->name()));
   return Annotate(Unimplemented("no impl, and the op no body, for ", lacking.size(),
                                 lacking.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(shown, ", "),
@@ -60,11 +61,12 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
                                                                             std::vector<PlacedNode>& placed,
                                                                             std::span<const ValueId> feeds,
-                                                                            std::span<const ValueId> wanted) {
+                                                                            std::span<const ValueId> wanted,
+                                                                            std::span<const NodeId> targets) {
   std::map<Device*, std::map<NodeId, std::string>> by_device;
   for (const PlacedNode& p : placed)
     if (!by_device.contains(p.device)) {
-      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted));
+      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted, targets));
     }
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
@@ -80,6 +82,13 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing) {
   if (!placing.rules.empty() || placing.fallback) return true;
   return !graph.module->devices.empty() &&
          std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.device != 0; });
+}
+
+bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
+  if (!graph.effects.Any()) return false;
+  for (size_t n = 0; n < needed.size(); n++)
+    if (needed[n] && IsCore(*graph.nodes[n].op)) return true;
+  return false;
 }
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
@@ -103,7 +112,7 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
 
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
                                               const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted) {
+                                              std::span<const ValueId> wanted, std::span<const NodeId> targets) {
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
   std::vector<PlacedNode> placed;
   for (NodeId n = 0; n < graph.nodes.size(); n++) {
@@ -115,7 +124,7 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
       absl::StatusOr<Device*> found = placing.find(scope);
       if (!found.ok())
         return Annotate(Error(found.status().code(), "the device scope of node \"",
-                              graph.ValueName(node.out[0]), "\": ", found.status().message()),
+                              graph.NodeName(n), "\": ", found.status().message()),
                         kErrorHint, ErrorFact(found.status(), kErrorHint));
       p = {n, *found, "scope"};
     }
@@ -124,16 +133,17 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
         p = {n, rule.device, absl::StrCat("pattern ", rule.pattern)};
         break;
       }
+    if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "only the host can"};
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted, targets));
   if (lacking.empty()) return placed;
   if (!placing.fallback) return LackError(graph, lacking);
   for (auto& [p, what] : lacking) {
     p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
     p->device = placing.fallback;
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted));
+  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted, targets));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

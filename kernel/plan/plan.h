@@ -32,12 +32,12 @@ class Plan {
   static absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                                     std::span<const ValueId> feeds,
                                                     std::span<const ValueId> fetches,
-                                                    std::span<const ValueId> targets,
+                                                    std::span<const NodeId> targets,
                                                     const PlanOptions& options);
   // With nodes on several devices.
   static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(
       const Graph& graph, Device* device, const Placing& placing, std::span<const ValueId> feeds,
-      std::span<const ValueId> fetches, std::span<const ValueId> targets, const PlanOptions& options);
+      std::span<const ValueId> fetches, std::span<const NodeId> targets, const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
