@@ -132,6 +132,12 @@ KEEL_API keel_rc keel_variable_read(keel_variable*, keel_array** out, keel_error
 KEEL_API keel_rc keel_variable_assign(keel_variable*, keel_array* value, keel_error** err);
 /* sign 1: adds, -1: subtracts, as one step: what many threads add is all there in the end. */
 KEEL_API keel_rc keel_variable_add(keel_variable*, keel_array* value, int32_t sign, keel_error** err);
+/* A file of variables by name, written all or nothing, with a checksum of each. Loading gives each variable its
+ * value in the file, or fails and changes none; what else the file has is left out. */
+KEEL_API keel_rc keel_checkpoint_save(keel_context*, const char* path, const char* const* names,
+                                      keel_variable* const* variables, uint32_t n, keel_error** err);
+KEEL_API keel_rc keel_checkpoint_load(keel_context*, const char* path, const char* const* names,
+                                      keel_variable* const* variables, uint32_t n, keel_error** err);
 KEEL_API keel_variable* keel_variable_retain(keel_variable*);
 KEEL_API void keel_variable_release(keel_variable*);
 

@@ -1,7 +1,8 @@
 // variable.cc: variables of keel.h, and where `print` goes.
-#include <cstring>
+#include <algorithm>
 
 #include "kernel/api/handles.h"
+#include "kernel/graph/checkpoint.h"
 
 using namespace keel;
 
@@ -23,7 +24,38 @@ absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bo
   return CopyArray(array->view);
 }
 
+absl::StatusOr<std::vector<NamedVariable>> Named(const char* const* names, keel_variable* const* variables,
+                                                 uint32_t n) {
+  std::vector<NamedVariable> out;
+  for (uint32_t i = 0; i < n; i++) {
+    RETURN_IF_ERROR(NeedPointer(names[i], "a variable's name"));
+    RETURN_IF_ERROR(NeedPointer(variables[i], "a variable"));
+    out.push_back({names[i], variables[i]->storage});
+  }
+  return out;
+}
+
+using Transfer = absl::Status (*)(std::span<const NamedVariable>, const std::string&,
+                                  std::shared_ptr<Catalogue>);
+absl::Status Move(Transfer transfer, keel_context* c, const char* path, const char* const* names,
+                  keel_variable* const* variables, uint32_t n) {
+  RETURN_IF_ERROR(NeedPointer(c, "context"));
+  RETURN_IF_ERROR(NeedPointer(path, "path"));
+  ASSIGN_OR_RETURN(std::vector<NamedVariable> named, Named(names, variables, n));
+  return transfer(named, path, c->state->catalogue);
+}
+
 }  // namespace
+
+keel_rc keel_checkpoint_save(keel_context* c, const char* path, const char* const* names,
+                             keel_variable* const* variables, uint32_t n, keel_error** err) {
+  return Guard(err, [&] { return Move(SaveCheckpoint, c, path, names, variables, n); });
+}
+
+keel_rc keel_checkpoint_load(keel_context* c, const char* path, const char* const* names,
+                             keel_variable* const* variables, uint32_t n, keel_error** err) {
+  return Guard(err, [&] { return Move(LoadCheckpoint, c, path, names, variables, n); });
+}
 
 keel_rc keel_variable_new(keel_context* c, keel_array* initial, keel_variable** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {

@@ -15,4 +15,5 @@
 #include "error.hpp"    // IWYU pragma: export
 #include "module.hpp"   // IWYU pragma: export
 #include "session.hpp"  // IWYU pragma: export
+#include "variable.hpp"  // IWYU pragma: export
 #endif
