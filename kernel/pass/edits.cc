@@ -74,7 +74,7 @@ absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out
     if (spec.in[i] != kNoValue) RETURN_IF_ERROR(CheckUse(spec.in[i], before_));
   bool typed = spec.n_in && spec.in[0] != kNoValue;
   if (MayFail(*op, typed ? graph_->values[spec.in[0]].type.dtype : DType::kNone) &&
-      std::find(kept_.begin(), kept_.end(), 1) != kept_.end())
+      AnyKept())
     return Precondition(absl::StrCat(spec.op, " may fail: it is not added where other nodes have effects"));
   std::string name = spec.name && spec.name[0] ? FreshName(spec.name) : "";
   keel_node_spec mine = spec;

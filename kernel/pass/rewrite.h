@@ -69,6 +69,7 @@ class Rewrite : public Rewriter {
   void Relabel();
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
   absl::Status CheckValue(ValueId value) const;
+  bool AnyKept() const { return !from_.effects.empty(); }
   bool KeptBetween(NodeId from, NodeId to);  // in program order; kNoValue: the end
   absl::Status CheckOrder(ValueId old_value, ValueId new_value);
   absl::Status CheckUse(ValueId value, NodeId before);  // is it there when that node runs?

@@ -41,12 +41,9 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
-}  // namespace
-
-absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
-                                          Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const NodeId> targets,
-                                          const PlanOptions& options) {
+// What a plan needs of the graph, as passes see it, and back.
+PassGraph PlanGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                    std::span<const NodeId> targets) {
   PassGraph start{
       nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, {}, true};
   for (NodeId n : targets) {
@@ -56,15 +53,46 @@ absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choi
   }
   std::sort(start.effects.begin(), start.effects.end());
   start.result_names.resize(start.roots.size());
-  auto report = std::make_shared<PassReport>();
-  ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
-  if (!end.owner) return Optimized{nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()},
-                                   {targets.begin(), targets.end()}, report};
-  auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches.size());
+  return start;
+}
+
+NodeId CallWithEffects(Rewrite& work) {
+  const Graph& graph = *work.edit()->graph;
+  for (NodeId n : work.Nodes())
+    if (IsTypedByGraph(*graph.nodes[n].op) && HasAnyEffect(graph, graph.nodes[n])) return n;
+  return kNoValue;
+}
+
+Optimized Planned(const PassGraph& end, size_t fetches, std::shared_ptr<const PassReport> report) {
+  auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches);
   std::vector<NodeId> nodes = end.effects;
   for (auto root = split; root != end.roots.end(); ++root)
     if (const Value& v = end.graph->values[*root]; v.kind == ValueKind::kResult) nodes.push_back(v.index);
-  return Optimized{end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes), report};
+  return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes), std::move(report)};
+}
+
+}  // namespace
+
+absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
+                                          Device* device, std::span<const ValueId> feeds,
+                                          std::span<const ValueId> fetches, std::span<const NodeId> targets,
+                                          const PlanOptions& options) {
+  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
+  auto report = std::make_shared<PassReport>();
+  ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
+  if (end.owner) return Planned(end, fetches.size(), report);
+  return Optimized{nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()}, {targets.begin(), targets.end()},
+                   report};
+}
+
+absl::StatusOr<Optimized> WriteOutEffects(const Graph& graph, Device* device, std::span<const ValueId> feeds,
+                                          std::span<const ValueId> fetches, std::span<const NodeId> targets) {
+  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
+  Rewrite work(start, {device, nullptr});
+  for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
+    RETURN_IF_ERROR(work.Inline(n));
+  ASSIGN_OR_RETURN(PassGraph end, work.Finish());
+  return Planned(end, fetches.size(), nullptr);
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,

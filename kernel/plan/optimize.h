@@ -24,6 +24,10 @@ absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choi
                                           std::span<const ValueId> fetches, std::span<const NodeId> targets,
                                           const PlanOptions& options);
 
+// With the bodies of calls that have effects in place of those calls, so that each node can be placed.
+absl::StatusOr<Optimized> WriteOutEffects(const Graph& graph, Device* device, std::span<const ValueId> feeds,
+                                          std::span<const ValueId> fetches, std::span<const NodeId> targets);
+
 // A copy of the graph's module in which passes have rewritten the graph; null if they changed nothing.
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
                                                        const Graph& graph, Device* device,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/device/move.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 
 namespace keel {
@@ -271,6 +272,11 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
                                                        std::span<const NodeId> targets,
                                                        const PlanOptions& options) {
   std::vector<bool> needed = NeededNodes(graph, feeds, fetches, targets);
+  for (NodeId n = 0; n < needed.size(); n++)
+    if (needed[n] && CallsEffects(graph, graph.nodes[n])) {
+      ASSIGN_OR_RETURN(Optimized flat, WriteOutEffects(graph, device, feeds, fetches, targets));
+      return MakePlaced(*flat.graph, device, placing, flat.feeds, flat.fetches, flat.targets, options);
+    }
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
                    Place(graph, device, placing, needed, feeds, fetches, targets));
   std::vector<Group> groups = Grouping(graph, placed).Run();

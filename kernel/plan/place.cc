@@ -84,10 +84,14 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing) {
          std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.device != 0; });
 }
 
+bool CallsEffects(const Graph& graph, const Node& node) {
+  return IsTypedByGraph(*node.op) && HasAnyEffect(graph, node);
+}
+
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
   if (!graph.effects.Any()) return false;
   for (size_t n = 0; n < needed.size(); n++)
-    if (needed[n] && IsCore(*graph.nodes[n].op)) return true;
+    if (needed[n] && (IsCore(*graph.nodes[n].op) || CallsEffects(graph, graph.nodes[n]))) return true;
   return false;
 }
 

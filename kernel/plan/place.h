@@ -25,6 +25,7 @@ struct Placing {  // what the session says; a node follows the first rule, else 
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
 // Nodes that the host runs while others are on a device with memory of its own.
+bool CallsEffects(const Graph& graph, const Node& node);  // a call of a graph with effects
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed);
 bool MatchesGlob(std::string_view pattern, std::string_view text);
 

@@ -54,6 +54,15 @@ def test_effects_keep_their_order(place, level):
     context.print_hook(None)
 
 
+@pytest.mark.parametrize("level", [0, 2])
+def test_effects_of_bodies_happen_where_they_are_called(level):
+    context = context_of("nested")
+    module = context.parse(model.NESTED)
+    plan = module.session("hostile:0", level=level).prepare()
+    model.check_nested(plan, module.variable("w"), context.lines)
+    context.print_hook(None)
+
+
 def test_eager_print_and_assert_take_arrays_of_the_device():
     context = context_of("eager")
     there = context.array(X).to("hostile")

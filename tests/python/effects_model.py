@@ -130,3 +130,44 @@ def run(nodes, results, feeds, state, strict=False, fetches=None, targets=()):
     except Failed as failed:
         return None, str(failed), lines
     return [env[r] for r in wanted], None, lines
+
+
+# ---- effects inside bodies
+NESTED = """keel 1
+var w: i32[2] = [0, 0]
+fn @inner(x: i32[2], i: i32[]) -> i32[] {
+  said: print(x){format="inner {}"}
+  y = gather(x, i)
+  far = add(i, i)
+  unused = gather(x, far)
+  assign_add(w, x)
+  return y
+}
+fn @outer(x: i32[2], i: i32[]) -> i32[] {
+  a = call(x, i){body=@inner}
+  print(a){format="outer {}"}
+  b = call(x, i){body=@inner}
+  c = add(a, b)
+  return c
+}
+fn @main(x: i32[2], i: i32[]) -> i32[2] {
+  c = call(x, i){body=@outer}
+  z = read(w)
+  return z
+}
+entry main = @main (x, i) -> (_)
+"""
+
+
+def check_nested(plan, w, lines):
+    """Bodies have their effects where they are called; what nobody needs inside does not fail."""
+    import keel_abi
+    import pytest
+    x = np.array([3, 4], np.int32)
+    np.testing.assert_array_equal(plan.run(x, np.int32(1))[0], [6, 8])
+    assert "".join(lines) == "inner [3 4]\nouter 4\ninner [3 4]\n"
+    lines.clear()
+    with pytest.raises(keel_abi.KeelError, match="index"):
+        plan.run(x, np.int32(5))
+    assert "".join(lines) == "inner [3 4]\n"
+    np.testing.assert_array_equal(w.read(), [6, 8])

@@ -201,6 +201,15 @@ entry main = @main (x, i) -> (_)
         module.variable("w").assign(np.int32(0))
 
 
+# ---- inside bodies
+@pytest.mark.parametrize("level", range(4))
+def test_effects_of_bodies_happen_where_they_are_called(context, device, level):
+    module, lines = context.parse(model.NESTED), []
+    context.print_hook(lambda stream, line: lines.append(line))
+    assert "fn @main(x: i32[2], i: i32[]) -> i32[2] {  # reads w  writes w  prints err" in module.to_text()
+    model.check_nested(module.session(device, level=level).prepare(), module.variable("w"), lines)
+
+
 # ---- print
 @pytest.mark.parametrize("value,edge,shown", [
     (np.float32(1.5), 3, "1.5"), (np.float32(4), 3, "4"), (np.bool_(True), 3, "true"), (f32(), 3, "[]"),
