@@ -58,7 +58,7 @@ TEST_F(PassTest, LevelAndNamesChoose) {
   EXPECT_EQ(ran(named("fast,one")), (L{"one", "fast"}));
   PassChoice mixed;
   EXPECT_FALSE(ParsePasses("one,-two", &mixed).ok());
-  auto unknown = passes_.Run({nullptr, graph_, {}, {}, {}, false}, {device_, {}}, named("oen"), &report_);
+  auto unknown = passes_.Run({nullptr, graph_, {}, {}, {}, {}, false}, {device_, {}}, named("oen"), &report_);
   EXPECT_NE(unknown.status().message().find("no pass \"oen\"; there are one, two, fast"), std::string::npos)
       << unknown.status();
 }
