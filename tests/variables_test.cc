@@ -14,9 +14,9 @@ class Variables : public testing::Test {
  protected:
   Variables() {
     context.scan_plugins();
-    context.print_to([](void* arg, int32_t, const char* text, uint64_t size) {
-      static_cast<std::string*>(arg)->append(text, size);
-    }, &printed);
+    context.print_to([](void* arg, int32_t, const char* text,
+                        uint64_t size) { static_cast<std::string*>(arg)->append(text, size); },
+                     &printed);
   }
   ~Variables() override { context.print_to(nullptr, nullptr); }
 
@@ -54,7 +54,9 @@ TEST_F(Variables, AReadIsASnapshot) {
   keel::Variable same = w;
   same.assign(row({0, 5}));
   EXPECT_EQ(list(w.read()), (Floats{0, 5}));
-  EXPECT_NE(error_of([&] { w.assign(row({1, 2, 3})); }).find("the variable is f32[2], got f32[3]"),
+  EXPECT_NE(error_of([&] {
+              w.assign(row({1, 2, 3}));
+            }).find("the variable is f32[2], got f32[3]"),
             std::string::npos);
 }
 
@@ -79,14 +81,17 @@ TEST_F(Variables, GraphsAndProgramShareThem) {
   keel_attr attrs[] = {var, other};
   const char* name = "var";
   keel_error* error = nullptr;
-  ASSERT_EQ(keel_graph_node(step.get(), "update", "assign_add", 0, &name, &attrs[0], 1, &x, 1, nullptr, 0, &error),
-            KEEL_OK);
+  ASSERT_EQ(
+      keel_graph_node(step.get(), "update", "assign_add", 0, &name, &attrs[0], 1, &x, 1, nullptr, 0, &error),
+      KEEL_OK);
   train.entry("main", step);
   keel_value y = 0;
-  ASSERT_EQ(keel_graph_node(model.get(), "y", "read", 0, &name, &attrs[1], 1, nullptr, 0, &y, 1, &error), KEEL_OK);
+  ASSERT_EQ(keel_graph_node(model.get(), "y", "read", 0, &name, &attrs[1], 1, nullptr, 0, &y, 1, &error),
+            KEEL_OK);
   model.result("y", y);
   serve.entry("main", model);
-  keel::Plan update = keel::Session(train, "reference").prepare(), read = keel::Session(serve, "reference").prepare();
+  keel::Plan update = keel::Session(train, "reference").prepare(),
+             read = keel::Session(serve, "reference").prepare();
   EXPECT_EQ(list(read.run({})[0]), (Floats{1, 2}));
   update.run(std::vector{row({1, 1})});
   update.run(std::vector{row({1, 1})});
@@ -96,9 +101,11 @@ TEST_F(Variables, GraphsAndProgramShareThem) {
 }
 
 TEST_F(Variables, AnAssertionHoldsBackWhatStandsBehindIt) {
-  keel::Module module = keel::Module::parse(context,
+  keel::Module module = keel::Module::parse(
+      context,
       "keel 1\nvar w: f32[1] = [0.0]\nfn @main(x: f32[1], ok: bool[]) {\n  print(x){format=\"x is {}\"}\n"
-      "  assert(ok, x){message=\"no\"}\n  assign(w, x)\n  print(x)\n  return\n}\nentry main = @main (x, ok) -> ()\n");
+      "  assert(ok, x){message=\"no\"}\n  assign(w, x)\n  print(x)\n  return\n}\nentry main = @main (x, ok) "
+      "-> ()\n");
   keel::Plan plan = keel::Session(module, "reference").prepare();
   keel::Array no = keel::Array::zeros(context, KEEL_BOOL, {});
   EXPECT_EQ(error_of([&] { plan.run(std::vector{row({99}), no}); }), "assert \"v1\": no: [99]");
@@ -108,7 +115,8 @@ TEST_F(Variables, AnAssertionHoldsBackWhatStandsBehindIt) {
 
 // Threads that run graphs and threads that add eagerly: nothing is lost.
 TEST_F(Variables, ManyThreadsAddUp) {
-  keel::Module module = keel::Module::parse(context,
+  keel::Module module = keel::Module::parse(
+      context,
       "keel 1\nvar n: f32[3] = [0.0, 0.0, 0.0]\nfn @main(x: f32[3]) -> f32[3] {\n  assign_add(n, x)\n"
       "  y = read(n)\n  return y\n}\nentry main = @main (x) -> (_)\n");
   keel::Plan plan = keel::Session(module, "reference", {{"threads", "1"}}).prepare();
@@ -151,11 +159,13 @@ TEST_F(Variables, CheckpointsAreAllOrNothing) {
   a.assign(row({0, 0}));
   b.assign(row({0}));
   keel::Variable odd(context, row({7, 8, 9}));
-  EXPECT_NE(error_of([&] { keel::load_checkpoint(context, path, {{"layer/a", a}, {"b", odd}}); })
-                .find("variable 'b' is f32[3] but the file has f32[1]"),
+  EXPECT_NE(error_of([&] {
+              keel::load_checkpoint(context, path, {{"layer/a", a}, {"b", odd}});
+            }).find("variable 'b' is f32[3] but the file has f32[1]"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { keel::load_checkpoint(context, path, {{"layer/a", a}, {"c", b}}); })
-                .find("no variable 'c'; it has 'layer/a', 'b'"),
+  EXPECT_NE(error_of([&] {
+              keel::load_checkpoint(context, path, {{"layer/a", a}, {"c", b}});
+            }).find("no variable 'c'; it has 'layer/a', 'b'"),
             std::string::npos);
   EXPECT_EQ(list(a.read()), (Floats{0, 0})) << "a failed load changes nothing";
   keel::load_checkpoint(context, path, {{"layer/a", a}});
@@ -176,7 +186,10 @@ TEST_F(Variables, ADamagedCheckpointIsRefused) {
     file.put('\x55');
   }
   a.assign(row({5, 5}));
-  EXPECT_NE(error_of([&] { keel::load_checkpoint(context, path, {{"a", a}}); }).find("checksum"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              keel::load_checkpoint(context, path, {{"a", a}});
+            }).find("checksum"),
+            std::string::npos);
   EXPECT_EQ(list(a.read()), (Floats{5, 5}));
 }
 

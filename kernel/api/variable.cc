@@ -12,8 +12,8 @@ namespace {
 absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bool copy) {
   RETURN_IF_ERROR(NeedPointer(array, "array"));
   RETURN_IF_ERROR(NeedHostMemory("a variable's value", array));
-  if (variable && (array->dtype != variable->dtype() ||
-                   !std::ranges::equal(array->shape(), variable->shape()))) {
+  if (variable &&
+      (array->dtype != variable->dtype() || !std::ranges::equal(array->shape(), variable->shape()))) {
     std::span<const int64_t> want = variable->shape(), got = array->shape();
     DimTable none;
     return Annotate(Invalid("the variable is ", Print({variable->dtype(), {want.begin(), want.end()}}, none),

@@ -36,7 +36,8 @@ absl::StatusOr<ArrayRef> Take(const Module& m, const NamedVariable& wanted) {
   ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(found.storage->Read()->view));
   const std::string* sum = FindMetadata(m, absl::StrCat(kPrefix, wanted.name));
   if (sum && *sum != Checksum(*copy.get()))
-    return Invalid("the value of variable '", wanted.name, "' does not have its checksum: the file is damaged");
+    return Invalid("the value of variable '", wanted.name,
+                   "' does not have its checksum: the file is damaged");
   return copy;
 }
 

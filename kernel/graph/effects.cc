@@ -61,7 +61,8 @@ template <typename Ask>
 bool Asks(const Graph& g, const Node& node, bool own, Ask ask) {
   if (own) return true;
   for (const Attr& a : node.attrs)
-    if (a.value.kind == KEEL_ATTR_GRAPH && ask(g.module->graphs[static_cast<size_t>(a.value.i)]->effects)) return true;
+    if (a.value.kind == KEEL_ATTR_GRAPH && ask(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
+      return true;
   return false;
 }
 
@@ -125,7 +126,8 @@ std::string Describe(const Module& m, const Effects& e) {
   };
   list("  reads ", e.reads);
   list("  writes ", e.writes);
-  if (e.err || e.out) absl::StrAppend(&text, "  prints ", e.err && e.out ? "err, out" : e.err ? "err" : "out");
+  if (e.err || e.out)
+    absl::StrAppend(&text, "  prints ", e.err && e.out ? "err, out" : e.err ? "err" : "out");
   if (e.guard) text += "  may stop";
   if (e.host) text += "  calls the host";
   return text;

@@ -113,8 +113,7 @@ absl::Status CheckLengths(const Columns& c) {
       SameLength("nodes", {c.node_ops.size(), c.node_operand_ends.size(), c.node_attr_ends.size()}));
   if (!c.node_devices.empty())
     RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_devices.size()}));
-  if (!c.node_names.empty())
-    RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_names.size()}));
+  if (!c.node_names.empty()) RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_names.size()}));
   RETURN_IF_ERROR(SameLength("variables", {c.variable_names.size(), c.variable_types.size(),
                                            c.variable_segments.size(), c.variable_offsets.size()}));
   RETURN_IF_ERROR(SameLength("attributes", {c.attr_names.size(), c.attr_kinds.size(), c.attr_values.size()}));

@@ -103,7 +103,8 @@ absl::StatusOr<Constant> Loader::Data(std::string_view what, std::string_view na
   Constant k;
   std::string named = absl::StrCat(what, " '", name.substr(0, 80), "'");
   RETURN_IF_ERROR(CheckIndex(absl::StrCat(what, "_types of ", named), 0, type, types_.size()));
-  RETURN_IF_ERROR(CheckIndex(absl::StrCat(what, "_segments of ", named), 0, segment, c_.segment_sizes.size()));
+  RETURN_IF_ERROR(
+      CheckIndex(absl::StrCat(what, "_segments of ", named), 0, segment, c_.segment_sizes.size()));
   k.name = name;
   k.type = types_[type];
   RETURN_IF_ERROR(CheckType(named, k.type, m_->dims));

@@ -54,7 +54,8 @@ absl::Status FillOperands(const Graph& g, const std::vector<ValueId>& in, std::v
 absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector<std::string>& names,
                           const std::vector<TensorType>& declared, std::vector<TensorType>* types) {
   size_t count = types->size();
-  if (names.size() > std::max<size_t>(count, 1)) return Invalid(op, " has ", count, " results but got ", names.size(), " names");
+  if (names.size() > std::max<size_t>(count, 1))
+    return Invalid(op, " has ", count, " results but got ", names.size(), " names");
   if (!declared.empty() && declared.size() != count)
     return Invalid(op, " has ", count, " results but ", declared.size(), " types are declared");
   RETURN_IF_ERROR(RoomForValues(g, count));

@@ -80,7 +80,7 @@ struct Graph {
   std::vector<std::string> result_names;  // may be ""; else unique
   uint32_t scope = 0;                     // Node::device of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
-  HashMap<std::string, NodeId> nodes_by_name;   // those without results
+  HashMap<std::string, NodeId> nodes_by_name;  // those without results
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
 
   bool called = false;    // the body of a node: then it cannot grow any more, so no graph calls itself
@@ -92,8 +92,8 @@ struct Graph {
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
   // An unnamed scalar constant; `element` holds one element of that dtype. The same value each time.
   absl::StatusOr<ValueId> AddScalar(DType dtype, const void* element);
-  // names: of the results, may be shorter or hold "", or of the node if it has no results; declared (may be empty): types of the results to be
-  // checked against the inferred ones (equal, or equal at run time).
+  // names: of the results, may be shorter or hold "", or of the node if it has no results; declared (may be
+  // empty): types of the results to be checked against the inferred ones (equal, or equal at run time).
   absl::StatusOr<NodeId> AddNode(const OpDef* op, std::vector<ValueId> in, Attrs attrs,
                                  const std::vector<std::string>& names = {},
                                  const std::vector<TensorType>& declared = {});

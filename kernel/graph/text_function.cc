@@ -96,8 +96,8 @@ absl::Status FunctionReader::Statement() {
   ASSIGN_OR_RETURN(NodeId node, Emit(at, std::move(*e.call), names, declared));
   const std::vector<ValueId>& out = graph_->nodes[node].out;
   if (label_ && !out.empty())
-    return r_.Fail(at, absl::StrCat(OpName(*graph_->nodes[node].op), " has results: write `",
-                                    names[0].name, " = ...`"));
+    return r_.Fail(
+        at, absl::StrCat(OpName(*graph_->nodes[node].op), " has results: write `", names[0].name, " = ...`"));
   if (!label_ && !names.empty() && names.size() != out.size())
     return r_.Fail(at, absl::StrCat(OpName(*graph_->nodes[node].op), " has ", out.size(), " results but ",
                                     names.size(), " names"));

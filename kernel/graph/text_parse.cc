@@ -1,5 +1,5 @@
-// text_parse.cc: reads graph text: the header and the declarations (meta, const, var, fn, entry, case), in any
-// order as long as what a line mentions stands before it. The grammar is in README.md.
+// text_parse.cc: reads graph text: the header and the declarations (meta, const, var, fn, entry, case), in
+// any order as long as what a line mentions stands before it. The grammar is in README.md.
 
 #include <charconv>
 #include <cstdlib>
@@ -202,9 +202,8 @@ struct Declaration {
   std::string_view keyword;
   absl::Status (*read)(TextReader&);
 };
-constexpr Declaration kDeclarations[] = {
-    {"meta", ReadMeta},   {"const", ReadConst}, {"var", ReadVar}, {"fn", ReadFunction},
-    {"entry", ReadEntry}, {"case", ReadCase}};
+constexpr Declaration kDeclarations[] = {{"meta", ReadMeta},   {"const", ReadConst}, {"var", ReadVar},
+                                         {"fn", ReadFunction}, {"entry", ReadEntry}, {"case", ReadCase}};
 
 // "opset core 1": which catalogue the text was written for; it may be left out.
 absl::Status ReadOpset(TextReader& r) {

@@ -61,8 +61,8 @@ absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId i
   RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), dims, &attrs));
   if (!(attrs == node.attrs)) return Invalid("attributes are not sorted and without defaults");
   Inferred inferred;
-  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types,
-                        &m.index->var_types));
+  RETURN_IF_ERROR(
+      Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types, &m.index->var_types));
   if (inferred.results.size() != node.out.size())
     return Invalid(OpName(*node.op), " has ", inferred.results.size(), " results, the node ",
                    node.out.size());

@@ -48,9 +48,9 @@ struct EffectName {
   std::string_view name;
   EffectKind kind;
 };
-constexpr EffectName kEffects[] = {{"read", EffectKind::kRead},   {"write", EffectKind::kWrite},
-                                   {"io", EffectKind::kIo},       {"guard", EffectKind::kGuard},
-                                   {"rng", EffectKind::kRng},     {"host", EffectKind::kHost}};
+constexpr EffectName kEffects[] = {{"read", EffectKind::kRead}, {"write", EffectKind::kWrite},
+                                   {"io", EffectKind::kIo},     {"guard", EffectKind::kGuard},
+                                   {"rng", EffectKind::kRng},   {"host", EffectKind::kHost}};
 
 struct AttrTypeName {
   std::string_view name;

@@ -80,7 +80,8 @@ class Resolver {
     bool on_var = def_.effect == EffectKind::kRead || def_.effect == EffectKind::kWrite;
     const AttrDef* on = FindAttr(def_.effect_on);
     if (!def_.effect_on.empty() && !on) return Fail("its effect is on '", def_.effect_on, "', no attribute");
-    if (on_var && (!on || on->type != AttrDef::kVar)) return Fail("its effect wants a variable, as read(var)");
+    if (on_var && (!on || on->type != AttrDef::kVar))
+      return Fail("its effect wants a variable, as read(var)");
     return absl::OkStatus();
   }
 

@@ -29,9 +29,9 @@ std::string Print(const TensorType&, const DimTable&);  // "f32[b, 2]"
 // An attribute's value; `kind` is a KEEL_ATTR_* number. Dims (and dim) are Dims of the module's table.
 struct AttrValue {
   int32_t kind = KEEL_ATTR_NONE;
-  int64_t i = 0;               // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH, VAR: its number in the module
-  double f = 0;                // F64
-  std::string s;               // STR (and enums)
+  int64_t i = 0;  // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH, VAR: its number in the module
+  double f = 0;   // F64
+  std::string s;  // STR (and enums)
   std::vector<int64_t> list;   // I64S, DIMS
   std::vector<double> floats;  // F64S
   bool operator==(const AttrValue&) const = default;
@@ -109,7 +109,7 @@ EffectKind EffectOf(const OpDef&);
 std::string_view EffectOn(const OpDef&);  // the attribute that names the variable or stream, or ""
 std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
 bool MayFail(const OpDef&, DType first);  // on its data, where the first operand has this dtype
-bool IsTypedByGraph(const OpDef&);  // a call: its body's parameters and results are its own
+bool IsTypedByGraph(const OpDef&);        // a call: its body's parameters and results are its own
 ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
   std::string name, pattern;

@@ -17,7 +17,8 @@ absl::Status Precondition(std::string_view text) {
 // A name that neither a value of the graph nor a constant of the module has.
 std::string Rewrite::FreshName(std::string_view wanted) const {
   auto taken = [&](std::string_view name) {
-    return mine_->by_name.contains(name) || mine_->nodes_by_name.contains(name) || own_->FindConstant(name).ok();
+    return mine_->by_name.contains(name) || mine_->nodes_by_name.contains(name) ||
+           own_->FindConstant(name).ok();
   };
   std::string name(wanted);
   for (size_t i = 1; taken(name); i++) name = absl::StrCat(wanted, "_", i);
@@ -73,8 +74,7 @@ absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out
   for (uint32_t i = 0; i < spec.n_in; i++)
     if (spec.in[i] != kNoValue) RETURN_IF_ERROR(CheckUse(spec.in[i], before_));
   bool typed = spec.n_in && spec.in[0] != kNoValue;
-  if (MayFail(*op, typed ? graph_->values[spec.in[0]].type.dtype : DType::kNone) &&
-      AnyKept())
+  if (MayFail(*op, typed ? graph_->values[spec.in[0]].type.dtype : DType::kNone) && AnyKept())
     return Precondition(absl::StrCat(spec.op, " may fail: it is not added where other nodes have effects"));
   std::string name = spec.name && spec.name[0] ? FreshName(spec.name) : "";
   keel_node_spec mine = spec;

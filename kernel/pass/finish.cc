@@ -13,8 +13,8 @@ constexpr size_t kMaxDiffLines = 200;
 // Copies the needed part of an edited graph into a new one.
 class Writer {
  public:
-  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order, std::span<const uint8_t> kept,
-         size_t originals)
+  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order,
+         std::span<const uint8_t> kept, size_t originals)
       : from_(from),
         old_(old),
         order_(order),

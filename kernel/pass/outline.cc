@@ -45,8 +45,7 @@ absl::Status Rewrite::Separate(Group* group) {
         if (group->members.contains(user)) {
           if (!group->members.contains(n))
             return Invalid("the group is not convex: node ", n, " (", OpName(*graph_->nodes[n].op), " \"",
-                           graph_->NodeName(n),
-                           "\") is outside, needs it, and is needed by it");
+                           graph_->NodeName(n), "\") is outside, needs it, and is needed by it");
           continue;
         }
         if (!seen.insert(user).second) continue;

@@ -142,8 +142,17 @@ class Lowering : public BodySink {
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
-    Step step{&op,     nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {}, false,
-              nullptr, nullptr, nullptr};
+    Step step{&op,
+              nullptr,
+              StepName(op, names),
+              std::move(in),
+              {},
+              std::move(inferred.attrs),
+              {},
+              false,
+              nullptr,
+              nullptr,
+              nullptr};
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
@@ -172,10 +181,12 @@ class Lowering : public BodySink {
   absl::StatusOr<std::vector<Value>> AddCore(Step step, const Inferred& inferred,
                                              const std::vector<std::string>& names) {
     if (out_.accelerator && !options_.probe)
-      return Annotate(Unimplemented(OpName(*step.op), " runs on the host, but its graph is the body of a node on ",
-                                    out_.device->name(), ", which has memory of its own"),
-                      kErrorHint, "run it on a device that computes in host memory");
-    ASSIGN_OR_RETURN(step.core, MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module, options_.printer));
+      return Annotate(
+          Unimplemented(OpName(*step.op), " runs on the host, but its graph is the body of a node on ",
+                        out_.device->name(), ", which has memory of its own"),
+          kErrorHint, "run it on a device that computes in host memory");
+    ASSIGN_OR_RETURN(step.core,
+                     MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module, options_.printer));
     step.impl = CoreImpl();
     step.launch = std::make_shared<Launch>();
     step.launch->launch.run = step.core->run;

@@ -44,8 +44,8 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
 // What a plan needs of the graph, as passes see it, and back.
 PassGraph PlanGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                     std::span<const NodeId> targets) {
-  PassGraph start{
-      nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, {}, true};
+  PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {},
+                  {},      true};
   for (NodeId n : targets) {
     const Node& node = graph.nodes[n];
     if (!node.out.empty()) start.roots.push_back(node.out[0]);
@@ -81,8 +81,8 @@ absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choi
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
   if (end.owner) return Planned(end, fetches.size(), report);
-  return Optimized{nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()}, {targets.begin(), targets.end()},
-                   report};
+  return Optimized{
+      nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()}, {targets.begin(), targets.end()}, report};
 }
 
 absl::StatusOr<Optimized> WriteOutEffects(const Graph& graph, Device* device, std::span<const ValueId> feeds,
@@ -98,7 +98,8 @@ absl::StatusOr<Optimized> WriteOutEffects(const Graph& graph, Device* device, st
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
                                                        const Graph& graph, Device* device,
                                                        const PlanOptions& options, PassReport* report) {
-  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph), false};
+  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph),
+                  false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;

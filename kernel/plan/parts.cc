@@ -297,8 +297,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
   }
   for (const PlacedNode& p : placed) {
     const Node& node = graph.nodes[p.node];
-    parts->rows.push_back(
-        {graph.NodeName(p.node), std::string(OpName(*node.op)), p.device->name(), p.why});
+    parts->rows.push_back({graph.NodeName(p.node), std::string(OpName(*node.op)), p.device->name(), p.why});
   }
   plan->parts_ = std::move(parts);
   return plan;

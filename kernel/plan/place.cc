@@ -14,7 +14,8 @@ constexpr size_t kMaxShown = 40;
 bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
   for (ValueId v : node.out)
     if (MatchesGlob(pattern, graph.ValueName(v))) return true;
-  return node.out.empty() && MatchesGlob(pattern, graph.NodeName(static_cast<NodeId>(&node - graph.nodes.data())));
+  return node.out.empty() &&
+         MatchesGlob(pattern, graph.NodeName(static_cast<NodeId>(&node - graph.nodes.data())));
 }
 
 absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
@@ -49,8 +50,8 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
   std::vector<std::string> shown;
   for (const auto& [placed, what] : lacking)
     if (shown.size() < kMaxShown)
-      shown.push_back(absl::StrCat(what, " \"", graph.NodeName(placed->node), "\" on ",
-                                   placed->device->name()));
+      shown.push_back(
+          absl::StrCat(what, " \"", graph.NodeName(placed->node), "\" on ", placed->device->name()));
   return Annotate(Unimplemented("no impl, and the op no body, for ", lacking.size(),
                                 lacking.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(shown, ", "),
                                 lacking.size() > shown.size() ? ", ..." : ""),
@@ -116,7 +117,8 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
 
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
                                               const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted, std::span<const NodeId> targets) {
+                                              std::span<const ValueId> wanted,
+                                              std::span<const NodeId> targets) {
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
   std::vector<PlacedNode> placed;
   for (NodeId n = 0; n < graph.nodes.size(); n++) {
@@ -127,8 +129,8 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
       const std::string& scope = graph.module->devices[node.device - 1];
       absl::StatusOr<Device*> found = placing.find(scope);
       if (!found.ok())
-        return Annotate(Error(found.status().code(), "the device scope of node \"",
-                              graph.NodeName(n), "\": ", found.status().message()),
+        return Annotate(Error(found.status().code(), "the device scope of node \"", graph.NodeName(n),
+                              "\": ", found.status().message()),
                         kErrorHint, ErrorFact(found.status(), kErrorHint));
       p = {n, *found, "scope"};
     }

@@ -37,7 +37,8 @@ struct PlacedNode {
 // The needed nodes, in program order.
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
                                               const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted, std::span<const NodeId> targets);
+                                              std::span<const ValueId> wanted,
+                                              std::span<const NodeId> targets);
 
 // What of a plan is shown, and run, part by part.
 struct Parts {

@@ -22,8 +22,8 @@ class Printer {
   void* arg_ = nullptr;
 };
 
-// Row-major and in host memory: "[[1 2 3 ... 8 9 10]\n [...]]"; each dim shows `edge` elements at each end, -1:
-// all. Digits are the shortest that read back the same.
+// Row-major and in host memory: "[[1 2 3 ... 8 9 10]\n [...]]"; each dim shows `edge` elements at each end,
+// -1: all. Digits are the shortest that read back the same.
 std::string FormatTensor(const keel_tensor& tensor, int64_t edge);
 
 }  // namespace keel

@@ -64,8 +64,8 @@ void Runner::BuildCalls(const PlanOptions&) {
   }
 }
 
-// What core steps need of a run, and which reads a write may forget: the variable can then be changed where it
-// lies.
+// What core steps need of a run, and which reads a write may forget: the variable can then be changed where
+// it lies.
 void Runner::BuildCore() {
   const std::vector<Step>& steps = lowered_.steps;
   bool any = false;

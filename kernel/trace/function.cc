@@ -260,8 +260,9 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
 absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
   const Graph& graph = *concrete.graph;
-  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(context_->passes, options_.passes, graph, device_,
-                                                   graph.params, graph.results, MustRunNodes(graph), options_.plan));
+  ASSIGN_OR_RETURN(Optimized best,
+                   OptimizeForPlan(context_->passes, options_.passes, graph, device_, graph.params,
+                                   graph.results, MustRunNodes(graph), options_.plan));
   PlanOptions options = options_.plan;
   options.passes = best.report;
   ASSIGN_OR_RETURN(concrete.plan,

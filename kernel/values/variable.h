@@ -17,14 +17,15 @@ namespace keel {
 class Variable {
  public:
   // A row-major array in host memory, which nobody else may write from now on.
-  explicit Variable(ArrayRef value) : dtype_(value->dtype), shape_(ShapeOf(value)), value_(std::move(value)) {}
+  explicit Variable(ArrayRef value)
+      : dtype_(value->dtype), shape_(ShapeOf(value)), value_(std::move(value)) {}
   DType dtype() const { return dtype_; }
   std::span<const int64_t> shape() const { return shape_; }
   ArrayRef Read() const;
   // Row-major, of the variable's type; nobody else may write it from now on.
   void Assign(ArrayRef value);
-  // Adds or subtracts row-major elements of the variable's type and count, as one step. Integers wrap; f16 and
-  // bf16 are rounded once. An error where there is no memory for a new array.
+  // Adds or subtracts row-major elements of the variable's type and count, as one step. Integers wrap; f16
+  // and bf16 are rounded once. An error where there is no memory for a new array.
   absl::Status Add(const void* elements, bool subtract);
 
  private:

@@ -284,15 +284,17 @@ TEST_F(PassTest, ReadsStayOnTheirSideOfWrites) {
     EXPECT_EQ(h->edit_outline(e, &reads[1], 1, "g", nullptr), KEEL_INVALID);
     return h->edit_replace(e, r.Out(reads[1]), r.Out(reads[0]));  // only u was written
   });
-  EXPECT_EQ(Main(text),
-            "  a = read(w) : f32[2]\n  assign(u, x)\n  assign_add(w, x)\n  d = read(w) : f32[2]\n"
-            "  p = add(a, a) : f32[2]\n  q = add(a, d) : f32[2]\n  e = add(d, c) : f32[2]\n  return p, q, e\n");
+  EXPECT_EQ(
+      Main(text),
+      "  a = read(w) : f32[2]\n  assign(u, x)\n  assign_add(w, x)\n  d = read(w) : f32[2]\n"
+      "  p = add(a, a) : f32[2]\n  q = add(a, d) : f32[2]\n  e = add(d, c) : f32[2]\n  return p, q, e\n");
   EXPECT_EQ(report_.runs[0].error, "");
 }
 
 TEST_F(PassTest, FailuresAreNotMovedOverEffects) {
   Parse(
-      "fn @main(x: f32[2], i: i32[1]) -> f32[1], f32[1] {\n  a = gather(x, i)\n  b = neg(x)\n  hello: print(b)\n"
+      "fn @main(x: f32[2], i: i32[1]) -> f32[1], f32[1] {\n  a = gather(x, i)\n  b = neg(x)\n  hello: "
+      "print(b)\n"
       "  c = gather(b, i)\n  d = add(a, c)\n  return d, c\n}\nentry main = @main (x, i) -> (_, _)\n");
   std::string text = Optimize([](const keel_host* h, keel_edit* e) {
     Reader r{h, e};

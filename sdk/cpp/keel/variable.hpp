@@ -44,7 +44,8 @@ class Variable {
   /// Makes it a variable of the module under that name; the attribute by which nodes name it.
   keel_attr attr_in(Module& module, const std::string& name) const {
     uint32_t number = 0;
-    call(keel_module_variable, module.get(), name.c_str(), p_, &number, static_cast<keel_variable**>(nullptr));
+    call(keel_module_variable, module.get(), name.c_str(), p_, &number,
+         static_cast<keel_variable**>(nullptr));
     return {KEEL_ATTR_VAR, 0, number, 0, nullptr};
   }
 
@@ -69,13 +70,15 @@ void with_names(const NamedVariables& variables, Call then) {
 }  // namespace detail
 
 /// A file of these variables' values, written all or nothing.
-inline void save_checkpoint(const Context& context, const std::string& path, const NamedVariables& variables) {
+inline void save_checkpoint(const Context& context, const std::string& path,
+                            const NamedVariables& variables) {
   detail::with_names(variables, [&](auto names, auto raw, uint32_t n) {
     call(keel_checkpoint_save, context.get(), path.c_str(), names, raw, n);
   });
 }
 /// Gives each of them its value in the file, or fails and changes none.
-inline void load_checkpoint(const Context& context, const std::string& path, const NamedVariables& variables) {
+inline void load_checkpoint(const Context& context, const std::string& path,
+                            const NamedVariables& variables) {
   detail::with_names(variables, [&](auto names, auto raw, uint32_t n) {
     call(keel_checkpoint_load, context.get(), path.c_str(), names, raw, n);
   });
