@@ -75,20 +75,14 @@ TEST_F(Variables, GraphsAndProgramShareThem) {
   keel::Variable w(context, row({1, 2}));
   keel::Module train(context), serve(context);
   keel::Graph step = train.graph("step"), model = serve.graph("model");
-  keel_attr var = w.attr_in(train, "w"), other = w.attr_in(serve, "weights");
+  keel::Attrs var, other;
+  var.variable("var", w.number_in(train, "w"));
+  other.variable("var", w.number_in(serve, "weights"));
   int64_t two = 2;
   keel_value x = step.param("x", KEEL_F32, {&two, 1});
-  keel_attr attrs[] = {var, other};
-  const char* name = "var";
-  keel_error* error = nullptr;
-  ASSERT_EQ(
-      keel_graph_node(step.get(), "update", "assign_add", 0, &name, &attrs[0], 1, &x, 1, nullptr, 0, &error),
-      KEEL_OK);
+  step.node("assign_add", std::vector{x}, 0, var, "update");
   train.entry("main", step);
-  keel_value y = 0;
-  ASSERT_EQ(keel_graph_node(model.get(), "y", "read", 0, &name, &attrs[1], 1, nullptr, 0, &y, 1, &error),
-            KEEL_OK);
-  model.result("y", y);
+  model.result("y", model.node("read", {}, 1, other)[0]);
   serve.entry("main", model);
   keel::Plan update = keel::Session(train, "reference").prepare(),
              read = keel::Session(serve, "reference").prepare();

@@ -41,12 +41,12 @@ class Variable {
   void assign_add(const Array& value) { call(keel_variable_add, p_, value.get(), 1); }
   void assign_sub(const Array& value) { call(keel_variable_add, p_, value.get(), -1); }
 
-  /// Makes it a variable of the module under that name; the attribute by which nodes name it.
-  keel_attr attr_in(Module& module, const std::string& name) const {
+  /// Makes it a variable of the module under that name; the number by which nodes name it.
+  uint32_t number_in(Module& module, const std::string& name) const {
     uint32_t number = 0;
     call(keel_module_variable, module.get(), name.c_str(), p_, &number,
          static_cast<keel_variable**>(nullptr));
-    return {KEEL_ATTR_VAR, 0, number, 0, nullptr};
+    return number;
   }
 
  private:
