@@ -35,12 +35,15 @@ T Combine(T a, T b) {
   }
 }
 
+template <bool subtract, typename T>
+void Rows(const T* a, const T* b, T* to, int64_t count) {
+  for (int64_t i = 0; i < count; i++) to[i] = Combine<subtract>(a[i], b[i]);
+}
+
 template <typename T>
 void AddRow(bool subtract, const void* a, const void* b, void* to, int64_t count) {
   auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
-  auto* z = static_cast<T*>(to);
-  for (int64_t i = 0; i < count; i++)
-    z[i] = subtract ? Combine<true>(x[i], y[i]) : Combine<false>(x[i], y[i]);
+  (subtract ? Rows<true, T> : Rows<false, T>)(x, y, static_cast<T*>(to), count);
 }
 
 using AddFn = void (*)(bool, const void*, const void*, void*, int64_t);
