@@ -210,9 +210,10 @@ KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char
                                       uint32_t n_expected, double rtol, double atol, keel_error** err);
 KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in,
                                   keel_array** expected, uint32_t n_expected, keel_error** err);
-/* Lets passes rewrite the graph of an entry (NULL: the only one) for a device. Options: "level", "passes" as
- * for sessions; "threads", "memory". Sessions made before keep the graph as it was; numbers of values
- * change. report (may be NULL): JSON, "passes": what ran, with "ms" and "edits". */
+/* Lets passes rewrite the graph of an entry (NULL: the only one) for a device, and the graphs that it calls
+ * where the device does not take such a call whole. Device scopes stay as they are. Options: "level",
+ * "passes" as for sessions; "threads", "memory". Sessions made before keep the graph as it was; numbers of
+ * values change. report (may be NULL): JSON, "passes": what ran, with "ms" and "edits". */
 KEEL_API keel_rc keel_module_optimize(keel_module*, const char* entry, const char* device,
                                       const keel_kv* options, uint32_t n_options, keel_text** report,
                                       keel_error** err);
@@ -224,13 +225,13 @@ KEEL_API void keel_module_free(keel_module*);
  * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
  * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
  * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
- * results; 0 if observed or placed on several devices); "passes" ("fold,map": only these; "+fast,-map":
- * beside those of the level); "results" ("host", the default, or "device": where results of a device with
- * memory of its own are left); "strict" ("1": all nodes run, so that one whose result nobody needs can fail);
- * "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a
- * result, matches PATTERN, with * and ?, run there; the first that matches counts, then the graph's own
- * scopes, then `device`); "fallback" (a device for nodes that theirs cannot run, with copies between; without
- * it that is an error). */
+ * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level);
+ * "results" ("host", the default, or "device": where results of a device with memory of its own are left);
+ * "strict" ("1": all nodes run, so that one whose result nobody needs can fail);
+ * "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with
+ * * and ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work
+ * on each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
+ * without it that is an error). */
 KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);

@@ -255,13 +255,18 @@ typedef struct keel_device { /* every function may be NULL: one host-memory devi
    * error of the device that lies before the ticket comes back here. */
   keel_rc (*host_wait)(keel_queue, uint64_t ticket, uint64_t timeout);
   keel_rc (*query)(keel_queue, uint64_t* done); /* the last ticket that is done; NULL: Keel only waits */
+  /* On a transfer queue: into a segment of its device, from one of another device of this plugin. Those bytes
+   * are final, and stay until the copy is done. NULL, or KEEL_UNIMPLEMENTED and nothing encoded: not between
+   * these two; Keel then copies by way of the host. */
+  keel_rc (*copy_from)(keel_queue, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                       const keel_segment* from, uint64_t from_offset, uint64_t bytes);
 } keel_device;
-KEEL_SEALED(keel_device, query);
+KEEL_SEALED(keel_device, copy_from);
 /* The whole table of a host-memory device; each of the four functions may be NULL. */
 #define KEEL_HOST_DEVICE(count, info, open, close)                                                      \
   {                                                                                                     \
     (uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                        \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                  \
   }
 
 /* ---- importers: other formats into a Keel module */

@@ -152,13 +152,10 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
     ASSIGN_OR_RETURN(out, FindValues(*s.graph, {fetches, n_fetches}));
   }
   ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
-  if (NeedsPlacing(*s.graph, s.placing))  // passes know one device: they wait until each has its own part
-    return Plan::MakePlaced(*s.graph, s.device, s.placing, in, out, also, s.options);
-  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(s.module->context->passes, s.passes, *s.graph, s.device,
-                                                   in, out, also, s.options));
-  PlanOptions options = s.options;
-  options.passes = best.report;
-  return Plan::Make(*best.graph, s.device, best.feeds, best.fetches, best.targets, options);
+  Optimizer optimizer{&s.module->context->passes, s.passes};
+  if (NeedsPlacing(*s.graph, s.placing))
+    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, s.options);
+  return optimizer.Make(*s.graph, s.device, in, out, also, s.options);
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,

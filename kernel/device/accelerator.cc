@@ -123,6 +123,10 @@ absl::Status Accelerator::WaitForAll() {
   return HostWait(last);
 }
 
+bool Accelerator::Reaches(const Accelerator& other) const {
+  return table().copy_from && opened_->plugin == other.opened_->plugin;
+}
+
 Encoder::Encoder(Accelerator& device, int queue)
     : device_(device), queue_(queue), lock_(device.queues_[queue].mutex) {}
 
@@ -131,6 +135,14 @@ absl::Status Encoder::Copy(Place to, Place from, uint64_t bytes) {
   HostCall call;
   return device_.Finish(
       call, device_.table().copy(handle(), to.segment, to.offset, from.segment, from.offset, bytes), "copy");
+}
+
+absl::Status Encoder::CopyFrom(Place to, const Accelerator& other, Place from, uint64_t bytes) {
+  if (!bytes) return absl::OkStatus();
+  HostCall call;
+  keel_rc rc = device_.table().copy_from(handle(), to.segment, to.offset, other.handle(), from.segment,
+                                         from.offset, bytes);
+  return device_.Finish(call, rc, "copy_from");
 }
 
 absl::Status Encoder::Fill(Place at, uint64_t bytes, uint32_t value) {

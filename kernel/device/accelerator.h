@@ -36,6 +36,9 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   Pool& pool() { return *pool_; }
   Stager& stager() { return *stager_; }
 
+  // May bytes come here from that one without the host? The copy may still say no.
+  bool Reaches(const Accelerator& other) const;
+
   absl::Status HostWait(int queue, uint64_t ticket);
   absl::Status HostWait(const Tickets& tickets);
 
@@ -73,6 +76,8 @@ class Encoder {
  public:
   Encoder(Accelerator& device, int queue);
   absl::Status Copy(Place to, Place from, uint64_t bytes);
+  // From another device; Unimplemented: not between these two.
+  absl::Status CopyFrom(Place to, const Accelerator& other, Place from, uint64_t bytes);
   absl::Status Fill(Place at, uint64_t bytes, uint32_t value);
   // What follows waits for a ticket of the other queue; tickets that are known to be done cost nothing.
   absl::Status Wait(int other, uint64_t ticket);

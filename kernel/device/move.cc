@@ -10,6 +10,17 @@ void DropBlock(void* arg) {
   block->unsettled ? pool.GiveUnsettled(block->piece) : pool.Give(block->piece, block->Last());
 }
 
+// What a failed copy left behind must be done before the memory is another's. Waits for the array's device;
+// of that and of the other one nothing is known if even that fails.
+struct Unsettled {
+  keel_array *array, *other = nullptr;
+  ~Unsettled() {
+    if (!array || array->device_block()->home->pool().TrySettle()) return;
+    array->device_block()->unsettled = true;
+    if (other) other->device_block()->unsettled = true;
+  }
+};
+
 }  // namespace
 
 void DeviceBlock::Use(int queue, uint64_t ticket) {
@@ -21,16 +32,14 @@ void DeviceBlock::Use(int queue, uint64_t ticket) {
 absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::span<const int64_t> shape,
                                         int queue) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
-  auto block = std::make_unique<DeviceBlock>();
+  struct Drop {
+    void operator()(DeviceBlock* block) const { DropBlock(block); }
+  };
+  std::unique_ptr<DeviceBlock, Drop> block(new DeviceBlock{device.shared_from_this(), {}});
   ASSIGN_OR_RETURN(block->piece, device.pool().Take(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
-  block->home = device.shared_from_this();
   absl::StatusOr<ArrayRef> array = NewDeviceHeader(
       dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock, block.get());
-  if (!array.ok()) {
-    device.pool().Give(block->piece, {});
-    return array;
-  }
-  block.release();
+  if (array.ok()) block.release();
   return array;
 }
 
@@ -41,11 +50,10 @@ absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
   }
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(device, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
   uint64_t ticket = 0;
-  absl::Status status =
-      device.stager().Upload(ready->data(), made->device_block()->place(), ready->bytes(), &ticket);
-  // What a failed upload left behind must be done before the memory is another's.
-  if (!status.ok()) made->device_block()->unsettled = !device.pool().Settle().ok();
-  RETURN_IF_ERROR(status);
+  Unsettled guard{made.get()};
+  RETURN_IF_ERROR(
+      device.stager().Upload(ready->data(), made->device_block()->place(), ready->bytes(), &ticket));
+  guard.array = nullptr;
   made->device_block()->Use(KEEL_QUEUE_TRANSFER, ticket);
   return made;
 }
@@ -55,11 +63,34 @@ absl::StatusOr<ArrayRef> Download(keel_array* array) {
   DeviceBlock& block = *array->device_block();
   // The transfer queue is in order, so only the compute queue's work needs a wait.
   Stager::Part part{block.place(), made->data(), made->bytes(), block.Last().of[KEEL_QUEUE_COMPUTE]};
-  absl::Status status = block.home->stager().Download({&part, 1});
-  if (!status.ok()) block.unsettled = !block.home->pool().Settle().ok();
-  RETURN_IF_ERROR(status);
+  Unsettled guard{array};
+  RETURN_IF_ERROR(block.home->stager().Download({&part, 1}));
+  guard.array = nullptr;
   return made;
 }
+
+namespace {
+
+// Straight from another device; waits, so that the array may go. Unimplemented: not between these two.
+absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
+  DeviceBlock& from = *array->device_block();
+  if (!to.Reaches(*from.home)) return Unimplemented(to.name(), " has no way to ", from.home->name());
+  RETURN_IF_ERROR(WaitFor(array));
+  ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(to, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
+  Unsettled guard{made.get(), array};
+  uint64_t ticket = 0;
+  {
+    Encoder encoder(to, KEEL_QUEUE_TRANSFER);
+    RETURN_IF_ERROR(
+        encoder.CopyFrom(made->device_block()->place(), *from.home, from.place(), array->bytes()));
+    ASSIGN_OR_RETURN(ticket, encoder.Submit());
+  }
+  RETURN_IF_ERROR(to.HostWait(KEEL_QUEUE_TRANSFER, ticket));
+  guard.array = nullptr;
+  return made;
+}
+
+}  // namespace
 
 absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
   if (array->symbolic()) return NeedHostMemory("the array", array);
@@ -69,6 +100,10 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
   }
   Accelerator* from = array->device_block() ? array->device_block()->home.get() : nullptr;
   if (from == to.get()) return ArrayRef::Share(array);
+  if (to && from) {
+    absl::StatusOr<ArrayRef> straight = CopyAcross(*to, array);
+    if (!absl::IsUnimplemented(straight.status())) return straight;
+  }
   ArrayRef host = ArrayRef::Share(array);
   if (from) {
     ASSIGN_OR_RETURN(host, Download(array));

@@ -25,7 +25,7 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
 // A new array, whose bytes may still be under way; strided arrays are made row-major.
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array);
 absl::StatusOr<ArrayRef> Download(keel_array* array);  // to the host; waits
-// The array itself where it is there already; between two devices by way of the host.
+// The array itself where it is there already; between two devices straight, or else by way of the host.
 absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device);  // null: host memory
 // Waits until the array's bytes are there.
 absl::Status WaitFor(keel_array* array);

@@ -18,6 +18,9 @@ struct PoolBlock {
   bool small, free;
   uint32_t pending;  // bit of each queue that may still use it
   Tickets used;
+  PoolBlock* next_unsettled;
+  Pool::FreeList::node_type
+      node;  // its place in a free list while it is in none, so that freeing cannot fail
 };
 
 struct Pool::Held {
@@ -71,25 +74,32 @@ void Pool::Insert(PoolBlock* b) {
   for (int q = 0; q < kQueues; q++)
     if (b->used.of[q] > done_.of[q]) b->pending |= 1u << q;
   b->free = true;
-  ListOf(*b).insert(b);
+  ListOf(*b).insert(std::move(b->node));
+}
+
+std::unique_ptr<PoolBlock> Pool::NewBlock() {
+  auto block = std::make_unique<PoolBlock>();
+  FreeList place;
+  place.insert(block.get());
+  block->node = place.extract(place.begin());
+  return block;
 }
 
 void Pool::Remove(PoolBlock* b) {
-  ListOf(*b).erase(b);
+  b->node = ListOf(*b).extract(b);
   b->free = false;
 }
 
 // Asks what is done by now; blocks move to the lists where other queues find them.
 void Pool::Refresh() {
   done_ = source_.Done();
-  std::vector<PoolBlock*> all;
   for (auto& lists : free_)
     for (uint32_t pending = 1; pending < 1u << kQueues; pending++)
-      all.insert(all.end(), lists[pending].begin(), lists[pending].end());
-  for (PoolBlock* b : all) {
-    Remove(b);
-    Insert(b);
-  }
+      for (auto it = lists[pending].begin(); it != lists[pending].end();) {
+        PoolBlock* b = *it++;  // which goes to a list that was visited, or back to its place
+        Remove(b);
+        Insert(b);
+      }
 }
 
 // The smallest that is large enough, among those that only this queue may still use.
@@ -105,18 +115,23 @@ PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
   return best;
 }
 
+// Takes the memory that it needs itself before that of the device.
 absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
+  std::list<Held> grown(1);
+  std::unique_ptr<PoolBlock> block = NewBlock();
   absl::StatusOr<keel_segment> made = source_.NewSegment(KEEL_SEGMENT_DEVICE, SegmentBytes(rounded));
   if (absl::IsResourceExhausted(made.status()) && SegmentBytes(rounded) > rounded)
     made = source_.NewSegment(KEEL_SEGMENT_DEVICE, rounded);
   RETURN_IF_ERROR(made.status());
-  held_.emplace_back();
+  held_.splice(held_.end(), grown);
   Held& held = held_.back();
   held.self = std::prev(held_.end());
   held.segment = *made;
-  held.first = new PoolBlock{
-      &held, ++blocks_made_, 0, std::max(made->bytes, rounded), nullptr, nullptr, rounded <= kSmall, false, 0,
-      {}};
+  held.first = block.release();
+  held.first->held = &held;
+  held.first->number = ++blocks_made_;
+  held.first->bytes = std::max(made->bytes, rounded);
+  held.first->small = rounded <= kSmall;
   if (options_.cache) held.first->bytes = held.first->bytes / kGrain * kGrain;
   if (held.first->bytes < rounded) held.first->bytes = rounded;
   stats_.segments++;
@@ -124,15 +139,23 @@ absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   return held.first;
 }
 
-// Large blocks are only split where a useful rest remains.
+// Large blocks are only split where a useful rest remains, and there is memory to keep it in mind.
 Piece Pool::Cut(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
   uint64_t rest = b->bytes - rounded;
-  if (options_.cache && rest >= (b->small ? kGrain : kSmall)) {
-    auto* tail = new PoolBlock(*b);
+  std::unique_ptr<PoolBlock> fresh;
+  if (options_.cache && rest >= (b->small ? kGrain : kSmall)) try {
+      fresh = NewBlock();
+    } catch (const std::bad_alloc&) {
+    }
+  if (PoolBlock* tail = fresh.release()) {
+    tail->held = b->held;
     tail->number = ++blocks_made_;
-    tail->offset += rounded;
+    tail->offset = b->offset + rounded;
     tail->bytes = rest;
     tail->before = b;
+    tail->after = b->after;
+    tail->small = b->small;
+    tail->used = b->used;
     if (b->after) b->after->before = tail;
     b->after = tail;
     b->bytes = rounded;
@@ -211,20 +234,39 @@ void Pool::GiveUnsettled(const Piece& piece) {
   std::lock_guard lock(mutex_);
   stats_.used_pieces--;
   stats_.used_bytes -= piece.block->bytes;
-  unsettled_.push_back(piece.block);
+  piece.block->next_unsettled = std::exchange(unsettled_, piece.block);
+}
+
+bool Pool::TrySettle() noexcept {
+  try {
+    return Settle().ok();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 absl::Status Pool::Settle() {
-  std::vector<PoolBlock*> before;
-  {
-    std::lock_guard lock(mutex_);
-    before.swap(unsettled_);
-  }
+  struct Before {  // frees what was unsettled, or puts it back
+    Pool& pool;
+    PoolBlock* first;
+    bool settled = false;
+    explicit Before(Pool& p) : pool(p) {
+      std::lock_guard lock(pool.mutex_);
+      first = std::exchange(pool.unsettled_, nullptr);
+    }
+    ~Before() {
+      std::lock_guard lock(pool.mutex_);
+      while (PoolBlock* b = first) {
+        first = b->next_unsettled;
+        if (settled)
+          pool.Free(b);
+        else
+          b->next_unsettled = std::exchange(pool.unsettled_, b);
+      }
+    }
+  } before(*this);
   absl::Status status = source_.WaitForAll();
-  std::lock_guard lock(mutex_);
-  if (!status.ok()) unsettled_.insert(unsettled_.end(), before.begin(), before.end());
-  if (status.ok())
-    for (PoolBlock* b : before) Free(b);
+  before.settled = status.ok();
   return status;
 }
 

@@ -8,10 +8,10 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "abi/keel_plugin.h"
 #include "kernel/base/status.h"
@@ -57,11 +57,12 @@ class Pool {
   // under way, returns unused segments, tries once more; then an error with a map of the memory.
   absl::StatusOr<Piece> Take(uint64_t bytes, int queue);
   // `used`: the last tickets of the work that touches the piece.
-  void Give(const Piece& piece, const Tickets& used);
+  void Give(const Piece& piece, const Tickets& used);  // giving back needs no memory
   // After a failure nobody knows what still runs: kept until WaitForAll has succeeded once.
   void GiveUnsettled(const Piece& piece);
-  absl::Status Settle();  // WaitForAll, and what was unsettled is free
-  void Trim();            // returns all segments without a used piece
+  absl::Status Settle();      // WaitForAll, and what was unsettled is free
+  bool TrySettle() noexcept;  // the same in destructors and after failures; false: it still is not
+  void Trim();                // returns all segments without a used piece
 
   struct Stats {
     uint64_t segments = 0, segment_bytes = 0, used_pieces = 0, used_bytes = 0;
@@ -70,6 +71,7 @@ class Pool {
   std::string Map();  // segment by segment, for people
 
  private:
+  friend PoolBlock;
   struct BySize {
     bool operator()(const PoolBlock* a, const PoolBlock* b) const;
   };
@@ -78,6 +80,7 @@ class Pool {
 
   uint64_t Rounded(uint64_t bytes) const;
   uint64_t SegmentBytes(uint64_t rounded) const;
+  static std::unique_ptr<PoolBlock> NewBlock();
   PoolBlock* FindFree(uint64_t rounded, int queue);
   absl::StatusOr<PoolBlock*> Grow(uint64_t rounded);
   absl::Status FullError(uint64_t bytes, const absl::Status& why) const;
@@ -97,7 +100,7 @@ class Pool {
   // By size class (small, large), then by the queues that may still use the block, one bit each.
   FreeList free_[2][1 << kQueues];
   Tickets done_;
-  std::vector<PoolBlock*> unsettled_;
+  PoolBlock* unsettled_ = nullptr;  // a list
   uint64_t blocks_made_ = 0;
   Stats stats_;
 };

@@ -113,6 +113,7 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   to->entries = from.entries;
   to->cases = from.cases;
   to->metadata = from.metadata;
+  to->devices = from.devices;
   to->index->constants = from.index->constants;
   to->index->graphs = from.index->graphs;
   to->index->entries = from.index->entries;

@@ -202,9 +202,17 @@ struct FileMap {
   const uint8_t* data = nullptr;
   uint64_t size = 0;
   std::shared_ptr<const void> owner;
+  bool Holds(const void* p) const {
+    return std::less_equal()(static_cast<const void*>(data), p) &&
+           std::less()(p, static_cast<const void*>(data + size));
+  }
 };
 absl::StatusOr<FileMap> MapFile(const std::string& path);
-// Gives the memory of a mapped constant back to the system until somebody reads it again.
-void DropPages(const Constant& constant);
+// Gives the memory of a part of a mapped file, or of a constant there, back to the system until somebody
+// reads it again. Nothing happens to constants elsewhere.
+void DropPages(const void* mapped, uint64_t bytes);
+inline void DropPages(const Constant& c) {
+  if (c.mapped) DropPages(c.data, c.bytes);
+}
 
 }  // namespace keel

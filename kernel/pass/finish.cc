@@ -66,13 +66,15 @@ class Writer {
     return map_[v];
   }
 
+  static std::string Suffix(uint32_t result) { return result ? absl::StrCat("_", result) : ""; }
+
   // In a plan values keep the names by which messages and reports know them.
   std::string NameOf(NodeId n, uint32_t result) {
     const Value& v = old_.values[old_.nodes[n].out[result]];
     if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
     if (!v.name.empty() || !from_.plan) return v.name;
     std::string name = n < originals_ ? old_.ValueName(old_.nodes[n].out[result])
-                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n);
+                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n, Suffix(result));
     return old_.by_name.contains(name) ? "" : name;
   }
 
@@ -92,6 +94,7 @@ class Writer {
     }
     if (node.out.empty() && (!node.name.empty() || (from_.plan && n < originals_)))
       names.push_back(old_.NodeName(n));
+    fresh_->scope = node.device;
     ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++)
       if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = fresh_->nodes[made].out[i];
@@ -159,6 +162,7 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   Writer writer(from_, *mine_, Nodes(), kept_, from_.graph->nodes.size());
   RETURN_IF_ERROR(writer.Run(roots_, result_names_));
   own_->ExchangeGraph(number_, writer.Take());
+  own_->graphs[number_]->called = from_.graph->called;
   PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, {}, from_.plan};
   result.feeds = result.graph->params;
   result.roots = result.graph->results;

@@ -23,6 +23,8 @@ absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
                      ") has an effect and cannot be outlined");
     for (ValueId v : graph_->nodes[n].out)
       if (fed_[v]) return Invalid("\"", graph_->ValueName(v), "\" is fed, so its node cannot be outlined");
+    if (graph_->nodes[n].device != graph_->nodes[nodes[0]].device)
+      return Invalid("nodes ", nodes[0], " and ", n, " have different device scopes");
     if (!group.members.insert(n).second) return Invalid("node ", n, " is in the group twice");
   }
   group.nodes.assign(nodes.begin(), nodes.end());
@@ -119,7 +121,8 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   number.kind = KEEL_ATTR_GRAPH;
   number.i = body;
   auto call = static_cast<NodeId>(mine_->nodes.size());
-  mine_->nodes.push_back({op, group.in, group.out, {{"body", number}}, 0, ""});
+  mine_->nodes.push_back(
+      {op, group.in, group.out, {{"body", number}}, mine_->nodes[group.nodes[0]].device, ""});
   own_->graphs[body]->called = true;
   // The call takes the results over: they keep their numbers, names and users.
   for (uint32_t i = 0; i < group.out.size(); i++) {
@@ -128,6 +131,7 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   }
   NodeId after = next_[group.nodes.back()];
   Insert(call, after);
+  outlined_.insert(call);
   for (NodeId n : group.later) {
     Unlink(n);
     Link(n, after);
@@ -156,6 +160,7 @@ absl::Status Rewrite::Inline(NodeId call) {
   if (!IsTypedByGraph(*graph_->nodes[call].op))
     return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
   Own();
+  uint64_t before = edits_;
   const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
   std::vector<ValueId> map(body.values.size(), kNoValue), in = mine_->nodes[call].in,
                                                           out = mine_->nodes[call].out;
@@ -167,6 +172,7 @@ absl::Status Rewrite::Inline(NodeId call) {
         const Value& holder = mine_->values[known->second];
         if (holder.kind == ValueKind::kResult && !Alive(holder.index)) mine_->by_name.erase(known);
       }
+  mine_->scope = mine_->nodes[call].device;
   for (const Node& inner : body.nodes) {
     std::vector<ValueId> operands;
     std::vector<std::string> names;
@@ -196,7 +202,7 @@ absl::Status Rewrite::Inline(NodeId call) {
   }
   kept_[call] = 0;
   Kill(call);
-  edits_++;
+  edits_ = outlined_.erase(call) ? before - 1 : before + 1;  // an outlining that is undone counts for nothing
   return absl::OkStatus();
 }
 

@@ -10,6 +10,8 @@
 namespace keel {
 namespace {
 
+constexpr int kMostRounds = 4;  // of the canon passes, while they find something to do
+
 bool Lists(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -41,9 +43,13 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, std::unique_ptr<
   HostCall call;
   absl::Status status =
       call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
+  if ((*work)->exhausted()) return Exhausted("no memory for pass \"", run->name, "\"");
   run->edits = (*work)->edits();
   if (!status.ok()) return status;
-  if (!run->edits) return status;
+  if (!run->edits) {
+    if ((*work)->touched()) work->reset();
+    return status;
+  }
   absl::StatusOr<PassGraph> result = (*work)->Finish();
   if (!result.ok()) return result.status();
   *graph = *std::move(result);
@@ -51,7 +57,40 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, std::unique_ptr<
   return absl::OkStatus();
 }
 
+// Bodies of those calls that the device does not take whole.
+void AddBodies(const PassGraph& graph, const PassTarget& target, size_t given,
+               std::vector<uint32_t>* bodies) {
+  Rewrite reader(graph, target);
+  for (NodeId n : reader.Nodes()) {
+    std::vector<uint32_t> of_node = BodiesOf(reader.Find(n)->attrs);
+    if (of_node.empty() || reader.Supported(n)) continue;
+    for (uint32_t body : of_node)
+      if (body < given && std::find(bodies->begin(), bodies->end(), body) == bodies->end())
+        bodies->push_back(body);
+  }
+}
+
+PassGraph BodyIn(const PassGraph& whole, uint32_t number) {
+  const Graph* body = whole.graph->module->graphs[number].get();
+  return {whole.owner, body, body->params, body->results, body->result_names, whole.plan, whole.graph};
+}
+
 }  // namespace
+
+void PassReport::Add(PassRun run) {
+  auto sum = std::find_if(runs.begin(), runs.end(), [&](const PassRun& r) { return r.name == run.name; });
+  if (sum == runs.end()) return runs.push_back(std::move(run));
+  sum->ms += run.ms;
+  sum->edits += run.edits;
+  if (!sum->error.empty()) return;  // it failed in this very run of all passes, and is skipped since
+  for (auto text : {&PassRun::error, &PassRun::diff, &PassRun::skipped})
+    if ((*sum.*text).empty()) *sum.*text = std::move(run.*text);
+}
+
+void PassReport::Add(const PassReport& more) {
+  level = more.level;
+  for (const PassRun& run : more.runs) Add(run);
+}
 
 absl::Status ParsePasses(const std::string& text, PassChoice* choice) {
   for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
@@ -78,31 +117,68 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   std::vector<Pass> passes = registry_.Passes();
   RETURN_IF_ERROR(CheckNames(passes, choice));
   report->level = choice.level;
-  std::unique_ptr<Rewrite> work;  // stays for the next pass if this one edits nothing
+  std::erase_if(passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
+  if (passes.empty()) return graph;
+  const size_t given = graph.graph->module->graphs.size();  // what comes later is made for the device
+  const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
+  ASSIGN_OR_RETURN(graph, RunOn(passes, target, std::move(graph), report));
+  std::vector<uint32_t> bodies;
+  AddBodies(graph, target, given, &bodies);
+  for (size_t i = 0; i < bodies.size(); i++) {
+    ASSIGN_OR_RETURN(PassGraph body, RunOn(passes, target, BodyIn(graph, bodies[i]), report));
+    AddBodies(body, target, given, &bodies);
+    if (!body.owner) continue;
+    graph.owner = body.owner;
+    graph.graph = graph.owner->graphs[main].get();
+  }
+  return graph;
+}
+
+absl::StatusOr<PassGraph> Passes::RunOn(std::span<const Pass> passes, const PassTarget& target,
+                                        PassGraph graph, PassReport* report) {
+  auto later = std::find_if(passes.begin(), passes.end(),
+                            [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
+  std::unique_ptr<Rewrite> work;
+  for (int round = 0; round < kMostRounds; round++) {
+    ASSIGN_OR_RETURN(uint64_t edits, RunEach({passes.begin(), later}, target, &work, &graph, report));
+    if (!edits) break;
+  }
+  RETURN_IF_ERROR(RunEach({later, passes.end()}, target, &work, &graph, report).status());
+  return graph;
+}
+
+absl::StatusOr<uint64_t> Passes::RunEach(std::span<const Pass> passes, const PassTarget& target,
+                                         std::unique_ptr<Rewrite>* work, PassGraph* graph,
+                                         PassReport* report) {
+  uint64_t edits = 0;
   for (const Pass& pass : passes) {
-    if (!Wanted(pass.table, choice)) continue;
     PassRun run;
     run.name = pass.table.name;
     run.plugin = pass.plugin->name;
     run.skipped = Disabled(run.name);
     if (run.skipped.empty()) {
       auto start = std::chrono::steady_clock::now();
-      absl::Status status = RunOne(pass, target, &work, &graph, &run);
+      absl::Status status = RunOne(pass, target, work, graph, &run);
       run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-      if (!status.ok()) {
-        run.error = std::string(status.message());
-        run.diff = work ? work->Diff() : "";
-        work.reset();
-        HostTable().log(KEEL_LOG_WARNING, absl::StrCat("pass \"", run.name, "\" of plugin \"", run.plugin,
-                                                       "\" failed and is switched off: ", run.error)
-                                              .c_str());
-        std::lock_guard lock(mutex_);
-        disabled_.emplace(run.name, absl::StrCat("it failed before: ", run.error));
-      }
+      if (absl::IsResourceExhausted(status)) return status;  // not the pass's fault
+      if (!status.ok()) Disable(status, work, &run);
+      edits += run.edits;
     }
-    report->runs.push_back(std::move(run));
+    report->Add(std::move(run));
   }
-  return graph;
+  return edits;
+}
+
+void Passes::Disable(const absl::Status& status, std::unique_ptr<Rewrite>* work, PassRun* run) {
+  run->edits = 0;
+  run->error = std::string(status.message());
+  run->diff = *work ? (*work)->Diff() : "";
+  work->reset();
+  HostTable().log(KEEL_LOG_WARNING, absl::StrCat("pass \"", run->name, "\" of plugin \"", run->plugin,
+                                                 "\" failed and is switched off: ", run->error)
+                                        .c_str());
+  std::lock_guard lock(mutex_);
+  disabled_.emplace(run->name, absl::StrCat("it failed before: ", run->error));
 }
 
 }  // namespace keel

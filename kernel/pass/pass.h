@@ -1,5 +1,7 @@
 // pass.h: running the passes of a context on a graph: which, in which order, each on a private copy that is
-// verified afterwards. A pass that fails is rolled back, named, and not used again in the context.
+// verified afterwards. Those of phase canon run again, in order, until a round edits nothing, a few rounds at
+// most. A pass that fails is rolled back, named, and not used again in the context; where there is no memory,
+// that is an error of the whole. Bodies of calls that the device does not take whole are optimised, too.
 #pragma once
 
 #include <map>
@@ -31,7 +33,10 @@ struct PassRun {
 };
 struct PassReport {
   int32_t level = 0;
-  std::vector<PassRun> runs;
+  std::vector<PassRun> runs;  // one for each pass
+
+  void Add(PassRun run);  // to the sum of the runs of that pass
+  void Add(const PassReport& more);
 };
 
 class Passes {
@@ -44,6 +49,13 @@ class Passes {
   std::string Disabled(const std::string& name);
 
  private:
+  absl::StatusOr<PassGraph> RunOn(std::span<const Pass> passes, const PassTarget& target, PassGraph graph,
+                                  PassReport* report);
+  // `work` stays for the next pass if one edits nothing. Gives the number of edits.
+  absl::StatusOr<uint64_t> RunEach(std::span<const Pass> passes, const PassTarget& target,
+                                   std::unique_ptr<Rewrite>* work, PassGraph* graph, PassReport* report);
+  void Disable(const absl::Status& status, std::unique_ptr<Rewrite>* work, PassRun* run);
+
   Registry& registry_;
   std::mutex mutex_;
   std::map<std::string, std::string> disabled_;

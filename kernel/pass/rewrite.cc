@@ -192,7 +192,7 @@ void Rewrite::Own() {
   if (mine_) return;
   CountUses();
   number_ = *graph_->module->GraphNumber(graph_->name);
-  own_ = CopyModule(*graph_->module, from_.plan ? graph_ : nullptr);
+  own_ = CopyModule(*graph_->module, from_.plan ? (from_.main ? from_.main : graph_) : nullptr);
   mine_ = own_->graphs[number_].get();
   mine_->called = false;
   graph_ = mine_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "kernel/base/hash.h"
 #include "kernel/plugin/host.h"
 
 namespace keel {
@@ -22,6 +23,7 @@ struct PassGraph {
   std::vector<std::string> result_names;  // one for each root, may be ""
   std::vector<NodeId> effects;            // nodes that run for their effect, ascending
   bool plan = false;                      // for one plan: unnamed values get the names that they had
+  const Graph* main = nullptr;            // of a body: the graph that is under way as a whole
 };
 
 // Runs a node whose operands are all constants; one constant for each result.
@@ -37,9 +39,11 @@ class Rewrite : public Rewriter {
   Rewrite(const PassGraph& from, const PassTarget& target);
 
   keel_edit* edit() { return &edit_; }
-  uint64_t edits() const { return edits_; }
-  absl::StatusOr<PassGraph> Finish();  // the result, verified; once
-  std::string Diff() const;            // what was edited, as lines with + and -
+  uint64_t edits() const { return edits_; }  // without those that were undone
+  bool touched() const { return mine_; }     // is there a copy that differs, if only by what was undone?
+  bool exhausted() const { return edit_.rewriter != this; }  // memory was short in the middle of an edit
+  absl::StatusOr<PassGraph> Finish();                        // the result, verified; once
+  std::string Diff() const;                                  // what was edited, as lines with + and -
 
   const std::string& DeviceName() override { return target_.device->name(); }
   std::span<const NodeId> Nodes() override;
@@ -95,6 +99,7 @@ class Rewrite : public Rewriter {
   Graph* mine_ = nullptr;
   keel_edit edit_;
   uint64_t edits_ = 0, evaluated_ = 0;
+  HashSet<NodeId> outlined_;  // calls that this pass made
   std::vector<ValueId> roots_;
   std::vector<std::string> result_names_;
 

@@ -13,14 +13,14 @@ class Pieces {
  public:
   explicit Pieces(Accelerator& device) : device_(device) {}
   ~Pieces() {
-    bool settled = done || device_.pool().Settle().ok();
+    bool settled = done || device_.pool().TrySettle();
     for (const Piece& piece : pieces_)
       settled ? device_.pool().Give(piece, {}) : device_.pool().GiveUnsettled(piece);
   }
   absl::StatusOr<Piece> Take(uint64_t bytes, int queue) {
-    ASSIGN_OR_RETURN(Piece piece, device_.pool().Take(bytes, queue));
-    pieces_.push_back(piece);
-    return piece;
+    pieces_.emplace_back();  // before, so that no piece is lost
+    ASSIGN_OR_RETURN(pieces_.back(), device_.pool().Take(bytes, queue));
+    return pieces_.back();
   }
   bool done = false;
 
@@ -144,7 +144,9 @@ absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& dev
 }
 
 DeviceConstants::~DeviceConstants() {
-  for (const Piece& piece : pieces) device->pool().Give(piece, {});
+  settled = settled || device->pool().TrySettle();
+  for (const Piece& piece : pieces)
+    settled ? device->pool().Give(piece, {}) : device->pool().GiveUnsettled(piece);
 }
 
 absl::Status UploadConstants(Lowered* lowered) {
@@ -172,9 +174,7 @@ absl::Status UploadConstants(Lowered* lowered) {
                                           lowered->constants[i].bytes, &ticket);
   }
   if (status.ok()) status = all->device->HostWait(KEEL_QUEUE_TRANSFER, ticket);
-  if (!status.ok() && !all->device->pool().Settle().ok()) {
-    for (Piece& piece : all->pieces) all->device->pool().GiveUnsettled(std::exchange(piece, {}));
-  }
+  if (status.ok()) all->settled = true;
   if (status.ok()) lowered->uploaded = std::move(all);
   return status;
 }
@@ -191,6 +191,7 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out, Observe obser
       ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
     }
     RETURN_IF_ERROR(ShowStep(s, observe, arg));
+    RETURN_IF_ERROR(CheckStop(s));
   }
   Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
   if (calls_.empty())

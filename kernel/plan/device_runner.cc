@@ -13,6 +13,24 @@ uint64_t RoundUp(uint64_t n, uint64_t step) { return (n + step - 1) / step * ste
 
 void* AsPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
+// How many launches a batch has: as many as take the device a few milliseconds.
+class Pace {
+ public:
+  size_t batch() const { return batch_; }
+  void Next() {
+    Stopper::Clock::duration took = Stopper::Clock::now() - start_;
+    if (took < kShort) batch_ = std::min(batch_ * 2, kLargest);
+    if (took > kLong) batch_ = std::max<size_t>(batch_ / 2, 1);
+    start_ += took;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kShort{2}, kLong{10};
+  static constexpr size_t kLargest = 1024;
+  size_t batch_ = 16;
+  Stopper::Clock::time_point start_ = Stopper::Clock::now();
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& lowered,
@@ -20,12 +38,13 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
                                                                  const PlanOptions& options) {
   std::unique_ptr<DeviceRunner> r(new DeviceRunner(lowered, binding, options));
   RETURN_IF_ERROR(r->TakeMemory());
+  if (options.stopper && !options.timeout_ms) r->stop_ = &options.stopper->asked;
   r->env_ = {sizeof(keel_env),
              options.threads,
              &HostTable(),
              r->device_.handle(),
              r->device_.queue(KEEL_QUEUE_COMPUTE),
-             options.stopper ? Exported(options.stopper->asked) : &r->cancelled_,
+             Exported(*r->stop_),
              r->memory_.address() + r->fault_at_};
   r->BuildViews();
   r->BuildCalls();
@@ -34,13 +53,14 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
 }
 
 DeviceRunner::~DeviceRunner() {
-  staged_.push_back(memory_);
-  for (const Piece& piece : staged_) {
+  auto give = [this](const Piece& piece) {
     if (broken_)
       device_.pool().GiveUnsettled(piece);
     else  // every run ends with a wait
       device_.pool().Give(piece, {});
-  }
+  };
+  give(memory_);
+  for (const Piece& piece : staged_) give(piece);
 }
 
 uint64_t DeviceRunner::BytesOf(uint32_t v) const {
@@ -215,14 +235,38 @@ absl::Status DeviceRunner::EncodeLast(Encoder& encoder, std::span<ArrayRef> out)
   return EncodeResults(encoder, calls_.size(), out);
 }
 
-absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
+absl::Status DeviceRunner::CheckStop(size_t s) const {
+  bool stopped = stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over());
+  return stopped ? Stopped(lowered_.steps[s].name, options_) : absl::OkStatus();
+}
+
+absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRef> out) {
   Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
-  RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
-  for (size_t s = 0; s < calls_.size(); s++) {
+  if (from == 0)
+    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+  for (size_t s = from; s < to; s++) {
     RETURN_IF_ERROR(EncodeResults(encoder, s, out));
     RETURN_IF_ERROR(EncodeStep(encoder, s));
+    RETURN_IF_ERROR(CheckStop(s));
   }
-  return EncodeLast(encoder, out);
+  if (to == calls_.size()) return EncodeLast(encoder, out);
+  ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
+  return absl::OkStatus();
+}
+
+// The device has one batch to do while the next is encoded; between them others may use the queue.
+absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
+  Pace pace;
+  size_t from = 0;
+  do {
+    uint64_t before = last_ticket_;
+    size_t to = std::min(from + pace.batch(), calls_.size());
+    RETURN_IF_ERROR(EncodeBatch(from, to, out));
+    if (to < calls_.size()) RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, before));
+    pace.Next();
+    from = to;
+  } while (from < calls_.size());
+  return absl::OkStatus();
 }
 
 absl::Status DeviceRunner::Collect(std::span<ArrayRef> out) {
@@ -249,27 +293,42 @@ absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::spa
     if (feed->device_block() && feed->device_block()->home.get() == &device_)
       feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
   RETURN_IF_ERROR(Collect(out));
-  return fault_ ? FaultError(fault_) : absl::OkStatus();
+  if (fault_) return FaultError(fault_);
+  return calls_.empty() ? absl::OkStatus() : CheckStop(calls_.size() - 1);
 }
 
 absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                               void* arg) {
+                               void* arg, const Deadline* end) {
   fault_ = 0;
-  absl::Status status = RunSteps(feeds, out, observe, arg);
-  if (status.ok() || fault_) return status;
-  broken_ = !device_.pool().Settle().ok();
-  if (!broken_) return status;
+  last_ticket_ = 0;
+  if (options_.timeout_ms && options_.stopper)
+    limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
+  absl::Status status;
+  try {
+    status = RunSteps(feeds, out, observe, arg);
+  } catch (const std::bad_alloc&) {
+    limit_.reset();
+    Settle(feeds, out);
+    throw;
+  }
+  limit_.reset();
+  if (!status.ok() && !fault_) Settle(feeds, out);
+  return status;
+}
+
+void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
+  broken_ = !device_.pool().TrySettle();
+  if (!broken_) return;
   for (keel_array* feed : feeds)
     if (feed->device_block() && feed->device_block()->home.get() == &device_)
       feed->device_block()->unsettled = true;
   for (ArrayRef& array : out)
     if (array && array->device_block()) array->device_block()->unsettled = true;
-  return status;
 }
 
 absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
                          std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                         void* arg) {
+                         void* arg, const Deadline* end) {
   for (size_t i = 0; i < feeds.size(); i++)
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",
@@ -287,7 +346,7 @@ absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOpt
   if (!runner) {
     ASSIGN_OR_RETURN(runner, DeviceRunner::Make(lowered, binding, options));
   }
-  absl::Status status = runner->Run(feeds, out, observe, arg);
+  absl::Status status = runner->Run(feeds, out, observe, arg, end);
   std::lock_guard lock(binding.device->mutex);
   if (!runner->broken() && binding.device->idle.size() < DevicePool::kIdle)
     binding.device->idle.push_back(std::move(runner));

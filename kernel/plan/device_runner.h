@@ -3,11 +3,13 @@
 // How to read it: Make takes one piece of memory (arena, scratch, results, fault word) and builds the calls.
 // Run uploads the feeds that the host has on the transfer queue, encodes the launches on the compute queue,
 // each waiting only for its own feeds, and downloads each result as soon as it is there. It returns when all
-// is done and the fault word was read.
+// is done and the fault word was read. Launches are encoded in batches, so that whoever stops a run only
+// waits for those that are under way.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +23,7 @@ namespace keel {
 struct DeviceConstants {
   std::shared_ptr<Accelerator> device;
   std::vector<Piece> pieces;  // by constant; no block: not needed by any launch or fetch
+  bool settled = false;       // nothing is under way to them
   ~DeviceConstants();
 };
 absl::Status UploadConstants(Lowered* lowered);
@@ -30,7 +33,8 @@ class DeviceRunner {
   static absl::StatusOr<std::unique_ptr<DeviceRunner>> Make(const Lowered& lowered, const Binding& binding,
                                                             const PlanOptions& options);
   ~DeviceRunner();
-  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg,
+                   const Deadline* end);
   bool broken() const { return broken_; }
 
  private:
@@ -40,16 +44,19 @@ class DeviceRunner {
   void BuildViews();
   void BuildCalls();
   void FindUses();
+  void Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out);  // after a failure
   absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                         void* arg);
   absl::Status MakeResults(std::span<ArrayRef> out);
   absl::Status PlaceFeeds(std::span<keel_array* const> feeds);
   void Connect();
   absl::Status Encode(std::span<ArrayRef> out);
+  absl::Status EncodeBatch(size_t from, size_t to, std::span<ArrayRef> out);
   absl::Status EncodeObserved(std::span<ArrayRef> out, Observe observe, void* arg);
   absl::Status EncodeStep(Encoder& encoder, size_t step);
   absl::Status EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out);
   absl::Status EncodeLast(Encoder& encoder, std::span<ArrayRef> out);
+  absl::Status CheckStop(size_t after_step) const;
   absl::Status ShowStep(size_t step, Observe observe, void* arg);
   absl::Status Collect(std::span<ArrayRef> out);
   absl::Status FaultError(uint32_t word) const;
@@ -80,7 +87,9 @@ class DeviceRunner {
   uint64_t last_ticket_ = 0;  // of the compute queue, of this run
   uint32_t fault_ = 0;        // as read back
   keel_env env_{};
-  int32_t cancelled_ = 0;
+  StopFlag own_stop_{0};               // of runs with a time limit
+  const StopFlag* stop_ = &own_stop_;  // what launches look at
+  std::optional<Stopper::Limit> limit_;
 };
 
 // Idle runners of a binding.
@@ -92,7 +101,7 @@ struct DevicePool {
 
 absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
                          std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                         void* arg);
+                         void* arg, const Deadline* end);
 
 // device_observe.cc: a prepared launch on operands in host memory, for folding.
 absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,

@@ -168,7 +168,7 @@ class Lowering : public BodySink {
     if (HasBody(op)) return Expand(op, step.in, attrs, names);
     std::string what = absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")");
     missing_[what]++;
-    if (options_.probe) out_.lacking.emplace(node_, what);
+    if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);
   }
 
@@ -330,7 +330,7 @@ class Lowering : public BodySink {
                       missing_.size() > kMaxMissingShown ? ", ..." : ""),
         kErrorHint,
         absl::StrCat("`keel ops --device ", out_.device->plugin().name,
-                     "` lists what it has; run on another device"));
+                     "` lists what it has; run on another device, or name one as fallback"));
   }
 
   const Graph* graph_;  // or the body that is being written out

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,9 +68,9 @@ struct Lowered {
   std::vector<Constant> constants;  // used ones, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
-  std::vector<std::string> folded;        // names of nodes that ran once, at planning
-  std::vector<uint32_t> value_of;         // of a probe: by value of the graph; kNoValue: not needed
-  std::map<NodeId, std::string> lacking;  // of a probe: what the device cannot run
+  std::vector<std::string> folded;                  // names of nodes that ran once, at planning
+  std::vector<uint32_t> value_of;                   // of a probe: by value of the graph; kNoValue: not needed
+  std::map<NodeId, std::set<std::string>> lacking;  // of a probe: ops that the device cannot run
 
   // The value that holds the bytes.
   uint32_t Root(uint32_t value) const {

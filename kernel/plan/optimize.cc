@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernel/graph/constant.h"
-#include "kernel/plan/plan.h"
 
 namespace keel {
 namespace {
@@ -63,36 +62,46 @@ NodeId CallWithEffects(Rewrite& work) {
   return kNoValue;
 }
 
-Optimized Planned(const PassGraph& end, size_t fetches, std::shared_ptr<const PassReport> report) {
+PlannedGraph Planned(const PassGraph& end, size_t fetches) {
   auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches);
   std::vector<NodeId> nodes = end.effects;
   for (auto root = split; root != end.roots.end(); ++root)
     if (const Value& v = end.graph->values[*root]; v.kind == ValueKind::kResult) nodes.push_back(v.index);
-  return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes), std::move(report)};
+  return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
+}
+
+// Of all that passes read, little is read again.
+void DropPages(const Module& module) {
+  for (const Constant& c : module.constants) DropPages(c);
 }
 
 }  // namespace
 
-absl::StatusOr<Optimized> OptimizeForPlan(Passes& passes, const PassChoice& choice, const Graph& graph,
-                                          Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const NodeId> targets,
-                                          const PlanOptions& options) {
+absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device* device,
+                                                      std::span<const ValueId> feeds,
+                                                      std::span<const ValueId> fetches,
+                                                      std::span<const NodeId> targets,
+                                                      PlanOptions options) const {
+  if (!passes) return Plan::Make(graph, device, feeds, fetches, targets, options);
   PassGraph start = PlanGraph(graph, feeds, fetches, targets);
   auto report = std::make_shared<PassReport>();
-  ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report.get()));
-  if (end.owner) return Planned(end, fetches.size(), report);
-  return Optimized{
-      nullptr, &graph, end.feeds, {fetches.begin(), fetches.end()}, {targets.begin(), targets.end()}, report};
+  ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
+  DropPages(*graph.module);
+  options.passes = report;
+  if (!end.owner) return Plan::Make(graph, device, feeds, fetches, targets, options);
+  PlannedGraph best = Planned(end, fetches.size());
+  return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
 }
 
-absl::StatusOr<Optimized> WriteOutEffects(const Graph& graph, Device* device, std::span<const ValueId> feeds,
-                                          std::span<const ValueId> fetches, std::span<const NodeId> targets) {
+absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
+                                             std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                                             std::span<const NodeId> targets) {
   PassGraph start = PlanGraph(graph, feeds, fetches, targets);
   Rewrite work(start, {device, nullptr});
   for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
     RETURN_IF_ERROR(work.Inline(n));
   ASSIGN_OR_RETURN(PassGraph end, work.Finish());
-  return Planned(end, fetches.size(), nullptr);
+  return Planned(end, fetches.size());
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
@@ -101,6 +110,7 @@ absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const Pas
   PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph),
                   false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
+  DropPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
 }

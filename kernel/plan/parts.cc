@@ -83,8 +83,13 @@ std::string MemoryOf(const Device* device) { return device->host_memory() ? "hos
 class Splitter {
  public:
   Splitter(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-           std::span<const NodeId> targets, const PlanOptions& options)
-      : graph_(graph), feeds_(feeds), fetches_(fetches), targets_(targets), options_(options) {}
+           std::span<const NodeId> targets, const Optimizer& optimizer, const PlanOptions& options)
+      : graph_(graph),
+        feeds_(feeds),
+        fetches_(fetches),
+        targets_(targets),
+        optimizer_(optimizer),
+        options_(options) {}
 
   absl::StatusOr<std::unique_ptr<Parts>> Run(const std::vector<Group>& groups, Device* device) {
     auto parts = std::make_unique<Parts>();
@@ -159,7 +164,7 @@ class Splitter {
     PlanOptions options = options_;
     options.results_on_device = true;
     Parts::Part part{device, nullptr, {}, {}, {}};
-    ASSIGN_OR_RETURN(part.plan, Plan::Make(graph_, device, in, out, also, options));
+    ASSIGN_OR_RETURN(part.plan, optimizer_.Make(graph_, device, in, out, also, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
       part.feeds.push_back({outside, outside ? feed_of_[in[i]] : Slot(in[i]), i < used});
@@ -208,6 +213,7 @@ class Splitter {
   const Graph& graph_;
   std::span<const ValueId> feeds_, fetches_;
   std::span<const NodeId> targets_;
+  const Optimizer& optimizer_;
   const PlanOptions& options_;
   std::vector<int> made_in_;       // by value: group; -1: none
   std::vector<uint32_t> feed_of_;  // by value
@@ -231,7 +237,7 @@ bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
 }  // namespace
 
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                        void* arg) const {
+                        void* arg, const Deadline* end) const {
   std::vector<ArrayRef> made(slots);
   std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // so that a value is copied once
   Shifted shifted{observer, arg, 0};
@@ -250,7 +256,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
       feeds.push_back(array);
     }
     std::vector<ArrayRef> results(part.results.size());
-    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted));
+    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted, end));
     for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
     for (uint32_t slot : part.last_use) {
       std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
@@ -266,16 +272,25 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
   return absl::OkStatus();
 }
 
+std::shared_ptr<const PassReport> Plan::JoinPasses() const {
+  auto all = std::make_shared<PassReport>();
+  for (const Parts::Part& part : parts_->parts)
+    if (part.plan->options_.passes) all->Add(*part.plan->options_.passes);
+  return all;
+}
+
 absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Device* device,
-                                                       const Placing& placing, std::span<const ValueId> feeds,
+                                                       const Placing& placing, const Optimizer& optimizer,
+                                                       std::span<const ValueId> feeds,
                                                        std::span<const ValueId> fetches,
                                                        std::span<const NodeId> targets,
                                                        const PlanOptions& options) {
   std::vector<bool> needed = NeededNodes(graph, feeds, fetches, targets);
   for (NodeId n = 0; n < needed.size(); n++)
     if (needed[n] && CallsEffects(graph, graph.nodes[n])) {
-      ASSIGN_OR_RETURN(Optimized flat, WriteOutEffects(graph, device, feeds, fetches, targets));
-      return MakePlaced(*flat.graph, device, placing, flat.feeds, flat.fetches, flat.targets, options);
+      ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(graph, device, feeds, fetches, targets));
+      return MakePlaced(*flat.graph, device, placing, optimizer, flat.feeds, flat.fetches, flat.targets,
+                        options);
     }
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
                    Place(graph, device, placing, needed, feeds, fetches, targets));
@@ -284,12 +299,12 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
   std::shared_ptr<Plan> plan;
   auto parts = std::make_unique<Parts>();
   if (one) {
-    ASSIGN_OR_RETURN(plan, Make(graph, device, feeds, fetches, targets, options));
+    ASSIGN_OR_RETURN(plan, optimizer.Make(graph, device, feeds, fetches, targets, options));
   } else {
     PlanOptions probe = options;
     probe.observe = probe.probe = true;
     ASSIGN_OR_RETURN(std::unique_ptr<Lowered> whole, Lower(graph, device, feeds, fetches, targets, probe));
-    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, options).Run(groups, device));
+    ASSIGN_OR_RETURN(parts, Splitter(graph, feeds, fetches, targets, optimizer, options).Run(groups, device));
     parts->value_of = std::move(whole->value_of);
     whole->steps.clear();
     whole->accelerator.reset();
@@ -300,6 +315,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
     parts->rows.push_back({graph.NodeName(p.node), std::string(OpName(*node.op)), p.device->name(), p.why});
   }
   plan->parts_ = std::move(parts);
+  if (!one) plan->options_.passes = plan->JoinPasses();
   return plan;
 }
 

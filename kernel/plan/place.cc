@@ -35,10 +35,10 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
 }
 
 // Nodes that the device can run neither by an impl nor by a body, with what is missing.
-absl::StatusOr<std::map<NodeId, std::string>> Lacking(const Graph& graph, Device* device,
-                                                      std::span<const ValueId> feeds,
-                                                      std::span<const ValueId> wanted,
-                                                      std::span<const NodeId> targets) {
+absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
+                                                                std::span<const ValueId> feeds,
+                                                                std::span<const ValueId> wanted,
+                                                                std::span<const NodeId> targets) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
   RETURN_IF_ERROR(device->Open().status());
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(cons
                                                                             std::span<const ValueId> feeds,
                                                                             std::span<const ValueId> wanted,
                                                                             std::span<const NodeId> targets) {
-  std::map<Device*, std::map<NodeId, std::string>> by_device;
+  std::map<Device*, std::map<NodeId, std::set<std::string>>> by_device;
   for (const PlacedNode& p : placed)
     if (!by_device.contains(p.device)) {
       ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted, targets));
@@ -72,7 +72,8 @@ absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(cons
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
     const auto& lacking = by_device[p.device];
-    if (auto it = lacking.find(p.node); it != lacking.end()) all.emplace_back(&p, it->second);
+    if (auto it = lacking.find(p.node); it != lacking.end())
+      all.emplace_back(&p, absl::StrJoin(it->second, " and "));
   }
   return all;
 }

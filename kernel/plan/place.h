@@ -69,8 +69,8 @@ struct Parts {
   uint32_t slots = 0;
   bool results_on_device = false;
 
-  absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                   void* arg) const;
+  absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
+                   const Deadline* end) const;
 };
 
 }  // namespace keel

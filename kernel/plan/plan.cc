@@ -3,7 +3,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
+#include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
@@ -50,14 +52,17 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* dev
                                                  const PlanOptions& options) {
   RETURN_IF_ERROR(device->Open().status());
   if (!device->host_memory() && NeedsHost(graph, NeededNodes(graph, feeds, fetches, targets)))
-    return MakePlaced(graph, device, {}, feeds, fetches, targets, options);
+    return MakePlaced(graph, device, {}, {nullptr, {}}, feeds, fetches, targets, options);
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
   for (Step& step : lowered->steps) {
     if (step.needs_dims || step.launch) continue;
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
   }
-  if (lowered->accelerator) RETURN_IF_ERROR(UploadConstants(lowered.get()));
+  if (lowered->accelerator) {
+    RETURN_IF_ERROR(UploadConstants(lowered.get()));
+    for (const Constant& c : lowered->constants) DropPages(c);
+  }
   return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
 }
 
@@ -167,47 +172,50 @@ Plan::~Plan() {
   for (auto& place : idle_) delete place.load();
 }
 
-absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                       void* arg) {
+absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
+                       const Deadline* end) {
   if (out.size() != outputs())
     return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
   std::unique_ptr<Ready> ready(observer ? nullptr : TakeIdle(in));
   if (ready) [[likely]] {
-    absl::Status status = ready->runner->Run(in, out, nullptr, nullptr);
+    absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
     GiveBack(std::move(ready));
     return status;
   }
-  return RunCold(in, out, observer, arg);
+  return RunCold(in, out, observer, arg, end);
 }
 
 // On devices with memory of their own, or on several.
 absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                                void* arg) {
+                                void* arg, const Deadline* end) {
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
-  if (!lowered_->accelerator) return parts_->Run(in, out, observer, arg);
+  if (!lowered_->accelerator) {
+    Deadline limit = EndOfRun(options_, end);  // one for all parts
+    return parts_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
+  }
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
   Watch watch{observer, arg, lowered_.get()};
   return RunOnDevice(*lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
-                     observer ? Relay : nullptr, &watch);
+                     observer ? Relay : nullptr, &watch, end);
 }
 
 absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                           void* arg) {
+                           void* arg, const Deadline* end) {
   RETURN_IF_ERROR(CheckFeeds(in));
   if (observer && !options_.observe && !options_.profile)
     return Error(absl::StatusCode::kFailedPrecondition,
                  "the plan was not made to be observed: set the session option observe=1");
   if (lowered_->accelerator || (parts_ && !parts_->parts.empty()))
-    return RunElsewhere(in, out, observer, arg);
+    return RunElsewhere(in, out, observer, arg, end);
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
   Watch watch{observer, arg, lowered_.get()};
   absl::Status status =
-      ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch);
+      ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch, end);
   GiveBack(std::move(ready));
   return status;
 }

@@ -23,8 +23,9 @@ struct Event {  // what an observer sees after a launch
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 
-struct Parts;    // place.h
-struct Placing;  // place.h
+struct Parts;      // place.h
+struct Placing;    // place.h
+struct Optimizer;  // optimize.h
 
 class Plan {
  public:
@@ -34,15 +35,19 @@ class Plan {
                                                     std::span<const ValueId> fetches,
                                                     std::span<const NodeId> targets,
                                                     const PlanOptions& options);
-  // With nodes on several devices.
-  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(
-      const Graph& graph, Device* device, const Placing& placing, std::span<const ValueId> feeds,
-      std::span<const ValueId> fetches, std::span<const NodeId> targets, const PlanOptions& options);
+  // With nodes on several devices; each part is optimised for its own.
+  static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
+                                                          const Placing& placing, const Optimizer& optimizer,
+                                                          std::span<const ValueId> feeds,
+                                                          std::span<const ValueId> fetches,
+                                                          std::span<const NodeId> targets,
+                                                          const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
+  // `end`: of the run that this one is a part of.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
-                   void* arg = nullptr);
+                   void* arg = nullptr, const Deadline* end = nullptr);
   // JSON; with sizes of values where they are known or `in` gives them.
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
@@ -60,8 +65,8 @@ class Plan {
     bool Fits(std::span<keel_array* const> in) const;
   };
 
-  absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                       void* arg);
+  absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
+                       const Deadline* end);
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
   Ready* TakeIdle(std::span<keel_array* const> in);
   absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
@@ -69,8 +74,9 @@ class Plan {
   static void Park(std::unique_ptr<Ready> ready);
   absl::Status CheckFeeds(std::span<keel_array* const> in) const;
   absl::Status RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
-                            void* arg);
+                            void* arg, const Deadline* end);
   void ReportParts(Json& json, const Binding* binding) const;
+  std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 
   static constexpr size_t kBindings = 16, kIdle = 8;
   std::atomic<Ready*> idle_[kIdle] = {};  // a thread begins at a place of its own

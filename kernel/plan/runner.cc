@@ -127,8 +127,7 @@ void Runner::Connect(std::span<keel_array* const> feeds, std::span<ArrayRef> out
 absl::Status Runner::EndEarly(const HostCall& host, keel_rc rc, size_t step) const {
   const Step& at = lowered_.steps[step];
   if (rc != KEEL_OK && rc != KEEL_CANCELLED) return RunError(host, rc, at);
-  bool asked = options_.stopper && options_.stopper->asked.load(std::memory_order_relaxed);
-  return Stopped(at.name, asked ? 0 : options_.timeout_ms);
+  return Stopped(at.name, options_);
 }
 
 absl::Status Runner::Launches(Observe observe, void* arg) {
@@ -156,7 +155,7 @@ void Runner::CopyOutputs(std::span<ArrayRef> out) {
 }
 
 absl::Status Runner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                         void* arg) {
+                         void* arg, const Deadline* end) {
   struct Release {  // at the end, however it comes
     Runner& runner;
     ~Release() {
@@ -168,7 +167,7 @@ absl::Status Runner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef>
   Connect(feeds, out);
   std::optional<Stopper::Limit> limit;
   if (options_.timeout_ms && options_.stopper) {
-    limit.emplace(*options_.stopper, options_.timeout_ms, own_stop_);
+    limit.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
     limit_ = &*limit;
   }
   absl::Status ran = Launches(observe, arg);

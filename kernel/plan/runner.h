@@ -17,8 +17,10 @@ class Runner {
  public:
   static absl::StatusOr<std::unique_ptr<Runner>> Make(const Lowered& lowered, const Binding& binding,
                                                       const PlanOptions& options);
-  // Feeds are contiguous and of the bound shapes; gives one new array for each fetch.
-  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg);
+  // Feeds are contiguous and of the bound shapes; gives one new array for each fetch. `end`: of the run that
+  // this one is a part of.
+  absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg,
+                   const Deadline* end = nullptr);
 
  private:
   Runner(const Lowered& lowered, const Binding& binding) : lowered_(lowered), binding_(&binding) {}

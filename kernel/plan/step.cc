@@ -79,7 +79,16 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
     return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", OpName(*node.op),
                              " prepared a launch without run"),
                     kErrorPlugin, lowered.device->plugin().name);
+  DropPages(lowered, step);
   return launch;
+}
+
+void DropPages(const Lowered& lowered, const Step& step) {
+  for (uint32_t v : step.in) {
+    if (v == kNoValue) continue;
+    const PlanValue& root = lowered.values[lowered.Root(v)];
+    if (root.where == Where::kConstant) DropPages(lowered.constants[root.index]);
+  }
 }
 
 void SetShapeFlags(keel_call* call) {
@@ -119,6 +128,15 @@ absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
                     kErrorHint, "raise the option \"timeout_ms\"");
   return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\" by keel_cancel"),
                   kErrorHint, "keel_cancel(context, 0) lets this context run again");
+}
+
+absl::Status Stopped(const std::string& after, const PlanOptions& options) {
+  bool asked = options.stopper && options.stopper->asked.load(std::memory_order_relaxed);
+  return Stopped(after, asked ? 0 : options.timeout_ms);
+}
+
+Deadline EndOfRun(const PlanOptions& options, const Deadline* given) {
+  return given ? *given : Stopper::Clock::now() + std::chrono::milliseconds(options.timeout_ms);
 }
 
 Block NewBlock(uint64_t bytes) {

@@ -17,8 +17,15 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 // The same, with the device where it has memory of its own (others are only called by their plugin's name).
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
 
-// The error of a run that was told to stop, after that step.
+// The error of a run that was told to stop, after that step: by keel_cancel, or by its time limit.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
+absl::Status Stopped(const std::string& after, const PlanOptions& options);
+// When a run that begins now must have ended; only where there is a limit.
+Deadline EndOfRun(const PlanOptions& options, const Deadline* given);
+
+// Gives the memory of the step's mapped constants back to the system until somebody reads them again: most
+// are read once, to be packed.
+void DropPages(const Lowered& lowered, const Step& step);
 
 // Prepares and runs a step with no symbolic dims on given tensors.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,

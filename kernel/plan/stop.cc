@@ -56,8 +56,8 @@ void* Stopper::Watch(void* arg) {
   return nullptr;
 }
 
-Stopper::Limit::Limit(Stopper& stopper, uint32_t ms, StopFlag& flag)
-    : stopper_(stopper), flag_(flag), end_(Clock::now() + std::chrono::milliseconds(ms)) {
+Stopper::Limit::Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag)
+    : stopper_(stopper), flag_(flag), end_(end) {
   flag_.store(stopper.asked.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (stopper.started_ && stopper.pid_ != getpid()) return;  // and its mutex may be held for ever
   std::lock_guard lock(stopper_.mutex_);

@@ -12,7 +12,8 @@
 
 namespace keel {
 
-using StopFlag = std::atomic<int32_t>;  // 0: go on
+using Deadline = std::chrono::steady_clock::time_point;  // of one run; null where its own options say
+using StopFlag = std::atomic<int32_t>;                   // 0: go on
 static_assert(sizeof(StopFlag) == sizeof(int32_t) && StopFlag::is_always_lock_free);
 // As plugins read it; C has no atomics before C11.
 inline const volatile int32_t* Exported(const StopFlag& flag) {
@@ -33,7 +34,7 @@ class Stopper {
   // it (in a forked child), Over() tells.
   class Limit {
    public:
-    Limit(Stopper& stopper, uint32_t ms, StopFlag& flag);
+    Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag);
     ~Limit();
     Limit(const Limit&) = delete;
     Limit& operator=(const Limit&) = delete;

@@ -4,7 +4,7 @@
 namespace keel {
 
 OpenedDevice::~OpenedDevice() {
-  if (plugin->device.close) plugin->device.close(handle);
+  if (plugin && plugin->device.close) plugin->device.close(handle);
 }
 
 Device::Device(std::shared_ptr<const Plugin> plugin, uint32_t index)
@@ -15,20 +15,19 @@ Device::~Device() = default;
 absl::StatusOr<keel_dev> Device::Open() {
   std::lock_guard lock(mutex_);
   if (opened_) return opened_->handle;
-  keel_dev handle = nullptr;
-  if (plugin_->device.open) {
-    HostCall call;
-    keel_rc rc = plugin_->device.open(&HostTable(), index_, nullptr, 0, &handle);
-    RETURN_IF_ERROR(Annotate(call.Finish(rc, *plugin_, "opened the device"), kErrorHint,
-                             absl::StrCat("device ", name_, " cannot be used here; name another")));
-  }
-  auto opened = std::make_shared<OpenedDevice>();
-  opened->plugin = plugin_;
+  auto opened = std::make_shared<OpenedDevice>();  // all memory first: then nothing fails once it is open
   opened->name = name_;
   opened->index = index_;
-  opened->handle = handle;
+  if (plugin_->device.open) {
+    HostCall call;
+    keel_rc rc = plugin_->device.open(&HostTable(), index_, nullptr, 0, &opened->handle);
+    if (rc != KEEL_OK)
+      return Annotate(call.Finish(rc, *plugin_, "opened the device"), kErrorHint,
+                      absl::StrCat("device ", name_, " cannot be used here; name another"));
+  }
+  opened->plugin = plugin_;
   opened_ = std::move(opened);
-  return handle;
+  return opened_->handle;
 }
 
 absl::StatusOr<std::shared_ptr<Accelerator>> Device::Accelerate(MakeAccelerator make) {

@@ -112,7 +112,8 @@ absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const In
 struct keel_edit {
   keel::Module* module;
   keel::Graph* graph;
-  keel::Rewriter* rewriter = nullptr;  // in a pass
+  keel::Rewriter* rewriter = nullptr;     // in a pass
+  const keel::FileMap* source = nullptr;  // in an import
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc
@@ -120,16 +121,23 @@ void FillRewriteMembers(keel_host* table);     // rewrite.cc
 keel_rc HostFail(const absl::Status& status);  // sets the text of the call under way
 keel_rc HostFailNoMemory() noexcept;
 
+// After an edit that ran out of memory half-way nobody knows what the graph is: from then on every member
+// refuses (rewrite.cc). What is not of an edit is left alone.
+void GiveUp(keel_edit* edit) noexcept;
+template <typename T>
+void GiveUp(const T&) noexcept {}
+
 // A host member that lets no exception into the plugin: GuardedMember<Member>, or with what it answers
 // when there is no memory.
 template <auto Member, auto failed = KEEL_OOM>
 struct GuardedMember;
-template <typename Result, typename... Args, Result (*Member)(Args...), auto failed>
+template <typename Result, typename First, typename... Args, Result (*Member)(First, Args...), auto failed>
 struct GuardedMember<Member, failed> {
-  static Result Call(Args... args) noexcept {
+  static Result Call(First first, Args... args) noexcept {
     try {
-      return Member(args...);
+      return Member(first, args...);
     } catch (const std::exception&) {
+      GiveUp(first);
       HostFailNoMemory();
       return Result(failed);
     }

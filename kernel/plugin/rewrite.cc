@@ -72,7 +72,36 @@ keel_rc Eval(Edit* e, uint32_t node) {
   return e->rewriter ? HostFail(e->rewriter->Eval(node)) : NoPass("edit_eval");
 }
 
+// In place of a rewriter that ran out of memory.
+class OutOfMemory : public Rewriter {
+ public:
+  const std::string& DeviceName() override { return none_; }
+  std::span<const NodeId> Nodes() override { return {}; }
+  const Node* Find(NodeId) override { return nullptr; }
+  const keel_node* ViewNode(NodeId) override { return nullptr; }
+  NodeId Producer(ValueId) override { return kNoValue; }
+  std::span<const NodeId> Users(ValueId) override { return {}; }
+  bool Fetched(ValueId) override { return false; }
+  bool Supported(NodeId) override { return false; }
+  absl::Status Before(NodeId) override { return Refuse(); }
+  absl::Status AddNode(const keel_node_spec&, std::span<ValueId>) override { return Refuse(); }
+  absl::StatusOr<ValueId> AddConstant(Constant) override { return Refuse(); }
+  absl::Status Replace(ValueId, ValueId) override { return Refuse(); }
+  absl::StatusOr<NodeId> Outline(std::span<const NodeId>, std::string_view) override { return Refuse(); }
+  absl::Status Inline(NodeId) override { return Refuse(); }
+  absl::Status Eval(NodeId) override { return Refuse(); }
+
+ private:
+  static absl::Status Refuse() { return Exhausted("out of memory in this pass before"); }
+  const std::string none_;
+};
+
 }  // namespace
+
+void GiveUp(keel_edit* edit) noexcept {
+  static OutOfMemory refuses;
+  if (edit->rewriter) edit->rewriter = &refuses;
+}
 
 void FillRewriteMembers(keel_host* t) {
   t->edit_device = Guarded<DeviceName, nullptr>;

@@ -52,6 +52,7 @@ keel_device TakeDevice(const keel_device* theirs) {
   TAKE(keel_device, queue_wait);
   TAKE(keel_device, host_wait);
   TAKE(keel_device, query);
+  TAKE(keel_device, copy_from);
   return ours;
 }
 #undef TAKE

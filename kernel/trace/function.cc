@@ -87,12 +87,20 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& argume
   return FindOrTrace(arguments, std::string(kind.view().substr(0, kind_bytes)), sizes);
 }
 
+std::shared_ptr<Concrete> Function::Touch(const std::shared_ptr<Concrete>& concrete) {
+  concrete->calls++;
+  concrete->last_call = ++clock_;
+  return concrete;
+}
+
+// Most programs call a function again with what they called it with last.
 std::shared_ptr<Concrete> Function::Known(std::string_view key) {
   std::lock_guard lock(mutex_);
+  if (last_ && last_->first == key) return Touch(last_->second);
   auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
-  it->second->last_call = ++clock_;
-  return it->second;
+  last_ = &*it;
+  return Touch(it->second);
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
@@ -110,9 +118,11 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments&
     Kind& same = kinds_[kind];
     for (const auto& concrete : same.traces) {
       if (!concrete->sizes.Fits(sizes)) continue;
-      if (by_key_.size() >= kMostKeys) by_key_.clear();
-      concrete->last_call = ++clock_;
-      return by_key_[key] = concrete;
+      if (by_key_.size() >= kMostKeys) {
+        by_key_.clear();
+        last_ = nullptr;
+      }
+      return Touch(by_key_[key] = concrete);
     }
     pattern = same.ledger.Next(sizes, options_.any_after);
   }
@@ -130,7 +140,7 @@ void Function::Add(const std::string& key, std::shared_ptr<Concrete> made) {
   while (at != same.end() && (*at)->sizes.symbols <= made->sizes.symbols) ++at;
   same.insert(at, made);
   by_key_[key] = made;
-  made->last_call = ++clock_;
+  Touch(made);
   all_.push_back(std::move(made));
   if (all_.size() > options_.max_traces) DropOldest();
 }
@@ -142,6 +152,7 @@ void Function::DropOldest() {
   std::shared_ptr<Concrete> gone = *oldest;
   all_.erase(oldest);
   std::erase(kinds_[gone->kind].traces, gone);
+  last_ = nullptr;
   std::erase_if(by_key_, [&](const auto& pair) { return pair.second == gone; });
   dropped_++;
 }
@@ -260,13 +271,9 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
 absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
   const Graph& graph = *concrete.graph;
-  ASSIGN_OR_RETURN(Optimized best,
-                   OptimizeForPlan(context_->passes, options_.passes, graph, device_, graph.params,
-                                   graph.results, MustRunNodes(graph), options_.plan));
-  PlanOptions options = options_.plan;
-  options.passes = best.report;
-  ASSIGN_OR_RETURN(concrete.plan,
-                   Plan::Make(*best.graph, device_, best.feeds, best.fetches, best.targets, options));
+  Optimizer optimizer{&context_->passes, options_.passes};
+  ASSIGN_OR_RETURN(concrete.plan, optimizer.Make(graph, device_, graph.params, graph.results,
+                                                 MustRunNodes(graph), options_.plan));
   concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();
@@ -280,7 +287,6 @@ absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& 
   for (const keel_leaf& leaf : arguments.leaves)
     if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
   results->resize(concrete.plan->outputs());
-  concrete.calls.fetch_add(1, std::memory_order_relaxed);
   RETURN_IF_ERROR(concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()}));
   if (!tape) return absl::OkStatus();
   absl::InlinedVector<keel_array*, 8> made;

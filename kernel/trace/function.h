@@ -43,7 +43,7 @@ struct Concrete {
   SizePattern sizes;
   std::string kind;  // the rest of the key
   double trace_ms = 0, plan_ms = 0;
-  std::atomic<uint64_t> calls{0}, last_call{0};
+  uint64_t calls = 0, last_call = 0;
   std::once_flag planned;
   absl::Status plan_error;
   std::shared_ptr<Plan> plan;
@@ -80,6 +80,7 @@ class Function {
     std::vector<std::shared_ptr<Concrete>> traces;
   };
   std::shared_ptr<Concrete> Known(std::string_view key);
+  std::shared_ptr<Concrete> Touch(const std::shared_ptr<Concrete>& concrete);
   absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments, std::string kind,
                                                         std::span<const int64_t> sizes);
   absl::StatusOr<std::shared_ptr<Concrete>> Write(const Arguments& arguments, SizePattern sizes);
@@ -100,12 +101,13 @@ class Function {
   FunctionOptions options_;
   TracedBody body_;
   std::atomic<bool> eager_{false};
-  std::atomic<uint64_t> clock_{0};
 
   std::mutex tracing_;                     // held by the thread that traces
   std::atomic<std::thread::id> tracer_{};  // it
   mutable std::mutex mutex_;               // of all below
   HashMap<std::string, std::shared_ptr<Concrete>> by_key_;
+  const std::pair<const std::string, std::shared_ptr<Concrete>>* last_ = nullptr;  // of by_key_: found last
+  uint64_t clock_ = 0;
   HashMap<KindKey, Kind> kinds_;
   std::list<std::shared_ptr<Concrete>> all_;  // in order of tracing
   uint64_t dropped_ = 0;

@@ -24,8 +24,8 @@ namespace {
 TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
 }  // namespace
 
-uint32_t Tape::Number(keel_array* array, bool watched) {
-  uint64_t serial = SerialOf(array);
+uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {
+  uint64_t serial = SerialOf(array, fresh);
   uint32_t known = numbers_.Find(serial);
   if (known != kNone) {
     values_[known].watched |= watched;
@@ -89,7 +89,7 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
     keep(known[i] == kNone && in[i] ? Number(in[i], false) : known[i], in[i],
          in[i] && reads.in & Taped::Bit(i));
   for (size_t i = 0; i < out.size(); i++) {
-    uint32_t v = Number(out[i], true);
+    uint32_t v = Number(out[i], true, true);
     values_[v].producer = number;
     keep(v, out[i], reads.out & Taped::Bit(i));
   }

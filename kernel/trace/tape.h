@@ -7,6 +7,7 @@
 // elements no rule reads need not be kept alive. One thread at a time may use a tape.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,7 +29,7 @@ class SerialIndex {
       if (slots_[at].serial == serial || !slots_[at].serial) return slots_[at].number;
   }
   void Add(uint64_t serial, uint32_t number);
-  void Clear() { slots_.clear(), mask_ = used_ = 0; }
+  void Clear() { std::fill(slots_.begin(), slots_.end(), Entry()), used_ = 0; }
 
  private:
   struct Entry {
@@ -72,7 +73,7 @@ class Tape {
   };
   static constexpr uint32_t kNone = SerialIndex::kNone;
 
-  uint32_t Number(keel_array* array, bool watched);
+  uint32_t Number(keel_array* array, bool watched, bool fresh = false);
   uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
   absl::StatusOr<Recording> Slice(const GradientOf<keel_array*>& of) const;
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;

@@ -66,7 +66,7 @@ ArrayRef ArrayRef::Share(keel_array* array) {
   return ArrayRef(array);
 }
 
-uint64_t SerialOf(keel_array* a) {
+uint64_t SerialOf(keel_array* a, bool fresh) {
   constexpr uint64_t kTaken = 4096;  // by a thread at once, so that threads do not meet at the counter
   static std::atomic<uint64_t> taken{0};
   static __thread uint64_t last __attribute__((tls_model("initial-exec"))) = 0;
@@ -74,6 +74,10 @@ uint64_t SerialOf(keel_array* a) {
   if (serial) return serial;
   if (last % kTaken == 0) last = taken.fetch_add(kTaken, std::memory_order_relaxed);
   last++;
+  if (fresh) {
+    a->serial.store(last, std::memory_order_relaxed);
+    return last;
+  }
   return a->serial.compare_exchange_strong(serial, last, std::memory_order_relaxed) ? last : serial;
 }
 

@@ -94,8 +94,8 @@ class ArrayRef {
   keel_array* array_ = nullptr;
 };
 
-// A number of its own for as long as the process lives.
-uint64_t SerialOf(keel_array*);
+// A number of its own for as long as the process lives. fresh: no other thread knows the array yet.
+uint64_t SerialOf(keel_array*, bool fresh = false);
 
 void RetainArray(keel_array*);
 void ReleaseArray(keel_array*);  // null: nothing

@@ -114,15 +114,18 @@ keel_rc RunTopK(const keel_call* call) {
   int64_t* places = Out<int64_t>(call, 1);
   if (k == 0) return KEEL_OK;
   if (k <= kFewest) {
-    for (int64_t r = 0; r < rows; r++, in += n, values += k, places += k)
-      TopFew<kMax>(in, n, k, values, places);
-    return KEEL_OK;
+    ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++) TopFew<kMax>(in + r * n, n, k, values + r * k, places + r * k);
+    });
+    return Done(call);
   }
+  constexpr int64_t kOften = 1 << 20;  // comparisons between two looks at whether anybody still waits
   std::vector<int64_t> order(static_cast<size_t>(n));
-  for (int64_t r = 0; r < rows; r++, in += n) {
+  for (int64_t r = 0, compared = 0; r < rows; r++, in += n) {
     std::iota(order.begin(), order.end(), 0);
     // Of equals the first: the place decides, so no stable sort is needed.
     std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
+      if (++compared % kOften == 0 && Cancelled(call)) throw Reported{KEEL_CANCELLED};
       const auto va = Widen(in[a]), vb = Widen(in[b]);
       return Before<kMax>(va, vb) || (a < b && !Before<kMax>(vb, va));
     });

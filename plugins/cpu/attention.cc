@@ -133,7 +133,7 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
   w.causal = node.Flag("causal");
   if (keel_tensor mask; node.host->node_in(node.node, 3, &mask) == KEEL_OK) ReadMask(node, &w);
-  w.threads = std::max(1, omp_get_num_procs());
+  w.threads = Budget();
   const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.ScoreBytes();
   return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
 }

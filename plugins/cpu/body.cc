@@ -86,11 +86,9 @@ void AddNode(const keel_body_node& from, Body* body) {
 
 }  // namespace
 
-bool ReadBody(const Node& call, Body* body) {
-  keel_body view = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
-  if (call.host->node_body == nullptr || call.host->node_body(call.node, &view) != KEEL_OK) return false;
-  body->outer = call.host;
-  body->host = *call.host;
+void Begin(const Node& outer, Body* body) {
+  body->outer = outer.host;
+  body->host = *outer.host;
   body->host.node_op = InnerOp;
   body->host.node_name = InnerName;
   body->host.node_arity = InnerArity;
@@ -98,13 +96,30 @@ bool ReadBody(const Node& call, Body* body) {
   body->host.node_out = InnerOut;
   body->host.node_attr = InnerAttr;
   body->host.node_body = InnerBody;
-  body->n_in = call.InCount();
-  for (uint32_t i = 0; i < body->n_in; i++) body->values.push_back(ValueOf(call.In(i)));
+  body->n_in = outer.InCount();
+  for (uint32_t i = 0; i < body->n_in; i++) body->values.push_back(ValueOf(outer.In(i)));
+}
+
+bool IsInner(const Node& node) { return node.host->node_op == InnerOp; }
+
+bool ReadBody(const Node& call, Body* body) {
+  keel_body view = {sizeof(keel_body), 0, 0, 0, nullptr, nullptr};
+  if (call.host->node_body == nullptr || call.host->node_body(call.node, &view) != KEEL_OK) return false;
+  Begin(call, body);
   body->nodes.reserve(view.n_nodes);
   for (uint32_t i = 0; i < view.n_nodes; i++) AddNode(view.nodes[i], body);
   body->results.assign(view.results, view.results + view.n_results);
   for (uint32_t i = 0; i < view.n_results; i++) body->values[view.results[i]].result = i;
   return true;
+}
+
+void BodyOf(const Node& node, Body* body) {
+  Begin(node, body);
+  std::vector<uint32_t> operands(body->n_in);
+  for (uint32_t i = 0; i < body->n_in; i++) operands[i] = i;
+  AddNode({node.node, operands.data(), body->n_in, 1, 0, 0}, body);
+  body->results = body->nodes[0].out;
+  body->values[body->results[0]].result = 0;
 }
 
 const keel_impl* FindImpl(const BodyNode& node) {

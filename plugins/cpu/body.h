@@ -60,6 +60,12 @@ struct Body {
 // In match dims may be -1. False: the node has no body.
 bool ReadBody(const Node& call, Body* body);
 
+// A body of this one node.
+void BodyOf(const Node& node, Body* body);
+bool IsInner(const Node& node);  // of a body
+// One node as a region (region.cc): in parts, between which a run can be stopped.
+keel_rc PrepareAlone(const Node& node, keel_launch* launch);
+
 // The impl of this plugin for a node of a body that oneDNN does not serve, or null.
 const keel_impl* FindImpl(const BodyNode& node);
 

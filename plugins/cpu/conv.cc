@@ -5,7 +5,8 @@
 // one cell is a matrix product, which needs no reorder. What oneDNN refuses goes to the loops.
 #include "conv.h"
 
-#include "onednn.h"
+#include "body.h"
+#include "cut.h"
 
 namespace keel_cpu {
 namespace {
@@ -168,6 +169,7 @@ keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   const Conv s = ReadConv(node, x, w, y);
   const Geometry g = Describe(s);
   if (!g.fits) return PrepareConvLoop(node, launch);
+  if (s.Work() > PartWork() && !IsInner(node)) return PrepareAlone(node, launch);
   try {
     return IsPointwise(s, g) ? PreparePointwise(s, w, launch) : PrepareBig(g, true, w, launch);
   } catch (const dnnl::error&) {

@@ -14,6 +14,7 @@ struct Conv {
   int64_t c = 0, o = 0;  // channels of x and y
   int64_t PerGroupIn() const { return c / groups; }
   int64_t PerGroupOut() const { return o / groups; }
+  int64_t Work() const { return n * o * w.Cells(w.out) * PerGroupIn() * w.Cells(w.window); }
   Dims XDims() const { return With({n, c}, w.image); }
   Dims YDims() const { return With({n, o}, w.out); }
   Dims WDims() const { return With({o, PerGroupIn()}, w.window); }

@@ -1,35 +1,44 @@
 // fuse.cc: see fuse.h. Also the table of what oneDNN calls our elementwise ops.
 #include "fuse.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace keel_cpu {
 namespace {
 
 using dnnl::algorithm;
 
+// What oneDNN computes as our loops do: to rounding, for infinities, zeros of both signs and, but where
+// marked, NaN. So there is no log (wrong by 4 % for denormals), no softplus (negative at -20), no neg (of
+// +0).
 struct Unary {
   const char* op;
   algorithm fn;
   float alpha = 0, beta = 0;
+  bool loses_nan = false;
 };
 constexpr Unary kUnary[] = {
-    {"relu", algorithm::eltwise_relu},     {"sigmoid", algorithm::eltwise_logistic},
-    {"tanh", algorithm::eltwise_tanh},     {"silu", algorithm::eltwise_swish, 1},
-    {"exp", algorithm::eltwise_exp},       {"abs", algorithm::eltwise_abs},
-    {"square", algorithm::eltwise_square}, {"sqrt", algorithm::eltwise_sqrt},
-    {"log", algorithm::eltwise_log},       {"neg", algorithm::eltwise_linear, -1},
-    {"round", algorithm::eltwise_round},   {"softplus", algorithm::eltwise_soft_relu, 1},
+    {"relu", algorithm::eltwise_relu, 0, 0, true},
+    {"sigmoid", algorithm::eltwise_logistic},
+    {"tanh", algorithm::eltwise_tanh},
+    {"silu", algorithm::eltwise_swish, 1},
+    {"exp", algorithm::eltwise_exp, 0, 0, true},
+    {"abs", algorithm::eltwise_abs},
+    {"square", algorithm::eltwise_square},
+    {"sqrt", algorithm::eltwise_sqrt},
+    {"round", algorithm::eltwise_round},
 };
 struct Binary {
   const char* op;
   algorithm fn;
-  bool commutes;
+  bool commutes, loses_nan = false;
 };
 constexpr Binary kBinary[] = {
-    {"add", algorithm::binary_add, true},     {"sub", algorithm::binary_sub, false},
-    {"mul", algorithm::binary_mul, true},     {"div", algorithm::binary_div, false},
-    {"maximum", algorithm::binary_max, true}, {"minimum", algorithm::binary_min, true},
+    {"add", algorithm::binary_add, true},           {"sub", algorithm::binary_sub, false},
+    {"mul", algorithm::binary_mul, true},           {"div", algorithm::binary_div, false},
+    {"maximum", algorithm::binary_max, true, true}, {"minimum", algorithm::binary_min, true, true},
 };
 template <class Row, size_t kRows>
 const Row* Find(const Row (&rows)[kRows], const std::string& op) {
@@ -45,34 +54,45 @@ bool Scalar(const BodyValue& v, float* out) {
   return true;
 }
 
+bool Clip(float lo, float hi, std::vector<PostOp>* out) {
+  if (!(lo <= hi)) return false;
+  out->push_back({PostOp::kUnary, algorithm::eltwise_clip, lo, hi, kNone, kNone, true});
+  return true;
+}
+
 bool Clamp(const Body& body, const BodyNode& n, uint32_t in, std::vector<PostOp>* out) {
   float lo = 0, hi = 0;
-  if (n.in[0] != in || !Scalar(body.values[n.in[1]], &lo) || !Scalar(body.values[n.in[2]], &hi)) return false;
-  out->push_back({PostOp::kUnary, algorithm::eltwise_clip, lo, std::max(lo, hi)});
-  return lo <= hi;
+  return n.in[0] == in && Scalar(body.values[n.in[1]], &lo) && Scalar(body.values[n.in[2]], &hi) &&
+         Clip(lo, hi, out);
 }
 
 bool Unaries(const BodyNode& n, std::vector<PostOp>* out) {
-  if (n.op == "gelu") {
-    out->push_back(
-        {PostOp::kUnary, n.node.Flag("tanh") ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf});
+  if (n.op == "gelu") {  // of infinity, by erf, is NaN
+    const bool tanh = n.node.Flag("tanh");
+    out->push_back({PostOp::kUnary, tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf, 0, 0,
+                    kNone, kNone, !tanh});
     return true;
   }
   if (n.op == "leaky_relu") {
-    out->push_back({PostOp::kUnary, algorithm::eltwise_relu, static_cast<float>(n.node.Real("alpha"))});
-    return true;
+    const float alpha = static_cast<float>(n.node.Real("alpha"));
+    out->push_back({PostOp::kUnary, algorithm::eltwise_relu, alpha});
+    return alpha != 0;
   }
   const Unary* u = Find(kUnary, n.op);
-  if (u != nullptr) out->push_back({PostOp::kUnary, u->fn, u->alpha, u->beta});
+  if (u != nullptr) out->push_back({PostOp::kUnary, u->fn, u->alpha, u->beta, kNone, kNone, u->loses_nan});
   return u != nullptr;
 }
 
-// Linear functions of `in` where the other operand is a constant scalar.
-bool Linear(const BodyNode& n, float c, bool first, std::vector<PostOp>* out) {
-  float alpha = 1, beta = 0;
+// Functions of `in` where the other operand is a constant scalar. A product must not add +0, which would take
+// the sign from a -0; of factor -1 oneDNN takes it all the same.
+bool WithScalar(const BodyNode& n, float c, bool first, std::vector<PostOp>* out) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (n.op == "maximum") return Clip(c, kInfinity, out);
+  if (n.op == "minimum") return Clip(-kInfinity, c, out);
+  float alpha = 1, beta = -0.0f;
   if (n.op == "add")
     beta = c;
-  else if (n.op == "mul")
+  else if (n.op == "mul" && c != -1)
     alpha = c;
   else if (n.op == "sub")
     alpha = first ? 1.0f : -1.0f, beta = first ? -c : c;
@@ -89,14 +109,14 @@ bool Binaries(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>*
   const bool first = n.in[0] == in;
   const uint32_t other = first ? n.in[1] : n.in[0];
   float c = 0;
-  if (Scalar(body.values[other], &c) && Linear(n, c, first, out)) return true;
+  if (Scalar(body.values[other], &c) && WithScalar(n, c, first, out)) return true;
   if (!first && !fn->commutes) {
     if (n.op != "sub") return false;
     out->push_back({PostOp::kUnary, algorithm::eltwise_linear, -1, 0});
     out->push_back({PostOp::kBinary, algorithm::binary_add, 0, 0, other, node});
     return true;
   }
-  out->push_back({PostOp::kBinary, fn->fn, 0, 0, other, node});
+  out->push_back({PostOp::kBinary, fn->fn, 0, 0, other, node, fn->loses_nan});
   return true;
 }
 
@@ -168,6 +188,11 @@ bool Absorb(const Body& body, const BodyNode& n, uint32_t in, const Dims& dims, 
   return true;
 }
 
+// Infinity times a weight of 0 would be a NaN that the graph does not have.
+bool Finite(const std::vector<float>& scale) {
+  return std::all_of(scale.begin(), scale.end(), [](float x) { return std::isfinite(x); });
+}
+
 // Weights that a scale can become part of.
 bool Scalable(const Body& body, const BodyNode& anchor) {
   const BodyValue& w = body.values[anchor.in[1]];
@@ -190,7 +215,7 @@ class Chain {
     if (!SameShape(n)) return false;
     Affine next = affine_;
     const bool absorbed = absorbs_ && Absorb(body_, n, recipe_.out, made_.dims, axis_, &next) &&
-                          (!next.scaled || Scalable(body_, anchor_));
+                          Finite(next.scale) && (!next.scaled || Scalable(body_, anchor_));
     std::vector<PostOp> more;
     if (!absorbed && !PostOpsOf(body_, node, recipe_.out, &more)) return false;
     if (absorbed) affine_ = std::move(next);

@@ -13,6 +13,9 @@ struct PostOp {
   float alpha = 0, beta = 0;
   uint32_t other = kNone;  // value, of kBinary
   uint32_t node = kNone;   // whose use of `other` it is
+  // oneDNN's form gives a number for a NaN, or a NaN for an infinity; it raises the processor's flag for an
+  // invalid operation where it does: see invalid.h.
+  bool loses_nan = false;
 };
 
 // What a group of nodes asks of one primitive.

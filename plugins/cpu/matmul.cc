@@ -1,6 +1,8 @@
 // matmul.cc: matrix products: the geometry, the choice of the way, and the driver of our own loops.
 #include "matmul.h"
 
+#include "body.h"
+#include "cut.h"
 #include "matmul_loops.h"
 #include "matmul_small.h"
 #include "onednn.h"
@@ -96,6 +98,7 @@ keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
   const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
+  if (big && s.Work() > PartWork() && !IsInner(node)) return PrepareAlone(node, launch);
   return big ? PrepareMatmulOneDnn(node, s, launch) : PrepareMatmulLoops(node, s, launch);
 }
 

@@ -3,6 +3,9 @@
 #include "region.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "invalid.h"
 
 namespace keel_cpu {
 namespace {
@@ -10,8 +13,7 @@ namespace {
 // What a run changes: memory objects and views over this run's operands. A program keeps some.
 class Frame {
  public:
-  explicit Frame(const Program& program, const Body& body)
-      : program_(program), bases_(program.buffers.size()) {
+  explicit Frame(Program& program, const Body& body) : program_(program), bases_(program.buffers.size()) {
     size_t n_args = 0;
     for (const Step& s : program.steps) n_args += s.args.size();
     args_.reserve(n_args);
@@ -21,24 +23,31 @@ class Frame {
         memories_.emplace_back(a.layout, Engine(), nullptr);
         args_.push_back({a.id, memories_.back().get()});
         buffers_.push_back(a.buffer);
+        offsets_.push_back(a.offset);
       }
     for (const Step& s : program.steps)
       if (s.own != nullptr) AddCall(*s.own, body);
   }
 
-  keel_rc Run(const keel_call* call, char* arena) {
+  // invalid: whether a NaN may be lost, which makes the results worthless.
+  keel_rc Run(const keel_call* call, char* arena, int threads, bool* invalid) {
     for (size_t b = 0; b < bases_.size(); b++) bases_[b] = Base(program_.buffers[b], call, arena);
     for (size_t i = 0; i < memories_.size(); i++) {
-      void* base = bases_[static_cast<size_t>(buffers_[i])];
+      void* base = static_cast<char*>(bases_[static_cast<size_t>(buffers_[i])]) + offsets_[i];
       if (memories_[i].get_data_handle() != base) memories_[i].set_data_handle(base);
     }
     dnnl::stream& stream = Stream();
+    std::optional<InvalidWatch> watch;
+    if (program_.loses_nan) watch.emplace(threads);
+    const bool often = program_.look_often.load(std::memory_order_relaxed);
     size_t arg = 0, own = 0;
     for (const Step& s : program_.steps) {
-      if (call->env->cancelled != nullptr && *call->env->cancelled != 0) return KEEL_CANCELLED;
+      if (Cancelled(call)) return KEEL_CANCELLED;
+      if (watch && (often || s.own != nullptr) && (*invalid = watch->Look().raised)) return KEEL_OK;
       if (s.own != nullptr) {
         const keel_rc rc = RunOwn(*s.own, calls_[own++], call);
         if (rc != KEEL_OK) return rc;
+        if (watch) watch->Clear();  // our loops may raise the flag for nothing
         continue;
       }
       const int n = static_cast<int>(s.args.size());
@@ -46,10 +55,18 @@ class Frame {
                               "a oneDNN primitive of a region failed");
       arg += s.args.size();
     }
+    if (watch) *invalid = Lost(watch->Look(), often);
     return KEEL_OK;
   }
 
  private:
+  // OpenMP ends threads that the next primitive has no use for, and a flag with them: from now on this
+  // program looks after each step.
+  bool Lost(InvalidWatch::Seen seen, bool often) {
+    if (seen.replaced && !often) program_.look_often.store(true, std::memory_order_relaxed);
+    return seen.raised || (seen.replaced && !often);
+  }
+
   struct OwnCall {
     std::vector<keel_tensor> views;
     std::vector<const keel_tensor*> in;
@@ -121,11 +138,12 @@ class Frame {
     call->flags = flags;
   }
 
-  const Program& program_;
+  Program& program_;
   std::vector<void*> bases_;  // by buffer
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> args_;
   std::vector<int> buffers_;  // of each memory
+  std::vector<uint64_t> offsets_;
   std::vector<OwnCall> calls_;
 };
 
@@ -161,18 +179,36 @@ struct Region {
   Constants constants;
   OwnLaunches own;
   uint64_t scratch = 0;
-  std::unique_ptr<PerThreads<std::unique_ptr<Compiled>>> programs;
+  using Programs = PerThreads<std::unique_ptr<Compiled>>;
+  std::unique_ptr<Programs> programs, careful;  // careful: made when the others have lost a NaN
+  std::once_flag first_loss;
+
+  std::unique_ptr<Programs> Make(Builder::Kind kind) {
+    return std::make_unique<Programs>([this, kind] {
+      return std::make_unique<Compiled>(Builder(body, groups, &constants, &own, kind).Run(), &body);
+    });
+  }
+  Programs& Careful() {
+    std::call_once(first_loss, [this] { careful = Make(Builder::kCareful); });
+    return *careful;
+  }
 };
 
 keel_rc RunRegion(const keel_call* call) {
-  const Region& r = *State<std::unique_ptr<Region>>(call);
+  Region& r = *State<std::unique_ptr<Region>>(call);
   const Team team(call);
-  Compiled& c = *r.programs->For(team.Size());
-  Scratch scratch(call, r.scratch, c.program->arena);
-  std::unique_ptr<Frame> frame = c.Borrow();
-  const keel_rc rc = frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)));
-  c.GiveBack(std::move(frame));
-  return rc;
+  const auto run = [&](Region::Programs& programs, bool* invalid) {
+    Compiled& c = *programs.For(team.Size());
+    Scratch scratch(call, r.scratch, c.program->arena);
+    std::unique_ptr<Frame> frame = c.Borrow();
+    const keel_rc rc =
+        frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)), team.Size(), invalid);
+    c.GiveBack(std::move(frame));
+    return rc;
+  };
+  bool invalid = false;
+  const keel_rc rc = run(*r.programs, &invalid);
+  return rc == KEEL_OK && invalid ? run(r.Careful(), &invalid) : rc;
 }
 
 bool Empty(const Body& body) {
@@ -180,19 +216,20 @@ bool Empty(const Body& body) {
                      [](const BodyValue& v) { return v.Count() == 0; });
 }
 
-keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
-  auto r = std::make_unique<Region>();
-  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
   const bool empty = Empty(r->body);  // our own impls know what to do with nothing
   if (!empty) r->groups = MakeGroups(r->body);
-  r->programs = std::make_unique<PerThreads<std::unique_ptr<Compiled>>>([raw = r.get(), empty] {
-    return std::make_unique<Compiled>(
-        Builder(raw->body, raw->groups, &raw->constants, &raw->own, empty).Run(), &raw->body);
-  });
+  r->programs = r->Make(empty ? Builder::kOwn : Builder::kFast);
   r->body.open = false;
   r->scratch = r->programs->First()->program->arena;
   const uint64_t bytes = r->scratch;
   return Keep(launch, std::move(r), Guard<RunRegion>, bytes);
+}
+
+keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
+  auto r = std::make_unique<Region>();
+  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+  return KeepRegion(std::move(r), launch);
 }
 
 bool Possible(const Body& body, uint32_t n) {
@@ -226,6 +263,12 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+keel_rc PrepareAlone(const Node& node, keel_launch* launch) {
+  auto r = std::make_unique<Region>();
+  BodyOf(node, &r->body);
+  return KeepRegion(std::move(r), launch);
+}
 
 Impls RegionImpls() { return kImpls; }
 

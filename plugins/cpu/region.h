@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 
 #include "body.h"
 #include "fuse.h"
@@ -28,6 +29,7 @@ struct Arg {
   int id;  // oneDNN's
   Layout layout;
   int buffer;
+  uint64_t offset = 0;  // bytes in the buffer: where a part begins
 };
 
 // What one of our own impls made of a node; it serves every program of a region.
@@ -46,8 +48,9 @@ using OwnLaunches = std::map<const BodyNode*, OwnLaunch>;
 // A node that runs by it, on plain operands.
 struct OwnStep {
   const OwnLaunch* launch;
-  std::vector<uint32_t> in, out;  // values
-  std::vector<int> buffers;       // of in, then out; -1: left out
+  std::vector<uint32_t> in, out;    // values
+  std::vector<int> buffers;         // of in, then out; -1: left out
+  std::unique_ptr<OwnLaunch> made;  // where it is this step's own
   int scratch = -1;
 };
 
@@ -61,6 +64,8 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   uint64_t arena = 0;
+  bool loses_nan = false;                // some step may, and raises the processor's flag
+  std::atomic<bool> look_often = false;  // after each step: see Frame::Run
 };
 
 // Constant operands in the layouts that primitives want, shared by the programs of a region.
@@ -86,13 +91,14 @@ bool IsPlain(const Layout& layout);
 
 class Builder {
  public:
-  // own: our own impls do everything, as for values without elements.
+  // kOwn: our own impls do everything, as for values without elements. kCareful: nothing that may lose a NaN.
+  enum Kind : uint8_t { kFast, kCareful, kOwn };
   Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, OwnLaunches* launches,
-          bool own)
+          Kind kind)
       : body(body),
         constants(constants),
         launches_(launches),
-        own_(own),
+        kind_(kind),
         groups_(groups),
         copies_(body.values.size()),
         done_(body.nodes.size()) {}
@@ -117,6 +123,10 @@ class Builder {
   int Scratch(uint64_t bytes);
   void Emit(dnnl::primitive run, std::vector<Arg> args);
   void EmitOwn(const BodyNode& node);
+  void EmitOwn(std::unique_ptr<OwnStep> step);
+  // Whether what a recipe or an op asks may be done: notes that it loses a NaN, which a careful program may
+  // not.
+  bool Allows(const PostOp& op);
   bool Alias(const BodyNode& node);  // same elements, other dims
 
  private:
@@ -131,8 +141,9 @@ class Builder {
   void Finish();
   void PlanArena();
 
+  void PrepareOwn();
   OwnLaunches* launches_;
-  bool own_;
+  Kind kind_;
   const OwnLaunch* Launch(const BodyNode& node);
   const std::vector<Group>& groups_;
   std::vector<std::vector<Copy>> copies_;  // by value
@@ -143,6 +154,7 @@ class Builder {
 // One op each; false: oneDNN has no good implementation, try with fewer post-ops or run our own impl.
 bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
+bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
 using EmitAlone = bool (*)(Builder& b, const BodyNode& node);
 EmitAlone FindEmitter(const std::string& op);  // for a node outside of groups
 

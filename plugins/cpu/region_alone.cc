@@ -50,7 +50,7 @@ bool Elementwise(Builder& b, const BodyNode& n) {
     std::vector<PostOp> post;
     if ((!only && !b.Blocked(x)) || b.Value(x).dims != b.Value(n.out[0]).dims) continue;
     if (b.LayoutOf(x).get_dims() != b.Value(x).dims) continue;
-    if (!PostOpsOf(b.body, number, x, &post) || post.size() != 1) continue;
+    if (!PostOpsOf(b.body, number, x, &post) || post.size() != 1 || !b.Allows(post[0])) continue;
     return post[0].kind == PostOp::kUnary ? Unary(b, n, x, post[0]) : Binary(b, n, x, post[0]);
   }
   return false;
@@ -79,6 +79,7 @@ bool EmitPooling(Builder& b, const BodyNode& n, dnnl::algorithm fn, const PoolSh
   using Pooling = dnnl::pooling_forward;
   const Pooling::primitive_desc d(Engine(), kInference, fn, x, AnyLayout(out, x.get_data_type()), p.stride,
                                   p.window, p.dil, p.lo, p.hi, UserScratch());
+  if (fn == dnnl::algorithm::pooling_max) return EmitMaxPool(b, n, x, d.dst_desc());
   return Good(d) && TryEmit<Pooling>(b, d, n.out[0], {{DNNL_ARG_SRC, x, b.Need(n.in[0], x)}});
 }
 

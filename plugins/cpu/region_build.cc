@@ -129,10 +129,25 @@ void Builder::EmitOwn(const BodyNode& node) {
   for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : Need(v, PlainOf(v)));
   for (uint32_t v : node.out) own->buffers.push_back(Made(v, PlainOf(v)));
   if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
+  EmitOwn(std::move(own));
+}
+void Builder::EmitOwn(std::unique_ptr<OwnStep> own) {
   for (int b : own->buffers)
     if (b >= 0) Use(b);
   if (own->scratch >= 0) Use(own->scratch);
   program_->steps.push_back({{}, {}, std::move(own)});
+}
+
+bool Builder::Allows(const PostOp& op) {
+  if (op.loses_nan && kind_ == kCareful) return false;
+  program_->loses_nan |= op.loses_nan;
+  return true;
+}
+// What a careful program will need, while nodes can be asked for their attributes.
+void Builder::PrepareOwn() {
+  for (const Group& g : groups_)
+    for (uint32_t n : g.nodes)
+      if (FindImpl(body.nodes[n]) != nullptr) Launch(body.nodes[n]);
 }
 
 bool Builder::Alias(const BodyNode& node) {
@@ -147,7 +162,7 @@ bool Builder::Alias(const BodyNode& node) {
 
 void Builder::EmitNode(uint32_t n) {
   const BodyNode& node = body.nodes[n];
-  if (own_ || !FindEmitter(node.op)(*this, node)) EmitOwn(node);
+  if (kind_ == kOwn || !FindEmitter(node.op)(*this, node)) EmitOwn(node);
   done_[n] = true;
 }
 
@@ -221,6 +236,7 @@ std::unique_ptr<Program> Builder::Run() {
   }
   Finish();
   PlanArena();
+  if (program_->loses_nan && body.open) PrepareOwn();
   return std::move(program_);
 }
 

@@ -26,11 +26,12 @@ struct Armed {
   const char* failed = nullptr;
 };
 thread_local Armed armed;
+thread_local int spared = 0;
 std::atomic<int64_t> live_blocks{0};
 
 bool Fails(Kind kind, const char* call) {
   Armed& a = armed;
-  if (a.kind != kind || a.left == 0) return false;
+  if (a.kind != kind || a.left == 0 || spared) return false;
   if (a.left > 1) return a.left--, false;
   if (a.mode == Mode::kOnce) a.left = 0;
   if (!a.failed) a.failed = call;
@@ -55,6 +56,7 @@ bool Disarm() {
   armed.kind = Kind::kNone;
   return armed.failed;
 }
+void Spare(int more) { spared += more; }
 const char* FailedCall() { return armed.failed ? armed.failed : "none"; }
 int64_t LiveBlocks() { return live_blocks.load(); }
 int64_t OpenFiles() {

@@ -16,6 +16,8 @@ enum class Mode : uint8_t { kOnce, kFromThenOn };
 void Arm(Kind kind, Mode mode, int64_t n, int error = 0);
 // Ends it. True if a call was made to fail.
 bool Disarm();
+// While the sum of what was given is above 0, nothing fails on this thread.
+void Spare(int more);
 // The name of the call that failed first since Arm: "malloc", "write".
 const char* FailedCall();
 

@@ -5,48 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <utility>
+
+#include "tests/faults/calls.h"
 
 namespace keel::test {
 namespace {
-
-// A handle of keel.h that is freed.
-template <typename T, void (*Free)(T*)>
-class Own {
- public:
-  Own() = default;
-  explicit Own(T* p) : p_(p) {}
-  Own(const Own&) = delete;
-  Own& operator=(const Own&) = delete;
-  ~Own() { Free(p_); }
-  operator T*() const { return p_; }  // NOLINT: as the C functions take it
-  T** operator&() { return &p_; }     // NOLINT: likewise
-
- private:
-  T* p_ = nullptr;
-};
-using OwnContext = Own<keel_context, keel_close>;
-using OwnModule = Own<keel_module, keel_module_free>;
-using OwnSession = Own<keel_session, keel_session_free>;
-using OwnPlan = Own<keel_plan, keel_plan_free>;
-using OwnOp = Own<keel_op, keel_op_free>;
-using OwnArray = Own<keel_array, keel_array_release>;
-using OwnText = Own<keel_text, keel_text_free>;
-
-// Calls one after the other until one fails: Try(f, args...) is f(args..., &error).
-struct Calls {
-  Outcome outcome;
-
-  template <typename F, typename... Args>
-  bool Try(F f, Args&&... args) {
-    keel_error* error = nullptr;
-    outcome.rc = f(args..., &error);
-    if (outcome.rc == KEEL_OK) return true;
-    if (error) std::snprintf(outcome.message, sizeof outcome.message, "%s", keel_error_message(error));
-    keel_error_free(error);
-    return false;
-  }
-};
 
 const char kModel[] = R"(keel 1
 const w: f32[2, 3] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
@@ -91,19 +54,6 @@ std::string OnnxModel() {  // y = x + x
   return Field(1, 8) + Field(7, graph) + Field(8, Field(1, "") + Field(2, 13));
 }
 
-bool MakeArray(Calls& c, keel_context* context, std::pair<const float*, int64_t> data, keel_array** out) {
-  int64_t shape[] = {data.second / 2, 2};
-  keel_tensor t = {const_cast<float*>(data.first), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
-  return c.Try(keel_array_copy_from, context, &t, out);
-}
-
-bool Equals(keel_array* a, const float* wanted, size_t n) {
-  keel_tensor t;
-  keel_array_tensor(a, &t);
-  return std::memcmp(t.data, wanted, n * sizeof(float)) == 0;
-}
-
-constexpr const char* const* kNone = nullptr;
 constexpr float kX[] = {1, 1, 2, -1};
 constexpr float kY[] = {5, 7, 9, 0, 0, 0};
 
@@ -210,7 +160,7 @@ Outcome Errors(keel_context* context) {  // failing while failing
 
 bool LoadPlugins(Calls& c, keel_context* context) {
   for (const char* path : {KEEL_TEST_PLUGINS "/keel-reference.so", KEEL_TEST_PLUGINS "/keel-cpu.so",
-                           KEEL_TEST_PLUGINS "/keel-onnx.so"})
+                           KEEL_TEST_PLUGINS "/keel-onnx.so", KEEL_TEST_PLUGINS "/keel-passes.so"})
     if (!c.Try(keel_plugin_load, context, path)) return false;
   return true;
 }
@@ -222,6 +172,19 @@ Outcome FromNothing(keel_context*) {
   if (c.Try(keel_open, nullptr, 0u, &context) && LoadPlugins(c, context) &&
       c.Try(keel_module_load, context, File("model").c_str(), &module))
     RunModule(c, context, module, "reference");
+  return c.outcome;
+}
+
+// Passes on the module, for a device that takes calls; then it runs as it is now.
+Outcome Optimize(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  OwnText report;
+  if (c.Try(keel_module_load, context, File("model").c_str(), &module) &&
+      c.Try(keel_module_optimize, module, nullptr, "cpu", nullptr, 0u, &report)) {
+    c.outcome.right = std::strstr(keel_text_data(report), "\"epilogue\"") != nullptr;
+    RunModule(c, context, module, "cpu");
+  }
   return c.outcome;
 }
 
@@ -241,7 +204,11 @@ const std::vector<Scenario>& Scenarios() {
                                             {"Eager", Eager},
                                             {"Reports", Reports},
                                             {"Errors", Errors},
-                                            {"FromNothing", FromNothing}};
+                                            {"FromNothing", FromNothing},
+                                            {"Optimize", Optimize},
+                                            {"Dlpack", Dlpack},
+                                            {"Device", OnDevice},
+                                            {"Placed", PlacedOnDevices}};
   return all;
 }
 

@@ -20,7 +20,12 @@ struct Scenario {
 };
 const std::vector<Scenario>& Scenarios();
 
-// A context with the plugins reference, cpu and onnx.
+// devices.cc, dlpack.cc
+Outcome OnDevice(keel_context*);
+Outcome PlacedOnDevices(keel_context*);
+Outcome Dlpack(keel_context*);
+
+// A context with the plugins reference, cpu, onnx and passes.
 keel_context* NewContext();
 // Does the context still load, run and answer?
 bool Works(keel_context* context);

@@ -14,11 +14,14 @@ def rules():
     import gc
 
     import hostile
-    hostile.put(violations=0)
+    both = (hostile.PLUGIN, hostile.LACKING)
+    for plugin in both:
+        hostile.put(plugin, violations=0)
     yield
     hostile.fail()
-    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, memory=256 << 20, max_segment=0)
+    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, peers=1, memory=256 << 20, max_segment=0)
     gc.collect()
-    assert hostile.get("violations") == 0
-    assert {name: hostile.get(name) for name in ("segments", "queues", "devices", "states")} == {
-        "segments": 0, "queues": 0, "devices": 0, "states": 0}
+    for plugin in both:
+        assert hostile.get("violations", plugin) == 0
+        assert {name: hostile.get(name, plugin) for name in ("segments", "queues", "devices", "states")} == {
+            "segments": 0, "queues": 0, "devices": 0, "states": 0}

@@ -54,6 +54,7 @@ struct keel_dev_s {
   std::mutex mutex;
   std::mt19937_64 random;
   std::map<uint64_t, hostile::Memory> memory;  // by device address
+  std::mutex memory_mutex;                     // of that map: other devices look into it, too
   std::vector<keel_queue> queues;
   hostile::Orders orders;
   uint64_t bytes = 0;
@@ -75,6 +76,8 @@ keel_rc QueueOpen(keel_dev, uint32_t kind, keel_queue* out);
 void QueueClose(keel_queue);
 keel_rc Copy(keel_queue, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
              uint64_t from_offset, uint64_t bytes);
+keel_rc CopyFrom(keel_queue, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                 const keel_segment* from, uint64_t from_offset, uint64_t bytes);
 keel_rc Fill(keel_queue, const keel_segment* to, uint64_t offset, uint64_t bytes, uint32_t value);
 keel_rc Submit(keel_queue, uint64_t* ticket);
 keel_rc QueueWait(keel_queue, keel_queue other, uint64_t ticket);

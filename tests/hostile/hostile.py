@@ -1,34 +1,36 @@
-"""The hostile device from Python: loading it, its settings and counts (control.h), seeds for tests."""
+"""The hostile device from Python: loading it, its settings and counts (control.h), seeds for tests.
+LACKING is a second plugin, the same device without LACKS; each has settings and counts of its own."""
 import ctypes as C
+import functools
 import os
 import zlib
 
 import keel_abi
 
 PLUGIN = keel_abi.BUILD / "tests" / "hostile" / "keel-hostile.so"
+LACKING = keel_abi.BUILD / "tests" / "hostile" / "lacking" / "keel-lacking.so"
+LACKS = ("exp", "tanh", "reduce_max")
 SEEDS = 20
-_door = None
 
 
-def door():
-    global _door
-    if _door is None:
-        _door = C.CDLL(str(PLUGIN))
-        _door.hostile_get.restype = C.c_uint64
-    return _door
+@functools.cache
+def door(plugin):
+    opened = C.CDLL(str(plugin))
+    opened.hostile_get.restype = C.c_uint64
+    return opened
 
 
-def put(**settings):
+def put(plugin=PLUGIN, **settings):
     for name, value in settings.items():
-        door().hostile_set(name.encode(), C.c_uint64(value))
+        door(plugin).hostile_set(name.encode(), C.c_uint64(value))
 
 
-def get(name):
-    return door().hostile_get(name.encode())
+def get(name, plugin=PLUGIN):
+    return door(plugin).hostile_get(name.encode())
 
 
 def fail(function="", n=0, code=13):
-    door().hostile_fail(function.encode(), C.c_uint64(n), code)
+    door(PLUGIN).hostile_fail(function.encode(), C.c_uint64(n), code)
 
 
 def seeds_of(name):

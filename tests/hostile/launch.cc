@@ -127,6 +127,8 @@ keel_rc Run(const keel_call* c) {
   return Encode(q, std::move(command));
 }
 
+void Release(keel_dev, void* state) { delete static_cast<State*>(state); }
+
 keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_launch* launch) {
   HOSTILE_FAIL(host, "prepare");
   const keel_impl* impl = Find(host->node_op(node));
@@ -138,8 +140,8 @@ keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_lau
   if (!inner->launch.run) inner->launch.run = impl->run;
   launch->scratch_bytes = inner->launch.scratch_bytes;
   launch->state = new State(std::move(inner));
-  launch->release = [](keel_dev, void* state) { delete static_cast<State*>(state); };
-  launch->run = Run;
+  launch->release = kSpared<Release>;
+  launch->run = kSpared<Run>;
   return KEEL_OK;
 }
 
@@ -152,8 +154,9 @@ const std::vector<keel_impl>& Impls() {
     for (uint32_t i = 0; i < r.n_impls; i++) {
       keel_impl impl = *reinterpret_cast<const keel_impl*>(reinterpret_cast<const char*>(r.impls) +
                                                            uint64_t{i} * r.impl_stride);
-      impl.name = "hostile";
-      impl.prepare = Prepare;
+      if (std::strstr(KEEL_HOSTILE_LACKS, (" " + std::string(impl.op) + " ").c_str())) continue;
+      impl.name = KEEL_HOSTILE_NAME;
+      impl.prepare = kSpared<Prepare>;
       impl.run = nullptr;
       made.push_back(impl);
     }

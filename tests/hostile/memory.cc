@@ -26,7 +26,10 @@ keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* ou
   if (!memory) return d->host->fail(KEEL_OOM, "the host's memory is full");
   std::memset(memory, kPoison, rounded);
   uint64_t address = reinterpret_cast<uint64_t>(memory) + kVeil;
-  d->memory[address] = {memory, bytes, kind};
+  {
+    std::lock_guard map(d->memory_mutex);
+    d->memory[address] = {memory, bytes, kind};
+  }
   if (kind == KEEL_SEGMENT_DEVICE) d->bytes += bytes;
   *out = {memory, address, kind == KEEL_SEGMENT_DEVICE ? nullptr : memory, bytes, kind, 0};
   control().segments++;
@@ -36,6 +39,7 @@ keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* ou
 
 void SegmentFree(keel_dev d, const keel_segment* s) {
   std::lock_guard lock(d->mutex);
+  std::lock_guard map(d->memory_mutex);
   auto it = d->memory.find(s->address);
   if (it == d->memory.end()) return control().Violation("segment_free of what is no live segment");
   std::memset(it->second.bytes, kPoison, it->second.size);
@@ -49,6 +53,7 @@ void SegmentFree(keel_dev d, const keel_segment* s) {
 }  // namespace hostile
 
 char* keel_dev_s::Reach(uint64_t address, uint64_t count, std::string* why) {
+  std::lock_guard map(memory_mutex);
   auto it = memory.upper_bound(address);
   if (it != memory.begin()) {
     --it;

@@ -7,6 +7,8 @@
 
 namespace hostile {
 
+std::atomic<Hook> spare{nullptr};
+
 Control& control() {
   static Control all;
   return all;
@@ -63,14 +65,28 @@ void Close(keel_dev d) {
   control().devices--;
 }
 
-constexpr keel_device kDevice = {
-    sizeof(keel_device), 0,          Count, Info, Open,   Close,     SegmentAlloc, SegmentFree,
-    QueueOpen,           QueueClose, Copy,  Fill, Submit, QueueWait, HostWait,     Query};
+constexpr keel_device kDevice = {sizeof(keel_device),
+                                 0,
+                                 Count,
+                                 kSpared<Info>,
+                                 kSpared<Open>,
+                                 kSpared<Close>,
+                                 kSpared<SegmentAlloc>,
+                                 kSpared<SegmentFree>,
+                                 kSpared<QueueOpen>,
+                                 kSpared<QueueClose>,
+                                 kSpared<Copy>,
+                                 kSpared<Fill>,
+                                 kSpared<Submit>,
+                                 kSpared<QueueWait>,
+                                 kSpared<HostWait>,
+                                 kSpared<Query>,
+                                 kSpared<CopyFrom>};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);
   static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
-                                     "hostile",
+                                     KEEL_HOSTILE_NAME,
                                      "0.1.0",
                                      "A device with memory of its own that does all that the contract allows",
                                      &kDevice,
@@ -89,13 +105,26 @@ const keel_plugin& description() {
 
 std::atomic<uint64_t>* Setting(const char* name) {
   Control& c = control();
-  const std::pair<const char*, std::atomic<uint64_t>*> all[] = {
-      {"seed", &c.seed},           {"memory", &c.memory},       {"max_segment", &c.max_segment},
-      {"lost", &c.lost},           {"drop_wait", &c.drop_wait}, {"early_free", &c.early_free},
-      {"late_read", &c.late_read}, {"segments", &c.segments},   {"bytes", &c.bytes},
-      {"queues", &c.queues},       {"devices", &c.devices},     {"states", &c.states},
-      {"calls", &c.calls},         {"fired", &c.fired},         {"violations", &c.violations},
-      {"commands", &c.commands},   {"orders", &c.millibits}};
+  const std::pair<const char*, std::atomic<uint64_t>*> all[] = {{"seed", &c.seed},
+                                                                {"memory", &c.memory},
+                                                                {"max_segment", &c.max_segment},
+                                                                {"lost", &c.lost},
+                                                                {"delay", &c.delay},
+                                                                {"peers", &c.peers},
+                                                                {"peer_copies", &c.peer_copies},
+                                                                {"drop_wait", &c.drop_wait},
+                                                                {"early_free", &c.early_free},
+                                                                {"late_read", &c.late_read},
+                                                                {"segments", &c.segments},
+                                                                {"bytes", &c.bytes},
+                                                                {"queues", &c.queues},
+                                                                {"devices", &c.devices},
+                                                                {"states", &c.states},
+                                                                {"calls", &c.calls},
+                                                                {"fired", &c.fired},
+                                                                {"violations", &c.violations},
+                                                                {"commands", &c.commands},
+                                                                {"orders", &c.millibits}};
   for (const auto& [key, value] : all)
     if (!std::strcmp(key, name)) return value;
   return nullptr;
@@ -113,6 +142,7 @@ KEEL_EXPORT uint64_t hostile_get(const char* name) {
   auto* setting = hostile::Setting(name);
   return setting ? setting->load() : ~uint64_t{0};
 }
+KEEL_EXPORT void hostile_spare(hostile::Hook hook) { hostile::spare = hook; }
 // The n-th call (0: none) of a function ("": of any) fails with that code; counting begins now.
 KEEL_EXPORT void hostile_fail(const char* function, uint64_t n, int32_t code) {
   hostile::Control& c = hostile::control();

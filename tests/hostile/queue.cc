@@ -1,7 +1,9 @@
 // queue.cc: queues whose work runs late: when the host waits, and now and then by chance, as a device would.
 // Which queue goes on is drawn each time; waits are kept (unless "drop_wait" plants a fault).
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "device.h"
 
@@ -77,6 +79,26 @@ keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const kee
     std::memmove(t, s, bytes);
     return "";
   };
+  return Encode(q, std::move(command));
+}
+
+keel_rc CopyFrom(keel_queue q, const keel_segment* to, uint64_t to_offset, keel_dev other,
+                 const keel_segment* from, uint64_t from_offset, uint64_t bytes) {
+  keel_dev d = q->device;
+  HOSTILE_FAIL(d->host, "copy_from");
+  if (!control().peers) return d->host->fail(KEEL_UNIMPLEMENTED, "no way from there");
+  if (q->kind != KEEL_QUEUE_TRANSFER || other == d || to->kind != KEEL_SEGMENT_DEVICE)
+    control().Violation("copy_from: wrong queue, device or segment");
+  uint64_t target = to->address + to_offset, source = from->address + from_offset;
+  Command command{Command::kWork, nullptr};
+  command.work = [d, other, target, source, bytes]() -> std::string {
+    std::string why;
+    char *t = d->Reach(target, bytes, &why), *s = other->Reach(source, bytes, &why);
+    if (!t || !s) return "copy_from " + why;
+    std::memmove(t, s, bytes);
+    return "";
+  };
+  control().peer_copies++;
   return Encode(q, std::move(command));
 }
 
@@ -191,6 +213,8 @@ bool keel_dev_s::RunOne() {
   if (command.kind == hostile::Command::kTicket) q->done = command.ticket;
   if (command.kind != hostile::Command::kWork) return true;
   hostile::control().commands++;
+  if (uint64_t delay = hostile::control().delay)
+    std::this_thread::sleep_for(std::chrono::microseconds(delay));
   std::string wrong = command.work();
   if (!wrong.empty() && lost.empty()) lost = wrong;
   return true;

@@ -4,6 +4,9 @@ reference's impls but late, in random order, in memory of its own.
 One seed each by default, spread over the tests; all 20 with one command:
     KEEL_HOSTILE_SEEDS=20 python -m pytest tests/hostile/test_conformance.py
 """
+import inspect
+import itertools
+
 import hostile
 import pytest
 import test_grids
@@ -41,21 +44,22 @@ def test_tiny(folders, name):
     on_hostile(name, lambda c: test_onnx_tiny.test_tiny(c, folders, name, "hostile"))
 
 
-@pytest.mark.parametrize("case", test_grids.WINDOWED, ids=test_grids.title)
-def test_windows_and_norm(case):
-    on_hostile(test_grids.title(case), lambda c: test_grids.test_windows_and_norm(c, case, "hostile"))
+def grids():
+    """Every case of every test of test_grids, for the hostile device in place of its own list."""
+    for name, test in vars(test_grids).items():
+        if not name.startswith("test_") or "device" not in inspect.signature(test).parameters:
+            continue
+        axes = [m for m in test.pytestmark if m.name == "parametrize" and m.args[0] != "device"]
+        rows = [[dict(zip(m.args[0].split(","), v if "," in m.args[0] else (v,))) for v in m.args[1]] for m in axes]
+        for chosen in itertools.product(*rows):
+            values = {k: v for row in chosen for k, v in row.items()}
+            title = [test_grids.title(v) if k == "case" else getattr(v, "__name__", str(v)) for k, v in values.items()]
+            yield pytest.param(test, values, id="-".join([name[len("test_"):], *title]))
 
 
-@pytest.mark.parametrize("left,right", test_grids.MATMULS, ids=str)
-def test_matmul(left, right):
-    for dtype in (test_grids.np.float32, test_grids.np.int64):
-        on_hostile(f"{left}{right}", lambda c, dtype=dtype: test_grids.test_matmul(c, left, right, dtype, "hostile"))
-
-
-@pytest.mark.parametrize("left,right", test_grids.BROADCASTS, ids=str)
-def test_broadcasts(left, right):
-    for op in ("Add", "Sub", "Mul", "Div", "Pow"):
-        on_hostile(op + f"{left}{right}", lambda c, op=op: test_grids.test_broadcasts(c, op, left, right, "hostile"))
+@pytest.mark.parametrize("test,values", list(grids()))
+def test_grid(test, values, request):
+    on_hostile(request.node.callspec.id, lambda c: test(c, device="hostile", **values))
 
 
 def test_there_was_a_choice(capsys):

@@ -11,7 +11,7 @@ import pytest
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 W = np.ones((4, 5), np.float32)
 FUNCTIONS = ["info", "open", "segment_alloc", "queue_open", "copy", "fill", "submit", "queue_wait", "host_wait", "query",
-             "prepare", "run"]
+             "copy_from", "prepare", "run"]
 
 
 def module_of(context):
@@ -33,7 +33,10 @@ def work(context):
     there = module_of(context).session("hostile", level=0, results="device").prepare().run_arrays(X)[0]
     assert there.device == "hostile:0"
     np.testing.assert_array_equal(context.bind("hostile", "neg")(there), -(X @ W))
-    np.testing.assert_array_equal(there.to("hostile:1").wait().to("cpu").numpy(), X @ W)
+    for peers in (1, 0):  # straight, and by way of the host
+        hostile.put(peers=peers)
+        np.testing.assert_array_equal(there.to("hostile:1").wait().to("cpu").numpy(), X @ W)
+    hostile.put(peers=1)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -26,6 +26,52 @@ def test_a_round_over_all_devices_keeps_the_bytes(shape, dtype):
             assert array.numpy().dtype == x.dtype
 
 
+@pytest.mark.parametrize("peers", [1, 0], ids=["straight", "by_the_host"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (7,), (1000, 777)], ids=str)
+def test_between_devices_straight_or_by_way_of_the_host(shape, peers):
+    x = np.random.default_rng(3).integers(-100, 100, shape).astype(np.int32)
+    for seed in hostile.seeds_of(f"{shape}{peers}"):
+        context = hostile.context(seed)
+        hostile.put(peers=peers, peer_copies=0)
+        for first, second in (("hostile:0", "hostile:1"), ("hostile:1", "hostile:0")):
+            array = context.array(x).to(first).to(second)  # the first one is gone by now, its memory poisoned
+            assert array.device == second
+            np.testing.assert_array_equal(array.numpy(), x)
+        assert hostile.get("peer_copies") == (2 if peers and x.size else 0)
+
+
+def test_devices_of_two_plugins_meet_in_the_host():
+    context = hostile.context(2)
+    context.load_plugin(hostile.LACKING)
+    hostile.put(peer_copies=0)
+    hostile.put(hostile.LACKING, peer_copies=0)
+    x = np.arange(100, dtype=np.float64)
+    for first, second in (("hostile:1", "lacking:0"), ("lacking:1", "hostile:0")):
+        array = context.array(x).to(first).to(second)
+        assert array.device == second
+        np.testing.assert_array_equal(array.numpy(), x)
+    assert hostile.get("peer_copies") == hostile.get("peer_copies", hostile.LACKING) == 0
+
+
+@pytest.mark.parametrize("peers", [1, 0], ids=["straight", "by_the_host"])
+def test_a_placed_plan_copies_straight(peers):
+    context = hostile.context(3)
+    hostile.put(peers=peers, peer_copies=0)
+    module = context.parse("""keel 1
+fn @main(x: f32[n]) -> f32[n] {
+  a = exp(x) @"hostile:0" : f32[n]
+  b = neg(a) @"hostile:1" : f32[n]
+  c = tanh(b) @"hostile:0" : f32[n]
+  return c
+}
+""")
+    plan = module.session("hostile:0").prepare()
+    for n in (1, 5, 0):
+        x = np.linspace(-1, 1, n, dtype=np.float32)
+        np.testing.assert_allclose(plan.run(x)[0], np.tanh(-np.exp(x)), rtol=1e-6)
+    assert hostile.get("peer_copies") == (4 if peers else 0)  # two each, none of nothing
+
+
 def test_strided_arrays_become_row_major():
     x = np.arange(24, dtype=np.int32).reshape(4, 6)
     context = hostile.context(4)

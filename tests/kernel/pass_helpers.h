@@ -71,7 +71,7 @@ class PassTest : public testing::Test {
   // One pass on the whole graph, in place; the text after it.
   std::string Optimize(PassBody body, PassChoice choice = {}) {
     if (made_ == 0) {
-      EXPECT_TRUE(Add("test", {{"test"}}).ok());
+      EXPECT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
     }
     if (body) Bodies()[0] = std::move(body);
     report_ = {};

@@ -2,6 +2,7 @@
 
 `mlp` is the graph of most tests: h = relu(x @ w), y = h + b, sum = reduce_sum(y), x: f32[n, 3].
 """
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -187,3 +188,19 @@ def test_devices_and_plugins_are_reported(context):
     assert any(p["verdict"] == "taken" for p in context.report("plugins"))
     assert {"add", "conv", "softmax"} <= {op["name"] for op in context.report("ops")}
     assert any("onnx" in i["name"] for i in context.report("importers"))
+
+
+def test_a_call_with_two_results_that_have_no_names(context, device):
+    """Outlined values get names of their own: a pass whose call gives two results is not taken for faulty."""
+    text = """keel 1
+
+fn @main(x: f32[1, 3, 8, 8], w: f32[4, 3, 3, 3]) -> f32[1, 4, 6, 6], f32[1, 4, 6, 6] {
+  v0 = conv(x, w)
+  v1 = relu(v0)
+  v2 = exp(v1)
+  return v1, v2
+}
+"""
+    plan = context.parse(text).session(device).prepare()
+    report = json.loads(plan.report())
+    assert [run for run in report["passes"] if "error" in run] == []

@@ -1,15 +1,19 @@
 // threads.cc: how callers at once should share the cores: a measurement that chose the way of plugins/cpu.
 //
 // Built on demand: `ninja -C build/release bench-threads`; run: build/release/tools/bench/bench-threads
-// [SECONDS]. Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each way the table has
-// the calls of all callers together per second, and the median and 99th percentile of one call in
+// [SECONDS [ROUNDS]]. Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each way the
+// table has the calls of all callers together per second, and the median and 99th percentile of one call in
 // microseconds.
 //   omp      every call uses all cores: oneDNN on OpenMP, nothing limits callers
 //   budget   the same, but a call that finds the cores taken runs with one thread (what plugins/cpu does)
 //   split    one-thread primitives; who gets the cores splits rows (of images: the batch) over a team of its
 //   own single   one-thread primitives, never split
-// The last column is processor time for each call, all threads together: what other work on the machine
-// disturbs least, and where waiting in a spin shows.
+// Then the same works twice, independent of each other, for one caller: one after the other, each by all
+// cores (`in turn`), or side by side in one parallel region, each by one thread (`beside`): microseconds for
+// both, median and least of rounds that alternate, and the ratio of the medians and of the least. With other
+// work on the machine only the least says anything.
+// The last column of the first table is processor time for each call, all threads together: what other work
+// on the machine disturbs least, and where waiting in a spin shows.
 #include <omp.h>
 #include <sys/resource.h>
 
@@ -157,9 +161,62 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
   std::vector<double> all;
   for (const auto& t : times) all.insert(all.end(), t.begin(), t.end());
   std::sort(all.begin(), all.end());
+  if (all.empty()) return static_cast<void>(std::printf("%s: no call ended in time\n", work.name));
   std::printf("%-22s %7d  %-7s %12.0f %12.1f %12.1f %12.1f\n", work.name, callers, kWays[way],
               static_cast<double>(all.size()) / wall, all[all.size() / 2], all[all.size() * 99 / 100],
               1e6 * cpu / static_cast<double>(all.size()));
+  std::fflush(stdout);
+}
+
+// Two works of one caller, which do not need each other.
+class Pair {
+ public:
+  explicit Pair(const Work& work) {
+    for (int i = 0; i < 2; i++) {
+      omp_set_num_threads(kCores);
+      teams_.push_back(work.make(work.rows));
+      omp_set_num_threads(1);
+      alone_.push_back(work.make(work.rows));
+    }
+  }
+  void InTurn() {
+    omp_set_num_threads(kCores);
+    for (Job& job : teams_) job.Run();
+  }
+  void Beside() {
+#pragma omp parallel num_threads(2)
+    {
+      omp_set_num_threads(1);
+      alone_[static_cast<size_t>(omp_get_thread_num())].Run();
+    }
+  }
+
+ private:
+  std::vector<Job> teams_, alone_;
+};
+
+template <class F>
+double Microseconds(F&& f) {
+  constexpr double kSpan = 1000;  // repeated for so long
+  const auto start = Clock::now();
+  for (int n = 1;; n++) {
+    f();
+    const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    if (us > kSpan) return us / n;
+  }
+}
+
+void MeasurePair(const Work& work, int rounds) {
+  Pair pair(work);
+  std::vector<double> turn, beside;
+  for (int i = 0; i < rounds; i++) {
+    turn.push_back(Microseconds([&] { pair.InTurn(); }));
+    beside.push_back(Microseconds([&] { pair.Beside(); }));
+  }
+  for (auto* v : {&turn, &beside}) std::sort(v->begin(), v->end());
+  const size_t middle = turn.size() / 2;
+  std::printf("%-22s %12.1f %12.1f %8.2f %12.1f %12.1f %8.2f\n", work.name, turn[middle], beside[middle],
+              beside[middle] / turn[middle], turn[0], beside[0], beside[0] / turn[0]);
   std::fflush(stdout);
 }
 
@@ -167,6 +224,7 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.5;
+  const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 100;
   const Work works[] = {{"product 64x64x64", 64, [](int64_t m) { return Product(m, 64, 64); }},
                         {"product 256x256x256", 256, [](int64_t m) { return Product(m, 256, 256); }},
                         {"product 1024x1024x1024", 1024, [](int64_t m) { return Product(m, 1024, 1024); }},
@@ -178,4 +236,7 @@ int main(int argc, char** argv) {
   for (const Work& work : works)
     for (int callers : {1, 2, 8, 64})
       for (Way way : {kOmp, kBudget, kSplit, kSingle}) Measure(work, way, callers, seconds);
+  std::printf("\n%-22s %12s %12s %8s %12s %12s %8s\n", "two of, median, least", "in turn us", "beside us",
+              "ratio", "in turn us", "beside us", "ratio");
+  for (const Work& work : works) MeasurePair(work, rounds);
 }

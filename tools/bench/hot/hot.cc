@@ -202,6 +202,11 @@ void Stops(Bench& b) {
   stop("stop: one oneDNN matmul of 3,000 f32",
        Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
        {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)});
+  stop("stop: one oneDNN convolution of an image of 1,000",
+       Text("x: f32[1, 32, 1000, 1000], w: f32[64, 32, 3, 3]) -> f32[1, 64, 998, 998]", "  y = conv(x, w)\n",
+            "y"),
+       {Filled(b.context, KEEL_F32, {1, 32, 1000, 1000}, 1.0f),
+        Filled(b.context, KEEL_F32, {64, 32, 3, 3}, 1.0f)});
 }
 
 void PowerEager(Bench& b) {

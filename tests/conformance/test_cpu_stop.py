@@ -1,0 +1,126 @@
+"""Long runs on the cpu device: they stop soon after keel_cancel, and what is cut into parts for that is right.
+
+A run is asked to stop after a tenth of the time that it took before and must end, cancelled, before half of that time
+is over; on a machine that others use, one attempt in five must. Afterwards the same plan gives the answer of before.
+"""
+import threading
+import time
+
+import keel_abi
+import numpy as np
+import pytest
+from regions import as_nodes
+
+
+def draw(*shape):
+    return np.random.default_rng(3).standard_normal(shape, dtype=np.float32) * np.float32(0.1)
+
+
+def product(relu, constant, *shapes):
+    a, b = draw(*shapes[0]), draw(*shapes[1])
+
+    def build(g, x, *y):
+        z = g.node("matmul", x, y[0] if y else g.constant(b))
+        return g.node("relu", z) if relu else z
+    return build, [a] if constant else [a, b]
+
+
+def image(x, w, relu=True, **attrs):
+    def build(g, x):
+        y = g.node("conv", x, g.constant(draw(*w)), **attrs)
+        return g.node("relu", y) if relu else y
+    return build, [draw(*x)]
+
+
+def attention(*shape):
+    return (lambda g, q, k, v: g.node("attention", q, k, v)), [draw(*shape)] * 3
+
+
+def one(op, shape, **attrs):
+    return (lambda g, x: g.node(op, x, **attrs)), [draw(*shape)]
+
+
+LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
+        "product of constants, relu": product(True, True, (3000, 2500), (2500, 2500)),
+        "batched product": product(False, False, (48, 600, 600), (48, 600, 600)),
+        "images": image((24, 64, 112, 112), (64, 64, 3, 3), lo=[1, 1], hi=[1, 1]),
+        "one image": image((1, 96, 500, 500), (96, 96, 3, 3), lo=[1, 1], hi=[1, 1]),
+        "one image alone": image((1, 96, 500, 500), (96, 96, 3, 3), relu=False),
+        "attention": attention(1, 12, 2500, 64),
+        "softmax": one("softmax", (6000, 10000), axis=1),
+        "reduction": one("reduce_max", (20000, 3, 2000), axes=[0]),
+        "top_k": (lambda g, x: g.node("top_k", x, k=keel_abi.Dim(1_000_000), n_out=2)[0], [draw(8_000_000)]),
+        "tanh": one("tanh", (60_000_000,))}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_runs_stop(name):
+    build, inputs = LONG[name]
+    context = keel_abi.Context(threads=1)
+    plan = as_nodes(context, build, inputs, [], device="cpu")
+    before = np.array(plan.run(*inputs)[0])
+
+    def attempt():
+        start = time.perf_counter()
+        plan.run(*inputs)
+        whole = time.perf_counter() - start
+        asking = threading.Timer(whole / 10, lambda: keel_abi.lib().keel_cancel(context, 1))
+        asking.start()
+        start = time.perf_counter()
+        with pytest.raises(keel_abi.KeelError) as stopped:
+            plan.run(*inputs)
+        took = time.perf_counter() - start
+        asking.join()
+        keel_abi.lib().keel_cancel(context, 0)
+        assert stopped.value.code == "CANCELLED"
+        return took < whole / 2
+    assert any(attempt() for _ in range(5))
+    assert np.array_equal(before, np.array(plan.run(*inputs)[0]))
+
+
+def convolve(x, w, stride, dil, lo, hi):
+    x = np.pad(x, [(0, 0), (0, 0), *zip(lo, hi)])
+    out = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], w.shape[2:], stride, dil)]
+    y = np.zeros((x.shape[0], w.shape[0], *out))
+    for i, j in np.ndindex(*w.shape[2:]):
+        part = x[:, :, i * dil[0]:, j * dil[1]:][:, :, ::stride[0], ::stride[1]][:, :, :out[0], :out[1]]
+        y += np.einsum("oc,nchw->nohw", w[:, :, i, j].astype(np.float64), part, optimize=True)
+    return y
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("x, w, attrs", [
+    ((1, 64, 420, 160), (64, 64, 3, 3), {"stride": [1, 1], "dil": [2, 1], "lo": [3, 1], "hi": [2, 0]}),
+    ((1, 32, 900, 300), (96, 32, 5, 3), {"stride": [2, 1], "dil": [1, 1], "lo": [0, 1], "hi": [4, 1]}),
+    ((3, 32, 500, 400), (64, 32, 3, 3), {"stride": [1, 1], "dil": [1, 1], "lo": [1, 1], "hi": [1, 1]}),
+    ((5, 256, 100, 100), (256, 256, 1, 1), {"stride": [1, 1], "dil": [1, 1], "lo": [0, 0], "hi": [0, 0]})])
+def test_convolutions_in_parts(x, w, attrs, fused):
+    image, weights = draw(*x), draw(*w)
+    wanted = convolve(image.astype(np.float64), weights, **attrs)
+    more = draw(*wanted.shape)
+
+    def build(g, x, s):
+        y = g.node("conv", x, g.constant(weights), **attrs)
+        return g.node("relu", g.node("add", y, s)) if fused else y
+    got = np.array(as_nodes(keel_abi.Context(), build, [image, more], [], device="cpu").run(image, more)[0])
+    assert np.abs(got - (np.maximum(wanted + more, 0) if fused else wanted)).max() < 1e-4
+
+
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("a, b", [((2100, 1100), (1100, 1000)), ((3, 1100, 1100), (3, 1100, 900)),
+                                  ((2, 2, 900, 900), (2, 1, 900, 900)), ((70, 400, 400), (400, 400))])
+def test_products_in_parts(a, b, ta):
+    left, right = draw(*a), draw(*b)
+    wanted = left.astype(np.float64) @ right
+    more = [draw(*wanted.shape), draw(wanted.shape[-1]), draw(*wanted.shape[:-1], 1)]
+
+    def build(g, x, y, *s):
+        z = g.node("matmul", x, y, ta=ta)
+        for part in s:
+            z = g.node("add", g.node("tanh", z), part)
+        return z
+    inputs = [np.ascontiguousarray(np.swapaxes(left, -1, -2)) if ta else left, right, *more]
+    got = np.array(as_nodes(keel_abi.Context(), build, inputs, [], device="cpu").run(*inputs)[0])
+    for part in more:
+        wanted = np.tanh(wanted) + part
+    assert np.abs(got - wanted).max() < 1e-4

@@ -1,0 +1,63 @@
+// dlpack.cc: tensors that come and go by DLPack, in both forms. The structs are written here as DLPack 1.0
+// has them.
+#include "tests/faults/calls.h"
+
+struct DLManagedTensor {
+  keel_tensor tensor;
+  void* manager;
+  void (*deleter)(DLManagedTensor*);
+};
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* manager;
+  void (*deleter)(DLManagedTensorVersioned*);
+  uint64_t flags;
+  keel_tensor tensor;
+};
+
+namespace keel::test {
+namespace {
+
+constexpr float kData[] = {1, 2, 3, 4, 5, 6};
+
+template <typename Managed>
+using Function = keel_rc (*)(keel_context*, Managed*, keel_array**, keel_error**);
+
+// In, out again, and every deleter called once: by the array, or by us where it was not taken.
+template <typename Managed, typename Take, typename Give>
+void RoundTrip(Calls& c, keel_context* context, Take take, Give give) {
+  static thread_local int deleted;
+  deleted = 0;
+  int64_t shape[] = {3, 2};
+  Managed mine{};
+  if constexpr (requires { mine.major; }) mine.major = 1;
+  mine.tensor = {const_cast<float*>(kData), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+  mine.deleter = [](Managed*) { deleted++; };
+  bool taken = false;
+  {
+    OwnArray array;
+    Managed* out = nullptr;
+    taken = c.Try(take, context, &mine, &array);
+    if (taken && c.Try(give, static_cast<keel_array*>(array), &out)) {
+      c.outcome.right = c.outcome.right && !std::memcmp(out->tensor.data, kData, sizeof kData) &&
+                        out->tensor.shape[0] == 3 && out->tensor.shape[1] == 2;
+      out->deleter(out);
+    }
+  }
+  if (deleted == taken) return;
+  c.outcome.rc = KEEL_INTERNAL;
+  std::snprintf(c.outcome.message, sizeof c.outcome.message, "taken %d times, deleted %d times", taken,
+                deleted);
+}
+
+}  // namespace
+
+Outcome Dlpack(keel_context* context) {
+  Calls c;
+  RoundTrip<DLManagedTensorVersioned>(c, context, keel_array_from_dlpack, keel_array_to_dlpack);
+  if (c.outcome.rc == KEEL_OK)
+    RoundTrip<DLManagedTensor>(c, context, keel_array_from_dlpack_legacy, keel_array_to_dlpack_legacy);
+  return c.outcome;
+}
+
+}  // namespace keel::test

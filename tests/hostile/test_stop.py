@@ -1,0 +1,77 @@
+"""Runs on a slow device are stopped by keel_cancel and by a time limit before all was encoded; afterwards the same
+plan computes the right answer. Launches that ran are counted, times are not."""
+import threading
+import time
+
+import hostile
+import keel_abi
+import numpy as np
+import pytest
+from test_place import session
+
+LENGTH = 600
+X = np.arange(3, dtype=np.float32)
+SLOW = 1000  # microseconds for each command: more than half a second in all
+
+
+def chain(context):
+    module = context.module()
+    graph = module.graph("main")
+    value = graph.param("x", np.float32, [3])
+    for k in range(LENGTH):
+        value = graph.node("neg", value, name=f"n{k}")
+    graph.result("y", value)
+    module.entry("main", graph)
+    return module
+
+
+def stopped(plan, why, cancel=None):
+    hostile.put(delay=SLOW, commands=0)
+    thread = threading.Thread(target=cancel) if cancel else None
+    if thread:
+        thread.start()
+    with pytest.raises(keel_abi.KeelError, match=why) as e:
+        plan.run(X)
+    assert e.value.code == "CANCELLED" and 'stopped after "n' in e.value.message
+    e.value.__traceback__ = None  # it would keep the plan
+    if thread:
+        thread.join()
+    assert 0 < hostile.get("commands") < LENGTH
+    hostile.put(delay=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"observe": 1}, {"results": "device"}], ids=str)
+def test_a_time_limit(options):
+    context = hostile.context(1)
+    plan = chain(context).session("hostile", level=0, timeout_ms=30, **options).prepare()
+    for _ in range(2):
+        stopped(plan, "the time limit is 30 ms")
+    plan = chain(context).session("hostile", level=0, timeout_ms=600_000, **options).prepare()
+    np.testing.assert_array_equal(plan.run_arrays(X)[0].numpy(), X)
+
+
+@pytest.mark.parametrize("options", [{}, {"timeout_ms": 600_000}], ids=str)
+def test_cancel(options):
+    context = hostile.context(2)
+    plan = chain(context).session("hostile", level=0, **options).prepare()
+
+    def cancel():
+        time.sleep(0.05)
+        keel_abi.lib().keel_cancel(context, 1)
+
+    stopped(plan, "by keel_cancel", cancel)
+    with pytest.raises(keel_abi.KeelError, match='stopped after "n0" by keel_cancel'):
+        plan.run(X)  # until it is taken back
+    keel_abi.lib().keel_cancel(context, 0)
+    np.testing.assert_array_equal(plan.run(X)[0], X)
+
+
+def test_a_placed_plan_has_one_limit_for_all_its_parts():
+    """Six parts, each well within the limit."""
+    context = hostile.context(3)
+    places = [f"n{digit}??=hostile:{digit % 2}" for digit in range(1, 6)]
+    plan = session(context, chain(context), "hostile:0", *places, level=0, timeout_ms=250).prepare()
+    assert len(plan.report(context.array(X))["copies"]) >= 6
+    stopped(plan, "the time limit is 250 ms")
+    plan = session(context, chain(context), "cpu", *places, level=0, timeout_ms=600_000).prepare()
+    np.testing.assert_array_equal(plan.run(X)[0], X)

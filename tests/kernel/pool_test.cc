@@ -1,0 +1,290 @@
+// pool_test.cc: the caching allocator of device memory against a simple model: random sequences of pieces
+// taken and given back, on a device of a few megabytes whose queues finish work late.
+#include "kernel/device/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace keel {
+namespace {
+
+constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
+
+// A device: segments at addresses of its own, a limit, and tickets that are done when the test says so.
+class Source : public SegmentSource {
+ public:
+  explicit Source(uint64_t memory) : memory_(memory) {}
+
+  absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) override {
+    EXPECT_EQ(kind, uint32_t{KEEL_SEGMENT_DEVICE});
+    if (!fail_next.ok()) return std::exchange(fail_next, absl::OkStatus());
+    if (used + bytes > memory_) return Exhausted("full");
+    keel_segment made{nullptr, next_, nullptr, bytes, kind, 0};
+    next_ += (bytes + kGap) / kGap * kGap + kGap;  // no two segments touch
+    live[made.address] = bytes;
+    used += bytes;
+    return made;
+  }
+  void FreeSegment(const keel_segment& s) override {
+    ASSERT_EQ(live.count(s.address), 1u);
+    used -= live.at(s.address);
+    live.erase(s.address);
+    for (int q = 0; q < kQueues; q++)
+      EXPECT_FALSE(Busy(q, s.address, s.address + s.bytes)) << "freed while queue " << q << " uses it";
+  }
+  // Is some of these bytes still used by that queue?
+  bool Busy(int q, uint64_t from, uint64_t to) {
+    std::erase_if(given,
+                  [&](const Given& g) { return g.used.of[0] <= done.of[0] && g.used.of[1] <= done.of[1]; });
+    return std::any_of(given.begin(), given.end(), [&](const Given& g) {
+      return g.from < to && from < g.to && g.used.of[q] > done.of[q];
+    });
+  }
+  Tickets Done() override { return done; }
+  absl::Status WaitForAll() override {
+    waits++;
+    if (!wait_fails.ok()) return wait_fails;
+    done = last;
+    return absl::OkStatus();
+  }
+
+  static constexpr uint64_t kGap = 1 << 16;
+  std::map<uint64_t, uint64_t> live;  // bytes by address
+  struct Given {                      // a piece that was given back, and when its work is done
+    uint64_t from, to;
+    Tickets used;
+  };
+  std::vector<Given> given;
+  uint64_t used = 0;
+  int waits = 0;
+  Tickets done, last;
+  absl::Status fail_next, wait_fails;
+
+ private:
+  const uint64_t memory_;
+  uint64_t next_ = kGap;
+};
+
+// Random use of a pool, with what must hold after each step.
+class Player {
+ public:
+  Player(uint64_t seed, Source& source, Pool& pool, uint64_t alignment)
+      : random_(seed), source_(source), pool_(pool), alignment_(alignment) {}
+
+  void Step() {
+    if (One(8)) Finish();
+    if (One(200)) pool_.Trim();
+    if (One(300)) {
+      EXPECT_TRUE(pool_.Settle().ok());
+    }
+    if (live_.empty() || One(2)) return Take();
+    auto it = std::next(live_.begin(), static_cast<long>(random_() % live_.size()));
+    One(20) ? Lose(it) : Give(it);
+  }
+
+  void GiveAll() {
+    while (!live_.empty()) Give(live_.begin());
+  }
+  int full() const { return full_; }
+  size_t live() const { return live_.size(); }
+
+ private:
+  using Live = std::map<uint64_t, std::pair<Piece, Tickets>>;  // by address
+
+  bool One(uint64_t in) { return random_() % in == 0; }
+  uint64_t Size() {
+    constexpr uint64_t kSizes[] = {0, 1, 511, 512, 513, 4 * kKiB, 100 * kKiB, kMiB, kMiB + 1, 3 * kMiB};
+    return One(2) ? kSizes[random_() % std::size(kSizes)] : random_() % (2 * kMiB);
+  }
+
+  void Take() {
+    int queue = static_cast<int>(random_() % kQueues);
+    uint64_t bytes = Size(), waits = static_cast<uint64_t>(source_.waits);
+    absl::StatusOr<Piece> piece = pool_.Take(bytes, queue);
+    if (!piece.ok()) return CheckFull(piece.status(), bytes, waits);
+    CheckPlace(*piece, bytes);
+    CheckNotBusy(*piece, queue);
+    live_[piece->address()] = {*piece, {}};
+    if (One(4)) return;  // never used
+    for (int q : {queue, static_cast<int>(random_() % kQueues)})
+      live_[piece->address()].second.of[q] = ++source_.last.of[q];
+  }
+
+  void CheckPlace(const Piece& piece, uint64_t bytes) {
+    uint64_t from = piece.address(), to = from + std::max<uint64_t>(bytes, 1);
+    ASSERT_EQ(piece.bytes, bytes);
+    ASSERT_EQ(from % alignment_, 0u);
+    auto segment = std::prev(source_.live.upper_bound(from));
+    ASSERT_LE(to, segment->first + segment->second) << "beyond its segment";
+    auto after = live_.lower_bound(from);
+    EXPECT_TRUE(after == live_.end() || to <= after->first) << "over the next piece";
+    if (after != live_.begin()) {
+      const Piece& before = std::prev(after)->second.first;
+      ASSERT_LE(before.address() + std::max<uint64_t>(before.bytes, 1), from) << "over the one before";
+    }
+  }
+
+  // What the memory was used for last is done, or lies before in the same queue.
+  void CheckNotBusy(const Piece& piece, int queue) {
+    ASSERT_FALSE(
+        source_.Busy(1 - queue, piece.address(), piece.address() + std::max<uint64_t>(piece.bytes, 1)))
+        << "another queue still uses it";
+  }
+
+  void CheckFull(const absl::Status& status, uint64_t bytes, uint64_t waits) {
+    full_++;
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    std::string text(status.message()), wanted = absl::StrCat("no room for ", bytes, " bytes");
+    EXPECT_NE(text.find(wanted), std::string::npos) << text;
+    EXPECT_NE(text.find(absl::StrCat("in ", live_.size(), " pieces")), std::string::npos) << text;
+    size_t segments = 0;
+    for (size_t at = 0; (at = text.find("\n  segment of ", at)) != std::string::npos; at++) segments++;
+    EXPECT_EQ(segments, std::min<size_t>(pool_.Count().segments, 12)) << text;
+    EXPECT_GT(static_cast<uint64_t>(source_.waits), waits) << "did not wait for what is under way";
+  }
+
+  void Give(Live::iterator it) {
+    auto [piece, tickets] = it->second;
+    source_.given.push_back({piece.address(), piece.address() + piece.bytes, tickets});
+    live_.erase(it);
+    pool_.Give(piece, tickets);
+  }
+  // As after a failure: nobody knows its tickets.
+  void Lose(Live::iterator it) {
+    Piece piece = it->second.first;
+    source_.given.push_back({piece.address(), piece.address() + piece.bytes, source_.last});
+    live_.erase(it);
+    pool_.GiveUnsettled(piece);
+  }
+
+  void Finish() {
+    for (int q = 0; q < kQueues; q++)
+      source_.done.of[q] += random_() % (source_.last.of[q] - source_.done.of[q] + 1);
+  }
+
+  std::mt19937_64 random_;
+  Source& source_;
+  Pool& pool_;
+  const uint64_t alignment_;
+  Live live_;
+  int full_ = 0;
+};
+
+struct Setup {
+  bool cache;
+  uint64_t alignment, max_segment;
+};
+class PoolModel : public testing::TestWithParam<Setup> {};
+
+TEST_P(PoolModel, RandomSequences) {
+  int full = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    SCOPED_TRACE(seed);
+    const auto& [cache, alignment, max_segment] = GetParam();
+    Source source(40 * kMiB);
+    {
+      Pool pool(source, {"toy:0", alignment, max_segment, cache});
+      Player player(seed, source, pool, alignment);
+      for (int i = 0; i < 3000 && !testing::Test::HasFatalFailure(); i++) player.Step();
+      full += player.full();
+      EXPECT_EQ(pool.Count().segments, source.live.size());
+      player.GiveAll();
+      ASSERT_TRUE(pool.Settle().ok());
+      EXPECT_EQ(pool.Count().used_pieces, 0u);
+      EXPECT_EQ(pool.Count().used_bytes, 0u);
+      pool.Trim();  // all grew together again, so every segment goes
+      EXPECT_EQ(pool.Count().segments, 0u);
+      EXPECT_EQ(source.used, 0u);
+    }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(full, 100);
+}
+INSTANTIATE_TEST_SUITE_P(, PoolModel,
+                         testing::Values(Setup{true, 64, 0}, Setup{true, 4096, 0}, Setup{true, 256, 4 * kMiB},
+                                         Setup{false, 64, 0}));
+
+class PoolTest : public testing::Test {
+ protected:
+  Piece Take(uint64_t bytes, int queue = 0) {
+    absl::StatusOr<Piece> piece = pool_.Take(bytes, queue);
+    EXPECT_TRUE(piece.ok()) << piece.status();
+    return piece.ok() ? *piece : Piece();
+  }
+  Source source_{8 * kMiB};
+  Pool pool_{source_, {"toy:0"}};
+};
+
+TEST_F(PoolTest, NeighboursGrowTogetherInEachOrder) {
+  std::vector<int> order{0, 1, 2, 3};
+  do {
+    std::vector<Piece> pieces;
+    for (int i = 0; i < 4; i++) pieces.push_back(Take(512 * kKiB));
+    for (int i : order) pool_.Give(pieces[static_cast<size_t>(i)], {});
+    Piece whole = Take(kMiB), rest = Take(kMiB);
+    EXPECT_EQ(pool_.Count().segments, 1u);
+    pool_.Give(whole, {});
+    pool_.Give(rest, {});
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(PoolTest, AQueueMayHaveItsOwnMemoryAtOnceAnotherWaits) {
+  Piece first = Take(3 * kMiB, 0);
+  pool_.Give(first, {{1, 0}});
+  Piece other = Take(3 * kMiB, 1);
+  EXPECT_NE(other.address(), first.address());
+  EXPECT_EQ(Take(3 * kMiB, 0).address(), first.address());
+  pool_.Give(other, {{0, 5}});
+  source_.done = {{1, 5}};
+  EXPECT_EQ(Take(3 * kMiB, 0).address(), other.address());
+}
+
+TEST_F(PoolTest, WhenFullItWaitsReturnsWhatIsCachedAndTriesAgain) {
+  std::vector<Piece> small;
+  for (int i = 0; i < 8; i++) small.push_back(Take(kMiB));  // four segments: the device is full
+  EXPECT_EQ(source_.used, 8 * kMiB);
+  source_.last = {{9, 0}};
+  for (Piece& piece : small) pool_.Give(piece, source_.last);
+  Piece large = Take(6 * kMiB, 1);  // no block is so large, and all are in use by queue 0
+  EXPECT_EQ(source_.waits, 1);
+  EXPECT_GE(large.segment->bytes, 6 * kMiB);
+  EXPECT_EQ(pool_.Count().segments, 1u);
+}
+
+TEST_F(PoolTest, MemoryOfAFailedRunIsFreeOnceAllIsDone) {
+  for (int i = 0; i < 8; i++) pool_.GiveUnsettled(Take(kMiB));
+  source_.wait_fails = Internal("the device hangs");
+  EXPECT_EQ(pool_.Take(kMiB, 0).status(), source_.wait_fails);
+  source_.wait_fails = absl::OkStatus();
+  EXPECT_TRUE(pool_.Take(kMiB, 0).ok());
+  EXPECT_EQ(source_.waits, 2);
+}
+
+TEST_F(PoolTest, ThisMapIsInTheError) {
+  Piece first = Take(512 * kKiB);
+  Take(kKiB);
+  Take(3 * kMiB);
+  pool_.Give(first, {});
+  absl::Status status = pool_.Take(7 * kMiB, 0).status();
+  EXPECT_EQ(
+      status.message(),
+      "device toy:0 has no room for 7340032 bytes: full; in use 3.0 MiB in 2 pieces, 5.0 MiB in 2 segments\n"
+      "  segment of 2.0 MiB: 1 pieces use 1 KiB, free 1.9 MiB, largest gap 1.4 MiB\n"
+      "  segment of 3.0 MiB: 1 pieces use 3.0 MiB, free 0 B, largest gap 0 B");
+  EXPECT_NE(ErrorFact(status, kErrorHint), "");
+}
+
+TEST_F(PoolTest, OtherErrorsOfTheDevicePassThrough) {
+  source_.fail_next = Internal("broken");
+  EXPECT_EQ(pool_.Take(1, 0).status(), Internal("broken"));
+  EXPECT_EQ(source_.waits, 0);
+  EXPECT_TRUE(pool_.Take(1, 0).ok());
+}
+
+}  // namespace
+}  // namespace keel
