@@ -18,7 +18,7 @@ namespace {
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
 // tolerances · L time limit · O passes · G of what, with respect to what
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLO", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLOR", run_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
@@ -103,6 +103,10 @@ const std::map<char, Maker>& flag_makers() {
       {'B',
        [](auto& app, Args& a) {
          app.add_option("--break", a.break_at, "stop after this node and show its values");
+       }},
+      {'R',
+       [](auto& app, Args& a) {
+         app.add_flag("--strict", a.strict, "run all nodes, so that those nobody needs can fail");
        }},
       {'T', [](auto& app, Args& a) { app.add_flag("--text", a.text, "write the text form"); }},
       {'S',

@@ -20,6 +20,7 @@ struct Args {
   std::string file, out_file, device, entry, output;
   std::vector<std::string> inputs, dims, place;
   std::string fallback;
+  bool strict = false;  // run
   bool cast_inputs = false;
   std::string watch, break_at;       // run
   bool text = false, store = false;  // convert

@@ -50,6 +50,7 @@ class FunctionReader {
   absl::StatusOr<Expr> Unary(int depth);
   absl::StatusOr<Expr> Primary(int depth);
   absl::StatusOr<Expr> CallOrName(int depth);
+  absl::Status VariableOf(Call* call);
   absl::Status Operands(int depth, Call* call);
   absl::StatusOr<Expr> MakeCall(const Token& at, std::string_view op, std::vector<Expr> in);
   absl::StatusOr<ValueId> Resolve(const Spelling&);
@@ -63,6 +64,7 @@ class FunctionReader {
   TextReader& r_;
   Lexer& lex_;
   Graph* graph_ = nullptr;
+  bool label_ = false;  // the statement under way is `name: op(...)`
   std::vector<SignatureResult> signature_;
   HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
 };

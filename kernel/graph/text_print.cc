@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/graph/graph_index.h"
 #include "kernel/graph/text.h"
@@ -28,6 +29,7 @@ class Printer {
       absl::StrAppend(&out_, "meta ", Quote(key), " = ", Quote(value), "\n");
     for (const Constant& c : m_.constants)
       if (!c.name.empty()) PrintConstant(c);
+    for (const ModuleVariable& v : m_.variables) PrintVariable(v);
     for (uint32_t g : Order()) PrintGraph(*m_.graphs[g]);
     if (!m_.entries.empty()) out_ += "\n";
     for (const Entry& e : m_.entries) PrintEntry(e);
@@ -47,8 +49,13 @@ class Printer {
     return all;
   }
 
-  void PrintConstant(const Constant& c) {
-    absl::StrAppend(&out_, "const ", SpellName(c.name), ": ", Type(c.type), " = ");
+  // With the value that it has now.
+  void PrintVariable(const ModuleVariable& v) {
+    PrintConstant(ConstantOf(v.name, v.storage->Read()), "var ");
+  }
+
+  void PrintConstant(const Constant& c, const char* keyword = "const ") {
+    absl::StrAppend(&out_, keyword, SpellName(c.name), ": ", Type(c.type), " = ");
     out_ += c.bytes > max_bytes_ ? "..." : Data(c);
     out_ += "\n";
   }
@@ -131,6 +138,10 @@ class Printer {
         return static_cast<size_t>(v.i) < m_.graphs.size()
                    ? "@" + SpellName(m_.graphs[static_cast<size_t>(v.i)]->name)
                    : "@?";
+      case KEEL_ATTR_VAR:
+        return static_cast<size_t>(v.i) < m_.variables.size()
+                   ? SpellName(m_.variables[static_cast<size_t>(v.i)].name)
+                   : "?";
       case KEEL_ATTR_STR:
         return info && !info->choices.empty() && IsPlainName(v.s) ? v.s : Quote(v.s);
       default:
@@ -157,15 +168,21 @@ class Printer {
     const OpFacts& facts = known == m_.index->ops.end() ? made : *known->second;
     out_ += "  ";
     for (size_t i = 0; i < n.out.size(); i++) absl::StrAppend(&out_, i ? ", " : "", Ref(g, n.out[i]));
+    if (!n.name.empty()) absl::StrAppend(&out_, SpellName(n.name), ": ");
     absl::StrAppend(&out_, n.out.empty() ? "" : " = ", OpText(*n.op), "(");
-    for (size_t i = 0; i < n.in.size(); i++)
-      absl::StrAppend(&out_, i ? ", " : "", OperandText(g, n, facts, i));
+    const char* comma = "";
+    for (const Attr& a : n.attrs)
+      if (a.value.kind == KEEL_ATTR_VAR) absl::StrAppend(&out_, AttrText(nullptr, a.value)), comma = ", ";
+    for (size_t i = 0; i < n.in.size(); i++, comma = ", ")
+      absl::StrAppend(&out_, comma, OperandText(g, n, facts, i));
     out_ += ")";
-    for (size_t i = 0; i < n.attrs.size(); i++) {
-      const Attr& a = n.attrs[i];
-      absl::StrAppend(&out_, i ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
+    const char* brace = "{";
+    for (const Attr& a : n.attrs) {
+      if (a.value.kind == KEEL_ATTR_VAR) continue;
+      absl::StrAppend(&out_, brace, a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
+      brace = ", ";
     }
-    if (!n.attrs.empty()) out_ += "}";
+    if (*brace == ',') out_ += "}";
     if (n.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.device - 1]));
     for (size_t i = 0; i < n.out.size(); i++)
       absl::StrAppend(&out_, i ? ", " : " : ", Type(g.values[n.out[i]].type));
@@ -182,7 +199,8 @@ class Printer {
       if (!g.result_names[i].empty()) absl::StrAppend(&out_, SpellName(g.result_names[i]), ": ");
       out_ += Type(g.values[g.results[i]].type);
     }
-    out_ += " {\n";
+    std::string effects = Describe(m_, g.effects);
+    absl::StrAppend(&out_, " {", effects.empty() ? "" : absl::StrCat("  #", effects.substr(1)), "\n");
     for (const Node& n : g.nodes) PrintNode(g, n);
     out_ += "  return";
     for (size_t i = 0; i < g.results.size(); i++)

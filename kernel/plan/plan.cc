@@ -3,6 +3,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 #include "kernel/plan/step.h"
 
@@ -47,12 +48,14 @@ size_t FirstPlace() {
 absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* device,
                                                  std::span<const ValueId> feeds,
                                                  std::span<const ValueId> fetches,
-                                                 std::span<const ValueId> targets,
+                                                 std::span<const NodeId> targets,
                                                  const PlanOptions& options) {
   RETURN_IF_ERROR(device->Open().status());
+  if (!device->host_memory() && NeedsHost(graph, NeededNodes(graph, feeds, fetches, targets)))
+    return MakePlaced(graph, device, {}, {nullptr, {}}, feeds, fetches, targets, options);
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
   for (Step& step : lowered->steps) {
-    if (step.needs_dims) continue;
+    if (step.needs_dims || step.launch) continue;
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
   }

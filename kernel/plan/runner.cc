@@ -1,6 +1,7 @@
 // runner.cc: building a runner, and the loop that runs a plan.
 #include "kernel/plan/runner.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace keel {
@@ -19,6 +20,7 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Make(const Lowered& lowered, con
   if (options.stopper && !options.timeout_ms) r->stop_ = &options.stopper->asked;
   r->env_ = {sizeof(keel_env), options.threads, &HostTable(), dev, nullptr, Exported(*r->stop_), 0};
   r->BuildViews();
+  r->BuildCore();
   r->BuildCalls(options);
   return r;
 }
@@ -53,13 +55,56 @@ void Runner::BuildCalls(const PlanOptions&) {
     call.n_out = static_cast<uint16_t>(step.out.size());
     call.in = &operands_[first];
     call.out = operands_.data() + first + step.in.size();
-    call.state = binding_->launches[s]->launch.state;
+    call.state = step.core ? core_of_[s] : binding_->launches[s]->launch.state;
     call.scratch = scratch_.get();
     call.env = &env_;
     SetShapeFlags(&call);
     calls_.push_back(call);
     runs_.push_back(binding_->launches[s]->launch.run);
   }
+}
+
+// What core steps need of a run, and which reads a write may forget: the variable can then be changed where
+// it lies.
+void Runner::BuildCore() {
+  const std::vector<Step>& steps = lowered_.steps;
+  bool any = false;
+  for (const Step& step : steps) any = any || step.core;
+  if (!any) return;
+  core_of_.resize(steps.size());
+  std::vector<size_t> last(lowered_.values.size(), 0);
+  for (size_t s = 0; s < steps.size(); s++)
+    for (uint32_t v : steps[s].in)
+      if (v != kNoValue) last[lowered_.Root(v)] = s;
+  for (uint32_t v : lowered_.fetches) last[lowered_.Root(v)] = steps.size();
+  for (size_t s = 0; s < steps.size(); s++) {
+    if (!steps[s].core) continue;
+    core_.push_back(std::make_unique<CoreRun>(CoreRun{steps[s].core.get(), {}, {}, nullptr, {}}));
+    core_of_[s] = core_.back().get();
+    if (!steps[s].core->writes) continue;
+    for (size_t r = 0; r < s; r++)
+      if (steps[r].core && steps[r].core->reads && steps[r].core->variable == steps[s].core->variable &&
+          last[steps[r].out[0]] < s)
+        core_of_[s]->over.push_back(core_of_[r]);
+    const Storage& at = binding_->storage[steps[s].in[0]];
+    std::span<const int64_t> shape = steps[s].core->variable->shape();
+    if (at.kind == Storage::kVariable && std::ranges::equal(binding_->shapes[steps[at.place].out[0]], shape))
+      core_of_[s]->shares = core_of_[at.place];
+  }
+  for (uint32_t v = 0; v < views_.size(); v++)
+    if (const Storage& at = binding_->storage[v];
+        at.kind == Storage::kVariable || at.kind == Storage::kAssigned)
+      core_of_[at.place]->views.push_back(&views_[v]);
+}
+
+absl::Status Runner::MakeAssigned() {
+  for (const auto& run : core_) {
+    const Core& core = *run->core;
+    if (!core.takes_array || run->views.empty()) continue;
+    ASSIGN_OR_RETURN(run->array, NewArray(core.variable->dtype(), core.variable->shape(), false));
+    for (keel_tensor* view : run->views) view->data = run->array->data();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Runner::MakeOutputs(std::span<ArrayRef> out) {
@@ -111,7 +156,14 @@ void Runner::CopyOutputs(std::span<ArrayRef> out) {
 
 absl::Status Runner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                          void* arg, const Deadline* end) {
+  struct Release {  // at the end, however it comes
+    Runner& runner;
+    ~Release() {
+      for (const auto& run : runner.core_) run->array = {};
+    }
+  } release{*this};
   RETURN_IF_ERROR(MakeOutputs(out));
+  RETURN_IF_ERROR(MakeAssigned());
   Connect(feeds, out);
   std::optional<Stopper::Limit> limit;
   if (options_.timeout_ms && options_.stopper) {

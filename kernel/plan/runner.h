@@ -26,6 +26,8 @@ class Runner {
   Runner(const Lowered& lowered, const Binding& binding) : lowered_(lowered), binding_(&binding) {}
   void BuildViews();
   void BuildCalls(const PlanOptions& options);
+  void BuildCore();
+  absl::Status MakeAssigned();
   absl::Status MakeOutputs(std::span<ArrayRef> out);
   void Connect(std::span<keel_array* const> feeds, std::span<ArrayRef> out);
   absl::Status Launches(Observe observe, void* arg);
@@ -40,6 +42,8 @@ class Runner {
   std::vector<keel_call> calls_;
   std::vector<uint32_t> outside_;  // values whose data changes with each run: feeds and outputs
   std::vector<keel_rc (*)(const keel_call*)> runs_;
+  std::vector<std::unique_ptr<CoreRun>> core_;  // of core steps
+  std::vector<CoreRun*> core_of_;               // by step, where there are any
   keel_env env_{};
   PlanOptions options_;
   StopFlag own_stop_{0};                   // of runs with a time limit

@@ -272,8 +272,8 @@ absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
   const Graph& graph = *concrete.graph;
   Optimizer optimizer{&context_->passes, options_.passes};
-  ASSIGN_OR_RETURN(concrete.plan,
-                   optimizer.Make(graph, device_, graph.params, graph.results, {}, options_.plan));
+  ASSIGN_OR_RETURN(concrete.plan, optimizer.Make(graph, device_, graph.params, graph.results,
+                                                 MustRunNodes(graph), options_.plan));
   concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();

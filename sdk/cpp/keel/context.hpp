@@ -49,6 +49,9 @@ class Context {
   /// Stops every run of this context, also later ones, until cancel(false). Any thread; async-signal-safe.
   void cancel(bool on = true) const { keel_cancel(get(), on); }
 
+  /// Where `print` goes; as keel_print_hook, with NULL: stderr.
+  void print_to(keel_print_fn hook, void* arg) const { keel_print_hook(get(), hook, arg); }
+
   std::vector<std::string> devices() const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < keel_device_count(get()); i++) {

@@ -9,10 +9,11 @@
 // Handles are move-only, Arrays share their data when copied. What holds for threads is in keel.h.
 #ifndef KEEL_KEEL_HPP
 #define KEEL_KEEL_HPP
-#include "array.hpp"    // IWYU pragma: export
-#include "context.hpp"  // IWYU pragma: export
-#include "dtype.hpp"    // IWYU pragma: export
-#include "error.hpp"    // IWYU pragma: export
-#include "module.hpp"   // IWYU pragma: export
-#include "session.hpp"  // IWYU pragma: export
+#include "array.hpp"     // IWYU pragma: export
+#include "context.hpp"   // IWYU pragma: export
+#include "dtype.hpp"     // IWYU pragma: export
+#include "error.hpp"     // IWYU pragma: export
+#include "module.hpp"    // IWYU pragma: export
+#include "session.hpp"   // IWYU pragma: export
+#include "variable.hpp"  // IWYU pragma: export
 #endif
