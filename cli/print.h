@@ -9,7 +9,7 @@
 
 namespace cli {
 
-std::string type_text(const keel_tensor& tensor);  // "f32[2, 3]"
+using keel::type_text;  // "f32[2, 3]"
 // "[[1, 2]\n [3, 4]]"; more than 1000 elements are shown by their first and last three along each dim.
 std::string array_text(const keel::Array& array);
 // {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.
