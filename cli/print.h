@@ -2,7 +2,7 @@
 #ifndef KEEL_CLI_PRINT_H
 #define KEEL_CLI_PRINT_H
 #include <cstdio>
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -92,7 +92,8 @@ def options(op, optional):
     members = []
     for a in optional:
         cpp, default = kind_of(a)[0], default_of(a)
-        members.append(f"std::optional<{cpp}> {a['name']} = {{}};" if default == "" else f"{cpp} {a['name']} = {default};")
+        left_out = f"{cpp} {a['name']};" if cpp == "Ints" else f"std::optional<{cpp}> {a['name']} = {{}};"
+        members.append(left_out if default == "" else f"{cpp} {a['name']} = {default};")
     lines = [f"struct {camel(op['name'])} {{"]
     for member in members + ["};"]:
         if len(lines[-1]) + len(member) > 106:
@@ -107,7 +108,7 @@ def add_attribute(a, optional):
     call = {"i64s": 'ints("{0}", KEEL_ATTR_I64S, {1})', "dims": 'ints("{0}", KEEL_ATTR_DIMS, {1})'}.get(
         method, method + '("{0}", {1})')
     if method in ("i64s", "dims"):
-        line = "detail::" + call.format(a["name"], ("*" if optional and default_of(a) == "" else "") + name)
+        line = "detail::" + call.format(a["name"], name)
         line = line.replace("ints(", "ints(at, ")
     else:
         line = "at." + call.format(a["name"], ("*" if optional and default_of(a) == "" else "") + name)

@@ -93,6 +93,8 @@ class FunctionState {
     Leaves leaves;
     leaves.list.reserve(8);
     (each_leaf(args, leaves), ...);
+    if (leaves.structure.find('<') == std::string::npos && options.args.empty())
+      return leaves;  // Keel's names do
     const std::vector<std::string>& names = names_of(leaves, args...);
     for (size_t k = 0; k < names.size(); k++) leaves.list[k].name = names[k].c_str();
     return leaves;

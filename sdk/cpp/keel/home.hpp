@@ -6,7 +6,7 @@
 #define KEEL_HOME_HPP
 #include <array>
 #include <atomic>
-#include <bit>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -41,21 +41,16 @@ class Attributes {
     call(keel_op_bind, context, device, op, 0u, names_.data(), attrs_.data(), n_, &out);
     return out;
   }
-  /// The same bytes for the same op and attributes.
-  std::string key(OpId id) const {
-    std::string out;
+  /// The same bytes for the same op and attributes; appended to `out`.
+  void key(OpId id, std::string& out) const {
     auto append = [&](const void* p, size_t n) { out.append(static_cast<const char*>(p), n); };
     append(&id, sizeof id);
     for (uint32_t i = 0; i < n_; i++) {
       const keel_attr& a = attrs_[i];
       append(&names_[i], sizeof names_[i]);  // a literal of ops.hpp
-      append(&a.kind, sizeof a.kind);
-      append(&a.count, sizeof a.count);
-      append(&a.i, sizeof a.i);
-      append(&a.f, sizeof a.f);
+      append(&a.kind, offsetof(keel_attr, p));
       if (a.count) append(a.p, a.kind == KEEL_ATTR_STR ? a.count : a.count * sizeof(int64_t));
     }
-    return out;
   }
 
  private:
@@ -63,8 +58,8 @@ class Attributes {
     names_[n_] = name;
     attrs_[n_++] = attr;
   }
-  std::array<const char*, 8> names_{};
-  std::array<keel_attr, 8> attrs_{};
+  std::array<const char*, 8> names_;
+  std::array<keel_attr, 8> attrs_;
   uint32_t n_ = 0;
 };
 
@@ -90,14 +85,16 @@ class Home {
   }
   keel_op* op(OpId id, const Attributes& attributes) {
     if (attributes.empty()) return op(id);
-    std::string key = attributes.key(id);
+    thread_local std::string key;
+    key.clear();
+    attributes.key(id, key);
     {
       std::shared_lock lock(mutex_);
       if (auto found = others_.find(key); found != others_.end()) return found->second.get();
     }
     Bound made(attributes.bind(context_, device_.c_str(), info(id).name));
     std::lock_guard lock(mutex_);
-    return others_.try_emplace(std::move(key), std::move(made)).first->second.get();
+    return others_.try_emplace(key, std::move(made)).first->second.get();
   }
 
  private:

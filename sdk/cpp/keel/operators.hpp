@@ -43,7 +43,11 @@ class Operand {
   keel_array* get() const { return array_; }
   const Place& where() const { return where_; }
   std::string type() const {
-    if (array_) return Tensor(Array(keel_array_retain(array_))).type();
+    if (array_) {
+      keel_tensor view;
+      keel_array_tensor(array_, &view);
+      return type_text(view);
+    }
     return kind_ == kNone ? "none" : kind_ == kScalar ? scalar_.text() : "a literal list";
   }
   detail::Weak::Kind kind() const { return kind_ == kScalar ? scalar_.kind : list_->kind(); }
@@ -102,6 +106,12 @@ struct In : std::span<const Operand* const> {
   throw error.within(doing + ")", where, &said);
 }
 
+inline keel_dt dtype_of_array(const keel_array* array) {
+  keel_tensor view;
+  keel_array_tensor(array, &view);
+  return dtype_pack(view.dtype);
+}
+
 /// The dtype for literals at operand `at`: that of the tensors which share its type variable, else their own.
 inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   auto group = [&](size_t k) {
@@ -114,7 +124,7 @@ inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   Weak::Kind kind = Weak::kBool;
   for (size_t k = 0; k < in.size(); k++) {
     if (group(k) != mine) continue;
-    if (in[k]->get()) return Array(keel_array_retain(in[k]->get())).dtype();
+    if (in[k]->get()) return dtype_of_array(in[k]->get());
     if (in[k]->weak()) kind = std::max(kind, in[k]->kind());
   }
   static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
@@ -143,14 +153,18 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
   keel_error* error = nullptr;
   try {
     Home& home = here();
-    std::vector<Array> settled;
-    settled.reserve(in.size());
-    std::vector<keel_array*> raw;
-    raw.reserve(in.size());
-    for (size_t k = 0; k < in.size(); k++)
-      raw.push_back(in[k]->weak()
-                        ? settled.emplace_back(in[k]->settle(home.context(), literal_dtype(id, in, k))).get()
-                        : in[k]->get());
+    std::array<Array, 4> few;
+    std::vector<Array> more;
+    std::array<keel_array*, 8> arrays;
+    std::vector<keel_array*> many;
+    if (in.size() > few.size()) more.resize(in.size());
+    if (in.size() > arrays.size()) many.resize(in.size());
+    std::span<Array> settled = more.empty() ? std::span(few) : std::span(more);
+    std::span<keel_array*> raw = many.empty() ? std::span(arrays.data(), in.size()) : std::span(many);
+    for (size_t k = 0; k < in.size(); k++) {
+      if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
+      raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
+    }
     rc = call_op(home.op(id, attributes), id, raw.data(), raw.size(), out, &error);
     std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
     if (!other.empty()) {
@@ -179,6 +193,8 @@ Tensor quick(OpId id, const Operand::Place& where, const Operands&... in) {
 }
 
 inline Tensor one(OpId id, In in, const Attributes& attributes, const Operand::Place& where) {
+  if (attributes.empty() && in.size() == 2) return quick(id, where, *in[0], *in[1]);
+  if (attributes.empty() && in.size() == 1) return quick(id, where, *in[0]);
   keel_array* out = nullptr;
   apply(id, in, attributes, {&out, 1}, where);
   return Tensor(Array(out));
@@ -205,7 +221,7 @@ std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, cons
 // Of bools the logical op, of integers that of their bits.
 inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise) {
   keel_array* typed = a.get() ? a.get() : b.get();
-  return Array(keel_array_retain(typed)).dtype() == KEEL_BOOL ? logical : bitwise;
+  return dtype_of_array(typed) == KEEL_BOOL ? logical : bitwise;
 }
 
 }  // namespace detail
