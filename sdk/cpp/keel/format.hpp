@@ -98,7 +98,8 @@ std::string lone(T v) {
     if (std::isnan(exact)) return "nan";
     if (std::isinf(exact)) return exact < 0 ? "-inf" : "inf";
     Digits d = Digits::of(v);
-    if (exact != 0 && (std::fabs(exact) < 1e-4 || std::fabs(exact) >= 1e16)) {
+    constexpr double most = sizeof(T) == 8 ? 1e16 : sizeof(T) == 4 ? 1e6 : 1e3;
+    if (exact != 0 && (std::fabs(exact) < 1e-4 || std::fabs(exact) >= most)) {
       Parts p = scientific(d, exact, 17);
       return p.whole + (p.fraction.empty() ? "" : "." + p.fraction) + p.tail;
     }
@@ -133,7 +134,7 @@ class Column {
         Parts p = parts(v);
         whole_ = std::max(whole_, p.whole.size());
         fraction_ = std::max(fraction_, p.fraction.size());
-        tail_ = std::max(tail_, p.tail.size());
+        tail_ = std::max(tail_, p.tail.size());  // e+05, e+300
       }
   }
   template <class T>
@@ -146,6 +147,7 @@ class Column {
       if (!std::isfinite(static_cast<double>(v))) return padded(lone(v), all);
       Parts p = parts(v);
       p.fraction.resize(fraction_, power_() ? '0' : ' ');
+      if (!p.tail.empty()) p.tail.insert(2, tail_ - p.tail.size(), '0');
       return padded(p.whole, all - behind) + "." + p.fraction + p.tail;
     }
   }

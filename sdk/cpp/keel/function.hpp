@@ -212,7 +212,7 @@ class Function {
     auto& mine = static_cast<Typed<A...>&>(erased);
     const Function& f = mine.of;
     detail::Within body(f.state_->home, trace);
-    std::tuple<std::decay_t<A>...> copies(mine.args);
+    std::tuple<std::decay_t<const A>...> copies(mine.args);
     detail::Replace put(leaves);
     std::apply([&](auto&... copy) { (detail::each_leaf(copy, put), ...); }, copies);
     using Result = std::decay_t<std::invoke_result_t<const Code&, const A&...>>;

@@ -81,7 +81,9 @@ inline Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   Tensor out = *this;
   int64_t dim = 0;
   for (const Index& index : indices) {
-    if (dim >= out.ndim()) detail::bad_index(*this, index, dim, "an index too many");
+    if (dim >= out.ndim())
+      throw Error(KEEL_RANGE, std::to_string(indices.size()) + " indices for " + type())
+          .within("t[...]", index.where);
     if (index.number)
       out = detail::pick_one(out, index, dim);
     else if (!index.picked.empty())

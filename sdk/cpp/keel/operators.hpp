@@ -261,7 +261,7 @@ inline Tensor operator==(const Operand& a, const Operand& b) {
 inline Tensor operator!=(const Operand& a, const Operand& b) {
   return detail::quick(OpId::not_equal, a.where(), a, b);
 }
-inline Tensor operator!(const Operand& x) { return detail::quick(OpId::logical_not, x.where(), x); }
+// Of bools &, |, ^, ~ are the logical ops. !t, t && u and t || u are those of C++, on tensors of one element.
 inline Tensor operator&(const Operand& a, const Operand& b) {
   return detail::quick(detail::bits(a, b, OpId::logical_and, OpId::bit_and), a.where(), a, b);
 }
@@ -271,7 +271,9 @@ inline Tensor operator|(const Operand& a, const Operand& b) {
 inline Tensor operator^(const Operand& a, const Operand& b) {
   return detail::quick(detail::bits(a, b, OpId::logical_xor, OpId::bit_xor), a.where(), a, b);
 }
-inline Tensor operator~(const Operand& x) { return detail::quick(OpId::bit_not, x.where(), x); }
+inline Tensor operator~(const Operand& x) {
+  return detail::quick(detail::bits(x, x, OpId::logical_not, OpId::bit_not), x.where(), x);
+}
 
 inline Tensor& Tensor::operator+=(const Operand& b) { return *this = Operand(*this, b.where()) + b; }
 inline Tensor& Tensor::operator-=(const Operand& b) { return *this = Operand(*this, b.where()) - b; }

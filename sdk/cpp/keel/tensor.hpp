@@ -30,8 +30,8 @@ class Tensor {
   template <Number T>
   Tensor(T v) : Tensor(Literal(v)) {}
   Tensor(std::initializer_list<Literal> rows) : Tensor(Literal(rows)) {}
-  explicit Tensor(const Literal& literal, keel_dt dtype = 0)
-      : array_(literal.to_array(detail::here().context(), dtype ? dtype : literal.dtype())) {}
+  explicit Tensor(const Literal& literal)
+      : Tensor(literal.to_array(detail::here().context(), literal.dtype())) {}
   /// Of one dim, with the dtype of the range's type: std::vector<double> gives f64.
   template <std::ranges::contiguous_range R>
   requires Number<std::ranges::range_value_t<R>>
@@ -157,12 +157,14 @@ class Tensor::Row {
   int64_t at_ = 0;
 };
 
-/// Literals of a dtype of choice: keel::f64({{1, 2}, {3, 4}}), keel::i64(7).
-inline Tensor i32(const Literal& v) { return Tensor(v, KEEL_I32); }
-inline Tensor i64(const Literal& v) { return Tensor(v, KEEL_I64); }
-inline Tensor f32(const Literal& v) { return Tensor(v, KEEL_F32); }
-inline Tensor f64(const Literal& v) { return Tensor(v, KEEL_F64); }
-inline Tensor tensor(const Literal& v, keel_dt dtype) { return Tensor(v, dtype); }
+/// Literals of a dtype of choice: keel::f64({{1, 2}, {3, 4}}), keel::i64(7), keel::tensor(7, KEEL_U8).
+inline Tensor tensor(const Literal& v, keel_dt dtype) {
+  return Tensor(v.to_array(detail::here().context(), dtype));
+}
+inline Tensor i32(const Literal& v) { return tensor(v, KEEL_I32); }
+inline Tensor i64(const Literal& v) { return tensor(v, KEEL_I64); }
+inline Tensor f32(const Literal& v) { return tensor(v, KEEL_F32); }
+inline Tensor f64(const Literal& v) { return tensor(v, KEEL_F64); }
 inline Tensor zeros(std::vector<int64_t> shape, keel_dt dtype = KEEL_F32) {
   keel_array* out = nullptr;
   call(keel_array_new, detail::here().context(), dtype, shape.data(), static_cast<int32_t>(shape.size()),
