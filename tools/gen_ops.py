@@ -151,7 +151,7 @@ def function(op):
         params.append(f"const {camel(op['name'])}& o = {{}}")
     where = f"{names[0]}.where()" if names else "where"
     if variadic or not names:
-        params.append("const Operand::Place& where = Operand::Place::current()")
+        params.append("const Place& where = Place::current()")
         where = "where"
     lines = comment(op) + [f"inline {result} {op['name']}({', '.join(params)}) {{"]
     if is_plain(op):

@@ -220,6 +220,18 @@ static void V5(void) {
   while (fgets(line, sizeof line, maps)) EXPECT(strstr(line, "libpython") == NULL);
   fclose(maps);
 }
+static void V6(void) {
+  const char* text =
+      "keel 1\nfn @f(x: f32[]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n";
+  keel_kv passes = {"passes", "fold"};
+  keel_module* module = NULL;
+  keel_text* after = NULL;
+  check(keel_module_parse(context, text, strlen(text), &module, &error));
+  check(keel_module_optimize(module, "f", device, &passes, 1, NULL, &error));
+  check(keel_module_text(module, &after, &error));
+  EXPECT(strstr(keel_text_data(after), "mul(x, ") && !strstr(keel_text_data(after), "add("));
+  keel_text_free(after), keel_module_free(module);
+}
 static void V9(void) {
   keel_function* f = function("f", relu, NULL);
   keel_array* x = f32(1);
@@ -373,6 +385,51 @@ static void T23(void) {
   keel_function_free(f);
 }
 static void T24(void) { T23(); }
+static keel_array* bound(const char* op, keel_array** in, uint32_t n, const char* name,
+                         const keel_attr* attr) {
+  keel_op* made = NULL;
+  keel_array* out = NULL;
+  check(keel_op_bind(context, device, op, 0, &name, attr, 1, &made, &error));
+  check(keel_apply(made, in, n, &out, 1, &error));
+  keel_op_free(made);
+  return out;
+}
+static void T25(void) {
+  const int64_t shape[2] = {10, 10};
+  keel_attr dims = {0}, rows = {0};
+  keel_array *in[3], *x, *again, *eye;
+  keel_tensor t;
+  int i;
+  int32_t numbers[100];
+  dims.kind = KEEL_ATTR_DIMS, dims.count = 2, dims.p = shape;
+  rows.kind = KEEL_ATTR_DIM, rows.i = 10;
+  check(keel_array_new(context, KEEL_U64, NULL, 0, &in[0], &error)); /* key 0 */
+  in[1] = i32(-1), in[2] = i32(3);
+  x = bound("random_uniform", in, 3, "dims", &dims);
+  again = bound("random_uniform", in, 3, "dims", &dims);
+  keel_array_tensor(again, &t);
+  memcpy(numbers, (char*)t.data + t.byte_offset, sizeof numbers);
+  for (i = 0; i < 100; i++) EXPECT(numbers[i] >= -1 && numbers[i] < 3);
+  EXPECT(is(x, KEEL_I32, 100, numbers));
+  eye = bound("eye", NULL, 0, "rows", &rows);
+  EXPECT(is_f32(apply("reduce_sum", eye, NULL), 10));
+  for (i = 0; i < 3; i++) keel_array_release(in[i]);
+  keel_array_release(again), keel_array_release(eye);
+}
+static void K6(void) {
+  const int64_t shape[3] = {60000, 28, 28}, rows[2] = {-1, 784};
+  keel_attr to = {0}, flat = {0};
+  keel_array *images, *floats, *flattened;
+  keel_tensor t;
+  to.kind = KEEL_ATTR_DTYPE, to.i = KEEL_F32;
+  flat.kind = KEEL_ATTR_DIMS, flat.count = 2, flat.p = rows;
+  check(keel_array_new(context, KEEL_U8, shape, 3, &images, &error));
+  floats = bound("cast", &images, 1, "to", &to);
+  flattened = bound("reshape", &floats, 1, "to", &flat);
+  keel_array_tensor(flattened, &t);
+  EXPECT(t.ndim == 2 && t.shape[0] == 60000 && t.shape[1] == 784 && t.dtype.code == 2 && t.dtype.bits == 32);
+  keel_array_release(images), keel_array_release(floats), keel_array_release(flattened);
+}
 static void T26(void) {
   const float v[3] = {1, 2, 3};
   keel_function* f = function("f", relu, "x: f32[n]");
@@ -409,11 +466,12 @@ static void K2(void) {
 static const struct {
   const char* row;
   void (*run)(void);
-} kRows[] = {{"V1", V1},   {"V2", V2},   {"V5", V5},   {"V9", V9},   {"V10", V10}, {"V11", V11}, {"V12", V12},
-             {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},   {"Z12", Z12}, {"Z15", Z15}, {"T1", T1},
-             {"T4", T4},   {"T5", T5},   {"T9", T9},   {"T10", T10}, {"T12", T12}, {"T13", T13}, {"T14", T14},
-             {"T15", T15}, {"T17", T17}, {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23}, {"T24", T24},
-             {"T26", T26}, {"K2", K2},   {"K3", K3},   {"K10", K10}};
+} kRows[] = {{"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V9", V9},   {"V10", V10},
+             {"V11", V11}, {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},
+             {"Z12", Z12}, {"Z15", Z15}, {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},
+             {"T10", T10}, {"T12", T12}, {"T13", T13}, {"T14", T14}, {"T15", T15}, {"T17", T17},
+             {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23}, {"T24", T24}, {"T25", T25},
+             {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10}};
 
 int main(int argc, char** argv) {
   size_t i;

@@ -89,6 +89,17 @@ TEST_P(Rows, K2_ValuesBetweenCanBeSeen) {
   EXPECT_EQ(seen, "y=4 z=8 ");
 }
 
+TEST_P(Rows, V6_ConstantsAreFolded) {
+  keel::Module module = keel::Module::parse(
+      keel::default_context(),
+      "keel 1\nfn @f(x: f32[2]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n");
+  EXPECT_NE(module.text().find("add("), std::string::npos);
+  module.optimize("f", GetParam(), {{"passes", "fold"}});
+  EXPECT_EQ(module.text().find("add("), std::string::npos) << module.text();
+  keel::Plan plan = keel::Session(module, GetParam()).prepare();
+  EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor{1.f, 2.f}.array()})[0])), "[2. 4.]");
+}
+
 TEST_P(Rows, K6_MnistBecomesRows) {
   Tensor x = keel::cast(keel::zeros({60000, 28, 28}, KEEL_U8) + 7, KEEL_F32);
   Tensor rows = keel::reshape(x, {-1, 784});

@@ -39,6 +39,13 @@ def test_V5_runs_without_python():
     assert "libkeel" in libraries and "python" not in libraries
 
 
+def test_V6_constants_are_folded(keel, graph, on):
+    path = graph("keel 1\nfn @f(x: f32[2]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n")
+    assert "add(" in keel("dump", path).out
+    text = keel("optimize", path, "--passes=fold", *on).out
+    assert "add(" not in text and "2.0" in text and "mul(x, " in text
+
+
 def test_V9_says_what_building_costs(keel, graph):
     figures = json.loads(keel("bench", graph(REGULAR), *REGULAR_INPUTS, "-n", "3", "-d", "reference", "--json").out)
     assert figures["load_ms"] > 0 and figures["first_ms"] > 0 and figures["p50_ms"] > 0

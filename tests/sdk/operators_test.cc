@@ -83,7 +83,7 @@ TEST_P(Operators, ErrorsNameOpTypesAndPlace) {
         Has(e.what(), "add(i32[2], 1.5): the literal 1.5 is a float, the tensor beside it i32 (oper"));
     EXPECT_TRUE(Has(e.hint(), "cast the tensor"));
     EXPECT_EQ(e.code(), KEEL_INVALID);
-    EXPECT_EQ(e.where().line(), static_cast<unsigned>(line + 4));
+    EXPECT_EQ(e.where().line, static_cast<unsigned>(line + 4));
   }
   EXPECT_TRUE(Has(Failure([&] { Tensor{1} / Tensor{0}; }), "integer division by zero"));
   EXPECT_TRUE(Has(Failure([&] { a + 3000000000; }), "the literal 3000000000 does not fit in i32"));

@@ -55,7 +55,7 @@ TEST(Tensors, ItemsAndTruth) {
   EXPECT_EQ(double{Tensor(3)}, 3.0);
   EXPECT_TRUE(Tensor(2) ? true : false);
   EXPECT_FALSE(Tensor(0.f) ? true : false);
-  EXPECT_TRUE(Has(Failure([] { static_cast<bool>(Tensor{1, 2}); }), "2 elements, i32[2]"));
+  EXPECT_TRUE(Has(Failure([] { static_cast<void>(static_cast<bool>(Tensor{1, 2})); }), "2 elements, i32[2]"));
   EXPECT_TRUE(Has(Failure([] { Tensor{1, 2}.values<float>(); }), "i32, asked for f32"));
   EXPECT_TRUE(Has(Failure([] { Tensor().type(); }), "an empty Tensor"));
 }

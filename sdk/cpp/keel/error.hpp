@@ -8,7 +8,6 @@
 #include <concepts>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,6 +17,16 @@
 #include "keel.h"
 
 namespace keel {
+
+/// Where in the caller's program a call stands: a last parameter `const Place& where = Place::current()`. As
+/// Place, which not all compilers of C++20 have.
+struct Place {
+  const char* file = "";
+  unsigned line = 0;
+  static constexpr Place current(const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) {
+    return {f, l};
+  }
+};
 
 /// A failed call: what() is the message; the rest is "" where it does not apply.
 class Error : public std::runtime_error {
@@ -38,13 +47,12 @@ class Error : public std::runtime_error {
 
   /// The same failure, with what was being done before the message (or another one) and the caller's place
   /// behind it.
-  Error within(const std::string& doing, const std::source_location& where,
-               const std::string* message = nullptr) const {
-    std::string_view file = where.file_name();
+  Error within(const std::string& doing, const Place& where, const std::string* message = nullptr) const {
+    std::string_view file = where.file;
     file = file.substr(file.rfind('/') + 1);
     Error error(code_,
                 (doing.empty() ? "" : doing + ": ") + (message ? *message : what()) + " (" +
-                    std::string(file) + ":" + std::to_string(where.line()) + ")",
+                    std::string(file) + ":" + std::to_string(where.line) + ")",
                 hint_);
     error.op_ = op_;
     error.node_ = node_;
@@ -59,12 +67,12 @@ class Error : public std::runtime_error {
   const std::string& plugin() const { return plugin_; }
   const std::string& hint() const { return hint_; }
   /// Line 0: the failure did not come from an op or function of this SDK.
-  const std::source_location& where() const { return where_; }
+  const Place& where() const { return where_; }
 
  private:
   keel_rc code_;
   std::string op_, node_, plugin_, hint_;
-  std::source_location where_;
+  Place where_;
 };
 
 /// What result() gives: a value, or the Error in its place.

@@ -20,7 +20,6 @@ inline constexpr Slice all;
 
 class Index {
  public:
-  using Place = std::source_location;
   Index(std::integral auto i, const Place& where = Place::current())
       : number(static_cast<int64_t>(i)), where(where) {}
   Index(const Slice& s, const Place& where = Place::current()) : slice(s), where(where) {}

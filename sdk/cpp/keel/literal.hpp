@@ -25,7 +25,9 @@ namespace detail {
 // A range of numbers, or of such ranges.
 template <class T>
 constexpr bool holds_numbers() {
-  if constexpr (Number<T> || std::same_as<T, Literal>) {
+  if constexpr (requires { typename T::is_no_range; }) {
+    return false;
+  } else if constexpr (Number<T> || std::same_as<T, Literal>) {
     return true;
   } else if constexpr (std::convertible_to<const T&, std::string_view> ||
                        !std::ranges::input_range<const T>) {
@@ -40,6 +42,12 @@ constexpr bool holds_numbers() {
 }
 template <class T>
 concept NumberRange = !Number<T> && !std::same_as<T, Literal> && holds_numbers<T>();
+
+// Numbers in a row, of one C++ type. (is_no_range: so that no compiler asks a tensor for its rows while it
+// looks at how tensors are made.)
+template <class R>
+concept Elements = (!requires { typename R::is_no_range; }) &&
+                   std::ranges::contiguous_range<R>&& Number<std::ranges::range_value_t<R>>;
 
 /// One number of a program, weak.
 struct Weak {

@@ -5,8 +5,6 @@
 // where an operand is symbolic, writes a node. Failures name the op, the operands' types and the place.
 #ifndef KEEL_OPERATORS_HPP
 #define KEEL_OPERATORS_HPP
-#include <source_location>
-
 #include "tensor.hpp"
 
 namespace keel {
@@ -17,7 +15,6 @@ inline constexpr None none;
 
 class Operand {
  public:
-  using Place = std::source_location;
   Operand(const Tensor& t, const Place& where = Place::current()) : array_(t.get()), where_(where) {
     if (!array_) [[unlikely]]
       refuse();
@@ -79,7 +76,7 @@ class Operands {
   Operands(std::initializer_list<Operand> list) {
     for (const Operand& o : list) all_.push_back(&o);  // the list lives as long as the call
   }
-  Operands(const std::vector<Tensor>& tensors, const Operand::Place& where = Operand::Place::current()) {
+  Operands(const std::vector<Tensor>& tensors, const Place& where = Place::current()) {
     own_.reserve(tensors.size());
     for (const Tensor& t : tensors) all_.push_back(&own_.emplace_back(t, where));
   }
@@ -97,7 +94,7 @@ struct In : std::span<const Operand* const> {
   In(std::initializer_list<const Operand*> list) : span(list.begin(), list.size()) {}
 };
 
-[[noreturn]] inline void fail(OpId id, const Error& error, In in, const Operand::Place& where) {
+[[noreturn]] inline void fail(OpId id, const Error& error, In in, const Place& where) {
   std::string doing = std::string(info(id).name) + "(";
   for (size_t k = 0; k < in.size(); k++) doing += (k ? ", " : "") + in[k]->type();
   std::string said = error.what();
@@ -148,7 +145,7 @@ inline std::string home_of(std::span<keel_array* const> in) {
 
 /// Any operands, any number of results. Without a Scope, data on a device is computed with there.
 inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_array*> out,
-                  const Operand::Place& where) {
+                  const Place& where) {
   keel_rc rc = KEEL_OK;
   keel_error* error = nullptr;
   try {
@@ -180,7 +177,7 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
 
 /// One result of tensors without attributes: the way of `a + b`; all else goes to apply().
 template <class... Operands>
-Tensor quick(OpId id, const Operand::Place& where, const Operands&... in) {
+Tensor quick(OpId id, const Place& where, const Operands&... in) {
   keel_array* out = nullptr;
   if ((... && (in.get() != nullptr)) && !info(id).effect) [[likely]] {
     keel_array* raw[] = {in.get()...};
@@ -192,7 +189,7 @@ Tensor quick(OpId id, const Operand::Place& where, const Operands&... in) {
   return Tensor(Array(out));
 }
 
-inline Tensor one(OpId id, In in, const Attributes& attributes, const Operand::Place& where) {
+inline Tensor one(OpId id, In in, const Attributes& attributes, const Place& where) {
   if (attributes.empty() && in.size() == 2) return quick(id, where, *in[0], *in[1]);
   if (attributes.empty() && in.size() == 1) return quick(id, where, *in[0]);
   keel_array* out = nullptr;
@@ -201,7 +198,7 @@ inline Tensor one(OpId id, In in, const Attributes& attributes, const Operand::P
 }
 
 inline std::vector<Tensor> many(OpId id, In in, size_t results, const Attributes& attributes,
-                                const Operand::Place& where) {
+                                const Place& where) {
   std::vector<keel_array*> out(results);
   apply(id, in, attributes, out, where);
   std::vector<Tensor> tensors;
@@ -210,7 +207,7 @@ inline std::vector<Tensor> many(OpId id, In in, size_t results, const Attributes
 }
 
 template <size_t n>
-std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, const Operand::Place& where) {
+std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, const Place& where) {
   std::array<keel_array*, n> out{};
   apply(id, in, attributes, out, where);
   std::array<Tensor, n> tensors;

@@ -80,7 +80,7 @@ inline Tensor cast(const Operand& x, keel_dt to) {
 }
 struct ConcatOptions { int64_t axis = 0; };
 /// (x: T[P.., *n@axis, Q..]){axis: axis = 0} -> T[P.., sum(n), Q..].
-inline Tensor concat(const Operands& x, const ConcatOptions& o = {}, const Operand::Place& where = Operand::Place::current()) {
+inline Tensor concat(const Operands& x, const ConcatOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
   if (o.axis != 0) at.i64("axis", o.axis);
   return detail::one(OpId::concat, x.all(), at, where);
@@ -135,7 +135,7 @@ inline Tensor cumsum(const Operand& x, const CumsumOptions& o = {}) {
 }
 struct DimOptions { keel_dt dtype = KEEL_I64; };
 /// A dim as a number. (){of: dim, dtype: dtype = i64} -> dtype[].
-inline Tensor dim(int64_t of, const DimOptions& o = {}, const Operand::Place& where = Operand::Place::current()) {
+inline Tensor dim(int64_t of, const DimOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
   at.dim("of", of);
   if (o.dtype != KEEL_I64) at.dtype("dtype", o.dtype);
@@ -143,7 +143,7 @@ inline Tensor dim(int64_t of, const DimOptions& o = {}, const Operand::Place& wh
 }
 struct EyeOptions { std::optional<int64_t> cols = {}; keel_dt dtype = KEEL_F32; };
 /// 1 on the main diagonal, else 0. (){rows: dim, cols: dim = rows, dtype: dtype = f32} -> dtype[rows, cols].
-inline Tensor eye(int64_t rows, const EyeOptions& o = {}, const Operand::Place& where = Operand::Place::current()) {
+inline Tensor eye(int64_t rows, const EyeOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
   at.dim("rows", rows);
   if (o.cols) at.dim("cols", *o.cols);
@@ -192,7 +192,7 @@ inline Tensor gelu(const Operand& x, const GeluOptions& o = {}) {
 struct IotaOptions { int64_t axis = 0; keel_dt dtype = KEEL_I64; };
 /// Every element is its index along axis. (){dims: dim[], axis: i64 = 0, dtype: dtype = i64} ->
 /// dtype[dims..].
-inline Tensor iota(const Ints& dims, const IotaOptions& o = {}, const Operand::Place& where = Operand::Place::current()) {
+inline Tensor iota(const Ints& dims, const IotaOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
   detail::ints(at, "dims", KEEL_ATTR_DIMS, dims);
   if (o.axis != 0) at.i64("axis", o.axis);

@@ -25,6 +25,7 @@ class Operand;
 
 class Tensor {
  public:
+  using is_no_range = void;  // of numbers: its rows are tensors
   Tensor() = default;
   explicit Tensor(Array array) : array_(std::move(array)) {}
   template <Number T>
@@ -33,11 +34,10 @@ class Tensor {
   explicit Tensor(const Literal& literal)
       : Tensor(literal.to_array(detail::here().context(), literal.dtype())) {}
   /// Of one dim, with the dtype of the range's type: std::vector<double> gives f64.
-  template <std::ranges::contiguous_range R>
-  requires Number<std::ranges::range_value_t<R>>
+  template <detail::Elements R>
   explicit Tensor(const R& values) : Tensor(values, {static_cast<int64_t>(std::ranges::size(values))}) {}
-  template <std::ranges::contiguous_range R>
-  requires Number<std::ranges::range_value_t<R>> Tensor(const R& values, std::vector<int64_t> shape) {
+  template <detail::Elements R>
+  Tensor(const R& values, std::vector<int64_t> shape) {
     using T = std::ranges::range_value_t<R>;
     keel_array* out = nullptr;
     call(keel_array_new, detail::here().context(), dtype_of<T>, shape.data(),
@@ -135,6 +135,7 @@ class Tensor {
 
 class Tensor::Row {
  public:
+  using is_no_range = void;
   using iterator_category = std::input_iterator_tag;
   using value_type = Tensor;
   using difference_type = std::ptrdiff_t;
