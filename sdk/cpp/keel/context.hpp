@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "error.hpp"
+#include "home.hpp"
 
 namespace keel {
 
@@ -62,6 +63,9 @@ class Context {
     return names;
   }
 
+  /// Where tensors of this context are computed on a device; for keel::Scope.
+  detail::Home& home(const std::string& device) const { return homes_->at(get(), device); }
+
   /// Facts as JSON; `what` as in keel_report.
   std::string report(const std::string& what) const {
     keel_text* text = nullptr;
@@ -71,6 +75,7 @@ class Context {
 
  private:
   Handle<keel_context, keel_close> handle_;
+  std::unique_ptr<detail::Homes> homes_ = std::make_unique<detail::Homes>();  // freed before the context
 };
 
 }  // namespace keel
