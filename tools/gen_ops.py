@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "sdk/cpp/keel"
-NO_FUNCTION = {"graph", "var"}  # attributes that name a part of a module: such ops have functions of their own
+NO_FUNCTION = {"graph", "var"}  # attributes that name a part of a module
 DTYPES = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}
 # attribute type: (C++ type, how it is added)
 KINDS = [
@@ -168,6 +168,14 @@ def is_plain(op):
         o["variadic"] for o in op["operands"])
 
 
+def attribute_types(op):
+    return {a["type"].split()[0] for a in op["attributes"]}
+
+
+def names_part(op):
+    return bool(NO_FUNCTION & attribute_types(op))
+
+
 def check(op):
     """What the shapes of functions above take for granted."""
     if any(o["variadic"] for o in op["operands"]) and len(op["operands"]) > 1:
@@ -185,7 +193,7 @@ def catalogue(ops):
         groups = "".join(group_of(o) for o in op["operands"]) or "-"
         types = op["types"].get("T", [])
         floats = bool(types) and "i32" not in types and "f32" in types
-        effect = bool(op.get("effects"))
+        effect = not op["results"] or "var" in attribute_types(op)  # what has no results is there for its effect
         rows.append(f'    {{"{op["name"]}", "{groups}", {str(floats).lower()}, {str(effect).lower()}}},')
     return TOP.format("catalogue.hpp") + f"""//
 // How to read it: an op is its place in kOps.
@@ -255,7 +263,7 @@ def main():
     command = Path(sys.argv[1]) / "bin/keel"
     report = json.loads(subprocess.run([command, "ops", "--json"], check=True, capture_output=True).stdout)
     ops = sorted((op for op in report["ops"] if "." not in op["name"]), key=lambda op: op["name"])
-    own = [op for op in ops if not any(a["type"] in NO_FUNCTION for a in op["attributes"])]
+    own = [op for op in ops if op["results"] and not names_part(op)]  # the others have functions of their own
     files = {
         "catalogue.hpp": catalogue(ops),
         "ops_plain.hpp": functions([op for op in own if is_plain(op)], "ops_plain.hpp", PLAIN,

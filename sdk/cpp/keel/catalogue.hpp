@@ -10,16 +10,16 @@ namespace keel {
 
 // clang-format off
 enum class OpId : uint16_t {
-  abs, add, arg_max, arg_min, attention, avg_pool, batch_norm, bit_and, bit_not, bit_or, bit_xor,
-  broadcast_to, call, cast, ceil, clamp, concat, conv, conv_grad_w, conv_grad_x, cos, cross_entropy, cumsum,
-  dim, div, equal, erf, exp, eye, fill, floor, gather, gather_elements, gather_nd, gelu, greater,
-  greater_equal, identity, iota, is_finite, is_inf, is_nan, layer_norm, leaky_relu, less, less_equal,
-  linear, log, log1p, log_softmax, log_sum_exp, logical_and, logical_not, logical_or, logical_xor, lrn,
-  matmul, max_pool, max_pool_index, maximum, mean_squared_error, minimum, mod, mul, neg, not_equal, one_hot,
-  pad, pow, random, random_uniform, reciprocal, reduce_max, reduce_mean, reduce_min, reduce_prod,
-  reduce_sum, relu, rem, reshape, reverse, rms_norm, round, rsqrt, scatter_add, scatter_nd, select,
-  shift_left, shift_right, sigmoid, sign, silu, sin, slice, softmax, softplus, split, sqrt, square,
-  stop_gradient, sub, sum_to, tanh, tile, top_k, transpose, triangle
+  abs, add, arg_max, arg_min, assert, assign, assign_add, assign_sub, attention, avg_pool, batch_norm,
+  bit_and, bit_not, bit_or, bit_xor, broadcast_to, call, cast, ceil, clamp, concat, conv, conv_grad_w,
+  conv_grad_x, cos, cross_entropy, cumsum, dim, div, equal, erf, exp, eye, fill, floor, gather,
+  gather_elements, gather_nd, gelu, greater, greater_equal, identity, iota, is_finite, is_inf, is_nan,
+  layer_norm, leaky_relu, less, less_equal, linear, log, log1p, log_softmax, log_sum_exp, logical_and,
+  logical_not, logical_or, logical_xor, lrn, matmul, max_pool, max_pool_index, maximum, mean_squared_error,
+  minimum, mod, mul, neg, not_equal, one_hot, pad, pow, print, random, random_uniform, read, reciprocal,
+  reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, relu, rem, reshape, reverse, rms_norm,
+  round, rsqrt, scatter_add, scatter_nd, select, shift_left, shift_right, sigmoid, sign, silu, sin, slice,
+  softmax, softplus, split, sqrt, square, stop_gradient, sub, sum_to, tanh, tile, top_k, transpose, triangle
 };
 
 namespace detail {
@@ -34,6 +34,10 @@ inline constexpr OpInfo kOps[] = {
     {"add", "TT", false, false},
     {"arg_max", "T", false, false},
     {"arg_min", "T", false, false},
+    {"assert", "ba", false, true},
+    {"assign", "T", false, true},
+    {"assign_add", "T", false, true},
+    {"assign_sub", "T", false, true},
     {"attention", "TTTT", true, false},
     {"avg_pool", "T", true, false},
     {"batch_norm", "TTTTT", true, false},
@@ -99,8 +103,10 @@ inline constexpr OpInfo kOps[] = {
     {"one_hot", "I", false, false},
     {"pad", "TT", false, false},
     {"pow", "TT", false, false},
+    {"print", "a", false, true},
     {"random", "u", false, false},
     {"random_uniform", "uTT", false, false},
+    {"read", "-", false, true},
     {"reciprocal", "T", true, false},
     {"reduce_max", "T", false, false},
     {"reduce_mean", "T", false, false},
