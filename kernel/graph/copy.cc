@@ -35,7 +35,10 @@ void DropGraphs(Module* m, size_t first_new) {
     m->index->graphs.emplace(m->graphs[g]->name, g);
     for (Node& node : m->graphs[g]->nodes)
       for (Attr& a : node.attrs)
-        if (a.value.kind == KEEL_ATTR_GRAPH) a.value.i = moved[static_cast<size_t>(a.value.i)];
+        if (a.value.kind == KEEL_ATTR_GRAPH)
+          a.value.i = moved[static_cast<size_t>(a.value.i)];
+        else if (a.value.kind == KEEL_ATTR_GRAPHS)
+          for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
   }
 }
 
@@ -90,7 +93,7 @@ std::vector<bool> NeededNodes(const Graph& graph, std::span<const ValueId> feeds
   for (ValueId v : feeds) fed[v] = true;
   for (ValueId v : wanted) value[v] = true;
   for (size_t n = graph.nodes.size(); n-- > 0;) {
-    node[n] = effects && HasEffect(*graph.nodes[n].op);
+    node[n] = effects && NodeHasEffect(graph, graph.nodes[n]);
     for (ValueId v : graph.nodes[n].out) node[n] = node[n] || (value[v] && !fed[v]);
     if (!node[n]) continue;
     for (ValueId v : graph.nodes[n].in)

@@ -85,13 +85,14 @@ absl::Status CheckOpen(const Graph& g) {
 }
 
 // Depth and size with the bodies of a new node; both are limited, so that no file can ask for endless work.
-absl::Status CountBodies(const Graph& g, const Attrs& attrs, uint32_t* depth, uint64_t* expanded) {
+absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, uint32_t* depth,
+                         uint64_t* expanded) {
   *depth = g.depth;
   *expanded = g.expanded + 1;
-  for (const Attr& a : attrs) {
-    if (a.value.kind != KEEL_ATTR_GRAPH) continue;
-    RETURN_IF_ERROR(g.module->BodyTypes(a.value.i).status());
-    const Graph& body = *g.module->graphs[static_cast<size_t>(a.value.i)];
+  for (uint32_t number : BodiesOf(attrs)) {
+    RETURN_IF_ERROR(g.module->BodyTypes(number).status());
+    const Graph& body = *g.module->graphs[number];
+    if (IsTypedByGraph(op)) RETURN_IF_ERROR(CheckIsolated(body));
     if (&body == &g) return Invalid("graph '", g.name, "' would call itself");
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
@@ -162,7 +163,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   uint64_t all = 0;
   absl::Status s = CheckOpen(*this);
   if (s.ok()) s = PrepareNode(*this, *op, in, &attrs, names, declared);
-  if (s.ok()) s = CountBodies(*this, attrs, &deep, &all);
+  if (s.ok()) s = CountBodies(*this, *op, attrs, &deep, &all);
   if (!s.ok()) {
     std::string node = names.empty() || names[0].empty() ? ResultName(id, 0) : names[0];
     absl::Status full(s.code(), absl::StrCat("node '", node, "': ", s.message()));
@@ -179,6 +180,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   nodes.push_back(std::move(node));
   depth = deep;
   expanded = all;
+  effects = effects || NodeHasEffect(*this, nodes.back());
   for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
   return id;
 }

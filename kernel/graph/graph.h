@@ -74,6 +74,7 @@ struct Graph {
   bool called = false;    // the body of a node: then it cannot grow any more, so no graph calls itself
   uint32_t depth = 0;     // how deep its calls nest; 0: it has none
   uint64_t expanded = 0;  // nodes, with all bodies written out in place of calls
+  bool effects = false;   // a node has one, or a body of a node
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
@@ -123,7 +124,7 @@ struct Module {
   absl::Status AddEntry(std::string_view name, const Graph*);
   // Puts a graph of the same name in the place of another.
   void ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph);
-  // Types of a graph that can be a body: isolated (no constants inside).
+  // Types of a graph that can be a body.
   absl::StatusOr<GraphTypes> BodyTypes(int64_t graph) const;
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
@@ -147,6 +148,10 @@ std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
 // Removes graphs from number `first_new` on that nobody calls, and constants that nobody uses.
 void DropUnused(Module*, size_t first_new);
 
+// A graph without constants: what a call needs.
+absl::Status CheckIsolated(const Graph& body);
+// Of its op, or of a node in one of its bodies.
+bool NodeHasEffect(const Graph& graph, const Node& node);
 // The graphs that a node runs.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 // All graphs, those that a graph calls before it, else as in the module; an error if one calls itself.

@@ -74,7 +74,8 @@ struct AttrDef {
     kAxesOf,
     kPermOf,
     kRankOf,
-    kGraph
+    kGraph,
+    kGraphList
   };
   std::string name, type_text, default_text;
   Type type = kBool;
@@ -94,8 +95,11 @@ struct ResultDef {
   Pattern pattern;
   Expr count;            // `for` list of a variadic
   std::string typed_by;  // `of` attribute: the results of a graph
+  std::string rule;      // `by` rule: control.cc
   std::string text;
 };
+
+struct ControlRule;  // control.cc
 
 struct TypeVar {
   std::string name;
@@ -143,6 +147,7 @@ struct OpDef {
   size_t required_operands = 0;
   bool has_variadic = false;           // it is the last operand
   uint16_t typed_by = opset::kNoSlot;  // of the graph attribute that types operands and results
+  const opset::ControlRule* control = nullptr;
 };
 
 }  // namespace keel

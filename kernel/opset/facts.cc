@@ -56,6 +56,7 @@ bool Has(const OpDef& def, Trait trait) {
 bool HasBody(const OpDef& def) { return !def.body.empty(); }
 bool HasEffect(const OpDef& def) { return !def.effect.empty(); }
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
+bool IsControl(const OpDef& def) { return def.control != nullptr; }
 
 std::vector<OperandInfo> OpOperands(const OpDef& def) {
   std::vector<OperandInfo> out;

@@ -140,8 +140,9 @@ absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
 absl::Status Rewrite::Eval(NodeId n) {
   if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
   const Node& node = graph_->nodes[n];
-  if (HasEffect(*node.op)) return Precondition("a node with an effect cannot be evaluated");
+  if (NodeHasEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
   if (IsTypedByGraph(*node.op)) return Precondition("a call is not evaluated: inline it first");
+  if (IsControl(*node.op)) return Precondition("a node with bodies is not evaluated: it may take for ever");
   for (ValueId v : node.in)
     if (v != kNoValue && (graph_->values[v].kind != ValueKind::kConstant || fed_[v]))
       return Precondition(absl::StrCat("operand \"", graph_->ValueName(v), "\" is not constant"));

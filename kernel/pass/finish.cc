@@ -47,7 +47,7 @@ class Writer {
     for (ValueId v : roots) value[v] = true;
     for (size_t i = order_.size(); i-- > 0;) {
       const Node& n = old_.nodes[order_[i]];
-      bool need = HasEffect(*n.op);
+      bool need = NodeHasEffect(old_, n);
       for (ValueId v : n.out) need = need || (value[v] && map_[v] == kNoValue);
       node[order_[i]] = need;
       for (ValueId v : n.in)
@@ -108,7 +108,7 @@ class Writer {
 std::vector<std::string> Effects(const Graph& g, const std::vector<bool>& needed) {
   std::vector<std::string> effects;
   for (NodeId n = 0; n < g.nodes.size(); n++)
-    if (needed[n] && HasEffect(*g.nodes[n].op)) effects.emplace_back(OpName(*g.nodes[n].op));
+    if (needed[n] && NodeHasEffect(g, g.nodes[n])) effects.emplace_back(OpName(*g.nodes[n].op));
   return effects;
 }
 

@@ -18,7 +18,7 @@ absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
   Group group;
   for (NodeId n : nodes) {
     if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
-    if (HasEffect(*graph_->nodes[n].op))
+    if (NodeHasEffect(*graph_, graph_->nodes[n]))
       return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
                      ") has an effect and cannot be outlined");
     for (ValueId v : graph_->nodes[n].out)
@@ -52,7 +52,7 @@ absl::Status Rewrite::Separate(Group* group) {
           continue;
         }
         if (!seen.insert(user).second) continue;
-        if (HasEffect(*graph_->nodes[user].op))
+        if (NodeHasEffect(*graph_, graph_->nodes[user]))
           return Invalid(
               "node ", user, " (", OpName(*graph_->nodes[user].op),
               ") stands among the group, needs it, and has an effect, so it cannot be moved behind it");
