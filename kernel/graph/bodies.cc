@@ -47,6 +47,15 @@ std::vector<uint32_t> BodiesOf(const Attrs& attrs) {
   return bodies;
 }
 
+std::vector<uint32_t> BodiesOf(const OpDef& op, const Attrs& attrs) {
+  std::vector<uint32_t> bodies;
+  for (const AttrInfo& info : OpAttrs(op))
+    for (const Attr& a : attrs)
+      if (a.name == info.name)
+        for (uint32_t body : BodiesOf(Attrs{a})) bodies.push_back(body);
+  return bodies;
+}
+
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module& m) {
   std::vector<uint8_t> state(m.graphs.size());
   std::vector<uint32_t> order;

@@ -154,6 +154,7 @@ absl::Status CheckIsolated(const Graph& body);
 bool NodeHasEffect(const Graph& graph, const Node& node);
 // The graphs that a node runs.
 std::vector<uint32_t> BodiesOf(const Attrs&);
+std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
 // All graphs, those that a graph calls before it, else as in the module; an error if one calls itself.
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/base/hash.h"
 #include "kernel/device/accelerator.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
 
 namespace keel {
@@ -26,7 +27,7 @@ class Lowering : public BodySink {
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
     std::vector<ValueId> wanted(fetches.begin(), fetches.end());
     wanted.insert(wanted.end(), targets.begin(), targets.end());
-    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, wanted, false)));
+    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, wanted, options_.effects)));
     if (!options_.probe) RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
@@ -93,7 +94,7 @@ class Lowering : public BodySink {
       node_ = static_cast<NodeId>(n);
       const keel::Node& node = graph_->nodes[n];
       std::vector<std::string> names;
-      for (ValueId v : node.out) names.push_back(graph_->ValueName(v));
+      for (ValueId v : node.out) names.push_back(options_.prefix + graph_->ValueName(v));
       if (absl::Status s = AddNode(node, names); !s.ok())
         return Annotate(Annotate(s, kErrorNode, graph_->ValueName(node.out[0])), kErrorOp, OpName(*node.op));
     }
@@ -144,7 +145,8 @@ class Lowering : public BodySink {
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
     Step step{&op,     nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {}, false,
-              nullptr, nullptr};
+              nullptr, nullptr, {}};
+    if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     // An observer wants to see every node.
@@ -160,6 +162,32 @@ class Lowering : public BodySink {
     missing_[what]++;
     if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);
+  }
+
+  // Each body is lowered by itself, as a plan of the same device.
+  absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
+                                                const std::vector<std::string>& names) {
+    for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
+      const Graph& body = *graph_->module->graphs[number];
+      PassGraph best{nullptr, &body, body.params, body.results, body.result_names, true};
+      if (options_.optimize_body) {
+        ASSIGN_OR_RETURN(best, options_.optimize_body(body));
+      }
+      PlanOptions options = options_;
+      options.effects = true;
+      options.prefix = absl::StrCat(body.name, "/");
+      ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
+                       Lower(*best.graph, out_.device, best.feeds, best.roots, {}, options));
+      for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
+      step.bodies.push_back(std::move(lowered));
+    }
+    step.impl = &CoreImpl();
+    step.needs_dims = true;
+    step.out = AddResults(inferred, names);
+    for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
+    std::vector<Value> out = step.out;
+    out_.steps.push_back(std::move(step));
+    return out;
   }
 
   static bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred) {

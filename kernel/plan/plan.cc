@@ -2,6 +2,7 @@
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/place.h"
 #include "kernel/plan/step.h"
@@ -25,12 +26,22 @@ absl::Status MakeContiguous(std::span<keel_array* const> in, absl::InlinedVector
 struct Watch {
   Observer observer;
   void* arg;
-  const Lowered* lowered;
 };
 
-bool Relay(void* arg, size_t step, const keel_call& call) {
+bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call) {
   auto* watch = static_cast<Watch*>(arg);
-  return watch->observer(watch->arg, *watch->lowered, {watch->lowered->steps[step], call, step});
+  return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step});
+}
+
+// What does not depend on sizes, of bodies too.
+absl::Status PrepareSteps(Lowered* lowered) {
+  for (Step& step : lowered->steps) {
+    for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
+    if (step.needs_dims) continue;
+    ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
+    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
+  }
+  return lowered->accelerator ? UploadConstants(lowered) : absl::OkStatus();
 }
 
 // Where this thread looks first, so that threads keep out of each other's way and find what they left.
@@ -51,12 +62,8 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* dev
                                                  const PlanOptions& options) {
   RETURN_IF_ERROR(device->Open().status());
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
-  for (Step& step : lowered->steps) {
-    if (step.needs_dims) continue;
-    ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
-    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
-  }
-  if (lowered->accelerator) RETURN_IF_ERROR(UploadConstants(lowered.get()));
+  RETURN_IF_ERROR(PrepareSteps(lowered.get()));
+  NumberSteps(lowered.get(), 0);
   return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
 }
 
@@ -160,7 +167,9 @@ absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_arra
 }
 
 Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
-    : lowered_(std::move(lowered)), options_(std::move(options)) {}
+    : lowered_(std::move(lowered)), options_(std::move(options)) {
+  options_.optimize_body = nullptr;  // bodies are lowered
+}
 
 Plan::~Plan() {
   for (auto& place : idle_) delete place.load();
@@ -190,7 +199,7 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
-  Watch watch{observer, arg, lowered_.get()};
+  Watch watch{observer, arg};
   return RunOnDevice(*lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
                      observer ? Relay : nullptr, &watch, end);
 }
@@ -207,7 +216,7 @@ absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> 
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
-  Watch watch{observer, arg, lowered_.get()};
+  Watch watch{observer, arg};
   absl::Status status =
       ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch, end);
   GiveBack(std::move(ready));
