@@ -93,7 +93,6 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
     RETURN_IF_ERROR(g.module->BodyTypes(number).status());
     const Graph& body = *g.module->graphs[number];
     if (IsTypedByGraph(op)) RETURN_IF_ERROR(CheckIsolated(body));
-    if (&body == &g) return Invalid("graph '", g.name, "' would call itself");
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
   }
@@ -112,6 +111,9 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
   if (g.nodes.size() >= kMaxNodes)
     return Exhausted("graph '", g.name, "' has ", kMaxNodes, " nodes, the limit");
   RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
+  for (uint32_t body : BodiesOf(*attrs))
+    if (body < g.module->graphs.size() && g.module->graphs[body].get() == &g)
+      return Invalid("graph '", g.name, "' would call itself");
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
   RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types));
   return CheckResults(g, facts.name, names, declared, &index.inferred.results);
