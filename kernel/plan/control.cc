@@ -124,52 +124,84 @@ class Branches : public Base {
   }
 };
 
-// What a loop carries: now in `at`, written next to `next`, then to the other of two buffers.
+// What a loop carries. Large values stay where they are written: they are in `at`, the body writes to `next`, then to
+// the other of two buffers. Small ones in host memory are copied back, which is cheaper than pointing elsewhere.
 class Loop : public Base {
  public:
   Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
        const Layout& layout)
-      : Base(lowered, binding, step, state, scratch, layout), carried_(layout.carry) {
-    for (size_t i = 0; i < carried_.size(); i++) carried_[i].passes = frames_.back()->PassesThrough(i);
+      : Base(lowered, binding, step, state, scratch, layout) {
+    for (size_t i = 0; i < layout.carry; i++) {
+      if (frames_.back()->PassesThrough(i)) {
+        untouched_.push_back(i);
+        continue;
+      }
+      uint64_t bytes = BytesOf(lowered, binding, step_.out[i]);
+      (bytes && bytes <= kSmall && !lowered.accelerator ? small_ : large_)
+          .push_back({i, bytes, scratch + bound_.buffers[i], nullptr, nullptr, nullptr});
+    }
   }
 
  protected:
   void Begin(const keel_call& call) {
-    for (size_t i = 0; i < carried_.size(); i++) {
-      carried_[i].at = call.in[i]->data;
-      carried_[i].next = call.out[i]->data;
-      carried_[i].other = scratch_ + bound_.buffers[i];
+    for (uint32_t i = 0; i < call.n_in && !layout_.Cut(i); i++) Feed(i, call.in[i]->data);
+    for (size_t i : untouched_) frames_.back()->SetOutput(i, call.in[i]->data);
+    for (Carried& c : large_) {
+      c.at = call.in[c.number]->data;
+      c.next = call.out[c.number]->data;
+      c.other = c.buffer;
     }
-    for (auto& frame : frames_)
-      for (uint32_t i = 0; i < call.n_in && !layout_.Cut(i); i++) frame->SetFeed(i, call.in[i]->data);
+    for (Carried& c : small_) {
+      c.next = call.out[c.number]->data;
+      std::memcpy(c.buffer, call.in[c.number]->data, c.bytes);
+      Feed(c.number, c.buffer);
+      frames_.back()->SetOutput(c.number, c.next);
+    }
   }
   // The body, which is the last, and what it carries on.
   keel_rc Advance() {
     Frame& body = *frames_.back();
-    for (size_t i = 0; i < carried_.size(); i++)
-      body.SetOutput(i, carried_[i].passes ? carried_[i].at : carried_[i].next);
+    for (const Carried& c : large_) body.SetOutput(c.number, c.next);
     if (keel_rc rc = body.Run(); rc != KEEL_OK) return rc;
-    for (size_t i = 0; i < carried_.size(); i++) {
-      Carried& c = carried_[i];
-      if (c.passes) continue;
+    for (const Carried& c : small_) CopySmall(c.buffer, c.next, c.bytes);
+    for (Carried& c : large_) {
       c.at = c.next;
       std::swap(c.next, c.other);
-      for (auto& frame : frames_) frame->SetFeed(i, c.at);
+      Feed(c.number, c.at);
     }
     return KEEL_OK;
   }
   keel_rc End(const keel_call& call) {
-    for (size_t i = 0; i < carried_.size(); i++)
-      if (keel_rc rc = Copy(call.out[i]->data, carried_[i].at, Bytes(*call.out[i])); rc != KEEL_OK) return rc;
+    for (size_t i : untouched_)
+      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, Bytes(*call.out[i])); rc != KEEL_OK) return rc;
+    for (const Carried& c : small_) std::memcpy(c.next, c.buffer, c.bytes);
+    for (const Carried& c : large_)
+      if (keel_rc rc = Copy(call.out[c.number]->data, c.at, c.bytes); rc != KEEL_OK) return rc;
     return KEEL_OK;
   }
 
  private:
+  static constexpr uint64_t kSmall = 64;
   struct Carried {
-    void *at = nullptr, *next = nullptr, *other = nullptr;
-    bool passes = false;  // the body gives it back untouched
+    size_t number;
+    uint64_t bytes;
+    char* buffer;
+    void *at, *next, *other;
   };
-  std::vector<Carried> carried_;
+  static void CopySmall(void* to, const void* from, uint64_t bytes) {
+    if (bytes == 4)
+      std::memcpy(to, from, 4);
+    else if (bytes == 8)
+      std::memcpy(to, from, 8);
+    else
+      std::memcpy(to, from, bytes);
+  }
+  void Feed(size_t i, void* data) {
+    for (auto& frame : frames_) frame->SetFeed(i, data);
+  }
+
+  std::vector<Carried> large_, small_;
+  std::vector<size_t> untouched_;  // the body gives them back as they are
 };
 
 class While : public Loop {
