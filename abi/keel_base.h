@@ -107,15 +107,15 @@ typedef uint32_t keel_value;      /* one tensor of one graph, by number */
 
 enum {
   KEEL_ATTR_NONE = 0,
-  KEEL_ATTR_BOOL = 1,  /* i: 0 or 1 */
-  KEEL_ATTR_I64 = 2,   /* i */
-  KEEL_ATTR_F64 = 3,   /* f */
-  KEEL_ATTR_STR = 4,   /* p: count chars; also how enum attributes travel */
-  KEEL_ATTR_DTYPE = 5, /* i: a keel_dt */
-  KEEL_ATTR_DIM = 6,   /* i: a keel_dim */
-  KEEL_ATTR_I64S = 7,  /* p: count int64_t */
-  KEEL_ATTR_F64S = 8,  /* p: count double */
-  KEEL_ATTR_DIMS = 9,  /* p: count keel_dim */
+  KEEL_ATTR_BOOL = 1,   /* i: 0 or 1 */
+  KEEL_ATTR_I64 = 2,    /* i */
+  KEEL_ATTR_F64 = 3,    /* f */
+  KEEL_ATTR_STR = 4,    /* p: count chars; also how enum attributes travel */
+  KEEL_ATTR_DTYPE = 5,  /* i: a keel_dt */
+  KEEL_ATTR_DIM = 6,    /* i: a keel_dim */
+  KEEL_ATTR_I64S = 7,   /* p: count int64_t */
+  KEEL_ATTR_F64S = 8,   /* p: count double */
+  KEEL_ATTR_DIMS = 9,   /* p: count keel_dim */
   KEEL_ATTR_GRAPH = 10, /* i: number of a graph of the same module (keel_graph_number) */
   KEEL_ATTR_GRAPHS = 12 /* p: count int64_t, numbers of graphs; 11 is not used */
 };

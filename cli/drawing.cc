@@ -144,7 +144,8 @@ void draw_graph(const DrawnGraph& graph, size_t number, std::string& dot) {
 
 namespace {
 
-// A body that is written where it is used: `then(x, y) {`; it becomes a graph of its own, named after its node.
+// A body that is written where it is used: `then(x, y) {`; it becomes a graph of its own, named after its
+// node.
 DrawnGraph read_body(std::string_view line, const DrawnGraph& owner) {
   DrawnGraph graph = read_head("fn" + std::string(line));
   if (!owner.nodes.empty() && !owner.nodes.back().out.empty())

@@ -62,10 +62,9 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
 }
 
 constexpr std::string_view kKindNames[] = {
-    "nothing",          "a bool",         "an integer", "a float",
-    "a string",         "a dtype",        "a dim",      "a list of integers",
-    "a list of floats", "a list of dims", "a graph",    "nothing",
-    "a list of graphs"};
+    "nothing", "a bool",  "an integer",         "a float",          "a string",
+    "a dtype", "a dim",   "a list of integers", "a list of floats", "a list of dims",
+    "a graph", "nothing", "a list of graphs"};
 std::string_view KindName(int32_t kind) {
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
                                                                          : "of unknown kind";

@@ -39,7 +39,8 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
   if (!s.ok()) return r_.Locate(start, s);
   auto given = BodyParams(*call->op, operands, call->attrs, r_.module.dims);
   if (!given.ok()) return r_.Locate(start, given.status());
-  std::string own = node.empty() ? ResultName(static_cast<NodeId>(graph_->nodes.size()), 0) : std::string(node);
+  std::string own =
+      node.empty() ? ResultName(static_cast<NodeId>(graph_->nodes.size()), 0) : std::string(node);
   while (const AttrInfo* attr = AtBody(*call->op)) {
     Token at = lex_.Next();
     Attr* known = nullptr;
@@ -47,7 +48,8 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
       if (a.name == attr->name) known = &a;
     bool list = attr->kind == KEEL_ATTR_GRAPHS;
     if (known && !list) return r_.Fail(at, absl::StrCat("there is a body ", attr->name, " already"));
-    std::string name = BodyName(own, list ? absl::StrCat(attr->name, known ? known->value.list.size() : 0) : attr->name);
+    std::string name =
+        BodyName(own, list ? absl::StrCat(attr->name, known ? known->value.list.size() : 0) : attr->name);
     if (lex_.Accept("@")) {
       ASSIGN_OR_RETURN(Spelling spelling, r_.ReadName("a graph's name"));
       name = spelling.name;

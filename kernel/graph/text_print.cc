@@ -207,7 +207,8 @@ class Printer {
 
   void PrintBodies(const Graph& g, const Node& n, const Attr& a) {
     auto id = static_cast<NodeId>(&n - g.nodes.data());
-    std::string own = n.out.empty() || g.values[n.out[0]].name.empty() ? ResultName(id, 0) : g.values[n.out[0]].name;
+    std::string own =
+        n.out.empty() || g.values[n.out[0]].name.empty() ? ResultName(id, 0) : g.values[n.out[0]].name;
     std::vector<int64_t> bodies = a.value.list;
     if (a.value.kind == KEEL_ATTR_GRAPH) bodies = {a.value.i};
     for (size_t i = 0; i < bodies.size(); i++) {
@@ -280,7 +281,8 @@ class Printer {
 };
 
 bool IsKeyword(std::string_view s) {
-  constexpr std::string_view kWords[] = {"none", "true", "false", "inf", "nan", "return", "yield", "hex", "_"};
+  constexpr std::string_view kWords[] = {"none",   "true",  "false", "inf", "nan",
+                                         "return", "yield", "hex",   "_"};
   return std::find(std::begin(kWords), std::end(kWords), s) != std::end(kWords);
 }
 

@@ -10,10 +10,9 @@ namespace {
 
 std::string_view KindName(int32_t kind) {
   constexpr std::string_view kNames[] = {
-      "nothing",          "a bool",         "an integer", "a float",
-      "a string",         "a dtype",        "a dim",      "a list of integers",
-      "a list of floats", "a list of dims", "a graph",    "nothing",
-      "a list of graphs"};
+      "nothing", "a bool",  "an integer",         "a float",          "a string",
+      "a dtype", "a dim",   "a list of integers", "a list of floats", "a list of dims",
+      "a graph", "nothing", "a list of graphs"};
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kNames)) ? kNames[kind] : "of an unknown kind";
 }
 

@@ -149,7 +149,8 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
       RETURN_IF_ERROR(BindOne(lowered, lowered.feeds[i], fed[i], bare, &symbols));
   for (size_t s = 0; known && s < symbols.size(); s++)
     if (symbols[s] == kUnbound)
-      return Invalid("nothing that its body is given tells the size of \"", lowered.dims.symbol_name(s), "\"");
+      return Invalid("nothing that its body is given tells the size of \"", lowered.dims.symbol_name(s),
+                     "\"");
   for (int64_t& s : symbols)
     if (s == kUnbound) s = 0;  // nothing that runs depends on it, or SetShapes would need a feed
   return symbols;

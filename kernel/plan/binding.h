@@ -19,16 +19,16 @@ struct Storage {
 
 class Runner;
 struct ControlBinding;  // control.h
-struct DevicePool;  // device_runner.h
+struct DevicePool;      // device_runner.h
 
 struct Binding {
   Binding();
   ~Binding();
   std::vector<int64_t> symbols;
-  std::vector<std::vector<int64_t>> shapes;       // by value
-  std::vector<int64_t> counts;                    // of elements, by value
-  std::vector<Storage> storage;                   // by value; that of its root
-  std::vector<std::shared_ptr<Launch>> launches;  // by step
+  std::vector<std::vector<int64_t>> shapes;               // by value
+  std::vector<int64_t> counts;                            // of elements, by value
+  std::vector<Storage> storage;                           // by value; that of its root
+  std::vector<std::shared_ptr<Launch>> launches;          // by step
   std::vector<std::unique_ptr<ControlBinding>> controls;  // by step; null: it runs no bodies
   std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
   uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;

@@ -24,8 +24,8 @@ uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
 
 // How the operands of a step reach its bodies.
 struct Layout {
-  size_t skip = 0;   // operands that are not given: the predicate or index
-  size_t carry = 0;  // the first that are given
+  size_t skip = 0;          // operands that are not given: the predicate or index
+  size_t carry = 0;         // the first that are given
   size_t cut = ~size_t{0};  // from this one on an entry of the first dim is given
   bool Cut(size_t i) const { return i >= cut; }
 };
@@ -51,7 +51,8 @@ class Base : public Control {
     for (size_t i = 0; i < step_.bodies.size(); i++) {
       char* arena = scratch + bound_.frames_at;
       const Binding& body = *bound_.bodies[i];
-      frames_.push_back(std::make_unique<Frame>(*step_.bodies[i], body, state, arena, arena + body.arena_bytes));
+      frames_.push_back(
+          std::make_unique<Frame>(*step_.bodies[i], body, state, arena, arena + body.arena_bytes));
     }
   }
 
@@ -63,9 +64,9 @@ class Base : public Control {
   }
   keel_rc Fail(const absl::Status& status) {
     std::string op(OpName(*step_.op));
-    state_.error = Annotate(Annotate(Error(status.code(), op, " \"", step_.name, "\": ", status.message()),
-                                     kErrorOp, op),
-                            kErrorNode, step_.name);
+    state_.error = Annotate(
+        Annotate(Error(status.code(), op, " \"", step_.name, "\": ", status.message()), kErrorOp, op),
+        kErrorNode, step_.name);
     return static_cast<keel_rc>(status.code());
   }
   keel_rc Stop() {
@@ -103,7 +104,8 @@ class Branches : public Base {
     int64_t index = 0;
     if (keel_rc rc = Index(*call.in[0], &index); rc != KEEL_OK) return rc;
     if (index < 0 || index >= static_cast<int64_t>(frames_.size()))
-      return Fail(Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", frames_.size(), ")"));
+      return Fail(
+          Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", frames_.size(), ")"));
     Frame& frame = *frames_[static_cast<size_t>(index)];
     for (uint32_t i = 1; i < call.n_in; i++) frame.SetFeed(i - 1, call.in[i]->data);
     for (uint32_t i = 0; i < call.n_out; i++) frame.SetOutput(i, call.out[i]->data);
@@ -124,8 +126,9 @@ class Branches : public Base {
   }
 };
 
-// What a loop carries. Large values stay where they are written: they are in `at`, the body writes to `next`, then to
-// the other of two buffers. Small ones in host memory are copied back, which is cheaper than pointing elsewhere.
+// What a loop carries. Large values stay where they are written: they are in `at`, the body writes to `next`,
+// then to the other of two buffers. Small ones in host memory are copied back, which is cheaper than pointing
+// elsewhere.
 class Loop : public Base {
  public:
   Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
@@ -173,7 +176,8 @@ class Loop : public Base {
   }
   keel_rc End(const keel_call& call) {
     for (size_t i : untouched_)
-      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, Bytes(*call.out[i])); rc != KEEL_OK) return rc;
+      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, Bytes(*call.out[i])); rc != KEEL_OK)
+        return rc;
     for (const Carried& c : small_) std::memcpy(c.next, c.buffer, c.bytes);
     for (const Carried& c : large_)
       if (keel_rc rc = Copy(call.out[c.number]->data, c.at, c.bytes); rc != KEEL_OK) return rc;
@@ -255,7 +259,9 @@ class Scan : public Loop {
     uint32_t number;
     uint64_t bytes;
     char* buffer;  // null: an entry is given where it lies
-    char* At(const keel_tensor* t, uint64_t entry) const { return static_cast<char*>(t->data) + entry * bytes; }
+    char* At(const keel_tensor* t, uint64_t entry) const {
+      return static_cast<char*>(t->data) + entry * bytes;
+    }
   };
 
   keel_rc Entry(const keel_call& call, uint64_t at) {
@@ -304,7 +310,8 @@ const Kind& KindOf(const Step& step) {
 // Lays out the scratch of a step.
 class Room {
  public:
-  explicit Room(const Lowered& lowered) : align_(lowered.accelerator ? lowered.accelerator->alignment() : kAlign) {}
+  explicit Room(const Lowered& lowered)
+      : align_(lowered.accelerator ? lowered.accelerator->alignment() : kAlign) {}
   uint64_t Take(uint64_t bytes) {
     uint64_t at = end_;
     end_ += (bytes + align_ - 1) / align_ * align_;
@@ -331,9 +338,9 @@ absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Bin
   return BindSymbols(body, fed, &known);
 }
 
-absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step, const Layout& layout,
-                                                  const Lowered& body, const Binding& binding,
-                                                  const PlanOptions& options) {
+absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step,
+                                                  const Layout& layout, const Lowered& body,
+                                                  const Binding& binding, const PlanOptions& options) {
   std::vector<std::span<const int64_t>> fed;
   for (size_t i = layout.skip; i < step.in.size(); i++) {
     std::span<const int64_t> shape = binding.shapes[step.in[i]];
@@ -386,7 +393,8 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
   }
   out->length = length;
   Room room(lowered);
-  for (size_t i = 0; i < layout.carry; i++) out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
+  for (size_t i = 0; i < layout.carry; i++)
+    out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
   TakeEntries(lowered, step, layout, binding, &room, out.get());
   out->flag_at = room.Take(1);
   uint64_t most = 0;

@@ -1,5 +1,6 @@
-// control.h: steps that run bodies: cond, switch, while, scan. Their bodies are plans of their own (Step::bodies),
-// bound with the sizes that the step gives them and run inside the run of the step, on its scratch memory.
+// control.h: steps that run bodies: cond, switch, while, scan. Their bodies are plans of their own
+// (Step::bodies), bound with the sizes that the step gives them and run inside the run of the step, on its
+// scratch memory.
 //
 // How to read it: BindControl lays out the memory, MakeControl builds the frames, RunControl is the launch.
 // What a loop carries moves between two buffers, the step's result and one in its scratch, so an iteration
@@ -16,10 +17,11 @@ namespace keel {
 
 struct ControlBinding {
   std::vector<std::shared_ptr<Binding>> bodies;
-  std::vector<uint64_t> buffers;  // by what is carried: offset in the scratch; then by what is cut and stacked
-  int64_t length = 0;             // of a scan
-  uint64_t flag_at = 0;           // of the predicate of a while
-  uint64_t frames_at = 0;         // where bodies have their memory: one at a time
+  std::vector<uint64_t>
+      buffers;             // by what is carried: offset in the scratch; then by what is cut and stacked
+  int64_t length = 0;      // of a scan
+  uint64_t flag_at = 0;    // of the predicate of a while
+  uint64_t frames_at = 0;  // where bodies have their memory: one at a time
   uint64_t bytes = 0;
 };
 

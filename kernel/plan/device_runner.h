@@ -103,12 +103,12 @@ class DeviceRunner : private Machine {
   uint64_t last_ticket_ = 0;  // of the compute queue, of this run
   uint32_t fault_ = 0;        // as read back
   RunState state_;
-  std::vector<std::unique_ptr<Control>> controls_;    // by step; null: it runs no bodies
-  std::optional<Encoder> encoder_;                    // of the batch under way
-  std::vector<const keel_segment*> segments_;         // of memory and constants
-  size_t launched_ = 0;                               // in bodies, since somebody waited
-  StopFlag own_stop_{0};               // of runs with a time limit
-  const StopFlag* stop_ = &own_stop_;  // what launches look at
+  std::vector<std::unique_ptr<Control>> controls_;  // by step; null: it runs no bodies
+  std::optional<Encoder> encoder_;                  // of the batch under way
+  std::vector<const keel_segment*> segments_;       // of memory and constants
+  size_t launched_ = 0;                             // in bodies, since somebody waited
+  StopFlag own_stop_{0};                            // of runs with a time limit
+  const StopFlag* stop_ = &own_stop_;               // what launches look at
   std::optional<Stopper::Limit> limit_;
 };
 

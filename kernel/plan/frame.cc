@@ -96,7 +96,8 @@ keel_rc Frame::Fail(const absl::Status& status) {
 keel_rc Frame::EndEarly(keel_rc rc, size_t step) {
   const Step& at = lowered_.steps[step];
   if (!state_.error.ok()) return static_cast<keel_rc>(state_.error.code());  // of a body
-  if (rc != KEEL_OK && rc != KEEL_CANCELLED) return Fail(NameDevice(lowered_, RunError(*state_.host, rc, at)));
+  if (rc != KEEL_OK && rc != KEEL_CANCELLED)
+    return Fail(NameDevice(lowered_, RunError(*state_.host, rc, at)));
   return Fail(Stopped(at.name, *state_.options));
 }
 

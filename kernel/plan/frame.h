@@ -30,8 +30,8 @@ class Machine {
 struct RunState {
   keel_env env{};
   const PlanOptions* options = nullptr;
-  const StopFlag* stop = nullptr;           // what launches look at
-  const Stopper::Limit* limit = nullptr;    // of the run under way
+  const StopFlag* stop = nullptr;         // what launches look at
+  const Stopper::Limit* limit = nullptr;  // of the run under way
   Observe observe = nullptr;
   void* arg = nullptr;
   const HostCall* host = nullptr;  // keeps what impls say

@@ -144,8 +144,17 @@ class Lowering : public BodySink {
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
-    Step step{&op,     nullptr, StepName(op, names), std::move(in), {}, std::move(inferred.attrs), {}, false,
-              nullptr, nullptr, {}};
+    Step step{&op,
+              nullptr,
+              StepName(op, names),
+              std::move(in),
+              {},
+              std::move(inferred.attrs),
+              {},
+              false,
+              nullptr,
+              nullptr,
+              {}};
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);

@@ -51,9 +51,9 @@ struct Step {  // one launch
   std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
   Attrs attrs;                    // complete; dims symbolic
   std::vector<DType> in_dtypes;
-  bool needs_dims = false;           // prepared for each binding
-  std::shared_ptr<Launch> launch;    // if not
-  std::shared_ptr<const Body> body;  // of a call
+  bool needs_dims = false;                       // prepared for each binding
+  std::shared_ptr<Launch> launch;                // if not
+  std::shared_ptr<const Body> body;              // of a call
   std::vector<std::shared_ptr<Lowered>> bodies;  // of a control step (control.h), in the order of its op
 };
 
@@ -68,9 +68,9 @@ struct Lowered {
   std::vector<Constant> constants;  // used ones, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
-  uint32_t first_step = 0;  // the number of its first step among those of a plan with all bodies
-  std::vector<std::string> folded;                  // names of nodes that ran once, at planning
-  std::vector<uint32_t> value_of;                   // of a probe: by value of the graph; kNoValue: not needed
+  uint32_t first_step = 0;          // the number of its first step among those of a plan with all bodies
+  std::vector<std::string> folded;  // names of nodes that ran once, at planning
+  std::vector<uint32_t> value_of;   // of a probe: by value of the graph; kNoValue: not needed
   std::map<NodeId, std::set<std::string>> lacking;  // of a probe: ops that the device cannot run
 
   // The value that holds the bytes.

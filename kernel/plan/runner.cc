@@ -1,7 +1,6 @@
 // runner.cc: building a runner, and its run.
 #include "kernel/plan/runner.h"
 
-
 namespace keel {
 
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Make(const Lowered& lowered, const Binding& binding,
