@@ -271,12 +271,9 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
 absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
   const Graph& graph = *concrete.graph;
-  ASSIGN_OR_RETURN(Optimized best, OptimizeForPlan(context_->passes, options_.passes, graph, device_,
-                                                   graph.params, graph.results, {}, options_.plan));
-  PlanOptions options = options_.plan;
-  options.passes = best.report;
+  Optimizer optimizer{&context_->passes, options_.passes};
   ASSIGN_OR_RETURN(concrete.plan,
-                   Plan::Make(*best.graph, device_, best.feeds, best.fetches, best.targets, options));
+                   optimizer.Make(graph, device_, graph.params, graph.results, {}, options_.plan));
   concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();

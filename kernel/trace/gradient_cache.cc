@@ -72,10 +72,7 @@ absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, c
                                              const std::vector<ValueId>& fetches) {
   PlanOptions options = context.Options();
   options.results_on_device = true;
-  ASSIGN_OR_RETURN(Optimized best,
-                   OptimizeForPlan(context.passes, {}, *w.graph, device, w.feeds, fetches, {}, options));
-  options.passes = best.report;
-  return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
+  return Optimizer{&context.passes, {}}.Make(*w.graph, device, w.feeds, fetches, {}, options);
 }
 
 absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recording& recording) {
