@@ -178,15 +178,11 @@ class Lowering : public BodySink {
                                                 const std::vector<std::string>& names) {
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
       const Graph& body = *graph_->module->graphs[number];
-      PassGraph best{nullptr, &body, body.params, body.results, body.result_names, true};
-      if (options_.optimize_body) {
-        ASSIGN_OR_RETURN(best, options_.optimize_body(body));
-      }
       PlanOptions options = options_;
       options.effects = true;
       options.prefix = absl::StrCat(body.name, "/");
       ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
-                       Lower(*best.graph, out_.device, best.feeds, best.roots, {}, options));
+                       Lower(body, out_.device, body.params, body.results, {}, options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
     }

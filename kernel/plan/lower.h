@@ -92,8 +92,6 @@ struct PlanOptions {
   bool results_on_device = false;                      // where the device has memory of its own
   std::string prefix;                                  // of the names of steps: of a body
   bool effects = false;                                // nodes with an effect run though nobody needs them
-  // What passes make of a body before it is lowered; absent: bodies stay as they are.
-  std::function<absl::StatusOr<PassGraph>(const Graph& body)> optimize_body = nullptr;
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

@@ -51,11 +51,6 @@ absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
   options.passes = report;
-  options.optimize_body = [=, *this](const Graph& body) -> absl::StatusOr<PassGraph> {
-    PassGraph whole{nullptr, &body, body.params, body.results, body.result_names, true};
-    whole.result_names.assign(body.results.size(), "");
-    return passes->Run(whole, TargetOf(device, options), choice, report.get());
-  };
   std::span<const ValueId> roots = end.roots;
   return Plan::Make(*end.graph, device, end.feeds, roots.first(fetches.size()), roots.subspan(fetches.size()),
                     options);

@@ -167,9 +167,7 @@ absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_arra
 }
 
 Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
-    : lowered_(std::move(lowered)), options_(std::move(options)) {
-  options_.optimize_body = nullptr;  // bodies are lowered
-}
+    : lowered_(std::move(lowered)), options_(std::move(options)) {}
 
 Plan::~Plan() {
   for (auto& place : idle_) delete place.load();
