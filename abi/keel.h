@@ -31,6 +31,7 @@ typedef struct keel_plan keel_plan;
 typedef struct keel_trace keel_trace;
 typedef struct keel_function keel_function;
 typedef struct keel_tape keel_tape;
+typedef struct keel_variable keel_variable;
 struct DLManagedTensor; /* of dlpack.h, which is not needed to include this */
 struct DLManagedTensorVersioned;
 struct keel_plugin; /* of keel_plugin.h */
@@ -65,6 +66,13 @@ KEEL_API keel_rc keel_plugin_scan(keel_context*, keel_error** err);
 KEEL_API keel_rc keel_plugin_load(keel_context*, const char* path, keel_error** err);
 KEEL_API keel_rc keel_plugin_add(keel_context*, const struct keel_plugin*,
                                  keel_error** err); /* static linking */
+/* Where `print` of this context goes: fn gets each line, which ends with a newline, in one call; it must not
+ * keep the text. Calls come one after the other, from the threads that run. Back to the default with NULL:
+ * one write to stderr, or stdout where a print says stream=out. When this returns, the hook before is not
+ * running any more (unless it made this call). */
+enum { KEEL_STREAM_ERR = 0, KEEL_STREAM_OUT = 1 };
+typedef void (*keel_print_fn)(void* arg, int32_t stream, const char* text, uint64_t size);
+KEEL_API void keel_print_hook(keel_context*, keel_print_fn fn, void* arg);
 KEEL_API uint32_t keel_device_count(keel_context*);
 KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
                                   keel_error** err); /* "cpu:0"; the context owns it */
@@ -114,10 +122,34 @@ KEEL_API void keel_op_free(keel_op*);
 KEEL_API keel_rc keel_apply(keel_op*, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                             keel_error** err);
 
+/* ---- variables: state that outlives runs, of a fixed type; eager code, sessions and runs on any thread
+ * share one. Its value is in host memory. Free with keel_variable_release. */
+/* With the value of `initial`, which is copied. */
+KEEL_API keel_rc keel_variable_new(keel_context*, keel_array* initial, keel_variable** out, keel_error** err);
+/* What it is now, without a copy: later writes do not change the array, and nobody may write into it. */
+KEEL_API keel_rc keel_variable_read(keel_variable*, keel_array** out, keel_error** err);
+/* Of the variable's dtype and shape; the value is copied. Readers see the old value or the new one. */
+KEEL_API keel_rc keel_variable_assign(keel_variable*, keel_array* value, keel_error** err);
+/* sign 1: adds, -1: subtracts, as one step: what many threads add is all there in the end. */
+KEEL_API keel_rc keel_variable_add(keel_variable*, keel_array* value, int32_t sign, keel_error** err);
+/* A file of variables by name, written all or nothing, with a checksum of each. Loading gives each variable
+ * its value in the file, or fails and changes none; what else the file has is left out. */
+KEEL_API keel_rc keel_checkpoint_save(keel_context*, const char* path, const char* const* names,
+                                      keel_variable* const* variables, uint32_t n, keel_error** err);
+KEEL_API keel_rc keel_checkpoint_load(keel_context*, const char* path, const char* const* names,
+                                      keel_variable* const* variables, uint32_t n, keel_error** err);
+KEEL_API keel_variable* keel_variable_retain(keel_variable*);
+KEEL_API void keel_variable_release(keel_variable*);
+
 /* ---- graphs by hand. A graph belongs to its module; names are optional (NULL) but for entries. */
 KEEL_API keel_rc keel_module_new(keel_context*, keel_module** out, keel_error** err);
 KEEL_API keel_rc keel_module_dim(keel_module*, const char* expression /* "b", "2*b+1" */, keel_dim* out,
                                  keel_error** err);
+/* The module's variable of that name. add: NULL finds it; else it becomes the module's under that name, or is
+ * it already. number: for attributes of kind KEEL_ATTR_VAR (ops `read`, `assign` ...). out (may be NULL): to
+ * be released. */
+KEEL_API keel_rc keel_module_variable(keel_module*, const char* name, keel_variable* add, uint32_t* number,
+                                      keel_variable** out, keel_error** err);
 KEEL_API keel_rc keel_graph_new(keel_module*, const char* name, keel_graph** out, keel_error** err);
 /* The number by which nodes of other graphs of the module name it (KEEL_ATTR_GRAPH, KEEL_ATTR_GRAPHS): as the
  * body of a call, a branch, a loop. A graph that is a body is finished: it cannot be changed any more. */
@@ -198,6 +230,7 @@ KEEL_API void keel_module_free(keel_module*);
  * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
  * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level);
  * "results" ("host", the default, or "device": where results of a device with memory of its own are left);
+ * "strict" ("1": all nodes run, so that one whose result nobody needs can fail);
  * "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with
  * * and ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work
  * on each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
@@ -206,7 +239,10 @@ KEEL_API keel_rc keel_session_new(keel_module*, const char* device, const keel_k
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session*);
 /* Feeds: names of any values (a fed value cuts the graph there); fetches: values wanted back; targets:
- * values to compute but not return. NULL feeds/fetches with 0: the entry's parameters/results, in order. */
+ * values to compute but not return, and nodes without results (a print) to run. NULL feeds/fetches with 0:
+ * the entry's parameters/results, in order. With NULL fetches all that writes variables, prints or asserts
+ * runs too; else only what fetches and targets need, and the targets. Effects happen in the order of the
+ * graph. A run that fails has done the effects that stand before the node that failed, and no others. */
 KEEL_API keel_rc keel_session_prepare(keel_session*, const char* const* feeds, uint32_t n_feeds,
                                       const char* const* fetches, uint32_t n_fetches,
                                       const char* const* targets, uint32_t n_targets, keel_plan** out,

@@ -16,9 +16,11 @@ namespace cli {
 namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
-// tolerances · L time limit · O passes · G of what, with respect to what
+// tolerances · L time limit · O passes · G of what, with respect to what ·
+// x statements
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLO", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLOR", run_command},
+    {"eval", "Run statements of the text form one by one: x = [1, 2]; print x + 1", "xd", eval_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
@@ -104,6 +106,10 @@ const std::map<char, Maker>& flag_makers() {
        [](auto& app, Args& a) {
          app.add_option("--break", a.break_at, "stop after this node and show its values");
        }},
+      {'R',
+       [](auto& app, Args& a) {
+         app.add_flag("--strict", a.strict, "run all nodes, so that those nobody needs can fail");
+       }},
       {'T', [](auto& app, Args& a) { app.add_flag("--text", a.text, "write the text form"); }},
       {'S',
        [](auto& app, Args& a) {
@@ -141,6 +147,11 @@ const std::map<char, Maker>& flag_makers() {
                         "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
        }},
       {'G', add_gradient},
+      {'x',
+       [](auto& app, Args& a) {
+         app.add_option("text", a.statements, "NAME = EXPRESSION, print \"{}\", VALUE, or EXPRESSION");
+         app.add_option("-f,--file", a.file, "a file of statements, run before TEXT; -: stdin");
+       }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };
   return makers;

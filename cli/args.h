@@ -17,9 +17,10 @@ struct Args {
   int threads = 0;  // 0: libkeel decides
   std::string memory, plugins;
   // where they apply
-  std::string file, out_file, device, entry, output;
+  std::string file, out_file, statements, device, entry, output;
   std::vector<std::string> inputs, dims, place;
   std::string fallback;
+  bool strict = false;  // run
   bool cast_inputs = false;
   std::string watch, break_at;       // run
   bool text = false, store = false;  // convert
@@ -45,6 +46,7 @@ struct Command {
 };
 
 int run_command(const Args&);
+int eval_command(const Args&);
 int convert_command(const Args&);
 int inspect_command(const Args&);
 int dump_command(const Args&);

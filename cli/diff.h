@@ -1,7 +1,7 @@
 // diff.h: how far two arrays are apart. Used by compare and verify.
 #ifndef KEEL_CLI_DIFF_H
 #define KEEL_CLI_DIFF_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

@@ -63,6 +63,8 @@ DrawnNode read_node(std::string_view line) {
   }
   size_t open = std::min(line.find('('), line.size());
   node.op = trim(line.substr(0, open));
+  if (size_t label = node.op.rfind(": "); label != std::string::npos)
+    node.op.erase(0, label + 2);  // step: op
   line.remove_prefix(open);
   if (!line.empty()) node.in = split_list(take_bracket(line, ')'));
   line = trim(line);

@@ -2,7 +2,7 @@
 #ifndef KEEL_CLI_EXIT_H
 #define KEEL_CLI_EXIT_H
 #include <exception>
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <string>
 
 namespace cli {

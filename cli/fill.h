@@ -1,7 +1,7 @@
 // fill.h: arrays from literals and from generators. Used by spec.cc and where inputs are made up (bench).
 #ifndef KEEL_CLI_FILL_H
 #define KEEL_CLI_FILL_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <string_view>
 
 namespace cli {

@@ -90,6 +90,8 @@ int inspect_command(const Args& args) {
   print_ops(model.info);
   fmt::print("constants: {}, {}\n", model.info.at("constants").get<int64_t>(),
              human_bytes(model.info.at("constant_bytes").get<double>()));
+  for (const Json& v : model.info.at("variables"))
+    fmt::print("variable {}: {}\n", cell(v["name"]), cell(v["type"]));
   for (const auto& [key, value] : model.info.at("metadata").items())
     fmt::print("metadata {}: {}\n", key, cell(value));
   for (const StoredCase& c : model.cases) fmt::print("case {} of entry {}\n", c.name, c.entry);

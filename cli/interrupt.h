@@ -2,7 +2,7 @@
 // and its report, and not in the middle of a line. A second Ctrl-C ends the process.
 #ifndef KEEL_CLI_INTERRUPT_H
 #define KEEL_CLI_INTERRUPT_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 
 namespace cli {
 

@@ -194,6 +194,7 @@ keel::Options session_options(const Args& args, const std::string& entry) {
   for (const std::string& rule : args.place) options.set("place", rule);
   if (!args.fallback.empty()) options.set("fallback", args.fallback);
   if (args.time_limit) options.set("timeout_ms", std::to_string(args.time_limit));
+  if (args.strict) options.set("strict", "1");
   if (args.level >= 0) options.set("level", std::to_string(args.level));
   if (!args.passes.empty()) options.set("passes", args.passes);
   return options;

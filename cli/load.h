@@ -3,7 +3,7 @@
 // How to read it: every command takes the first few of these steps, in this order.
 #ifndef KEEL_CLI_LOAD_H
 #define KEEL_CLI_LOAD_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

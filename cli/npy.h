@@ -1,7 +1,7 @@
 // npy.h: NumPy's array files, .npy and .npz (a zip of .npy files), from and to bytes.
 #ifndef KEEL_CLI_NPY_H
 #define KEEL_CLI_NPY_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,7 @@
 // observe.h: runs that are watched node by node: --watch, --break and compare --nodes.
 #ifndef KEEL_CLI_OBSERVE_H
 #define KEEL_CLI_OBSERVE_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <string>
 #include <vector>
 

@@ -81,12 +81,6 @@ class Printer {
 
 }  // namespace
 
-std::string type_text(const keel_tensor& tensor) {
-  std::string dims;
-  for (int32_t d = 0; d < tensor.ndim; d++) dims += (d ? ", " : "") + std::to_string(tensor.shape[d]);
-  return fmt::format("{}[{}]", keel::dtype_name(keel::dtype_pack(tensor.dtype)), dims);
-}
-
 std::string array_text(const keel::Array& array) { return Printer(array).text(); }
 
 nlohmann::ordered_json array_json(const keel::Array& array) {

@@ -2,14 +2,14 @@
 #ifndef KEEL_CLI_PRINT_H
 #define KEEL_CLI_PRINT_H
 #include <cstdio>
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace cli {
 
-std::string type_text(const keel_tensor& tensor);  // "f32[2, 3]"
+using keel::type_text;  // "f32[2, 3]"
 // "[[1, 2]\n [3, 4]]"; more than 1000 elements are shown by their first and last three along each dim.
 std::string array_text(const keel::Array& array);
 // {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.

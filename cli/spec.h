@@ -4,7 +4,7 @@
 // argument, which make_array() turns into an array once the wanted type is known.
 #ifndef KEEL_CLI_SPEC_H
 #define KEEL_CLI_SPEC_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 #include <map>
 #include <optional>
 #include <string>

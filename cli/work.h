@@ -1,7 +1,7 @@
 // work.h: what a node does by its shapes: arithmetic and bytes, to hold beside what the machine can do.
 #ifndef KEEL_CLI_WORK_H
 #define KEEL_CLI_WORK_H
-#include <keel/keel.hpp>
+#include <keel/session.hpp>
 
 namespace cli {
 

@@ -304,6 +304,40 @@ TEST_P(Functions, ErrorsOfTheProgramComeOut) {
   EXPECT_TRUE(Has(Failure([&] { f(wrong); }), "argument 0 is NULL"));
 }
 
+// T16: of what nobody needs, effects run and nothing else; as eager code does, and in its order.
+TEST_P(Functions, EffectsRunThoughNobodyNeedsThem) {
+  std::string printed;
+  auto append = [](void* to, int32_t, const char* text, uint64_t size) {
+    static_cast<std::string*>(to)->append(text, size);
+  };
+  context_.print_to(append, &printed);
+  keel::Op print(context_, GetParam(), "print", keel::Attrs().str("format", "sum {}"));
+  keel::Op check(context_, GetParam(), "assert", keel::Attrs().str("message", "too big"));
+  keel::Op less(context_, GetParam(), "less");
+  auto program = [&](keel_trace*, std::span<const keel_leaf> in) -> std::vector<Array> {
+    Array x = Borrow(in[0].array), limit = Borrow(in[1].array), sum = add_({x, x})[0];
+    print({sum}, 0);
+    mul_({x, x});  // nobody needs it
+    check({less({x, limit})[0], x}, 0);
+    print({x}, 0);
+    return {x};
+  };
+  Function f(context_, GetParam(), program);
+  auto scalar = [&](float v) { return Array::of<float>(context_, {}, std::span<const float>(&v, 1)); };
+  Array one = scalar(1), limit = scalar(2), big = scalar(3);
+  std::vector<keel_leaf> good{Leaf(one), Leaf(limit)}, bad{Leaf(big), Leaf(limit)};
+  program(nullptr, good);
+  EXPECT_EQ(std::exchange(printed, ""), "sum 2\nsum 1\n");
+  f(good);
+  f(good);
+  EXPECT_EQ(std::exchange(printed, ""), "sum 2\nsum 1\nsum 2\nsum 1\n");
+  EXPECT_EQ(f.traces, 1);
+  for (const std::string& error : {Failure([&] { program(nullptr, bad); }), Failure([&] { f(bad); })})
+    EXPECT_TRUE(Has(error, "too big: 3")) << error;
+  EXPECT_EQ(printed, "sum 6\nsum 6\n");
+  context_.print_to(nullptr, nullptr);
+}
+
 std::vector<std::string> Devices() {
   std::vector<std::string> all;
   for (const char* name : {"reference", "cpu"})

@@ -41,13 +41,13 @@ keel_rc keel_graph_copy(keel_graph* g, const char* name, keel_graph** out, keel_
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
     std::lock_guard lock(g->owner->mutex);
+    Graph same = *g->graph;  // before the module changes: memory may run out
     ASSIGN_OR_RETURN(Graph * copy, g->graph->module->AddGraph(name ? name : ""));
-    std::string own = copy->name;
-    *copy = *g->graph;
-    copy->name = std::move(own);
-    copy->called = false;
-    copy->results.clear();
-    copy->result_names.clear();
+    same.name = std::move(copy->name);
+    same.called = false;
+    same.results.clear();
+    same.result_names.clear();
+    *copy = std::move(same);
     *out = HandleOf(*g->owner, copy);
     return absl::OkStatus();
   });
@@ -58,6 +58,9 @@ keel_rc keel_graph_gradient(keel_graph* g, const keel_value* ys, uint32_t n_ys, 
                             keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    if (n_ys) RETURN_IF_ERROR(NeedPointer(ys, "ys"));
+    if (n_xs) RETURN_IF_ERROR(NeedPointer(xs, "xs"));
+    if (n_xs) RETURN_IF_ERROR(NeedPointer(dxs, "dxs"));
     if (flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", flags);
     std::lock_guard lock(g->owner->mutex);
     GradientWanted wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};

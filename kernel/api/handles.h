@@ -41,6 +41,10 @@ struct SessionState {
 
 }  // namespace keel
 
+struct keel_variable {
+  std::shared_ptr<keel::Variable> storage;
+  std::atomic<int32_t> references{1};
+};
 struct keel_context {
   std::shared_ptr<keel::Context> state;
 };

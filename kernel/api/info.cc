@@ -31,6 +31,19 @@ void WriteSignature(const Graph& graph, Json& json) {
   json.EndArray();
 }
 
+void WriteEffects(const Graph& graph, Json& json) {
+  const Effects& e = graph.effects;
+  json.Key("effects").BeginObject();
+  for (const auto& [key, list] : {std::pair("reads", &e.reads), std::pair("writes", &e.writes)}) {
+    json.Key(key).BeginArray();
+    for (uint32_t v : *list) json.String(graph.module->variables[v].name);
+    json.EndArray();
+  }
+  json.Key("prints").Bool(e.err || e.out);
+  json.Key("may_stop").Bool(e.guard);
+  json.EndObject();
+}
+
 void WriteGraph(const Graph& graph, Json& json) {
   std::map<std::string, int64_t> ops;
   for (const Node& node : graph.nodes) ops[std::string(OpName(*node.op))]++;
@@ -41,6 +54,7 @@ void WriteGraph(const Graph& graph, Json& json) {
   json.Key("ops").BeginObject();
   for (const auto& [op, count] : ops) json.Key(op).Int(count);
   json.EndObject();
+  WriteEffects(graph, json);
   json.EndObject();
 }
 
@@ -61,6 +75,18 @@ void WriteConstants(const Module& m, Json& json) {
   for (const Constant& c : m.constants) bytes += c.bytes;
   json.Key("constants").Int(static_cast<int64_t>(m.constants.size()));
   json.Key("constant_bytes").Int(static_cast<int64_t>(bytes));
+}
+
+void WriteVariables(const Module& m, Json& json) {
+  json.Key("variables").BeginArray();
+  for (const ModuleVariable& v : m.variables) {
+    json.BeginObject();
+    json.Key("name").String(v.name);
+    json.Key("type").String(Print(v.type, m.dims));
+    json.Key("bytes").Int(static_cast<int64_t>(v.storage->Read()->bytes()));
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 void WriteCases(const Module& m, Json& json) {
@@ -86,6 +112,7 @@ std::string ModuleInfo(const Module& m) {
   for (const auto& graph : m.graphs) WriteGraph(*graph, json);
   json.EndArray();
   WriteConstants(m, json);
+  WriteVariables(m, json);
   json.Key("metadata").BeginObject();
   for (const auto& [key, value] : m.metadata) json.Key(key).String(value);
   json.EndObject();

@@ -65,7 +65,8 @@ absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_arra
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op.op, operands, op.attrs));
   PlanOptions options = op.context->Options();
   options.results_on_device = true;
-  ASSIGN_OR_RETURN(entry->plan, Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {}, options));
+  ASSIGN_OR_RETURN(entry->plan,
+                   Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {&node, 1}, options));
   op.quick.Learn(in, n, entry->plan, options);
   return entry;
 }

@@ -1,4 +1,6 @@
 // session.cc: sessions and plans of keel.h.
+#include <algorithm>
+
 #include "kernel/api/handles.h"
 #include "kernel/plan/place.h"
 
@@ -63,6 +65,12 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->options.results_on_device = v == "device";
        return absl::OkStatus();
      }},
+    {"strict",
+     [](void* s, const std::string& v) {
+       if (v != "0" && v != "1") return Invalid("option \"strict\": got \"", v, "\", wanted 0 or 1");
+       static_cast<NewSession*>(s)->options.strict = v == "1";
+       return absl::OkStatus();
+     }},
     {"profile",
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"profile\": got \"", v, "\", wanted 0 or 1");
@@ -113,6 +121,21 @@ absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names)
   return values;
 }
 
+// The nodes that run whether somebody needs their results or not: those named, all with an effect where the
+// whole function is asked for, all at all where that is strict.
+absl::StatusOr<std::vector<NodeId>> FindTargets(const Graph& graph, Names names, bool whole, bool strict) {
+  std::vector<NodeId> nodes;
+  if (strict)
+    for (NodeId n = 0; n < graph.nodes.size(); n++) nodes.push_back(n);
+  if (whole && !strict) nodes = MustRunNodes(graph);
+  for (const char* name : names) {
+    RETURN_IF_ERROR(NeedPointer(name, "a name of a feed, fetch or target"));
+    ASSIGN_OR_RETURN(NodeId n, graph.FindNode(name));
+    if (n != kNoValue && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
+  }
+  return nodes;
+}
+
 std::string KeyOf(std::span<const Names> lists) {
   std::string key;
   for (Names names : lists) {
@@ -133,7 +156,7 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
   if (fetches) {
     ASSIGN_OR_RETURN(out, FindValues(*s.graph, {fetches, n_fetches}));
   }
-  ASSIGN_OR_RETURN(std::vector<ValueId> also, FindValues(*s.graph, targets));
+  ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
   Optimizer optimizer{&s.module->context->passes, s.passes};
   if (NeedsPlacing(*s.graph, s.placing))
     return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, s.options);

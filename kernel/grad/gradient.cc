@@ -195,7 +195,13 @@ class Builder {
     const Graph& body = *graph_.module->graphs[BodiesOf(call.attrs)[0]];
     std::vector<ValueId> map(body.values.size(), kNoValue), results;
     for (size_t i = 0; i < call.in.size(); i++) map[body.params[i]] = call.in[i];
+    for (const auto& [constant, value] : body.constant_values) {
+      ASSIGN_OR_RETURN(map[value], graph_.AddConstant(constant));
+    }
     for (const Node& node : body.nodes) {
+      if (HasEffect(*node.op))
+        return Unimplemented("graph '", body.name, "' has an effect, ", std::string(OpName(*node.op)),
+                             ", which its gradient would repeat");
       std::vector<ValueId> in;
       for (ValueId v : node.in) in.push_back(v == kNoValue ? kNoValue : map[v]);
       if (node.device) graph_.scope = node.device;
@@ -229,8 +235,14 @@ class Builder {
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted) {
   GraphSink sink(graph);
   uint32_t scope = graph.scope;
+  struct Undo {  // also where memory runs out
+    GraphSink* sink;
+    ~Undo() {
+      if (sink) sink->TakeBack();
+    }
+  } undo{&sink};
   absl::StatusOr<std::vector<ValueId>> out = Builder(graph, sink).Run(wanted);
-  if (!out.ok()) sink.TakeBack();
+  if (out.ok()) undo.sink = nullptr;
   graph.scope = scope;
   return out;
 }

@@ -85,12 +85,4 @@ absl::Status CheckIsolated(const Graph& body) {
                   kErrorHint, "make it a parameter, and give the constant as an operand");
 }
 
-bool NodeHasEffect(const Graph& graph, const Node& node) {
-  if (HasEffect(*node.op)) return true;
-  if (!IsTypedByGraph(*node.op) && !IsControl(*node.op)) return false;
-  for (uint32_t body : BodiesOf(node.attrs))
-    if (graph.module->graphs[body]->effects) return true;
-  return false;
-}
-
 }  // namespace keel

@@ -1,5 +1,7 @@
 // copy.cc: private copies of modules for passes, what of a graph is needed, and clearing up afterwards.
 
+#include <algorithm>
+
 #include "kernel/graph/graph_index.h"
 
 namespace keel {
@@ -88,12 +90,15 @@ void DropConstants(Module* m) {
 }  // namespace
 
 std::vector<bool> NeededNodes(const Graph& graph, std::span<const ValueId> feeds,
-                              std::span<const ValueId> wanted, bool effects) {
+                              std::span<const ValueId> wanted, std::span<const NodeId> nodes) {
   std::vector<bool> fed(graph.values.size()), value(graph.values.size()), node(graph.nodes.size());
   for (ValueId v : feeds) fed[v] = true;
   for (ValueId v : wanted) value[v] = true;
+  for (NodeId n : nodes) {
+    const std::vector<ValueId>& out = graph.nodes[n].out;
+    node[n] = out.empty() || !std::all_of(out.begin(), out.end(), [&](ValueId v) { return fed[v]; });
+  }
   for (size_t n = graph.nodes.size(); n-- > 0;) {
-    node[n] = effects && NodeHasEffect(graph, graph.nodes[n]);
     for (ValueId v : graph.nodes[n].out) node[n] = node[n] || (value[v] && !fed[v]);
     if (!node[n]) continue;
     for (ValueId v : graph.nodes[n].in)
@@ -106,6 +111,8 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   auto to = std::make_unique<Module>(from.catalogue);
   to->dims.CopyFrom(from.dims);
   to->constants = from.constants;
+  to->variables = from.variables;
+  to->index->variables = from.index->variables;
   to->entries = from.entries;
   to->cases = from.cases;
   to->metadata = from.metadata;

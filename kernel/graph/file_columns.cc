@@ -70,6 +70,11 @@ absl::Status TakeAll(const fb::File& f, Columns* c) {
   TAKE(case_rtols);
   TAKE(case_atols);
   TAKE(node_devices);
+  TAKE(variable_names);
+  TAKE(variable_types);
+  TAKE(variable_segments);
+  TAKE(variable_offsets);
+  TAKE(node_names);
 #undef TAKE
   return absl::OkStatus();
 }
@@ -108,6 +113,9 @@ absl::Status CheckLengths(const Columns& c) {
       SameLength("nodes", {c.node_ops.size(), c.node_operand_ends.size(), c.node_attr_ends.size()}));
   if (!c.node_devices.empty())
     RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_devices.size()}));
+  if (!c.node_names.empty()) RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_names.size()}));
+  RETURN_IF_ERROR(SameLength("variables", {c.variable_names.size(), c.variable_types.size(),
+                                           c.variable_segments.size(), c.variable_offsets.size()}));
   RETURN_IF_ERROR(SameLength("attributes", {c.attr_names.size(), c.attr_kinds.size(), c.attr_values.size()}));
   RETURN_IF_ERROR(SameLength("results", {c.result_values.size(), c.result_names.size()}));
   RETURN_IF_ERROR(SameLength("entries", {c.entry_names.size(), c.entry_graphs.size()}));

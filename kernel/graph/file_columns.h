@@ -16,7 +16,7 @@ struct Columns {
   uint32_t format = 0, min_reader = 0;
   Col<uint8_t> text, type_dtypes, value_kinds, attr_kinds;
   Col<uint32_t> text_ends, dim_symbols, dim_expressions, metadata;
-  Col<uint64_t> segment_offsets, segment_sizes, constant_offsets;
+  Col<uint64_t> segment_offsets, segment_sizes, constant_offsets, variable_offsets;
   Col<uint32_t> type_ends, constant_names, constant_types, constant_segments, op_names, op_versions;
   Col<int64_t> type_dims, attr_values, attr_integers;
   Col<uint32_t> graph_names, graph_value_ends, graph_node_ends, graph_result_ends;
@@ -24,7 +24,7 @@ struct Columns {
       operands;
   Col<uint32_t> attr_names, result_values, result_names, entry_names, entry_graphs;
   Col<uint32_t> case_names, case_entries, case_input_ends, case_expected_ends, case_inputs, case_expected;
-  Col<uint32_t> node_devices;
+  Col<uint32_t> node_devices, node_names, variable_names, variable_types, variable_segments;
   Col<double> attr_floats, case_rtols, case_atols;
 };
 

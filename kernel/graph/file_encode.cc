@@ -24,6 +24,7 @@ class Encoder {
   uint32_t Type(const TensorType& type);
   uint32_t Op(const OpDef* op);
   void Constants(EncodedModule* out);
+  void Variables(EncodedModule* out);
   void AddGraph(const Graph& g);
   void AddNode(const Node& n);
   int64_t AttrNumber(const AttrValue& v);
@@ -44,7 +45,9 @@ class Encoder {
       operands_;
   Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
   Column case_names_, case_entries_, case_input_ends_, case_expected_ends_, case_inputs_, case_expected_;
-  Column node_devices_;
+  Column node_devices_, node_names_, variable_names_, variable_types_;
+  std::vector<uint64_t> variable_offsets_;
+  bool named_nodes_ = false;
   std::vector<double> attr_floats_, case_rtols_, case_atols_;
   HashMap<std::string, uint32_t> string_ids_;
   HashMap<Dim, int64_t> dim_ids_;
@@ -99,8 +102,22 @@ void Encoder::Constants(EncodedModule* out) {
     constant_offsets_.push_back(begin);
     end = begin + c.bytes;
   }
-  if (!m_.constants.empty()) segment_sizes_.push_back(end);
   out->data_offsets = constant_offsets_;
+  out->segment_size = end;
+}
+
+// Behind the constants, with the values that they have now.
+void Encoder::Variables(EncodedModule* out) {
+  uint64_t end = out->segment_size;
+  for (const ModuleVariable& v : m_.variables) {
+    out->variables.push_back(v.storage->Read());
+    variable_names_.push_back(String(v.name));
+    variable_types_.push_back(Type(v.type));
+    variable_offsets_.push_back(RoundUp(end, kConstantAlign));
+    end = variable_offsets_.back() + out->variables.back()->bytes();
+  }
+  if (!m_.constants.empty() || !m_.variables.empty()) segment_sizes_.push_back(end);
+  out->variable_offsets = variable_offsets_;
   out->segment_size = end;
 }
 
@@ -133,6 +150,8 @@ void Encoder::AddNode(const Node& n) {
     attr_values_.push_back(AttrNumber(a.value));
   }
   node_attr_ends_.push_back(Size32(attr_names_.size()));
+  node_names_.push_back(n.name.empty() ? 0 : String(n.name));
+  named_nodes_ = named_nodes_ || !n.name.empty();
   if (m_.devices.empty()) return;
   node_devices_.push_back(n.device ? String(m_.devices[n.device - 1]) : 0);
 }
@@ -171,18 +190,20 @@ uint64_t Encoder::ColumnBytes() const {
   return text_.size() + 4 * text_ends_.size() + 13 * value_kinds_.size() + 12 * node_ops_.size() +
          4 * operands_.size() + 13 * attr_names_.size() +
          8 * (attr_integers_.size() + attr_floats_.size() + type_dims_.size()) + 16 * constant_names_.size() +
-         8 * result_values_.size() + 4 * node_devices_.size();
+         8 * result_values_.size() + 4 * node_devices_.size() + 4 * node_names_.size() +
+         20 * variable_names_.size();
 }
 
 void Encoder::Build(std::string* out) {
   flatbuffers::FlatBufferBuilder b(1 << 16);
   auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text_.data()), text_.size());
-  Column segments(constant_names_.size(), 0);
+  if (!named_nodes_) node_names_.clear();
+  Column segments(constant_names_.size(), 0), variable_segments(variable_names_.size(), 0);
   std::vector<uint64_t> segment_offsets(segment_sizes_.size(), 0);
   // Empty columns are left out: an absent one reads as empty.
   auto column = [&b](const auto& v) { return v.empty() ? 0 : b.CreateVector(v); };
   auto file = fb::CreateFile(
-      b, kFileFormat, kFileMinReader, bytes, column(text_ends_), column(symbols_), column(expressions_),
+      b, kFileFormat, MinReader(m_), bytes, column(text_ends_), column(symbols_), column(expressions_),
       column(metadata_), column(segment_offsets), column(segment_sizes_), column(type_dtypes_),
       column(type_ends_), column(type_dims_), column(constant_names_), column(constant_types_),
       column(segments), column(constant_offsets_), column(op_names_), column(op_versions_),
@@ -193,7 +214,8 @@ void Encoder::Build(std::string* out) {
       column(attr_floats_), column(result_values_), column(result_names_), column(entry_names_),
       column(entry_graphs_), column(case_names_), column(case_entries_), column(case_input_ends_),
       column(case_expected_ends_), column(case_inputs_), column(case_expected_), column(case_rtols_),
-      column(case_atols_), column(node_devices_));
+      column(case_atols_), column(node_devices_), column(variable_names_), column(variable_types_),
+      column(variable_segments), column(variable_offsets_), column(node_names_));
   fb::FinishSizePrefixedFileBuffer(b, file);
   out->assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }
@@ -206,6 +228,7 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
     metadata_.push_back(String(value));
   }
   Constants(&out);
+  Variables(&out);
   ASSIGN_OR_RETURN(std::vector<uint32_t> order, CallOrder(m_));
   graph_places_.resize(order.size());
   for (uint32_t i = 0; i < order.size(); i++) graph_places_[order[i]] = i;
@@ -229,6 +252,12 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
 }
 
 }  // namespace
+
+uint32_t MinReader(const Module& m) {
+  bool first = m.variables.empty();
+  for (const auto& g : m.graphs) first = first && g->nodes_by_name.empty();
+  return first ? 1 : 2;
+}
 
 absl::StatusOr<EncodedModule> EncodeModule(const Module& m) { return Encoder(m).Run(); }
 

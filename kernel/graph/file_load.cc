@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/file_format.h"
 
 namespace keel {
@@ -96,31 +97,50 @@ absl::Status Loader::Segments() const {
   return absl::OkStatus();
 }
 
+// A constant, or the value of a variable: its type and where in the file its bytes are.
+absl::StatusOr<Constant> Loader::Data(std::string_view what, std::string_view name, uint32_t type,
+                                      uint32_t segment, uint64_t offset) const {
+  Constant k;
+  std::string named = absl::StrCat(what, " '", name.substr(0, 80), "'");
+  RETURN_IF_ERROR(CheckIndex(absl::StrCat(what, "_types of ", named), 0, type, types_.size()));
+  RETURN_IF_ERROR(
+      CheckIndex(absl::StrCat(what, "_segments of ", named), 0, segment, c_.segment_sizes.size()));
+  k.name = name;
+  k.type = types_[type];
+  RETURN_IF_ERROR(CheckType(named, k.type, m_->dims));
+  if (std::any_of(k.type.dims.begin(), k.type.dims.end(), IsSymbolic))
+    return Invalid(named, " has a symbolic dim");
+  ASSIGN_OR_RETURN(k.bytes, BytesOf(named, k.type));
+  uint64_t room = c_.segment_sizes[segment];
+  if (offset % kConstantAlign != 0)
+    return Invalid(named, " begins at ", offset, ", which is no multiple of ", kConstantAlign);
+  if (k.bytes > 0 && (offset > room || k.bytes > room - offset))
+    return Invalid(named, " takes ", k.bytes, " bytes from ", offset, " but its segment has ", room);
+  if (k.bytes > 0) k.data = bytes_.data + base_ + c_.segment_offsets[segment] + offset;
+  k.owner = bytes_.owner;
+  return k;
+}
+
 absl::Status Loader::Constants() {
   m_->constants.reserve(c_.constant_names.size());
   for (size_t i = 0; i < c_.constant_names.size(); i++) {
-    Constant k;
     ASSIGN_OR_RETURN(std::string_view name, String("constant_names", i, c_.constant_names[i]));
-    RETURN_IF_ERROR(CheckIndex("constant_types", i, c_.constant_types[i], types_.size()));
-    RETURN_IF_ERROR(CheckIndex("constant_segments", i, c_.constant_segments[i], c_.segment_offsets.size()));
-    k.name = name;
-    k.type = types_[c_.constant_types[i]];
+    ASSIGN_OR_RETURN(Constant k, Data("constant", name, c_.constant_types[i], c_.constant_segments[i],
+                                      c_.constant_offsets[i]));
     if (name.empty() && !k.type.dims.empty()) return Invalid("constant ", i, " has no name and is no scalar");
-    RETURN_IF_ERROR(CheckType(absl::StrCat("constant '", name, "'"), k.type, m_->dims));
-    if (std::any_of(k.type.dims.begin(), k.type.dims.end(), IsSymbolic))
-      return Invalid("constant '", name, "' has a symbolic dim");
-    ASSIGN_OR_RETURN(k.bytes, BytesOf(absl::StrCat("constant '", name, "'"), k.type));
-    uint64_t offset = c_.constant_offsets[i], room = c_.segment_sizes[c_.constant_segments[i]];
-    if (offset % kConstantAlign != 0)
-      return Invalid("constant '", name, "' begins at ", offset, ", which is no multiple of ",
-                     kConstantAlign);
-    if (k.bytes > 0 && (offset > room || k.bytes > room - offset))
-      return Invalid("constant '", name, "' takes ", k.bytes, " bytes from ", offset, " but its segment has ",
-                     room);
-    if (k.bytes > 0) k.data = bytes_.data + base_ + c_.segment_offsets[c_.constant_segments[i]] + offset;
-    k.owner = bytes_.owner;
     ASSIGN_OR_RETURN(uint32_t number, m_->AddConstant(std::move(k)));
     if (number != i) return Invalid("constant ", i, " repeats the literal ", number);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Loader::Variables() {
+  for (size_t i = 0; i < c_.variable_names.size(); i++) {
+    ASSIGN_OR_RETURN(std::string_view name, String("variable_names", i, c_.variable_names[i]));
+    ASSIGN_OR_RETURN(Constant k, Data("variable", name, c_.variable_types[i], c_.variable_segments[i],
+                                      c_.variable_offsets[i]));
+    ASSIGN_OR_RETURN(ArrayRef value, ArrayOf(k));
+    RETURN_IF_ERROR(m_->AddVariable(name, std::make_shared<Variable>(std::move(value))).status());
   }
   return absl::OkStatus();
 }
@@ -178,6 +198,7 @@ absl::StatusOr<std::unique_ptr<Module>> Loader::Run() {
   RETURN_IF_ERROR(Metadata());
   RETURN_IF_ERROR(Segments());
   RETURN_IF_ERROR(Constants());
+  RETURN_IF_ERROR(Variables());
   RETURN_IF_ERROR(Ops());
   for (size_t i = 0; i < c_.graph_names.size(); i++) RETURN_IF_ERROR(LoadGraph(i));
   if (integers_used_ != c_.attr_integers.size() || floats_used_ != c_.attr_floats.size())

@@ -30,7 +30,10 @@ class Loader {
   absl::Status Types();
   absl::Status Metadata();
   absl::Status Segments() const;
+  absl::StatusOr<Constant> Data(std::string_view what, std::string_view name, uint32_t type, uint32_t segment,
+                                uint64_t offset) const;
   absl::Status Constants();
+  absl::Status Variables();
   absl::Status Ops();
   absl::Status LoadGraph(size_t i);
   absl::Status LoadValues(Graph& g);

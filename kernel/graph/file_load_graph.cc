@@ -19,7 +19,7 @@ absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
   int64_t number = c_.attr_values[row];
   size_t begin = 0, end = 0;
   v->kind = c_.attr_kinds[row];
-  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_GRAPHS || v->kind == 11)
+  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_GRAPHS)
     return Invalid("attr_kinds[", row, "] is ", v->kind, ", no kind of attribute");
   if (v->kind == KEEL_ATTR_F64) {
     v->f = std::bit_cast<double>(number);
@@ -96,12 +96,17 @@ absl::Status Loader::LoadNode(Graph& g, size_t* value) {
     ASSIGN_OR_RETURN(std::string_view device, String("node_devices", row, c_.node_devices[row]));
     ASSIGN_OR_RETURN(g.scope, g.module->DeviceScope(device));
   }
+  size_t results = names_.size();
+  if (!c_.node_names.empty() && c_.node_names[row]) {
+    ASSIGN_OR_RETURN(std::string_view name, String("node_names", row, c_.node_names[row]));
+    if (results) return Invalid("node_names[", row, "] names a node with results");
+    names_.emplace_back(name);
+  }
   ASSIGN_OR_RETURN(NodeId id, g.AddNode(ops_[c_.node_ops[row]], {in.begin(), in.end()}, std::move(attrs),
                                         names_, declared_));
   g.scope = 0;
-  if (g.nodes[id].out.size() != names_.size())
-    return Invalid("node ", number, " has ", g.nodes[id].out.size(), " results, the file lists ",
-                   names_.size());
+  if (g.nodes[id].out.size() != results)
+    return Invalid("node ", number, " has ", g.nodes[id].out.size(), " results, the file lists ", results);
   *value = v;
   return absl::OkStatus();
 }

@@ -39,11 +39,11 @@ absl::StatusOr<FileMap> MapDescriptor(const std::string& path, int fd) {
 
 }  // namespace
 
-void DropPages(const Constant& c) {
+void DropPages(const void* mapped, uint64_t bytes) {
   constexpr uintptr_t kPage = 4096;
-  uintptr_t begin = (reinterpret_cast<uintptr_t>(c.data) + kPage - 1) / kPage * kPage;
-  uintptr_t end = (reinterpret_cast<uintptr_t>(c.data) + c.bytes) / kPage * kPage;
-  if (c.mapped && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  uintptr_t begin = (reinterpret_cast<uintptr_t>(mapped) + kPage - 1) / kPage * kPage;
+  uintptr_t end = (reinterpret_cast<uintptr_t>(mapped) + bytes) / kPage * kPage;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 absl::StatusOr<FileMap> MapFile(const std::string& path) {

@@ -112,6 +112,11 @@ absl::Status SaveFile(const Module& m, const std::string& path) {
     RETURN_IF_ERROR(file.PadTo(encoded.segment_offset + encoded.data_offsets[i]));
     RETURN_IF_ERROR(file.Write(m.constants[i].data, m.constants[i].bytes));
   }
+  for (size_t i = 0; i < encoded.variables.size(); i++) {
+    if (encoded.variables[i]->bytes() == 0) continue;
+    RETURN_IF_ERROR(file.PadTo(encoded.segment_offset + encoded.variable_offsets[i]));
+    RETURN_IF_ERROR(file.Write(encoded.variables[i]->data(), encoded.variables[i]->bytes()));
+  }
   return file.Commit();
 }
 

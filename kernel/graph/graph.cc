@@ -13,7 +13,7 @@ namespace {
 
 absl::Status CheckFree(const Graph& g, std::string_view what, std::string_view name) {
   RETURN_IF_ERROR(CheckName(what, name));
-  if (!g.by_name.contains(name)) return absl::OkStatus();
+  if (!g.by_name.contains(name) && !g.nodes_by_name.contains(name)) return absl::OkStatus();
   return Error(absl::StatusCode::kAlreadyExists, "graph '", g.name, "' has a value '", name,
                "' already: names are unique in a graph");
 }
@@ -54,7 +54,8 @@ absl::Status FillOperands(const Graph& g, const std::vector<ValueId>& in, std::v
 absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector<std::string>& names,
                           const std::vector<TensorType>& declared, std::vector<TensorType>* types) {
   size_t count = types->size();
-  if (names.size() > count) return Invalid(op, " has ", count, " results but got ", names.size(), " names");
+  if (names.size() > std::max<size_t>(count, 1))
+    return Invalid(op, " has ", count, " results but got ", names.size(), " names");
   if (!declared.empty() && declared.size() != count)
     return Invalid(op, " has ", count, " results but ", declared.size(), " types are declared");
   RETURN_IF_ERROR(RoomForValues(g, count));
@@ -115,7 +116,8 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
     if (body < g.module->graphs.size() && g.module->graphs[body].get() == &g)
       return Invalid("graph '", g.name, "' would call itself");
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
-  RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types));
+  RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types,
+                        &index.var_types));
   return CheckResults(g, facts.name, names, declared, &index.inferred.results);
 }
 
@@ -173,7 +175,11 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
     return Annotate(Annotate(full, kErrorOp, OpName(*op)), kErrorNode, node);
   }
   std::vector<TensorType>& types = module->index->inferred.results;
-  Node node{op, std::move(in), {}, std::move(attrs), scope};
+  Node node{op, std::move(in), {}, std::move(attrs), scope, ""};
+  if (types.empty() && !names.empty() && !names[0].empty()) {
+    node.name = names[0];
+    nodes_by_name.emplace(node.name, id);
+  }
   node.out.reserve(types.size());
   for (uint32_t i = 0; i < types.size(); i++) {
     Value v{ValueKind::kResult, id, i, std::move(types[i]), i < names.size() ? names[i] : std::string()};
@@ -182,8 +188,8 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   nodes.push_back(std::move(node));
   depth = deep;
   expanded = all;
-  effects = effects || NodeHasEffect(*this, nodes.back());
   for (uint32_t body : BodiesOf(nodes.back().attrs)) module->graphs[body]->called = true;
+  if (IsOrdered(*this, nodes.back())) effects.Add(EffectsOf(*this, nodes.back()));
   return id;
 }
 

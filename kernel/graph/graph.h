@@ -16,8 +16,10 @@
 #include "kernel/base/hash.h"
 #include "kernel/base/status.h"
 #include "kernel/dims/dim.h"
+#include "kernel/graph/effects.h"
 #include "kernel/opset/opset.h"
 #include "kernel/values/dtype.h"
+#include "kernel/values/variable.h"
 
 namespace keel {
 
@@ -29,6 +31,7 @@ inline constexpr ValueId kNoValue = 0xffffffffu;
 inline constexpr size_t kMaxNodes = 1'000'000, kMaxNameBytes = 1024, kMaxRank = KEEL_MAX_RANK;
 inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 inline constexpr uint32_t kMaxCallDepth = 32;
+inline constexpr size_t kMaxVariables = 65536;
 
 // Bytes of a constant; `owner` keeps them alive (a mapping, an array, a vector).
 struct Constant {
@@ -38,6 +41,13 @@ struct Constant {
   uint64_t bytes = 0;
   std::shared_ptr<const void> owner;
   bool mapped = false;  // from a file: its pages may be dropped, and come back when they are touched
+};
+
+// State of the module. Copies of the module, and others that it was given to, share the storage.
+struct ModuleVariable {
+  std::string name;  // the path of the object that holds it: unique in the module
+  TensorType type;   // concrete dims
+  std::shared_ptr<Variable> storage;
 };
 
 enum class ValueKind : uint8_t { kParam, kConstant, kResult };
@@ -55,6 +65,7 @@ struct Node {
   std::vector<ValueId> out;
   Attrs attrs;          // as given, without those equal to constant defaults
   uint32_t device = 0;  // 1 + a number of Module::devices: its device scope; 0: none
+  std::string name;     // of a node without results, unique among names of values; "" = unnamed: v<node>
 };
 
 struct Module;
@@ -69,19 +80,20 @@ struct Graph {
   std::vector<std::string> result_names;  // may be ""; else unique
   uint32_t scope = 0;                     // Node::device of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
+  HashMap<std::string, NodeId> nodes_by_name;  // those without results
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
 
   bool called = false;    // the body of a node: then it cannot grow any more, so no graph calls itself
   uint32_t depth = 0;     // how deep its calls nest; 0: it has none
   uint64_t expanded = 0;  // nodes, with all bodies written out in place of calls
-  bool effects = false;   // a node has one, or a body of a node
+  Effects effects;        // of all its nodes
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
   // An unnamed scalar constant; `element` holds one element of that dtype. The same value each time.
   absl::StatusOr<ValueId> AddScalar(DType dtype, const void* element);
-  // names: of the results, may be shorter or hold ""; declared (may be empty): types of the results to be
-  // checked against the inferred ones (equal, or equal at run time).
+  // names: of the results, may be shorter or hold "", or of the node if it has no results; declared (may be
+  // empty): types of the results to be checked against the inferred ones (equal, or equal at run time).
   absl::StatusOr<NodeId> AddNode(const OpDef* op, std::vector<ValueId> in, Attrs attrs,
                                  const std::vector<std::string>& names = {},
                                  const std::vector<TensorType>& declared = {});
@@ -90,6 +102,11 @@ struct Graph {
   // By value name, by result name, or "v12" for an unnamed result of node 12. NotFound names close ones.
   absl::StatusOr<ValueId> Find(std::string_view name) const;
   std::string ValueName(ValueId) const;  // its name, "v12", or a literal as "f32(1.5)"
+  // The name of its first result, or "v12" for node 12 without results.
+  std::string NodeName(NodeId) const;
+  // The node that computes the value of that name, or that has no results and that name. A parameter or a
+  // constant has none: kNoValue.
+  absl::StatusOr<NodeId> FindNode(std::string_view name) const;
   void Reserve(size_t value_count, size_t node_count);
 };
 
@@ -110,6 +127,7 @@ struct Module {
   std::shared_ptr<Catalogue> catalogue;
   DimTable dims;
   std::vector<Constant> constants;
+  std::vector<ModuleVariable> variables;
   std::vector<std::unique_ptr<Graph>> graphs;
   std::vector<Entry> entries;
   std::vector<Case> cases;
@@ -120,6 +138,10 @@ struct Module {
   // constant.
   absl::StatusOr<uint32_t> AddConstant(Constant);
   absl::StatusOr<uint32_t> FindConstant(std::string_view name) const;
+  // The same storage under the same name is found again.
+  absl::StatusOr<uint32_t> AddVariable(std::string_view name, std::shared_ptr<Variable> storage);
+  absl::StatusOr<uint32_t> FindVariable(std::string_view name) const;
+  absl::StatusOr<TensorType> VariableType(int64_t variable) const;
   absl::StatusOr<Graph*> AddGraph(std::string_view name);
   absl::Status AddEntry(std::string_view name, const Graph*);
   // Puts a graph of the same name in the place of another.
@@ -139,9 +161,9 @@ struct Module {
   std::unique_ptr<Index> index;
 };
 
-// The nodes that the wanted values need, cut at the feeds; with those that have an effect if asked.
+// The nodes that the wanted values and nodes need, with those nodes, cut at the feeds.
 std::vector<bool> NeededNodes(const Graph&, std::span<const ValueId> feeds, std::span<const ValueId> wanted,
-                              bool effects);
+                              std::span<const NodeId> nodes);
 
 // copy.cc: graphs that `only` does not reach come without nodes; null: all come whole. Numbers stay.
 std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
@@ -150,8 +172,6 @@ void DropUnused(Module*, size_t first_new);
 
 // A graph without constants: what a call needs.
 absl::Status CheckIsolated(const Graph& body);
-// Of its op, or of a node in one of its bodies.
-bool NodeHasEffect(const Graph& graph, const Node& node);
 // The graphs that a node runs.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
@@ -185,9 +205,17 @@ struct FileMap {
   const uint8_t* data = nullptr;
   uint64_t size = 0;
   std::shared_ptr<const void> owner;
+  bool Holds(const void* p) const {
+    return std::less_equal()(static_cast<const void*>(data), p) &&
+           std::less()(p, static_cast<const void*>(data + size));
+  }
 };
 absl::StatusOr<FileMap> MapFile(const std::string& path);
-// Gives the memory of a mapped constant back to the system until somebody reads it again.
-void DropPages(const Constant& constant);
+// Gives the memory of a part of a mapped file, or of a constant there, back to the system until somebody
+// reads it again. Nothing happens to constants elsewhere.
+void DropPages(const void* mapped, uint64_t bytes);
+inline void DropPages(const Constant& c) {
+  if (c.mapped) DropPages(c.data, c.bytes);
+}
 
 }  // namespace keel

@@ -20,17 +20,19 @@ struct OpFacts {
   std::vector<AttrInfo> attrs;
   std::vector<std::optional<AttrValue>> defaults;  // one per attribute; none: required or computed
   const AttrInfo* FindAttr(std::string_view attr) const;
+  std::string var_attr;  // the attribute that names a variable; "": none
 };
 OpFacts MakeFacts(const OpDef&);
 
 struct Module::Index {
-  HashMap<std::string, uint32_t> constants, graphs, entries;
+  HashMap<std::string, uint32_t> constants, variables, graphs, entries;
   HashMap<std::pair<uint8_t, uint64_t>, uint32_t> scalars;  // unnamed: dtype and bits
   HashMap<const OpDef*, std::unique_ptr<OpFacts>> ops;
   uint32_t fresh = 0;  // the next number to try for a made-up constant name
   std::vector<Operand> operands;
   Inferred inferred;
   GraphTypesOf graph_types;  // of this module's graphs
+  VarTypeOf var_types;
   const OpFacts& Facts(const OpDef&);
 };
 

@@ -102,6 +102,7 @@ absl::Status AddAll(Module& m, std::vector<Constant> constants, std::vector<uint
 
 Module::Module(std::shared_ptr<Catalogue> ops) : catalogue(std::move(ops)), index(std::make_unique<Index>()) {
   index->graph_types = [this](int64_t graph) { return BodyTypes(graph); };
+  index->var_types = [this](int64_t variable) { return VariableType(variable); };
 }
 Module::~Module() = default;
 
@@ -125,6 +126,36 @@ absl::StatusOr<uint32_t> Module::FindConstant(std::string_view name) const {
   auto it = index->constants.find(name);
   if (it == index->constants.end()) return NotFound("the module has no constant '", name, "'");
   return it->second;
+}
+
+absl::StatusOr<uint32_t> Module::AddVariable(std::string_view name, std::shared_ptr<Variable> storage) {
+  RETURN_IF_ERROR(CheckName("a variable", name));
+  auto number = static_cast<uint32_t>(variables.size());
+  if (number >= kMaxVariables) return Exhausted("the module has ", kMaxVariables, " variables, the limit");
+  auto [it, added] = index->variables.emplace(std::string(name), number);
+  if (!added && variables[it->second].storage == storage) return it->second;
+  if (!added) return Taken("a variable", name);
+  std::span<const int64_t> shape = storage->shape();
+  variables.push_back(
+      {std::string(name), {storage->dtype(), Dims(shape.begin(), shape.end())}, std::move(storage)});
+  return number;
+}
+
+absl::StatusOr<uint32_t> Module::FindVariable(std::string_view name) const {
+  auto it = index->variables.find(name);
+  if (it != index->variables.end()) return it->second;
+  std::string names;
+  for (size_t i = 0; i < variables.size() && i < 20; i++)
+    absl::StrAppend(&names, i ? "', '" : "'", variables[i].name);
+  return NotFound("the module has no variable '", name, "'; it has ",
+                  names.empty() ? "none" : absl::StrCat(names, "'"));
+}
+
+absl::StatusOr<TensorType> Module::VariableType(int64_t number) const {
+  if (number >= 0 && static_cast<size_t>(number) < variables.size())
+    return variables[static_cast<size_t>(number)].type;
+  return Annotate(NotFound("it names variable ", number, ", but the module has ", variables.size()),
+                  kErrorHint, "add the variable to the module before nodes that use it");
 }
 
 absl::StatusOr<Graph*> Module::AddGraph(std::string_view name) {

@@ -112,6 +112,22 @@ std::string Graph::ValueName(ValueId id) const {
   return absl::StrCat(Name(c.type.dtype), "(", text.empty() ? PrintHex(c.data, c.bytes) : text, ")");
 }
 
+std::string Graph::NodeName(NodeId n) const {
+  if (!nodes[n].out.empty()) return ValueName(nodes[n].out[0]);
+  return nodes[n].name.empty() ? ResultName(n, 0) : nodes[n].name;
+}
+
+absl::StatusOr<NodeId> Graph::FindNode(std::string_view name) const {
+  if (auto it = nodes_by_name.find(name); it != nodes_by_name.end()) return it->second;
+  absl::StatusOr<ValueId> value = Find(name);
+  if (value.ok()) return values[*value].kind == ValueKind::kResult ? values[*value].index : kNoValue;
+  if (auto number = SplitResultName(name)) {
+    auto [node, result] = *number;
+    if (node < nodes.size() && !result && nodes[node].out.empty() && nodes[node].name.empty()) return node;
+  }
+  return value.status();
+}
+
 absl::StatusOr<ValueId> Graph::Find(std::string_view name) const {
   if (auto it = by_name.find(name); it != by_name.end()) return it->second;
   if (!name.empty())
@@ -123,6 +139,9 @@ absl::StatusOr<ValueId> Graph::Find(std::string_view name) const {
         values[nodes[node].out[result]].name.empty())
       return nodes[node].out[result];
   }
+  if (nodes_by_name.contains(name))
+    return Annotate(NotFound("node '", name, "' of graph '", this->name, "' has no value"), kErrorHint,
+                    "name it as a target: it can be run but not fetched");
   return NotFound("graph '", this->name, "' has no value '", name, "'", CloseNames(*this, name));
 }
 

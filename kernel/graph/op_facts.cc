@@ -45,6 +45,7 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
       if (auto f = WholeFloat(text)) return v.f = *f, v;
       return std::nullopt;
     case KEEL_ATTR_STR:
+      if (text == "\"\"") return v;
       if (std::find(info.choices.begin(), info.choices.end(), text) == info.choices.end())
         return std::nullopt;
       return v.s = text, v;
@@ -62,9 +63,8 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
 }
 
 constexpr std::string_view kKindNames[] = {
-    "nothing", "a bool",  "an integer",         "a float",          "a string",
-    "a dtype", "a dim",   "a list of integers", "a list of floats", "a list of dims",
-    "a graph", "nothing", "a list of graphs"};
+    "a list of floats", "a list of dims", "a graph",    "a variable",
+    "a list of graphs"};
 std::string_view KindName(int32_t kind) {
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
                                                                          : "of unknown kind";
@@ -110,7 +110,7 @@ AttrValue Rebuilt(AttrValue&& from, int32_t kind) {
   if (kind == KEEL_ATTR_I64S || kind == KEEL_ATTR_DIMS || kind == KEEL_ATTR_GRAPHS)
     v.list = std::move(from.list);
   if (kind == KEEL_ATTR_BOOL || kind == KEEL_ATTR_I64 || kind == KEEL_ATTR_DTYPE || kind == KEEL_ATTR_DIM ||
-      kind == KEEL_ATTR_GRAPH)
+      kind == KEEL_ATTR_GRAPH || kind == KEEL_ATTR_VAR)
     v.i = from.i;
   return v;
 }
@@ -146,7 +146,7 @@ const AttrInfo* OpFacts::FindAttr(std::string_view attr) const {
 }
 
 OpFacts MakeFacts(const OpDef& op) {
-  OpFacts facts{std::string(OpName(op)), OpOperands(op), OpAttrs(op), {}};
+  OpFacts facts{std::string(OpName(op)), OpOperands(op), OpAttrs(op), {}, std::string(VarAttr(op))};
   for (const AttrInfo& info : facts.attrs) facts.defaults.push_back(ConstantDefault(info));
   return facts;
 }

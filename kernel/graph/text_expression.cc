@@ -96,7 +96,8 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
   e.kind = Expr::kCall;
   RETURN_IF_ERROR(Operands(depth, e.call.get()));
   if (lex_.AtPunct("{")) {
-    ASSIGN_OR_RETURN(e.call->attrs, r_.ReadAttrs(r_.module.index->Facts(**op)));
+    ASSIGN_OR_RETURN(Attrs attrs, r_.ReadAttrs(r_.module.index->Facts(**op)));
+    std::move(attrs.begin(), attrs.end(), std::back_inserter(e.call->attrs));
   }
   if (lex_.Accept("@")) {
     ASSIGN_OR_RETURN(Spelling device, r_.ReadName("a device's name"));
@@ -108,8 +109,23 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
   return e;
 }
 
+// `read(w)`: an op on a variable takes its name first.
+absl::Status FunctionReader::VariableOf(Call* call) {
+  const std::string& attr = r_.module.index->Facts(*call->op).var_attr;
+  if (attr.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a variable"));
+  absl::StatusOr<uint32_t> number = r_.module.FindVariable(name.name);
+  if (!number.ok()) return r_.Locate(name.at, number.status());
+  AttrValue value;
+  value.kind = KEEL_ATTR_VAR;
+  value.i = *number;
+  call->attrs.push_back({attr, std::move(value)});
+  return lex_.AtPunct(")") ? absl::OkStatus() : lex_.Expect(",");
+}
+
 absl::Status FunctionReader::Operands(int depth, Call* call) {
   RETURN_IF_ERROR(lex_.Expect("("));
+  RETURN_IF_ERROR(VariableOf(call));
   while (!lex_.AtPunct(")")) {
     ASSIGN_OR_RETURN(Expr e, Expression(depth + 1));
     RETURN_IF_ERROR(Settle(&e));
@@ -166,7 +182,8 @@ absl::Status FunctionReader::Materialise(const Token& at, Call* call, std::vecto
   if (weak) {
     absl::Status s = CanonicalAttrs(r_.module.index->Facts(*call->op), r_.module.dims, &call->attrs);
     if (s.ok())
-      s = Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred, &r_.module.index->graph_types);
+      s = Infer(*call->op, operands, call->attrs, r_.module.dims, &inferred, &r_.module.index->graph_types,
+                &r_.module.index->var_types);
     if (!s.ok()) return r_.Locate(at, s);
   }
   for (size_t i = 0; i < operands.size(); i++) {

@@ -57,12 +57,15 @@ absl::Status FunctionReader::SignatureResults() {
 
 absl::StatusOr<std::vector<Spelling>> FunctionReader::StatementNames() {
   std::vector<Spelling> names;
+  label_ = false;
   if (!r_.AtNameOrString()) return names;
   Lexer saved = lex_;
   do {
     ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a value's name"));
     names.push_back(std::move(name));
   } while (lex_.Accept(","));
+  label_ = names.size() == 1 && lex_.Accept(":");  // of a node without results
+  if (label_) return names;
   if (!lex_.Accept("=")) {  // a call for its effect
     if (names.size() > 1) return lex_.Fail("expected '=' after the names of results");
     lex_ = saved;
@@ -93,7 +96,10 @@ absl::Status FunctionReader::Statement() {
   ASSIGN_OR_RETURN(std::vector<TensorType> declared, DeclaredTypes());
   ASSIGN_OR_RETURN(NodeId node, Emit(at, std::move(*e.call), names, declared));
   const std::vector<ValueId>& out = graph_->nodes[node].out;
-  if (!names.empty() && names.size() != out.size())
+  if (label_ && !out.empty())
+    return r_.Fail(
+        at, absl::StrCat(OpName(*graph_->nodes[node].op), " has results: write `", names[0].name, " = ...`"));
+  if (!label_ && !names.empty() && names.size() != out.size())
     return r_.Fail(at, absl::StrCat(OpName(*graph_->nodes[node].op), " has ", out.size(), " results but ",
                                     names.size(), " names"));
   return absl::OkStatus();
@@ -165,7 +171,7 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
   std::vector<std::string> given;
   for (const Spelling& s : names) given.push_back(GivenName(s, static_cast<uint32_t>(given.size())));
   for (size_t i = 0; i < names.size(); i++)
-    if (!given[i].empty() && !names[i].quoted && SplitResultName(given[i]) && graph_->Find(given[i]).ok())
+    if (!given[i].empty() && !names[i].quoted && SplitResultName(given[i]) && graph_->FindNode(given[i]).ok())
       return r_.Fail(names[i].at, absl::StrCat("there is a value '", given[i], "' already"));
   graph_->scope = call.device;
   auto node = graph_->AddNode(call.op, std::move(in), std::move(call.attrs), given, declared);

@@ -56,6 +56,7 @@ class FunctionReader {
   absl::StatusOr<Expr> Unary(int depth);
   absl::StatusOr<Expr> Primary(int depth);
   absl::StatusOr<Expr> CallOrName(int depth);
+  absl::Status VariableOf(Call* call);
   absl::Status Operands(int depth, Call* call);
   absl::StatusOr<Expr> MakeCall(const Token& at, std::string_view op, std::vector<Expr> in);
   absl::StatusOr<ValueId> Resolve(const Spelling&);
@@ -71,6 +72,7 @@ class FunctionReader {
   const int base_;  // how deep what is read lies in bodies and expressions
   Graph* graph_ = nullptr;
   std::string pending_;  // the name that the statement's own call will have
+  bool label_ = false;  // the statement under way is `name: op(...)`
   std::vector<SignatureResult> signature_;
   HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
 };

@@ -1,10 +1,11 @@
-// text_parse.cc: reads graph text: the header and the declarations (meta, const, fn, entry, case), in any
-// order as long as what a line mentions stands before it. The grammar is in README.md.
+// text_parse.cc: reads graph text: the header and the declarations (meta, const, var, fn, entry, case), in
+// any order as long as what a line mentions stands before it. The grammar is in README.md.
 
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/graph/text_reader.h"
 
@@ -64,21 +65,38 @@ void Own(Constant* c, const std::string& bytes) {
   c->bytes = bytes.size();
 }
 
-absl::Status ReadConst(TextReader& r) {
-  ASSIGN_OR_RETURN(Spelling name, r.ReadName("a constant's name"));
+// `NAME: type = data`, of a constant or a variable.
+absl::StatusOr<Constant> ReadValue(TextReader& r, std::string_view what, Token* at) {
+  ASSIGN_OR_RETURN(Spelling name, r.ReadName(absl::StrCat("a ", what, "'s name")));
+  *at = name.at;
   RETURN_IF_ERROR(r.lex.Expect(":"));
   Constant c;
   ASSIGN_OR_RETURN(c.type, r.ReadType());
   for (Dim d : c.type.dims)
-    if (IsSymbolic(d) || d < 0) return r.Fail(name.at, "the dims of a constant are numbers from 0");
-  auto size = BytesOf(absl::StrCat("constant '", name.name, "'"), c.type);
+    if (IsSymbolic(d) || d < 0)
+      return r.Fail(name.at, absl::StrCat("the dims of a ", what, " are numbers from 0"));
+  auto size = BytesOf(absl::StrCat(what, " '", name.name, "'"), c.type);
   if (!size.ok()) return r.Locate(name.at, size.status());
   RETURN_IF_ERROR(r.lex.Expect("="));
   ASSIGN_OR_RETURN(std::string bytes, ReadData(r, c.type, *size));
   Own(&c, bytes);
   c.name = name.name;
+  return c;
+}
+
+absl::Status ReadConst(TextReader& r) {
+  Token at;
+  ASSIGN_OR_RETURN(Constant c, ReadValue(r, "constant", &at));
   auto added = r.module.AddConstant(std::move(c));
-  return added.ok() ? absl::OkStatus() : r.Locate(name.at, added.status());
+  return added.ok() ? absl::OkStatus() : r.Locate(at, added.status());
+}
+
+absl::Status ReadVar(TextReader& r) {
+  Token at;
+  ASSIGN_OR_RETURN(Constant c, ReadValue(r, "variable", &at));
+  ASSIGN_OR_RETURN(ArrayRef value, ArrayOf(c));
+  auto added = r.module.AddVariable(c.name, std::make_shared<Variable>(std::move(value)));
+  return added.ok() ? absl::OkStatus() : r.Locate(at, added.status());
 }
 
 // `(x, y) -> (p, _)`: repeats the graph's parameters; names results that the graph leaves unnamed.
@@ -184,8 +202,8 @@ struct Declaration {
   std::string_view keyword;
   absl::Status (*read)(TextReader&);
 };
-constexpr Declaration kDeclarations[] = {
-    {"meta", ReadMeta}, {"const", ReadConst}, {"fn", ReadFunction}, {"entry", ReadEntry}, {"case", ReadCase}};
+constexpr Declaration kDeclarations[] = {{"meta", ReadMeta},   {"const", ReadConst}, {"var", ReadVar},
+                                         {"fn", ReadFunction}, {"entry", ReadEntry}, {"case", ReadCase}};
 
 // "opset core 1": which catalogue the text was written for; it may be left out.
 absl::Status ReadOpset(TextReader& r) {
@@ -209,7 +227,7 @@ absl::Status ReadModule(TextReader& r) {
     const Declaration* found = nullptr;
     for (const Declaration& d : kDeclarations)
       if (r.lex.At(d.keyword)) found = &d;
-    if (!found) return r.lex.Fail("expected meta, const, fn, entry or case");
+    if (!found) return r.lex.Fail("expected meta, const, var, fn, entry or case");
     r.lex.Next();
     RETURN_IF_ERROR(found->read(r));
   }

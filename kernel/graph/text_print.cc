@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
 #include "kernel/graph/graph_index.h"
 #include "kernel/graph/text.h"
@@ -28,6 +29,7 @@ class Printer {
       absl::StrAppend(&out_, "meta ", Quote(key), " = ", Quote(value), "\n");
     for (const Constant& c : m_.constants)
       if (!c.name.empty()) PrintConstant(c);
+    for (const ModuleVariable& v : m_.variables) PrintVariable(v);
     FindInlined();
     for (uint32_t g : Order())
       if (inlined_.empty() || !inlined_[g]) PrintGraph(*m_.graphs[g]);
@@ -73,8 +75,13 @@ class Printer {
                        [&](int64_t g) { return inlined_[static_cast<size_t>(g)]; });
   }
 
-  void PrintConstant(const Constant& c) {
-    absl::StrAppend(&out_, "const ", SpellName(c.name), ": ", Type(c.type), " = ");
+  // With the value that it has now.
+  void PrintVariable(const ModuleVariable& v) {
+    PrintConstant(ConstantOf(v.name, v.storage->Read()), "var ");
+  }
+
+  void PrintConstant(const Constant& c, const char* keyword = "const ") {
+    absl::StrAppend(&out_, keyword, SpellName(c.name), ": ", Type(c.type), " = ");
     out_ += c.bytes > max_bytes_ ? "..." : Data(c);
     out_ += "\n";
   }
@@ -159,6 +166,10 @@ class Printer {
         return DimList(v.list);
       case KEEL_ATTR_GRAPH:
         return GraphRef(v.i);
+      case KEEL_ATTR_VAR:
+        return static_cast<size_t>(v.i) < m_.variables.size()
+                   ? SpellName(m_.variables[static_cast<size_t>(v.i)].name)
+                   : "?";
       case KEEL_ATTR_STR:
         return info && !info->choices.empty() && IsPlainName(v.s) ? v.s : Quote(v.s);
       default:
@@ -187,13 +198,17 @@ class Printer {
     const OpFacts& facts = known == m_.index->ops.end() ? made : *known->second;
     out_.append(indent_, ' ');
     for (size_t i = 0; i < n.out.size(); i++) absl::StrAppend(&out_, i ? ", " : "", Ref(g, n.out[i]));
+    if (!n.name.empty()) absl::StrAppend(&out_, SpellName(n.name), ": ");
     absl::StrAppend(&out_, n.out.empty() ? "" : " = ", OpText(*n.op), "(");
-    for (size_t i = 0; i < n.in.size(); i++)
-      absl::StrAppend(&out_, i ? ", " : "", OperandText(g, n, facts, i));
+    const char* comma = "";
+    for (const Attr& a : n.attrs)
+      if (a.value.kind == KEEL_ATTR_VAR) absl::StrAppend(&out_, AttrText(nullptr, a.value)), comma = ", ";
+    for (size_t i = 0; i < n.in.size(); i++, comma = ", ")
+      absl::StrAppend(&out_, comma, OperandText(g, n, facts, i));
     out_ += ")";
     size_t shown = 0;
     for (const Attr& a : n.attrs)
-      if (!Inlined(a))
+      if (!Inlined(a) && a.value.kind != KEEL_ATTR_VAR)
         absl::StrAppend(&out_, shown++ ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
     if (shown) out_ += "}";
     if (n.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.device - 1]));
@@ -207,8 +222,8 @@ class Printer {
 
   void PrintBodies(const Graph& g, const Node& n, const Attr& a) {
     auto id = static_cast<NodeId>(&n - g.nodes.data());
-    std::string own =
-        n.out.empty() || g.values[n.out[0]].name.empty() ? ResultName(id, 0) : g.values[n.out[0]].name;
+    std::string own = n.out.empty() ? n.name : g.values[n.out[0]].name;
+    if (own.empty()) own = ResultName(id, 0);
     std::vector<int64_t> bodies = a.value.list;
     if (a.value.kind == KEEL_ATTR_GRAPH) bodies = {a.value.i};
     for (size_t i = 0; i < bodies.size(); i++) {
@@ -245,7 +260,8 @@ class Printer {
       if (!g.result_names[i].empty()) absl::StrAppend(&out_, SpellName(g.result_names[i]), ": ");
       out_ += Type(g.values[g.results[i]].type);
     }
-    out_ += " {\n";
+    std::string effects = Describe(m_, g.effects);
+    absl::StrAppend(&out_, " {", effects.empty() ? "" : absl::StrCat("  #", effects.substr(1)), "\n");
     for (const Node& n : g.nodes) PrintNode(g, n);
     out_ += "  return";
     for (size_t i = 0; i < g.results.size(); i++)

@@ -61,7 +61,8 @@ absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId i
   RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), dims, &attrs));
   if (!(attrs == node.attrs)) return Invalid("attributes are not sorted and without defaults");
   Inferred inferred;
-  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types));
+  RETURN_IF_ERROR(
+      Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types, &m.index->var_types));
   if (IsTypedByGraph(*node.op))
     for (uint32_t body : BodiesOf(node.attrs)) RETURN_IF_ERROR(CheckIsolated(*m.graphs[body]));
   if (inferred.results.size() != node.out.size())
@@ -85,7 +86,7 @@ absl::Status CheckGraph(const Module& m, DimTable& dims, const Graph& g) {
   for (NodeId id = 0; id < g.nodes.size(); id++) {
     absl::Status s = CheckNode(m, dims, g, id);
     if (s.ok()) continue;
-    std::string name = g.nodes[id].out.empty() ? ResultName(id, 0) : g.ValueName(g.nodes[id].out[0]);
+    std::string name = g.NodeName(id);
     return Annotate(Invalid("node '", name, "': ", s.message()), kErrorNode, name);
   }
   if (g.results.size() != g.result_names.size()) return Invalid("results and their names differ in number");
@@ -103,11 +104,25 @@ absl::Status CheckConstants(const Module& m) {
   return absl::OkStatus();
 }
 
+absl::Status CheckVariables(const Module& m) {
+  HashSet<std::string_view> seen;
+  for (const ModuleVariable& v : m.variables) {
+    RETURN_IF_ERROR(CheckName("a variable", v.name));
+    if (!seen.insert(v.name).second) return Invalid("two variables are called '", v.name, "'");
+    if (!v.storage) return Invalid("variable '", v.name, "' has no storage");
+    std::span<const int64_t> shape = v.storage->shape();
+    if (v.type != TensorType{v.storage->dtype(), Dims(shape.begin(), shape.end())})
+      return Invalid("variable '", v.name, "' does not have the type of its storage");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Verify(const Module& m) {
   DimTable dims(m.dims);  // inference may add to it
   RETURN_IF_ERROR(CheckConstants(m));
+  RETURN_IF_ERROR(CheckVariables(m));
   RETURN_IF_ERROR(CallOrder(m).status());
   for (const auto& g : m.graphs)
     if (absl::Status s = CheckGraph(m, dims, *g); !s.ok())

@@ -10,9 +10,8 @@ namespace {
 
 std::string_view KindName(int32_t kind) {
   constexpr std::string_view kNames[] = {
-      "nothing", "a bool",  "an integer",         "a float",          "a string",
-      "a dtype", "a dim",   "a list of integers", "a list of floats", "a list of dims",
-      "a graph", "nothing", "a list of graphs"};
+      "a list of floats", "a list of dims", "a graph",    "a variable",
+      "a list of graphs"};
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kNames)) ? kNames[kind] : "of an unknown kind";
 }
 
@@ -98,7 +97,8 @@ absl::Status Take(const Env& env, const AttrDef& a, const AttrValue& v, Val* out
     case AttrDef::kF64List:
       return TakeFloats(env, a, v, out);
     case AttrDef::kGraph:
-      if (v.kind != KEEL_ATTR_GRAPH) return WrongKind(env, a, v);
+    case AttrDef::kVar:
+      if (v.kind != KindOf(a.type)) return WrongKind(env, a, v);
       out->kind = Val::kInt;
       out->i = v.i;
       return absl::OkStatus();

@@ -75,7 +75,8 @@ struct AttrDef {
     kPermOf,
     kRankOf,
     kGraph,
-    kGraphList
+    kGraphList,
+    kVar  // `var T[P..]`: a variable of the module, matched like an operand
   };
   std::string name, type_text, default_text;
   Type type = kBool;
@@ -84,7 +85,7 @@ struct AttrDef {
   std::vector<std::string> choices;
   std::string group_name;
   uint16_t slot = kNoSlot, group = kNoSlot;
-  Pattern shape;  // kShape
+  Pattern shape;  // kShape, kVar
 };
 int32_t KindOf(AttrDef::Type);   // the KEEL_ATTR_* it ends up as
 bool NeedsGroup(AttrDef::Type);  // settled after the operands are matched
@@ -117,6 +118,11 @@ struct CheckDef {
   Template message;
 };
 
+struct FailDef {
+  std::string name, text;
+  DTypeSet dtypes = 0;  // of the first operand; 0: any
+};
+
 struct Rule {  // a vjp
   bool none = false, given = false;
   std::vector<std::string> cotangents;
@@ -136,9 +142,10 @@ struct OpDef {
   std::vector<opset::ResultDef> results;
   std::vector<opset::TypeVar> types;
   std::vector<opset::CheckDef> checks;
-  std::vector<std::pair<std::string, std::string>> fails;  // name, text
+  std::vector<opset::FailDef> fails;
   std::vector<Trait> traits;
-  std::string effect;
+  EffectKind effect = EffectKind::kNone;
+  std::string effect_on;  // the attribute that says which variable or stream; "": none
   bool close = false;
   opset::Rule vjp;
   opset::Block body;

@@ -44,6 +44,14 @@ DTypeSet SetNamed(std::string_view name) {
   return d ? Bit(*d) : 0;
 }
 
+struct EffectName {
+  std::string_view name;
+  EffectKind kind;
+};
+constexpr EffectName kEffects[] = {{"read", EffectKind::kRead}, {"write", EffectKind::kWrite},
+                                   {"io", EffectKind::kIo},     {"guard", EffectKind::kGuard},
+                                   {"rng", EffectKind::kRng},   {"host", EffectKind::kHost}};
+
 struct AttrTypeName {
   std::string_view name;
   AttrDef::Type plain, grouped, list;
@@ -227,6 +235,11 @@ class Reader {
     Token at = lex_.Peek();
     ASSIGN_OR_RETURN(std::string_view word, lex_.Name("an attribute's type"));
     if (word == "enum") return Enum(a);
+    if (word == "var") {
+      a->type = AttrDef::kVar;
+      ASSIGN_OR_RETURN(a->shape, ReadPattern());
+      return absl::OkStatus();
+    }
     if (word == "shape") {
       a->type = AttrDef::kShape;
       return ReadItems(&a->shape);
@@ -335,8 +348,13 @@ class Reader {
   absl::Status Fails() {
     RETURN_IF_ERROR(Room(def_->fails));
     ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the failure's name"));
-    ASSIGN_OR_RETURN(std::string text, lex_.String("the failure's text"));
-    def_->fails.emplace_back(name, std::move(text));
+    FailDef fail{std::string(name), "", 0};
+    if (lex_.Accept("for")) {
+      while (lex_.AtName() && SetNamed(lex_.Peek().text) != 0) fail.dtypes |= SetNamed(lex_.Next().text);
+      if (!fail.dtypes) return lex_.Fail("expected dtypes or classes (int, uint, float, num, any)");
+    }
+    ASSIGN_OR_RETURN(fail.text, lex_.String("the failure's text"));
+    def_->fails.push_back(std::move(fail));
     return absl::OkStatus();
   }
 
@@ -353,11 +371,14 @@ class Reader {
   }
 
   absl::Status Effect() {
-    ASSIGN_OR_RETURN(std::string_view kind, lex_.Name("the kind of effect"));
-    def_->effect = kind;
+    auto known = std::find_if(std::begin(kEffects), std::end(kEffects),
+                              [&](const EffectName& e) { return lex_.At(e.name); });
+    if (known == std::end(kEffects)) return lex_.Fail("expected read, write, io, guard, rng or host");
+    def_->effect = known->kind;
+    lex_.Next();
     if (!lex_.Accept("(")) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::string_view name, lex_.Name("what the effect is on"));
-    absl::StrAppend(&def_->effect, "(", name, ")");
+    ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the attribute that the effect is on"));
+    def_->effect_on = name;
     return lex_.Expect(")");
   }
 

@@ -16,6 +16,7 @@ class Resolver {
 
   absl::Status Run() {
     RETURN_IF_ERROR(Attributes());
+    RETURN_IF_ERROR(Variables());
     RETURN_IF_ERROR(Operands());
     RETURN_IF_ERROR(Shapes());
     RETURN_IF_ERROR(Groups());
@@ -64,6 +65,24 @@ class Resolver {
       ASSIGN_OR_RETURN(uint16_t group, MakeSlot(a.group_name));
       def_.group_length[group] = a.slot;
     }
+    return absl::OkStatus();
+  }
+
+  // A variable is there before the operands: they are compared with it.
+  absl::Status Variables() {
+    size_t count = 0;
+    for (AttrDef& a : def_.attrs) {
+      if (a.type != AttrDef::kVar) continue;
+      if (a.has_default) return Fail("attribute ", a.name, ": a variable has no default");
+      if (a.shape.any || ++count > 1) return Fail("an op names one variable at most, with its pattern");
+      RETURN_IF_ERROR(ResolveDType(&a.shape));
+      RETURN_IF_ERROR(Items(&a.shape, a.name, false, &bound_));
+    }
+    bool on_var = def_.effect == EffectKind::kRead || def_.effect == EffectKind::kWrite;
+    const AttrDef* on = FindAttr(def_.effect_on);
+    if (!def_.effect_on.empty() && !on) return Fail("its effect is on '", def_.effect_on, "', no attribute");
+    if (on_var && (!on || on->type != AttrDef::kVar))
+      return Fail("its effect wants a variable, as read(var)");
     return absl::OkStatus();
   }
 
@@ -360,6 +379,8 @@ int32_t KindOf(AttrDef::Type type) {
       return KEEL_ATTR_GRAPH;
     case AttrDef::kGraphList:
       return KEEL_ATTR_GRAPHS;
+    case AttrDef::kVar:
+      return KEEL_ATTR_VAR;
     case AttrDef::kDim:
       return KEEL_ATTR_DIM;
     case AttrDef::kF64List:

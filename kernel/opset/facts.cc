@@ -54,7 +54,19 @@ bool Has(const OpDef& def, Trait trait) {
   return std::find(def.traits.begin(), def.traits.end(), trait) != def.traits.end();
 }
 bool HasBody(const OpDef& def) { return !def.body.empty(); }
-bool HasEffect(const OpDef& def) { return !def.effect.empty(); }
+bool HasEffect(const OpDef& def) { return def.effect != EffectKind::kNone; }
+EffectKind EffectOf(const OpDef& def) { return def.effect; }
+std::string_view EffectOn(const OpDef& def) { return def.effect_on; }
+std::string_view VarAttr(const OpDef& def) {
+  for (const auto& a : def.attrs)
+    if (a.type == opset::AttrDef::kVar) return a.name;
+  return "";
+}
+bool MayFail(const OpDef& def, DType first) {
+  return std::any_of(def.fails.begin(), def.fails.end(), [&](const opset::FailDef& f) {
+    return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);
+  });
+}
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
 bool IsControl(const OpDef& def) { return def.control != nullptr; }
 

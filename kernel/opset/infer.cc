@@ -128,6 +128,16 @@ absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
   return absl::OkStatus();
 }
 
+absl::Status MatchVariables(Env& env, const VarTypeOf* vars) {
+  for (const AttrDef& a : env.def.attrs) {
+    if (a.type != AttrDef::kVar) continue;
+    if (!vars) return env.Fail("names a variable, which only a node of a module can");
+    ASSIGN_OR_RETURN(TensorType type, (*vars)(env.slots[a.slot].i));
+    RETURN_IF_ERROR(MatchVariable(env, a, type));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Results(Env& env, std::vector<TensorType>* out) {
   const OpDef& def = env.def;
   if (def.results.size() != 1 || !def.results[0].variadic) {
@@ -163,10 +173,12 @@ void ExportTypes(const Env& env, std::vector<std::pair<std::string, DType>>* out
 
 }  // namespace
 
-absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphTypesOf* graphs) {
+absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphTypesOf* graphs,
+                       const VarTypeOf* vars) {
   out->checks.clear();
   env.checks = &out->checks;
   RETURN_IF_ERROR(BindAttrs(env, given));
+  RETURN_IF_ERROR(MatchVariables(env, vars));
   RETURN_IF_ERROR(MatchOperands(env));
   RETURN_IF_ERROR(MatchWeak(env, &out->operand_dtypes));
   RETURN_IF_ERROR(SettleAttrs(env));
@@ -183,10 +195,10 @@ absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphT
 }  // namespace opset
 
 absl::Status Infer(const OpDef& def, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
-                   Inferred* out, const GraphTypesOf* graphs) {
+                   Inferred* out, const GraphTypesOf* graphs, const VarTypeOf* vars) {
   Env env(def, dims);
   env.operands = operands;
-  return InferInto(env, given, out, graphs);
+  return InferInto(env, given, out, graphs, vars);
 }
 
 }  // namespace keel

@@ -6,7 +6,8 @@
 namespace keel::opset {
 
 // infer.cc: all steps; afterwards the Env holds every binding, which bodies are written with.
-absl::Status InferInto(Env&, const Attrs& given, Inferred* out, const GraphTypesOf* graphs = nullptr);
+absl::Status InferInto(Env&, const Attrs& given, Inferred* out, const GraphTypesOf* graphs = nullptr,
+                       const VarTypeOf* vars = nullptr);
 
 // attrs.cc
 absl::Status BindAttrs(Env&, const Attrs& given);  // what was given, and defaults that need no operand
@@ -14,6 +15,7 @@ absl::Status SettleAttrs(Env&);                    // spread, normalised, matche
 void ExportAttrs(const Env&, Attrs* out);          // to the form that kernels and files see
 
 // match.cc
+absl::Status MatchVariable(Env&, const AttrDef&, const TensorType&);
 absl::Status MatchOperands(Env&);
 absl::Status MatchWeak(Env&, std::vector<DType>* operand_dtypes);
 // Dims against items; `operand` is its number, or -1 with `name` for an attribute. Dims may become

@@ -14,7 +14,8 @@ std::string Subject(const Env& env, int operand, std::string_view name) {
 // Where a slot's value came from: "a", or "the attributes".
 std::string Binder(const Env& env, uint16_t slot) {
   int by = env.bound_by[slot];
-  return by >= 0 ? env.OperandName(static_cast<size_t>(by)) : "an attribute";
+  if (by >= 0) return env.OperandName(static_cast<size_t>(by));
+  return VarAttr(env.def).empty() ? "an attribute" : "the variable";
 }
 
 // One dim that must equal another, which was bound before. Gives the more specific of both.
@@ -180,8 +181,9 @@ absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {
     bound = got;
     env.type_bound_by[ref.index] = static_cast<int16_t>(operand);
   } else if (bound != got) {
-    return DTypeClash(env, got, bound,
-                      env.OperandName(static_cast<size_t>(env.type_bound_by[ref.index])) + " is ", operand);
+    int by = env.type_bound_by[ref.index];
+    std::string who = by < 0 ? "the variable" : env.OperandName(static_cast<size_t>(by));
+    return DTypeClash(env, got, bound, who + " is ", operand);
   }
   return absl::OkStatus();
 }
@@ -246,13 +248,25 @@ absl::Status MatchItems(Env& env, const Pattern& p, std::span<const int64_t> dim
   return absl::OkStatus();
 }
 
+absl::Status MatchVariable(Env& env, const AttrDef& a, const TensorType& type) {
+  if (a.shape.dtype.kind == DTypeRef::kVariable) {
+    const TypeVar& variable = env.def.types[a.shape.dtype.index];
+    if (!(variable.set & Bit(type.dtype)))
+      return env.Fail("the variable is ", keel::Name(type.dtype), " but must be one of ",
+                      SetText(variable.set));
+    env.types[a.shape.dtype.index] = type.dtype;
+    env.type_bound_by[a.shape.dtype.index] = -1;
+  }
+  return MatchItems(env, a.shape, type.dims, -1, a.name);
+}
+
 absl::Status MatchOperands(Env& env) {
   const OpDef& def = env.def;
   size_t count = env.operands.size();
   if (count > def.operands.size() && !def.has_variadic)
     return env.Fail("takes ", def.operands.size(), " operands, got ", count);
   if (count > kMaxList) return env.Fail("more than ", kMaxList, " operands");
-  bool any_number = def.typed_by != kNoSlot || def.control;
+  bool any_number = def.typed_by != kNoSlot || def.control || def.effect != EffectKind::kNone;
   size_t least = def.required_operands + (def.has_variadic && !any_number ? 1 : 0);
   if (count < least)
     return env.Fail("takes ", def.has_variadic ? "at least " : "", least, " operands, got ", count);

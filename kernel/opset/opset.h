@@ -29,9 +29,9 @@ std::string Print(const TensorType&, const DimTable&);  // "f32[b, 2]"
 // An attribute's value; `kind` is a KEEL_ATTR_* number. Dims (and dim) are Dims of the module's table.
 struct AttrValue {
   int32_t kind = KEEL_ATTR_NONE;
-  int64_t i = 0;               // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH: its number in the module
-  double f = 0;                // F64
-  std::string s;               // STR (and enums)
+  int64_t i = 0;  // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH, VAR: its number in the module
+  double f = 0;   // F64
+  std::string s;  // STR (and enums)
   std::vector<int64_t> list;   // I64S, DIMS, GRAPHS
   std::vector<double> floats;  // F64S
   bool operator==(const AttrValue&) const = default;
@@ -57,6 +57,7 @@ struct GraphTypes {
   std::string name;
 };
 using GraphTypesOf = std::function<absl::StatusOr<GraphTypes>(int64_t graph)>;
+using VarTypeOf = std::function<absl::StatusOr<TensorType>(int64_t variable)>;
 
 // What inference found out about one node.
 struct Inferred {
@@ -77,6 +78,9 @@ struct Inferred {
 // How the shape of the only result follows from the operands' where that needs no inference: it is that
 // of each operand, or theirs broadcast to each other.
 enum class ShapeRule : uint8_t { kInferred, kSame, kBroadcast };
+
+// What an op does beside computing. All but reads must run where a whole function is asked for.
+enum class EffectKind : uint8_t { kNone, kRead, kWrite, kIo, kGuard, kRng, kHost };
 
 enum class Trait : uint8_t { kElementwise, kCommutative, kAlias, kNoopIfSame, kNoopIfIdentity };
 
@@ -102,8 +106,12 @@ std::string_view OpDoc(const OpDef&);
 bool Has(const OpDef&, Trait);
 bool HasBody(const OpDef&);
 bool HasEffect(const OpDef&);
-bool IsTypedByGraph(const OpDef&);  // a call: its body's parameters and results are its own
-bool IsControl(const OpDef&);       // cond, switch, while, scan: the kernel runs its bodies
+EffectKind EffectOf(const OpDef&);
+std::string_view EffectOn(const OpDef&);  // the attribute that names the variable or stream, or ""
+std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
+bool MayFail(const OpDef&, DType first);  // on its data, where the first operand has this dtype
+bool IsTypedByGraph(const OpDef&);        // a call: its body's parameters and results are its own
+bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs its bodies
 ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
   std::string name, pattern;
@@ -126,9 +134,9 @@ std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
 
 // Types of the results, or an error that names the op, the operand or attribute, what was got and wanted.
 // Concrete dims never touch the table. Attrs as the user gave them (missing ones get defaults).
-// graphs: needed by ops that are typed by a graph (IsTypedByGraph).
+// graphs: needed by ops that are typed by a graph (IsTypedByGraph); vars: by those with a VarAttr.
 absl::Status Infer(const OpDef&, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
-                   Inferred* out, const GraphTypesOf* graphs = nullptr);
+                   Inferred* out, const GraphTypesOf* graphs = nullptr, const VarTypeOf* vars = nullptr);
 
 // The types of the parameters of each body of a control op with these operands; attributes but the graphs
 // must be given.

@@ -17,7 +17,8 @@ absl::Status Precondition(std::string_view text) {
 // A name that neither a value of the graph nor a constant of the module has.
 std::string Rewrite::FreshName(std::string_view wanted) const {
   auto taken = [&](std::string_view name) {
-    return mine_->by_name.contains(name) || own_->FindConstant(name).ok();
+    return mine_->by_name.contains(name) || mine_->nodes_by_name.contains(name) ||
+           own_->FindConstant(name).ok();
   };
   std::string name(wanted);
   for (size_t i = 1; taken(name); i++) name = absl::StrCat(wanted, "_", i);
@@ -44,7 +45,7 @@ void Rewrite::Kill(NodeId start) {
     NodeId n = stack.back();
     stack.pop_back();
     const Node& node = mine_->nodes[n];
-    if (!alive_[n] || HasEffect(*node.op)) continue;
+    if (!alive_[n] || kept_[n]) continue;
     if (std::any_of(node.out.begin(), node.out.end(),
                     [&](ValueId v) { return !fed_[v] && (uses_[v] || rooted_[v]); }))
       continue;
@@ -62,11 +63,19 @@ void Rewrite::Kill(NodeId start) {
 absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out) {
   ASSIGN_OR_RETURN(const OpDef* op, edit_.module->catalogue->Find(spec.op, spec.version));
   if (HasEffect(*op)) return Invalid(spec.op, " has an effect: a pass may not add one");
+  for (uint32_t i = 0; i < spec.n_attrs; i++)
+    if (spec.attrs[i].kind == KEEL_ATTR_GRAPH && spec.attrs[i].i >= 0 &&
+        static_cast<size_t>(spec.attrs[i].i) < edit_.module->graphs.size() &&
+        edit_.module->graphs[static_cast<size_t>(spec.attrs[i].i)]->effects.Any())
+      return Invalid(spec.op, " would run a graph with effects: a pass may not add one");
   if (before_ != kNoValue && !Alive(before_))
     return Precondition("the node given to edit_before is gone; say anew where to add");
   Own();
   for (uint32_t i = 0; i < spec.n_in; i++)
     if (spec.in[i] != kNoValue) RETURN_IF_ERROR(CheckUse(spec.in[i], before_));
+  bool typed = spec.n_in && spec.in[0] != kNoValue;
+  if (MayFail(*op, typed ? graph_->values[spec.in[0]].type.dtype : DType::kNone) && AnyKept())
+    return Precondition(absl::StrCat(spec.op, " may fail: it is not added where other nodes have effects"));
   std::string name = spec.name && spec.name[0] ? FreshName(spec.name) : "";
   keel_node_spec mine = spec;
   mine.name = name.c_str();
@@ -113,6 +122,7 @@ absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
     return Invalid("\"", graph_->ValueName(old_value), "\" is ", Print(was, edit_.module->dims),
                    " and cannot be replaced by \"", graph_->ValueName(new_value), "\", which is ",
                    Print(is, edit_.module->dims));
+  RETURN_IF_ERROR(CheckOrder(old_value, new_value));
   for (NodeId user : Users(old_value)) RETURN_IF_ERROR(CheckUse(new_value, user));
   Own();
   if (rooted_[old_value]) {
@@ -140,7 +150,7 @@ absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
 absl::Status Rewrite::Eval(NodeId n) {
   if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
   const Node& node = graph_->nodes[n];
-  if (NodeHasEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
+  if (HasAnyEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
   if (IsTypedByGraph(*node.op)) return Precondition("a call is not evaluated: inline it first");
   if (IsControl(*node.op)) return Precondition("a node with bodies is not evaluated: it may take for ever");
   for (ValueId v : node.in)

@@ -13,10 +13,12 @@ constexpr size_t kMaxDiffLines = 200;
 // Copies the needed part of an edited graph into a new one.
 class Writer {
  public:
-  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order, size_t originals)
+  Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order,
+         std::span<const uint8_t> kept, size_t originals)
       : from_(from),
         old_(old),
         order_(order),
+        kept_(kept),
         originals_(originals),
         map_(old.values.size(), kNoValue),
         fresh_(std::make_unique<Graph>()) {
@@ -47,7 +49,7 @@ class Writer {
     for (ValueId v : roots) value[v] = true;
     for (size_t i = order_.size(); i-- > 0;) {
       const Node& n = old_.nodes[order_[i]];
-      bool need = NodeHasEffect(old_, n);
+      bool need = kept_[order_[i]];
       for (ValueId v : n.out) need = need || (value[v] && map_[v] == kNoValue);
       node[order_[i]] = need;
       for (ValueId v : n.in)
@@ -90,6 +92,8 @@ class Writer {
       names.push_back(NameOf(n, i));
       types.push_back(old_.values[node.out[i]].type);
     }
+    if (node.out.empty() && (!node.name.empty() || (from_.plan && n < originals_)))
+      names.push_back(old_.NodeName(n));
     fresh_->scope = node.device;
     ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++)
@@ -100,15 +104,30 @@ class Writer {
   const PassGraph& from_;
   const Graph& old_;
   std::span<const NodeId> order_;
+  std::span<const uint8_t> kept_;
   size_t originals_;
   std::vector<ValueId> map_;
   std::unique_ptr<Graph> fresh_;
 };
 
-std::vector<std::string> Effects(const Graph& g, const std::vector<bool>& needed) {
+// What happens, in order; calls may be written out.
+void ListEffects(const Graph& g, std::span<const NodeId> nodes, std::vector<std::string>* out) {
+  for (NodeId n : nodes) {
+    const Node& node = g.nodes[n];
+    if (!MustRun(g, node)) continue;
+    if (HasEffect(*node.op) || !IsTypedByGraph(*node.op)) {
+      struct Effects e = EffectsOf(g, node);
+      out->push_back(absl::StrCat(OpName(*node.op), Describe(*g.module, e)));
+      continue;
+    }
+    const Graph& body = *g.module->graphs[BodiesOf(node.attrs)[0]];
+    ListEffects(body, MustRunNodes(body), out);
+  }
+}
+
+std::vector<std::string> Effects(const Graph& g, std::span<const NodeId> nodes) {
   std::vector<std::string> effects;
-  for (NodeId n = 0; n < g.nodes.size(); n++)
-    if (needed[n] && NodeHasEffect(g, g.nodes[n])) effects.emplace_back(OpName(*g.nodes[n].op));
+  ListEffects(g, nodes, &effects);
   return effects;
 }
 
@@ -129,8 +148,7 @@ absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
     if (!name.empty() && name != RootName(b, is.roots[i], is.result_names[i]))
       return Invalid("result ", i, " (\"", name, "\") lost its name");
   }
-  std::vector<std::string> before = Effects(a, NeededNodes(a, was.feeds, was.roots, true));
-  std::vector<std::string> after = Effects(b, std::vector<bool>(b.nodes.size(), true));
+  std::vector<std::string> before = Effects(a, was.effects), after = Effects(b, is.effects);
   if (before != after)
     return Invalid("the effects changed: were ", absl::StrJoin(before, ", "), "; are ",
                    absl::StrJoin(after, ", "));
@@ -141,13 +159,14 @@ absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
 
 absl::StatusOr<PassGraph> Rewrite::Finish() {
   if (!mine_) return from_;
-  Writer writer(from_, *mine_, Nodes(), from_.graph->nodes.size());
+  Writer writer(from_, *mine_, Nodes(), kept_, from_.graph->nodes.size());
   RETURN_IF_ERROR(writer.Run(roots_, result_names_));
   own_->ExchangeGraph(number_, writer.Take());
   own_->graphs[number_]->called = from_.graph->called;
-  PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, from_.plan};
+  PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, {}, from_.plan};
   result.feeds = result.graph->params;
   result.roots = result.graph->results;
+  result.effects = MustRunNodes(*result.graph);
   RETURN_IF_ERROR(SameContract(from_, result));
   return result;
 }
@@ -156,7 +175,7 @@ std::string Rewrite::Diff() const {
   if (!mine_) return "";
   std::vector<std::string> lines;
   const Graph& old = *from_.graph;
-  std::vector<bool> needed = NeededNodes(old, from_.feeds, from_.roots, true);
+  std::vector<bool> needed = NeededNodes(old, from_.feeds, from_.roots, from_.effects);
   NodeId shown = 0;  // old nodes before this one are told
   auto gone = [&](NodeId end) {
     for (; shown < end; shown++)

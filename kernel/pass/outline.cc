@@ -18,7 +18,7 @@ absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
   Group group;
   for (NodeId n : nodes) {
     if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
-    if (NodeHasEffect(*graph_, graph_->nodes[n]))
+    if (HasAnyEffect(*graph_, graph_->nodes[n]))
       return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
                      ") has an effect and cannot be outlined");
     for (ValueId v : graph_->nodes[n].out)
@@ -47,12 +47,11 @@ absl::Status Rewrite::Separate(Group* group) {
         if (group->members.contains(user)) {
           if (!group->members.contains(n))
             return Invalid("the group is not convex: node ", n, " (", OpName(*graph_->nodes[n].op), " \"",
-                           graph_->ValueName(graph_->nodes[n].out[0]),
-                           "\") is outside, needs it, and is needed by it");
+                           graph_->NodeName(n), "\") is outside, needs it, and is needed by it");
           continue;
         }
         if (!seen.insert(user).second) continue;
-        if (NodeHasEffect(*graph_, graph_->nodes[user]))
+        if (HasAnyEffect(*graph_, graph_->nodes[user]))
           return Invalid(
               "node ", user, " (", OpName(*graph_->nodes[user].op),
               ") stands among the group, needs it, and has an effect, so it cannot be moved behind it");
@@ -62,6 +61,11 @@ absl::Status Rewrite::Separate(Group* group) {
   }
   std::sort(group->later.begin(), group->later.end(),
             [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  for (const std::vector<NodeId>* moved : {&group->nodes, &group->later})
+    for (NodeId n : *moved)
+      if (EffectsOf(*graph_, graph_->nodes[n]).fails && KeptBetween(n, group->nodes.back()))
+        return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
+                       ") may fail and would be moved behind a node with an effect");
   return absl::OkStatus();
 }
 
@@ -117,7 +121,8 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   number.kind = KEEL_ATTR_GRAPH;
   number.i = body;
   auto call = static_cast<NodeId>(mine_->nodes.size());
-  mine_->nodes.push_back({op, group.in, group.out, {{"body", number}}, mine_->nodes[group.nodes[0]].device});
+  mine_->nodes.push_back(
+      {op, group.in, group.out, {{"body", number}}, mine_->nodes[group.nodes[0]].device, ""});
   own_->graphs[body]->called = true;
   // The call takes the results over: they keep their numbers, names and users.
   for (uint32_t i = 0; i < group.out.size(); i++) {
@@ -147,7 +152,7 @@ std::string Rewrite::NameFor(const Node& inner, NodeId call, size_t result) cons
   const std::string& name = body.values[inner.out[result]].name;
   if (name.empty()) return "";
   if (!mine_->by_name.contains(name)) return name;
-  return FreshName(absl::StrCat(graph_->ValueName(mine_->nodes[call].out[0]), "/", name));
+  return FreshName(absl::StrCat(graph_->NodeName(call), "/", name));
 }
 
 absl::Status Rewrite::Inline(NodeId call) {
@@ -177,9 +182,12 @@ absl::Status Rewrite::Inline(NodeId call) {
       names.push_back(NameFor(inner, call, i));
       types.push_back(body.values[inner.out[i]].type);
     }
+    if (!inner.name.empty())
+      names.push_back(FreshName(absl::StrCat(graph_->NodeName(call), "/", inner.name)));
     ASSIGN_OR_RETURN(NodeId made, mine_->AddNode(inner.op, std::move(operands), inner.attrs, names, types));
     for (size_t i = 0; i < inner.out.size(); i++) map[inner.out[i]] = mine_->nodes[made].out[i];
     Insert(made, call);
+    kept_[made] = kept_[call] && MustRun(*mine_, mine_->nodes[made]);
   }
   // Replacing names the results as the call's were, where they are fetched; other names are the call's too.
   for (size_t i = 0; i < out.size(); i++) {
@@ -192,6 +200,7 @@ absl::Status Rewrite::Inline(NodeId call) {
       mine_->values[value].name = name;
     }
   }
+  kept_[call] = 0;
   Kill(call);
   edits_ = outlined_.erase(call) ? before - 1 : before + 1;  // an outlining that is undone counts for nothing
   return absl::OkStatus();

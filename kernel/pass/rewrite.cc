@@ -16,8 +16,10 @@ constexpr uint64_t kGap = uint64_t{1} << 40;  // between the labels of two nodes
 Rewrite::Rewrite(const PassGraph& from, const PassTarget& target)
     : target_(target), from_(from), graph_(from.graph), roots_(from.roots), result_names_(from.result_names) {
   edit_ = {graph_->module, const_cast<Graph*>(graph_), this};
-  std::vector<bool> needed = NeededNodes(*graph_, from.feeds, roots_, true);
+  std::vector<bool> needed = NeededNodes(*graph_, from.feeds, roots_, from.effects);
   alive_.assign(needed.begin(), needed.end());
+  kept_.assign(alive_.size(), 0);
+  for (NodeId n : from.effects) kept_[n] = 1;
   fed_.assign(graph_->values.size(), 0);
   rooted_.assign(graph_->values.size(), 0);
   for (ValueId v : from.feeds) fed_[v] = 1;
@@ -74,7 +76,8 @@ absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
                                      : Operand{Operand::kTyped, graph_->values[v].type});
   GraphTypesOf types = [this](int64_t graph) { return edit_.module->BodyTypes(graph); };
   Inferred inferred;
-  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, edit_.module->dims, &inferred, &types));
+  VarTypeOf vars = [this](int64_t v) { return edit_.module->VariableType(v); };
+  RETURN_IF_ERROR(Infer(*node.op, operands, node.attrs, edit_.module->dims, &inferred, &types, &vars));
   return inferred;
 }
 
@@ -94,7 +97,7 @@ absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
   };
   keel_node view;
   view.op = node.op;
-  if (!node.out.empty()) view.name = graph_->ValueName(node.out[0]);
+  view.name = graph_->NodeName(n);
   for (ValueId v : node.in) view.in.push_back(side(v));
   for (ValueId v : node.out) view.out.push_back(side(v));
   ASSIGN_OR_RETURN(Inferred inferred, InferNode(n));
@@ -151,6 +154,40 @@ absl::Status Rewrite::CheckUse(ValueId v, NodeId before) {
                  OpName(*graph_->nodes[before].op), "), which would use it");
 }
 
+// A node that may fail must not be moved past one that runs for its effect: what stands before a failure has
+// happened, and what stands behind it has not.
+bool Rewrite::KeptBetween(NodeId from, NodeId to) {
+  if (!AnyKept()) return false;
+  for (NodeId n : Nodes())
+    if (kept_[n] && Place(n) > Place(from) && (to == kNoValue || Place(n) < Place(to))) return true;
+  return false;
+}
+
+// May uses of one value become uses of the other? What was read stays read at its place: another read of the
+// variable gives the same only where no write stands between. Moving a failure is refused too.
+absl::Status Rewrite::CheckOrder(ValueId old_value, ValueId new_value) {
+  NodeId was = Producer(old_value), is = Producer(new_value);
+  if (was == kNoValue) return absl::OkStatus();
+  const Node& node = graph_->nodes[was];
+  auto refuse = [&](std::string_view why) {
+    return Invalid("\"", graph_->ValueName(old_value), "\" (", OpName(*node.op), ") cannot be replaced by \"",
+                   graph_->ValueName(new_value), "\": ", why);
+  };
+  bool reads = EffectOf(*node.op) == EffectKind::kRead;
+  if (reads && (is == kNoValue || graph_->nodes[is].op != node.op || graph_->nodes[is].attrs != node.attrs))
+    return refuse("it is what a variable was at that place");
+  if (!reads && !AnyKept()) return absl::OkStatus();
+  Effects own = EffectsOf(*graph_, node);
+  if (!reads && !own.fails) return absl::OkStatus();
+  if (!reads && (is == kNoValue || Place(is) < Place(was))) return absl::OkStatus();
+  NodeId first = Place(is) < Place(was) ? is : was, last = first == is ? was : is;
+  for (NodeId n : Nodes())
+    if (Place(n) > Place(first) && Place(n) < Place(last) &&
+        (reads ? Writes(*graph_, graph_->nodes[n], own.reads) : kept_[n] != 0))
+      return refuse(absl::StrCat("node ", n, " (", OpName(*graph_->nodes[n].op), ") stands between"));
+  return absl::OkStatus();
+}
+
 void Rewrite::Own() {
   if (mine_) return;
   CountUses();
@@ -170,6 +207,7 @@ void Rewrite::Own() {
 
 void Rewrite::Grow() {
   alive_.resize(graph_->nodes.size());
+  kept_.resize(graph_->nodes.size());
   next_.resize(graph_->nodes.size(), kNoValue);
   prev_.resize(graph_->nodes.size(), kNoValue);
   label_.resize(graph_->nodes.size());

@@ -21,6 +21,7 @@ struct PassGraph {
   const Graph* graph = nullptr;
   std::vector<ValueId> feeds, roots;      // roots: fetches, then targets
   std::vector<std::string> result_names;  // one for each root, may be ""
+  std::vector<NodeId> effects;            // nodes that run for their effect, ascending
   bool plan = false;                      // for one plan: unnamed values get the names that they had
   const Graph* main = nullptr;            // of a body: the graph that is under way as a whole
 };
@@ -72,6 +73,9 @@ class Rewrite : public Rewriter {
   void Relabel();
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
   absl::Status CheckValue(ValueId value) const;
+  bool AnyKept() const { return !from_.effects.empty(); }
+  bool KeptBetween(NodeId from, NodeId to);  // in program order; kNoValue: the end
+  absl::Status CheckOrder(ValueId old_value, ValueId new_value);
   absl::Status CheckUse(ValueId value, NodeId before);  // is it there when that node runs?
   NodeId Insert(NodeId node, NodeId before);            // makes a node that was appended part of the graph
   void Kill(NodeId node);                               // if nobody needs it
@@ -100,6 +104,7 @@ class Rewrite : public Rewriter {
   std::vector<std::string> result_names_;
 
   std::vector<uint8_t> alive_;       // by node
+  std::vector<uint8_t> kept_;        // by node: it runs for its effect
   std::vector<NodeId> next_, prev_;  // program order
   std::vector<uint64_t> label_;      // ascends in program order
   NodeId first_ = kNoValue, last_ = kNoValue, before_ = kNoValue;

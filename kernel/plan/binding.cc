@@ -166,7 +166,6 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
   PlanMemory(lowered, options, b.get());
   RETURN_IF_ERROR(CheckMemory(*b, options));
   RETURN_IF_ERROR(PrepareLaunches(lowered, options, b.get()));
-  for (const Constant& c : lowered.constants) DropPages(c);  // most were only read to be packed
   RETURN_IF_ERROR(CheckMemory(*b, options));
   return b;
 }

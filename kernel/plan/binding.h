@@ -13,8 +13,9 @@
 namespace keel {
 
 struct Storage {
-  enum Kind : uint8_t { kFeed, kConstant, kArena, kOutput } kind = kArena;
-  uint64_t place = 0;  // feed, constant or output number; offset in the arena
+  // kVariable: the array that a step reads; kAssigned: one that a step gives to a variable.
+  enum Kind : uint8_t { kFeed, kConstant, kArena, kOutput, kVariable, kAssigned } kind = kArena;
+  uint64_t place = 0;  // feed, constant, output or step number; offset in the arena
 };
 
 class Runner;

@@ -367,21 +367,6 @@ void TakeEntries(const Lowered& lowered, const Step& step, const Layout& layout,
 
 }  // namespace
 
-const Impl& CoreImpl() {
-  static const Plugin plugin = [] {
-    Plugin p;
-    p.name = "keel";
-    return p;
-  }();
-  static const Impl impl = [] {
-    Impl i{};
-    i.table.name = "core";
-    i.plugin = &plugin;
-    return i;
-  }();
-  return impl;
-}
-
 absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
                                                             const Binding& binding,
                                                             const PlanOptions& options) {

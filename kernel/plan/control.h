@@ -25,9 +25,6 @@ struct ControlBinding {
   uint64_t bytes = 0;
 };
 
-// The impl of all control steps.
-const Impl& CoreImpl();
-
 // `binding`: shapes and symbols are set.
 absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
                                                             const Binding& binding,

@@ -74,6 +74,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   std::vector<keel_tensor*> out;
   for (ArrayRef& array : arrays) out.push_back(&array->view);
   RETURN_IF_ERROR(RunOnce(lowered, step, in, out, options.threads));
+  DropPages(lowered, step);
   for (size_t i = 0; i < arrays.size(); i++) {
     PlanValue& value = lowered.values[step.out[i]];
     value.where = Where::kConstant;

@@ -1,6 +1,7 @@
 // frame.cc: building a frame, and the loop that runs it.
 #include "kernel/plan/frame.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernel/device/accelerator.h"
@@ -14,6 +15,7 @@ Frame::Frame(const Lowered& lowered, const Binding& binding, RunState& state, ch
     : lowered_(lowered), binding_(binding), state_(state) {
   BuildViews(arena);
   BuildOutputs();
+  BuildCore();
   BuildCalls(scratch);
 }
 
@@ -65,7 +67,7 @@ void Frame::BuildCalls(char* scratch) {
     call.fault = (lowered_.first_step + static_cast<uint32_t>(s) + 1) << 8;
     call.in = operands_.data() + first;
     call.out = operands_.data() + first + step.in.size();
-    call.state = binding_.launches[s]->launch.state;
+    call.state = step.core ? core_of_[s] : binding_.launches[s]->launch.state;
     call.scratch = scratch;
     call.env = &state_.env;
     SetShapeFlags(&call);
@@ -126,7 +128,59 @@ keel_rc Frame::CopyOutputs() {
   return KEEL_OK;
 }
 
+// What core steps need of a run, and which reads a write may forget: the variable can then be changed where
+// it lies.
+void Frame::BuildCore() {
+  const std::vector<Step>& steps = lowered_.steps;
+  bool any = false;
+  for (const Step& step : steps) any = any || step.core;
+  if (!any) return;
+  core_of_.resize(steps.size());
+  std::vector<size_t> last(lowered_.values.size(), 0);
+  for (size_t s = 0; s < steps.size(); s++)
+    for (uint32_t v : steps[s].in)
+      if (v != kNoValue) last[lowered_.Root(v)] = s;
+  for (uint32_t v : lowered_.fetches) last[lowered_.Root(v)] = steps.size();
+  for (size_t s = 0; s < steps.size(); s++) {
+    if (!steps[s].core) continue;
+    core_.push_back(std::make_unique<CoreRun>(CoreRun{steps[s].core.get(), {}, {}, nullptr, {}}));
+    core_of_[s] = core_.back().get();
+    if (!steps[s].core->writes) continue;
+    for (size_t r = 0; r < s; r++)
+      if (steps[r].core && steps[r].core->reads && steps[r].core->variable == steps[s].core->variable &&
+          last[steps[r].out[0]] < s)
+        core_of_[s]->over.push_back(core_of_[r]);
+    const Storage& at = binding_.storage[steps[s].in[0]];
+    std::span<const int64_t> shape = steps[s].core->variable->shape();
+    if (at.kind == Storage::kVariable && std::ranges::equal(binding_.shapes[steps[at.place].out[0]], shape))
+      core_of_[s]->shares = core_of_[at.place];
+  }
+  for (uint32_t v = 0; v < views_.size(); v++)
+    if (const Storage& at = binding_.storage[v];
+        at.kind == Storage::kVariable || at.kind == Storage::kAssigned)
+      core_of_[at.place]->views.push_back(&views_[v]);
+}
+
+absl::Status Frame::MakeAssigned() {
+  for (const auto& run : core_) {
+    const Core& core = *run->core;
+    if (!core.takes_array || run->views.empty()) continue;
+    ASSIGN_OR_RETURN(run->array, NewArray(core.variable->dtype(), core.variable->shape(), false));
+    for (keel_tensor* view : run->views) view->data = run->array->data();
+  }
+  return absl::OkStatus();
+}
+
 keel_rc Frame::Run() {
+  if (core_.empty()) [[likely]]
+    return RunSteps();
+  absl::Status made = MakeAssigned();
+  keel_rc rc = made.ok() ? RunSteps() : Fail(made);
+  for (const auto& run : core_) run->array = {};
+  return rc;
+}
+
+keel_rc Frame::RunSteps() {
   const bool watched = state_.limit || state_.observe || state_.machine;
   for (size_t s = 0; s < calls_.size(); s++) {
     const keel_call& call = calls_[s];

@@ -76,6 +76,9 @@ class Frame {
   void BuildViews(char* arena);
   void BuildOutputs();
   void BuildCalls(char* scratch);
+  void BuildCore();
+  absl::Status MakeAssigned();
+  keel_rc RunSteps();
   keel_rc EndEarly(keel_rc rc, size_t step);
   keel_rc Fail(const absl::Status& status);
   bool Watch(size_t step);  // what not every run needs; false: stop
@@ -92,6 +95,8 @@ class Frame {
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
+  std::vector<std::unique_ptr<CoreRun>> core_;  // of core steps
+  std::vector<CoreRun*> core_of_;               // by step, where there are any
 };
 
 }  // namespace keel

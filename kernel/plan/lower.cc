@@ -22,12 +22,10 @@ class Lowering : public BodySink {
       : graph_(&graph), out_(out), options_(options) {}
 
   absl::Status Run(std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                   std::span<const ValueId> targets) {
+                   std::span<const NodeId> targets) {
     map_.assign(graph_->values.size(), kNoValue);
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
-    std::vector<ValueId> wanted(fetches.begin(), fetches.end());
-    wanted.insert(wanted.end(), targets.begin(), targets.end());
-    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, wanted, options_.effects)));
+    RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, fetches, targets)));
     if (!options_.probe) RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
       ASSIGN_OR_RETURN(uint32_t value, Mapped(v));
@@ -95,8 +93,9 @@ class Lowering : public BodySink {
       const keel::Node& node = graph_->nodes[n];
       std::vector<std::string> names;
       for (ValueId v : node.out) names.push_back(options_.prefix + graph_->ValueName(v));
+      if (node.out.empty()) names.push_back(options_.prefix + graph_->NodeName(node_));
       if (absl::Status s = AddNode(node, names); !s.ok())
-        return Annotate(Annotate(s, kErrorNode, graph_->ValueName(node.out[0])), kErrorOp, OpName(*node.op));
+        return Annotate(Annotate(s, kErrorNode, graph_->NodeName(node_)), kErrorOp, OpName(*node.op));
     }
     return absl::OkStatus();
   }
@@ -141,7 +140,7 @@ class Lowering : public BodySink {
       operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
                                        : Operand{Operand::kTyped, out_.values[v].type});
     Inferred inferred;
-    RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_));
+    RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
     Step step{&op,
@@ -154,12 +153,15 @@ class Lowering : public BodySink {
               false,
               nullptr,
               nullptr,
-              {}};
+              {},
+              nullptr};
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
+    if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     // An observer wants to see every node.
-    if (!step.body || !options_.observe) {
+    bool effects = step.body && HasEffects(step.attrs);  // which no device may have
+    if (!step.body || !(options_.observe || effects)) {
       Step probe = step;
       ASSIGN_OR_RETURN(step.impl,
                        ChooseImpl(*out_.device, op, inferred, [&] { return ViewTyped(probe, inferred); }));
@@ -179,20 +181,48 @@ class Lowering : public BodySink {
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
       const Graph& body = *graph_->module->graphs[number];
       PlanOptions options = options_;
-      options.effects = true;
       options.prefix = absl::StrCat(body.name, "/");
       ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
-                       Lower(body, out_.device, body.params, body.results, {}, options));
+                       Lower(body, out_.device, body.params, body.results, TargetsInside(body), options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
     }
-    step.impl = &CoreImpl();
+    step.impl = CoreImpl();
     step.needs_dims = true;
     step.out = AddResults(inferred, names);
     for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
     return out;
+  }
+
+  // Nodes of a body that run though nobody needs them.
+  std::vector<NodeId> TargetsInside(const Graph& body) const {
+    if (!options_.strict) return MustRunNodes(body);
+    std::vector<NodeId> all(body.nodes.size());
+    for (NodeId n = 0; n < all.size(); n++) all[n] = n;
+    return all;
+  }
+
+  bool HasEffects(const Attrs& attrs) const {
+    for (uint32_t body : BodiesOf(attrs))
+      if (graph_->module->graphs[body]->effects.Any()) return true;
+    return false;
+  }
+
+  absl::StatusOr<std::vector<Value>> AddCore(Step step, const Inferred& inferred,
+                                             const std::vector<std::string>& names) {
+    if (out_.accelerator && !options_.probe)
+      return Annotate(
+          Unimplemented(OpName(*step.op), " runs on the host, but its graph is the body of a node on ",
+                        out_.device->name(), ", which has memory of its own"),
+          kErrorHint, "run it on a device that computes in host memory");
+    ASSIGN_OR_RETURN(step.core,
+                     MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module, options_.printer));
+    step.impl = CoreImpl();
+    step.launch = std::make_shared<Launch>();
+    step.launch->launch.run = step.core->run;
+    return AddStep(std::move(step), inferred, names);
   }
 
   static bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred) {
@@ -242,8 +272,9 @@ class Lowering : public BodySink {
     std::swap(map_, map);
     std::string outer = std::exchange(body_of_, prefix);
     absl::Status status;
+    std::vector<bool> needed = NeededInside(body);
     for (size_t n = 0; status.ok() && n < body.nodes.size(); n++)
-      status = AddNode(body.nodes[n], NamesInside(body, body.nodes[n], results));
+      if (needed[n]) status = AddNode(body.nodes[n], NamesInside(body, body.nodes[n], results));
     std::vector<Value> out;
     for (ValueId v : body.results) out.push_back(map_[v]);
     body_of_ = outer;
@@ -251,6 +282,11 @@ class Lowering : public BodySink {
     graph_ = outer_graph;
     RETURN_IF_ERROR(status);
     return out;
+  }
+
+  std::vector<bool> NeededInside(const Graph& body) const {
+    if (options_.strict) return std::vector<bool>(body.nodes.size(), true);
+    return NeededNodes(body, body.params, body.results, MustRunNodes(body));
   }
 
   std::vector<std::string> NamesInside(const Graph& body, const keel::Node& node,
@@ -265,6 +301,8 @@ class Lowering : public BodySink {
                           ? ""
                           : absl::StrCat(body_of_.empty() ? "" : body_of_ + "/", body.values[v].name));
     }
+    if (node.out.empty() && !node.name.empty())
+      return {absl::StrCat(body_of_.empty() ? "" : body_of_ + "/", node.name)};
     return any && !names[0].empty() ? names : std::vector<std::string>();
   }
 
@@ -339,6 +377,7 @@ class Lowering : public BodySink {
       for (TensorType& type : *side) RETURN_IF_ERROR(MapDims(translate_, &type));
     return types;
   };
+  const VarTypeOf vars_ = [this](int64_t v) { return graph_->module->VariableType(v); };
   std::map<std::string, size_t> missing_;
   std::string body_of_;
   NodeId node_ = 0;  // of the whole graph, the one under way
@@ -350,7 +389,7 @@ class Lowering : public BodySink {
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
                                                std::span<const ValueId> feeds,
                                                std::span<const ValueId> fetches,
-                                               std::span<const ValueId> targets, const PlanOptions& options) {
+                                               std::span<const NodeId> targets, const PlanOptions& options) {
   auto out = std::make_unique<Lowered>();
   out->catalogue = graph.module->catalogue;
   out->device = device;

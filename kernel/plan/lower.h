@@ -12,6 +12,7 @@
 
 #include "kernel/graph/graph.h"
 #include "kernel/pass/pass.h"
+#include "kernel/plan/core.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plugin/body.h"
 #include "kernel/plugin/host.h"
@@ -55,6 +56,7 @@ struct Step {  // one launch
   std::shared_ptr<Launch> launch;                // if not
   std::shared_ptr<const Body> body;              // of a call
   std::vector<std::shared_ptr<Lowered>> bodies;  // of a control step (control.h), in the order of its op
+  std::shared_ptr<const Core> core;              // the kernel runs it itself
 };
 
 struct Lowered {
@@ -86,18 +88,19 @@ struct PlanOptions {
   bool observe = false;        // keep every value apart, fold nothing, write calls out
   bool profile = false;        // runs may be observed though the plan is as always
   Stopper* stopper = nullptr;  // who may stop runs
+  Printer* printer = nullptr;  // null: the default
+  bool strict = false;         // all nodes of bodies run, too
   uint32_t timeout_ms = 0;     // of a run; needs the stopper; 0: no limit
   std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
   bool probe = false;                                  // find what the device lacks, in place of an error
   bool results_on_device = false;                      // where the device has memory of its own
   std::string prefix;                                  // of the names of steps: of a body
-  bool effects = false;                                // nodes with an effect run though nobody needs them
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
                                                std::span<const ValueId> feeds,
                                                std::span<const ValueId> fetches,
-                                               std::span<const ValueId> targets, const PlanOptions& options);
+                                               std::span<const NodeId> targets, const PlanOptions& options);
 
 // The step as its impl's prepare sees it; dims evaluated with one number per symbol, or -1 where symbolic
 // if `symbols` is empty.

@@ -95,6 +95,11 @@ class Planner {
       if (value.where == Where::kConstant) b_.storage[v] = {Storage::kConstant, value.index};
       placed_[v] = value.where == Where::kFeed || value.where == Where::kConstant;
     }
+    for (size_t s = 0; s < l_.steps.size(); s++)
+      if (l_.steps[s].core && l_.steps[s].core->reads) {
+        b_.storage[l_.steps[s].out[0]] = {Storage::kVariable, s};
+        placed_[l_.steps[s].out[0]] = true;
+      }
     for (size_t i = 0; i < l_.fetches.size(); i++) {
       uint32_t root = l_.Root(l_.fetches[i]);
       b_.output_bytes += Bytes(l_.fetches[i]);
@@ -103,6 +108,17 @@ class Planner {
       b_.storage[root] = {Storage::kOutput, i};
       placed_[root] = true;
     }
+    for (size_t s = 0; s < l_.steps.size(); s++) PlaceAssigned(s);
+  }
+
+  // What is assigned is computed into an array of its own, which the variable then takes.
+  void PlaceAssigned(size_t s) {
+    if (!l_.steps[s].core || !l_.steps[s].core->takes_array) return;
+    uint32_t root = l_.Root(l_.steps[s].in[0]);
+    if (placed_[root]) return;
+    b_.storage[root] = {Storage::kAssigned, s};
+    b_.output_bytes += Bytes(root);
+    placed_[root] = true;
   }
 
   void FindLastUses() {

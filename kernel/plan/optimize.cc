@@ -1,6 +1,8 @@
 // optimize.cc: see optimize.h.
 #include "kernel/plan/optimize.h"
 
+#include <algorithm>
+
 #include "kernel/graph/constant.h"
 
 namespace keel {
@@ -38,29 +40,77 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
+// What a plan needs of the graph, as passes see it, and back.
+PassGraph PlanGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                    std::span<const NodeId> targets) {
+  PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {},
+                  {},      true};
+  for (NodeId n : targets) {
+    const Node& node = graph.nodes[n];
+    if (!node.out.empty()) start.roots.push_back(node.out[0]);
+    if (MustRun(graph, node)) start.effects.push_back(n);
+  }
+  std::sort(start.effects.begin(), start.effects.end());
+  start.result_names.resize(start.roots.size());
+  return start;
+}
+
+NodeId CallWithEffects(Rewrite& work) {
+  const Graph& graph = *work.edit()->graph;
+  for (NodeId n : work.Nodes())
+    if (IsTypedByGraph(*graph.nodes[n].op) && HasAnyEffect(graph, graph.nodes[n])) return n;
+  return kNoValue;
+}
+
+PlannedGraph Planned(const PassGraph& end, size_t fetches) {
+  auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches);
+  std::vector<NodeId> nodes = end.effects;
+  for (auto root = split; root != end.roots.end(); ++root)
+    if (const Value& v = end.graph->values[*root]; v.kind == ValueKind::kResult) nodes.push_back(v.index);
+  return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
+}
+
+// Of all that passes read, little is read again.
+void DropPages(const Module& module) {
+  for (const Constant& c : module.constants) DropPages(c);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device* device,
                                                       std::span<const ValueId> feeds,
                                                       std::span<const ValueId> fetches,
-                                                      std::span<const ValueId> targets,
+                                                      std::span<const NodeId> targets,
                                                       PlanOptions options) const {
-  PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {}, true};
-  start.roots.insert(start.roots.end(), targets.begin(), targets.end());
-  start.result_names.resize(start.roots.size());
+  if (!passes) return Plan::Make(graph, device, feeds, fetches, targets, options);
+  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
+  DropPages(*graph.module);
   options.passes = report;
-  std::span<const ValueId> roots = end.roots;
-  return Plan::Make(*end.graph, device, end.feeds, roots.first(fetches.size()), roots.subspan(fetches.size()),
-                    options);
+  if (!end.owner) return Plan::Make(graph, device, feeds, fetches, targets, options);
+  PlannedGraph best = Planned(end, fetches.size());
+  return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
+}
+
+absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
+                                             std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                                             std::span<const NodeId> targets) {
+  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
+  Rewrite work(start, {device, nullptr});
+  for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
+    RETURN_IF_ERROR(work.Inline(n));
+  ASSIGN_OR_RETURN(PassGraph end, work.Finish());
+  return Planned(end, fetches.size());
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
                                                        const Graph& graph, Device* device,
                                                        const PlanOptions& options, PassReport* report) {
-  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, false};
+  PassGraph start{nullptr, &graph, graph.params, graph.results, graph.result_names, MustRunNodes(graph),
+                  false};
   ASSIGN_OR_RETURN(PassGraph end, passes.Run(start, TargetOf(device, options), choice, report));
+  DropPages(*graph.module);
   if (end.owner) DropUnused(end.owner.get(), graph.module->graphs.size());
   return end.owner;
 }

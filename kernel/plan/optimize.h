@@ -13,13 +13,25 @@ namespace keel {
 
 // The passes of a session. They know one device, so each part of a placed plan is optimised alone.
 struct Optimizer {
-  Passes* passes;
+  Passes* passes;  // null: none
   PassChoice choice;
   // Plan::Make of what the passes make of the graph; its report tells what they did.
   absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                                             std::span<const ValueId> targets, PlanOptions options) const;
+                                             std::span<const NodeId> targets, PlanOptions options) const;
 };
+
+// What Plan::Make takes; the owner must live until it returns.
+struct PlannedGraph {
+  std::shared_ptr<Module> owner;
+  const Graph* graph;
+  std::vector<ValueId> feeds, fetches;
+  std::vector<NodeId> targets;
+};
+// With the bodies of calls that have effects in place of those calls, so that each node can be placed.
+absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
+                                             std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                                             std::span<const NodeId> targets);
 
 // A copy of the graph's module in which passes have rewritten the graph; null if they changed nothing.
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,

@@ -28,7 +28,7 @@ class Grouping {
       for (ValueId v : node.in)
         if (v != kNoValue && maker[v] != kNobody) Edge(maker[v], i);
       for (ValueId v : node.out) maker[v] = i;
-      if (!HasEffect(*node.op)) continue;
+      if (!(graph.effects.Must() ? IsOrdered(graph, node) : HasAnyEffect(graph, node))) continue;
       if (last_effect != kNobody) Edge(last_effect, i);
       last_effect = i;
     }
@@ -84,7 +84,7 @@ std::string MemoryOf(const Device* device) { return device->host_memory() ? "hos
 class Splitter {
  public:
   Splitter(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-           std::span<const ValueId> targets, const Optimizer& optimizer, const PlanOptions& options)
+           std::span<const NodeId> targets, const Optimizer& optimizer, const PlanOptions& options)
       : graph_(graph),
         feeds_(feeds),
         fetches_(fetches),
@@ -148,18 +148,17 @@ class Splitter {
     for (const PlacedNode* p : group)
       for (ValueId v : graph_.nodes[p->node].out)
         if (feed_of_[v] != kNoValue) entering.insert(v);
-    std::vector<ValueId> also;
-    for (ValueId v : targets_)
-      if (made_in_[v] == g) also.push_back(v);
+    std::vector<NodeId> also;
+    for (const PlacedNode* p : group)  // a node that is asked for, or only has an effect
+      if (MustRun(graph_, graph_.nodes[p->node]) || std::ranges::find(targets_, p->node) != targets_.end())
+        also.push_back(p->node);
     const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
-    for (const PlacedNode* p : group)  // a node that only has an effect
-      if (HasEffect(*graph_.nodes[p->node].op)) also.push_back(graph_.nodes[p->node].out[0]);
     return Add(group[0]->device, {entering.begin(), entering.end()}, {leaving.begin(), leaving.end()}, also,
                parts);
   }
 
   absl::Status Add(Device* device, std::vector<ValueId> in, const std::vector<ValueId>& out,
-                   const std::vector<ValueId>& also, Parts& parts) {
+                   const std::vector<NodeId>& also, Parts& parts) {
     size_t used = in.size();
     for (ValueId v : feeds_)  // sizes of symbols come from the plan's own feeds
       if (Symbolic(v) && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
@@ -213,7 +212,8 @@ class Splitter {
   }
 
   const Graph& graph_;
-  std::span<const ValueId> feeds_, fetches_, targets_;
+  std::span<const ValueId> feeds_, fetches_;
+  std::span<const NodeId> targets_;
   const Optimizer& optimizer_;
   const PlanOptions& options_;
   std::vector<int> made_in_;       // by value: group; -1: none
@@ -284,12 +284,17 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
                                                        const Placing& placing, const Optimizer& optimizer,
                                                        std::span<const ValueId> feeds,
                                                        std::span<const ValueId> fetches,
-                                                       std::span<const ValueId> targets,
+                                                       std::span<const NodeId> targets,
                                                        const PlanOptions& options) {
-  std::vector<ValueId> wanted(fetches.begin(), fetches.end());
-  wanted.insert(wanted.end(), targets.begin(), targets.end());
+  std::vector<bool> needed = NeededNodes(graph, feeds, fetches, targets);
+  for (NodeId n = 0; n < needed.size(); n++)
+    if (needed[n] && CallsEffects(graph, graph.nodes[n])) {
+      ASSIGN_OR_RETURN(PlannedGraph flat, WriteOutEffects(graph, device, feeds, fetches, targets));
+      return MakePlaced(*flat.graph, device, placing, optimizer, flat.feeds, flat.fetches, flat.targets,
+                        options);
+    }
   ASSIGN_OR_RETURN(std::vector<PlacedNode> placed,
-                   Place(graph, device, placing, NeededNodes(graph, feeds, wanted, false), feeds, wanted));
+                   Place(graph, device, placing, needed, feeds, fetches, targets));
   std::vector<Group> groups = Grouping(graph, placed).Run();
   bool one = groups.empty() || (groups.size() == 1 && groups[0][0]->device == device);
   std::shared_ptr<Plan> plan;
@@ -308,8 +313,7 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::MakePlaced(const Graph& graph, Devic
   }
   for (const PlacedNode& p : placed) {
     const Node& node = graph.nodes[p.node];
-    parts->rows.push_back(
-        {graph.ValueName(node.out[0]), std::string(OpName(*node.op)), p.device->name(), p.why});
+    parts->rows.push_back({graph.NodeName(p.node), std::string(OpName(*node.op)), p.device->name(), p.why});
   }
   plan->parts_ = std::move(parts);
   if (!one) plan->options_.passes = plan->JoinPasses();

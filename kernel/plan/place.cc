@@ -14,7 +14,8 @@ constexpr size_t kMaxShown = 40;
 bool Matches(const Graph& graph, const Node& node, const std::string& pattern) {
   for (ValueId v : node.out)
     if (MatchesGlob(pattern, graph.ValueName(v))) return true;
-  return false;
+  return node.out.empty() &&
+         MatchesGlob(pattern, graph.NodeName(static_cast<NodeId>(&node - graph.nodes.data())));
 }
 
 absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
@@ -24,7 +25,7 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
     if (used) continue;
     std::vector<std::string> some;
     for (size_t n = 0; n < std::min<size_t>(graph.nodes.size(), 8); n++)
-      some.push_back(graph.ValueName(graph.nodes[n].out[0]));
+      some.push_back(graph.NodeName(static_cast<NodeId>(n)));
     return Annotate(NotFound("place: \"", rule.pattern, "\" matches no node of graph \"", graph.name,
                              "\", whose nodes are ", absl::StrJoin(some, ", "),
                              graph.nodes.size() > some.size() ? ", ..." : ""),
@@ -36,11 +37,12 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
 // Nodes that the device can run neither by an impl nor by a body, with what is missing.
 absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
                                                                 std::span<const ValueId> feeds,
-                                                                std::span<const ValueId> wanted) {
+                                                                std::span<const ValueId> wanted,
+                                                                std::span<const NodeId> targets) {
   PlanOptions probe;
   probe.observe = probe.probe = true;
   RETURN_IF_ERROR(device->Open().status());
-  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, {}, probe));
+  ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, wanted, targets, probe));
   return std::move(lowered->lacking);
 }
 
@@ -48,8 +50,8 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
   std::vector<std::string> shown;
   for (const auto& [placed, what] : lacking)
     if (shown.size() < kMaxShown)
-      shown.push_back(absl::StrCat(what, " \"", graph.ValueName(graph.nodes[placed->node].out[0]), "\" on ",
-                                   placed->device->name()));
+      shown.push_back(
+          absl::StrCat(what, " \"", graph.NodeName(placed->node), "\" on ", placed->device->name()));
   return Annotate(Unimplemented("no impl, and the op no body, for ", lacking.size(),
                                 lacking.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(shown, ", "),
                                 lacking.size() > shown.size() ? ", ..." : ""),
@@ -60,11 +62,12 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
                                                                             std::vector<PlacedNode>& placed,
                                                                             std::span<const ValueId> feeds,
-                                                                            std::span<const ValueId> wanted) {
+                                                                            std::span<const ValueId> wanted,
+                                                                            std::span<const NodeId> targets) {
   std::map<Device*, std::map<NodeId, std::set<std::string>>> by_device;
   for (const PlacedNode& p : placed)
     if (!by_device.contains(p.device)) {
-      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted));
+      ASSIGN_OR_RETURN(by_device[p.device], Lacking(graph, p.device, feeds, wanted, targets));
     }
   std::vector<std::pair<PlacedNode*, std::string>> all;
   for (PlacedNode& p : placed) {
@@ -81,6 +84,17 @@ bool NeedsPlacing(const Graph& graph, const Placing& placing) {
   if (!placing.rules.empty() || placing.fallback) return true;
   return !graph.module->devices.empty() &&
          std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.device != 0; });
+}
+
+bool CallsEffects(const Graph& graph, const Node& node) {
+  return IsTypedByGraph(*node.op) && HasAnyEffect(graph, node);
+}
+
+bool NeedsHost(const Graph& graph, const std::vector<bool>& needed) {
+  if (!graph.effects.Any()) return false;
+  for (size_t n = 0; n < needed.size(); n++)
+    if (needed[n] && (IsCore(*graph.nodes[n].op) || CallsEffects(graph, graph.nodes[n]))) return true;
+  return false;
 }
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
@@ -104,7 +118,8 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
 
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
                                               const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted) {
+                                              std::span<const ValueId> wanted,
+                                              std::span<const NodeId> targets) {
   RETURN_IF_ERROR(CheckPatterns(graph, placing));
   std::vector<PlacedNode> placed;
   for (NodeId n = 0; n < graph.nodes.size(); n++) {
@@ -115,8 +130,8 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
       const std::string& scope = graph.module->devices[node.device - 1];
       absl::StatusOr<Device*> found = placing.find(scope);
       if (!found.ok())
-        return Annotate(Error(found.status().code(), "the device scope of node \"",
-                              graph.ValueName(node.out[0]), "\": ", found.status().message()),
+        return Annotate(Error(found.status().code(), "the device scope of node \"", graph.NodeName(n),
+                              "\": ", found.status().message()),
                         kErrorHint, ErrorFact(found.status(), kErrorHint));
       p = {n, *found, "scope"};
     }
@@ -125,16 +140,17 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
         p = {n, rule.device, absl::StrCat("pattern ", rule.pattern)};
         break;
       }
+    if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "only the host can"};
     placed.push_back(std::move(p));
   }
-  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted));
+  ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted, targets));
   if (lacking.empty()) return placed;
   if (!placing.fallback) return LackError(graph, lacking);
   for (auto& [p, what] : lacking) {
     p->why = absl::StrCat("fallback: ", p->device->name(), " lacks ", what);
     p->device = placing.fallback;
   }
-  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted));
+  ASSIGN_OR_RETURN(lacking, AllLacking(graph, placed, feeds, wanted, targets));
   return lacking.empty() ? absl::StatusOr<std::vector<PlacedNode>>(std::move(placed))
                          : LackError(graph, lacking);
 }

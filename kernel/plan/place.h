@@ -24,6 +24,9 @@ struct Placing {  // what the session says; a node follows the first rule, else 
   std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device of a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
+// Nodes that the host runs while others are on a device with memory of its own.
+bool CallsEffects(const Graph& graph, const Node& node);  // a call of a graph with effects
+bool NeedsHost(const Graph& graph, const std::vector<bool>& needed);
 bool MatchesGlob(std::string_view pattern, std::string_view text);
 
 struct PlacedNode {
@@ -34,7 +37,8 @@ struct PlacedNode {
 // The needed nodes, in program order.
 absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device, const Placing& placing,
                                               const std::vector<bool>& needed, std::span<const ValueId> feeds,
-                                              std::span<const ValueId> wanted);
+                                              std::span<const ValueId> wanted,
+                                              std::span<const NodeId> targets);
 
 // What of a plan is shown, and run, part by part.
 struct Parts {

@@ -4,6 +4,7 @@
 #include "absl/container/inlined_vector.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 #include "kernel/plan/step.h"
 
@@ -37,11 +38,14 @@ bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call
 absl::Status PrepareSteps(Lowered* lowered) {
   for (Step& step : lowered->steps) {
     for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
-    if (step.needs_dims) continue;
+    if (step.needs_dims || step.launch) continue;
     ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
     ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
   }
-  return lowered->accelerator ? UploadConstants(lowered) : absl::OkStatus();
+  if (!lowered->accelerator) return absl::OkStatus();
+  RETURN_IF_ERROR(UploadConstants(lowered));
+  for (const Constant& c : lowered->constants) DropPages(c);
+  return absl::OkStatus();
 }
 
 // Where this thread looks first, so that threads keep out of each other's way and find what they left.
@@ -58,9 +62,11 @@ size_t FirstPlace() {
 absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* device,
                                                  std::span<const ValueId> feeds,
                                                  std::span<const ValueId> fetches,
-                                                 std::span<const ValueId> targets,
+                                                 std::span<const NodeId> targets,
                                                  const PlanOptions& options) {
   RETURN_IF_ERROR(device->Open().status());
+  if (!device->host_memory() && NeedsHost(graph, NeededNodes(graph, feeds, fetches, targets)))
+    return MakePlaced(graph, device, {}, {nullptr, {}}, feeds, fetches, targets, options);
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
   RETURN_IF_ERROR(PrepareSteps(lowered.get()));
   NumberSteps(lowered.get(), 0);

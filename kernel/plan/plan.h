@@ -33,14 +33,14 @@ class Plan {
   static absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                                     std::span<const ValueId> feeds,
                                                     std::span<const ValueId> fetches,
-                                                    std::span<const ValueId> targets,
+                                                    std::span<const NodeId> targets,
                                                     const PlanOptions& options);
   // With nodes on several devices; each part is optimised for its own.
   static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
                                                           const Placing& placing, const Optimizer& optimizer,
                                                           std::span<const ValueId> feeds,
                                                           std::span<const ValueId> fetches,
-                                                          std::span<const ValueId> targets,
+                                                          std::span<const NodeId> targets,
                                                           const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
   size_t inputs() const { return lowered_->feeds.size(); }

@@ -8,7 +8,7 @@ namespace keel {
 namespace {
 
 void WriteValue(Json& json, const Lowered& l, uint32_t v, const Binding* b) {
-  constexpr const char* kPlaces[] = {"feed", "constant", "arena", "result"};
+  constexpr const char* kPlaces[] = {"feed", "constant", "arena", "result", "variable", "assigned"};
   json.BeginObject();
   json.Key("name").String(l.values[v].name);
   json.Key("type").String(Print(l.values[v].type, l.dims));

@@ -79,7 +79,16 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
     return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", OpName(*node.op),
                              " prepared a launch without run"),
                     kErrorPlugin, lowered.device->plugin().name);
+  DropPages(lowered, step);
   return launch;
+}
+
+void DropPages(const Lowered& lowered, const Step& step) {
+  for (uint32_t v : step.in) {
+    if (v == kNoValue) continue;
+    const PlanValue& root = lowered.values[lowered.Root(v)];
+    if (root.where == Where::kConstant) DropPages(lowered.constants[root.index]);
+  }
 }
 
 void SetShapeFlags(keel_call* call) {

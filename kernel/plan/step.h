@@ -23,6 +23,10 @@ absl::Status Stopped(const std::string& after, const PlanOptions& options);
 // When a run that begins now must have ended; only where there is a limit.
 Deadline EndOfRun(const PlanOptions& options, const Deadline* given);
 
+// Gives the memory of the step's mapped constants back to the system until somebody reads them again: most
+// are read once, to be packed.
+void DropPages(const Lowered& lowered, const Step& step);
+
 // Prepares and runs a step with no symbolic dims on given tensors.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
                      std::span<keel_tensor* const> out, uint32_t threads);

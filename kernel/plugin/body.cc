@@ -44,7 +44,7 @@ class Maker {
 
   absl::Status AddNode(const Node& from) {
     Body::Node node{from.op, "", {}, {}, from.attrs, nullptr};
-    if (!from.out.empty()) node.name = graph_.ValueName(from.out[0]);
+    node.name = graph_.NodeName(static_cast<NodeId>(&from - graph_.nodes.data()));
     std::vector<Operand> operands;
     for (ValueId v : from.in) {
       node.in.push_back(v == kNoValue ? kNoValue : numbers_[v]);
@@ -71,7 +71,8 @@ class Maker {
       return t;
     };
     Inferred inferred;
-    RETURN_IF_ERROR(Infer(*node->op, operands, node->attrs, dims_, &inferred, &types));
+    VarTypeOf vars = [&](int64_t v) { return graph_.module->VariableType(v); };
+    RETURN_IF_ERROR(Infer(*node->op, operands, node->attrs, dims_, &inferred, &types, &vars));
     node->attrs = std::move(inferred.attrs);
     auto& checks = body_->checks;
     checks.insert(checks.end(), inferred.checks.begin(), inferred.checks.end());

@@ -66,6 +66,8 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
   }
   if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
   Constant constant = ConstantOf(name ? name : "", std::move(array));
+  if (e->source && e->source->Holds(constant.data)) constant.mapped = true;
+  if (e->source && e->source->Holds(tensor.data) && !release) DropPages(tensor.data, constant.bytes);
   if (e->rewriter) return e->rewriter->AddConstant(std::move(constant));
   ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(std::move(constant)));
   return e->graph->AddConstant(index);
@@ -176,7 +178,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
   source.fixed_values = fixed_values.data();
   source.n_fixed = fixed_names.size();
   source.owner = file.owner;
-  keel_edit edit{module.get(), graph};
+  keel_edit edit{module.get(), graph, nullptr, &file};
   HostCall call;
   keel_rc rc = chosen.second->import(&HostTable(), &source, options.data(),
                                      static_cast<uint32_t>(options.size()), &edit);

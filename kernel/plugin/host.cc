@@ -156,7 +156,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   v.i = a.i;
   v.f = a.f;
   if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM &&
-      a.kind != KEEL_ATTR_GRAPH)
+      a.kind != KEEL_ATTR_GRAPH && a.kind != KEEL_ATTR_VAR)
     return Invalid("an attribute of ", a.count, " entries without data");
   if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
   if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS || a.kind == KEEL_ATTR_GRAPHS)
@@ -168,7 +168,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
     if (!dtype) return Invalid("attribute value ", a.i, " is not a dtype of Keel");
     v.i = static_cast<int64_t>(*dtype);
   }
-  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_GRAPHS || a.kind == 11)
+  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_GRAPHS)
     return Invalid("attribute kind ", a.kind, " is not known");
   return v;
 }

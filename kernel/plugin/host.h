@@ -112,7 +112,8 @@ absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const In
 struct keel_edit {
   keel::Module* module;
   keel::Graph* graph;
-  keel::Rewriter* rewriter = nullptr;  // in a pass
+  keel::Rewriter* rewriter = nullptr;     // in a pass
+  const keel::FileMap* source = nullptr;  // in an import
 };
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc

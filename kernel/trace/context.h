@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernel/plan/optimize.h"
+#include "kernel/plan/printer.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plugin/registry.h"
 #include "kernel/trace/gradient_cache.h"
@@ -21,12 +22,14 @@ struct Context {
   std::string plugins;  // folder in place of the one beside libkeel
   Stopper stopper;
   GradientCache gradients;
+  Printer printer;
   std::atomic<bool> eager{false};  // functions run their program in place of a trace
   PlanOptions Options() {
     PlanOptions options;
     options.threads = threads;
     options.memory = memory;
     options.stopper = &stopper;
+    options.printer = &printer;
     return options;
   }
 };

@@ -3,6 +3,7 @@
 #include "kernel/trace/function.h"
 
 #include <chrono>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 
@@ -38,6 +39,29 @@ Results Take(Tracing& tracing) {
   return results;
 }
 
+struct Inlined;
+// The functions that this thread is writing into traces of others, innermost last.
+thread_local const Inlined* innermost = nullptr;
+
+struct Inlined {
+  explicit Inlined(const Function* f) : function(f), outer(std::exchange(innermost, this)) {}
+  ~Inlined() { innermost = outer; }
+  Inlined(const Inlined&) = delete;
+  Inlined& operator=(const Inlined&) = delete;
+  static bool Has(const Function* f) {
+    const Inlined* at = innermost;
+    while (at && at->function != f) at = at->outer;
+    return at != nullptr;
+  }
+  const Function* function;
+  const Inlined* outer;
+};
+
+absl::Status Recursion(std::string_view name) {
+  return Annotate(Invalid("function \"", name, "\" calls itself while it is being traced"), kErrorHint,
+                  "write the recursion as a loop: while or scan");
+}
+
 std::string SignatureOf(const Graph& g) {
   auto list = [&](const std::vector<ValueId>& values, bool names) {
     return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
@@ -68,6 +92,9 @@ absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& argume
   if (symbolic || (within && within->trace) || eager_ || context_->eager) {
     ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
+    if (trace && (tracer_ == std::this_thread::get_id() || Inlined::Has(this))) return Recursion(name_);
+    std::optional<Inlined> inlined;
+    if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
     Tracing tracing{context_, std::move(trace), {}, tape};
     RETURN_IF_ERROR(RunBody(tracing, arguments.leaves));
     *results = Take(tracing);
@@ -105,9 +132,7 @@ std::shared_ptr<Concrete> Function::Known(std::string_view key) {
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
                                                                 std::span<const int64_t> sizes) {
-  if (tracer_ == std::this_thread::get_id())
-    return Annotate(Invalid("function \"", name_, "\" calls itself while it is being traced"), kErrorHint,
-                    "write the recursion as a loop: while or scan");
+  if (tracer_ == std::this_thread::get_id()) return Recursion(name_);
   std::string key = kind;
   key.append(reinterpret_cast<const char*>(sizes.data()), sizes.size_bytes());
   std::lock_guard tracing(tracing_);
@@ -272,8 +297,8 @@ absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
   const Graph& graph = *concrete.graph;
   Optimizer optimizer{&context_->passes, options_.passes};
-  ASSIGN_OR_RETURN(concrete.plan,
-                   optimizer.Make(graph, device_, graph.params, graph.results, {}, options_.plan));
+  ASSIGN_OR_RETURN(concrete.plan, optimizer.Make(graph, device_, graph.params, graph.results,
+                                                 MustRunNodes(graph), options_.plan));
   concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();

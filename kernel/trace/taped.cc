@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
     ASSIGN_OR_RETURN(at[v], to->AddConstant(number));
     return at[v];
   };
-  std::vector<bool> needed = NeededNodes(*graph, feeds, fetches, false);
+  std::vector<bool> needed = NeededNodes(*graph, feeds, fetches, {});
   for (NodeId n = 0; n < graph->nodes.size(); n++) {
     if (!needed[n]) continue;
     const Node& node = graph->nodes[n];

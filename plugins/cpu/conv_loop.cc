@@ -137,7 +137,7 @@ keel_rc RunGradW(const keel_call* call) {
 }
 
 keel_rc KeepConv(Conv s, Run run, keel_launch* launch) {
-  AtLeastOneDim(&s.w);
+  Complete(&s.w);
   return Keep(launch, s, run);
 }
 keel_rc PrepareConvGradW(const Node& node, keel_launch* launch) {

@@ -2,9 +2,6 @@
 #include "matmul_small.h"
 
 #include "simd.h"
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace keel_cpu {
 

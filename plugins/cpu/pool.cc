@@ -60,10 +60,12 @@ keel_rc RunMaxPool(const keel_call* call) {
     EachCell(w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
       const T* p = x + at;
       T* q = y + first;
-      for (int64_t i = 0; i < m; i++) {
-        const V old = Widen(q[i]), now = Widen(p[i * step]);
-        Narrow(now > old || now != now ? now : old, q[i]);
-      }
+      WithStep(step, [&](auto by) {
+        for (int64_t i = 0; i < m; i++) {
+          const V old = Widen(q[i]), now = Widen(p[i * by]);
+          Narrow(now > old || now != now ? now : old, q[i]);
+        }
+      });
     });
   });
   return Done(call);
@@ -114,23 +116,26 @@ keel_rc RunAvgPool(const keel_call* call) {
   const Pool& s = State<Pool>(call);
   const int last = s.w.rank - 1;
   const int64_t n = s.w.out[last], pixels = s.w.Cells(s.w.image);
-  std::vector<int64_t> counts(static_cast<size_t>(n));
-  for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = Counted(s, last, o);
+  std::vector<V> counts(static_cast<size_t>(n));
+  for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result) {
     constexpr int64_t kChunk = 512;  // sums of a part of the row
     const T* x = In<T>(call, 0) + image * pixels;
     T* y = Out<T>(call, 0) + result;
     int64_t outer = 1;
     for (int d = 0; d < last; d++) outer *= Counted(s, d, place[d]);
+    const V* count = counts.data();
     for (int64_t part = 0; part < n; part += kChunk) {
       const int64_t stop = std::min(n, part + kChunk);
-      V sums[kChunk] = {};
+      V sums[kChunk];
+      std::fill(sums, sums + (stop - part), V{0});
       EachCell(s.w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
         const int64_t from = std::max(first, part), to = std::min(first + m, stop);
-        for (int64_t o = from; o < to; o++) sums[o - part] += Widen(x[at + (o - first) * step]);
+        WithStep(step, [&](auto by) {
+          for (int64_t o = from; o < to; o++) sums[o - part] += Widen(x[at + (o - first) * by]);
+        });
       });
-      for (int64_t o = part; o < stop; o++)
-        Narrow(sums[o - part] / static_cast<V>(outer * counts[static_cast<size_t>(o)]), y[o]);
+      for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);
     }
   });
   return Done(call);
@@ -139,21 +144,21 @@ keel_rc RunAvgPool(const keel_call* call) {
 keel_rc PrepareMaxPool(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);
   Pool p = ReadPool(node);
-  AtLeastOneDim(&p.w);
+  Complete(&p.w);
   return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPool<T>; }));
 }
 keel_rc PrepareMaxPoolIndex(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);
   Pool p = ReadPool(node);
   p.column_major = node.Flag("column_major");
-  AtLeastOneDim(&p.w);
+  Complete(&p.w);
   return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPoolIndex<T>; }));
 }
 keel_rc PrepareAvgPool(const Node& node, keel_launch* launch) {
   const keel_tensor x = node.In(0);
   Pool p = ReadPool(node);
   p.count_pad = node.Flag("count_pad");
-  AtLeastOneDim(&p.w);
+  Complete(&p.w);
   return Keep(launch, p, VisitFloats(keel_dt_of(&x), []<class T>() -> Run { return Guard<RunAvgPool<T>>; }));
 }
 

@@ -9,6 +9,10 @@
 // there is one level, what the compiler was told to target.
 #pragma once
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace keel_cpu {
 
 int SimdLevel();  // 0: baseline, 1: AVX2 and FMA, 2: AVX-512

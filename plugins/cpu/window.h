@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "common.h"
 
@@ -11,9 +12,12 @@ namespace keel_cpu {
 inline constexpr int kMaxImage = KEEL_MAX_RANK - 2;
 
 struct Window {
+  static constexpr int64_t kKnown = 16;
   int rank = 0;  // image dims
   int64_t image[kMaxImage] = {}, out[kMaxImage] = {}, window[kMaxImage] = {};
   int64_t stride[kMaxImage] = {}, dil[kMaxImage] = {}, lo[kMaxImage] = {};
+  // Of the last dim's first cells, the places that see the image: Complete works them out.
+  int64_t firsts[kKnown] = {}, stops[kKnown] = {};
 
   int64_t Cells(const int64_t* dims) const { return Product(dims, rank); }
   // Cell of the image along dim d for place o and window cell k; outside if not in [0, image[d]).
@@ -55,36 +59,38 @@ inline Window ReadWindow(const Node& node, const Dims& x, const Dims& y) {
   return w;
 }
 
-// One more image dim of size 1 lets images without dims be treated like all others.
-inline void AtLeastOneDim(Window* w) {
-  if (w->rank > 0) return;
-  w->rank = 1;
-  w->image[0] = w->out[0] = w->window[0] = w->stride[0] = w->dil[0] = 1;
+// Once all sizes are known. One more image dim of size 1 lets images without dims be treated like all others.
+inline void Complete(Window* w) {
+  if (w->rank == 0) {
+    w->rank = 1;
+    w->image[0] = w->out[0] = w->window[0] = w->stride[0] = w->dil[0] = 1;
+  }
+  const int last = w->rank - 1;
+  for (int64_t i = 0; i < std::min(Window::kKnown, w->window[last]); i++)
+    w->Range(last, i, &w->firsts[i], &w->stops[i]);
 }
 
 // For the row of results at `place` (outer image dims), for each window cell, in order, that sees
 // anything: f(cell's number, offset in the image of what the first place sees, first place, places, step).
 template <class F>
 void EachCell(const Window& w, const int64_t* place, F&& f) {
-  constexpr int64_t kKnown = 16;  // ranges worked out once; of wider windows the rest each time
   const int last = w.rank - 1;
   const int64_t outer = Product(w.window, last);
-  int64_t firsts[kKnown], stops[kKnown];
-  for (int64_t i = 0; i < std::min(kKnown, w.window[last]); i++) w.Range(last, i, &firsts[i], &stops[i]);
+  int64_t k[kMaxImage] = {};
   for (int64_t c = 0; c < outer; c++) {
-    int64_t k[kMaxImage], row = 0;
-    Unravel(c, w.window, last, k);
+    int64_t row = 0;
     bool inside = true;
     for (int d = 0; d < last; d++) {
       const int64_t at = w.At(d, place[d], k[d]);
       inside &= at >= 0 && at < w.image[d];
       row = row * w.image[d] + at;
     }
+    for (int d = last; d-- > 0 && ++k[d] == w.window[d];) k[d] = 0;
     if (!inside) continue;
     for (int64_t i = 0; i < w.window[last]; i++) {
       int64_t first, stop;
-      if (i < kKnown)
-        first = firsts[i], stop = stops[i];
+      if (i < Window::kKnown)
+        first = w.firsts[i], stop = w.stops[i];
       else
         w.Range(last, i, &first, &stop);
       if (first < stop)
@@ -92,6 +98,14 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
           w.stride[last]);
     }
   }
+}
+
+// f(step), usual ones as constants: then loops over every second element vectorise too.
+template <class F>
+void WithStep(int64_t step, F&& f) {
+  if (step == 1) return f(std::integral_constant<int64_t, 1>());
+  if (step == 2) return f(std::integral_constant<int64_t, 2>());
+  f(step);
 }
 
 }  // namespace keel_cpu

@@ -17,6 +17,7 @@ bool spreads(std::string_view op) {
 }
 
 bool foldable(const Edit& e, NodeId n) {
+  if (e.outs(n).empty()) return false;  // it runs for its effect
   for (keel_value v : e.ins(n))
     if (v != KEEL_NO_VALUE && !e.constant(v)) return false;
   const int64_t count = e.type(e.out(n)).count();

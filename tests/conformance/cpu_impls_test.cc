@@ -103,6 +103,27 @@ TEST(CpuImpls, CastsBetweenAllDtypes) {
       }
 }
 
+template <class T>
+std::string BytesOf(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+TEST(CpuImpls, EveryHalfIsWidenedAndEveryTieRoundedToEven) {
+  std::vector<uint16_t> halves;
+  std::vector<uint32_t> ties;
+  for (uint32_t h = 0; h < 65536; h++) {
+    halves.push_back(static_cast<uint16_t>(h));
+    const uint32_t magnitude = h & 0x7fff, sign = (h & 0x8000) << 16;
+    if (magnitude < 0x400 || magnitude >= 0x7c00) continue;  // denormals: drawn at random above
+    const uint32_t middle = (magnitude << 13) + 0x38000000 + 0x1000;
+    for (uint32_t bits : {middle - 1, middle, middle + 1}) ties.push_back(sign | bits);
+  }
+  const BareTensor f16 = {KEEL_F16, {static_cast<int64_t>(halves.size())}}, wide = {KEEL_F32, f16.dims},
+                   f32 = {KEEL_F32, {static_cast<int64_t>(ties.size())}}, narrow = {KEEL_F16, f32.dims};
+  Compare(NodeBuilder("cast", {f16}, {wide}).Dtype("to", KEEL_F32).node, {BytesOf(halves)});
+  Compare(NodeBuilder("cast", {f32}, {narrow}).Dtype("to", KEEL_F16).node, {BytesOf(ties)});
+}
+
 TEST(CpuImpls, SelectOfAllSteps) {
   Rng rng(5);
   const Dims kPart[] = {{}, {5}, {3, 1}, {3, 5}, {2, 1, 1}, {2, 3, 5}};
@@ -339,6 +360,40 @@ TEST(CpuImpls, SoftmaxAndNorms) {
           },
           {64, 4});
     }
+}
+
+// What is far below the greatest is 0 or a denormal; a NaN, or nothing but -infinity, takes its whole line.
+TEST(CpuImpls, SoftmaxOfFarAndMissingNumbers) {
+  constexpr int64_t kRows = 5, kColumns = 70;
+  constexpr float kInf = std::numeric_limits<float>::infinity(),
+                  kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* op : {"softmax", "log_softmax"})
+    for (int64_t at = 0; at < kColumns; at++)
+      for (int64_t axis : {0, 1}) {
+        std::vector<float> x(kRows * kColumns);
+        const auto cell = [=](int64_t row, int64_t column) {
+          return static_cast<size_t>(axis == 1 ? row * kColumns + column : column * kRows + row);
+        };
+        for (int64_t c = 0; c < kColumns; c++) {
+          x[cell(0, c)] = c == at ? kNan : 1;
+          x[cell(1, c)] = -kInf;
+          x[cell(2, c)] = c == at ? 3 : -kInf;
+          x[cell(3, c)] = c == at ? 50 : -45 - static_cast<float>(c);
+          x[cell(4, c)] = c == at ? kInf : 0;
+        }
+        const BareTensor t = {KEEL_F32, axis == 1 ? Dims{kRows, kColumns} : Dims{kColumns, kRows}};
+        NodeBuilder n(op, {t}, {t});
+        const bool log = op[0] == 'l';
+        CompareElements(n.Int("axis", axis).node, {BytesOf(x)},
+                        [&](int64_t i) {
+                          const int64_t row = axis == 1 ? i / kColumns : i % kRows;
+                          const float v = x[static_cast<size_t>(i)];
+                          if (row < 2 || row == 4) return static_cast<double>(kNan);
+                          const double y = v - static_cast<double>(row == 2 ? 3 : 50);
+                          return log ? y : std::exp(y);
+                        },
+                        {8, std::numeric_limits<float>::min()});
+      }
 }
 
 struct AttentionCase {

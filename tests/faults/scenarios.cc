@@ -112,6 +112,20 @@ Outcome BuildByHand(keel_context* context) {
   return c.outcome;
 }
 
+Outcome Differentiate(keel_context* context) {
+  Calls c;
+  OwnModule module;
+  keel_graph *graph = nullptr, *grad = nullptr;
+  keel_value ys[2] = {}, w = 0, dw = KEEL_NO_VALUE;
+  if (c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module) &&
+      c.Try(keel_module_graph, module, nullptr, &graph) && c.Try(keel_graph_copy, graph, "grad", &grad) &&
+      c.Try(keel_graph_find, graph, "y", &ys[0]) && c.Try(keel_graph_find, graph, "s", &ys[1]) &&
+      c.Try(keel_graph_find, graph, "w", &w) &&
+      c.Try(keel_graph_gradient, grad, ys, 2u, nullptr, &w, 1u, 0u, &dw))
+    c.outcome.right = dw != KEEL_NO_VALUE;
+  return c.outcome;
+}
+
 Outcome Save(keel_context* context) {
   Calls c;
   OwnModule module;
@@ -199,6 +213,7 @@ const std::vector<Scenario>& Scenarios() {
                                             {"LoadAndRunCpu", LoadAndRun<&kCpu>},
                                             {"ParseAndPrint", ParseAndPrint},
                                             {"BuildByHand", BuildByHand},
+                                            {"Differentiate", Differentiate},
                                             {"Save", Save},
                                             {"Import", Import},
                                             {"Eager", Eager},

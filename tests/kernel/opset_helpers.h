@@ -48,11 +48,14 @@ class Opset : public testing::Test {
     }
     return out;
   }
+  VarTypeOf vars = [this](int64_t n) -> absl::StatusOr<TensorType> {  // f32[2, 3], or bool[]
+    return n ? Type("bool[]") : Type("f32[2, 3]");
+  };
   // "f32[2], i64[2]", or the error's message.
   std::string Infer(const char* op, const std::vector<const char*>& types, const Attrs& attrs = {}) {
     auto def = catalogue.Find(op, 0);
     if (!def.ok()) return std::string(def.status().message());
-    absl::Status status = keel::Infer(**def, Operands(types), attrs, dims, &inferred);
+    absl::Status status = keel::Infer(**def, Operands(types), attrs, dims, &inferred, nullptr, &vars);
     if (!status.ok()) return std::string(status.message());
     std::string out;
     for (const TensorType& r : inferred.results)

@@ -113,6 +113,51 @@ TEST_F(Opset, SymbolicDims) {
             "f32[n, 8, (h+1)//2]");
 }
 
+TEST_F(Opset, EffectsOnVariables) {
+  Attr w{"var", {KEEL_ATTR_VAR, 0, 0, "", {}, {}}}, flag{"var", {KEEL_ATTR_VAR, 1, 0, "", {}, {}}};
+  EXPECT_EQ(Infer("read", {}, {w}), "f32[2, 3]");
+  EXPECT_EQ(Infer("read", {}, {flag}), "bool[]");
+  EXPECT_EQ(Infer("assign", {"f32[2, 3]"}, {w}), "");
+  EXPECT_EQ(Infer("assign_add", {"f32[b, 3]"}, {w}), "");
+  EXPECT_EQ(Checks(), "2 == b");
+  EXPECT_EQ(Infer("assign", {"i32[2, 3]"}, {w}), "assign: x is i32 but the variable is f32: x is i32[2, 3]");
+  EXPECT_EQ(Infer("assign", {"f32[2, 4]"}, {w}),
+            "assign: x has P = 4 but the variable has P = 3: x is f32[2, 4]");
+  EXPECT_EQ(Infer("assign", {"f32[2]"}, {w}), "assign: x has 1 dims, which do not fit T[P..]: x is f32[2]");
+  EXPECT_EQ(Infer("assign_sub", {"bool[]"}, {flag}).find("assign_sub: the variable is bool but must be"), 0u);
+  EXPECT_EQ(Infer("read", {}), "read: attribute var (var T[P..]) must be given");
+  EXPECT_EQ(Infer("read", {}, {I("var", 0)}), "read: attribute var is var T[P..] but got an integer");
+  EXPECT_EQ(Infer("print", {}), "");
+  EXPECT_EQ(Infer("print", {"f32[b]", "bool[]", "1"}), "");
+  EXPECT_EQ(Infer("assert", {"bool[]", "f32[2]"}), "");
+  EXPECT_EQ(Infer("assert", {"bool[2]"}), "assert: ok has 1 dims, which do not fit bool[]: ok is bool[2]");
+  EXPECT_EQ(Infer("print", {}, {I("edge", -2)}),
+            "print: edge = -2, but must be a number of elements, or -1 for all");
+  EXPECT_EQ(EffectOf(**catalogue.Find("read", 0)), EffectKind::kRead);
+  EXPECT_EQ(EffectOf(**catalogue.Find("assign_add", 0)), EffectKind::kWrite);
+  EXPECT_EQ(EffectOf(**catalogue.Find("add", 0)), EffectKind::kNone);
+  EXPECT_TRUE(MayFail(**catalogue.Find("div", 0), DType::kI32));
+  EXPECT_FALSE(MayFail(**catalogue.Find("div", 0), DType::kF32));
+  EXPECT_TRUE(MayFail(**catalogue.Find("gather", 0), DType::kF32));
+}
+
+TEST_F(Opset, BadEffectsAreRefused) {
+  auto refuse = [&](const char* clauses, const char* why) {
+    Catalogue mine;
+    absl::Status status = mine.AddText(absl::StrCat("opset t 1\nop t.x since 1  ", clauses, "\n"), "t");
+    if (status.ok()) status = mine.Find("t.x", 0).status();
+    EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
+  };
+  refuse("in x: f32[]  effect melt", "expected read, write, io");
+  refuse("in x: f32[]  effect write(v)", "no attribute");
+  refuse("in x: f32[]  effect write", "wants a variable");
+  refuse("in x: f32[]  attr v: i64 = 0  effect read(v)", "wants a variable");
+  refuse("in x: f32[]  attr v: var f32[], u: var f32[]", "one variable at most");
+  refuse("in x: f32[]  attr v: var any", "with its pattern");
+  refuse("in x: f32[]  attr v: var f32[] = 3", "has no default");
+  refuse("in x: f32[]  out y: f32[]  fails zero for melons \"no\"", "expected dtypes");
+}
+
 TEST_F(Opset, ErrorsNameOpOperandGotAndWanted) {
   EXPECT_EQ(Infer("matmul", {"f32[2, 4]", "f32[3, 5]"}),
             "matmul: b has k = 3 but a has k = 4: a is f32[2, 4], b is f32[3, 5]");

@@ -58,7 +58,7 @@ TEST_F(PassTest, LevelAndNamesChoose) {
   EXPECT_EQ(ran(named("fast,one")), (L{"one", "fast"}));
   PassChoice mixed;
   EXPECT_FALSE(ParsePasses("one,-two", &mixed).ok());
-  auto unknown = passes_.Run({nullptr, graph_, {}, {}, {}, false}, {device_, {}}, named("oen"), &report_);
+  auto unknown = passes_.Run({nullptr, graph_, {}, {}, {}, {}, false}, {device_, {}}, named("oen"), &report_);
   EXPECT_NE(unknown.status().message().find("no pass \"oen\"; there are one, two, fast"), std::string::npos)
       << unknown.status();
 }
@@ -265,6 +265,50 @@ TEST_F(PassTest, EffectsStay) {
     return h->edit_replace(e, r.Out(r.Nodes("exp")[0]), r.In(r.Nodes("neg")[0], 0));
   });
   EXPECT_EQ(Main(text), "  a = neg(x) : f32[2]\n  t = t.tell(a) : f32[2]\n  return x\n");
+}
+
+TEST_F(PassTest, ReadsStayOnTheirSideOfWrites) {
+  Parse(
+      "var w: f32[2] = [1.0, 2.0]\nvar u: f32[2] = [1.0, 2.0]\nconst c: f32[2] = [0.0, 0.0]\n"
+      "fn @main(x: f32[2]) -> f32[2], f32[2], f32[2] {\n  a = read(w)\n  assign(u, x)\n  b = read(w)\n"
+      "  assign_add(w, x)\n  d = read(w)\n  p = add(a, b)\n  q = add(b, d)\n  e = add(d, c)\n"
+      "  return p, q, e\n}\nentry main = @main (x) -> (_, _, _)\n");
+  std::string text = Optimize([](const keel_host* h, keel_edit* e) {
+    Reader r{h, e};
+    std::vector<uint32_t> reads = r.Nodes("read");
+    keel_value v = 0;
+    EXPECT_EQ(h->edit_replace(e, r.Out(reads[2]), r.Out(reads[1])), KEEL_INVALID) << "w was written";
+    EXPECT_EQ(h->edit_replace(e, r.Out(reads[0]), r.In(r.Nodes("add")[2], 1)), KEEL_INVALID) << "no constant";
+    EXPECT_EQ(h->edit_eval(e, reads[0]), KEEL_PRECONDITION);
+    EXPECT_EQ(r.AddNode("read", {}, &v), KEEL_INVALID);
+    EXPECT_EQ(h->edit_outline(e, &reads[1], 1, "g", nullptr), KEEL_INVALID);
+    return h->edit_replace(e, r.Out(reads[1]), r.Out(reads[0]));  // only u was written
+  });
+  EXPECT_EQ(
+      Main(text),
+      "  a = read(w) : f32[2]\n  assign(u, x)\n  assign_add(w, x)\n  d = read(w) : f32[2]\n"
+      "  p = add(a, a) : f32[2]\n  q = add(a, d) : f32[2]\n  e = add(d, c) : f32[2]\n  return p, q, e\n");
+  EXPECT_EQ(report_.runs[0].error, "");
+}
+
+TEST_F(PassTest, FailuresAreNotMovedOverEffects) {
+  Parse(
+      "fn @main(x: f32[2], i: i32[1]) -> f32[1], f32[1] {\n  a = gather(x, i)\n  b = neg(x)\n  hello: "
+      "print(b)\n"
+      "  c = gather(b, i)\n  d = add(a, c)\n  return d, c\n}\nentry main = @main (x, i) -> (_, _)\n");
+  std::string text = Optimize([](const keel_host* h, keel_edit* e) {
+    Reader r{h, e};
+    uint32_t first = r.Nodes("gather")[0], add = r.Nodes("add")[0], neg = r.Nodes("neg")[0];
+    uint32_t over[] = {first, add}, second = r.Nodes("gather")[1], behind[] = {second, add};
+    keel_value v = 0;
+    EXPECT_EQ(h->edit_outline(e, over, 2, "g", nullptr), KEEL_INVALID);
+    EXPECT_EQ(h->edit_replace(e, r.Out(first), r.Out(second)), KEEL_INVALID);
+    EXPECT_EQ(r.AddNode("gather", {r.In(neg, 0), r.In(first, 1)}, &v), KEEL_PRECONDITION);
+    return h->edit_outline(e, behind, 2, "g", nullptr);
+  });
+  EXPECT_EQ(Main(text),
+            "  a = gather(x, i) : f32[1]\n  b = neg(x) : f32[2]\n  hello: print(b)\n"
+            "  c, d = call(b, i, a){body=@g} : f32[1], f32[1]\n  return d, c\n");
 }
 
 TEST_F(PassTest, APlanRunsWhatPassesMade) {

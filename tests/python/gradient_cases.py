@@ -96,7 +96,7 @@ def windows(source, ops=("window",), **more):
     drawn = [((1, 1, 1), {"window": [1]}), ((0, 2, 4), {"window": [2]}), ((2, 2, 5), {"window": [2], "stride": [2]}),
              ((1, 2, 5), {"window": [3], "lo": [1], "hi": [1]}), ((1, 1, 4, 5), {"window": [2, 3]}),
              ((1, 2, 4, 5), {"window": [2, 2], "stride": [2, 3], "lo": [1, 0], "hi": [0, 1]}),
-             ((1, 1, 6), {"window": [2], "dil": [2], "stride": [3]}), ((1, 1, 2, 3, 2), {"window": [2, 2, 1]}),
+             ((1, 1, 6), {"window": [2], "dil": [2], "stride": [3]}), ((1, 1, 5), {"window": [3], "dil": [2], "lo": [1], "hi": [2]}), ((1, 1, 2, 3, 2), {"window": [2, 2, 1]}),
              ((2, 1, 7), {"window": [2], "stride": [3]})]
     return [Case([source(*shape)], {**attrs, **more}) for shape, attrs in drawn]
 
@@ -225,7 +225,8 @@ CASES = {
     "cumsum": along(draw) + along(draw, exclusive=True) + along(draw, reverse=True) + along(draw, exclusive=True, reverse=True),
     "matmul": matmuls(),
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
-    "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [2], "hi": [3]})],
+    "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})
+                                   for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows see nothing
     "avg_pool": windows(draw) + windows(draw, count_pad=True) + [Case([draw(1, 2, 5)], {"window": [2], "stride": [2], "over": [1], "count_pad": p})
                                                                 for p in (False, True)],
     "softmax": along(draw), "log_softmax": along(draw), "log_sum_exp": along(draw),

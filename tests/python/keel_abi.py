@@ -20,6 +20,9 @@ CODES = {1: "CANCELLED", 2: "UNKNOWN", 3: "INVALID", 5: "NOT_FOUND", 6: "EXISTS"
 NO_VALUE = 0xFFFFFFFF
 
 
+PRINT = C.CFUNCTYPE(None, C.c_void_p, C.c_int32, C.c_void_p, C.c_uint64)
+
+
 class Kv(C.Structure):
     _fields_ = [("key", C.c_char_p), ("value", C.c_char_p)]
 
@@ -232,8 +235,8 @@ def attributes(items):
     def attr(v):
         if isinstance(v, (bool, np.bool_)):
             return Attr(1, 0, int(v))
-        if isinstance(v, GraphNumber):
-            return Attr(10, 0, int(v))
+        if isinstance(v, (GraphNumber, VariableNumber)):
+            return Attr(10 if isinstance(v, GraphNumber) else 11, 0, int(v))
         if isinstance(v, Dim):
             return Attr(6, 0, int(v))
         if isinstance(v, (int, np.integer)):
@@ -312,6 +315,17 @@ class Context(Handle):
     def module(self):
         return self.make(Module, "keel_module_new")
 
+    def variable(self, value):
+        keep, values = pointers(self, [value])
+        return self.make(Variable, "keel_variable_new", C.c_void_p(values[0]))
+
+    def print_hook(self, hook):
+        """hook(stream, line) gets what `print` writes; None: the default."""
+        def tell(_, stream, text, size):
+            hook(stream, C.string_at(text, size).decode())
+        self.hook = PRINT(tell) if hook else None
+        lib().keel_print_hook(self, self.hook, None)
+
     def load(self, path):
         return self.make(Module, "keel_module_load", encode(path))
 
@@ -342,6 +356,31 @@ class Context(Handle):
 
 class GraphNumber(int):
     """An attribute that names a graph of the module."""
+
+
+class VariableNumber(int):
+    """An attribute that names a variable of the module: Module.number."""
+
+
+class Variable(Handle):
+    free = "keel_variable_release"
+
+    def context(self):
+        handle = self
+        while not isinstance(handle, Context):
+            handle = handle.keep[0]
+        return handle
+
+    def read(self):
+        return self.make(Array, "keel_variable_read").numpy()
+
+    def assign(self, value):
+        keep, values = pointers(self.context(), [value])
+        call("keel_variable_assign", self, C.c_void_p(values[0]))
+
+    def add(self, value, sign=1):
+        keep, values = pointers(self.context(), [value])
+        call("keel_variable_add", self, C.c_void_p(values[0]), sign)
 
 
 class Graph(Handle):
@@ -409,6 +448,13 @@ class Module(Handle):
 
     def graph_of(self, entry=None):
         return self.make(Graph, "keel_module_graph", encode(entry))
+
+    def variable(self, name, add=None):
+        number, out = C.c_uint32(), C.c_void_p()
+        call("keel_module_variable", self, encode(name), add, C.byref(number), C.byref(out))
+        made = Variable(out, self)
+        made.number = VariableNumber(number.value)
+        return made
 
     def entry(self, name, graph):
         call("keel_module_entry", self, encode(name), graph)

@@ -161,6 +161,67 @@ def test_an_imported_model_has_gradients_of_its_weights(context, device, importe
         np.testing.assert_allclose((got[name] * direction).sum(), (ends[0] - ends[1]) / (2 * step), rtol=1e-6, err_msg=name)
 
 
+class Writer:
+    """A random graph of smooth ops in which values are used often; it knows the shape of each value."""
+
+    def __init__(self, seed):
+        self.random, self.lines = np.random.default_rng(seed), []
+        self.values = [("a", (3, 4)), ("b", (4,)), ("c", (4, 3)), ("d", ())]
+
+    def pick(self, fits=lambda shape: True):
+        among = [v for v in self.values if fits(v[1])]
+        return among[self.random.integers(len(among))]
+
+    def add(self, expression, shape):
+        self.values.append((f"n{len(self.lines)}", tuple(shape)))
+        self.lines.append(f"  {self.values[-1][0]} = {expression}")
+
+    def one(self):
+        name, shape = self.pick()
+        kind = self.random.integers(8)
+        if kind == 0:
+            self.add(f"{self.random.choice(['sin', 'tanh', 'sigmoid', 'gelu', 'cos', 'softplus', 'silu', 'square'])}({name} * 0.7)", shape)
+        elif kind in (1, 2):
+            other, second = self.pick(lambda s: not s or not shape or s[-1:] == shape[-1:] and (len(s) < 2 or len(shape) < 2 or s == shape))
+            self.add(f"{self.random.choice(['add', 'sub', 'mul', 'mul'])}({name}, {other})", np.broadcast_shapes(shape, second))
+        elif kind == 3 and shape:
+            self.add(f"{self.random.choice(['softmax', 'log_softmax', 'cumsum'])}({name} * 0.5)", shape)
+        elif kind == 4 and shape:
+            axis = int(self.random.integers(len(shape)))
+            op = self.random.choice(["reduce_sum({}){{axes=[{}]}}", "reduce_mean({}){{axes=[{}]}}", "log_sum_exp({}){{axis={}}}"])
+            self.add(op.format(name, axis), shape[:axis] + shape[axis + 1:])
+        elif kind == 5 and len(shape) == 2:
+            other, second = self.pick(lambda s: len(s) == 2)
+            turn = second[0] != shape[1]
+            if (second[1] if turn else second[0]) == shape[1]:
+                self.add(f"matmul({name}, {other}){{tb={str(turn).lower()}}} * 0.5", (shape[0], second[0] if turn else second[1]))
+        elif kind == 6 and len(shape) == 2:
+            self.add(f"transpose({name})", shape[::-1])
+        elif kind == 7 and shape and shape[0] > 1:
+            self.add(f"concat(reverse({name}), slice({name}){{start={[0] * len(shape)}, stop={[1, *shape[1:]]}}}){{axis=0}}"
+                     if shape[0] < 6 else f"slice({name}){{stop={[3, *shape[1:]]}}}", (shape[0] + 1 if shape[0] < 6 else 3, *shape[1:]))
+
+    def text(self, count):
+        while len(self.lines) < count:
+            self.one()
+        self.lines.append("  loss = " + " + ".join(f"reduce_mean({n})" for n, _ in self.values[-6:]))
+        return "\n".join(self.lines)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_agree_with_differences_along_directions(context, device, seed):
+    module = graph_of(context, "a: f64[3, 4], b: f64[4], c: f64[4, 3], d: f64[]", Writer(seed).text(25), "loss")
+    rng = np.random.default_rng(seed)
+    inputs = {n: rng.uniform(-1, 1, s) for n, s in {"a": (3, 4), "b": (4,), "c": (4, 3), "d": ()}.items()}
+    gradients(module, ["loss"], list("abcd"), zeros=True)
+    found = dict(zip("abcd", run(module, device, inputs)[1:], strict=True))
+    for _ in range(3):
+        direction = {n: rng.normal(size=a.shape) for n, a in inputs.items()}
+        got = sum(float((found[n] * direction[n]).sum()) for n in "abcd")
+        wanted = along(module, device, inputs, direction, step=1e-5)
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+
+
 # ---- how gradients are put together
 def test_several_ys_are_summed_with_their_seeds(context):
     module = graph_of(context, "x: f64[], s: f64[]", "  a = x * x\n  c = sin(x)", "a, c")
@@ -212,6 +273,17 @@ def test_equals_share_what_a_maximum_gets(context):
         module = graph_of(context, "x: f64[4]", f"  y = {op}(x)")
         gradients(module, ["y"], ["x"])
         np.testing.assert_array_equal(run(module, "reference", {"x": np.full(4, 2.0)})[1], [0.25] * 4)
+
+
+def test_equals_share_what_a_place_gets(context):
+    """Place 0: x and two updates are the greatest; place 1: x alone; place 2: nothing is written."""
+    for mode, sign in [("max", 1), ("min", -1)]:
+        module = graph_of(context, "x: f64[3], i: i64[4, 1], u: f64[4]", f"  y = scatter_nd(x, i, u){{mode={mode}}}")
+        gradients(module, ["y"], ["x", "u"])
+        inputs = {"x": sign * np.array([2.0, 3, 1]), "i": np.array([[0], [0], [0], [1]]), "u": sign * np.array([2.0, 1, 2, 2])}
+        _, dx, du = run(module, "reference", inputs)
+        np.testing.assert_allclose(dx, [1 / 3, 1, 1], rtol=1e-15)
+        np.testing.assert_allclose(du, [1 / 3, 0, 1 / 3, 0], rtol=1e-15)
 
 
 def test_powers_with_zeros(context):
@@ -333,6 +405,10 @@ FOREIGN = """opset foreign 1
 op foreign.twice since 1  in x: T[P..]   out y: T[P..]   type T: float
 op foreign.soft since 1  in x: T[P..]   out y: T[P..]   type T: float   body { return log(1 + exp(x)) }
 op foreign.wrong since 1  in x: T[P..]   out y: T[P..]   type T: float   vjp (dy) { return reshape(dy){to=[-1]} }
+op foreign.both since 1  in x: T[P..]   out a: T[P..], b: T[P..]   type T: float   body { return sin(x), x * 3 }
+  vjp (da, db) {
+    whole = cos(x) * da + 3 * db
+    return given(da) ? (given(db) ? whole : cos(x) * da) : fill(cast(3){to=T}){dims=dims(db)} * db }
 op foreign.loop since 1  in x: T[P..]   out y: T[P..]   type T: float   body { return foreign.loop(x) }
 """
 
@@ -364,6 +440,16 @@ def test_a_body_serves_where_there_is_no_rule(foreign):
     x = RNG.uniform(-1, 1, (2, 3))
     got = run(module, "reference", {"x": x})[1]
     np.testing.assert_allclose(got, 2 * np.cos(x) / (1 + np.exp(-np.sin(x))), rtol=1e-12)
+
+
+@pytest.mark.parametrize("y, wanted", [("a * 2.0", lambda x: 2 * np.cos(x)), ("b * 2.0", lambda x: 6 + 0 * x),
+                                       ("a + b * 2.0", lambda x: np.cos(x) + 6)])
+def test_a_rule_may_ask_which_results_were_used(foreign, y, wanted):
+    module = graph_of(foreign, "x: f64[2, 3]", f"  a, b = foreign.both(x)\n  y = {y}")
+    gradients(module, ["y"], ["x"])
+    assert "f64(0.0)" not in module.to_text()  # nobody made zeros for the other
+    x = RNG.uniform(-1, 1, (2, 3))
+    np.testing.assert_allclose(run(module, "reference", {"x": x})[1], wanted(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("op, code", [("wrong", "INTERNAL"), ("loop", "OOM")])

@@ -126,6 +126,14 @@ def test_rules_agree_with_finite_differences(context, device, op, case):
         check(gradients, "h", "s", "d")
 
 
+@pytest.mark.parametrize("op", ["conv", "conv_grad_x", "conv_grad_w"])
+def test_convolutions_go_back_without_a_detour(context, op):
+    """The convolution that undoes another is exactly as large as what it undoes: nothing is cut off."""
+    for case in CASES[op]:
+        text = Gradients(context, op, case).module.to_text()
+        assert " conv(" in text and "slice(" not in text, (str(case), text)
+
+
 def catalogue(context):
     return {op["name"]: op for op in context.report("ops")}
 

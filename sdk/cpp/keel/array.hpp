@@ -127,6 +127,10 @@ class Attrs {
   Attrs& i64(const char* name, int64_t v) { return add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
   Attrs& f64(const char* name, double v) { return add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
   Attrs& dtype(const char* name, keel_dt v) { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
+  /// Variable::number_in(module, ...) of the node's module.
+  Attrs& variable(const char* name, uint32_t number) {
+    return add(name, {KEEL_ATTR_VAR, 0, number, 0, nullptr});
+  }
   Attrs& str(const char* name, std::string_view v) {
     return add(name, {KEEL_ATTR_STR, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
   }

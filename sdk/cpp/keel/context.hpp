@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "error.hpp"
+#include "home.hpp"
 
 namespace keel {
 
@@ -49,6 +50,9 @@ class Context {
   /// Stops every run of this context, also later ones, until cancel(false). Any thread; async-signal-safe.
   void cancel(bool on = true) const { keel_cancel(get(), on); }
 
+  /// Where `print` goes; as keel_print_hook, with NULL: stderr.
+  void print_to(keel_print_fn hook, void* arg) const { keel_print_hook(get(), hook, arg); }
+
   std::vector<std::string> devices() const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < keel_device_count(get()); i++) {
@@ -59,6 +63,9 @@ class Context {
     return names;
   }
 
+  /// Where tensors of this context are computed on a device; for keel::Scope.
+  detail::Home& home(const std::string& device) const { return homes_->at(get(), device); }
+
   /// Facts as JSON; `what` as in keel_report.
   std::string report(const std::string& what) const {
     keel_text* text = nullptr;
@@ -68,6 +75,7 @@ class Context {
 
  private:
   Handle<keel_context, keel_close> handle_;
+  std::unique_ptr<detail::Homes> homes_ = std::make_unique<detail::Homes>();  // freed before the context
 };
 
 }  // namespace keel

@@ -4,6 +4,7 @@
 #ifndef KEEL_DTYPE_HPP
 #define KEEL_DTYPE_HPP
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "keel.h"
@@ -78,6 +79,14 @@ template <>
 inline constexpr keel_dt dtype_of<float> = KEEL_F32;
 template <>
 inline constexpr keel_dt dtype_of<double> = KEEL_F64;
+
+/// "f32[2, 3]"; sizes that are not known are "?".
+inline std::string type_text(const keel_tensor& tensor) {
+  std::string text(dtype_name(dtype_pack(tensor.dtype)));
+  for (int32_t d = 0; d < tensor.ndim; d++)
+    text += (d ? ", " : "[") + (tensor.shape[d] < 0 ? std::string("?") : std::to_string(tensor.shape[d]));
+  return text + (tensor.ndim ? "]" : "[]");
+}
 
 }  // namespace keel
 #endif

@@ -1,18 +1,32 @@
 // error.hpp: failures of the C API as one exception type, and owning handles.
 //
 // How to read it: Error carries what keel_error_* tell; call() runs a C function and throws on failure;
-// Handle frees what a C function handed out.
+// result() runs C++ code and gives a Result in place of an exception; Handle frees what a C function
+// handed out.
 #ifndef KEEL_ERROR_HPP
 #define KEEL_ERROR_HPP
+#include <concepts>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "keel.h"
 
 namespace keel {
+
+/// Where in the caller's program a call stands: a last parameter `const Place& where = Place::current()`. As
+/// Place, which not all compilers of C++20 have.
+struct Place {
+  const char* file = "";
+  unsigned line = 0;
+  static constexpr Place current(const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) {
+    return {f, l};
+  }
+};
 
 /// A failed call: what() is the message; the rest is "" where it does not apply.
 class Error : public std::runtime_error {
@@ -31,16 +45,88 @@ class Error : public std::runtime_error {
     return error;
   }
 
+  /// The same failure, with what was being done before the message (or another one) and the caller's place
+  /// behind it.
+  Error within(const std::string& doing, const Place& where, const std::string* message = nullptr) const {
+    std::string_view file = where.file;
+    file = file.substr(file.rfind('/') + 1);
+    Error error(code_,
+                (doing.empty() ? "" : doing + ": ") + (message ? *message : what()) + " (" +
+                    std::string(file) + ":" + std::to_string(where.line) + ")",
+                hint_);
+    error.op_ = op_;
+    error.node_ = node_;
+    error.plugin_ = plugin_;
+    error.where_ = where;
+    return error;
+  }
+
   keel_rc code() const { return code_; }
   const std::string& op() const { return op_; }
   const std::string& node() const { return node_; }
   const std::string& plugin() const { return plugin_; }
   const std::string& hint() const { return hint_; }
+  /// Line 0: the failure did not come from an op or function of this SDK.
+  const Place& where() const { return where_; }
 
  private:
   keel_rc code_;
   std::string op_, node_, plugin_, hint_;
+  Place where_;
 };
+
+/// What result() gives: a value, or the Error in its place.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::move(error)) {}
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  /// Throws the Error where there is no value.
+  T& value() & { return ok() ? *value_ : throw *error_; }
+  T value() && { return ok() ? *std::move(value_) : throw *error_; }
+  T value_or(T other) && { return ok() ? *std::move(value_) : std::move(other); }
+  /// Only where there is no value.
+  const Error& error() const { return *error_; }
+  T& operator*() { return value(); }
+  T* operator->() { return &value(); }
+
+ private:
+  std::optional<T> value_;
+  std::optional<Error> error_;
+};
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+  bool ok() const { return !error_; }
+  explicit operator bool() const { return ok(); }
+  void value() const {
+    if (error_) throw *error_;
+  }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+/// Runs `body` and gives what it returns, or the keel::Error that it threw; other exceptions pass.
+///   keel::Result<keel::Tensor> y = keel::result([&] { return a + b; });
+template <std::invocable F>
+auto result(F&& body) -> Result<std::invoke_result_t<F>> {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+      body();
+      return {};
+    } else {
+      return body();
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+}
 
 /// Calls a C function whose last argument is `keel_error** err`; throws Error where it fails.
 template <class F, class... Args>

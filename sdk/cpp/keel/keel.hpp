@@ -1,18 +1,25 @@
 // keel.hpp: Keel for C++20 programs, header-only over the C API. Failures are keel::Error exceptions.
 //
-//   keel::Context context;
-//   context.scan_plugins();
-//   keel::Module module = keel::Module::load(context, "m.keel");
-//   keel::Plan plan = keel::Session(module, "cpu").prepare();
-//   std::vector<keel::Array> y = plan.run(std::vector{x});
+//   keel::Tensor x = {{1.f, 2.f}, {3.f, 4.f}};
+//   auto f = keel::function("f", [](const keel::Tensor& x) { return keel::softmax(x * 2); });
+//   std::cout << f(x);                       // traced once for each signature, then run as a graph
 //
-// Handles are move-only, Arrays share their data when copied. What holds for threads is in keel.h.
+//   keel::Module module = keel::Module::load(keel::default_context(), "m.keel");
+//   std::vector<keel::Array> y = keel::Session(module, "cpu").prepare().run(std::vector{x.array()});
+//
+// Handles are move-only; Arrays and Tensors share their data when copied. What holds for threads is in
+// keel.h.
 #ifndef KEEL_KEEL_HPP
 #define KEEL_KEEL_HPP
-#include "array.hpp"    // IWYU pragma: export
-#include "context.hpp"  // IWYU pragma: export
-#include "dtype.hpp"    // IWYU pragma: export
-#include "error.hpp"    // IWYU pragma: export
-#include "module.hpp"   // IWYU pragma: export
-#include "session.hpp"  // IWYU pragma: export
+#include "array.hpp"     // IWYU pragma: export
+#include "context.hpp"   // IWYU pragma: export
+#include "dtype.hpp"     // IWYU pragma: export
+#include "error.hpp"     // IWYU pragma: export
+#include "format.hpp"    // IWYU pragma: export
+#include "function.hpp"  // IWYU pragma: export
+#include "index.hpp"     // IWYU pragma: export
+#include "module.hpp"    // IWYU pragma: export
+#include "ops.hpp"       // IWYU pragma: export
+#include "session.hpp"   // IWYU pragma: export
+#include "variable.hpp"  // IWYU pragma: export
 #endif

@@ -98,6 +98,8 @@ class Module {
          names.data(), arrays.data(), static_cast<uint32_t>(arrays.size()), &out);
     return Module(out);
   }
+  /// Takes over what the C API made.
+  static Module take(keel_module* made) { return Module(made); }
   keel_module* get() const { return handle_.get(); }
 
   keel_dim dim(const std::string& expression) {

@@ -3,6 +3,7 @@
 
 #include "kernel/grad/gradient.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "tests/kernel/graph/helpers.h"
 
@@ -33,7 +34,10 @@ struct GradientTest : ::testing::Test {
     auto found = Run(ys, xs);
     EXPECT_TRUE(found.ok()) << found.status();
     std::vector<std::string> lines;
-    for (size_t n = before; n < g->nodes.size(); n++) lines.push_back(PrintNode(*g, static_cast<NodeId>(n)));
+    for (size_t n = before; n < g->nodes.size(); n++) {
+      lines.push_back(PrintNode(*g, static_cast<NodeId>(n)));
+      absl::StripAsciiWhitespace(&lines.back());
+    }
     return lines;
   }
 };
@@ -42,21 +46,21 @@ using Lines = std::vector<std::string>;
 TEST_F(GradientTest, ARuleWritesOnlyWhatIsWanted) {
   Parse("a: f32[2, 3], b: f32[3, 4], s: f32[2, 4]", "c = matmul(a, b)\n y = c * s", "y");
   EXPECT_EQ(Appended({"y"}, {"b"}),
-            (Lines{"v2 = fill(1.0){dims=[2, 4]} : f32[2, 4]",  //
+            (Lines{"v2 = fill(f32(1.0)){dims=[2, 4]} : f32[2, 4]",  //
                    "v3 = mul(v2, s) : f32[2, 4]", "v4 = matmul(a, v3){ta=true} : f32[3, 4]"}));
 }
 
 TEST_F(GradientTest, ABroadcastIsSummedAndNothingElse) {
   Parse("a: f32[2, 3], b: f32[3]", "y = a + b", "y");
   EXPECT_EQ(Appended({"y"}, {"a", "b"}),
-            (Lines{"v1 = fill(1.0){dims=[2, 3]} : f32[2, 3]", "v2 = sum_to(v1){dims=[3]} : f32[3]"}));
+            (Lines{"v1 = fill(f32(1.0)){dims=[2, 3]} : f32[2, 3]", "v2 = sum_to(v1){dims=[3]} : f32[3]"}));
 }
 
 TEST_F(GradientTest, ZerosStandOnlyForPartsThatARuleReads) {
   Parse("x: f32[4], v: f32[]", "a, b = split(x){sizes=[1, 3]}\n y = reduce_sum(b)", "y");
   Lines split = Appended({"y"}, {"x"});
-  ASSERT_EQ(split.size(), 4u) << absl::StrCat(split.size());
-  EXPECT_EQ(split[2], "v4 = fill(0.0){dims=[1]} : f32[1]");
+  ASSERT_EQ(split.size(), 4u);
+  EXPECT_EQ(split[2], "v4 = fill(f32(0.0)){dims=[1]} : f32[1]");
   Parse("x: f32[4]", "v, i = top_k(x){k=2}\n y = reduce_sum(v)", "y");
   for (const std::string& line : Appended({"y"}, {"x"}))
     EXPECT_EQ(line.find("fill(0"), std::string::npos) << line;

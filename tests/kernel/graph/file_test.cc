@@ -133,7 +133,7 @@ TEST(File, ANewerFormatIsRefusedWithBothNumbers) {
     std::string bytes = whole;
     std::memcpy(bytes.data() + i, &seven, 4);
     auto m = Load(bytes);
-    refused += m.status().message().find("format 7 or newer; this one reads up to 1") != std::string::npos;
+    refused += m.status().message().find("format 7 or newer; this one reads up to 2") != std::string::npos;
   }
   EXPECT_EQ(refused, 1u);
 }

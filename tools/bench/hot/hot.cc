@@ -235,6 +235,20 @@ void PowerEager(Bench& b) {
   });
 }
 
+// The same through the C++ SDK: what values, literals and bound attributes add to the C call.
+void Sdk(Bench& b) {
+  keel::Scope on = keel::device(b.device);
+  keel::Tensor x = 1.5f, y = 2.5f, m = keel::zeros({10, 10}, KEEL_I32), v = keel::zeros({4});
+  b.Add("C++: a + b, f32 scalars", 60, 1, [&] { keel::Tensor z = x + y; });
+  b.Add("C++: a + 1.f, a weak literal", 0, 1, [&] { keel::Tensor z = x + 1.f; });
+  b.Add("C++: matmul(a, a), 10x10 i32", 0, 1, [&] { keel::Tensor z = keel::matmul(m, m); });
+  b.Add("C++: matmul with an attribute", 0, 1, [&] { keel::Tensor z = keel::matmul(m, m, {.ta = true}); });
+  b.Add("C++: reduce_mean with axes, keep", 0, 1,
+        [&] { keel::Tensor z = keel::reduce_mean(v, {.axes = {0}, .keep = true}); });
+  auto add = keel::function("add", [](const keel::Tensor& p, const keel::Tensor& q) { return p + q; });
+  b.Add("C++: call of a function of one node", 0, 1, [&] { keel::Tensor z = add(x, y); });
+}
+
 void PrintText(const std::vector<Figure>& figures) {
   std::printf("%-46s %10s %21s %8s\n", "", "median ns", "10 % to 90 %", "limit");
   for (const Figure& f : figures) {
@@ -279,6 +293,7 @@ int main(int argc, char** argv) {
   hot::Programs(b.context, b.device, [&](const char* name, double limit, double work, const auto& body) {
     b.Add(name, limit, work, body);
   });
+  Sdk(b);
   Stops(b);
   keel_close(b.context);
   json ? PrintJson(b.figures) : PrintText(b.figures);

@@ -1,0 +1,126 @@
+// variable.cc: variables of keel.h, and where `print` goes.
+#include <algorithm>
+
+#include "kernel/api/handles.h"
+#include "kernel/graph/checkpoint.h"
+
+using namespace keel;
+
+namespace {
+
+// Row-major elements in host memory, for a variable of this type.
+absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bool copy) {
+  RETURN_IF_ERROR(NeedPointer(array, "array"));
+  RETURN_IF_ERROR(NeedHostMemory("a variable's value", array));
+  if (variable &&
+      (array->dtype != variable->dtype() || !std::ranges::equal(array->shape(), variable->shape()))) {
+    std::span<const int64_t> want = variable->shape(), got = array->shape();
+    DimTable none;
+    return Annotate(Invalid("the variable is ", Print({variable->dtype(), {want.begin(), want.end()}}, none),
+                            ", got ", Print({array->dtype, {got.begin(), got.end()}}, none)),
+                    kErrorHint, "a variable keeps its dtype and shape: convert the array, or make a new one");
+  }
+  if (!copy && array->contiguous) return ArrayRef::Share(array);
+  return CopyArray(array->view);
+}
+
+absl::StatusOr<std::vector<NamedVariable>> Named(const char* const* names, keel_variable* const* variables,
+                                                 uint32_t n) {
+  std::vector<NamedVariable> out;
+  for (uint32_t i = 0; i < n; i++) {
+    RETURN_IF_ERROR(NeedPointer(names[i], "a variable's name"));
+    RETURN_IF_ERROR(NeedPointer(variables[i], "a variable"));
+    out.push_back({names[i], variables[i]->storage});
+  }
+  return out;
+}
+
+using Transfer = absl::Status (*)(std::span<const NamedVariable>, const std::string&,
+                                  std::shared_ptr<Catalogue>);
+absl::Status Move(Transfer transfer, keel_context* c, const char* path, const char* const* names,
+                  keel_variable* const* variables, uint32_t n) {
+  RETURN_IF_ERROR(NeedPointer(c, "context"));
+  RETURN_IF_ERROR(NeedPointer(path, "path"));
+  ASSIGN_OR_RETURN(std::vector<NamedVariable> named, Named(names, variables, n));
+  return transfer(named, path, c->state->catalogue);
+}
+
+}  // namespace
+
+keel_rc keel_checkpoint_save(keel_context* c, const char* path, const char* const* names,
+                             keel_variable* const* variables, uint32_t n, keel_error** err) {
+  return Guard(err, [&] { return Move(SaveCheckpoint, c, path, names, variables, n); });
+}
+
+keel_rc keel_checkpoint_load(keel_context* c, const char* path, const char* const* names,
+                             keel_variable* const* variables, uint32_t n, keel_error** err) {
+  return Guard(err, [&] { return Move(LoadCheckpoint, c, path, names, variables, n); });
+}
+
+keel_rc keel_variable_new(keel_context* c, keel_array* initial, keel_variable** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(c, "context"));
+    ASSIGN_OR_RETURN(ArrayRef value, Fitting(nullptr, initial, true));
+    *out = new keel_variable{std::make_shared<Variable>(std::move(value))};
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_variable_read(keel_variable* v, keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    *out = v->storage->Read().Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_variable_assign(keel_variable* v, keel_array* value, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, true));
+    v->storage->Assign(std::move(fitting));
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_variable_add(keel_variable* v, keel_array* value, int32_t sign, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    if (sign != 1 && sign != -1) return Invalid("sign is ", sign, ", wanted 1 (add) or -1 (subtract)");
+    if (v->storage->dtype() == DType::kBool) return Invalid("a bool variable cannot be added to");
+    ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, false));
+    return v->storage->Add(fitting->data(), sign < 0);
+  });
+}
+
+keel_variable* keel_variable_retain(keel_variable* v) {
+  if (v) v->references.fetch_add(1, std::memory_order_relaxed);
+  return v;
+}
+
+void keel_variable_release(keel_variable* v) {
+  if (v && v->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete v;
+}
+
+keel_rc keel_module_variable(keel_module* m, const char* name, keel_variable* add, uint32_t* number,
+                             keel_variable** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    std::lock_guard lock(m->state->mutex);
+    Module& module = *m->state->module;
+    uint32_t found = 0;
+    if (add) {
+      ASSIGN_OR_RETURN(found, module.AddVariable(name, add->storage));
+    } else {
+      ASSIGN_OR_RETURN(found, module.FindVariable(name));
+    }
+    if (number) *number = found;
+    if (out) *out = new keel_variable{module.variables[found].storage};
+    return absl::OkStatus();
+  });
+}
+
+void keel_print_hook(keel_context* c, keel_print_fn fn, void* arg) {
+  if (c) c->state->printer.Set(fn, arg);
+}

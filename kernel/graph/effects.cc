@@ -1,0 +1,139 @@
+// effects.cc: see effects.h.
+#include "kernel/graph/effects.h"
+
+#include <algorithm>
+
+#include "kernel/graph/graph.h"
+#include "kernel/graph/text.h"
+
+namespace keel {
+namespace {
+
+void Merge(std::vector<uint32_t>* to, const std::vector<uint32_t>& from) {
+  for (uint32_t v : from) {
+    auto at = std::lower_bound(to->begin(), to->end(), v);
+    if (at == to->end() || *at != v) to->insert(at, v);
+  }
+}
+
+const AttrValue* FindAttr(const Node& node, std::string_view name) {
+  for (const Attr& a : node.attrs)
+    if (a.name == name) return &a.value;
+  return nullptr;
+}
+
+bool FailsOnData(const Graph& g, const Node& node) {
+  bool typed = !node.in.empty() && node.in[0] != kNoValue;
+  return MayFail(*node.op, typed ? g.values[node.in[0]].type.dtype : DType::kNone);
+}
+
+// What the op itself does.
+void AddOwn(const Graph& g, const Node& node, Effects* e) {
+  const AttrValue* on = FindAttr(node, EffectOn(*node.op));
+  auto variable = on ? static_cast<uint32_t>(on->i) : 0;
+  switch (EffectOf(*node.op)) {
+    case EffectKind::kNone:
+      break;
+    case EffectKind::kRead:
+      e->reads.push_back(variable);
+      break;
+    case EffectKind::kWrite:
+      e->writes.push_back(variable);
+      break;
+    case EffectKind::kIo:
+      (on && on->s == "out" ? e->out : e->err) = true;
+      break;
+    case EffectKind::kGuard:
+      e->guard = true;
+      break;
+    case EffectKind::kRng:
+      e->rng = true;
+      break;
+    case EffectKind::kHost:
+      e->host = true;
+      break;
+  }
+  e->fails = FailsOnData(g, node);
+}
+
+// The own effect first: most nodes have none, and no bodies.
+template <typename Ask>
+bool Asks(const Graph& g, const Node& node, bool own, Ask ask) {
+  if (own) return true;
+  for (const Attr& a : node.attrs) {
+    if (a.value.kind == KEEL_ATTR_GRAPH && ask(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
+      return true;
+    if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
+    for (int64_t body : a.value.list)
+      if (ask(g.module->graphs[static_cast<size_t>(body)]->effects)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Effects::Add(const Effects& o) {
+  Merge(&reads, o.reads);
+  Merge(&writes, o.writes);
+  err |= o.err;
+  out |= o.out;
+  guard |= o.guard;
+  rng |= o.rng;
+  host |= o.host;
+  fails |= o.fails;
+}
+
+Effects EffectsOf(const Graph& g, const Node& node) {
+  Effects e;
+  AddOwn(g, node, &e);
+  for (uint32_t body : BodiesOf(node.attrs)) e.Add(g.module->graphs[body]->effects);
+  return e;
+}
+
+bool HasAnyEffect(const Graph& g, const Node& node) {
+  return Asks(g, node, HasEffect(*node.op), [](const Effects& e) { return e.Any(); });
+}
+
+bool MustRun(const Graph& g, const Node& node) {
+  EffectKind kind = EffectOf(*node.op);
+  bool own = kind != EffectKind::kNone && kind != EffectKind::kRead && kind != EffectKind::kRng;
+  return Asks(g, node, own, [](const Effects& e) { return e.Must(); });
+}
+
+bool IsOrdered(const Graph& g, const Node& node) {
+  return Asks(g, node, HasEffect(*node.op) || FailsOnData(g, node),
+              [](const Effects& e) { return e.Any() || e.fails; });
+}
+
+bool Writes(const Graph& g, const Node& node, const std::vector<uint32_t>& variables) {
+  if (!MustRun(g, node)) return false;
+  Effects e = EffectsOf(g, node);
+  return e.host || std::any_of(variables.begin(), variables.end(), [&](uint32_t v) {
+           return std::binary_search(e.writes.begin(), e.writes.end(), v);
+         });
+}
+
+std::vector<uint32_t> MustRunNodes(const Graph& g) {
+  std::vector<uint32_t> nodes;
+  if (!g.effects.Must()) return nodes;
+  for (NodeId n = 0; n < g.nodes.size(); n++)
+    if (MustRun(g, g.nodes[n])) nodes.push_back(n);
+  return nodes;
+}
+
+std::string Describe(const Module& m, const Effects& e) {
+  std::string text;
+  auto list = [&](const char* verb, const std::vector<uint32_t>& variables) {
+    for (size_t i = 0; i < variables.size(); i++)
+      absl::StrAppend(&text, i ? ", " : verb, SpellName(m.variables[variables[i]].name));
+  };
+  list("  reads ", e.reads);
+  list("  writes ", e.writes);
+  if (e.err || e.out)
+    absl::StrAppend(&text, "  prints ", e.err && e.out ? "err, out" : e.err ? "err" : "out");
+  if (e.guard) text += "  may stop";
+  if (e.host) text += "  calls the host";
+  return text;
+}
+
+}  // namespace keel

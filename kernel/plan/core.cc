@@ -1,0 +1,194 @@
+// core.cc: see core.h. One routine for each op, one table of them.
+#include "kernel/plan/core.h"
+
+#include <cstring>
+
+#include "kernel/graph/graph.h"
+#include "kernel/plugin/host.h"
+
+namespace keel {
+namespace {
+
+CoreRun& RunOf(const keel_call* call) { return *static_cast<CoreRun*>(call->state); }
+
+void SetData(const CoreRun& run) {
+  for (keel_tensor* view : run.views) view->data = run.array->data();
+}
+
+keel_rc Read(const keel_call* call) {
+  CoreRun& run = RunOf(call);
+  run.array = run.core->variable->Read();
+  SetData(run);
+  return KEEL_OK;
+}
+
+void DropOver(CoreRun& run) {
+  for (CoreRun* read : run.over) read->array = {};
+}
+
+// A copy, where the value is nobody's array to keep: a feed, a constant, a piece of the arena.
+absl::StatusOr<ArrayRef> CopyOf(const keel_tensor& t, const Variable& variable) {
+  ASSIGN_OR_RETURN(ArrayRef array, NewArray(variable.dtype(), variable.shape(), false));
+  if (array->count) std::memcpy(array->data(), static_cast<char*>(t.data) + t.byte_offset, array->bytes());
+  return array;
+}
+
+keel_rc Assign(const keel_call* call) {
+  CoreRun& run = RunOf(call);
+  ArrayRef value = run.array ? run.array : run.shares ? run.shares->array : ArrayRef();
+  if (!value) {
+    absl::StatusOr<ArrayRef> copy = CopyOf(*call->in[0], *run.core->variable);
+    if (!copy.ok()) return HostFail(copy.status());
+    value = *std::move(copy);
+  }
+  DropOver(run);
+  run.core->variable->Assign(std::move(value));
+  return KEEL_OK;
+}
+
+keel_rc AddTo(const keel_call* call) {
+  CoreRun& run = RunOf(call);
+  DropOver(run);
+  const keel_tensor& x = *call->in[0];
+  return HostFail(
+      run.core->variable->Add(static_cast<const char*>(x.data) + x.byte_offset, run.core->subtract));
+}
+
+keel_rc Print(const keel_call* call) {
+  const Core& core = *RunOf(call).core;
+  std::string line = core.text[0];
+  for (uint32_t i = 0; i < call->n_in; i++)
+    absl::StrAppend(&line, FormatTensor(*call->in[i], core.edge), core.text[i + 1]);
+  line += '\n';
+  core.printer->Write(core.stream, line);
+  return KEEL_OK;
+}
+
+keel_rc Assert(const keel_call* call) {
+  const keel_tensor& ok = *call->in[0];
+  if (static_cast<const char*>(ok.data)[ok.byte_offset]) return KEEL_OK;
+  const Core& core = *RunOf(call).core;
+  std::string text = core.text[0].empty() ? "the assertion does not hold" : core.text[0];
+  for (uint32_t i = 1; i < call->n_in; i++)
+    absl::StrAppend(&text, i == 1 ? ": " : ", ", FormatTensor(*call->in[i], core.edge));
+  return HostFail(Invalid(text));
+}
+
+template <auto Run>
+keel_rc NoThrow(const keel_call* call) {
+  try {
+    return Run(call);
+  } catch (const std::exception&) {
+    return HostFailNoMemory();
+  }
+}
+
+const AttrValue* Find(const Attrs& attrs, std::string_view name) {
+  for (const Attr& a : attrs)
+    if (a.name == name) return &a.value;
+  return nullptr;
+}
+
+// "a {} b {}" cut at its holes; {{ and }} are braces.
+absl::StatusOr<std::vector<std::string>> CutFormat(const std::string& format) {
+  std::vector<std::string> pieces(1);
+  for (size_t i = 0; i < format.size(); i++) {
+    char c = format[i], next = i + 1 < format.size() ? format[i + 1] : '\0';
+    if ((c == '{' || c == '}') && next == c) {
+      pieces.back() += c, i++;
+    } else if (c == '{' && next == '}') {
+      pieces.emplace_back(), i++;
+    } else if (c == '{' || c == '}') {
+      return Annotate(Invalid("format \"", format, "\" has a lone '", std::string(1, c), "' at ", i),
+                      kErrorHint, "write {} for an operand, {{ and }} for braces");
+    } else {
+      pieces.back() += c;
+    }
+  }
+  return pieces;
+}
+
+absl::Status FillPrint(const Attrs& attrs, size_t operands, Core* core) {
+  const std::string& format = Find(attrs, "format")->s;
+  core->stream = Find(attrs, "stream")->s == "out" ? KEEL_STREAM_OUT : KEEL_STREAM_ERR;
+  core->text.assign(operands + 1, " ");
+  core->text.front() = core->text.back() = "";
+  if (format.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(core->text, CutFormat(format));
+  if (core->text.size() == operands + 1) return absl::OkStatus();
+  return Annotate(Invalid("format \"", format, "\" has ", core->text.size() - 1, " holes but print has ",
+                          operands, " operands"),
+                  kErrorHint, "write one {} for each operand");
+}
+
+struct CoreOp {
+  std::string_view name;
+  keel_rc (*run)(const keel_call*);
+  bool reads, writes, takes_array, subtract;
+};
+const CoreOp* FindOp(std::string_view name) {
+  static constexpr CoreOp kOps[] = {
+      {"read", NoThrow<Read>, true, false, false, false},
+      {"assign", NoThrow<Assign>, false, true, true, false},
+      {"assign_add", NoThrow<AddTo>, false, true, false, false},
+      {"assign_sub", NoThrow<AddTo>, false, true, false, true},
+      {"print", NoThrow<Print>, false, false, false, false},
+      {"assert", NoThrow<Assert>, false, false, false, false},
+  };
+  for (const CoreOp& op : kOps)
+    if (op.name == name) return &op;
+  return nullptr;
+}
+
+std::shared_ptr<const Plugin> CorePlugin() {
+  auto plugin = std::make_shared<Plugin>();
+  plugin->name = "host";
+  plugin->device.flags = KEEL_DEVICE_HOST_MEMORY;
+  return plugin;
+}
+const std::shared_ptr<const Plugin>& HostPlugin() {
+  static const std::shared_ptr<const Plugin> kPlugin = CorePlugin();
+  return kPlugin;
+}
+
+Impl MakeImpl() {
+  Impl impl{};
+  impl.table.name = "core";
+  impl.plugin = HostPlugin().get();
+  return impl;
+}
+
+}  // namespace
+
+bool IsCore(const OpDef& op) { return HasEffect(op) && FindOp(OpName(op)); }
+
+absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
+                                                     const Module& module, Printer* printer) {
+  static Printer plain;
+  auto core = std::make_shared<Core>();
+  const CoreOp& row = *FindOp(OpName(op));
+  core->run = row.run;
+  core->reads = row.reads;
+  core->writes = row.writes;
+  core->takes_array = row.takes_array;
+  core->subtract = row.subtract;
+  core->printer = printer ? printer : &plain;
+  if (const AttrValue* v = Find(attrs, VarAttr(op)))
+    core->variable = module.variables[static_cast<size_t>(v->i)].storage;
+  if (const AttrValue* v = Find(attrs, "edge")) core->edge = v->i;
+  if (const AttrValue* v = Find(attrs, "message")) core->text = {v->s};
+  if (Find(attrs, "format")) RETURN_IF_ERROR(FillPrint(attrs, operands, core.get()));
+  return std::shared_ptr<const Core>(std::move(core));
+}
+
+const Impl* CoreImpl() {
+  static const Impl kImpl = MakeImpl();
+  return &kImpl;
+}
+
+Device* HostDevice() {
+  static Device device(HostPlugin(), 0);
+  return &device;
+}
+
+}  // namespace keel

@@ -1,0 +1,88 @@
+// variable.cc: see variable.h. The arithmetic is a row of a table by dtype.
+#include "kernel/values/variable.h"
+
+#include <bit>
+#include <type_traits>
+
+namespace keel {
+namespace {
+
+struct BFloat {
+  uint16_t bits;
+};
+
+float Widen(BFloat v) { return std::bit_cast<float>(static_cast<uint32_t>(v.bits) << 16); }
+
+BFloat Narrow(float v) {
+  auto bits = std::bit_cast<uint32_t>(v);
+  if (v != v) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
+  return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};  // to nearest, ties to even
+}
+
+// Integers wrap; a sum of two f16 or bf16 is exact in f32 up to one rounding.
+template <bool subtract, typename T>
+T Combine(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    return static_cast<T>(subtract ? x - y : x + y);
+  } else if constexpr (std::is_same_v<T, BFloat>) {
+    return Narrow(subtract ? Widen(a) - Widen(b) : Widen(a) + Widen(b));
+  } else if constexpr (sizeof(T) == 2) {
+    auto x = static_cast<float>(a), y = static_cast<float>(b);
+    return static_cast<T>(subtract ? x - y : x + y);
+  } else {
+    return subtract ? a - b : a + b;
+  }
+}
+
+template <bool subtract, typename T>
+void Rows(const T* a, const T* b, T* to, int64_t count) {
+  for (int64_t i = 0; i < count; i++) to[i] = Combine<subtract>(a[i], b[i]);
+}
+
+template <typename T>
+void AddRow(bool subtract, const void* a, const void* b, void* to, int64_t count) {
+  auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
+  (subtract ? Rows<true, T> : Rows<false, T>)(x, y, static_cast<T*>(to), count);
+}
+
+using AddFn = void (*)(bool, const void*, const void*, void*, int64_t);
+constexpr AddFn kAdds[] = {nullptr,          nullptr,          AddRow<int8_t>,   AddRow<int16_t>,
+                           AddRow<int32_t>,  AddRow<int64_t>,  AddRow<uint8_t>,  AddRow<uint16_t>,
+                           AddRow<uint32_t>, AddRow<uint64_t>, AddRow<_Float16>, AddRow<BFloat>,
+                           AddRow<float>,    AddRow<double>};
+static_assert(std::size(kAdds) == static_cast<size_t>(DType::kCount));
+
+// Memory that a header and its elements share is nobody's but ours.
+bool OwnsMemory(keel_array* a) { return a->data() == a->payload(); }
+
+}  // namespace
+
+void AddElements(DType dtype, bool subtract, const void* a, const void* b, void* to, int64_t count) {
+  AddFn add = kAdds[static_cast<size_t>(dtype)];
+  if (add) add(subtract, a, b, to, count);
+}
+
+ArrayRef Variable::Read() const {
+  std::lock_guard lock(mutex_);
+  return value_;
+}
+
+// The old array goes with the argument, when the lock is free again.
+void Variable::Assign(ArrayRef value) {
+  std::lock_guard lock(mutex_);
+  std::swap(value_, value);
+}
+
+absl::Status Variable::Add(const void* elements, bool subtract) {
+  std::lock_guard lock(mutex_);
+  keel_array* old = value_.get();
+  bool alone = old->references.load(std::memory_order_acquire) == 1 && OwnsMemory(old);
+  ArrayRef made = alone ? value_ : ArrayRef(NewResult(dtype_, shape_, old->count));
+  if (!made) return Exhausted("no memory for the new value of a variable of ", old->bytes(), " bytes");
+  AddElements(dtype_, subtract, old->data(), elements, made->data(), old->count);
+  value_ = std::move(made);
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,272 @@
+// function.hpp: C++ code that is traced once for each signature of its arguments and then runs as a graph.
+//
+//   auto f = keel::function("f", [](const keel::Tensor& x, int n) {
+//     keel::Tensor y = x;
+//     for (int i = 1; i < n; i++) y = keel::matmul(y, x);   // unrolled: n is a static value
+//     return y;
+//   });
+//   keel::Tensor y = f(x, 100);          // traces; the next call with these types and n = 100 does not
+//   f.concrete(x, 100).save("f.keel");   // the graph, for any program
+//
+// Arguments: tensors (by dtype and shape) and static values (by type and value), in any structure that
+// structure.hpp can walk. Results: tensors, tuples, structs, one vector of them. What the code throws comes
+// out of the call unchanged. Eagerly, the same code runs on numbers: run_eagerly().
+#ifndef KEEL_FUNCTION_HPP
+#define KEEL_FUNCTION_HPP
+#include <array>
+#include <exception>
+#include <functional>
+
+#include "module.hpp"
+#include "operators.hpp"
+#include "structure.hpp"
+
+namespace keel {
+
+/// All may be left out. signature, any_after, max_traces: see keel_function_new in keel.h.
+struct FunctionOptions {
+  std::vector<std::string> args = {}, results = {};  // names of arguments and results in messages and modules
+  std::string signature = "";                        // "x: f32[b, 784]": one trace for all that fits
+  std::string any_after = "";                        // sizes of a dim before it becomes a symbol; "never"
+  Options more = {};                                 // max_traces, threads, memory, timeout_ms, level, passes
+};
+
+namespace detail {
+
+// One call under way on this thread; the program of a keel_function finds its code here.
+struct Invocation {
+  void (*run)(Invocation&, std::span<const keel_leaf>, keel_trace*) = nullptr;
+  std::exception_ptr thrown = nullptr;
+};
+inline constinit thread_local Invocation* this_call = nullptr;
+inline constinit thread_local int eager_scopes = 0;
+inline std::atomic<bool> eager_process{false};
+
+class Within {  // what the ops of a body see
+ public:
+  Within(Home& home, keel_trace* trace) : home_(home), before_(std::exchange(this_trace, trace)) {}
+  ~Within() { this_trace = before_; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  Scope home_;
+  keel_trace* before_;
+};
+
+inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n, keel_error**) {
+  Invocation& mine = *this_call;
+  try {
+    mine.run(mine, {leaves, n}, trace);
+  } catch (...) {
+    mine.thrown = std::current_exception();
+    return KEEL_INVALID;
+  }
+  return KEEL_OK;
+}
+
+// What the caller gets for what the code returns: numbers become tensors.
+template <class R>
+using Returned = std::conditional_t<Number<R>, Tensor, R>;
+
+/// What does not depend on the code.
+class FunctionState {
+ public:
+  FunctionState(const std::string& name, const FunctionOptions& o) : options(o), home(here()) {
+    Options all = o.more;
+    if (!o.signature.empty()) all.set("signature", o.signature);
+    if (!o.any_after.empty()) all.set("any_after", o.any_after);
+    std::vector<keel_kv> kv = all.view();
+    keel_function* out = nullptr;
+    call(keel_function_new, home.context(), name.c_str(), home.device().c_str(), kv.data(),
+         static_cast<uint32_t>(kv.size()), run_program, static_cast<void*>(nullptr),
+         static_cast<void (*)(void*)>(nullptr), &out);
+    handle.reset(out);
+  }
+  FunctionOptions options;
+  Home& home;
+  Handle<keel_function, keel_function_free> handle;
+
+  /// Leaves of all arguments, with their names.
+  template <class... A>
+  Leaves flatten(const A&... args) {
+    Leaves leaves;
+    leaves.list.reserve(8);
+    (each_leaf(args, leaves), ...);
+    if (leaves.structure.find('<') == std::string::npos && options.args.empty())
+      return leaves;  // Keel's names do
+    const std::vector<std::string>& names = names_of(leaves, args...);
+    for (size_t k = 0; k < names.size(); k++) leaves.list[k].name = names[k].c_str();
+    return leaves;
+  }
+
+ private:
+  // Kept by structure, for most calls have one that was there before.
+  template <class... A>
+  const std::vector<std::string>& names_of(const Leaves& leaves, const A&... args) {
+    {
+      std::shared_lock lock(mutex_);
+      if (auto found = names_.find(leaves.structure); found != names_.end()) return found->second;
+    }
+    std::vector<std::string> names;
+    size_t k = 0;
+    auto add = [&](const auto& arg) {
+      Paths paths;
+      each_leaf(arg, paths);
+      std::string base = k < options.args.size() ? options.args[k] : "x" + std::to_string(k);
+      for (const std::string& path : paths.list) names.push_back(base + path);
+      k++;
+    };
+    (add(args), ...);
+    std::lock_guard lock(mutex_);
+    return names_.try_emplace(leaves.structure, std::move(names)).first->second;  // never erased
+  }
+  std::shared_mutex mutex_;
+  std::map<std::string, std::vector<std::string>, std::less<>> names_;
+};
+
+}  // namespace detail
+
+template <class Code>
+class Function {
+ public:
+  Function(const std::string& name, Code code, const FunctionOptions& options)
+      : code_(std::make_shared<const Code>(std::move(code))),
+        state_(std::make_shared<detail::FunctionState>(name, options)) {}
+
+  template <class... A>
+  requires std::invocable<const Code&, const A&...>
+  auto operator()(const A&... args) const
+      -> detail::Returned<std::decay_t<std::invoke_result_t<const Code&, const A&...>>> {
+    using Result = std::decay_t<std::invoke_result_t<const Code&, const A&...>>;
+    if (detail::eager_scopes > 0 || detail::eager_process.load(std::memory_order_relaxed)) {
+      detail::Within body(state_->home, detail::this_trace);
+      return (*code_)(args...);
+    }
+    detail::Leaves leaves = state_->flatten(args...);
+    detail::Count wanted;
+    if constexpr (!std::is_void_v<Result>) {
+      detail::Returned<Result> like{};
+      detail::each_leaf(like, wanted);
+    }
+    std::array<keel_array*, 256> out;
+    uint32_t room = wanted.vectors ? 256 : static_cast<uint32_t>(wanted.tensors), n = 0;
+    perform(
+        [&](auto err) {
+          return keel_function_call(get(), detail::this_trace, leaves.structure.c_str(), leaves.list.data(),
+                                    static_cast<uint32_t>(leaves.list.size()), out.data(), room, &n, err);
+        },
+        args...);
+    if constexpr (!std::is_void_v<Result>) {
+      detail::Returned<Result> result{};
+      if constexpr (std::same_as<decltype(result), Tensor>) {
+        result = Tensor(Array(out[0]));
+      } else {
+        detail::Replace put(take_arrays({out.begin(), out.begin() + n}), wanted.tensors);
+        detail::each_leaf(result, put);
+      }
+      return result;
+    }
+  }
+
+  /// The graph for these arguments, traced if need be, as the only entry of a module of its own.
+  template <class... A>
+  Module concrete(const A&... args) const {
+    detail::Leaves leaves = state_->flatten(args...);
+    keel_module* out = nullptr;
+    perform(
+        [&](auto err) {
+          return keel_function_module(get(), leaves.structure.c_str(), leaves.list.data(),
+                                      static_cast<uint32_t>(leaves.list.size()), &out, err);
+        },
+        args...);
+    return Module::take(out);
+  }
+  /// JSON: traces with signature, reason, trace_ms, plan_ms, calls.
+  std::string report() const {
+    keel_text* out = nullptr;
+    call(keel_function_report, get(), &out);
+    return take_text(out);
+  }
+  /// How often the code was traced and the trace kept.
+  int64_t trace_count() const {
+    std::string text = report();
+    int64_t n = 0;
+    for (size_t at = 0; (at = text.find("{\"signature\":", at)) != std::string::npos; at++) n++;
+    return n + std::atoll(text.c_str() + text.rfind("\"dropped\":") + 10);
+  }
+  /// Calls of this function run the code itself, on numbers.
+  void run_eagerly(bool on = true) const { keel_function_run_eagerly(get(), on); }
+  keel_function* get() const { return state_->handle.get(); }
+
+ private:
+  template <class... A>
+  struct Typed : detail::Invocation {
+    const Function& of;
+    std::tuple<const A&...> args;
+  };
+
+  // The code on copies of the arguments in which the tensors are those of the trace.
+  template <class... A>
+  static void run(detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
+    auto& mine = static_cast<Typed<A...>&>(erased);
+    const Function& f = mine.of;
+    detail::Within body(f.state_->home, trace);
+    std::tuple<std::decay_t<const A>...> copies(mine.args);
+    detail::Replace put(leaves);
+    std::apply([&](auto&... copy) { (detail::each_leaf(copy, put), ...); }, copies);
+    using Result = std::decay_t<std::invoke_result_t<const Code&, const A&...>>;
+    if constexpr (std::is_void_v<Result>) {
+      std::apply(*f.code_, copies);
+    } else {
+      const detail::Returned<Result> result = std::apply(*f.code_, copies);
+      detail::Leaves out;
+      detail::each_leaf(result, out);
+      for (size_t k = 0; k < out.list.size(); k++) {
+        if (!out.list[k].array) throw Error(KEEL_INVALID, "a result of the function is an empty Tensor");
+        const auto& names = f.state_->options.results;
+        call(keel_trace_result, trace, k < names.size() ? names[k].c_str() : nullptr, out.list[k].array);
+      }
+    }
+  }
+
+  template <class Call, class... A>
+  void perform(const Call& what, const A&... args) const {
+    Typed<A...> mine{{run<A...>, nullptr}, *this, {args...}};
+    detail::Invocation* before = std::exchange(detail::this_call, &mine);
+    keel_error* error = nullptr;
+    keel_rc rc = what(&error);
+    detail::this_call = before;
+    if (rc == KEEL_OK) return;
+    Error failure = Error::take(rc, error);
+    if (mine.thrown) std::rethrow_exception(mine.thrown);
+    throw failure;
+  }
+
+  std::shared_ptr<const Code> code_;
+  std::shared_ptr<detail::FunctionState> state_;
+};
+
+/// Belongs to the context and device in use now. Copies share their traces; any thread may call it. The code
+/// must outlive nothing: it is kept. It may run again for another signature, and must not touch its captures.
+template <class Code>
+Function<std::decay_t<Code>> function(const std::string& name, Code&& code,
+                                      const FunctionOptions& options = {}) {
+  return {name, std::forward<Code>(code), options};
+}
+
+/// All functions of the process, or of a context, run their code at each call: to look inside with a
+/// debugger.
+inline void run_eagerly(bool on = true) { detail::eager_process = on; }
+inline void run_eagerly(const Context& context, bool on = true) { keel_run_eagerly(context.get(), on); }
+/// The same for this thread, as long as it lives.
+class [[nodiscard]] Eagerly {
+ public:
+  Eagerly() { detail::eager_scopes++; }
+  Eagerly(const Eagerly&) = delete;
+  Eagerly& operator=(const Eagerly&) = delete;
+  ~Eagerly() { detail::eager_scopes--; }
+};
+
+}  // namespace keel
+#endif

@@ -1,0 +1,281 @@
+// operators.hpp: what an op takes, the one way in which every op is applied, and the operators.
+//
+// How to read it: Operand is a tensor, a weak literal or nothing, and the caller's place in the program;
+// detail::apply() settles the literals' dtypes, binds the op (once) and calls keel_apply, which runs it or,
+// where an operand is symbolic, writes a node. Failures name the op, the operands' types and the place.
+#ifndef KEEL_OPERATORS_HPP
+#define KEEL_OPERATORS_HPP
+#include "tensor.hpp"
+
+namespace keel {
+
+/// In place of an optional operand.
+struct None {};
+inline constexpr None none;
+
+class Operand {
+ public:
+  Operand(const Tensor& t, const Place& where = Place::current()) : array_(t.get()), where_(where) {
+    if (!array_) [[unlikely]]
+      refuse();
+  }
+  template <Number T>
+  Operand(T v, const Place& where = Place::current()) : kind_(kScalar), scalar_(v), where_(where) {}
+  Operand(std::initializer_list<Literal> v, const Place& where = Place::current())
+      : Operand(Literal(v), where) {}
+  template <detail::NumberRange R>
+  Operand(const R& v, const Place& where = Place::current()) : Operand(Literal(v), where) {}
+  Operand(const Literal& v, const Place& where = Place::current())
+      : kind_(kList), list_(std::make_unique<Literal>(v)), where_(where) {}
+  /// What stands for a tensor by a conversion of its own.
+  template <class T>
+  requires(std::is_class_v<T> && !detail::NumberRange<T> && std::convertible_to<const T&, Tensor>)
+      Operand(const T& t, const Place& where = Place::current())
+      : own_(Tensor(t).array()), where_(where) {
+    array_ = own_.get();
+  }
+  Operand(None, const Place& where = Place::current()) : kind_(kNone), where_(where) {}
+
+  bool weak() const { return !array_ && kind_ != kNone; }
+  keel_array* get() const { return array_; }
+  const Place& where() const { return where_; }
+  std::string type() const {
+    if (array_) {
+      keel_tensor view;
+      keel_array_tensor(array_, &view);
+      return type_text(view);
+    }
+    return kind_ == kNone ? "none" : kind_ == kScalar ? scalar_.text() : "a literal list";
+  }
+  detail::Weak::Kind kind() const { return kind_ == kScalar ? scalar_.kind : list_->kind(); }
+  Array settle(keel_context* context, keel_dt dtype) const {
+    if (kind_ == kList) return list_->to_array(context, dtype);
+    keel_array* out = nullptr;
+    call(keel_array_new, context, dtype, static_cast<const int64_t*>(nullptr), 0, &out);
+    Array array(out);
+    scalar_.store(dtype, array.data());
+    return array;
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be an operand").within("", where_);
+  }
+  enum Kind : uint8_t { kTensor, kScalar, kList, kNone };
+  keel_array* array_ = nullptr;
+  Kind kind_ = kTensor;
+  detail::Weak scalar_;
+  std::unique_ptr<Literal> list_;
+  Array own_;
+  Place where_;
+};
+
+/// Operands of an op that takes any number: {a, b, 1}, or a vector of tensors.
+class Operands {
+ public:
+  Operands(std::initializer_list<Operand> list) {
+    for (const Operand& o : list) all_.push_back(&o);  // the list lives as long as the call
+  }
+  Operands(const std::vector<Tensor>& tensors, const Place& where = Place::current()) {
+    own_.reserve(tensors.size());
+    for (const Tensor& t : tensors) all_.push_back(&own_.emplace_back(t, where));
+  }
+  const std::vector<const Operand*>& all() const { return all_; }
+
+ private:
+  std::vector<Operand> own_;
+  std::vector<const Operand*> all_;
+};
+
+namespace detail {
+
+struct In : std::span<const Operand* const> {
+  using std::span<const Operand* const>::span;
+  In(std::initializer_list<const Operand*> list) : span(list.begin(), list.size()) {}
+};
+
+[[noreturn]] inline void fail(OpId id, const Error& error, In in, const Place& where) {
+  std::string doing = std::string(info(id).name) + "(";
+  for (size_t k = 0; k < in.size(); k++) doing += (k ? ", " : "") + in[k]->type();
+  std::string said = error.what();
+  for (const std::string& known : {std::string("node 'v0': "), std::string(info(id).name) + ": "})
+    if (said.starts_with(known)) said.erase(0, known.size());
+  throw error.within(doing + ")", where, &said);
+}
+
+inline keel_dt dtype_of_array(const keel_array* array) {
+  keel_tensor view;
+  keel_array_tensor(array, &view);
+  return dtype_pack(view.dtype);
+}
+
+/// The dtype for literals at operand `at`: that of the tensors which share its type variable, else their own.
+inline keel_dt literal_dtype(OpId id, In in, size_t at) {
+  auto group = [&](size_t k) {
+    std::string_view groups = info(id).groups;
+    return groups[std::min(k, groups.size() - 1)];
+  };
+  char mine = group(at);
+  if (mine == 'b') return KEEL_BOOL;
+  if (mine == 'u') return KEEL_U64;
+  Weak::Kind kind = Weak::kBool;
+  for (size_t k = 0; k < in.size(); k++) {
+    if (group(k) != mine) continue;
+    if (in[k]->get()) return dtype_of_array(in[k]->get());
+    if (in[k]->weak()) kind = std::max(kind, in[k]->kind());
+  }
+  static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
+  return info(id).floats && mine == 'T' ? KEEL_F32 : kOwn[kind];
+}
+
+inline keel_rc call_op(keel_op* op, OpId id, keel_array* const* in, size_t n, std::span<keel_array*> out,
+                       keel_error** error) {
+  auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
+  if (info(id).effect && this_trace) [[unlikely]]
+    return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
+  return keel_apply(op, in, n_in, out.data(), n_out, error);
+}
+
+/// The device that holds an operand; "" if all are in host memory.
+inline std::string home_of(std::span<keel_array* const> in) {
+  for (keel_array* a : in)
+    if (a && *keel_array_device(a)) return keel_array_device(a);
+  return "";
+}
+
+/// Any operands, any number of results. Without a Scope, data on a device is computed with there.
+inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_array*> out,
+                  const Place& where) {
+  keel_rc rc = KEEL_OK;
+  keel_error* error = nullptr;
+  try {
+    Home& home = here();
+    std::array<Array, 4> few;
+    std::vector<Array> more;
+    std::array<keel_array*, 8> arrays;
+    std::vector<keel_array*> many;
+    if (in.size() > few.size()) more.resize(in.size());
+    if (in.size() > arrays.size()) many.resize(in.size());
+    std::span<Array> settled = more.empty() ? std::span(few) : std::span(more);
+    std::span<keel_array*> raw = many.empty() ? std::span(arrays.data(), in.size()) : std::span(many);
+    for (size_t k = 0; k < in.size(); k++) {
+      if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
+      raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
+    }
+    rc = call_op(home.op(id, attributes), id, raw.data(), raw.size(), out, &error);
+    std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
+    if (!other.empty()) {
+      keel_error_free(std::exchange(error, nullptr));
+      Home& there = home.family().at(home.context(), other);
+      rc = call_op(there.op(id, attributes), id, raw.data(), raw.size(), out, &error);
+    }
+    if (rc != KEEL_OK) throw Error::take(rc, std::exchange(error, nullptr));
+  } catch (const Error& e) {
+    fail(id, e, in, where);
+  }
+}
+
+/// One result of tensors without attributes: the way of `a + b`; all else goes to apply().
+template <class... Operands>
+Tensor quick(OpId id, const Place& where, const Operands&... in) {
+  keel_array* out = nullptr;
+  if ((... && (in.get() != nullptr)) && !info(id).effect) [[likely]] {
+    keel_array* raw[] = {in.get()...};
+    if (keel_apply(here().op(id), raw, sizeof...(in), &out, 1, nullptr) == KEEL_OK) [[likely]]
+      return Tensor(Array(out));
+  }
+  const Operand* all[] = {&in...};
+  apply(id, In(all), {}, {&out, 1}, where);  // also says what was wrong
+  return Tensor(Array(out));
+}
+
+inline Tensor one(OpId id, In in, const Attributes& attributes, const Place& where) {
+  if (attributes.empty() && in.size() == 2) return quick(id, where, *in[0], *in[1]);
+  if (attributes.empty() && in.size() == 1) return quick(id, where, *in[0]);
+  keel_array* out = nullptr;
+  apply(id, in, attributes, {&out, 1}, where);
+  return Tensor(Array(out));
+}
+
+inline std::vector<Tensor> many(OpId id, In in, size_t results, const Attributes& attributes,
+                                const Place& where) {
+  std::vector<keel_array*> out(results);
+  apply(id, in, attributes, out, where);
+  std::vector<Tensor> tensors;
+  for (Array& a : take_arrays(out)) tensors.emplace_back(std::move(a));
+  return tensors;
+}
+
+template <size_t n>
+std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, const Place& where) {
+  std::array<keel_array*, n> out{};
+  apply(id, in, attributes, out, where);
+  std::array<Tensor, n> tensors;
+  for (size_t k = 0; k < n; k++) tensors[k] = Tensor(Array(out[k]));
+  return tensors;
+}
+
+// Of bools the logical op, of integers that of their bits.
+inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise) {
+  keel_array* typed = a.get() ? a.get() : b.get();
+  return dtype_of_array(typed) == KEEL_BOOL ? logical : bitwise;
+}
+
+}  // namespace detail
+
+inline Tensor operator+(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::add, a.where(), a, b);
+}
+inline Tensor operator-(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::sub, a.where(), a, b);
+}
+inline Tensor operator*(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::mul, a.where(), a, b);
+}
+inline Tensor operator/(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::div, a.where(), a, b);
+}
+inline Tensor operator%(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::mod, a.where(), a, b);
+}
+inline Tensor operator-(const Operand& x) { return detail::quick(OpId::neg, x.where(), x); }
+/// Comparisons go element by element and give a bool tensor; see same() for one answer.
+inline Tensor operator<(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::less, a.where(), a, b);
+}
+inline Tensor operator<=(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::less_equal, a.where(), a, b);
+}
+inline Tensor operator>(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::greater, a.where(), a, b);
+}
+inline Tensor operator>=(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::greater_equal, a.where(), a, b);
+}
+inline Tensor operator==(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::equal, a.where(), a, b);
+}
+inline Tensor operator!=(const Operand& a, const Operand& b) {
+  return detail::quick(OpId::not_equal, a.where(), a, b);
+}
+// Of bools &, |, ^, ~ are the logical ops. !t, t && u and t || u are those of C++, on tensors of one element.
+inline Tensor operator&(const Operand& a, const Operand& b) {
+  return detail::quick(detail::bits(a, b, OpId::logical_and, OpId::bit_and), a.where(), a, b);
+}
+inline Tensor operator|(const Operand& a, const Operand& b) {
+  return detail::quick(detail::bits(a, b, OpId::logical_or, OpId::bit_or), a.where(), a, b);
+}
+inline Tensor operator^(const Operand& a, const Operand& b) {
+  return detail::quick(detail::bits(a, b, OpId::logical_xor, OpId::bit_xor), a.where(), a, b);
+}
+inline Tensor operator~(const Operand& x) {
+  return detail::quick(detail::bits(x, x, OpId::logical_not, OpId::bit_not), x.where(), x);
+}
+
+inline Tensor& Tensor::operator+=(const Operand& b) { return *this = Operand(*this, b.where()) + b; }
+inline Tensor& Tensor::operator-=(const Operand& b) { return *this = Operand(*this, b.where()) - b; }
+inline Tensor& Tensor::operator*=(const Operand& b) { return *this = Operand(*this, b.where()) * b; }
+inline Tensor& Tensor::operator/=(const Operand& b) { return *this = Operand(*this, b.where()) / b; }
+
+}  // namespace keel
+#endif

@@ -1,0 +1,183 @@
+// tensor.hpp: Tensor, the value that programs compute with: concrete (numbers) or symbolic (in a trace).
+//
+//   keel::Tensor x = {{1.f, 2.f}, {3.f, 4.f}}, b = 5.5;   // f32[2, 2], f32[]; ints are i32, bools bool
+//   keel::Tensor y = x * x + 1;                           // 1 takes the dtype of its partner
+//   std::cout << y[0] << y[{keel::all, -1}];              // [2. 5.] [ 5. 17.]
+//   for (keel::Tensor row : y) ...
+//
+// How to read it: making, facts, reading. Tensors are immutable and share their data when copied. Operators
+// are in operators.hpp, all other ops in ops.hpp, indexing in index.hpp, printing in format.hpp.
+#ifndef KEEL_TENSOR_HPP
+#define KEEL_TENSOR_HPP
+#include <cstring>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <vector>
+
+#include "literal.hpp"
+#include "scope.hpp"
+
+namespace keel {
+
+class Index;
+class Operand;
+
+class Tensor {
+ public:
+  using is_no_range = void;  // of numbers: its rows are tensors
+  Tensor() = default;
+  explicit Tensor(Array array) : array_(std::move(array)) {}
+  template <Number T>
+  Tensor(T v) : Tensor(Literal(v)) {}
+  Tensor(std::initializer_list<Literal> rows) : Tensor(Literal(rows)) {}
+  explicit Tensor(const Literal& literal)
+      : Tensor(literal.to_array(detail::here().context(), literal.dtype())) {}
+  /// Of one dim, with the dtype of the range's type: std::vector<double> gives f64.
+  template <detail::Elements R>
+  explicit Tensor(const R& values) : Tensor(values, {static_cast<int64_t>(std::ranges::size(values))}) {}
+  template <detail::Elements R>
+  Tensor(const R& values, std::vector<int64_t> shape) {
+    using T = std::ranges::range_value_t<R>;
+    keel_array* out = nullptr;
+    call(keel_array_new, detail::here().context(), dtype_of<T>, shape.data(),
+         static_cast<int32_t>(shape.size()), &out);
+    array_ = Array(out);
+    if (static_cast<size_t>(array_.size()) != std::ranges::size(values))
+      throw Error(KEEL_INVALID, "got " + std::to_string(std::ranges::size(values)) + " values for " +
+                                    type_text(array_.tensor()));
+    if (size()) std::memcpy(array_.data(), std::ranges::data(values), array_.bytes());
+  }
+
+  const Array& array() const { return array_; }
+  keel_array* get() const { return array_.get(); }
+  bool empty() const { return !array_; }  // made by Tensor()
+  /// A value of a trace: dtype and dims are there (-1: not known yet), elements are not.
+  bool symbolic() const { return keel_array_symbolic(get()) != 0; }
+  keel_dt dtype() const { return need().dtype(); }
+  std::span<const int64_t> shape() const { return need().shape(); }
+  int64_t ndim() const { return static_cast<int64_t>(shape().size()); }
+  int64_t size() const { return need().size(); }
+  /// "f32[2, 3]".
+  std::string type() const { return type_text(need().tensor()); }
+  /// "cuda:0"; "" for host memory.
+  std::string device() const { return keel_array_device(need().get()); }
+  /// On a device by name, or with "" in host memory; the same tensor where it is there already.
+  Tensor to(const std::string& name) const {
+    keel_array* out = nullptr;
+    call(keel_array_to, detail::here().context(), need().get(), name.empty() ? nullptr : name.c_str(), &out);
+    return Tensor(Array(out));
+  }
+
+  /// The elements, row by row; T must be that of the dtype.
+  template <class T>
+  std::vector<T> values() const {
+    std::span<T> all = rows().values<T>();
+    return {all.begin(), all.end()};
+  }
+  /// The only element, converted to T.
+  template <Number T>
+  T item() const {
+    Array here = rows();
+    if (here.size() != 1)
+      throw Error(KEEL_INVALID,
+                  "item() of a tensor with " + std::to_string(here.size()) + " elements, " + type(),
+                  "reduce it first, as with keel::reduce_max(t), or pick one: t[{0, 1}]");
+    T out{};
+    visit(here.dtype(), [&](auto tag) {
+      typename decltype(tag)::type v;
+      std::memcpy(&v, here.data(), sizeof v);
+      out = static_cast<T>(v);
+    });
+    return out;
+  }
+  /// `if (t > 0)`, `double d{t}`: as item().
+  template <Number T>
+  explicit operator T() const {
+    return item<T>();
+  }
+  /// In host memory, contiguous; an Error with advice for a symbolic tensor.
+  Array rows() const {
+    if (symbolic())
+      throw Error(KEEL_PRECONDITION,
+                  "a tensor of a trace has no value yet: " + type() +
+                      " cannot be read, printed or decide an `if` of C++",
+                  "keep it in tensors: keel::select(p, a, b) chooses by element; or run the function eagerly "
+                  "while you look at values");
+    Array here = device().empty() ? need() : to("").array_;
+    if (here.contiguous()) return here;
+    keel_tensor view = here.tensor();
+    keel_array* out = nullptr;
+    call(keel_array_copy_from, detail::here().context(), &view, &out);
+    return Array(out);
+  }
+
+  /// See index.hpp: t[1], t[-1], t[keel::Slice{0, 2}], t[{keel::all, 3}], t[other].
+  Tensor operator[](const Index& index) const;
+  Tensor operator[](std::initializer_list<Index> indices) const;
+  /// Over the first dim: for (keel::Tensor row : t).
+  class Row;
+  Row begin() const;
+  Row end() const;
+
+  Tensor& operator+=(const Operand& b);
+  Tensor& operator-=(const Operand& b);
+  Tensor& operator*=(const Operand& b);
+  Tensor& operator/=(const Operand& b);
+
+ private:
+  const Array& need() const {
+    if (!array_) throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), has no type and no value");
+    return array_;
+  }
+  Array array_;
+};
+
+class Tensor::Row {
+ public:
+  using is_no_range = void;
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Tensor;
+  using difference_type = std::ptrdiff_t;
+  Row() = default;
+  Row(Tensor of, int64_t at) : of_(std::move(of)), at_(at) {}
+  Tensor operator*() const;
+  Row& operator++() {
+    at_++;
+    return *this;
+  }
+  Row operator++(int) {
+    Row before = *this;
+    at_++;
+    return before;
+  }
+  friend bool operator==(const Row& a, const Row& b) { return a.at_ == b.at_; }
+
+ private:
+  Tensor of_;
+  int64_t at_ = 0;
+};
+
+/// Literals of a dtype of choice: keel::f64({{1, 2}, {3, 4}}), keel::i64(7), keel::tensor(7, KEEL_U8).
+inline Tensor tensor(const Literal& v, keel_dt dtype) {
+  return Tensor(v.to_array(detail::here().context(), dtype));
+}
+inline Tensor i32(const Literal& v) { return tensor(v, KEEL_I32); }
+inline Tensor i64(const Literal& v) { return tensor(v, KEEL_I64); }
+inline Tensor f32(const Literal& v) { return tensor(v, KEEL_F32); }
+inline Tensor f64(const Literal& v) { return tensor(v, KEEL_F64); }
+inline Tensor zeros(std::vector<int64_t> shape, keel_dt dtype = KEEL_F32) {
+  keel_array* out = nullptr;
+  call(keel_array_new, detail::here().context(), dtype, shape.data(), static_cast<int32_t>(shape.size()),
+       &out);
+  return Tensor(Array(out));
+}
+/// Same dtype, same shape, same bytes: NaN equals NaN, 0.0 is not -0.0.
+inline bool same(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !std::ranges::equal(a.shape(), b.shape())) return false;
+  Array x = a.rows(), y = b.rows();
+  return x.size() == 0 || std::memcmp(x.data(), y.data(), x.bytes()) == 0;
+}
+
+}  // namespace keel
+#endif

@@ -1,0 +1,12 @@
+"""Rows of the command use the fixtures of tests/cli: keel(...) runs it, graph(text) writes a text to a file."""
+import importlib.util
+import sys
+from pathlib import Path
+
+CLI = Path(__file__).resolve().parent.parent / "cli"
+sys.path.insert(0, str(CLI))
+
+_spec = importlib.util.spec_from_file_location("cli_fixtures", CLI / "conftest.py")
+_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_fixtures)
+keel, graph = _fixtures.keel, _fixtures.graph

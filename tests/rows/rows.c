@@ -1,0 +1,490 @@
+/* rows.c: rows of the founding documents in C99, named by their ids; see README.md.
+ *   rows_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
+ * How to read it: helpers (check, make, apply, expect), programs for keel_function, then the rows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keel.h"
+
+static keel_context* context;
+static const char* device;
+static keel_error* error;
+
+#define EXPECT(condition)                                                            \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      fprintf(stderr, "line %d on %s: %s is false\n", __LINE__, device, #condition); \
+      exit(1);                                                                       \
+    }                                                                                \
+  } while (0)
+
+static void check(keel_rc rc) {
+  if (rc == KEEL_OK) return;
+  fprintf(stderr, "on %s: %s\n", device, error ? keel_error_message(error) : "an error without a message");
+  exit(1);
+}
+
+/* An f32 or i32 array; ndim 0 to 2. */
+static keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t columns, const void* values) {
+  int64_t shape[2], n = (ndim > 0 ? rows : 1) * (ndim > 1 ? columns : 1);
+  keel_array* out = NULL;
+  keel_tensor t;
+  shape[0] = rows, shape[1] = columns;
+  check(keel_array_new(context, dtype, shape, ndim, &out, &error));
+  keel_array_tensor(out, &t);
+  memcpy(t.data, values, (size_t)n * 4);
+  return out;
+}
+static keel_array* f32(float v) { return make(KEEL_F32, 0, 1, 1, &v); }
+static keel_array* i32(int32_t v) { return make(KEEL_I32, 0, 1, 1, &v); }
+static keel_array* f32s(int32_t ndim, int64_t rows, int64_t columns, const float* v) {
+  return make(KEEL_F32, ndim, rows, columns, v);
+}
+static keel_array* i32s(int32_t ndim, int64_t rows, int64_t columns, const int32_t* v) {
+  return make(KEEL_I32, ndim, rows, columns, v);
+}
+
+static keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_array** out, keel_error** err) {
+  keel_op* bound = NULL;
+  keel_array* in[2];
+  keel_rc rc = keel_op_bind(context, device, op, 0, NULL, NULL, 0, &bound, err);
+  in[0] = a, in[1] = b;
+  if (rc == KEEL_OK) rc = keel_apply(bound, in, b ? 2 : 1, out, 1, err);
+  keel_op_free(bound);
+  return rc;
+}
+static keel_array* apply(const char* op, keel_array* a, keel_array* b) {
+  keel_array* out = NULL;
+  check(try_apply(op, a, b, &out, &error));
+  return out;
+}
+
+/* Is it this dtype with these elements (of 4 bytes)? Takes the array over. */
+static int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
+  keel_tensor t;
+  int64_t size = 1;
+  int same, d;
+  keel_array_tensor(a, &t);
+  for (d = 0; d < t.ndim; d++) size *= t.shape[d];
+  same = size == n && ((uint32_t)t.dtype.code | (uint32_t)t.dtype.bits << 8 | 1u << 16) == dtype &&
+         memcmp((char*)t.data + t.byte_offset, wanted, (size_t)n * 4) == 0;
+  keel_array_release(a);
+  return same;
+}
+static int is_f32(keel_array* a, float v) { return is(a, KEEL_F32, 1, &v); }
+static int is_i32(keel_array* a, int32_t v) { return is(a, KEEL_I32, 1, &v); }
+
+/* ---- functions: a program and how often it ran */
+static int ran;
+typedef keel_rc (*program)(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**);
+
+static keel_function* function(const char* name, program p, const char* signature) {
+  keel_function* out = NULL;
+  keel_kv option;
+  option.key = "signature", option.value = signature;
+  ran = 0;
+  check(keel_function_new(context, name, device, &option, signature ? 1 : 0, p, NULL, NULL, &out, &error));
+  return out;
+}
+static keel_leaf leaf(keel_array* a) {
+  keel_leaf l = {0};
+  l.kind = KEEL_LEAF_ARRAY, l.array = a;
+  return l;
+}
+static keel_leaf number(int64_t i) {
+  keel_leaf l = {0};
+  l.kind = KEEL_LEAF_I64, l.i = i;
+  return l;
+}
+static keel_array* call2(keel_function* f, keel_leaf a, keel_leaf b, uint32_t n) {
+  keel_leaf leaves[2];
+  keel_array* out = NULL;
+  uint32_t n_out = 0;
+  leaves[0] = a, leaves[1] = b;
+  check(keel_function_call(f, NULL, "", leaves, n, &out, 1, &n_out, &error));
+  return out;
+}
+static keel_array* call1(keel_function* f, keel_array* a) { return call2(f, leaf(a), leaf(a), 1); }
+static int report_has(keel_function* f, const char* part) {
+  keel_text* text = NULL;
+  int has;
+  check(keel_function_report(f, &text, &error));
+  has = strstr(keel_text_data(text), part) != NULL;
+  keel_text_free(text);
+  return has;
+}
+
+/* One step of a program: y = op(a, b); a failure is left in err. Results of steps live until the end. */
+static keel_rc result(keel_trace* t, keel_array* y, keel_error** err) {
+  return keel_trace_result(t, NULL, y, err);
+}
+
+static keel_rc matmul_add(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  keel_array *product = NULL, *sum = NULL;
+  const float y[2] = {2, 3};
+  keel_array* weights = f32s(2, 2, 1, y);
+  keel_array* four = f32(4);
+  keel_rc rc = try_apply("matmul", l[0].array, weights, &product, err);
+  (void)arg, (void)n, ran++;
+  if (rc == KEEL_OK) rc = try_apply("add", product, four, &sum, err);
+  if (rc == KEEL_OK) rc = result(t, sum, err);
+  keel_array_release(weights), keel_array_release(four);
+  keel_array_release(product), keel_array_release(sum);
+  return rc;
+}
+static keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  keel_array *zero = f32(0), *y = NULL;
+  keel_rc rc = try_apply("maximum", zero, l[0].array, &y, err);
+  (void)arg, (void)n, ran++;
+  if (rc == KEEL_OK) rc = result(t, y, err);
+  keel_array_release(zero), keel_array_release(y);
+  return rc;
+}
+static keel_array* mse(keel_array* a, keel_array* b) {
+  keel_array* two = i32(2);
+  keel_array* difference = apply("sub", a, b);
+  keel_array* square = apply("pow", difference, two);
+  keel_array* mean = apply("reduce_mean", square, NULL);
+  keel_array_release(two), keel_array_release(difference), keel_array_release(square);
+  return mean;
+}
+static keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  keel_array* mean = mse(l[0].array, l[1].array);
+  keel_rc rc = result(t, mean, err);
+  (void)arg, (void)n, ran++;
+  keel_array_release(mean);
+  return rc;
+}
+static keel_array* power(keel_array* x, int n) {
+  keel_array *y = keel_array_retain(x), *next;
+  int i;
+  for (i = 1; i < n; i++, y = next) {
+    next = apply("matmul", y, x);
+    keel_array_release(y);
+  }
+  return y;
+}
+static keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  keel_array* y = power(l[0].array, (int)l[1].i);
+  keel_rc rc = result(t, y, err);
+  (void)arg, (void)n, ran++;
+  keel_array_release(y);
+  return rc;
+}
+/* x * x + 2, of an array or of a number */
+static keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  int is_array = l[0].kind == KEEL_LEAF_ARRAY;
+  keel_array *x = is_array ? keel_array_retain(l[0].array) : i32((int32_t)l[0].i), *two = i32(2);
+  keel_array* square = apply("mul", x, x);
+  keel_array* y = apply("add", square, two);
+  keel_rc rc = result(t, y, err);
+  (void)arg, (void)n, ran++;
+  keel_array_release(x), keel_array_release(two), keel_array_release(square), keel_array_release(y);
+  return rc;
+}
+static keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+  keel_array *one = i32(1), *y = NULL;
+  keel_rc rc = try_apply("gather", l[0].array, one, &y, err);
+  (void)arg, (void)n;
+  keel_array_release(one), keel_array_release(y);
+  return rc == KEEL_OK ? result(t, l[0].array, err) : rc;
+}
+
+/* ---- the rows */
+static const float kOneTwo[2] = {1, 2};
+static const int32_t kTruth[5] = {1, 0, 4, 4, 7}, kGuess[5] = {3, 6, 3, 0, 6};
+
+static void V1(void) {
+  const float two = 2;
+  keel_array* x = f32s(2, 1, 1, &two);
+  char text[32];
+  keel_tensor t;
+  keel_array* m = apply("matmul", x, x);
+  keel_array_tensor(m, &t);
+  snprintf(text, sizeof text, "hello, [[%g.]]", ((float*)t.data)[0]);
+  EXPECT(strcmp(text, "hello, [[4.]]") == 0 && t.ndim == 2);
+  keel_array_release(m), keel_array_release(x);
+}
+static void V2(void) {
+  keel_array *a = f32s(2, 1, 2, kOneTwo), *out = NULL;
+  keel_error* e = NULL;
+  EXPECT(try_apply("matmul", a, a, &out, &e) == KEEL_INVALID);
+  EXPECT(strcmp(keel_error_op(e), "matmul") == 0 && strstr(keel_error_message(e), "f32[1, 2]") != NULL);
+  keel_error_free(e), keel_array_release(a);
+}
+static void V5(void) {
+  char line[4096];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  EXPECT(maps != NULL);
+  while (fgets(line, sizeof line, maps)) EXPECT(strstr(line, "libpython") == NULL);
+  fclose(maps);
+}
+static void V6(void) {
+  const char* text =
+      "keel 1\nfn @f(x: f32[]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n";
+  keel_kv passes = {"passes", "fold"};
+  keel_module* module = NULL;
+  keel_text* after = NULL;
+  check(keel_module_parse(context, text, strlen(text), &module, &error));
+  check(keel_module_optimize(module, "f", device, &passes, 1, NULL, &error));
+  check(keel_module_text(module, &after, &error));
+  EXPECT(strstr(keel_text_data(after), "mul(x, ") && !strstr(keel_text_data(after), "add("));
+  keel_text_free(after), keel_module_free(module);
+}
+static void V9(void) {
+  keel_function* f = function("f", relu, NULL);
+  keel_array* x = f32(1);
+  keel_array_release(call1(f, x));
+  EXPECT(report_has(f, "\"trace_ms\":") && report_has(f, "\"plan_ms\":") && report_has(f, "first call"));
+  keel_array_release(x), keel_function_free(f);
+}
+static void regular(void) {
+  keel_function* f = function("outer_function", matmul_add, NULL);
+  keel_array* x = f32s(2, 1, 2, kOneTwo);
+  EXPECT(is_f32(call1(f, x), 12) && ran == 1);
+  keel_function_run_eagerly(f, 1);
+  EXPECT(is_f32(call1(f, x), 12) && ran == 2);
+  keel_array_release(x), keel_function_free(f);
+}
+static void V10(void) { regular(); }
+static void V11(void) { regular(); }
+static void V15(void) { regular(); }
+static void T4(void) { regular(); }
+static void T5(void) { regular(); }
+static void K10(void) { regular(); }
+static void V12(void) {
+  keel_function* f = function("f", relu, NULL);
+  keel_array* x = f32(3);
+  keel_run_eagerly(context, 1);
+  EXPECT(is_f32(call1(f, x), 3) && is_f32(call1(f, x), 3) && ran == 2);
+  keel_run_eagerly(context, 0);
+  EXPECT(is_f32(call1(f, x), 3) && is_f32(call1(f, x), 3) && ran == 3);
+  keel_array_release(x), keel_function_free(f);
+}
+static void K3(void) {
+  keel_array *a = i32(3), *b = i32(5), *c = apply("add", a, b);
+  EXPECT(!keel_array_symbolic(c));
+  EXPECT(is_i32(c, 8));
+  keel_array_release(a), keel_array_release(b);
+}
+static void V13(void) { K3(); }
+static void Z6(void) {
+  keel_array* x = i32(3);
+  keel_tensor t;
+  keel_array_tensor(x, &t);
+  if (*(int32_t*)t.data <= 2) EXPECT(!"a value decides an if of C");
+  keel_array_release(x);
+}
+static void Z1(void) {
+  const char* text =
+      "keel 1\nfn @g(x: i32[]) {\n  y = add(x, 1)\n  z = mul(y, 2)\n  return z\n}\nentry g = @g (x) -> (z)\n";
+  const char *feeds[1] = {"x"}, *fetches[2] = {"z", "y"};
+  keel_module* module = NULL;
+  keel_session* session = NULL;
+  keel_array *x = i32(3), *out[2];
+  check(keel_module_parse(context, text, strlen(text), &module, &error));
+  check(keel_session_new(module, device, NULL, 0, &session, &error));
+  check(keel_session_run(session, feeds, &x, 1, fetches, out, 2, NULL, 0, &error));
+  EXPECT(is_i32(out[0], 8) && is_i32(out[1], 4));
+  keel_array_release(x), keel_session_free(session), keel_module_free(module);
+}
+static void saved(void) {
+  char path[64];
+  const float wanted = 12;
+  keel_function* f = function("f", matmul_add, NULL);
+  keel_array *x = f32s(2, 1, 2, kOneTwo), *out = NULL;
+  keel_leaf l = leaf(x);
+  keel_module* module = NULL;
+  keel_session* session = NULL;
+  snprintf(path, sizeof path, "rows_c_%s.keel", device);
+  check(keel_function_module(f, "", &l, 1, &module, &error));
+  check(keel_module_save(module, path, &error));
+  keel_module_free(module), keel_function_free(f);
+  check(keel_module_load(context, path, &module, &error));
+  remove(path);
+  check(keel_session_new(module, device, NULL, 0, &session, &error));
+  check(keel_session_run(session, NULL, &x, 1, NULL, &out, 1, NULL, 0, &error));
+  EXPECT(is(out, KEEL_F32, 1, &wanted));
+  keel_array_release(x), keel_session_free(session), keel_module_free(module);
+}
+static void Z12(void) { saved(); }
+static void T1(void) { saved(); }
+static void Z15(void) {
+  const int32_t v[4] = {1, 2, 3, 4}, sum[4] = {2, 3, 4, 5}, product[4] = {2, 6, 12, 20};
+  keel_array *a = i32s(2, 2, 2, v), *one = i32(1), *b = apply("add", a, one);
+  EXPECT(is(apply("mul", a, b), KEEL_I32, 4, product));
+  EXPECT(is(b, KEEL_I32, 4, sum));
+  keel_array_release(a), keel_array_release(one);
+}
+static void relus(int more) {
+  const float three[2] = {3, -3}, wanted[2] = {3, 0}, other[2] = {-1, 1}, none_one[2] = {0, 1},
+              ints[2] = {1, -1};
+  const float one_none[2] = {1, 0};
+  keel_function* f = function("my_relu", relu, NULL);
+  keel_array *x = f32(5.5f), *y = f32s(1, 2, 1, ints), *z = f32s(2, 1, 2, three), *minus = f32(-2.5f);
+  keel_array* w = f32s(2, 1, 2, other);
+  EXPECT(is_f32(call1(f, x), 5.5f) && is(call1(f, y), KEEL_F32, 2, one_none));
+  EXPECT(is(call1(f, z), KEEL_F32, 2, wanted) && ran == 3);
+  if (more) EXPECT(is_f32(call1(f, minus), 0) && is(call1(f, w), KEEL_F32, 2, none_one) && ran == 3);
+  keel_array_release(x), keel_array_release(y), keel_array_release(z), keel_array_release(minus);
+  keel_array_release(w), keel_function_free(f);
+}
+static void T9(void) { relus(0); }
+static void T10(void) { relus(1); }
+static void errors(int eagerly, int runs) {
+  keel_function* f = function("get_MSE", mse_program, NULL);
+  keel_array *a = i32s(1, 5, 1, kTruth), *b = i32s(1, 5, 1, kGuess);
+  int i;
+  keel_run_eagerly(context, eagerly);
+  for (i = 0; i < 3; i++) EXPECT(is_i32(call2(f, leaf(a), leaf(b), 2), 11));
+  keel_run_eagerly(context, 0);
+  EXPECT(ran == runs);
+  keel_array_release(a), keel_array_release(b), keel_function_free(f);
+}
+static void T12(void) { errors(0, 1); }
+static void T13(void) {
+  errors(1, 3);
+  errors(0, 1);
+}
+static void T14(void) { errors(0, 1); }
+static void T15(void) { errors(1, 3); }
+static void T17(void) {
+  keel_array *x = f32s(1, 1, 1, kOneTwo), *one = i32(1), *out = NULL;
+  keel_error* e = NULL;
+  EXPECT(try_apply("gather", x, one, &out, &e) == KEEL_RANGE);
+  EXPECT(strstr(keel_error_message(e), "index 1 is not in [0, 1)") != NULL);
+  keel_error_free(e), keel_array_release(x), keel_array_release(one);
+}
+static void T18(void) {
+  const float zero = 0;
+  keel_function* f = function("unused_return_graph", unused_gather, NULL);
+  keel_array* x = f32s(1, 1, 1, &zero);
+  EXPECT(is(call1(f, x), KEEL_F32, 1, &zero));
+  keel_array_release(x), keel_function_free(f);
+}
+static void T20(void) {
+  const int32_t v[4] = {1, 1, 1, 0}, wanted[4] = {764848393, 1820529360, 1820529360, -1055680967};
+  keel_function* f = function("power", power_program, NULL);
+  keel_array* x = i32s(2, 2, 2, v);
+  EXPECT(is(power(x, 60), KEEL_I32, 4, wanted));
+  EXPECT(is(call2(f, leaf(x), number(60), 2), KEEL_I32, 4, wanted));
+  keel_array_release(x), keel_function_free(f);
+}
+static void T22(void) {
+  keel_function* f = function("f", square_program, NULL);
+  keel_array *two = i32(2), *three = i32(3);
+  EXPECT(is_i32(call1(f, two), 6) && is_i32(call1(f, three), 11) && ran == 1);
+  keel_array_release(two), keel_array_release(three), keel_function_free(f);
+}
+static void T23(void) {
+  keel_function* f = function("f", square_program, NULL);
+  EXPECT(is_i32(call2(f, number(2), number(0), 1), 6) && ran == 1);
+  EXPECT(is_i32(call2(f, number(3), number(0), 1), 11) && ran == 2);
+  EXPECT(is_i32(call2(f, number(2), number(0), 1), 6) && ran == 2);
+  keel_function_free(f);
+}
+static void T24(void) { T23(); }
+static keel_array* bound(const char* op, keel_array** in, uint32_t n, const char* name,
+                         const keel_attr* attr) {
+  keel_op* made = NULL;
+  keel_array* out = NULL;
+  check(keel_op_bind(context, device, op, 0, &name, attr, 1, &made, &error));
+  check(keel_apply(made, in, n, &out, 1, &error));
+  keel_op_free(made);
+  return out;
+}
+static void T25(void) {
+  const int64_t shape[2] = {10, 10};
+  keel_attr dims = {0}, rows = {0};
+  keel_array *in[3], *x, *again, *eye;
+  keel_tensor t;
+  int i;
+  int32_t numbers[100];
+  dims.kind = KEEL_ATTR_DIMS, dims.count = 2, dims.p = shape;
+  rows.kind = KEEL_ATTR_DIM, rows.i = 10;
+  check(keel_array_new(context, KEEL_U64, NULL, 0, &in[0], &error)); /* key 0 */
+  in[1] = i32(-1), in[2] = i32(3);
+  x = bound("random_uniform", in, 3, "dims", &dims);
+  again = bound("random_uniform", in, 3, "dims", &dims);
+  keel_array_tensor(again, &t);
+  memcpy(numbers, (char*)t.data + t.byte_offset, sizeof numbers);
+  for (i = 0; i < 100; i++) EXPECT(numbers[i] >= -1 && numbers[i] < 3);
+  EXPECT(is(x, KEEL_I32, 100, numbers));
+  eye = bound("eye", NULL, 0, "rows", &rows);
+  EXPECT(is_f32(apply("reduce_sum", eye, NULL), 10));
+  for (i = 0; i < 3; i++) keel_array_release(in[i]);
+  keel_array_release(again), keel_array_release(eye);
+}
+static void K6(void) {
+  const int64_t shape[3] = {60000, 28, 28}, rows[2] = {-1, 784};
+  keel_attr to = {0}, flat = {0};
+  keel_array *images, *floats, *flattened;
+  keel_tensor t;
+  to.kind = KEEL_ATTR_DTYPE, to.i = KEEL_F32;
+  flat.kind = KEEL_ATTR_DIMS, flat.count = 2, flat.p = rows;
+  check(keel_array_new(context, KEEL_U8, shape, 3, &images, &error));
+  floats = bound("cast", &images, 1, "to", &to);
+  flattened = bound("reshape", &floats, 1, "to", &flat);
+  keel_array_tensor(flattened, &t);
+  EXPECT(t.ndim == 2 && t.shape[0] == 60000 && t.shape[1] == 784 && t.dtype.code == 2 && t.dtype.bits == 32);
+  keel_array_release(images), keel_array_release(floats), keel_array_release(flattened);
+}
+static void T26(void) {
+  const float v[3] = {1, 2, 3};
+  keel_function* f = function("f", relu, "x: f32[n]");
+  int64_t n;
+  for (n = 1; n < 4; n++) {
+    keel_array* x = f32s(1, n, 1, v);
+    EXPECT(is(call1(f, x), KEEL_F32, n, v) && ran == 1);
+    keel_array_release(x);
+  }
+  keel_function_free(f);
+}
+static int32_t seen(void* arg, const keel_event* e) {
+  int32_t value = *(int32_t*)((char*)e->out[0]->data + e->out[0]->byte_offset);
+  if (strcmp(e->out_names[0], "y") == 0) *(int32_t*)arg = value;
+  return 0;
+}
+static void K2(void) {
+  const char* text =
+      "keel 1\nfn @g(x: i32[]) {\n  y = add(x, 1)\n  z = mul(y, 2)\n  return z\n}\nentry g = @g (x) -> (z)\n";
+  keel_kv observe = {"observe", "1"};
+  keel_module* module = NULL;
+  keel_session* session = NULL;
+  keel_plan* plan = NULL;
+  keel_array *x = i32(3), *out = NULL;
+  int32_t between = 0;
+  check(keel_module_parse(context, text, strlen(text), &module, &error));
+  check(keel_session_new(module, device, &observe, 1, &session, &error));
+  check(keel_session_prepare(session, NULL, 0, NULL, 0, NULL, 0, &plan, &error));
+  check(keel_plan_run_observed(plan, &x, 1, &out, 1, seen, &between, &error));
+  EXPECT(is_i32(out, 8) && between == 4);
+  keel_array_release(x), keel_plan_free(plan), keel_session_free(session), keel_module_free(module);
+}
+
+static const struct {
+  const char* row;
+  void (*run)(void);
+} kRows[] = {{"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V9", V9},   {"V10", V10},
+             {"V11", V11}, {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},
+             {"Z12", Z12}, {"Z15", Z15}, {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},
+             {"T10", T10}, {"T12", T12}, {"T13", T13}, {"T14", T14}, {"T15", T15}, {"T17", T17},
+             {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23}, {"T24", T24}, {"T25", T25},
+             {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10}};
+
+int main(int argc, char** argv) {
+  size_t i;
+  uint32_t d;
+  check(keel_open(NULL, 0, &context, &error));
+  check(keel_plugin_scan(context, &error));
+  EXPECT(argc == 2 && keel_device_count(context) > 0);
+  for (i = 0; i < sizeof kRows / sizeof kRows[0] && strcmp(kRows[i].row, argv[1]) != 0; i++) continue;
+  EXPECT(i < sizeof kRows / sizeof kRows[0]);
+  for (d = 0; d < keel_device_count(context); d++) {
+    check(keel_device_name(context, d, &device, &error));
+    kRows[i].run();
+  }
+  keel_close(context);
+  return 0;
+}

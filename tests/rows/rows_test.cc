@@ -1,0 +1,336 @@
+// rows_test.cc: rows of the founding documents in C++, named by their ids; see README.md.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <keel/keel.hpp>
+#include <sstream>
+
+namespace {
+
+using keel::Tensor;
+
+class Rows : public testing::TestWithParam<std::string> {
+ protected:
+  keel::Scope on_ = keel::device(GetParam());
+};
+std::vector<std::string> Devices() {
+  std::vector<std::string> names;
+  for (std::string name : keel::default_context().devices()) names.push_back(name.substr(0, name.find(':')));
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Device, Rows, testing::ValuesIn(Devices()),
+                         [](const auto& info) { return info.param; });
+
+template <class... A>
+std::string Printed(const A&... a) {
+  std::ostringstream out;
+  (out << ... << a);
+  return out.str();
+}
+
+TEST_P(Rows, V1_HelloMatmul) {
+  Tensor x = {{2.}};
+  EXPECT_EQ(Printed("hello, ", keel::matmul(x, x)), "hello, [[4.]]");
+}
+
+TEST_P(Rows, V2_ValuesAtOnceAndErrorsThatTell) {
+  Tensor x = Tensor{{1.f, 2.f}} + 1;
+  EXPECT_EQ(x.values<float>(), (std::vector<float>{2, 3}));
+  try {
+    keel::matmul(x, x);
+    FAIL();
+  } catch (const keel::Error& e) {
+    EXPECT_TRUE(std::string(e.what()).starts_with("matmul(f32[1, 2], f32[1, 2]): ")) << e.what();
+    EXPECT_TRUE(std::string(e.what()).ends_with("(rows_test.cc:" + std::to_string(__LINE__ - 4) + ")"))
+        << e.what();
+    EXPECT_EQ(e.op(), "matmul");
+  }
+}
+
+Tensor ARegularFunction(Tensor x, const Tensor& y, const Tensor& b) {
+  x = keel::matmul(x, y);
+  x = x + b;
+  return x;
+}
+
+void Regular() {
+  auto f = keel::function("a_regular_function", ARegularFunction);
+  Tensor x = {{2.}}, y = {{4.}}, b = {{4.}};
+  Tensor original = ARegularFunction(x, y, b), traced = f(x, y, b);
+  EXPECT_TRUE(original == traced);
+  EXPECT_EQ(Printed(original), "[[12.]]");
+  EXPECT_EQ(Printed(traced), "[[12.]]");
+}
+TEST_P(Rows, V5_RunsWithoutPython) {
+  std::ifstream maps("/proc/self/maps");
+  ASSERT_TRUE(maps.is_open());
+  for (std::string line; std::getline(maps, line);) EXPECT_EQ(line.find("libpython"), std::string::npos);
+}
+
+keel::Module Chain() {
+  return keel::Module::parse(keel::default_context(),
+                             "keel 1\nfn @g(x: i32[]) {\n  y = add(x, 1)\n  z = mul(y, 2)\n  return z\n}\n"
+                             "entry g = @g (x) -> (z)\n");
+}
+TEST_P(Rows, Z1_SessionsFeedAndFetch) {
+  keel::Session session(Chain(), GetParam());
+  keel::Plan plan = session.prepare(std::vector<std::string>{"y"}, std::vector<std::string>{"z"});
+  EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor(10).array()})[0])), "20");
+}
+TEST_P(Rows, K2_ValuesBetweenCanBeSeen) {
+  keel::Plan plan = keel::Session(Chain(), GetParam(), {{"observe", "1"}}).prepare();
+  std::string seen;
+  plan.run_observed(std::vector{Tensor(3).array()}, [&](const keel_event& event) {
+    seen += std::string(event.out_names[0]) + "=" +
+            Printed(Tensor(keel::Array::copy_of(keel::default_context(), *event.out[0]))) + " ";
+    return false;
+  });
+  EXPECT_EQ(seen, "y=4 z=8 ");
+}
+
+TEST_P(Rows, V6_ConstantsAreFolded) {
+  keel::Module module = keel::Module::parse(
+      keel::default_context(),
+      "keel 1\nfn @f(x: f32[2]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n");
+  EXPECT_NE(module.text().find("add("), std::string::npos);
+  module.optimize("f", GetParam(), {{"passes", "fold"}});
+  EXPECT_EQ(module.text().find("add("), std::string::npos) << module.text();
+  keel::Plan plan = keel::Session(module, GetParam()).prepare();
+  EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor{1.f, 2.f}.array()})[0])), "[2. 4.]");
+}
+
+TEST_P(Rows, K6_MnistBecomesRows) {
+  Tensor x = keel::cast(keel::zeros({60000, 28, 28}, KEEL_U8) + 7, KEEL_F32);
+  Tensor rows = keel::reshape(x, {-1, 784});
+  EXPECT_EQ(rows.type(), "f32[60000, 784]");
+  EXPECT_EQ(Printed(keel::reduce_sum(rows[59999])), "5488.0");
+}
+
+TEST_P(Rows, V10_TracedEqualsEager) { Regular(); }
+TEST_P(Rows, T4_TracedEqualsEager) { Regular(); }
+
+TEST_P(Rows, V11_NoSessionNoPlaceholder) {
+  auto f = keel::function("f", [](const Tensor& x) { return x * 2; });
+  EXPECT_EQ(Printed(f(Tensor{1, 2})), "[2 4]");
+}
+
+TEST_P(Rows, V12_RunFunctionsEagerly) {
+  int runs = 0;
+  auto f = keel::function("f", [&](const Tensor& x) {
+    runs += !x.symbolic();
+    return x + 1;
+  });
+  keel::run_eagerly(true);
+  EXPECT_EQ(Printed(f(Tensor(1)), f(Tensor(2))), "23");
+  keel::run_eagerly(false);
+  EXPECT_EQ(Printed(f(Tensor(1)), f(Tensor(2))), "23");
+  EXPECT_EQ(runs, 2);
+}
+
+TEST_P(Rows, V13_EagerIsTheDefault) { EXPECT_FALSE((Tensor{1} + 1).symbolic()); }
+
+TEST_P(Rows, V15_OneProgramBothWays) {
+  auto code = [](const Tensor& x) { return keel::softmax(keel::tanh(x) * 3); };
+  Tensor x = keel::random(3, {4, 5});
+  EXPECT_TRUE(same(code(x), keel::function("f", code)(x)));
+}
+
+TEST_P(Rows, V9_ReportsWhatBuildingCosts) {
+  auto f = keel::function("f", [](const Tensor& x) { return x + 1; });
+  f(Tensor(1));
+  for (const char* part : {"\"trace_ms\":", "\"plan_ms\":", "\"reason\":\"first call\""})
+    EXPECT_NE(f.report().find(part), std::string::npos) << f.report();
+}
+
+void SaveAndLoad() {
+  std::string path = testing::TempDir() + "rows" + std::to_string(getpid()) + ".keel";
+  keel::function("f", [](const Tensor& x) { return x * 2 + 1; }).concrete(Tensor{1.f, 2.f}).save(path);
+  keel::Context fresh;
+  fresh.scan_plugins();
+  keel::Module loaded = keel::Module::load(fresh, path);
+  std::filesystem::remove(path);
+  keel::Plan plan = keel::Session(loaded, keel::detail::here().device()).prepare();
+  EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor{5.f, 6.f}.array()})[0])), "[11. 13.]");
+}
+TEST_P(Rows, Z12_ExportedModelRunsAsGraph) { SaveAndLoad(); }
+TEST_P(Rows, T1_SavedGraphRunsWithoutItsSource) { SaveAndLoad(); }
+
+TEST_P(Rows, Z6_PlainIf) {
+  Tensor x = {3};
+  EXPECT_EQ(x > 2 ? "more" : "less", std::string("more"));
+  EXPECT_EQ(static_cast<int>(x) + static_cast<double>(x), 6.0);
+}
+
+TEST_P(Rows, Z15_AddAndMultiply) {
+  Tensor a = {{1, 2}, {3, 4}};
+  Tensor b = keel::add(a, 1);
+  EXPECT_EQ(Printed(a), "[[1 2]\n [3 4]]");
+  EXPECT_EQ(Printed(b), "[[2 3]\n [4 5]]");
+  EXPECT_EQ(Printed(a * b), "[[ 2  6]\n [12 20]]");
+}
+
+TEST_P(Rows, T5_OuterCallsInner) {
+  auto inner = [](Tensor x, const Tensor& y, const Tensor& b) {
+    x = keel::matmul(x, y);
+    return x + b;
+  };
+  auto outer = keel::function("outer_function", [&](const Tensor& x) {
+    Tensor y = {{2.}, {3.}}, b = 4.;
+    return inner(x, y, b);
+  });
+  Tensor result = outer(Tensor{{1., 2.}});
+  EXPECT_EQ(Printed(result), "[[12.]]");
+  EXPECT_EQ(result.type(), "f32[1, 1]");
+}
+
+TEST_P(Rows, T9_MyRelu) {
+  auto my_relu = keel::function("my_relu", [](const auto& x) { return keel::maximum(0., x); });
+  EXPECT_EQ(Printed(my_relu(Tensor(5.5))), "5.5");
+  Tensor list = my_relu(std::vector{1, -1});
+  EXPECT_EQ(Printed(list), "[1. 0.]");
+  EXPECT_EQ(list.type(), "f32[2]");
+  EXPECT_EQ(Printed(my_relu(Tensor{3., -3.})), "[3. 0.]");
+  EXPECT_EQ(my_relu.trace_count(), 3);
+}
+
+TEST_P(Rows, T10_NoNewGraph) {
+  auto my_relu = keel::function("my_relu", [](const auto& x) { return keel::maximum(0., x); });
+  my_relu(Tensor(5.5));
+  my_relu(std::vector{1, -1});
+  my_relu(Tensor{3., -3.});
+  EXPECT_EQ(Printed(my_relu(Tensor(-2.5))), "0.0");
+  EXPECT_EQ(Printed(my_relu(Tensor{-1., 1.})), "[0. 1.]");
+  EXPECT_EQ(my_relu.trace_count(), 3);
+}
+
+Tensor GetMse(const Tensor& truth, const Tensor& guess) {
+  return keel::reduce_mean(keel::pow(truth - guess, 2));
+}
+const std::vector<int32_t> kTruth{1, 0, 4, 4, 7}, kGuess{3, 6, 3, 0, 6};
+
+TEST_P(Rows, T12_MseOfIntegers) {
+  Tensor error = keel::function("get_MSE", GetMse)(Tensor(kTruth), Tensor(kGuess));
+  EXPECT_EQ(Printed(error, " ", error.type()), "11 i32[]");
+}
+
+TEST_P(Rows, T13_MseRunEagerly) {
+  auto f = keel::function("get_MSE", GetMse);
+  keel::run_eagerly(true);
+  EXPECT_EQ(Printed(f(Tensor(kTruth), Tensor(kGuess))), "11");
+  EXPECT_EQ(f.trace_count(), 0);
+  keel::run_eagerly(false);
+  EXPECT_EQ(Printed(f(Tensor(kTruth), Tensor(kGuess))), "11");
+  EXPECT_EQ(f.trace_count(), 1);
+}
+
+// A counter in the code stands for Python's print.
+TEST_P(Rows, T14_EffectsOfTheHostHappenWhileTracing) {
+  int calculating = 0;
+  auto f = keel::function("get_MSE", [&](const Tensor& a, const Tensor& b) {
+    calculating++;
+    return GetMse(a, b);
+  });
+  for (int i = 0; i < 3; i++) f(Tensor(kTruth), Tensor(kGuess));
+  EXPECT_EQ(calculating, 1);
+}
+
+TEST_P(Rows, T15_AndEachTimeWhenRunEagerly) {
+  int calculating = 0;
+  auto f = keel::function("get_MSE", [&](const Tensor& a, const Tensor& b) {
+    calculating++;
+    return GetMse(a, b);
+  });
+  keel::run_eagerly(true);
+  for (int i = 0; i < 3; i++) f(Tensor(kTruth), Tensor(kGuess));
+  keel::run_eagerly(false);
+  EXPECT_EQ(calculating, 3);
+}
+
+Tensor UnusedReturn(const Tensor& x) {
+  keel::gather(x, {1});  // fails where it runs: x has one element
+  return x;
+}
+TEST_P(Rows, T17_EagerGatherOutOfRangeFails) {
+  try {
+    UnusedReturn(Tensor{0.});
+    FAIL();
+  } catch (const keel::Error& e) {
+    EXPECT_EQ(e.code(), KEEL_RANGE) << e.what();
+    EXPECT_NE(std::string(e.what()).find("index 1 is not in [0, 1)"), std::string::npos) << e.what();
+  }
+}
+TEST_P(Rows, T18_AnUnusedGatherIsPruned) {
+  Tensor y = keel::function("unused_return_graph", UnusedReturn)(Tensor{0.});
+  EXPECT_EQ(Printed(y, " ", y.type()), "[0.] f32[1]");
+}
+
+Tensor Power(const Tensor& x, int n) {
+  Tensor y = x;
+  for (int i = 1; i < n; i++) y = keel::matmul(y, x);
+  return y;
+}
+TEST_P(Rows, T20_PowerWraps) {
+  Tensor x = {{1, 1}, {1, 0}};
+  const char* wanted = "[[  764848393  1820529360]\n [ 1820529360 -1055680967]]";
+  EXPECT_EQ(Printed(Power(x, 60)), wanted);
+  EXPECT_EQ(Printed(keel::function("power", Power)(x, 60)), wanted);
+}
+
+TEST_P(Rows, T22_TensorsDoNotRetrace) {
+  int tracing = 0;
+  auto f = keel::function("f", [&](const Tensor& x) {
+    tracing++;
+    return x * x + 2;
+  });
+  EXPECT_EQ(Printed(f(Tensor(2)), " ", f(Tensor(3))), "6 11");
+  EXPECT_EQ(tracing, 1);
+}
+
+void NumbersRetrace(int wanted_first) {
+  int tracing = 0;
+  auto f = keel::function("f", [&](int x) {
+    tracing++;
+    return x * Tensor(x) + 2;
+  });
+  EXPECT_EQ(Printed(f(2)), "6");
+  EXPECT_EQ(tracing, wanted_first);
+  EXPECT_EQ(Printed(f(3)), "11");
+  EXPECT_EQ(tracing, 2 * wanted_first);
+  f(2);
+  EXPECT_EQ(tracing, 2 * wanted_first);
+}
+TEST_P(Rows, T23_NumbersDo) { NumbersRetrace(1); }
+TEST_P(Rows, T24_NewNumbersAreNewGraphs) { NumbersRetrace(1); }
+
+TEST_P(Rows, T25_RandomAndEye) {
+  Tensor five = keel::random_uniform(7, 0, 10, {5}), hundred = keel::random_uniform(8, -1, 3, {10, 10});
+  EXPECT_EQ(five.type() + hundred.type(), "i32[5]i32[10, 10]");
+  for (int v : five.values<int32_t>()) EXPECT_TRUE(v >= 0 && v < 10) << v;
+  for (int v : hundred.values<int32_t>()) EXPECT_TRUE(v >= -1 && v < 3) << v;
+  EXPECT_TRUE(same(five, keel::random_uniform(7, 0, 10, {5})));
+  EXPECT_FALSE(same(five, keel::random_uniform(9, 0, 10, {5})));
+  Tensor eye = keel::eye(10, {.dtype = KEEL_I32});
+  EXPECT_EQ(keel::reduce_sum(eye).item<int>(), 10);
+  EXPECT_EQ(Printed(keel::eye(2, {.dtype = KEEL_I32})), "[[1 0]\n [0 1]]");
+}
+
+TEST_P(Rows, T26_SignaturesAvoidRetracing) {
+  auto f = keel::function("f", [](const Tensor& x) { return x + 1; }, {.signature = "x: f32[n]"});
+  for (int64_t n = 1; n < 6; n++) EXPECT_EQ(f(keel::zeros({n})).size(), n);
+  EXPECT_EQ(f.trace_count(), 1);
+}
+
+TEST_P(Rows, K3_ThreePlusFive) {
+  Tensor a = 3, b = 5;
+  EXPECT_EQ(Printed(a, " ", b, " ", a + b), "3 5 8");
+}
+
+TEST_P(Rows, K10_EagerThenGraph) {
+  auto step = [](const Tensor& x) { return keel::relu(x - 1); };
+  Tensor x = {0., 3.};
+  EXPECT_EQ(Printed(step(x)), "[0. 2.]");
+  EXPECT_EQ(Printed(keel::function("step", step)(x)), "[0. 2.]");
+}
+
+}  // namespace

@@ -1,0 +1,175 @@
+"""Rows of the founding documents on the command line, named by their ids; see README.md."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from command import command
+
+REGULAR = """keel 1
+fn @a_regular_function(x: f32[1, 1], y: f32[1, 1], b: f32[1, 1]) {
+  return matmul(x, y) + b
+}
+entry a_regular_function = @a_regular_function (x, y, b) -> (_)
+"""
+REGULAR_INPUTS = ["-i", "x=2", "-i", "y=4", "-i", "b=4"]
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def on(request):
+    return ["-d", request.param]
+
+
+def test_V1_hello_matmul(keel, on):
+    assert keel("eval", 'print "hello, {}", matmul([[2.]], [[2.]])', *on).out == "hello, [[4.]]\n"
+
+
+def test_V2_errors_tell_op_types_and_place(keel, on):
+    err = keel("eval", "x = [[1., 2.]]\ny = matmul(x, x)", *on, code=5).err
+    assert "line 2: matmul: " in err and "f32[1, 2]" in err and "  | y = matmul(x, x)\n  |     ^" in err
+
+
+def test_V4_graphs_can_be_seen(keel, graph):
+    dot = keel("graph", graph(REGULAR)).out
+    assert dot.startswith("digraph") and "matmul" in dot and "f32[1, 1]" in dot and "->" in dot
+
+
+def test_V5_runs_without_python():
+    libraries = subprocess.run(["ldd", command()], check=True, capture_output=True, text=True).stdout
+    assert "libkeel" in libraries and "python" not in libraries
+
+
+def test_V6_constants_are_folded(keel, graph, on):
+    path = graph("keel 1\nfn @f(x: f32[2]) {\n  return x * (f32(1.0) + f32(1.0))\n}\nentry f = @f (x) -> (y)\n")
+    assert "add(" in keel("dump", path).out
+    text = keel("optimize", path, "--passes=fold", *on).out
+    assert "add(" not in text and "2.0" in text and "mul(x, " in text
+
+
+def test_V9_says_what_building_costs(keel, graph):
+    figures = json.loads(keel("bench", graph(REGULAR), *REGULAR_INPUTS, "-n", "3", "-d", "reference", "--json").out)
+    assert figures["load_ms"] > 0 and figures["first_ms"] > 0 and figures["p50_ms"] > 0
+
+
+def graph_equals_eager(keel, graph, on):
+    assert keel("eval", "x = [[2.]]; y = [[4.]]; b = [[4.]]; matmul(x, y) + b", *on).out == "[[12.]]\n"
+    run = json.loads(keel("run", graph(REGULAR), *REGULAR_INPUTS, "--json", *on).out)
+    assert [o["data"] for o in run["outputs"].values()] == [[12]]
+
+
+def test_V10_graph_equals_eager(keel, graph, on):
+    graph_equals_eager(keel, graph, on)
+
+
+def test_T4_graph_equals_eager(keel, graph, on):
+    graph_equals_eager(keel, graph, on)
+
+
+def test_V11_no_session_no_placeholder(keel, on):
+    assert keel("eval", "[1, 2] * 2", *on).out == "[2 4]\n"
+
+
+def test_V13_eager_is_the_default(keel, on):
+    assert keel("eval", "x = 1\nprint x\ny = x + 1\nprint y", *on).out == "1\n2\n"
+
+
+def test_V15_one_program_both_ways(keel, graph, on, tmp_path):
+    body = "softmax(tanh(x) * 3.0)"
+    x = np.random.default_rng(5).standard_normal((4, 5), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    path = graph(f"keel 1\nfn @f(x: f32[4, 5]) {{\n  return {body}\n}}\nentry f = @f (x) -> (y)\n")
+    keel("run", path, "-i", "x=@x.npy", "-o", "y.npy", *on)
+    eager = json.loads(keel("eval", f"x = {x.tolist()}; y = {body}", "--json", *on).out)["values"]["y"]["data"]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy").ravel(), np.array(eager, "f4"))
+
+
+def test_Z3_says_what_was_not_fed(keel, graph):
+    path = graph("keel 1\nfn @f(x: f32[1024, 1024]) {\n  return matmul(x, x)\n}\nentry f = @f (x) -> (y)\n")
+    assert '"x": f32[1024, 1024]' in keel("run", path, code=2).err
+
+
+def saved(keel, graph, tmp_path, on):
+    source = graph(REGULAR)
+    keel("convert", source, "m.keel")
+    source.unlink()
+    run = json.loads(keel("run", "m.keel", *REGULAR_INPUTS, "--json", *on).out)
+    assert [o["data"] for o in run["outputs"].values()] == [[12]]
+
+
+def test_Z12_exported_models_run(keel, graph, tmp_path, on):
+    saved(keel, graph, tmp_path, on)
+
+
+def test_T1_saved_graphs_run_without_their_source(keel, graph, tmp_path, on):
+    saved(keel, graph, tmp_path, on)
+
+
+def test_Z15_add_and_multiply(keel, on):
+    text = "a = [[1, 2], [3, 4]]; b = add(a, 1); print a; print b; print a * b"
+    assert keel("eval", text, *on).out == "[[1 2]\n [3 4]]\n[[2 3]\n [4 5]]\n[[ 2  6]\n [12 20]]\n"
+
+
+def test_T9_my_relu(keel, on):
+    text = "maximum(0., 5.5); maximum(0., [1, -1]); maximum(0., [3., -3.])"
+    assert keel("eval", text, *on).out == "5.5\n[1. 0.]\n[3. 0.]\n"
+
+
+def test_T10_my_relu_again(keel, on):
+    assert keel("eval", "maximum(0., -2.5); maximum(0., [-1., 1.])", *on).out == "0.0\n[0. 1.]\n"
+
+
+def test_T12_mse_of_integers(keel, on):
+    text = "a = [1, 0, 4, 4, 7]; b = [3, 6, 3, 0, 6]; reduce_mean(pow(a - b, 2))"
+    assert keel("eval", text, *on).out == "11\n"
+
+
+def test_T17_eager_gather_out_of_range_fails(keel, on):
+    assert "index 1 is not in [0, 1)" in keel("eval", "gather([0.], 1)", *on, code=5).err
+
+
+def test_T18_an_unused_gather_is_pruned(keel, graph, on):
+    path = graph("keel 1\nfn @f(x: f32[1]) {\n  y = gather(x, i32(1))\n  return x\n}\nentry f = @f (x) -> (x2)\n")
+    run = json.loads(keel("run", path, "-i", "x=0", "--json", *on).out)
+    assert [o["data"] for o in run["outputs"].values()] == [[0]]
+
+
+def test_T20_power_wraps(keel, on):
+    text = "x = [[1, 1], [1, 0]]; y = x\n" + "y = matmul(y, x)\n" * 59 + "print y"
+    assert keel("eval", text, *on).out == "[[  764848393  1820529360]\n [ 1820529360 -1055680967]]\n"
+
+
+def test_T25_random_and_eye(keel, on):
+    out = keel("eval", "eye(){rows=2, dtype=i32}; reduce_sum(eye(){rows=10, dtype=i32})", *on).out
+    assert out == "[[1 0]\n [0 1]]\n10\n"
+    text = "x = random_uniform(u64(8), -1, 3){dims=[10, 10]}; print reduce_min(x) >= -1, reduce_max(x) < 3"
+    assert keel("eval", text, *on).out == "True True\n"
+
+
+def test_T26_one_graph_for_all_sizes(keel, graph, on):
+    path = graph("keel 1\nfn @f(x: f32[n]) {\n  return x + 1.0\n}\nentry f = @f (x) -> (y)\n")
+    for n in (1, 2, 5):
+        run = json.loads(keel("run", path, "-i", f"x=f32[{n}]=1", "--json", *on).out)
+        assert [o["data"] for o in run["outputs"].values()] == [[2] * n]
+
+
+def test_K2_values_between(keel, graph, on):
+    path = graph("keel 1\nfn @g(x: i32[]) {\n  y = add(x, 1)\n  z = mul(y, 2)\n  return z\n}\nentry g = @g (x) -> (z)\n")
+    out = keel("run", path, "-i", "x=3", "--break", "y", *on).out
+    assert "stopped after" in out and "y: i32[]\n4" in out.replace("  ", "")
+
+
+def test_K3_three_plus_five(keel, on):
+    assert keel("eval", "a = 3; b = 5; print a, b, a + b", *on).out == "3 5 8\n"
+
+
+def test_K6_mnist_becomes_rows(keel, on):
+    text = "x = cast(fill(u8(7)){dims=[60000, 28, 28]}){to=f32}; y = reshape(x){to=[-1, 784]}"
+    out = keel("eval", text + "; reduce_sum(slice(y){start=[59999, 0], stop=[60000, 784]})", *on).out
+    assert out == "5488.0\n"
+
+
+def test_K10_eager_then_graph(keel, graph, on):
+    assert keel("eval", "relu([0., 3.] - 1)", *on).out == "[0. 2.]\n"
+    path = graph("keel 1\nfn @step(x: f32[2]) {\n  return relu(x - 1.0)\n}\nentry step = @step (x) -> (y)\n")
+    run = json.loads(keel("run", path, "-i", "x=0,3", "--json", *on).out)
+    assert [o["data"] for o in run["outputs"].values()] == [[0, 2]]

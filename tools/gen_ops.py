@@ -1,0 +1,277 @@
+"""Writes the C++ SDK's function for each op of the catalogue, from libkeel's report "ops".
+
+Usage: gen_ops.py BUILD            write sdk/cpp/keel/catalogue.hpp, ops_plain.hpp, ops.hpp
+       gen_ops.py BUILD --check    exit 1 and say so if they are not what would be written
+
+catalogue.hpp numbers the ops; ops.hpp has one function for each: operands first, then attributes without a
+default, then a struct of the optional ones: matmul(a, b, {.ta = true}). A new type of attribute is a row of
+KINDS.
+"""
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "sdk/cpp/keel"
+NO_FUNCTION = {"graph", "var"}  # attributes that name a part of a module: such ops have functions of their own
+DTYPES = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}
+# attribute type: (C++ type, how it is added)
+KINDS = [
+    (r"bool", "bool", "flag"),
+    (r"f64", "double", "f64"),
+    (r"str", "const char*", "text"),
+    (r"dtype", "keel_dt", "dtype"),
+    (r"dim", "int64_t", "dim"),
+    (r"i64|axis(\[\w+\])?|rank\[\w+\]", "int64_t", "i64"),
+    (r"enum\(.*\)", "const char*", "text"),
+    (r"i64\[\w*\]|axes\[\w+\]|perm\[\w+\]", "Ints", "i64s"),
+    (r"dim\[\w*\]|shape\[.*\]", "Ints", "dims"),
+]
+
+
+def kind_of(attribute):
+    for pattern, cpp, method in KINDS:
+        if re.fullmatch(pattern, attribute["type"]):
+            return cpp, method
+    sys.exit(f"gen_ops: attribute type {attribute['type']!r}: add a row to KINDS")
+
+
+def default_of(attribute):
+    """The default as C++, None if there is none (a parameter), "" if only Keel knows it (left out)."""
+    text, (cpp, _) = attribute["default"], kind_of(attribute)
+    if text == "":
+        return None
+    if cpp == "bool" or cpp == "double":
+        return text
+    if cpp == "keel_dt":
+        return f"KEEL_{text.upper()}" if text in DTYPES else ""
+    if cpp == "const char*":
+        return f'"{text}"'
+    return text if cpp == "int64_t" and re.fullmatch(r"-?\d+", text) else ""
+
+
+def group_of(operand):
+    """The type variable that an operand's dtype is bound to; b, u: always bool, u64."""
+    head = re.match(r"(?:\w+ \? )?(\w+)", operand["pattern"]).group(1)
+    fixed = {"bool": "b", "u64": "u"}
+    if head in DTYPES and head not in fixed:
+        sys.exit(f"gen_ops: operand of fixed dtype {head}: literal_dtype() of operators.hpp must learn it")
+    return fixed.get(head, head[0])
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_")) + "Options"
+
+
+def wrap(text, width=106):
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + len(word) + 1 > width:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return lines
+
+
+def comment(op):
+    operands = ", ".join(f"{o['name']}: {o['pattern']}" for o in op["operands"])
+    results = ", ".join(r["pattern"] for r in op["results"])
+    types = ", ".join(f"{k} one of {' '.join(v)}" for k, v in op["types"].items() if len(v) < len(DTYPES) - 1)
+    choices = ", ".join(f"{a['name']}: {a['type']}" + (f" = {a['default']}" if a["default"] else "")
+                        for a in op["attributes"])
+    facts = f"({operands}){'{' + choices + '}' if choices else ''} -> {results}" + (f"; {types}" if types else "")
+    body = (op["doc"].rstrip(".") + ". " if op["doc"] else "") + facts + "."
+    return ["/// " + line for line in wrap(body)]
+
+
+def options(op, optional):
+    """The struct of attributes that may be left out."""
+    if not optional:
+        return []
+    members = []
+    for a in optional:
+        cpp, default = kind_of(a)[0], default_of(a)
+        left_out = f"{cpp} {a['name']};" if cpp == "Ints" else f"std::optional<{cpp}> {a['name']} = {{}};"
+        members.append(left_out if default == "" else f"{cpp} {a['name']} = {default};")
+    lines = [f"struct {camel(op['name'])} {{"]
+    for member in members + ["};"]:
+        if len(lines[-1]) + len(member) > 106:
+            lines.append(" ")
+        lines[-1] += " " + member
+    return lines
+
+
+def add_attribute(a, optional):
+    cpp, method = kind_of(a)
+    name = f"o.{a['name']}" if optional else a["name"]
+    call = {"i64s": 'ints("{0}", KEEL_ATTR_I64S, {1})', "dims": 'ints("{0}", KEEL_ATTR_DIMS, {1})'}.get(
+        method, method + '("{0}", {1})')
+    if method in ("i64s", "dims"):
+        line = "detail::" + call.format(a["name"], name)
+        line = line.replace("ints(", "ints(at, ")
+    else:
+        line = "at." + call.format(a["name"], ("*" if optional and default_of(a) == "" else "") + name)
+    if not optional:
+        return f"  {line};"
+    if default_of(a) == "":
+        return f"  if ({name}) {line};"
+    if cpp == "const char*":
+        return f"  if (std::string_view({name}) != {default_of(a)}) {line};"
+    return f"  if ({name} != {default_of(a)}) {line};"
+
+
+def results_of(op):
+    """(C++ type, the expression that makes it, with places for operands and the caller's place)"""
+    name, pattern, n = op["name"], op["results"][0]["pattern"], len(op["results"])
+    each = re.search(r"each\((\w+)\)", pattern)
+    if each:
+        return "std::vector<Tensor>", f"detail::many(OpId::{name}, {{}}, {each.group(1)}.list.size(), at, {{}})"
+    if n == 1:
+        return "Tensor", f"detail::one(OpId::{name}, {{}}, at, {{}})"
+    return f"std::array<Tensor, {n}>", f"detail::several<{n}>(OpId::{name}, {{}}, at, {{}})"
+
+
+def function(op):
+    required = [a for a in op["attributes"] if default_of(a) is None]
+    optional = [a for a in op["attributes"] if default_of(a) is not None]
+    params, names, variadic = [], [], False
+    for o in op["operands"]:
+        variadic = variadic or o["variadic"]
+        params.append(f"const {'Operands' if o['variadic'] else 'Operand'}& {o['name']}")
+        names.append(o["name"])
+    for a in required:
+        cpp = kind_of(a)[0]
+        params.append(f"const {cpp}& {a['name']}" if cpp == "Ints" else f"{cpp} {a['name']}")
+    for k, o in enumerate(op["operands"]):
+        if o["optional"]:
+            params[k] += " = none"
+    result, expression = results_of(op)
+    if optional:
+        params.append(f"const {camel(op['name'])}& o = {{}}")
+    where = f"{names[0]}.where()" if names else "where"
+    if variadic or not names:
+        params.append("const Place& where = Place::current()")
+        where = "where"
+    lines = comment(op) + [f"inline {result} {op['name']}({', '.join(params)}) {{"]
+    if is_plain(op):
+        return lines + [f"  return detail::quick(OpId::{op['name']}, {where}, {', '.join(names)});", "}"]
+    lines.append("  detail::Attributes at;")
+    lines += [add_attribute(a, False) for a in required] + [add_attribute(a, True) for a in optional]
+    operands = f"{names[0]}.all()" if variadic else "{" + ", ".join("&" + n for n in names) + "}"
+    return lines + [f"  return {expression.format(operands, where)};", "}"]
+
+
+def is_plain(op):
+    """Tensors in, a tensor out, nothing to choose: the short way."""
+    return bool(op["operands"]) and not op["attributes"] and len(op["results"]) == 1 and not any(
+        o["variadic"] for o in op["operands"])
+
+
+def check(op):
+    """What the shapes of functions above take for granted."""
+    if any(o["variadic"] for o in op["operands"]) and len(op["operands"]) > 1:
+        sys.exit(f"gen_ops: {op['name']}: operands beside a variadic one")
+    if len(op["attributes"]) > 8:
+        sys.exit(f"gen_ops: {op['name']}: more than the 8 attributes of detail::Attributes")
+
+
+TOP = "// {}: generated by tools/gen_ops.py from the catalogue (kernel/opset); do not edit.\n"
+
+
+def catalogue(ops):
+    rows = []
+    for op in ops:
+        groups = "".join(group_of(o) for o in op["operands"]) or "-"
+        types = op["types"].get("T", [])
+        floats = bool(types) and "i32" not in types and "f32" in types
+        effect = bool(op.get("effects"))
+        rows.append(f'    {{"{op["name"]}", "{groups}", {str(floats).lower()}, {str(effect).lower()}}},')
+    return TOP.format("catalogue.hpp") + f"""//
+// How to read it: an op is its place in kOps.
+#ifndef KEEL_CATALOGUE_HPP
+#define KEEL_CATALOGUE_HPP
+#include <cstddef>
+#include <cstdint>
+
+namespace keel {{
+
+// clang-format off
+enum class OpId : uint16_t {{
+{chr(10).join('  ' + line for line in wrap(', '.join(cpp_name(op['name']) for op in ops)))}
+}};
+
+namespace detail {{
+struct OpInfo {{
+  const char* name;
+  const char* groups;  // the type variable of each operand; b, u: bool, u64; the last one counts for all after
+  bool floats;         // takes no i32: literals alone are f32
+  bool effect;         // belongs to a trace even without symbolic operands
+}};
+inline constexpr OpInfo kOps[] = {{
+{chr(10).join(rows)}
+}};
+// clang-format on
+inline constexpr size_t kOpCount = sizeof kOps / sizeof kOps[0];
+constexpr const OpInfo& info(OpId id) {{ return kOps[static_cast<size_t>(id)]; }}
+}}  // namespace detail
+
+}}  // namespace keel
+#endif
+"""
+
+
+def cpp_name(name):
+    return name.replace(".", "_")
+
+
+def functions(ops, name, about, includes):
+    guard = "KEEL_" + name.upper().replace(".", "_")
+    out = [TOP.format(name) + f"""//
+{about}#ifndef {guard}
+#define {guard}
+{includes}
+namespace keel {{
+
+// clang-format off"""]
+    for op in ops:
+        check(op)
+        optional = [a for a in op["attributes"] if default_of(a) is not None]
+        out += options(op, optional) + function(op)
+    return "\n".join(out) + "\n// clang-format on\n\n}  // namespace keel\n#endif\n"
+
+
+PLAIN = """// How to read it: ops without attributes; see ops.hpp.
+"""
+CHOSEN = """// How to read it: in alphabetical order, those without attributes in ops_plain.hpp. The comment of a function
+// is what the catalogue says: operands with their dims, results, dtypes. Operands are tensors or weak
+// literals; attributes that may be left out are named: keel::reduce_mean(x, {.axes = {0}, .keep = true}).
+"""
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    command = Path(sys.argv[1]) / "bin/keel"
+    report = json.loads(subprocess.run([command, "ops", "--json"], check=True, capture_output=True).stdout)
+    ops = sorted((op for op in report["ops"] if "." not in op["name"]), key=lambda op: op["name"])
+    own = [op for op in ops if not any(a["type"] in NO_FUNCTION for a in op["attributes"])]
+    files = {
+        "catalogue.hpp": catalogue(ops),
+        "ops_plain.hpp": functions([op for op in own if is_plain(op)], "ops_plain.hpp", PLAIN,
+                                   '#include "operators.hpp"\n'),
+        "ops.hpp": functions([op for op in own if not is_plain(op)], "ops.hpp", CHOSEN,
+                             '#include <optional>\n\n#include "ints.hpp"\n#include "ops_plain.hpp"\n'),
+    }
+    files = {FOLDER / name: text for name, text in files.items()}
+    stale = [path.name for path, text in files.items() if not path.exists() or path.read_text() != text]
+    if sys.argv[2:]:
+        print(f"ops: {len(ops)} ops, {len(stale)} stale files {stale or ''}")
+        return 1 if stale else 0
+    for path, text in files.items():
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The grid of the founding documents' rows x {C++, C, command}, read from the names of the tests in tests/rows.
+
+Usage: rows.py           print the grid; exit 1 if a cell has neither a test nor a reason, or both
+       rows.py --faults  only what is wrong
+
+x: a test; .: a reason in tests/rows/waiting.txt; ?: neither; !: both, so that the reason must go.
+"""
+import re
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "tests/rows"
+ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
+NAMES = {  # language: (file, how a test is named)
+    "C++": ("rows_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
+    "C": ("rows.c", r"^static void ([VZTK]\d+)\(void\)"),
+    "CLI": ("test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
+}
+
+
+def tests():
+    """{language: rows that have a test}"""
+    return {language: set(re.findall(pattern, (FOLDER / name).read_text(), re.M))
+            for language, (name, pattern) in NAMES.items()}
+
+
+def reasons():
+    """{(row, language): reason}, and what is wrong with the list"""
+    found, faults = {}, []
+    for number, line in enumerate((FOLDER / "waiting.txt").read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        match = re.fullmatch(r"([VZTK]\d+)((?: (?:C\+\+|C|CLI))+): (\S.*)", line)
+        if not match or match.group(1) not in ROWS:
+            faults.append(f"waiting.txt:{number}: wanted ROW LANGUAGES: reason, got: {line}")
+            continue
+        for language in match.group(2).split():
+            found[match.group(1), language] = match.group(3)
+    return found, faults
+
+
+def registered(row):
+    """Is the row of rows.c in its table?"""
+    return f'{{"{row}", {row}}}' in (FOLDER / "rows.c").read_text()
+
+
+def main():
+    has, (why, faults) = tests(), reasons()
+    faults += [f"{language}: {row} is no row" for language in NAMES for row in has[language] if row not in ROWS]
+    faults += [f"C: {row} is not in the table of rows.c" for row in sorted(has["C"]) if not registered(row)]
+    grid, count = [f"{'row':<5}" + "".join(f"{language:>5}" for language in NAMES)], 0
+    for row in ROWS:
+        cells, notes = "", []
+        for language in NAMES:
+            test, reason = row in has[language], why.get((row, language))
+            mark = "!" if test and reason else "x" if test else "." if reason else "?"
+            count += mark == "x"
+            cells += f"{mark:>5}"
+            if mark == "?":
+                faults.append(f"{row} {language}: neither a test nor a reason in tests/rows/waiting.txt")
+            if mark == "!":
+                faults.append(f"{row} {language}: has a test: remove its reason from tests/rows/waiting.txt")
+            if reason and reason not in notes:
+                notes.append(reason)
+        grid.append(f"{row:<5}{cells}   {'; '.join(notes)}".rstrip())
+    if sys.argv[1:] != ["--faults"]:
+        print("\n".join(grid))
+    print("\n".join(faults + [f"rows: {count} of {len(ROWS) * len(NAMES)} cells have a test, {len(faults)} faults"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
