@@ -72,7 +72,8 @@ void AddBodies(const PassGraph& graph, const PassTarget& target, size_t given,
 
 PassGraph BodyIn(const PassGraph& whole, uint32_t number) {
   const Graph* body = whole.graph->module->graphs[number].get();
-  return {whole.owner, body, body->params, body->results, body->result_names, whole.plan, whole.graph};
+  return {whole.owner,         body,       body->params, body->results, body->result_names,
+          MustRunNodes(*body), whole.plan, whole.graph};
 }
 
 }  // namespace
