@@ -62,9 +62,8 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
   return Scalar(dims ? KEEL_ATTR_DIM : info.kind == KEEL_ATTR_I64S ? KEEL_ATTR_I64 : info.kind, *i);
 }
 
-constexpr std::string_view kKindNames[] = {
-    "a list of floats", "a list of dims", "a graph",    "a variable",
-    "a list of graphs"};
+constexpr std::string_view kKindNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
+                                           "a list of graphs"};
 std::string_view KindName(int32_t kind) {
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
                                                                          : "of unknown kind";

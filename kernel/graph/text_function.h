@@ -72,7 +72,7 @@ class FunctionReader {
   const int base_;  // how deep what is read lies in bodies and expressions
   Graph* graph_ = nullptr;
   std::string pending_;  // the name that the statement's own call will have
-  bool label_ = false;  // the statement under way is `name: op(...)`
+  bool label_ = false;   // the statement under way is `name: op(...)`
   std::vector<SignatureResult> signature_;
   HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
 };

@@ -9,9 +9,8 @@ namespace keel::opset {
 namespace {
 
 std::string_view KindName(int32_t kind) {
-  constexpr std::string_view kNames[] = {
-      "a list of floats", "a list of dims", "a graph",    "a variable",
-      "a list of graphs"};
+  constexpr std::string_view kNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
+                                         "a list of graphs"};
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kNames)) ? kNames[kind] : "of an unknown kind";
 }
 
