@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from control_cases import CASES, FIBONACCI, random_program
 from hostile import seeds_of
+from observed import run_observed
 
 
 def session(context, text, device="hostile", **options):
@@ -96,7 +97,7 @@ def test_an_observer_sees_values_in_bodies():
         value = event.outputs[0].contents
         if event.node == b"main.k.body/s":
             seen.append(np.ctypeslib.as_array(keel_abi.C.cast(value.data, keel_abi.C.POINTER(keel_abi.C.c_int32)), (1,))[0])
-    plan.run_observed(look, np.int32(5))
+    run_observed(plan, look, np.int32(5))
     assert seen == [1, 2, 3, 5, 8]
 
 

@@ -43,16 +43,6 @@ class Plugin(C.Structure):  # keel_plugin up to `ops`
                 ("impls", C.c_void_p), ("n_impls", C.c_uint32), ("impl_stride", C.c_uint32), ("ops", C.c_char_p)]
 
 
-class Event(C.Structure):
-    _fields_ = [("struct_size", C.c_uint32), ("n_in", C.c_uint32), ("n_out", C.c_uint32), ("index", C.c_uint32),
-                ("node", C.c_char_p), ("op", C.c_char_p), ("impl", C.c_char_p),
-                ("inputs", C.POINTER(C.POINTER(Tensor))), ("outputs", C.POINTER(C.POINTER(Tensor))),
-                ("out_names", C.POINTER(C.c_char_p))]
-
-
-OBSERVER = C.CFUNCTYPE(C.c_int32, C.c_void_p, C.POINTER(Event))
-
-
 class Dim(int):  # a handle of keel_module_dim
     pass
 
@@ -248,13 +238,9 @@ def attributes(items):
             return Attr(4, len(v.encode()), 0, 0, C.cast(buffer, C.c_void_p)), buffer
         if isinstance(v, (np.dtype, type)):
             return Attr(5, 0, dt(v))
-        if v and all(isinstance(x, GraphNumber) for x in v):
-            buffer = int64s(v)
-            return Attr(12, len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
-        floats = any(isinstance(x, float) for x in v)
-        buffer = (C.c_double * len(v))(*v) if floats else int64s(v)
-        kind = 8 if floats else 9 if any(isinstance(x, Dim) for x in v) else 7
-        return Attr(kind, len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
+        kind = [k for t, k in ((float, 8), (Dim, 9), (GraphNumber, 12)) if any(isinstance(x, t) for x in v)] + [7]
+        buffer = (C.c_double * len(v))(*v) if kind[0] == 8 else int64s(v)
+        return Attr(kind[0], len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
     made = [attr(v) for v in items.values()]
     values = [m if isinstance(m, Attr) else m[0] for m in made]
     return (*names(items)[:1], (Attr * max(1, len(values)))(*values), len(values)), made
@@ -424,8 +410,7 @@ class Graph(Handle):
 
     @property
     def number(self):
-        out = C.c_int64()
-        call("keel_graph_number", self, C.byref(out))
+        call("keel_graph_number", self, C.byref(out := C.c_int64()))
         return GraphNumber(out.value)
 
     def type(self, value):
@@ -508,15 +493,6 @@ class Plan(Handle):
         n = lib().keel_plan_outputs(self)
         out = (C.c_void_p * max(1, n))()
         call("keel_plan_run", self, ins, len(inputs), out, n)
-        return [Array(C.c_void_p(p), self) for p in out[:n]]
-
-    def run_observed(self, observer, *inputs):
-        """observer(event) after each launch; what is true stops the run."""
-        keep, ins = pointers(self.keep[0].context, inputs)
-        n = lib().keel_plan_outputs(self)
-        out = (C.c_void_p * max(1, n))()
-        told = OBSERVER(lambda _, event: int(bool(observer(event.contents))))
-        call("keel_plan_run_observed", self, ins, len(inputs), out, n, told, None)
         return [Array(C.c_void_p(p), self) for p in out[:n]]
 
     def report(self, *inputs):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from control_cases import CASES, FIBONACCI, POWERS, SWITCH, random_program
 from keel_abi import KeelError
+from observed import run_observed
 
 
 def plan_of(context, text, device, **options):
@@ -150,7 +151,7 @@ def test_built_by_hand(context, device):
 def test_an_observer_sees_steps_of_bodies(context, device):
     plan = plan_of(context, FIBONACCI, device, observe=1)
     seen = []
-    plan.run_observed(lambda event: seen.append((event.node.decode(), event.op.decode(), event.index)), np.int32(3))
+    run_observed(plan, lambda event: seen.append((event.node.decode(), event.op.decode(), event.index)), np.int32(3))
     names = [name for name, _, _ in seen]
     assert names.count("main.k.body/s") == 3 and names.count("main.k.test/t") == 4 and names[-1] == "k"
     launches = plan.report()["launches"]
