@@ -127,6 +127,8 @@ bool Rewrite::Supported(NodeId n) {
   if (!Alive(n)) return false;
   const Node& node = graph_->nodes[n];
   if (Has(*node.op, Trait::kAlias)) return true;  // costs nothing
+  if (IsControl(*node.op)) return false;  // the kernel runs it
+  if (IsTypedByGraph(*node.op) && HasAnyEffect(*graph_, node)) return false;
   absl::StatusOr<Inferred> inferred = InferNode(n);
   if (!inferred.ok()) return false;
   auto impl = ChooseImpl(*target_.device, *node.op, *inferred, [&] { return View(n, true); });
