@@ -151,6 +151,9 @@ KEEL_API keel_rc keel_module_dim(keel_module*, const char* expression /* "b", "2
 KEEL_API keel_rc keel_module_variable(keel_module*, const char* name, keel_variable* add, uint32_t* number,
                                       keel_variable** out, keel_error** err);
 KEEL_API keel_rc keel_graph_new(keel_module*, const char* name, keel_graph** out, keel_error** err);
+/* The number by which nodes of other graphs of the module name it (KEEL_ATTR_GRAPH, KEEL_ATTR_GRAPHS): as the
+ * body of a call, a branch, a loop. A graph that is a body is finished: it cannot be changed any more. */
+KEEL_API keel_rc keel_graph_number(keel_graph*, int64_t* out, keel_error** err);
 KEEL_API keel_rc keel_graph_param(keel_graph*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_value* out, keel_error** err);
 KEEL_API keel_rc keel_graph_constant(keel_graph*, const char* name, keel_array*, keel_value* out,

@@ -116,8 +116,9 @@ enum {
   KEEL_ATTR_I64S = 7,   /* p: count int64_t */
   KEEL_ATTR_F64S = 8,   /* p: count double */
   KEEL_ATTR_DIMS = 9,   /* p: count keel_dim */
-  KEEL_ATTR_GRAPH = 10, /* i: number of a graph of the same module */
-  KEEL_ATTR_VAR = 11    /* i: number of a variable of the same module */
+  KEEL_ATTR_GRAPH = 10, /* i: number of a graph of the same module (keel_graph_number) */
+  KEEL_ATTR_VAR = 11,   /* i: number of a variable of the same module */
+  KEEL_ATTR_GRAPHS = 12 /* p: count int64_t, numbers of graphs */
 };
 typedef struct keel_attr {
   int32_t kind;

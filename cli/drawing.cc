@@ -144,22 +144,42 @@ void draw_graph(const DrawnGraph& graph, size_t number, std::string& dot) {
 
 }  // namespace
 
+namespace {
+
+// A body that is written where it is used: `then(x, y) {`; it becomes a graph of its own, named after its
+// node.
+DrawnGraph read_body(std::string_view line, const DrawnGraph& owner) {
+  DrawnGraph graph = read_head("fn" + std::string(line));
+  if (!owner.nodes.empty() && !owner.nodes.back().out.empty())
+    graph.name = owner.nodes.back().out[0] + ": " + graph.name;
+  return graph;
+}
+
+bool begins(std::string_view line, std::string_view word) {
+  return line.starts_with(word) && (line.size() == word.size() || line[word.size()] == ' ');
+}
+
+}  // namespace
+
 std::vector<DrawnGraph> read_graphs(std::string_view text) {
   std::vector<DrawnGraph> out;
-  bool inside = false;
+  std::vector<size_t> open;  // the graphs that the line is in
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!inside && line.starts_with("fn ")) {
-      out.push_back(read_head(line));
-      inside = true;
-    } else if (inside && line == "}") {
-      inside = false;
-    } else if (inside && line.starts_with("return")) {
-      out.back().results = split_list(line.substr(6));
-    } else if (inside && !line.empty() && line.front() != '#') {
-      out.back().nodes.push_back(read_node(line));
+    if (open.empty() && !line.starts_with("fn ")) continue;
+    if (line.ends_with("{")) {
+      out.push_back(open.empty() ? read_head(line) : read_body(line, out[open.back()]));
+      open.push_back(out.size() - 1);
+    } else if (line.starts_with("}")) {
+      open.pop_back();
+      size_t colon = line.find(':');
+      if (colon != std::string_view::npos) out[open.back()].nodes.back().type = trim(line.substr(colon + 1));
+    } else if (begins(line, "return") || begins(line, "yield")) {
+      out[open.back()].results = split_list(line.substr(line[0] == 'r' ? 6 : 5));
+    } else if (!line.empty() && line.front() != '#') {
+      out[open.back()].nodes.push_back(read_node(line));
     }
   }
   return out;

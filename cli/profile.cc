@@ -24,7 +24,9 @@ constexpr size_t kShown = 20;
 struct Node {
   std::string name, op, impl;
   Work work;
-  std::vector<double> ms;  // by run
+  std::vector<double> ms;  // by run that came to it: of all its launches together
+  size_t launches = 0;
+  size_t last = 0;  // the watched run that came to it last
 };
 struct Span {
   uint32_t run, node;
@@ -45,7 +47,11 @@ void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, Clo
     Node& node = profile.nodes[event.index];
     if (node.op.empty()) node = {event.node, event.op, event.impl, work_of(event), {}};
     double us = std::chrono::duration<double, std::micro>(now - last).count();
-    node.ms.push_back(us / 1000);
+    if (std::exchange(node.last, profile.watched_ms.size() + 1) != profile.watched_ms.size() + 1 ||
+        node.ms.empty())
+      node.ms.push_back(0);
+    node.ms.back() += us / 1000;
+    node.launches++;
     profile.spans.push_back(
         {run, event.index, std::chrono::duration<double, std::micro>(last - zero).count(), us});
     last = Clock::now();
@@ -60,7 +66,10 @@ Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int run
   size_t launches = profile.nodes.size();
   profile.spans.clear();
   profile.watched_ms.clear();
-  for (Node& node : profile.nodes) node.ms.clear();
+  for (Node& node : profile.nodes) {
+    node.ms.clear();
+    node.launches = 0;
+  }
   profile.spans.reserve(launches * static_cast<size_t>(runs));
   Clock::time_point zero = Clock::now();
   for (int i = 0; i < runs; i++) {
@@ -113,7 +122,7 @@ Json node_json(const Node& node, size_t index, double sum) {
           {"node", node.name},
           {"op", node.op},
           {"impl", node.impl},
-          {"calls", node.ms.size()},
+          {"calls", node.launches},
           {"ms", ms},
           {"share", sum > 0 ? ms / sum : 0},
           {"flops", node.work.flops},
@@ -145,9 +154,11 @@ Json by_op(const Json& nodes) {
 
 Json to_json(const Profile& profile, const Roof& roof) {
   double sum = 0;
-  for (const Node& node : profile.nodes) sum += median(node.ms);
+  for (const Node& node : profile.nodes)
+    if (!node.ms.empty()) sum += median(node.ms);
   std::vector<Json> nodes;
-  for (size_t i = 0; i < profile.nodes.size(); i++) nodes.push_back(node_json(profile.nodes[i], i, sum));
+  for (size_t i = 0; i < profile.nodes.size(); i++)
+    if (!profile.nodes[i].ms.empty()) nodes.push_back(node_json(profile.nodes[i], i, sum));
   Json ops = by_op(nodes);
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const Json& a, const Json& b) { return a.at("ms") > b.at("ms"); });

@@ -57,6 +57,16 @@ keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph** out, keel_
   });
 }
 
+keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    ASSIGN_OR_RETURN(uint32_t number, g->owner->module->GraphNumber(g->graph->name));
+    *out = number;
+    return absl::OkStatus();
+  });
+}
+
 keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_value* out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {

@@ -143,6 +143,7 @@ std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
   if (rows)
     for (const Impl& impl : *rows)
       if (Takes(impl, OpVersion(op), types)) return impl.table.name ? impl.table.name : impl.plugin->name;
+  if (IsControl(op)) return "core";
   return HasBody(op) || IsTypedByGraph(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
 }
 

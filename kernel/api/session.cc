@@ -81,8 +81,13 @@ constexpr Option kSessionOptions[] = {
 
 absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
   if (!wanted.graph.empty()) return module.FindGraph(wanted.graph);
-  if (module.entries.empty() && wanted.entry.empty() && module.graphs.size() == 1)
-    return module.graphs[0].get();
+  if (module.entries.empty() && wanted.entry.empty()) {  // the only one that is no body of another
+    Graph* only = nullptr;
+    size_t count = 0;
+    for (const auto& graph : module.graphs)
+      if (!graph->called) only = graph.get(), count++;
+    if (count == 1) return only;
+  }
   ASSIGN_OR_RETURN(const Entry* entry, module.FindEntry(wanted.entry));
   return module.graphs[entry->graph].get();
 }

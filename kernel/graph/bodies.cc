@@ -39,8 +39,20 @@ absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state
 
 std::vector<uint32_t> BodiesOf(const Attrs& attrs) {
   std::vector<uint32_t> bodies;
-  for (const Attr& a : attrs)
+  for (const Attr& a : attrs) {
     if (a.value.kind == KEEL_ATTR_GRAPH) bodies.push_back(static_cast<uint32_t>(a.value.i));
+    if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
+    for (int64_t g : a.value.list) bodies.push_back(static_cast<uint32_t>(g));
+  }
+  return bodies;
+}
+
+std::vector<uint32_t> BodiesOf(const OpDef& op, const Attrs& attrs) {
+  std::vector<uint32_t> bodies;
+  for (const AttrInfo& info : OpAttrs(op))
+    for (const Attr& a : attrs)
+      if (a.name == info.name)
+        for (uint32_t body : BodiesOf(Attrs{a})) bodies.push_back(body);
   return bodies;
 }
 
@@ -57,17 +69,20 @@ absl::StatusOr<GraphTypes> Module::BodyTypes(int64_t number) const {
         NotFound("its body is graph ", number, ", but the module has only ", graphs.size(), " so far"),
         kErrorHint, "a graph stands before those that call it");
   const Graph& body = *graphs[static_cast<size_t>(number)];
-  if (!body.constant_values.empty()) {
-    ValueId first = kNoValue;
-    for (const auto& [constant, value] : body.constant_values) first = std::min(first, value);
-    return Annotate(Invalid("graph '", body.name, "' holds the constant ", body.ValueName(first),
-                            " and cannot be a body"),
-                    kErrorHint, "make it a parameter, and give the constant as an operand");
-  }
   GraphTypes signature;
+  signature.name = body.name;
   for (ValueId v : body.params) signature.params.push_back(body.values[v].type);
   for (ValueId v : body.results) signature.results.push_back(body.values[v].type);
   return signature;
+}
+
+absl::Status CheckIsolated(const Graph& body) {
+  if (body.constant_values.empty()) return absl::OkStatus();
+  ValueId first = kNoValue;
+  for (const auto& [constant, value] : body.constant_values) first = std::min(first, value);
+  return Annotate(Invalid("graph '", body.name, "' holds the constant ", body.ValueName(first),
+                          " and cannot be a body of a call"),
+                  kErrorHint, "make it a parameter, and give the constant as an operand");
 }
 
 }  // namespace keel

@@ -37,7 +37,10 @@ void DropGraphs(Module* m, size_t first_new) {
     m->index->graphs.emplace(m->graphs[g]->name, g);
     for (Node& node : m->graphs[g]->nodes)
       for (Attr& a : node.attrs)
-        if (a.value.kind == KEEL_ATTR_GRAPH) a.value.i = moved[static_cast<size_t>(a.value.i)];
+        if (a.value.kind == KEEL_ATTR_GRAPH)
+          a.value.i = moved[static_cast<size_t>(a.value.i)];
+        else if (a.value.kind == KEEL_ATTR_GRAPHS)
+          for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
   }
 }
 

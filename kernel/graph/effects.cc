@@ -60,9 +60,13 @@ void AddOwn(const Graph& g, const Node& node, Effects* e) {
 template <typename Ask>
 bool Asks(const Graph& g, const Node& node, bool own, Ask ask) {
   if (own) return true;
-  for (const Attr& a : node.attrs)
+  for (const Attr& a : node.attrs) {
     if (a.value.kind == KEEL_ATTR_GRAPH && ask(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
       return true;
+    if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
+    for (int64_t body : a.value.list)
+      if (ask(g.module->graphs[static_cast<size_t>(body)]->effects)) return true;
+  }
   return false;
 }
 
@@ -82,8 +86,7 @@ void Effects::Add(const Effects& o) {
 Effects EffectsOf(const Graph& g, const Node& node) {
   Effects e;
   AddOwn(g, node, &e);
-  for (const Attr& a : node.attrs)
-    if (a.value.kind == KEEL_ATTR_GRAPH) e.Add(g.module->graphs[static_cast<size_t>(a.value.i)]->effects);
+  for (uint32_t body : BodiesOf(node.attrs)) e.Add(g.module->graphs[body]->effects);
   return e;
 }
 

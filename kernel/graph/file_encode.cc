@@ -127,6 +127,10 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   if (v.kind == KEEL_ATTR_STR) return String(v.s);
   if (v.kind == KEEL_ATTR_DIM) return FileDim(v.i);
   if (v.kind == KEEL_ATTR_GRAPH) return graph_places_[static_cast<size_t>(v.i)];
+  if (v.kind == KEEL_ATTR_GRAPHS) {
+    for (int64_t i : v.list) attr_integers_.push_back(graph_places_[static_cast<size_t>(i)]);
+    return static_cast<int64_t>(attr_integers_.size());
+  }
   if (dims || v.kind == KEEL_ATTR_I64S) {
     for (int64_t i : v.list) attr_integers_.push_back(dims ? FileDim(i) : i);
     return static_cast<int64_t>(attr_integers_.size());

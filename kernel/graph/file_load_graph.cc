@@ -19,7 +19,7 @@ absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
   int64_t number = c_.attr_values[row];
   size_t begin = 0, end = 0;
   v->kind = c_.attr_kinds[row];
-  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_VAR)
+  if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_GRAPHS)
     return Invalid("attr_kinds[", row, "] is ", v->kind, ", no kind of attribute");
   if (v->kind == KEEL_ATTR_F64) {
     v->f = std::bit_cast<double>(number);
@@ -30,7 +30,7 @@ absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
   } else if (v->kind == KEEL_ATTR_F64S) {
     RETURN_IF_ERROR(FillList(row, c_.attr_floats.size(), &floats_used_, &begin, &end));
     v->floats.assign(c_.attr_floats.begin() + begin, c_.attr_floats.begin() + end);
-  } else if (v->kind == KEEL_ATTR_I64S || v->kind == KEEL_ATTR_DIMS) {
+  } else if (v->kind == KEEL_ATTR_I64S || v->kind == KEEL_ATTR_DIMS || v->kind == KEEL_ATTR_GRAPHS) {
     RETURN_IF_ERROR(FillList(row, c_.attr_integers.size(), &integers_used_, &begin, &end));
     v->list.assign(c_.attr_integers.begin() + begin, c_.attr_integers.begin() + end);
     for (int64_t& d : v->list)

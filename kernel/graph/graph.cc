@@ -86,14 +86,14 @@ absl::Status CheckOpen(const Graph& g) {
 }
 
 // Depth and size with the bodies of a new node; both are limited, so that no file can ask for endless work.
-absl::Status CountBodies(const Graph& g, const Attrs& attrs, uint32_t* depth, uint64_t* expanded) {
+absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, uint32_t* depth,
+                         uint64_t* expanded) {
   *depth = g.depth;
   *expanded = g.expanded + 1;
-  for (const Attr& a : attrs) {
-    if (a.value.kind != KEEL_ATTR_GRAPH) continue;
-    RETURN_IF_ERROR(g.module->BodyTypes(a.value.i).status());
-    const Graph& body = *g.module->graphs[static_cast<size_t>(a.value.i)];
-    if (&body == &g) return Invalid("graph '", g.name, "' would call itself");
+  for (uint32_t number : BodiesOf(attrs)) {
+    RETURN_IF_ERROR(g.module->BodyTypes(number).status());
+    const Graph& body = *g.module->graphs[number];
+    if (IsTypedByGraph(op)) RETURN_IF_ERROR(CheckIsolated(body));
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
   }
@@ -112,6 +112,9 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
   if (g.nodes.size() >= kMaxNodes)
     return Exhausted("graph '", g.name, "' has ", kMaxNodes, " nodes, the limit");
   RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
+  for (uint32_t body : BodiesOf(*attrs))
+    if (body < g.module->graphs.size() && g.module->graphs[body].get() == &g)
+      return Invalid("graph '", g.name, "' would call itself");
   RETURN_IF_ERROR(FillOperands(g, in, &index.operands));
   RETURN_IF_ERROR(Infer(op, index.operands, *attrs, g.module->dims, &index.inferred, &index.graph_types,
                         &index.var_types));
@@ -164,7 +167,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   uint64_t all = 0;
   absl::Status s = CheckOpen(*this);
   if (s.ok()) s = PrepareNode(*this, *op, in, &attrs, names, declared);
-  if (s.ok()) s = CountBodies(*this, attrs, &deep, &all);
+  if (s.ok()) s = CountBodies(*this, *op, attrs, &deep, &all);
   if (!s.ok()) {
     std::string node = names.empty() || names[0].empty() ? ResultName(id, 0) : names[0];
     absl::Status full(s.code(), absl::StrCat("node '", node, "': ", s.message()));

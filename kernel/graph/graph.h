@@ -146,7 +146,7 @@ struct Module {
   absl::Status AddEntry(std::string_view name, const Graph*);
   // Puts a graph of the same name in the place of another.
   void ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph);
-  // Types of a graph that can be a body: isolated (no constants inside).
+  // Types of a graph that can be a body.
   absl::StatusOr<GraphTypes> BodyTypes(int64_t graph) const;
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
@@ -170,8 +170,11 @@ std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
 // Removes graphs from number `first_new` on that nobody calls, and constants that nobody uses.
 void DropUnused(Module*, size_t first_new);
 
+// A graph without constants: what a call needs.
+absl::Status CheckIsolated(const Graph& body);
 // The graphs that a node runs.
 std::vector<uint32_t> BodiesOf(const Attrs&);
+std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
 // All graphs, those that a graph calls before it, else as in the module; an error if one calls itself.
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 

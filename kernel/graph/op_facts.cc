@@ -62,10 +62,8 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
   return Scalar(dims ? KEEL_ATTR_DIM : info.kind == KEEL_ATTR_I64S ? KEEL_ATTR_I64 : info.kind, *i);
 }
 
-constexpr std::string_view kKindNames[] = {
-    "nothing",          "a bool",         "an integer", "a float",
-    "a string",         "a dtype",        "a dim",      "a list of integers",
-    "a list of floats", "a list of dims", "a graph",    "a variable"};
+constexpr std::string_view kKindNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
+                                           "a list of graphs"};
 std::string_view KindName(int32_t kind) {
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
                                                                          : "of unknown kind";
@@ -93,7 +91,7 @@ int32_t Converted(int32_t want, int32_t got, const AttrValue& v) {
                                     {KEEL_ATTR_F64S, KEEL_ATTR_F64, KEEL_ATTR_F64, true},
                                     {KEEL_ATTR_F64S, KEEL_ATTR_I64, KEEL_ATTR_F64, true},
                                     {KEEL_ATTR_F64S, KEEL_ATTR_I64S, KEEL_ATTR_F64S, true}};
-  if (want == got) return got == KEEL_ATTR_I64S && AnyHandle(v) ? 0 : want;
+  if (want == got) return (got == KEEL_ATTR_I64S || got == KEEL_ATTR_GRAPHS) && AnyHandle(v) ? 0 : want;
   for (const Rule& r : kRules)
     if (r.want == want && r.got == got && !(r.concrete && AnyHandle(v))) return r.result;
   return 0;
@@ -108,7 +106,8 @@ AttrValue Rebuilt(AttrValue&& from, int32_t kind) {
   if (kind == KEEL_ATTR_STR) v.s = std::move(from.s);
   if (kind == KEEL_ATTR_F64S && was_int) v.floats.assign(from.list.begin(), from.list.end());
   if (kind == KEEL_ATTR_F64S && !was_int) v.floats = std::move(from.floats);
-  if (kind == KEEL_ATTR_I64S || kind == KEEL_ATTR_DIMS) v.list = std::move(from.list);
+  if (kind == KEEL_ATTR_I64S || kind == KEEL_ATTR_DIMS || kind == KEEL_ATTR_GRAPHS)
+    v.list = std::move(from.list);
   if (kind == KEEL_ATTR_BOOL || kind == KEEL_ATTR_I64 || kind == KEEL_ATTR_DTYPE || kind == KEEL_ATTR_DIM ||
       kind == KEEL_ATTR_GRAPH || kind == KEEL_ATTR_VAR)
     v.i = from.i;

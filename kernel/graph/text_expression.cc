@@ -21,7 +21,8 @@ constexpr std::span<const Infix> kLevels[] = {kCompare, kSum, kProduct};  // loo
 }  // namespace
 
 absl::StatusOr<Expr> FunctionReader::Expression(int depth) {
-  if (depth > kMaxDepth) return r_.Fail(lex_.Peek(), absl::StrCat("nested more than ", kMaxDepth, " deep"));
+  if (depth - base_ > kMaxDepth)
+    return r_.Fail(lex_.Peek(), absl::StrCat("nested more than ", kMaxDepth, " deep"));
   return Binary(depth, 0);
 }
 
@@ -44,7 +45,8 @@ absl::StatusOr<Expr> FunctionReader::Binary(int depth, size_t level) {
 
 absl::StatusOr<Expr> FunctionReader::Unary(int depth) {
   if (!lex_.AtPunct("-") || r_.AtLiteral()) return Primary(depth);
-  if (depth > kMaxDepth) return r_.Fail(lex_.Peek(), absl::StrCat("nested more than ", kMaxDepth, " deep"));
+  if (depth - base_ > kMaxDepth)
+    return r_.Fail(lex_.Peek(), absl::StrCat("nested more than ", kMaxDepth, " deep"));
   Token at = lex_.Next();
   std::vector<Expr> in(1);
   ASSIGN_OR_RETURN(in[0], Unary(depth + 1));
@@ -72,6 +74,7 @@ absl::StatusOr<Expr> FunctionReader::Primary(int depth) {
 }
 
 absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
+  std::string own = std::exchange(pending_, "");
   ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a value or an op"));
   Expr e;
   e.at = name.at;
@@ -102,6 +105,7 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
     if (!scope.ok()) return r_.Locate(device.at, scope.status());
     e.call->device = *scope;
   }
+  RETURN_IF_ERROR(Bodies(depth, own, e.call.get()));
   return e;
 }
 

@@ -89,7 +89,8 @@ absl::Status FunctionReader::Statement() {
   Token at = lex_.Peek();
   if (!r_.AtNameOrString()) return lex_.Fail("expected a statement as `y = op(x)`, or return");
   ASSIGN_OR_RETURN(std::vector<Spelling> names, StatementNames());
-  ASSIGN_OR_RETURN(Expr e, Expression(0));
+  pending_ = names.empty() ? "" : GivenName(names[0], 0);
+  ASSIGN_OR_RETURN(Expr e, Expression(base_));
   if (e.kind != Expr::kCall)
     return r_.Fail(e.at, "a statement is the call of an op; to give a value another name write identity(x)");
   ASSIGN_OR_RETURN(std::vector<TensorType> declared, DeclaredTypes());
@@ -108,7 +109,7 @@ absl::Status FunctionReader::Return() {
   Token at = lex_.Next();
   size_t count = 0;
   for (; !lex_.AtPunct("}") && !lex_.AtPunct(";"); count++) {
-    ASSIGN_OR_RETURN(Expr e, Expression(0));
+    ASSIGN_OR_RETURN(Expr e, Expression(base_));
     if (e.kind == Expr::kNone) return r_.Fail(e.at, "a result cannot be none");
     if (e.kind == Expr::kLiteral) {
       DType dtype = e.literal.weak == Operand::kWeakInt ? DType::kI32 : DType::kF32;

@@ -1,7 +1,7 @@
 // text_function.h: the reader of one `fn`. A statement is `names = expression : types`; an expression is a
 // call, possibly with calls and infix operators inside, which become unnamed nodes at once. Only the
 // outermost call waits, for its names and types: a Call. Statements are read in text_function.cc,
-// expressions in text_expression.cc. Private to those two.
+// expressions in text_expression.cc, bodies written where they are used in text_body.cc. Private to those.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,10 @@ struct Call {
 
 class FunctionReader {
  public:
-  explicit FunctionReader(TextReader& r) : r_(r), lex_(r.lex) {}
+  explicit FunctionReader(TextReader& r, int base = 0) : r_(r), lex_(r.lex), base_(base) {}
   absl::Status Run();
+  // `(x, y) { ... yield x }` as a graph of that name; `given`: the types of its parameters.
+  absl::StatusOr<uint32_t> RunInline(std::string_view name, const std::vector<TensorType>& given);
 
  private:
   struct SignatureResult {
@@ -43,6 +45,10 @@ class FunctionReader {
   absl::Status SignatureResults();
   absl::Status Statement();
   absl::Status Return();
+  absl::Status InlineParams(const std::vector<TensorType>& given);
+  const AttrInfo* AtBody(const OpDef& op);  // at the label of a body that is written here
+  absl::Status Bodies(int depth, std::string_view node, Call* call);
+  std::string BodyName(std::string_view node, std::string_view label) const;
   absl::StatusOr<std::vector<Spelling>> StatementNames();
   absl::StatusOr<std::vector<TensorType>> DeclaredTypes();
   absl::StatusOr<Expr> Expression(int depth);
@@ -63,8 +69,10 @@ class FunctionReader {
 
   TextReader& r_;
   Lexer& lex_;
+  const int base_;  // how deep what is read lies in bodies and expressions
   Graph* graph_ = nullptr;
-  bool label_ = false;  // the statement under way is `name: op(...)`
+  std::string pending_;  // the name that the statement's own call will have
+  bool label_ = false;   // the statement under way is `name: op(...)`
   std::vector<SignatureResult> signature_;
   HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
 };

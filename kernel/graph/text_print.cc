@@ -30,7 +30,9 @@ class Printer {
     for (const Constant& c : m_.constants)
       if (!c.name.empty()) PrintConstant(c);
     for (const ModuleVariable& v : m_.variables) PrintVariable(v);
-    for (uint32_t g : Order()) PrintGraph(*m_.graphs[g]);
+    FindInlined();
+    for (uint32_t g : Order())
+      if (inlined_.empty() || !inlined_[g]) PrintGraph(*m_.graphs[g]);
     if (!m_.entries.empty()) out_ += "\n";
     for (const Entry& e : m_.entries) PrintEntry(e);
     for (const Case& c : m_.cases) PrintCase(c);
@@ -47,6 +49,30 @@ class Printer {
     std::vector<uint32_t> all(m_.graphs.size());
     std::iota(all.begin(), all.end(), 0u);
     return all;
+  }
+
+  // Bodies of one node, and of nothing else, are printed there: so a reader sees the program.
+  void FindInlined() {
+    if (!CallOrder(m_).ok()) return;
+    std::vector<uint32_t> uses(m_.graphs.size());
+    for (const auto& g : m_.graphs)
+      for (const Node& n : g->nodes)
+        for (uint32_t body : BodiesOf(n.attrs)) uses[body] += IsControl(*n.op) ? 1 : 2;
+    for (const Entry& e : m_.entries) uses[e.graph] += 2;
+    inlined_.assign(m_.graphs.size(), false);
+    for (size_t g = 0; g < inlined_.size(); g++) {
+      const auto& names = m_.graphs[g]->result_names;
+      bool named = std::any_of(names.begin(), names.end(), [](const auto& n) { return !n.empty(); });
+      inlined_[g] = uses[g] == 1 && !named;
+    }
+  }
+  // All bodies of a list, or none: they are told in order.
+  bool Inlined(const Attr& a) {
+    if (inlined_.empty()) return false;
+    if (a.value.kind == KEEL_ATTR_GRAPH) return inlined_[static_cast<size_t>(a.value.i)];
+    return a.value.kind == KEEL_ATTR_GRAPHS && !a.value.list.empty() &&
+           std::all_of(a.value.list.begin(), a.value.list.end(),
+                       [&](int64_t g) { return inlined_[static_cast<size_t>(g)]; });
   }
 
   // With the value that it has now.
@@ -120,6 +146,10 @@ class Printer {
     for (size_t i = 0; i < dims.size(); i++) absl::StrAppend(&out, i ? ", " : "", m_.dims.Print(dims[i]));
     return out + "]";
   }
+  std::string GraphRef(int64_t g) {
+    auto i = static_cast<size_t>(g);
+    return i < m_.graphs.size() ? "@" + SpellName(m_.graphs[i]->name) : "@?";
+  }
   std::string AttrText(const AttrInfo* info, const AttrValue& v) {
     switch (v.kind) {
       case KEEL_ATTR_BOOL:
@@ -135,9 +165,7 @@ class Printer {
       case KEEL_ATTR_DIMS:
         return DimList(v.list);
       case KEEL_ATTR_GRAPH:
-        return static_cast<size_t>(v.i) < m_.graphs.size()
-                   ? "@" + SpellName(m_.graphs[static_cast<size_t>(v.i)]->name)
-                   : "@?";
+        return GraphRef(v.i);
       case KEEL_ATTR_VAR:
         return static_cast<size_t>(v.i) < m_.variables.size()
                    ? SpellName(m_.variables[static_cast<size_t>(v.i)].name)
@@ -148,7 +176,9 @@ class Printer {
         break;
     }
     std::string out = "[";
-    for (size_t i = 0; i < v.list.size(); i++) absl::StrAppend(&out, i ? ", " : "", v.list[i]);
+    for (size_t i = 0; i < v.list.size(); i++)
+      absl::StrAppend(&out, i ? ", " : "",
+                      v.kind == KEEL_ATTR_GRAPHS ? GraphRef(v.list[i]) : absl::StrCat(v.list[i]));
     for (size_t i = 0; i < v.floats.size(); i++)
       absl::StrAppend(&out, i ? ", " : "", SpellFloat(v.floats[i]));
     return out + "]";
@@ -166,7 +196,7 @@ class Printer {
     OpFacts made;
     if (known == m_.index->ops.end()) made = MakeFacts(*n.op);
     const OpFacts& facts = known == m_.index->ops.end() ? made : *known->second;
-    out_ += "  ";
+    out_.append(indent_, ' ');
     for (size_t i = 0; i < n.out.size(); i++) absl::StrAppend(&out_, i ? ", " : "", Ref(g, n.out[i]));
     if (!n.name.empty()) absl::StrAppend(&out_, SpellName(n.name), ": ");
     absl::StrAppend(&out_, n.out.empty() ? "" : " = ", OpText(*n.op), "(");
@@ -176,17 +206,48 @@ class Printer {
     for (size_t i = 0; i < n.in.size(); i++, comma = ", ")
       absl::StrAppend(&out_, comma, OperandText(g, n, facts, i));
     out_ += ")";
-    const char* brace = "{";
-    for (const Attr& a : n.attrs) {
-      if (a.value.kind == KEEL_ATTR_VAR) continue;
-      absl::StrAppend(&out_, brace, a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
-      brace = ", ";
-    }
-    if (*brace == ',') out_ += "}";
+    size_t shown = 0;
+    for (const Attr& a : n.attrs)
+      if (!Inlined(a) && a.value.kind != KEEL_ATTR_VAR)
+        absl::StrAppend(&out_, shown++ ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
+    if (shown) out_ += "}";
     if (n.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.device - 1]));
+    for (const AttrInfo& info : facts.attrs)  // in the order of the op
+      for (const Attr& a : n.attrs)
+        if (a.name == info.name && Inlined(a)) PrintBodies(g, n, a);
     for (size_t i = 0; i < n.out.size(); i++)
       absl::StrAppend(&out_, i ? ", " : " : ", Type(g.values[n.out[i]].type));
     out_ += "\n";
+  }
+
+  void PrintBodies(const Graph& g, const Node& n, const Attr& a) {
+    auto id = static_cast<NodeId>(&n - g.nodes.data());
+    std::string own = n.out.empty() ? n.name : g.values[n.out[0]].name;
+    if (own.empty()) own = ResultName(id, 0);
+    std::vector<int64_t> bodies = a.value.list;
+    if (a.value.kind == KEEL_ATTR_GRAPH) bodies = {a.value.i};
+    for (size_t i = 0; i < bodies.size(); i++) {
+      const Graph& body = *m_.graphs[static_cast<size_t>(bodies[i])];
+      std::string plain = absl::StrCat(g.name, ".", own, ".", a.name);
+      if (a.value.kind == KEEL_ATTR_GRAPHS) absl::StrAppend(&plain, i);
+      out_ += "\n" + std::string(indent_ + 2, ' ') + a.name;
+      if (body.name != plain) absl::StrAppend(&out_, " @", SpellName(body.name));
+      PrintInlined(body);
+    }
+  }
+
+  void PrintInlined(const Graph& body) {
+    out_ += "(";
+    for (size_t i = 0; i < body.params.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : "", Ref(body, body.params[i]));
+    out_ += ") {\n";
+    indent_ += 4;
+    for (const Node& n : body.nodes) PrintNode(body, n);
+    out_ += std::string(indent_, ' ') + "yield";
+    for (size_t i = 0; i < body.results.size(); i++)
+      absl::StrAppend(&out_, i ? ", " : " ", Ref(body, body.results[i]));
+    indent_ -= 4;
+    out_ += "\n" + std::string(indent_ + 2, ' ') + "}";
   }
 
   void PrintGraph(const Graph& g) {
@@ -231,10 +292,13 @@ class Printer {
   const Module& m_;
   uint64_t max_bytes_;
   std::string out_;
+  size_t indent_ = 2;
+  std::vector<bool> inlined_;  // by graph; empty: none
 };
 
 bool IsKeyword(std::string_view s) {
-  constexpr std::string_view kWords[] = {"none", "true", "false", "inf", "nan", "return", "hex", "_"};
+  constexpr std::string_view kWords[] = {"none",   "true",  "false", "inf", "nan",
+                                         "return", "yield", "hex",   "_"};
   return std::find(std::begin(kWords), std::end(kWords), s) != std::end(kWords);
 }
 

@@ -114,6 +114,14 @@ absl::StatusOr<double> TextReader::ReadDouble(std::string_view what) {
   return value;
 }
 
+absl::StatusOr<int64_t> TextReader::ReadGraph() {
+  RETURN_IF_ERROR(lex.Expect("@"));
+  ASSIGN_OR_RETURN(Spelling name, ReadName("a graph's name"));
+  auto number = module.GraphNumber(name.name);
+  if (!number.ok()) return Locate(name.at, number.status());
+  return *number;
+}
+
 absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32_t kind) {
   AttrValue v;
   v.kind = kind;
@@ -133,11 +141,7 @@ absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32
     if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("there is no dtype '", word, "'"));
     v.i = static_cast<int64_t>(*dtype);
   } else if (kind == KEEL_ATTR_GRAPH) {
-    RETURN_IF_ERROR(lex.Expect("@"));
-    ASSIGN_OR_RETURN(Spelling name, ReadName("a graph's name"));
-    auto number = module.GraphNumber(name.name);
-    if (!number.ok()) return Locate(name.at, number.status());
-    v.i = *number;
+    ASSIGN_OR_RETURN(v.i, ReadGraph());
   } else if (at.kind == Token::kString) {
     ASSIGN_OR_RETURN(v.s, lex.String("a string"));
   } else {
@@ -161,6 +165,9 @@ absl::StatusOr<AttrValue> TextReader::ReadListAttr(int32_t kind) {
     } else if (kind == KEEL_ATTR_DIMS) {
       ASSIGN_OR_RETURN(Dim d, ReadDim(false));
       v.list.push_back(d);
+    } else if (kind == KEEL_ATTR_GRAPHS) {
+      ASSIGN_OR_RETURN(int64_t graph, ReadGraph());
+      v.list.push_back(graph);
     } else {
       ASSIGN_OR_RETURN(int64_t i, lex.Int("an integer"));
       v.list.push_back(i);
@@ -176,7 +183,7 @@ absl::StatusOr<AttrValue> TextReader::ReadAttrValue(const AttrInfo& info) {
       {KEEL_ATTR_I64S, KEEL_ATTR_I64}, {KEEL_ATTR_F64S, KEEL_ATTR_F64}, {KEEL_ATTR_DIMS, KEEL_ATTR_DIM}};
   for (auto [list, scalar] : kElements)
     if (info.kind == list) return lex.AtPunct("[") ? ReadListAttr(list) : ReadScalarAttr(info, scalar);
-  return ReadScalarAttr(info, info.kind);
+  return info.kind == KEEL_ATTR_GRAPHS ? ReadListAttr(info.kind) : ReadScalarAttr(info, info.kind);
 }
 
 absl::StatusOr<Attrs> TextReader::ReadAttrs(const OpFacts& op) {

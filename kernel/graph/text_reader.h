@@ -54,6 +54,7 @@ class TextReader {
   absl::StatusOr<AttrValue> ReadAttrValue(const AttrInfo&);
   absl::StatusOr<AttrValue> ReadScalarAttr(const AttrInfo&, int32_t kind);
   absl::StatusOr<AttrValue> ReadListAttr(int32_t kind);
+  absl::StatusOr<int64_t> ReadGraph();
 };
 
 // One `fn` after its keyword: text_function.cc.

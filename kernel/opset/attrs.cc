@@ -9,10 +9,8 @@ namespace keel::opset {
 namespace {
 
 std::string_view KindName(int32_t kind) {
-  constexpr std::string_view kNames[] = {
-      "nothing",          "a bool",         "an integer", "a float",
-      "a string",         "a dtype",        "a dim",      "a list of integers",
-      "a list of floats", "a list of dims", "a graph",    "a variable"};
+  constexpr std::string_view kNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
+                                         "a list of graphs"};
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kNames)) ? kNames[kind] : "of an unknown kind";
 }
 
@@ -103,6 +101,13 @@ absl::Status Take(const Env& env, const AttrDef& a, const AttrValue& v, Val* out
       out->kind = Val::kInt;
       out->i = v.i;
       return absl::OkStatus();
+    case AttrDef::kGraphList:
+      if (v.kind != KEEL_ATTR_GRAPHS) return WrongKind(env, a, v);
+      out->kind = Val::kList;
+      out->list.assign(v.list.begin(), v.list.end());
+      return out->list.size() <= kMaxList
+                 ? absl::OkStatus()
+                 : env.Fail("attribute ", a.name, " has more than ", kMaxList, " entries");
     case AttrDef::kI64:
     case AttrDef::kDim:
     case AttrDef::kAxis:
@@ -155,6 +160,7 @@ absl::Status CheckForm(const Env& env, const AttrDef& a, const Val& v) {
       break;
     case KEEL_ATTR_I64S:
     case KEEL_ATTR_DIMS:
+    case KEEL_ATTR_GRAPHS:
       want = Val::kList;
       break;
     default:

@@ -75,6 +75,7 @@ struct AttrDef {
     kPermOf,
     kRankOf,
     kGraph,
+    kGraphList,
     kVar  // `var T[P..]`: a variable of the module, matched like an operand
   };
   std::string name, type_text, default_text;
@@ -95,8 +96,11 @@ struct ResultDef {
   Pattern pattern;
   Expr count;            // `for` list of a variadic
   std::string typed_by;  // `of` attribute: the results of a graph
+  std::string rule;      // `by` rule: control.cc
   std::string text;
 };
+
+struct ControlRule;  // control.cc
 
 struct TypeVar {
   std::string name;
@@ -150,6 +154,7 @@ struct OpDef {
   size_t required_operands = 0;
   bool has_variadic = false;           // it is the last operand
   uint16_t typed_by = opset::kNoSlot;  // of the graph attribute that types operands and results
+  const opset::ControlRule* control = nullptr;
 };
 
 }  // namespace keel

@@ -69,7 +69,7 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"axes", kBad, AttrDef::kAxesOf, kBad},
     {"perm", kBad, AttrDef::kPermOf, kBad},
     {"rank", kBad, AttrDef::kRankOf, kBad},
-    {"graph", AttrDef::kGraph, kBad, kBad},
+    {"graph", AttrDef::kGraph, kBad, AttrDef::kGraphList},
 };
 
 // The source between two places, without blanks at its ends.
@@ -283,6 +283,13 @@ class Reader {
         ASSIGN_OR_RETURN(std::string_view graph, lex_.Name("a graph attribute's name after 'of'"));
         r.typed_by = graph;
         r.text = absl::StrCat("of ", graph);
+        def_->results.push_back(std::move(r));
+        continue;
+      }
+      if (r.variadic && lex_.Accept("by")) {
+        ASSIGN_OR_RETURN(std::string_view rule, lex_.Name("a rule's name after 'by'"));
+        r.rule = rule;
+        r.text = absl::StrCat("by ", rule);
         def_->results.push_back(std::move(r));
         continue;
       }

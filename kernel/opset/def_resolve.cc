@@ -5,6 +5,7 @@
 
 #include "kernel/opset/def.h"
 #include "kernel/opset/functions.h"
+#include "kernel/opset/infer_internal.h"
 
 namespace keel::opset {
 namespace {
@@ -200,6 +201,11 @@ class Resolver {
         def_.typed_by = a->slot;
         continue;
       }
+      if (!r.rule.empty()) {
+        def_.control = FindControlRule(r.rule);
+        if (!def_.control) return Fail("there is no rule '", r.rule, "'");
+        continue;
+      }
       if (r.pattern.any) return Fail("the type of result ", r.name, " must be given");
       RETURN_IF_ERROR(ResolveDType(&r.pattern));
       if (r.variadic) RETURN_IF_ERROR(Static(&r.count));
@@ -371,6 +377,8 @@ int32_t KindOf(AttrDef::Type type) {
       return KEEL_ATTR_DTYPE;
     case AttrDef::kGraph:
       return KEEL_ATTR_GRAPH;
+    case AttrDef::kGraphList:
+      return KEEL_ATTR_GRAPHS;
     case AttrDef::kVar:
       return KEEL_ATTR_VAR;
     case AttrDef::kDim:

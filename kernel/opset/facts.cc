@@ -68,6 +68,7 @@ bool MayFail(const OpDef& def, DType first) {
   });
 }
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
+bool IsControl(const OpDef& def) { return def.control != nullptr; }
 
 std::vector<OperandInfo> OpOperands(const OpDef& def) {
   std::vector<OperandInfo> out;

@@ -183,7 +183,10 @@ absl::Status InferInto(Env& env, const Attrs& given, Inferred* out, const GraphT
   RETURN_IF_ERROR(MatchWeak(env, &out->operand_dtypes));
   RETURN_IF_ERROR(SettleAttrs(env));
   for (const CheckDef& check : env.def.checks) RETURN_IF_ERROR(Require(check, env));
-  RETURN_IF_ERROR(env.def.typed_by == kNoSlot ? Results(env, &out->results) : MatchGraph(env, graphs, out));
+  if (env.def.control)
+    RETURN_IF_ERROR(InferControl(env, graphs, out));
+  else
+    RETURN_IF_ERROR(env.def.typed_by == kNoSlot ? Results(env, &out->results) : MatchGraph(env, graphs, out));
   ExportAttrs(env, &out->attrs);
   ExportTypes(env, &out->types);
   return absl::OkStatus();

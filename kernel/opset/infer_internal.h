@@ -25,4 +25,8 @@ absl::Status MatchItems(Env&, const Pattern&, std::span<const int64_t> dims, int
 absl::Status NormaliseAxis(const Env&, std::string_view name, int64_t positions, int64_t* axis);
 const OperandDef& OperandAt(const OpDef&, size_t index);
 
+// control.cc: types of ops that run graphs under control: `out y...: by RULE`.
+const ControlRule* FindControlRule(std::string_view name);  // null: there is none
+absl::Status InferControl(Env&, const GraphTypesOf* graphs, Inferred* out);
+
 }  // namespace keel::opset

@@ -266,8 +266,8 @@ absl::Status MatchOperands(Env& env) {
   if (count > def.operands.size() && !def.has_variadic)
     return env.Fail("takes ", def.operands.size(), " operands, got ", count);
   if (count > kMaxList) return env.Fail("more than ", kMaxList, " operands");
-  size_t least = def.required_operands +
-                 (def.has_variadic && def.typed_by == kNoSlot && def.effect == EffectKind::kNone ? 1 : 0);
+  bool any_number = def.typed_by != kNoSlot || def.control || def.effect != EffectKind::kNone;
+  size_t least = def.required_operands + (def.has_variadic && !any_number ? 1 : 0);
   if (count < least)
     return env.Fail("takes ", def.has_variadic ? "at least " : "", least, " operands, got ", count);
   for (size_t i = 0; i < count; i++) {

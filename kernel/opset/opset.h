@@ -32,7 +32,7 @@ struct AttrValue {
   int64_t i = 0;  // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH, VAR: its number in the module
   double f = 0;   // F64
   std::string s;  // STR (and enums)
-  std::vector<int64_t> list;   // I64S, DIMS
+  std::vector<int64_t> list;   // I64S, DIMS, GRAPHS
   std::vector<double> floats;  // F64S
   bool operator==(const AttrValue&) const = default;
 };
@@ -54,6 +54,7 @@ struct Operand {
 // Types of a graph's parameters and results; how a graph that an attribute names is known to inference.
 struct GraphTypes {
   std::vector<TensorType> params, results;
+  std::string name;
 };
 using GraphTypesOf = std::function<absl::StatusOr<GraphTypes>(int64_t graph)>;
 using VarTypeOf = std::function<absl::StatusOr<TensorType>(int64_t variable)>;
@@ -110,6 +111,7 @@ std::string_view EffectOn(const OpDef&);  // the attribute that names the variab
 std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
 bool MayFail(const OpDef&, DType first);  // on its data, where the first operand has this dtype
 bool IsTypedByGraph(const OpDef&);        // a call: its body's parameters and results are its own
+bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs its bodies
 ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
   std::string name, pattern;
@@ -135,6 +137,11 @@ std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
 // graphs: needed by ops that are typed by a graph (IsTypedByGraph); vars: by those with a VarAttr.
 absl::Status Infer(const OpDef&, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
                    Inferred* out, const GraphTypesOf* graphs = nullptr, const VarTypeOf* vars = nullptr);
+
+// The types of the parameters of each body of a control op with these operands; attributes but the graphs
+// must be given.
+absl::StatusOr<std::vector<TensorType>> BodyParams(const OpDef&, std::span<const Operand> operands,
+                                                   const Attrs& given, DimTable& dims);
 
 // Where a body is written out: the graph builder implements it (values are its ids).
 class BodySink {

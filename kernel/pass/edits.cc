@@ -152,6 +152,7 @@ absl::Status Rewrite::Eval(NodeId n) {
   const Node& node = graph_->nodes[n];
   if (HasAnyEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
   if (IsTypedByGraph(*node.op)) return Precondition("a call is not evaluated: inline it first");
+  if (IsControl(*node.op)) return Precondition("a node with bodies is not evaluated: it may take for ever");
   for (ValueId v : node.in)
     if (v != kNoValue && (graph_->values[v].kind != ValueKind::kConstant || fed_[v]))
       return Precondition(absl::StrCat("operand \"", graph_->ValueName(v), "\" is not constant"));

@@ -127,6 +127,7 @@ bool Rewrite::Supported(NodeId n) {
   if (!Alive(n)) return false;
   const Node& node = graph_->nodes[n];
   if (Has(*node.op, Trait::kAlias)) return true;  // costs nothing
+  if (IsControl(*node.op)) return false;          // the kernel runs it
   if (HasAnyEffect(*graph_, node)) return false;  // no device is shown effects, nor bodies with them
   absl::StatusOr<Inferred> inferred = InferNode(n);
   if (!inferred.ok()) return false;

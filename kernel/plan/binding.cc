@@ -2,6 +2,7 @@
 #include "kernel/plan/binding.h"
 
 #include "absl/strings/str_join.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
 
 namespace keel {
@@ -103,10 +104,16 @@ absl::Status SetShapes(const Lowered& lowered, Binding* b) {
   return absl::OkStatus();
 }
 
-absl::Status PrepareLaunches(const Lowered& lowered, Binding* b) {
+absl::Status PrepareLaunches(const Lowered& lowered, const PlanOptions& options, Binding* b) {
+  b->controls.resize(lowered.steps.size());
   for (const Step& step : lowered.steps) {
     std::shared_ptr<Launch> launch = step.launch;
-    if (!launch) {
+    if (!step.bodies.empty()) {
+      auto& control = b->controls[b->launches.size()];
+      ASSIGN_OR_RETURN(control, BindControl(lowered, step, *b, options));
+      launch = std::make_shared<Launch>();
+      launch->launch.scratch_bytes = control->bytes;
+    } else if (!launch) {
       ASSIGN_OR_RETURN(keel_node node, ViewStep(lowered, step, b->symbols));
       ASSIGN_OR_RETURN(launch, Prepare(lowered, step, node));
     }
@@ -133,11 +140,17 @@ Binding::~Binding() {
 }
 
 absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
-                                                 std::span<const std::span<const int64_t>> fed) {
+                                                 std::span<const std::span<const int64_t>> fed,
+                                                 const KnownSymbols* known) {
   std::vector<int64_t> symbols(lowered.dims.symbol_count(), kUnbound);
+  for (size_t s = 0; known && s < symbols.size(); s++) symbols[s] = (*known)[s].value_or(kUnbound);
   for (bool bare : {true, false})
     for (size_t i = 0; i < fed.size(); i++)
       RETURN_IF_ERROR(BindOne(lowered, lowered.feeds[i], fed[i], bare, &symbols));
+  for (size_t s = 0; known && s < symbols.size(); s++)
+    if (symbols[s] == kUnbound)
+      return Invalid("nothing that its body is given tells the size of \"", lowered.dims.symbol_name(s),
+                     "\"");
   for (int64_t& s : symbols)
     if (s == kUnbound) s = 0;  // nothing that runs depends on it, or SetShapes would need a feed
   return symbols;
@@ -152,7 +165,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
   RETURN_IF_ERROR(SetShapes(lowered, b.get()));
   PlanMemory(lowered, options, b.get());
   RETURN_IF_ERROR(CheckMemory(*b, options));
-  RETURN_IF_ERROR(PrepareLaunches(lowered, b.get()));
+  RETURN_IF_ERROR(PrepareLaunches(lowered, options, b.get()));
   RETURN_IF_ERROR(CheckMemory(*b, options));
   return b;
 }

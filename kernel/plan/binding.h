@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernel/plan/lower.h"
@@ -18,16 +19,18 @@ struct Storage {
 };
 
 class Runner;
-struct DevicePool;  // device_runner.h
+struct ControlBinding;  // control.h
+struct DevicePool;      // device_runner.h
 
 struct Binding {
   Binding();
   ~Binding();
   std::vector<int64_t> symbols;
-  std::vector<std::vector<int64_t>> shapes;       // by value
-  std::vector<int64_t> counts;                    // of elements, by value
-  std::vector<Storage> storage;                   // by value; that of its root
-  std::vector<std::shared_ptr<Launch>> launches;  // by step
+  std::vector<std::vector<int64_t>> shapes;               // by value
+  std::vector<int64_t> counts;                            // of elements, by value
+  std::vector<Storage> storage;                           // by value; that of its root
+  std::vector<std::shared_ptr<Launch>> launches;          // by step
+  std::vector<std::unique_ptr<ControlBinding>> controls;  // by step; null: it runs no bodies
   std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
   uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;
   uint64_t unshared_bytes = 0;  // what the arena would be without reuse
@@ -39,9 +42,11 @@ struct Binding {
 };
 
 // From the shapes that were fed: the number of each symbol. Errors name the parameter, what was got and
-// wanted.
+// wanted. `known` (by symbol, of a body): what is known already; there no symbol may stay open.
+using KnownSymbols = std::vector<std::optional<int64_t>>;
 absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
-                                                 std::span<const std::span<const int64_t>> fed);
+                                                 std::span<const std::span<const int64_t>> fed,
+                                                 const KnownSymbols* known = nullptr);
 
 absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
                                               const PlanOptions& options);

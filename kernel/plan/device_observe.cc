@@ -180,17 +180,18 @@ absl::Status UploadConstants(Lowered* lowered) {
 }
 
 // One launch at a time, each with its ticket, so that the host can look at its values.
-absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out, Observe observe, void* arg) {
+absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   for (size_t s = 0; s < calls_.size(); s++) {
     {
-      Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+      Encoding encoding(*this);
+      Encoder& encoder = *encoder_;
       if (s == 0)
         RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
       RETURN_IF_ERROR(EncodeResults(encoder, s, out));
       RETURN_IF_ERROR(EncodeStep(encoder, s));
       ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
     }
-    RETURN_IF_ERROR(ShowStep(s, observe, arg));
+    RETURN_IF_ERROR(ShowStep(lowered_, s, calls_[s]));
     RETURN_IF_ERROR(CheckStop(s));
   }
   Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
@@ -199,34 +200,38 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out, Observe obser
   return EncodeLast(encoder, out);
 }
 
-absl::Status DeviceRunner::ShowStep(size_t s, Observe observe, void* arg) {
-  const Step& step = lowered_.steps[s];
+// Of the plan or of a body: everything before last_ticket_ is encoded.
+absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& there) {
   std::vector<Block> blocks;
   std::vector<keel_tensor> views;
   std::vector<keel_tensor*> operands;
   std::vector<Stager::Part> parts{
       {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}};
-  std::vector<uint32_t> values(step.in);
-  values.insert(values.end(), step.out.begin(), step.out.end());
+  std::vector<const keel_tensor*> values(there.in, there.in + there.n_in);
+  values.insert(values.end(), there.out, there.out + there.n_out);
   views.reserve(values.size());
-  for (uint32_t v : values) {
+  for (const keel_tensor* value : values) {
     operands.push_back(nullptr);
-    if (v == kNoValue) continue;
-    blocks.push_back(NewBlock(BytesOf(v)));
-    if (!blocks.back()) return Exhausted("no memory to show a value of ", BytesOf(v), " bytes");
-    views.push_back(views_[v]);
+    if (!value) continue;
+    uint64_t bytes = keel::BytesOf(*value);
+    blocks.push_back(NewBlock(bytes));
+    if (!blocks.back()) return Exhausted("no memory to show a value of ", bytes, " bytes");
+    views.push_back(*value);
     views.back().data = blocks.back().get();
     views.back().device = {1, 0};
     operands.back() = &views.back();
-    parts.push_back({PlaceOfValue(v), views.back().data, BytesOf(v), last_ticket_});
+    if (!bytes) continue;
+    ASSIGN_OR_RETURN(Place place, Locate(value->data));
+    parts.push_back({place, views.back().data, bytes, last_ticket_});
   }
   RETURN_IF_ERROR(device_.stager().Download(parts));
   if (fault_) return FaultError(fault_);
-  keel_call call = calls_[s];
+  keel_call call = there;
   call.in = operands.data();
-  call.out = operands.data() + step.in.size();
-  if (!observe(arg, s, call))
-    return Error(absl::StatusCode::kCancelled, "stopped after \"", step.name, "\" by its observer");
+  call.out = operands.data() + there.n_in;
+  if (!state_.observe(state_.arg, lowered, s, call))
+    return Error(absl::StatusCode::kCancelled, "stopped after \"", lowered.steps[s].name,
+                 "\" by its observer");
   return absl::OkStatus();
 }
 

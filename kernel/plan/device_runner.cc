@@ -39,13 +39,17 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
   std::unique_ptr<DeviceRunner> r(new DeviceRunner(lowered, binding, options));
   RETURN_IF_ERROR(r->TakeMemory());
   if (options.stopper && !options.timeout_ms) r->stop_ = &options.stopper->asked;
-  r->env_ = {sizeof(keel_env),
-             options.threads,
-             &HostTable(),
-             r->device_.handle(),
-             r->device_.queue(KEEL_QUEUE_COMPUTE),
-             Exported(*r->stop_),
-             r->memory_.address() + r->fault_at_};
+  r->state_.options = &r->options_;
+  r->state_.stop = r->stop_;
+  r->state_.machine = r.get();
+  r->state_.env = {sizeof(keel_env),
+                   options.threads,
+                   &HostTable(),
+                   r->device_.handle(),
+                   r->device_.queue(KEEL_QUEUE_COMPUTE),
+                   Exported(*r->stop_),
+                   r->memory_.address() + r->fault_at_};
+  r->FindSegments(lowered);
   r->BuildViews();
   r->BuildCalls();
   r->FindUses();
@@ -121,8 +125,14 @@ void DeviceRunner::BuildCalls() {
     call.out = operands_.data() + first + step.in.size();
     call.state = binding_.launches[s]->launch.state;
     call.scratch = AsPointer(memory_.address() + scratch_at_);
-    call.env = &env_;
+    call.env = &state_.env;
     SetShapeFlags(&call);
+    controls_.emplace_back();
+    if (!step.bodies.empty()) {
+      controls_.back() = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
+      call.state = controls_.back().get();
+      call.count = 1;  // it runs even where its results have no elements
+    }
     calls_.push_back(call);
   }
 }
@@ -207,6 +217,7 @@ void DeviceRunner::Connect() {
 absl::Status DeviceRunner::EncodeStep(Encoder& encoder, size_t s) {
   for (uint32_t feed : feeds_at_[s]) RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, feed_ticket_[feed]));
   const keel_call& call = calls_[s];
+  if (controls_[s]) return EncodeControl(s);
   if (!call.count && call.n_out == 1) return absl::OkStatus();  // nothing to compute
   HostCall host;
   keel_rc rc = binding_.launches[s]->launch.run(&call);
@@ -241,7 +252,8 @@ absl::Status DeviceRunner::CheckStop(size_t s) const {
 }
 
 absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRef> out) {
-  Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
+  Encoding encoding(*this);
+  Encoder& encoder = *encoder_;
   if (from == 0)
     RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
   for (size_t s = from; s < to; s++) {
@@ -279,16 +291,17 @@ absl::Status DeviceRunner::Collect(std::span<ArrayRef> out) {
 
 absl::Status DeviceRunner::FaultError(uint32_t word) const {
   size_t step = (word >> 8) - 1;
-  if (step < lowered_.steps.size()) return FaultStatus(word, lowered_.steps[step], device_.name());
+  if (const Step* at = FindStep(lowered_, static_cast<uint32_t>(step)))
+    return FaultStatus(word, *at, device_.name());
   return Internal("device ", device_.name(), ": the fault word is ", word, ", which names no launch");
 }
 
 absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
-                                    Observe observe, void* arg) {
+                                    Observe observe) {
   RETURN_IF_ERROR(MakeResults(out));
   RETURN_IF_ERROR(PlaceFeeds(feeds));
   Connect();
-  RETURN_IF_ERROR(observe ? EncodeObserved(out, observe, arg) : Encode(out));
+  RETURN_IF_ERROR(observe ? EncodeObserved(out) : Encode(out));
   for (keel_array* feed : feeds)
     if (feed->device_block() && feed->device_block()->home.get() == &device_)
       feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
@@ -303,9 +316,12 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   last_ticket_ = 0;
   if (options_.timeout_ms && options_.stopper)
     limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
+  state_.limit = limit_ ? &*limit_ : nullptr;
+  state_.observe = observe;
+  state_.arg = arg;
   absl::Status status;
   try {
-    status = RunSteps(feeds, out, observe, arg);
+    status = RunSteps(feeds, out, observe);
   } catch (const std::bad_alloc&) {
     limit_.reset();
     Settle(feeds, out);

@@ -15,6 +15,7 @@
 
 #include "kernel/device/move.h"
 #include "kernel/plan/binding.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/runner.h"
 
 namespace keel {
@@ -28,16 +29,24 @@ struct DeviceConstants {
 };
 absl::Status UploadConstants(Lowered* lowered);
 
-class DeviceRunner {
+class DeviceRunner : private Machine {
  public:
   static absl::StatusOr<std::unique_ptr<DeviceRunner>> Make(const Lowered& lowered, const Binding& binding,
                                                             const PlanOptions& options);
-  ~DeviceRunner();
+  ~DeviceRunner() override;
   absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg,
                    const Deadline* end);
   bool broken() const { return broken_; }
 
  private:
+  // While it lives the compute queue is this run's, but for pauses in which the host waits.
+  struct Encoding {
+    DeviceRunner& runner;
+    explicit Encoding(DeviceRunner& r) : runner(r) { r.encoder_.emplace(r.device_, KEEL_QUEUE_COMPUTE); }
+    ~Encoding() { runner.encoder_.reset(); }
+    Encoding(const Encoding&) = delete;
+    Encoding& operator=(const Encoding&) = delete;
+  };
   DeviceRunner(const Lowered& lowered, const Binding& binding, const PlanOptions& options)
       : lowered_(lowered), binding_(binding), options_(options), device_(*lowered.accelerator) {}
   absl::Status TakeMemory();
@@ -45,19 +54,26 @@ class DeviceRunner {
   void BuildCalls();
   void FindUses();
   void Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out);  // after a failure
-  absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                        void* arg);
+  absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe);
   absl::Status MakeResults(std::span<ArrayRef> out);
   absl::Status PlaceFeeds(std::span<keel_array* const> feeds);
   void Connect();
   absl::Status Encode(std::span<ArrayRef> out);
   absl::Status EncodeBatch(size_t from, size_t to, std::span<ArrayRef> out);
-  absl::Status EncodeObserved(std::span<ArrayRef> out, Observe observe, void* arg);
+  absl::Status EncodeObserved(std::span<ArrayRef> out);
   absl::Status EncodeStep(Encoder& encoder, size_t step);
   absl::Status EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out);
   absl::Status EncodeLast(Encoder& encoder, std::span<ArrayRef> out);
   absl::Status CheckStop(size_t after_step) const;
-  absl::Status ShowStep(size_t step, Observe observe, void* arg);
+  absl::Status ShowStep(const Lowered& lowered, size_t step, const keel_call& call);
+  // device_control.cc: what bodies of control steps need.
+  absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
+  absl::Status Copy(void* to, const void* from, uint64_t bytes) override;
+  absl::Status Launched() override;
+  absl::Status Show(const Frame& frame, size_t step) override;
+  absl::Status EncodeControl(size_t step);
+  void FindSegments(const Lowered& lowered);
+  absl::StatusOr<Place> Locate(const void* address) const;
   absl::Status Collect(std::span<ArrayRef> out);
   absl::Status FaultError(uint32_t word) const;
   Place PlaceOfValue(uint32_t value) const;
@@ -86,9 +102,13 @@ class DeviceRunner {
   std::vector<bool> feed_used_;
   uint64_t last_ticket_ = 0;  // of the compute queue, of this run
   uint32_t fault_ = 0;        // as read back
-  keel_env env_{};
-  StopFlag own_stop_{0};               // of runs with a time limit
-  const StopFlag* stop_ = &own_stop_;  // what launches look at
+  RunState state_;
+  std::vector<std::unique_ptr<Control>> controls_;  // by step; null: it runs no bodies
+  std::optional<Encoder> encoder_;                  // of the batch under way
+  std::vector<const keel_segment*> segments_;       // of memory and constants
+  size_t launched_ = 0;                             // in bodies, since somebody waited
+  StopFlag own_stop_{0};                            // of runs with a time limit
+  const StopFlag* stop_ = &own_stop_;               // what launches look at
   std::optional<Stopper::Limit> limit_;
 };
 

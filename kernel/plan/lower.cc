@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/base/hash.h"
 #include "kernel/device/accelerator.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
 
 namespace keel {
@@ -91,8 +92,8 @@ class Lowering : public BodySink {
       node_ = static_cast<NodeId>(n);
       const keel::Node& node = graph_->nodes[n];
       std::vector<std::string> names;
-      for (ValueId v : node.out) names.push_back(graph_->ValueName(v));
-      if (node.out.empty()) names.push_back(graph_->NodeName(node_));
+      for (ValueId v : node.out) names.push_back(options_.prefix + graph_->ValueName(v));
+      if (node.out.empty()) names.push_back(options_.prefix + graph_->NodeName(node_));
       if (absl::Status s = AddNode(node, names); !s.ok())
         return Annotate(Annotate(s, kErrorNode, graph_->NodeName(node_)), kErrorOp, OpName(*node.op));
     }
@@ -152,7 +153,9 @@ class Lowering : public BodySink {
               false,
               nullptr,
               nullptr,
+              {},
               nullptr};
+    if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
@@ -170,6 +173,35 @@ class Lowering : public BodySink {
     missing_[what]++;
     if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);
+  }
+
+  // Each body is lowered by itself, as a plan of the same device.
+  absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
+                                                const std::vector<std::string>& names) {
+    for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
+      const Graph& body = *graph_->module->graphs[number];
+      PlanOptions options = options_;
+      options.prefix = absl::StrCat(body.name, "/");
+      ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
+                       Lower(body, out_.device, body.params, body.results, TargetsInside(body), options));
+      for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
+      step.bodies.push_back(std::move(lowered));
+    }
+    step.impl = CoreImpl();
+    step.needs_dims = true;
+    step.out = AddResults(inferred, names);
+    for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
+    std::vector<Value> out = step.out;
+    out_.steps.push_back(std::move(step));
+    return out;
+  }
+
+  // Nodes of a body that run though nobody needs them.
+  std::vector<NodeId> TargetsInside(const Graph& body) const {
+    if (!options_.strict) return MustRunNodes(body);
+    std::vector<NodeId> all(body.nodes.size());
+    for (NodeId n = 0; n < all.size(); n++) all[n] = n;
+    return all;
   }
 
   bool HasEffects(const Attrs& attrs) const {

@@ -44,6 +44,7 @@ struct PlanValue {
   uint32_t index = 0;  // feed number, constant number, or the value that this is an alias of
 };
 
+struct Lowered;
 struct Step {  // one launch
   const OpDef* op;
   const Impl* impl;
@@ -51,10 +52,11 @@ struct Step {  // one launch
   std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
   Attrs attrs;                    // complete; dims symbolic
   std::vector<DType> in_dtypes;
-  bool needs_dims = false;           // prepared for each binding
-  std::shared_ptr<Launch> launch;    // if not
-  std::shared_ptr<const Body> body;  // of a call
-  std::shared_ptr<const Core> core;  // the kernel runs it itself
+  bool needs_dims = false;                       // prepared for each binding
+  std::shared_ptr<Launch> launch;                // if not
+  std::shared_ptr<const Body> body;              // of a call
+  std::vector<std::shared_ptr<Lowered>> bodies;  // of a control step (control.h), in the order of its op
+  std::shared_ptr<const Core> core;              // the kernel runs it itself
 };
 
 struct Lowered {
@@ -68,8 +70,9 @@ struct Lowered {
   std::vector<Constant> constants;  // used ones, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
-  std::vector<std::string> folded;                  // names of nodes that ran once, at planning
-  std::vector<uint32_t> value_of;                   // of a probe: by value of the graph; kNoValue: not needed
+  uint32_t first_step = 0;          // the number of its first step among those of a plan with all bodies
+  std::vector<std::string> folded;  // names of nodes that ran once, at planning
+  std::vector<uint32_t> value_of;   // of a probe: by value of the graph; kNoValue: not needed
   std::map<NodeId, std::set<std::string>> lacking;  // of a probe: ops that the device cannot run
 
   // The value that holds the bytes.
@@ -91,6 +94,7 @@ struct PlanOptions {
   std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
   bool probe = false;                                  // find what the device lacks, in place of an error
   bool results_on_device = false;                      // where the device has memory of its own
+  std::string prefix;                                  // of the names of steps: of a body
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/device/move.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 
@@ -262,7 +263,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
       std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
       made[slot] = {};
     }
-    shifted.before += part.plan->lowered().steps.size();
+    shifted.before += CountSteps(part.plan->lowered());
   }
   for (size_t i = 0; i < out.size(); i++) {
     out[i] = made[fetches[i]];

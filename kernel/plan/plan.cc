@@ -2,6 +2,7 @@
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
@@ -26,12 +27,25 @@ absl::Status MakeContiguous(std::span<keel_array* const> in, absl::InlinedVector
 struct Watch {
   Observer observer;
   void* arg;
-  const Lowered* lowered;
 };
 
-bool Relay(void* arg, size_t step, const keel_call& call) {
+bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call) {
   auto* watch = static_cast<Watch*>(arg);
-  return watch->observer(watch->arg, *watch->lowered, {watch->lowered->steps[step], call, step});
+  return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step});
+}
+
+// What does not depend on sizes, of bodies too.
+absl::Status PrepareSteps(Lowered* lowered) {
+  for (Step& step : lowered->steps) {
+    for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
+    if (step.needs_dims || step.launch) continue;
+    ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
+    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
+  }
+  if (!lowered->accelerator) return absl::OkStatus();
+  RETURN_IF_ERROR(UploadConstants(lowered));
+  for (const Constant& c : lowered->constants) DropPages(c);
+  return absl::OkStatus();
 }
 
 // Where this thread looks first, so that threads keep out of each other's way and find what they left.
@@ -54,15 +68,8 @@ absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* dev
   if (!device->host_memory() && NeedsHost(graph, NeededNodes(graph, feeds, fetches, targets)))
     return MakePlaced(graph, device, {}, {nullptr, {}}, feeds, fetches, targets, options);
   ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered, Lower(graph, device, feeds, fetches, targets, options));
-  for (Step& step : lowered->steps) {
-    if (step.needs_dims || step.launch) continue;
-    ASSIGN_OR_RETURN(keel_node node, ViewStep(*lowered, step, {}));
-    ASSIGN_OR_RETURN(step.launch, Prepare(*lowered, step, node));
-  }
-  if (lowered->accelerator) {
-    RETURN_IF_ERROR(UploadConstants(lowered.get()));
-    for (const Constant& c : lowered->constants) DropPages(c);
-  }
+  RETURN_IF_ERROR(PrepareSteps(lowered.get()));
+  NumberSteps(lowered.get(), 0);
   return std::shared_ptr<Plan>(new Plan(std::move(lowered), options));
 }
 
@@ -196,7 +203,7 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
   absl::InlinedVector<keel_array*, 8> feeds;
   std::vector<ArrayRef> copies;
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
-  Watch watch{observer, arg, lowered_.get()};
+  Watch watch{observer, arg};
   return RunOnDevice(*lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
                      observer ? Relay : nullptr, &watch, end);
 }
@@ -213,7 +220,7 @@ absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> 
   std::vector<ArrayRef> copies;
   ASSIGN_OR_RETURN(std::unique_ptr<Ready> ready, MakeReady(in));
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
-  Watch watch{observer, arg, lowered_.get()};
+  Watch watch{observer, arg};
   absl::Status status =
       ready->runner->Run({feeds.data(), feeds.size()}, out, observer ? Relay : nullptr, &watch, end);
   GiveBack(std::move(ready));

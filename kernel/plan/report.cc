@@ -1,5 +1,6 @@
 // report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
 #include "kernel/base/json.h"
+#include "kernel/plan/control.h"
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/place.h"
 
@@ -22,8 +23,9 @@ void WriteValue(Json& json, const Lowered& l, uint32_t v, const Binding* b) {
   json.EndObject();
 }
 
-void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b) {
+void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b, std::string_view owner) {
   json.BeginObject();
+  if (!owner.empty()) json.Key("body_of").String(owner);
   json.Key("node").String(step.name);
   json.Key("op").String(OpName(*step.op));
   json.Key("impl").String(step.impl->table.name ? step.impl->table.name : "");
@@ -35,6 +37,20 @@ void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b)
     json.EndArray();
   }
   json.EndObject();
+}
+
+// In the order of the steps' numbers: those of bodies after those that run them.
+void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view owner) {
+  for (const Step& step : l.steps) WriteStep(json, l, step, b, owner);
+  for (size_t s = 0; s < l.steps.size(); s++)
+    for (size_t i = 0; i < l.steps[s].bodies.size(); i++)
+      WriteSteps(json, *l.steps[s].bodies[i], b ? b->controls[s]->bodies[i].get() : nullptr, l.steps[s].name);
+}
+
+void WriteFolded(Json& json, const Lowered& l) {
+  for (const std::string& name : l.folded) json.String(name);
+  for (const Step& step : l.steps)
+    for (const auto& body : step.bodies) WriteFolded(json, *body);
 }
 
 void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
@@ -98,18 +114,15 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.Key("threads").Int(options_.threads);
   if (options_.passes) WriteReport(json, *options_.passes);
   json.Key("launches").BeginArray();
-  for (const Step& step : lowered_->steps) WriteStep(json, *lowered_, step, binding.get());
+  WriteSteps(json, *lowered_, binding.get(), "");
   bool split = parts_ && !parts_->parts.empty();
   if (split)
-    for (const Parts::Part& part : parts_->parts)
-      for (const Step& step : part.plan->lowered_->steps)
-        WriteStep(json, *part.plan->lowered_, step, nullptr);
+    for (const Parts::Part& part : parts_->parts) WriteSteps(json, *part.plan->lowered_, nullptr, "");
   json.EndArray();
   json.Key("folded").BeginArray();
-  for (const std::string& name : lowered_->folded) json.String(name);
+  WriteFolded(json, *lowered_);
   if (split)
-    for (const Parts::Part& part : parts_->parts)
-      for (const std::string& name : part.plan->lowered_->folded) json.String(name);
+    for (const Parts::Part& part : parts_->parts) WriteFolded(json, *part.plan->lowered_);
   json.EndArray();
   if (parts_) ReportParts(json, binding.get());
   json.Key("checks").BeginArray();

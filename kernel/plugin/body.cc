@@ -64,10 +64,10 @@ class Maker {
 
   // Attributes with their defaults; what only a run can tell becomes a check of the whole body.
   absl::Status Complete(const std::vector<Operand>& operands, Body::Node* node) {
-    GraphTypesOf types = [&](int64_t) -> absl::StatusOr<GraphTypes> {
-      GraphTypes t;
-      for (uint32_t i = 0; i < node->body->n_params; i++) t.params.push_back(node->body->values[i]);
-      for (uint32_t v : node->body->results) t.results.push_back(node->body->values[v]);
+    GraphTypesOf types = [&](int64_t graph) -> absl::StatusOr<GraphTypes> {
+      ASSIGN_OR_RETURN(GraphTypes t, graph_.module->BodyTypes(graph));
+      for (auto* side : {&t.params, &t.results})
+        for (TensorType& type : *side) RETURN_IF_ERROR(MapDims(map_, &type));
       return t;
     };
     Inferred inferred;

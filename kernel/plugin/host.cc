@@ -144,7 +144,7 @@ keel_attr ViewAttr(const AttrValue& v) {
   a.f = v.f;
   if (v.kind == KEEL_ATTR_DTYPE) a.i = Info(static_cast<DType>(v.i)).code;
   if (v.kind == KEEL_ATTR_STR) a.p = v.s.data(), a.count = static_cast<uint32_t>(v.s.size());
-  if (v.kind == KEEL_ATTR_I64S || v.kind == KEEL_ATTR_DIMS)
+  if (v.kind == KEEL_ATTR_I64S || v.kind == KEEL_ATTR_DIMS || v.kind == KEEL_ATTR_GRAPHS)
     a.p = v.list.data(), a.count = static_cast<uint32_t>(v.list.size());
   if (v.kind == KEEL_ATTR_F64S) a.p = v.floats.data(), a.count = static_cast<uint32_t>(v.floats.size());
   return a;
@@ -159,7 +159,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
       a.kind != KEEL_ATTR_GRAPH && a.kind != KEEL_ATTR_VAR)
     return Invalid("an attribute of ", a.count, " entries without data");
   if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
-  if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS)
+  if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS || a.kind == KEEL_ATTR_GRAPHS)
     v.list.assign(static_cast<const int64_t*>(a.p), static_cast<const int64_t*>(a.p) + a.count);
   if (a.kind == KEEL_ATTR_F64S)
     v.floats.assign(static_cast<const double*>(a.p), static_cast<const double*>(a.p) + a.count);
@@ -168,7 +168,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
     if (!dtype) return Invalid("attribute value ", a.i, " is not a dtype of Keel");
     v.i = static_cast<int64_t>(*dtype);
   }
-  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_VAR)
+  if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_GRAPHS)
     return Invalid("attribute kind ", a.kind, " is not known");
   return v;
 }

@@ -238,10 +238,9 @@ def attributes(items):
             return Attr(4, len(v.encode()), 0, 0, C.cast(buffer, C.c_void_p)), buffer
         if isinstance(v, (np.dtype, type)):
             return Attr(5, 0, dt(v))
-        floats = any(isinstance(x, float) for x in v)
-        buffer = (C.c_double * len(v))(*v) if floats else int64s(v)
-        kind = 8 if floats else 9 if any(isinstance(x, Dim) for x in v) else 7
-        return Attr(kind, len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
+        kind = [k for t, k in ((float, 8), (Dim, 9), (GraphNumber, 12)) if any(isinstance(x, t) for x in v)] + [7]
+        buffer = (C.c_double * len(v))(*v) if kind[0] == 8 else int64s(v)
+        return Attr(kind[0], len(v), 0, 0, C.cast(buffer, C.c_void_p)), buffer
     made = [attr(v) for v in items.values()]
     values = [m if isinstance(m, Attr) else m[0] for m in made]
     return (*names(items)[:1], (Attr * max(1, len(values)))(*values), len(values)), made
@@ -342,7 +341,7 @@ class Context(Handle):
 
 
 class GraphNumber(int):
-    """An attribute that names a graph of the module: graphs are numbered as they are made."""
+    """An attribute that names a graph of the module."""
 
 
 class VariableNumber(int):
@@ -408,6 +407,11 @@ class Graph(Handle):
         call("keel_graph_gradient", self, array(ys), len(ys), None if seeds is None else array(seeds), array(xs),
              len(xs), C.c_uint32(zeros), out)
         return [None if v == NO_VALUE else v for v in out[:len(xs)]]
+
+    @property
+    def number(self):
+        call("keel_graph_number", self, C.byref(out := C.c_int64()))
+        return GraphNumber(out.value)
 
     def type(self, value):
         dtype, shape, ndim = C.c_uint32(), (C.c_int64 * 8)(), C.c_int32()

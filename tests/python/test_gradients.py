@@ -140,7 +140,8 @@ def catalogue(context):
 
 def test_every_op_is_differentiable_and_checked_or_says_that_it_is_not(context, capsys):
     kinds = {name: op["vjp"] for name, op in catalogue(context).items() if "." not in name}
-    assert [n for n, kind in kinds.items() if kind == "missing"] == ["call"]  # its body's ops have the rules
+    missing = [n for n, kind in kinds.items() if kind == "missing"]
+    assert missing == ["call", "cond", "scan", "switch", "while"]  # the ops of their bodies have the rules
     smooth = {n for n, kind in kinds.items() if kind in ("rule", "body")}
     assert smooth - CASES.keys() == set() and CASES.keys() - smooth == set()
     with capsys.disabled():

@@ -40,8 +40,8 @@ inline std::unique_ptr<Module> Parse(std::string_view text) {
 
 // Small modules that together use every field, attribute kind and dtype of the format.
 inline const std::vector<std::string>& SampleNames() {
-  static const std::vector<std::string> names = {"mlp",  "attrs",  "literals", "cases", "dtypes",
-                                                 "dims", "floats", "call",     "scopes"};
+  static const std::vector<std::string> names = {"mlp",  "attrs",  "literals", "cases",  "dtypes",
+                                                 "dims", "floats", "call",     "scopes", "control"};
   return names;
 }
 inline std::string SampleText(const std::string& name) {

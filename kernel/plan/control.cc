@@ -1,0 +1,433 @@
+// control.cc: see control.h. One row of kKinds for each op: how it is run.
+#include "kernel/plan/control.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/device/accelerator.h"
+#include "kernel/plan/step.h"
+
+namespace keel {
+namespace {
+
+int64_t IntAttr(const Step& step, std::string_view name) {
+  for (const Attr& a : step.attrs)
+    if (a.name == name) return a.value.i;
+  return 0;
+}
+
+constexpr uint64_t kHere = ~uint64_t{0};  // in place of an offset: an entry is given where it lies
+
+uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
+  return static_cast<uint64_t>(b.counts[v]) * SizeOf(lowered.values[v].type.dtype);
+}
+
+// How the operands of a step reach its bodies.
+struct Layout {
+  size_t skip = 0;          // operands that are not given: the predicate or index
+  size_t carry = 0;         // the first that are given
+  size_t cut = ~size_t{0};  // from this one on an entry of the first dim is given
+  bool Cut(size_t i) const { return i >= cut; }
+};
+
+Layout OfBranches(const Step&) { return {1, 0}; }
+Layout OfWhile(const Step& step) { return {0, static_cast<size_t>(IntAttr(step, "carry"))}; }
+Layout OfScan(const Step& step) {
+  auto carry = static_cast<size_t>(IntAttr(step, "carry"));
+  return {0, carry, carry + static_cast<size_t>(IntAttr(step, "invariants"))};
+}
+
+// What the steps have in common: frames of the bodies, copies, failing.
+class Base : public Control {
+ public:
+  Base(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
+       const Layout& layout)
+      : lowered_(lowered),
+        step_(lowered.steps[step]),
+        bound_(*binding.controls[step]),
+        state_(state),
+        scratch_(scratch),
+        layout_(layout) {
+    for (size_t i = 0; i < step_.bodies.size(); i++) {
+      char* arena = scratch + bound_.frames_at;
+      const Binding& body = *bound_.bodies[i];
+      frames_.push_back(
+          std::make_unique<Frame>(*step_.bodies[i], body, state, arena, arena + body.arena_bytes));
+    }
+  }
+
+ protected:
+  uint64_t Bytes(const keel_tensor& t) const {
+    uint64_t n = t.dtype.bits / 8;
+    for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
+    return n;
+  }
+  keel_rc Fail(const absl::Status& status) {
+    std::string op(OpName(*step_.op));
+    state_.error = Annotate(
+        Annotate(Error(status.code(), op, " \"", step_.name, "\": ", status.message()), kErrorOp, op),
+        kErrorNode, step_.name);
+    return static_cast<keel_rc>(status.code());
+  }
+  keel_rc Stop() {
+    state_.error = Stopped(step_.name, *state_.options);
+    return KEEL_CANCELLED;
+  }
+  keel_rc Copy(void* to, const void* from, uint64_t bytes) {
+    if (to == from || !bytes) return KEEL_OK;
+    if (!state_.machine) return std::memcpy(to, from, bytes), KEEL_OK;
+    absl::Status status = state_.machine->Copy(to, from, bytes);
+    return status.ok() ? KEEL_OK : Fail(status);
+  }
+  // A scalar for the host to look at.
+  keel_rc Read(const void* from, void* to, uint64_t bytes) {
+    if (!state_.machine) return std::memcpy(to, from, bytes), KEEL_OK;
+    absl::Status status = state_.machine->Fetch(from, to, bytes);
+    if (status.ok()) return KEEL_OK;
+    state_.error = status;
+    return static_cast<keel_rc>(status.code());
+  }
+
+  const Lowered& lowered_;
+  const Step& step_;
+  const ControlBinding& bound_;
+  RunState& state_;
+  char* scratch_;
+  const Layout layout_;
+  std::vector<std::unique_ptr<Frame>> frames_;
+};
+
+class Branches : public Base {
+ public:
+  using Base::Base;
+  keel_rc Run(const keel_call& call) override {
+    int64_t index = 0;
+    if (keel_rc rc = Index(*call.in[0], &index); rc != KEEL_OK) return rc;
+    if (index < 0 || index >= static_cast<int64_t>(frames_.size()))
+      return Fail(
+          Error(absl::StatusCode::kOutOfRange, "index ", index, " is not in [0, ", frames_.size(), ")"));
+    Frame& frame = *frames_[static_cast<size_t>(index)];
+    for (uint32_t i = 1; i < call.n_in; i++) frame.SetFeed(i - 1, call.in[i]->data);
+    for (uint32_t i = 0; i < call.n_out; i++) frame.SetOutput(i, call.out[i]->data);
+    return frame.Run();
+  }
+
+ private:
+  // True is the first body of a cond.
+  keel_rc Index(const keel_tensor& t, int64_t* index) {
+    union {
+      uint8_t truth;
+      int32_t narrow;
+      int64_t wide;
+    } value{};
+    if (keel_rc rc = Read(t.data, &value, t.dtype.bits / 8); rc != KEEL_OK) return rc;
+    *index = t.dtype.bits == 8 ? !value.truth : t.dtype.bits == 32 ? value.narrow : value.wide;
+    return KEEL_OK;
+  }
+};
+
+// What a loop carries. Large values stay where they are written: they are in `at`, the body writes to `next`,
+// then to the other of two buffers. Small ones in host memory are copied back, which is cheaper than pointing
+// elsewhere.
+class Loop : public Base {
+ public:
+  Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
+       const Layout& layout)
+      : Base(lowered, binding, step, state, scratch, layout) {
+    for (size_t i = 0; i < layout.carry; i++) {
+      if (frames_.back()->PassesThrough(i)) {
+        untouched_.push_back(i);
+        continue;
+      }
+      uint64_t bytes = BytesOf(lowered, binding, step_.out[i]);
+      (bytes && bytes <= kSmall && !lowered.accelerator ? small_ : large_)
+          .push_back({i, bytes, scratch + bound_.buffers[i], nullptr, nullptr, nullptr});
+    }
+  }
+
+ protected:
+  void Begin(const keel_call& call) {
+    for (uint32_t i = 0; i < call.n_in && !layout_.Cut(i); i++) Feed(i, call.in[i]->data);
+    for (size_t i : untouched_) frames_.back()->SetOutput(i, call.in[i]->data);
+    for (Carried& c : large_) {
+      c.at = call.in[c.number]->data;
+      c.next = call.out[c.number]->data;
+      c.other = c.buffer;
+    }
+    for (Carried& c : small_) {
+      c.next = call.out[c.number]->data;
+      std::memcpy(c.buffer, call.in[c.number]->data, c.bytes);
+      Feed(c.number, c.buffer);
+      frames_.back()->SetOutput(c.number, c.next);
+    }
+  }
+  // The body, which is the last, and what it carries on.
+  keel_rc Advance() {
+    Frame& body = *frames_.back();
+    for (const Carried& c : large_) body.SetOutput(c.number, c.next);
+    if (keel_rc rc = body.Run(); rc != KEEL_OK) return rc;
+    for (const Carried& c : small_) CopySmall(c.buffer, c.next, c.bytes);
+    for (Carried& c : large_) {
+      c.at = c.next;
+      std::swap(c.next, c.other);
+      Feed(c.number, c.at);
+    }
+    return KEEL_OK;
+  }
+  keel_rc End(const keel_call& call) {
+    for (size_t i : untouched_)
+      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, Bytes(*call.out[i])); rc != KEEL_OK)
+        return rc;
+    for (const Carried& c : small_) std::memcpy(c.next, c.buffer, c.bytes);
+    for (const Carried& c : large_)
+      if (keel_rc rc = Copy(call.out[c.number]->data, c.at, c.bytes); rc != KEEL_OK) return rc;
+    return KEEL_OK;
+  }
+
+ private:
+  static constexpr uint64_t kSmall = 64;
+  struct Carried {
+    size_t number;
+    uint64_t bytes;
+    char* buffer;
+    void *at, *next, *other;
+  };
+  static void CopySmall(void* to, const void* from, uint64_t bytes) {
+    if (bytes == 4)
+      std::memcpy(to, from, 4);
+    else if (bytes == 8)
+      std::memcpy(to, from, 8);
+    else
+      std::memcpy(to, from, bytes);
+  }
+  void Feed(size_t i, void* data) {
+    for (auto& frame : frames_) frame->SetFeed(i, data);
+  }
+
+  std::vector<Carried> large_, small_;
+  std::vector<size_t> untouched_;  // the body gives them back as they are
+};
+
+class While : public Loop {
+ public:
+  using Loop::Loop;
+  keel_rc Run(const keel_call& call) override {
+    Begin(call);
+    Frame& test = *frames_[0];
+    char* flag = scratch_ + bound_.flag_at;
+    test.SetOutput(0, flag);
+    for (;;) {
+      if (state_.Stopping()) return Stop();
+      if (keel_rc rc = test.Run(); rc != KEEL_OK) return rc;
+      uint8_t go = 0;
+      if (keel_rc rc = Read(flag, &go, 1); rc != KEEL_OK) return rc;
+      if (!go) return End(call);
+      if (keel_rc rc = Advance(); rc != KEEL_OK) return rc;
+    }
+  }
+};
+
+class Scan : public Loop {
+ public:
+  Scan(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
+       const Layout& layout)
+      : Loop(lowered, binding, step, state, scratch, layout), reverse_(IntAttr(step_, "reverse")) {
+    const uint64_t* buffer = bound_.buffers.data() + layout.carry;
+    auto add = [&](uint32_t i, uint32_t value, std::vector<Stacked>* to) {
+      uint64_t all = BytesOf(lowered, binding, value);
+      to->push_back({i, bound_.length ? all / static_cast<uint64_t>(bound_.length) : 0,
+                     *buffer == kHere ? nullptr : scratch + *buffer});
+      buffer++;
+    };
+    for (size_t i = layout.cut; i < step_.in.size(); i++) add(static_cast<uint32_t>(i), step_.in[i], &cut_);
+    for (size_t i = layout.carry; i < step_.out.size(); i++)
+      add(static_cast<uint32_t>(i), step_.out[i], &stacked_);
+  }
+
+  keel_rc Run(const keel_call& call) override {
+    Begin(call);
+    for (int64_t i = 0; i < bound_.length; i++) {
+      if (state_.Stopping()) return Stop();
+      auto at = static_cast<uint64_t>(reverse_ ? bound_.length - 1 - i : i);
+      if (keel_rc rc = Entry(call, at); rc != KEEL_OK) return rc;
+    }
+    return End(call);
+  }
+
+ private:
+  struct Stacked {  // an operand or result of which an iteration sees one entry
+    uint32_t number;
+    uint64_t bytes;
+    char* buffer;  // null: an entry is given where it lies
+    char* At(const keel_tensor* t, uint64_t entry) const {
+      return static_cast<char*>(t->data) + entry * bytes;
+    }
+  };
+
+  keel_rc Entry(const keel_call& call, uint64_t at) {
+    Frame& body = *frames_[0];
+    for (const Stacked& x : cut_) {
+      char* entry = x.At(call.in[x.number], at);
+      if (x.buffer)
+        if (keel_rc rc = Copy(x.buffer, entry, x.bytes); rc != KEEL_OK) return rc;
+      body.SetFeed(x.number, x.buffer ? x.buffer : entry);
+    }
+    for (const Stacked& y : stacked_)
+      body.SetOutput(y.number, y.buffer ? y.buffer : y.At(call.out[y.number], at));
+    if (keel_rc rc = Advance(); rc != KEEL_OK) return rc;
+    for (const Stacked& y : stacked_)
+      if (y.buffer)
+        if (keel_rc rc = Copy(y.At(call.out[y.number], at), y.buffer, y.bytes); rc != KEEL_OK) return rc;
+    return KEEL_OK;
+  }
+
+  const bool reverse_;
+  std::vector<Stacked> cut_, stacked_;
+};
+
+template <typename T>
+std::unique_ptr<Control> Make(const Lowered& lowered, const Binding& binding, size_t step, RunState& state,
+                              char* scratch, const Layout& layout) {
+  return std::make_unique<T>(lowered, binding, step, state, scratch, layout);
+}
+
+struct Kind {
+  std::string_view op;
+  Layout (*layout)(const Step&);
+  decltype(&Make<While>) make;
+};
+constexpr Kind kKinds[] = {{"cond", OfBranches, Make<Branches>},
+                           {"switch", OfBranches, Make<Branches>},
+                           {"while", OfWhile, Make<While>},
+                           {"scan", OfScan, Make<Scan>}};
+
+const Kind& KindOf(const Step& step) {
+  for (const Kind& kind : kKinds)
+    if (kind.op == OpName(*step.op)) return kind;
+  return kKinds[0];
+}
+
+// Lays out the scratch of a step.
+class Room {
+ public:
+  explicit Room(const Lowered& lowered)
+      : align_(lowered.accelerator ? lowered.accelerator->alignment() : kAlign) {}
+  uint64_t Take(uint64_t bytes) {
+    uint64_t at = end_;
+    end_ += (bytes + align_ - 1) / align_ * align_;
+    return at;
+  }
+  uint64_t end() const { return end_; }
+  uint64_t align() const { return align_; }
+
+ private:
+  const uint64_t align_;
+  uint64_t end_ = 0;
+};
+
+// Symbols of the body that the step's plan knows have the same number there.
+absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Binding& binding,
+                                               const Lowered& body,
+                                               std::span<const std::span<const int64_t>> fed) {
+  KnownSymbols known(body.dims.symbol_count());
+  for (size_t s = 0; s < known.size(); s++) {
+    std::optional<Dim> outer = lowered.dims.FindSymbol(body.dims.symbol_name(s));
+    std::optional<size_t> index = outer ? lowered.dims.symbol_index(*outer) : std::nullopt;
+    if (index) known[s] = binding.symbols[*index];
+  }
+  return BindSymbols(body, fed, &known);
+}
+
+absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step,
+                                                  const Layout& layout, const Lowered& body,
+                                                  const Binding& binding, const PlanOptions& options) {
+  std::vector<std::span<const int64_t>> fed;
+  for (size_t i = layout.skip; i < step.in.size(); i++) {
+    std::span<const int64_t> shape = binding.shapes[step.in[i]];
+    fed.push_back(layout.Cut(i - layout.skip) ? shape.subspan(1) : shape);
+  }
+  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SymbolsOf(lowered, binding, body, fed));
+  return Bind(body, std::move(symbols), options);
+}
+
+// On a device entries are given where they lie only if they are aligned there.
+void TakeEntries(const Lowered& lowered, const Step& step, const Layout& layout, const Binding& b, Room* room,
+                 ControlBinding* out) {
+  std::vector<uint32_t> stacked;
+  for (size_t i = layout.cut; i < step.in.size(); i++) stacked.push_back(step.in[i]);
+  if (layout.cut != ~size_t{0})
+    for (size_t i = layout.carry; i < step.out.size(); i++) stacked.push_back(step.out[i]);
+  for (uint32_t v : stacked) {
+    auto length = static_cast<uint64_t>(b.shapes[v][0]);
+    uint64_t bytes = length ? BytesOf(lowered, b, v) / length : 0;
+    bool here = !lowered.accelerator || bytes % room->align() == 0;
+    out->buffers.push_back(here ? kHere : room->Take(bytes));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
+                                                            const Binding& binding,
+                                                            const PlanOptions& options) {
+  Layout layout = KindOf(step).layout(step);
+  auto out = std::make_unique<ControlBinding>();
+  Dim length = IntAttr(step, "length");
+  if (IsSymbolic(length)) {
+    ASSIGN_OR_RETURN(length, lowered.dims.Evaluate(length, binding.symbols));
+  }
+  out->length = length;
+  Room room(lowered);
+  for (size_t i = 0; i < layout.carry; i++)
+    out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
+  TakeEntries(lowered, step, layout, binding, &room, out.get());
+  out->flag_at = room.Take(1);
+  uint64_t most = 0;
+  for (const auto& body : step.bodies) {
+    absl::StatusOr<std::shared_ptr<Binding>> bound = BindBody(lowered, step, layout, *body, binding, options);
+    if (!bound.ok()) {
+      std::string op(OpName(*step.op));
+      return Annotate(Error(bound.status().code(), op, " \"", step.name, "\": ", bound.status().message()),
+                      kErrorNode, step.name);
+    }
+    most = std::max(most, (*bound)->arena_bytes + (*bound)->scratch_bytes);
+    out->bodies.push_back(*std::move(bound));
+  }
+  out->frames_at = room.Take(most);
+  out->bytes = room.end();
+  return out;
+}
+
+std::unique_ptr<Control> MakeControl(const Lowered& lowered, const Binding& binding, size_t step,
+                                     RunState& state, char* scratch) {
+  const Kind& kind = KindOf(lowered.steps[step]);
+  return kind.make(lowered, binding, step, state, scratch, kind.layout(lowered.steps[step]));
+}
+
+keel_rc RunControl(const keel_call* call) { return static_cast<Control*>(call->state)->Run(*call); }
+
+uint32_t NumberSteps(Lowered* lowered, uint32_t first) {
+  lowered->first_step = first;
+  first += static_cast<uint32_t>(lowered->steps.size());
+  for (Step& step : lowered->steps)
+    for (auto& body : step.bodies) first = NumberSteps(body.get(), first);
+  return first;
+}
+
+uint32_t CountSteps(const Lowered& lowered) {
+  auto count = static_cast<uint32_t>(lowered.steps.size());
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies) count += CountSteps(*body);
+  return count;
+}
+
+const Step* FindStep(const Lowered& lowered, uint32_t number) {
+  if (number >= lowered.first_step && number - lowered.first_step < lowered.steps.size())
+    return &lowered.steps[number - lowered.first_step];
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies)
+      if (const Step* found = FindStep(*body, number)) return found;
+  return nullptr;
+}
+
+}  // namespace keel

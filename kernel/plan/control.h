@@ -1,0 +1,48 @@
+// control.h: steps that run bodies: cond, switch, while, scan. Their bodies are plans of their own
+// (Step::bodies), bound with the sizes that the step gives them and run inside the run of the step, on its
+// scratch memory.
+//
+// How to read it: BindControl lays out the memory, MakeControl builds the frames, RunControl is the launch.
+// What a loop carries moves between two buffers, the step's result and one in its scratch, so an iteration
+// copies nothing, allocates nothing and takes no lock. On a device with memory of its own the host reads
+// only predicates.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/plan/frame.h"
+
+namespace keel {
+
+struct ControlBinding {
+  std::vector<std::shared_ptr<Binding>> bodies;
+  std::vector<uint64_t>
+      buffers;             // by what is carried: offset in the scratch; then by what is cut and stacked
+  int64_t length = 0;      // of a scan
+  uint64_t flag_at = 0;    // of the predicate of a while
+  uint64_t frames_at = 0;  // where bodies have their memory: one at a time
+  uint64_t bytes = 0;
+};
+
+// `binding`: shapes and symbols are set.
+absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
+                                                            const Binding& binding,
+                                                            const PlanOptions& options);
+
+class Control {
+ public:
+  virtual ~Control() = default;
+  virtual keel_rc Run(const keel_call& call) = 0;
+};
+std::unique_ptr<Control> MakeControl(const Lowered& lowered, const Binding& binding, size_t step,
+                                     RunState& state, char* scratch);
+keel_rc RunControl(const keel_call* call);  // call->state: a Control
+
+// Numbers all steps, of bodies after those that run them; gives the next number.
+uint32_t NumberSteps(Lowered* lowered, uint32_t first);
+uint32_t CountSteps(const Lowered& lowered);
+// The step of that number, or null.
+const Step* FindStep(const Lowered& lowered, uint32_t number);
+
+}  // namespace keel

@@ -1,0 +1,81 @@
+// device_control.cc: control steps on a device with memory of its own. Bodies encode their launches on the
+// compute queue like everything else; only for a predicate does the host wait, and meanwhile others may
+// use the queue.
+#include "kernel/plan/device_runner.h"
+#include "kernel/plan/step.h"
+
+namespace keel {
+namespace {
+
+constexpr size_t kAhead = 64;  // launches of bodies that are encoded before the host waits for them
+
+}  // namespace
+
+void DeviceRunner::FindSegments(const Lowered& lowered) {
+  if (lowered.uploaded)
+    for (const Piece& piece : lowered.uploaded->pieces)
+      if (piece.segment) segments_.push_back(piece.segment);
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies) FindSegments(*body);
+}
+
+absl::StatusOr<Place> DeviceRunner::Locate(const void* pointer) const {
+  auto address = reinterpret_cast<uint64_t>(pointer);
+  auto holds = [&](const keel_segment* s) {
+    return s && address >= s->address && address - s->address < s->bytes;
+  };
+  if (holds(memory_.segment)) return Place{memory_.segment, address - memory_.segment->address};
+  for (const auto* places : {&feed_places_, &result_places_})
+    for (const Place& place : *places)
+      if (holds(place.segment)) return Place{place.segment, address - place.segment->address};
+  for (const keel_segment* segment : segments_)
+    if (holds(segment)) return Place{segment, address - segment->address};
+  return Internal("device ", device_.name(), ": an address of a control step is in no segment of its run");
+}
+
+absl::Status DeviceRunner::EncodeControl(size_t s) {
+  HostCall host;
+  state_.host = &host;
+  if (RunControl(&calls_[s]) == KEEL_OK) return absl::OkStatus();
+  return std::exchange(state_.error, absl::OkStatus());
+}
+
+// The fault word comes along: after a fault what a predicate says means nothing.
+absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
+  ASSIGN_OR_RETURN(Place place, Locate(address));
+  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
+  encoder_.reset();
+  absl::Status status = device_.stager().Download(std::vector<Stager::Part>{
+      {place, to, bytes, last_ticket_},
+      {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}});
+  encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
+  launched_ = 0;
+  RETURN_IF_ERROR(status);
+  return fault_ ? FaultError(fault_) : absl::OkStatus();
+}
+
+absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
+  ASSIGN_OR_RETURN(Place target, Locate(to));
+  ASSIGN_OR_RETURN(Place source, Locate(from));
+  return encoder_->Copy(target, source, bytes);
+}
+
+absl::Status DeviceRunner::Launched() {
+  if (++launched_ < kAhead) return absl::OkStatus();
+  launched_ = 0;
+  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
+  encoder_.reset();
+  absl::Status status = device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_);
+  encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
+  return status;
+}
+
+absl::Status DeviceRunner::Show(const Frame& frame, size_t step) {
+  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
+  encoder_.reset();
+  absl::Status status = ShowStep(frame.lowered(), step, frame.call(step));
+  encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
+  return status;
+}
+
+}  // namespace keel

@@ -1,0 +1,102 @@
+// frame.h: the launches of one binding, ready to run on memory that somebody gives: of a whole plan, or of a
+// body inside one. Views and calls are built once; a run only stores pointers and calls.
+//
+// How to read it: RunState is what the frames of one runner share. A control step's launch is RunControl,
+// its state a Control (control.h), which owns the frames of its bodies.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/plan/binding.h"
+
+namespace keel {
+
+// Called after each launch, also of those in bodies; false stops the run.
+using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call);
+
+class Frame;
+
+// What frames need of a device with memory of its own.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;  // for the host, now
+  virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
+  virtual absl::Status Launched() = 0;  // after each launch of a body
+  virtual absl::Status Show(const Frame& frame, size_t step) = 0;
+};
+
+struct RunState {
+  keel_env env{};
+  const PlanOptions* options = nullptr;
+  const StopFlag* stop = nullptr;         // what launches look at
+  const Stopper::Limit* limit = nullptr;  // of the run under way
+  Observe observe = nullptr;
+  void* arg = nullptr;
+  const HostCall* host = nullptr;  // keeps what impls say
+  Machine* machine = nullptr;      // null: host memory
+  absl::Status error;              // of the frame whose Run did not give KEEL_OK
+
+  bool Stopping() const { return stop->load(std::memory_order_relaxed) || (limit && limit->Over()); }
+};
+
+class Control;
+
+class Frame {
+ public:
+  // The memory, as large as the binding says, must live as long as this.
+  Frame(const Lowered& lowered, const Binding& binding, RunState& state, char* arena, char* scratch);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  // Where feeds are and results go; on a device: addresses.
+  void SetFeed(size_t i, void* data) {
+    for (keel_tensor* view : feed_views_[i]) view->data = data;
+  }
+  void SetOutput(size_t i, void* data) {
+    outputs_[i].data = data;
+    for (keel_tensor* view : outputs_[i].views) view->data = data;
+  }
+  keel_rc Run();  // anything but KEEL_OK: state.error says why
+  // Result i is feed i, untouched: a loop need not copy it.
+  bool PassesThrough(size_t i) const;
+
+  const Lowered& lowered() const { return lowered_; }
+  const keel_call& call(size_t step) const { return calls_[step]; }
+
+ private:
+  struct Output {
+    void* data = nullptr;
+    std::vector<keel_tensor*> views;      // that are written in place
+    const keel_tensor* source = nullptr;  // to copy from, if none
+    uint64_t bytes = 0;
+  };
+  void BuildViews(char* arena);
+  void BuildOutputs();
+  void BuildCalls(char* scratch);
+  void BuildCore();
+  absl::Status MakeAssigned();
+  keel_rc RunSteps();
+  keel_rc EndEarly(keel_rc rc, size_t step);
+  keel_rc Fail(const absl::Status& status);
+  bool Watch(size_t step);  // what not every run needs; false: stop
+  keel_rc CopyOutputs();
+
+  const Lowered& lowered_;
+  const Binding& binding_;
+  RunState& state_;
+  std::vector<keel_tensor> views_;  // by value
+  std::vector<keel_tensor*> operands_;
+  std::vector<keel_call> calls_;
+  std::vector<keel_rc (*)(const keel_call*)> runs_;
+  std::vector<std::vector<keel_tensor*>> feed_views_;
+  std::vector<Output> outputs_;
+  std::vector<uint32_t> copied_;  // outputs with a source
+  std::vector<std::unique_ptr<Control>> controls_;
+  std::vector<std::unique_ptr<CoreRun>> core_;  // of core steps
+  std::vector<CoreRun*> core_of_;               // by step, where there are any
+};
+
+}  // namespace keel
