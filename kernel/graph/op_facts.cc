@@ -62,13 +62,6 @@ std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
   return Scalar(dims ? KEEL_ATTR_DIM : info.kind == KEEL_ATTR_I64S ? KEEL_ATTR_I64 : info.kind, *i);
 }
 
-constexpr std::string_view kKindNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
-                                           "a list of graphs"};
-std::string_view KindName(int32_t kind) {
-  return kind >= 0 && kind < static_cast<int32_t>(std::size(kKindNames)) ? kKindNames[kind]
-                                                                         : "of unknown kind";
-}
-
 bool AnyHandle(const AttrValue& v) {
   return IsSymbolic(v.i) || std::any_of(v.list.begin(), v.list.end(), IsSymbolic);
 }
@@ -130,8 +123,8 @@ absl::Status CheckValue(const OpFacts& op, const AttrInfo& info, const AttrValue
 absl::Status CanonicalValue(const OpFacts& op, const AttrInfo& info, AttrValue* v) {
   int32_t kind = Converted(info.kind, v->kind, *v);
   if (kind == 0)
-    return Invalid("attribute '", info.name, "' of ", op.name, " is ", KindName(info.kind), ", got ",
-                   KindName(v->kind), AnyHandle(*v) ? " with symbols" : "");
+    return Invalid("attribute '", info.name, "' of ", op.name, " is ", AttrKindName(info.kind), ", got ",
+                   AttrKindName(v->kind), AnyHandle(*v) ? " with symbols" : "");
   *v = Rebuilt(std::move(*v), kind);
   return CheckValue(op, info, *v);
 }

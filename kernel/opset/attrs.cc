@@ -5,17 +5,23 @@
 
 #include "kernel/opset/infer_internal.h"
 
-namespace keel::opset {
-namespace {
+namespace keel {
 
-std::string_view KindName(int32_t kind) {
-  constexpr std::string_view kNames[] = {"a list of floats", "a list of dims", "a graph", "a variable",
-                                         "a list of graphs"};
+std::string_view AttrKindName(int32_t kind) {
+  constexpr std::string_view kNames[] = {
+      "nothing", "a bool",     "an integer",         "a float",          "a string",
+      "a dtype", "a dim",      "a list of integers", "a list of floats", "a list of dims",
+      "a graph", "a variable", "a list of graphs"};
   return kind >= 0 && kind < static_cast<int32_t>(std::size(kNames)) ? kNames[kind] : "of an unknown kind";
 }
 
+}  // namespace keel
+
+namespace keel::opset {
+namespace {
+
 absl::Status WrongKind(const Env& env, const AttrDef& a, const AttrValue& v) {
-  return env.Fail("attribute ", a.name, " is ", a.type_text, " but got ", KindName(v.kind));
+  return env.Fail("attribute ", a.name, " is ", a.type_text, " but got ", AttrKindName(v.kind));
 }
 
 bool IsScalar(const AttrValue& v) { return v.kind == KEEL_ATTR_I64 || v.kind == KEEL_ATTR_DIM; }

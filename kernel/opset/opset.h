@@ -36,6 +36,7 @@ struct AttrValue {
   std::vector<double> floats;  // F64S
   bool operator==(const AttrValue&) const = default;
 };
+std::string_view AttrKindName(int32_t kind);  // "an integer", for messages
 struct Attr {
   std::string name;
   AttrValue value;

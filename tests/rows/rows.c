@@ -289,7 +289,7 @@ static void Z1(void) {
   EXPECT(is_i32(out[0], 8) && is_i32(out[1], 4));
   keel_array_release(x), keel_session_free(session), keel_module_free(module);
 }
-static void saved(void) {
+static void saved(const char* row) { /* rows run side by side: a file for each */
   char path[64];
   const float wanted = 12;
   keel_function* f = function("f", matmul_add, NULL);
@@ -297,7 +297,7 @@ static void saved(void) {
   keel_leaf l = leaf(x);
   keel_module* module = NULL;
   keel_session* session = NULL;
-  snprintf(path, sizeof path, "rows_c_%s.keel", device);
+  snprintf(path, sizeof path, "rows_c_%s_%s.keel", row, device);
   check(keel_function_module(f, "", &l, 1, &module, &error));
   check(keel_module_save(module, path, &error));
   keel_module_free(module), keel_function_free(f);
@@ -308,8 +308,8 @@ static void saved(void) {
   EXPECT(is(out, KEEL_F32, 1, &wanted));
   keel_array_release(x), keel_session_free(session), keel_module_free(module);
 }
-static void Z12(void) { saved(); }
-static void T1(void) { saved(); }
+static void Z12(void) { saved("Z12"); }
+static void T1(void) { saved("T1"); }
 static void Z15(void) {
   const int32_t v[4] = {1, 2, 3, 4}, sum[4] = {2, 3, 4, 5}, product[4] = {2, 6, 12, 20};
   keel_array *a = i32s(2, 2, 2, v), *one = i32(1), *b = apply("add", a, one);
