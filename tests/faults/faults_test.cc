@@ -45,8 +45,8 @@ const char* Judge(const Outcome& outcome, Kind kind, bool injected) {
   return nullptr;
 }
 
-// What is made once and kept (an op of the catalogue that only an error needs) is no leak: that grows with each
-// run. Gives how many blocks are alive for good.
+// What is made once and kept (an op of the catalogue that only an error needs) is no leak: that grows with
+// each run. Gives how many blocks are alive for good.
 int64_t Settled(const Scenario& scenario, const Injected& injected, int64_t n, keel_context* context) {
   int64_t blocks = LiveBlocks();
   Arm(injected.kind, injected.mode, n, injected.error);
