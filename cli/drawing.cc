@@ -168,6 +168,7 @@ std::vector<DrawnGraph> read_graphs(std::string_view text) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (size_t effects = line.find("{  # "); effects != line.npos) line = line.substr(0, effects + 1);
     if (open.empty() && !line.starts_with("fn ")) continue;
     if (line.ends_with("{")) {
       out.push_back(open.empty() ? read_head(line) : read_body(line, out[open.back()]));
