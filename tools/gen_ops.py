@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "sdk/cpp/keel"
-NO_FUNCTION = {"graph", "var"}  # attributes that name a part of a module
+NO_FUNCTION = {"graph", "graph[]", "var"}  # attributes that name a part of a module
 DTYPES = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}
 # attribute type: (C++ type, how it is added)
 KINDS = [

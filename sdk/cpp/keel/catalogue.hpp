@@ -11,15 +11,16 @@ namespace keel {
 // clang-format off
 enum class OpId : uint16_t {
   abs, add, arg_max, arg_min, assert, assign, assign_add, assign_sub, attention, avg_pool, batch_norm,
-  bit_and, bit_not, bit_or, bit_xor, broadcast_to, call, cast, ceil, clamp, concat, conv, conv_grad_w,
+  bit_and, bit_not, bit_or, bit_xor, broadcast_to, call, cast, ceil, clamp, concat, cond, conv, conv_grad_w,
   conv_grad_x, cos, cross_entropy, cumsum, dim, div, equal, erf, exp, eye, fill, floor, gather,
   gather_elements, gather_nd, gelu, greater, greater_equal, identity, iota, is_finite, is_inf, is_nan,
   layer_norm, leaky_relu, less, less_equal, linear, log, log1p, log_softmax, log_sum_exp, logical_and,
   logical_not, logical_or, logical_xor, lrn, matmul, max_pool, max_pool_index, maximum, mean_squared_error,
   minimum, mod, mul, neg, not_equal, one_hot, pad, pow, print, random, random_uniform, read, reciprocal,
   reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, relu, rem, reshape, reverse, rms_norm,
-  round, rsqrt, scatter_add, scatter_nd, select, shift_left, shift_right, sigmoid, sign, silu, sin, slice,
-  softmax, softplus, split, sqrt, square, stop_gradient, sub, sum_to, tanh, tile, top_k, transpose, triangle
+  round, rsqrt, scan, scatter_add, scatter_nd, select, shift_left, shift_right, sigmoid, sign, silu, sin,
+  slice, softmax, softplus, split, sqrt, square, stop_gradient, sub, sum_to, switch, tanh, tile, top_k,
+  transpose, triangle, while
 };
 
 namespace detail {
@@ -51,6 +52,7 @@ inline constexpr OpInfo kOps[] = {
     {"ceil", "T", true, false},
     {"clamp", "TTT", false, false},
     {"concat", "T", false, false},
+    {"cond", "ba", false, false},
     {"conv", "TT", true, false},
     {"conv_grad_w", "TT", true, false},
     {"conv_grad_x", "TT", true, false},
@@ -120,6 +122,7 @@ inline constexpr OpInfo kOps[] = {
     {"rms_norm", "TT", true, false},
     {"round", "T", true, false},
     {"rsqrt", "T", true, false},
+    {"scan", "a", false, false},
     {"scatter_add", "IT", false, false},
     {"scatter_nd", "TIT", false, false},
     {"select", "bTT", false, false},
@@ -138,11 +141,13 @@ inline constexpr OpInfo kOps[] = {
     {"stop_gradient", "T", false, false},
     {"sub", "TT", false, false},
     {"sum_to", "T", false, false},
+    {"switch", "Ia", false, false},
     {"tanh", "T", true, false},
     {"tile", "T", false, false},
     {"top_k", "T", false, false},
     {"transpose", "T", false, false},
     {"triangle", "T", false, false},
+    {"while", "a", false, false},
 };
 // clang-format on
 inline constexpr size_t kOpCount = sizeof kOps / sizeof kOps[0];
