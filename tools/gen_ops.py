@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "sdk/cpp/keel"
+KEYWORDS = {"switch", "while"}  # of C++, among the names of ops
 NO_FUNCTION = {"graph", "graph[]", "var"}  # attributes that name a part of a module
 DTYPES = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}
 # attribute type: (C++ type, how it is added)
@@ -230,7 +231,7 @@ constexpr const OpInfo& info(OpId id) {{ return kOps[static_cast<size_t>(id)]; }
 
 
 def cpp_name(name):
-    return name.replace(".", "_")
+    return name + "_" if name in KEYWORDS else name
 
 
 def functions(ops, name, about, includes):

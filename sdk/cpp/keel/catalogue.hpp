@@ -19,8 +19,8 @@ enum class OpId : uint16_t {
   minimum, mod, mul, neg, not_equal, one_hot, pad, pow, print, random, random_uniform, read, reciprocal,
   reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, relu, rem, reshape, reverse, rms_norm,
   round, rsqrt, scan, scatter_add, scatter_nd, select, shift_left, shift_right, sigmoid, sign, silu, sin,
-  slice, softmax, softplus, split, sqrt, square, stop_gradient, sub, sum_to, switch, tanh, tile, top_k,
-  transpose, triangle, while
+  slice, softmax, softplus, split, sqrt, square, stop_gradient, sub, sum_to, switch_, tanh, tile, top_k,
+  transpose, triangle, while_
 };
 
 namespace detail {
