@@ -60,12 +60,12 @@ class Function {
       for (const Array& result : self->program_(trace, {leaves, n}))
         if (keel_rc rc = keel_trace_result(trace, nullptr, result.get(), err)) return rc;
     } catch (...) {
-      self->thrown_ = std::current_exception();
+      thrown_ = std::current_exception();
       return KEEL_INVALID;
     }
     return KEEL_OK;
   }
-  std::exception_ptr thrown_;
+  static inline thread_local std::exception_ptr thrown_;
   Program program_;
   keel::Handle<keel_function, keel_function_free> handle_;
 };
