@@ -82,10 +82,6 @@ Function::Function(std::shared_ptr<Context> context, std::string name, Device* d
       options_(std::move(options)),
       body_(std::move(body)) {}
 
-absl::Status Function::RunBody(Tracing& tracing, std::span<const keel_leaf> leaves) {
-  return body_(tracing, leaves);
-}
-
 absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
   bool symbolic = false;
   RETURN_IF_ERROR(arguments.Check(&symbolic));
@@ -96,7 +92,7 @@ absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& argume
     std::optional<Inlined> inlined;
     if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
     Tracing tracing{context_, std::move(trace), {}, tape};
-    RETURN_IF_ERROR(RunBody(tracing, arguments.leaves));
+    RETURN_IF_ERROR(body_(tracing, arguments.leaves));
     *results = Take(tracing);
     return absl::OkStatus();
   }
@@ -285,7 +281,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
                   trace ? trace->shared_from_this()
                         : std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name()),
                   {}};
-  RETURN_IF_ERROR(Annotate(RunBody(tracing, leaves), kErrorNode, name_));
+  RETURN_IF_ERROR(Annotate(body_(tracing, leaves), kErrorNode, name_));
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
   RETURN_IF_ERROR(tracing.trace->End());
   concrete->signature = SignatureOf(*concrete->graph);

@@ -74,7 +74,6 @@ class Function {
   std::string Report() const;
 
  private:
-  using KindKey = std::string;
   struct Kind {  // all calls that differ by sizes only
     SizeLedger ledger;
     std::vector<std::shared_ptr<Concrete>> traces;
@@ -88,7 +87,6 @@ class Function {
   absl::StatusOr<std::unique_ptr<Module>> Signed() const;
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
-  absl::Status RunBody(Tracing& tracing, std::span<const keel_leaf> leaves);
   absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
   absl::Status MakePlan(Concrete& concrete);
   std::string Reason(const Arguments& arguments) const;
@@ -108,7 +106,7 @@ class Function {
   HashMap<std::string, std::shared_ptr<Concrete>> by_key_;
   const std::pair<const std::string, std::shared_ptr<Concrete>>* last_ = nullptr;  // of by_key_: found last
   uint64_t clock_ = 0;
-  HashMap<KindKey, Kind> kinds_;
+  HashMap<std::string, Kind> kinds_;
   std::list<std::shared_ptr<Concrete>> all_;  // in order of tracing
   uint64_t dropped_ = 0;
 };

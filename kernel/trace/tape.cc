@@ -33,7 +33,7 @@ uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {
   }
   auto number = static_cast<uint32_t>(values_.size());
   auto rank = static_cast<uint32_t>(array->view.ndim);
-  values_.push_back({array->dtype, watched, rank, static_cast<uint32_t>(dims_.size()), kNone, {}});
+  values_.push_back({array->dtype, watched, rank, static_cast<uint32_t>(dims_.size()), {}});
   dims_.insert(dims_.end(), array->dims, array->dims + rank);
   numbers_.Add(serial, number);
   return number;
@@ -45,9 +45,13 @@ absl::Status Tape::Watch(keel_array* array) {
   return absl::OkStatus();
 }
 
-bool Tape::Watches(const keel_array* array) const {
+uint32_t Tape::Find(const keel_array* array) const {
   uint64_t serial = array ? array->serial.load(std::memory_order_relaxed) : 0;
-  uint32_t number = serial ? numbers_.Find(serial) : kNone;
+  return serial ? numbers_.Find(serial) : kNone;
+}
+
+bool Tape::Watches(const keel_array* array) const {
+  uint32_t number = Find(array);
   return number != kNone && values_[number].watched;
 }
 
@@ -70,15 +74,13 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
   bool any = false;
   absl::InlinedVector<uint32_t, 8> known;
   for (size_t i = 0; i < in.size(); i++) {
-    uint64_t serial = in[i] ? in[i]->serial.load(std::memory_order_relaxed) : 0;
-    known.push_back(serial ? numbers_.Find(serial) : kNone);
+    known.push_back(Find(in[i]));
     if (known[i] == kNone || !values_[known[i]].watched) continue;
     any = true;
     reads.in |= what->ReadsOf(i).in;
     reads.out |= what->ReadsOf(i).out;
   }
   if (!any) return;
-  auto number = static_cast<uint32_t>(entries_.size());
   entries_.push_back({NumberOf(what), static_cast<uint32_t>(operands_.size()),
                       static_cast<uint16_t>(in.size()), static_cast<uint16_t>(out.size()), device});
   auto keep = [&](uint32_t v, keel_array* array, bool read) {
@@ -88,11 +90,7 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
   for (size_t i = 0; i < in.size(); i++)
     keep(known[i] == kNone && in[i] ? Number(in[i], false) : known[i], in[i],
          in[i] && reads.in & Taped::Bit(i));
-  for (size_t i = 0; i < out.size(); i++) {
-    uint32_t v = Number(out[i], true, true);
-    values_[v].producer = number;
-    keep(v, out[i], reads.out & Taped::Bit(i));
-  }
+  for (size_t i = 0; i < out.size(); i++) keep(Number(out[i], true, true), out[i], reads.out & Taped::Bit(i));
 }
 
 void Tape::Reset() {
@@ -131,14 +129,10 @@ std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vect
   return between;
 }
 
-absl::StatusOr<Recording> Tape::Slice(const GradientOf<keel_array*>& of) const {
-  auto number = [&](keel_array* array) {
-    uint64_t serial = array->serial.load(std::memory_order_relaxed);
-    return serial ? numbers_.Find(serial) : kNone;
-  };
+Recording Tape::Slice(const GradientOf<keel_array*>& of) const {
   std::vector<uint32_t> ys, xs;
-  for (keel_array* y : of.ys) ys.push_back(number(y));
-  for (keel_array* x : of.xs) xs.push_back(Watches(x) ? number(x) : kNone);  // of others too little was kept
+  for (keel_array* y : of.ys) ys.push_back(Find(y));
+  for (keel_array* x : of.xs) xs.push_back(Watches(x) ? Find(x) : kNone);  // of others too little was kept
   Recording r;
   r.device = device_;
   r.zeros = of.zeros;
@@ -181,7 +175,7 @@ absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Results* out) {
                           "A non-persistent tape can only be used to compute one set of gradients (or "
                           "jacobians)"),
                     kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
-  ASSIGN_OR_RETURN(Recording recording, Slice(of));
+  Recording recording = Slice(of);
   used_ = true;
   ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
   std::vector<keel_array*> feeds;

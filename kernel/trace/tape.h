@@ -63,7 +63,7 @@ class Tape {
   struct Value {
     DType dtype;
     bool watched;
-    uint32_t rank, dims_at, producer;  // an entry, or kNone
+    uint32_t rank, dims_at;
     ArrayRef kept;
   };
   struct Entry {
@@ -73,9 +73,10 @@ class Tape {
   };
   static constexpr uint32_t kNone = SerialIndex::kNone;
 
+  uint32_t Find(const keel_array* array) const;  // kNone: not recorded, or null
   uint32_t Number(keel_array* array, bool watched, bool fresh = false);
   uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
-  absl::StatusOr<Recording> Slice(const GradientOf<keel_array*>& of) const;
+  Recording Slice(const GradientOf<keel_array*>& of) const;
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
 
   void Forget();

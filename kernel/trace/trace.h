@@ -37,7 +37,6 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Gradient(std::span<keel_array* const> ys, std::span<keel_array* const> seeds,
                         std::span<keel_array* const> xs, bool zeros, std::span<ArrayRef> out);
   absl::Status End();
-  size_t captures() const { return captured_.size(); }
 
   // The trace that a symbolic array belongs to; null: a concrete array.
   static Trace* Of(const keel_array* array);
