@@ -47,13 +47,8 @@ int convert_command(const Args& args) {
     store_case(context, model, given, args);
   else
     refuse_unused(model, given);
-  bool text = args.text || args.out_file.ends_with(".txt") || args.out_file.ends_with(".keelt");
-  at(Stage::kFile, [&] {
-    if (text)
-      write_file(args.out_file, model.module.text());
-    else
-      model.module.save(args.out_file);
-  });
+  bool text = wants_text(args, args.out_file);
+  save_model(args, args.out_file, model);
   uint64_t bytes = file_size(args.out_file);
   if (args.json)
     print_json({{"schema", "keel.convert/1"},

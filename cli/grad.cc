@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "bytes.h"
 #include "exit.h"
 #include "load.h"
 #include "print.h"
@@ -94,16 +93,11 @@ int grad_command(const Args& args) {
     model.module.entry(args.as, graph);
   });
   std::string text;
-  bool as_text = args.text || args.output.ends_with(".txt") || args.output.ends_with(".keelt");
-  if (args.output.empty() || as_text) text = model.module.text();
-  if (!args.output.empty())
-    at(Stage::kFile, [&] {
-      if (as_text)
-        write_file(args.output, text);
-      else
-        model.module.save(args.output);
-    });
-  report(args, of, wanted, args.output.empty() ? text : "");
+  if (args.output.empty())
+    text = model.module.text();
+  else
+    save_model(args, args.output, model);
+  report(args, of, wanted, text);
   return kOk;
 }
 

@@ -135,6 +135,19 @@ void read_info(Model& model) {
 
 }  // namespace
 
+bool wants_text(const Args& args, const std::string& path) {
+  return args.text || path.ends_with(".txt") || path.ends_with(".keelt");
+}
+
+void save_model(const Args& args, const std::string& path, const Model& model) {
+  at(Stage::kFile, [&] {
+    if (wants_text(args, path))
+      write_file(path, model.module.text());
+    else
+      model.module.save(path);
+  });
+}
+
 keel::Context open_context(const Args& args) {
   keel::Options options = limits(args);
   if (!args.plugins.empty()) options.set("plugins", args.plugins);

@@ -36,6 +36,10 @@ struct Model {
   std::vector<std::string> fixed;  // inputs that became constants at import
 };
 
+// Is a model to be written to `path` as text? If --text asks for it, or the name ends in .txt or .keelt.
+bool wants_text(const Args& args, const std::string& path);
+void save_model(const Args& args, const std::string& path, const Model& model);  // as a Keel file or as text
+
 keel::Context open_context(const Args& args);  // with the plugins found
 // The report `what` of libkeel, parsed.
 Json facts(const keel::Context& context, const std::string& what);

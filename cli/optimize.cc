@@ -1,7 +1,6 @@
 // optimize.cc: `keel optimize`: lets passes rewrite a file's graph; `keel passes`: the passes that there are.
 #include <fmt/core.h>
 
-#include "bytes.h"
 #include "exit.h"
 #include "load.h"
 #include "print.h"
@@ -53,15 +52,10 @@ int optimize_command(const Args& args) {
   Json report = Json::parse(model.module.optimize(entry.name, device, options));
   const Json& passes = report.at("passes");
   std::string text;
-  bool as_text = args.text || args.output.ends_with(".txt") || args.output.ends_with(".keelt");
-  if (args.output.empty() || as_text) text = model.module.text();
-  if (!args.output.empty())
-    at(Stage::kFile, [&] {
-      if (as_text)
-        write_file(args.output, text);
-      else
-        model.module.save(args.output);
-    });
+  if (args.output.empty())
+    text = model.module.text();
+  else
+    save_model(args, args.output, model);
   if (args.json) {
     Json json{{"schema", "keel.optimize/1"}, {"device", device}};
     json.update(report);

@@ -6,21 +6,14 @@
 #include <keel/keel.hpp>
 #include <sstream>
 
+#include "tests/sdk/devices.h"
+
 namespace {
 
 using keel::Tensor;
 
-class Rows : public testing::TestWithParam<std::string> {
- protected:
-  keel::Scope on_ = keel::device(GetParam());
-};
-std::vector<std::string> Devices() {
-  std::vector<std::string> names;
-  for (std::string name : keel::default_context().devices()) names.push_back(name.substr(0, name.find(':')));
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Device, Rows, testing::ValuesIn(Devices()),
-                         [](const auto& info) { return info.param; });
+class Rows : public sdk_test::OnEachDevice {};
+KEEL_ON_EACH_DEVICE(Rows);
 
 template <class... A>
 std::string Printed(const A&... a) {
