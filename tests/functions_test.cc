@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sdk/cpp/keel/keel.hpp"
+#include "tests/devices.h"
 
 namespace {
 
@@ -338,14 +339,7 @@ TEST_P(Functions, EffectsRunThoughNobodyNeedsThem) {
   context_.print_to(nullptr, nullptr);
 }
 
-std::vector<std::string> Devices() {
-  std::vector<std::string> all;
-  for (const char* name : {"reference", "cpu"})
-    if (std::filesystem::exists(std::string(KEEL_TEST_PLUGINS "/keel-") + name + ".so"))
-      all.emplace_back(name);
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Device, Functions, testing::ValuesIn(Devices()),
+INSTANTIATE_TEST_SUITE_P(Device, Functions, testing::ValuesIn(keel_test::Devices()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <functional>
 
 #include "sdk/cpp/keel/keel.hpp"
+#include "tests/devices.h"
 
 namespace {
 
@@ -240,14 +240,7 @@ TEST_P(Tapes, BadInput) {
             std::string::npos);
 }
 
-std::vector<std::string> Devices() {
-  std::vector<std::string> all;
-  for (const char* name : {"reference", "cpu"})
-    if (std::filesystem::exists(std::string(KEEL_TEST_PLUGINS "/keel-") + name + ".so"))
-      all.emplace_back(name);
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Device, Tapes, testing::ValuesIn(Devices()),
+INSTANTIATE_TEST_SUITE_P(Device, Tapes, testing::ValuesIn(keel_test::Devices()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,0 +1,18 @@
+// devices.h: the devices of this build that tests of the C API run on, by their plugins.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace keel_test {
+
+inline std::vector<std::string> Devices() {
+  std::vector<std::string> all;
+  for (const char* name : {"reference", "cpu"})
+    if (std::filesystem::exists(std::string(KEEL_TEST_PLUGINS "/keel-") + name + ".so"))
+      all.emplace_back(name);
+  return all;
+}
+
+}  // namespace keel_test
