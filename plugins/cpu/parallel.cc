@@ -62,8 +62,9 @@ int Cores() {
   return quota > 0 ? std::min(Affinity(), std::max(1, static_cast<int>(std::ceil(quota)))) : Affinity();
 }
 
+// Cores that no launch counts as its own; less than 0 where there are more callers than cores.
 std::atomic<int>& Spare() {
-  static std::atomic<int> spare{Budget() - 1};
+  static std::atomic<int> spare{Budget()};
   return spare;
 }
 thread_local int held = 0;  // size of the team of a launch under way on this thread
@@ -79,13 +80,15 @@ Team::Team(const keel_call* call) {
   if (fork_watch != 0 || in_child || omp_in_parallel()) return;
   const int wanted =
       static_cast<int>(std::min<uint32_t>(call->env->threads, static_cast<uint32_t>(Budget())));
-  if (held > 0) size_ = std::max(1, std::min(wanted, held));
-  if (held > 0 || wanted < 2) return;
+  if (held > 0) {
+    size_ = std::max(1, std::min(wanted, held));
+    return;
+  }
   std::atomic<int>& spare = Spare();
-  for (int left = spare.load(std::memory_order_relaxed); left >= wanted - 1;) {
-    if (!spare.compare_exchange_weak(left, left - (wanted - 1), std::memory_order_acquire)) continue;
-    taken_ = wanted - 1;
-    held = size_ = wanted;
+  held = taken_ = 1;  // its own core, also where the team has no more: others see that this one works
+  for (int left = spare.fetch_sub(1, std::memory_order_relaxed) - 1; wanted > 1 && left >= wanted - 1;) {
+    if (!spare.compare_exchange_weak(left, left - (wanted - 1), std::memory_order_relaxed)) continue;
+    held = taken_ = size_ = wanted;
     return;
   }
 }
@@ -93,7 +96,7 @@ Team::Team(const keel_call* call) {
 Team::~Team() {
   if (taken_ == 0) return;
   held = 0;
-  Spare().fetch_add(taken_, std::memory_order_release);
+  Spare().fetch_add(taken_, std::memory_order_relaxed);
 }
 
 }  // namespace keel_cpu

@@ -1,8 +1,9 @@
 // parallel.h: how launches share the cores. There is one pool, OpenMP's, for oneDNN and our loops, and one
-// budget for the whole process: the cores that this process may use. A launch tries to get a team; one that
-// finds too few threads left runs with its own thread only, so many sessions never run more threads than
-// there are callers and cores. A region costs about 0.4 microseconds with spinning workers and 40 with
-// sleeping ones, so loops enter one only when their cost says so; that is decided before the region.
+// budget for the whole process: the cores that this process may use. A launch counts its caller's core and
+// tries to get a team; one that finds too few cores left, for others' teams or others' callers, runs with its
+// own thread only, so many sessions never run more threads than there are callers and cores. A region costs
+// about 0.4 microseconds with spinning workers and 40 with sleeping ones, so loops enter one only when their
+// cost says so; that is decided before the region.
 #pragma once
 
 #include <omp.h>

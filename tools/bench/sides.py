@@ -116,8 +116,7 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
             if runs == "peak":
                 connection.send(peak_bytes())
                 continue
-            if runs > 1:
-                runner.once()  # wakes threads and caches up
+            runner.once()  # wakes threads and caches up, and memory that the system took for idle in between
             start = clock()
             for _ in range(runs):
                 runner.once()
