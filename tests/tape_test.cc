@@ -207,12 +207,14 @@ TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
 }
 
 TEST_P(Tapes, AGradientInsideAFunction) {
-  Tape unused(*this);
   Program program{[&](keel_trace*, const keel_leaf* in) {
     Array x(keel_array_retain(in[0].array));
-    Array y = unused.apply(mul_, {unused.apply(mul_, {x, x}), x});
-    Array dx = unused.gradient({y}, {x})[0];
-    return unused.gradient({dx}, {x})[0];
+    Tape outer(*this), inner(*this, {}, outer.handle.get());
+    outer.watch(x);
+    inner.watch(x);
+    Array y = inner.apply(mul_, {inner.apply(mul_, {x, x}), x});
+    Array dx = inner.gradient({y}, {x})[0];
+    return outer.gradient({dx}, {x})[0];
   }};
   keel_function* made = nullptr;
   keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,

@@ -92,6 +92,13 @@ absl::Status SetTimeout(const std::string& value, uint32_t* ms) {
   return absl::OkStatus();
 }
 
+absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag) {
+  if (value != "0" && value != "1")
+    return Invalid("option \"", what, "\": got \"", value, "\", wanted 0 or 1");
+  *flag = value == "1";
+  return absl::OkStatus();
+}
+
 absl::Status SetLevel(const std::string& value, PassChoice* choice) {
   ASSIGN_OR_RETURN(uint64_t level, ParseNumber("level", value, 0, 3));
   choice->level = static_cast<int32_t>(level);

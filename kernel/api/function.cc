@@ -119,9 +119,15 @@ keel_rc keel_function_call(keel_function* f, keel_trace* within, const char* str
 
 keel_rc keel_tape_call(keel_tape* t, keel_function* f, const char* structure, const keel_leaf* leaves,
                        uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
+  return keel_tape_call_within(t, f, nullptr, structure, leaves, n, out, room, n_out, err);
+}
+
+keel_rc keel_tape_call_within(keel_tape* t, keel_function* f, keel_trace* within, const char* structure,
+                              const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
+                              uint32_t* n_out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "tape"));
-    return CallFunction(f, nullptr, &t->tape, structure, {leaves, n}, {out, room}, n_out);
+    return CallFunction(f, within, t, structure, {leaves, n}, {out, room}, n_out);
   });
 }
 

@@ -68,8 +68,8 @@ struct keel_session {
 struct keel_trace {
   keel::Tracing tracing;
 };
-struct keel_tape {
-  keel::Tape tape;
+struct keel_tape : keel::Tape {
+  using Tape::Tape;
 };
 struct keel_function {
   std::unique_ptr<keel::Function> function;
@@ -117,6 +117,7 @@ absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& t
 absl::Status SetThreads(const std::string& value, uint32_t* threads);
 absl::Status SetMemory(const std::string& value, uint64_t* memory);
 absl::Status SetTimeout(const std::string& value, uint32_t* ms);
+absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag);  // "0" or "1"
 absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
 absl::Status NeedPointer(const void* pointer, const char* what);

@@ -164,5 +164,5 @@ keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint
 
 keel_rc keel_tape_apply(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                         uint32_t n_out, keel_error** err) {
-  return ApplyTaped(t ? &t->tape : nullptr, op, in, n_in, out, n_out, err);
+  return ApplyTaped(t, op, in, n_in, out, n_out, err);
 }

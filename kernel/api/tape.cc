@@ -9,17 +9,44 @@ namespace {
 
 constexpr Option kTapeOptions[] = {
     {"persistent",
-     [](void* persistent, const std::string& v) {
-       if (v != "0" && v != "1") return Invalid("option \"persistent\": got \"", v, "\", wanted 0 or 1");
-       *static_cast<bool*>(persistent) = v == "1";
-       return absl::OkStatus();
+     [](void* o, const std::string& v) {
+       return SetFlag("persistent", v, &static_cast<Tape::Options*>(o)->persistent);
+     }},
+    {"watch_variables",
+     [](void* o, const std::string& v) {
+       return SetFlag("watch_variables", v, &static_cast<Tape::Options*>(o)->watch_variables);
      }},
 };
 
-absl::Status NeedArrays(std::span<keel_array* const> arrays, const char* what) {
-  for (size_t i = 0; i < arrays.size(); i++)
-    if (!arrays[i]) return Invalid(what, " ", i, " is NULL");
-  return absl::OkStatus();
+// The arrays that stand for the xs: what was read of a variable, or for one that was not, its value, which the
+// tape does not know.
+struct Sources {
+  std::vector<ArrayRef> arrays;
+  std::vector<uint32_t> to;
+  void Add(uint32_t x, std::span<const ArrayRef> more) {
+    arrays.insert(arrays.end(), more.begin(), more.end());
+    to.resize(arrays.size(), x);
+  }
+};
+
+absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variable* const* variables,
+                                  uint32_t n) {
+  Sources sources;
+  for (uint32_t i = 0; i < n; i++) {
+    ArrayRef array;
+    if (xs && xs[i]) {
+      array = ArrayRef::Share(xs[i]);
+    } else if (variables && variables[i]) {
+      std::span<const ArrayRef> reads = tape.ReadsOf(variables[i]->storage);
+      sources.Add(i, reads);
+      if (!reads.empty()) continue;
+      array = variables[i]->storage->Read();
+    } else {
+      return Invalid("x ", i, " is NULL");
+    }
+    sources.Add(i, {&array, 1});
+  }
+  return sources;
 }
 
 }  // namespace
@@ -29,10 +56,10 @@ keel_rc keel_tape_new(keel_context* c, const char* device, const keel_kv* option
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
     RETURN_IF_ERROR(NeedPointer(device, "device"));
-    bool persistent = false;
-    RETURN_IF_ERROR(SetOptions(kTapeOptions, options, n, &persistent));
+    Tape::Options wanted;
+    RETURN_IF_ERROR(SetOptions(kTapeOptions, options, n, &wanted));
     ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
-    *out = new keel_tape{{c->state, home, persistent, outer ? &outer->tape : nullptr}};
+    *out = new keel_tape(c->state, home, wanted, outer);
     return absl::OkStatus();
   });
 }
@@ -41,34 +68,49 @@ keel_rc keel_tape_watch(keel_tape* t, keel_array* a, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "tape"));
     RETURN_IF_ERROR(NeedPointer(a, "array"));
-    return t->tape.Watch(a);
+    t->Watch(a);
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_tape_watch_variable(keel_tape* t, keel_variable* v, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(t, "tape"));
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    t->Watch(v->storage);
+    return absl::OkStatus();
   });
 }
 
 void keel_tape_pause(keel_tape* t, int32_t on) {
-  if (t) t->tape.Pause(on != 0);
+  if (t) t->Pause(on != 0);
 }
 
 void keel_tape_reset(keel_tape* t) {
-  if (t) t->tape.Reset();
+  if (t) t->Reset();
 }
 
 keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
                            keel_array* const* xs, uint32_t n_xs, uint32_t flags, keel_array** out,
                            keel_error** err) {
+  return keel_tape_gradient_of(t, ys, n_ys, seeds, xs, nullptr, n_xs, flags, out, err);
+}
+
+keel_rc keel_tape_gradient_of(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
+                              keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
+                              uint32_t flags, keel_array** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "tape"));
     if (flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", flags);
-    GradientOf<keel_array*> of{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
+    for (uint32_t i = 0; i < n_ys; i++)
+      if (!ys[i]) return Invalid("y ", i, " is NULL");
+    ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, xs, variables, n_xs));
+    std::vector<keel_array*> raw;
+    for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
+    GradientOf of{{ys, n_ys}, {}, raw, sources.to, n_xs, (flags & KEEL_GRADIENT_ZEROS) != 0};
     if (seeds) of.seeds = {seeds, n_ys};
-    RETURN_IF_ERROR(NeedArrays(of.ys, "y"));
-    RETURN_IF_ERROR(NeedArrays(of.xs, "x"));
-    Results made(n_xs);
-    ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(of.ys));
-    if (trace)
-      RETURN_IF_ERROR(trace->Gradient(of.ys, of.seeds, of.xs, of.zeros, {made.data(), made.size()}));
-    else
-      RETURN_IF_ERROR(t->tape.Gradient(of, &made));
+    Results made;
+    RETURN_IF_ERROR(t->Gradient(of, &made));
     for (uint32_t i = 0; i < n_xs; i++) out[i] = made[i].Detach();
     return absl::OkStatus();
   });

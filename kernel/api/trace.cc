@@ -75,6 +75,10 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
   });
 }
 
+keel_tape* keel_trace_tape(const keel_trace* t) {
+  return t ? static_cast<keel_tape*>(t->tracing.tape) : nullptr;
+}
+
 void keel_trace_free(keel_trace* t) { delete t; }
 
 int32_t keel_array_symbolic(const keel_array* a) { return a && a->symbolic() ? 1 : 0; }

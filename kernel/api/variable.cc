@@ -45,6 +45,44 @@ absl::Status Move(Transfer transfer, keel_context* c, const char* path, const ch
   return transfer(named, path, c->state->catalogue);
 }
 
+struct Making {
+  std::string name;
+  bool trainable = true;
+};
+constexpr Option kVariableOptions[] = {
+    {"name",
+     [](void* m, const std::string& v) {
+       static_cast<Making*>(m)->name = v;
+       return CheckName("a variable", v);
+     }},
+    {"trainable",
+     [](void* m, const std::string& v) {
+       return SetFlag("trainable", v, &static_cast<Making*>(m)->trainable);
+     }},
+};
+
+// What a program is being traced into; null: it runs now. A symbolic array tells where the caller does not.
+Trace* TraceOf(keel_trace* within, const keel_array* array) {
+  return within && within->tracing.trace ? within->tracing.trace.get() : array ? Trace::Of(array) : nullptr;
+}
+
+// How `how` is done at once.
+struct WriteNow {
+  const char* op;
+  keel_rc (*now)(keel_variable*, keel_array*, keel_error**);
+};
+constexpr WriteNow kWrites[] = {
+    {"assign", keel_variable_assign},
+    {"assign_add", [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, 1, e); }},
+    {"assign_sub", [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, -1, e); }},
+};
+
+absl::StatusOr<const WriteNow*> FindWrite(std::string_view how) {
+  for (const WriteNow& write : kWrites)
+    if (write.op == how) return &write;
+  return NotFound("a variable has no \"", how, "\"; there are assign, assign_add, assign_sub");
+}
+
 }  // namespace
 
 keel_rc keel_checkpoint_save(keel_context* c, const char* path, const char* const* names,
@@ -58,12 +96,65 @@ keel_rc keel_checkpoint_load(keel_context* c, const char* path, const char* cons
 }
 
 keel_rc keel_variable_new(keel_context* c, keel_array* initial, keel_variable** out, keel_error** err) {
+  return keel_variable_make(nullptr, c, initial, nullptr, 0, out, err);
+}
+
+keel_rc keel_variable_make(keel_trace* within, keel_context* c, keel_array* initial, const keel_kv* options,
+                           uint32_t n, keel_variable** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
-    ASSIGN_OR_RETURN(ArrayRef value, Fitting(nullptr, initial, true));
-    *out = new keel_variable{std::make_shared<Variable>(std::move(value))};
+    RETURN_IF_ERROR(NeedPointer(initial, "array"));
+    Making wanted;
+    RETURN_IF_ERROR(SetOptions(kVariableOptions, options, n, &wanted));
+    Trace* trace = TraceOf(within, initial);
+    ArrayRef value = ArrayRef::Share(initial);
+    if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
+    if (initial->symbolic()) {
+      ASSIGN_OR_RETURN(Device * device, c->state->registry.FindDevice(trace->device()));
+      ASSIGN_OR_RETURN(value, trace->Evaluate(initial, device, c->state->Options()));
+    }
+    ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
+    *out = new keel_variable{
+        std::make_shared<Variable>(std::move(value), std::move(wanted.name), wanted.trainable)};
     return absl::OkStatus();
   });
+}
+
+const char* keel_variable_name(const keel_variable* v) { return v ? v->storage->name().c_str() : ""; }
+uint64_t keel_variable_id(const keel_variable* v) { return v ? v->storage->id() : 0; }
+int32_t keel_variable_trainable(const keel_variable* v) { return v && v->storage->trainable(); }
+
+keel_rc keel_trace_read(keel_trace* within, keel_tape* tape, keel_variable* v, keel_array** out,
+                        keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    ArrayRef value;
+    if (Trace* trace = TraceOf(within, nullptr)) {
+      ASSIGN_OR_RETURN(value, trace->Read(v->storage));
+    } else {
+      value = v->storage->Read();
+    }
+    Tape* records = tape ? tape : within ? within->tracing.tape : nullptr;
+    if (records) records->Saw(v->storage, value.get());
+    *out = value.Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_write(keel_trace* within, keel_variable* v, const char* how, keel_array* value,
+                         keel_error** err) {
+  const WriteNow* write = nullptr;
+  bool traced = false;
+  keel_rc rc = Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+    RETURN_IF_ERROR(NeedPointer(how, "how"));
+    RETURN_IF_ERROR(NeedPointer(value, "array"));
+    ASSIGN_OR_RETURN(write, FindWrite(how));
+    Trace* trace = TraceOf(within, value);
+    traced = trace != nullptr;
+    return trace ? Annotate(trace->Write(how, v->storage, value), kErrorOp, how) : absl::OkStatus();
+  });
+  return rc == KEEL_OK && !traced ? write->now(v, value, err) : rc;
 }
 
 keel_rc keel_variable_read(keel_variable* v, keel_array** out, keel_error** err) {

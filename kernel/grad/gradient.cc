@@ -20,6 +20,7 @@ class Builder {
     auto count = static_cast<NodeId>(graph_.nodes.size());
     Grow();
     for (ValueId x : wanted.xs) active_[x] = IsFloating(graph_.values[x].type.dtype);
+    through_ = wanted.through;
     Activate(0, count);
     RETURN_IF_ERROR(Seed(wanted));
     RETURN_IF_ERROR(Sweep(0, count));
@@ -88,10 +89,11 @@ class Builder {
     Grow();
     for (NodeId n = first; n < last; n++) {
       const Node& node = graph_.nodes[n];
-      if (VjpOf(*node.op) == Vjp::kNone || !AnyActive(node)) continue;
+      if (VjpOf(*node.op) == Vjp::kNone || !AnyActive(node) || Blocked(n)) continue;
       for (ValueId v : node.out) active_[v] = active_[v] || IsFloating(graph_.values[v].type.dtype);
     }
   }
+  bool Blocked(NodeId n) const { return through_ && n < through_->size() && !(*through_)[n]; }
   bool AnyActive(const Node& node) const {
     return std::any_of(node.in.begin(), node.in.end(),
                        [&](ValueId v) { return v != kNoValue && active_[v]; });
@@ -131,7 +133,7 @@ class Builder {
   absl::Status Sweep(NodeId first, NodeId last) {
     for (NodeId n = last; n-- > first;) {
       Grow();
-      if (!Flows(graph_.nodes[n])) continue;
+      if (Blocked(n) || !Flows(graph_.nodes[n])) continue;
       const Node node = graph_.nodes[n];  // a copy: the graph grows
       std::vector<ValueId> cotangents;
       for (ValueId v : node.out) cotangents.push_back(cotangent_[v]);
@@ -227,6 +229,7 @@ class Builder {
   GraphSink& sink_;
   std::vector<bool> active_;        // by value: it depends on an x
   std::vector<ValueId> cotangent_;  // by value: what arrived so far
+  const std::vector<bool>* through_ = nullptr;
   int nesting_ = 0;
 };
 

@@ -17,6 +17,7 @@ struct GradientWanted {
   std::span<const ValueId> seeds;  // empty, or one for each y, of its type; kNoValue: ones
   std::span<const ValueId> xs;     // any values: parameters, constants, results of nodes
   bool zeros = false;              // where no y depends on an x: zeros instead of kNoValue
+  const std::vector<bool>* through = nullptr;  // by node: gradients go through no others; null: through all
 };
 
 // One value for each x, of its type. Time and nodes grow with the nodes between xs and ys. An error leaves

@@ -72,6 +72,17 @@ std::string SignatureOf(const Graph& g) {
                       g.results.size() == 1 ? list(g.results, false) : "(" + list(g.results, false) + ")");
 }
 
+// What the trace has from outside of its arguments; scalars are left out, for literals are among them.
+void ReportLinks(const Concrete& concrete, Json* json) {
+  json->Key("variables").BeginArray();
+  for (const ModuleVariable& variable : concrete.module->variables) json->String(variable.name);
+  json->EndArray();
+  json->Key("captures").BeginArray();
+  for (const TraceLink& link : concrete.links)
+    if (link.array && link.array->view.ndim) json->String(Print(concrete.graph->values[link.value].type, concrete.module->dims));
+  json->EndArray();
+}
+
 }  // namespace
 
 Function::Function(std::shared_ptr<Context> context, std::string name, Device* device,
@@ -281,38 +292,87 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
                   trace ? trace->shared_from_this()
                         : std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name()),
                   {}};
+  {
+    std::lock_guard lock(mutex_);
+    if (!all_.empty() || dropped_) tracing.trace->RefuseVariables();
+  }
   RETURN_IF_ERROR(Annotate(body_(tracing, leaves), kErrorNode, name_));
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
-  RETURN_IF_ERROR(tracing.trace->End());
+  RETURN_IF_ERROR(tracing.trace->End(&concrete->links));
   concrete->signature = SignatureOf(*concrete->graph);
   concrete->trace_ms = watch.Ms();
   return concrete;
 }
 
+absl::StatusOr<std::shared_ptr<Plan>> Function::PlanOf(const Concrete& concrete,
+                                                       std::span<const ValueId> fetches) {
+  const Graph& graph = *concrete.graph;
+  return Optimizer{&context_->passes, options_.passes}.Make(graph, device_, graph.params, fetches,
+                                                            MustRunNodes(graph), options_.plan);
+}
+
 absl::Status Function::MakePlan(Concrete& concrete) {
   Stopwatch watch;
-  const Graph& graph = *concrete.graph;
-  Optimizer optimizer{&context_->passes, options_.passes};
-  ASSIGN_OR_RETURN(concrete.plan, optimizer.Make(graph, device_, graph.params, graph.results,
-                                                 MustRunNodes(graph), options_.plan));
-  concrete.taped = Taped::Of(concrete.module, concrete.graph, graph.params, graph.results);
+  ASSIGN_OR_RETURN(concrete.plan, PlanOf(concrete, concrete.graph->results));
   concrete.plan_ms = watch.Ms();
   return absl::OkStatus();
 }
 
-absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results) {
+absl::Status Function::Planned(Concrete& concrete) {
   std::call_once(concrete.planned, [&] { concrete.plan_error = MakePlan(concrete); });
-  RETURN_IF_ERROR(concrete.plan_error);
+  return concrete.plan_error;
+}
+
+absl::Status Function::MakeTapedPlan(Concrete& concrete) {
+  const Graph& graph = *concrete.graph;
+  std::vector<ValueId> feeds = graph.params, fetches = graph.results;
+  for (const TraceLink& link : concrete.links)
+    if (link.variable) feeds.push_back(link.value), fetches.push_back(link.value);
+  concrete.taped[0] = Taped::Of(concrete.module, concrete.graph, feeds, graph.results);
+  for (const TraceLink& link : concrete.links)
+    if (link.array) feeds.push_back(link.value);
+  concrete.taped[1] = Taped::Of(concrete.module, concrete.graph, std::move(feeds), graph.results);
+  if (fetches.size() > graph.results.size()) {
+    ASSIGN_OR_RETURN(concrete.taped_plan, PlanOf(concrete, fetches));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(Planned(concrete));
+  concrete.taped_plan = concrete.plan;
+  return absl::OkStatus();
+}
+
+absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results) {
   RETURN_IF_ERROR(CheckArity(concrete, arguments));
   absl::InlinedVector<keel_array*, 8> feeds;
   for (const keel_leaf& leaf : arguments.leaves)
     if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
+  if (tape) return RunTaped(concrete, *tape, std::move(feeds), results);
+  RETURN_IF_ERROR(Planned(concrete));
   results->resize(concrete.plan->outputs());
-  RETURN_IF_ERROR(concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()}));
-  if (!tape) return absl::OkStatus();
+  return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
+}
+
+absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, absl::InlinedVector<keel_array*, 8> feeds,
+                                Results* results) {
+  std::call_once(concrete.taped_planned, [&] { concrete.taped_error = MakeTapedPlan(concrete); });
+  RETURN_IF_ERROR(concrete.taped_error);
+  Results all(concrete.taped_plan->outputs());
+  RETURN_IF_ERROR(concrete.taped_plan->Run({feeds.data(), feeds.size()}, {all.data(), all.size()}));
+  size_t n = concrete.graph->results.size(), read = n;
+  bool captured = false;
+  for (const TraceLink& link : concrete.links) {
+    captured |= link.array && tape.WatchesOrOuter(link.array.get());
+    if (!link.variable) continue;
+    feeds.push_back(all[read++].get());
+    tape.Saw(link.variable, feeds.back());
+  }
+  for (const TraceLink& link : concrete.links)
+    if (captured && link.array) feeds.push_back(link.array.get());
   absl::InlinedVector<keel_array*, 8> made;
-  for (const ArrayRef& array : *results) made.push_back(array.get());
-  tape->Record(concrete.taped, device_, {feeds.data(), feeds.size()}, {made.data(), made.size()});
+  for (size_t i = 0; i < n; i++) made.push_back(all[i].get());
+  tape.Record(concrete.taped[captured], device_, {feeds.data(), feeds.size()}, {made.data(), made.size()});
+  all.resize(n);
+  *results = std::move(all);
   return absl::OkStatus();
 }
 
@@ -329,6 +389,7 @@ std::string Function::Report() const {
     json.Key("trace_ms").Double(concrete->trace_ms);
     json.Key("plan_ms").Double(concrete->plan_ms);
     json.Key("calls").Int(static_cast<int64_t>(concrete->calls));
+    ReportLinks(*concrete, &json);
     json.EndObject();
   }
   json.EndArray();

@@ -23,7 +23,6 @@ namespace keel {
 
 // What a program that is being traced (or run eagerly) sees: where ops without symbolic operands go, and
 // where its results are left.
-class Tape;
 struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager
@@ -47,7 +46,12 @@ struct Concrete {
   std::once_flag planned;
   absl::Status plan_error;
   std::shared_ptr<Plan> plan;
-  std::shared_ptr<const Taped> taped;
+  // The same under a tape: what it reads of variables is given too, so that gradients flow to it.
+  std::vector<TraceLink> links;
+  std::once_flag taped_planned;
+  absl::Status taped_error;
+  std::shared_ptr<Plan> taped_plan;
+  std::shared_ptr<const Taped> taped[2];  // [1]: captured arrays are given too
 };
 
 struct FunctionOptions {
@@ -88,7 +92,12 @@ class Function {
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
+  absl::Status RunTaped(Concrete& concrete, Tape& tape, absl::InlinedVector<keel_array*, 8> feeds,
+                        Results* results);
+  absl::Status Planned(Concrete& concrete);
   absl::Status MakePlan(Concrete& concrete);
+  absl::Status MakeTapedPlan(Concrete& concrete);
+  absl::StatusOr<std::shared_ptr<Plan>> PlanOf(const Concrete& concrete, std::span<const ValueId> fetches);
   std::string Reason(const Arguments& arguments) const;
   void Add(const std::string& kind, std::shared_ptr<Concrete> made);
   void DropOldest();

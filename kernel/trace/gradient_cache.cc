@@ -51,7 +51,7 @@ absl::StatusOr<Written> WriteGraph(const Context& context, const Recording& reco
   return w;
 }
 
-// The gradients of the known ys with respect to the known xs.
+// The gradients of the known ys with respect to the known xs, one for each result.
 absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, const Written& w) {
   std::vector<ValueId> ys, seeds, xs;
   for (size_t i = 0; i < recording.ys.size(); i++) {
@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, c
   std::vector<ValueId> all;
   for (size_t i = 0, next = 0; i < recording.xs.size(); i++)
     all.push_back(recording.xs[i] == kNoValue ? kNoValue : made[next++]);
-  return all;
+  return AddUp(w.graph, all, recording.to, recording.count);
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, const Written& w,
@@ -92,6 +92,22 @@ absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recor
 
 }  // namespace
 
+absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId> parts,
+                                           std::span<const uint32_t> to, size_t count) {
+  std::vector<ValueId> sums(count, kNoValue);
+  for (size_t i = 0; i < parts.size(); i++) {
+    ValueId& sum = sums[to[i]];
+    if (parts[i] == kNoValue || sum == kNoValue) {
+      if (sum == kNoValue) sum = parts[i];
+      continue;
+    }
+    ASSIGN_OR_RETURN(const OpDef* add, graph->module->catalogue->Find("add", 0));
+    ASSIGN_OR_RETURN(NodeId node, graph->AddNode(add, {sum, parts[i]}, {}));
+    sum = graph->nodes[node].out[0];
+  }
+  return sums;
+}
+
 std::string Recording::Key() const {
   std::string key;
   Append(&key, device);
@@ -109,6 +125,7 @@ std::string Recording::Key() const {
   }
   AppendAll(&key, ys);
   AppendAll(&key, xs);
+  AppendAll(&key, to);
   for (const keel_array* seed : seeds) Append(&key, seed != nullptr);
   return key;
 }

@@ -15,12 +15,6 @@ namespace keel {
 
 struct Context;
 
-template <typename T>
-struct GradientOf {
-  std::span<const T> ys, seeds, xs;
-  bool zeros = false;
-};
-
 // The part of a tape between xs and ys, with values numbered in order of appearance. What of two recordings
 // has the same key has the same gradient graph.
 struct Recording {
@@ -36,6 +30,8 @@ struct Recording {
   std::vector<Step> steps;
   std::vector<Value> values;
   std::vector<uint32_t> ys, xs;    // kNoValue: not among the values
+  std::vector<uint32_t> to;        // by x: the result that it counts for
+  uint32_t count = 0;              // of results
   std::vector<keel_array*> seeds;  // null: ones
   bool zeros = false;
   Device* device = nullptr;
@@ -49,8 +45,12 @@ struct GradientPlan {
   std::vector<std::shared_ptr<const Taped>> alive;  // the key has their addresses
   std::shared_ptr<Plan> plan;                       // null: nothing is connected
   std::shared_ptr<const Taped> taped;               // the graph, for tapes around this one
-  std::vector<bool> connected;                      // by x
+  std::vector<bool> connected;                      // by result
 };
+
+// Adds up the parts (kNoValue: none) of each of `count` results, which `to` names in ascending order.
+absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId> parts,
+                                           std::span<const uint32_t> to, size_t count);
 
 class GradientCache {
  public:

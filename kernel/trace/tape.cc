@@ -21,6 +21,12 @@ void SerialIndex::Add(uint64_t serial, uint32_t number) {
 }
 
 namespace {
+// Two symbolic arrays may stand for one value.
+bool SameValue(const keel_array* a, const keel_array* b) {
+  if (a == b || !a->symbolic() || !b->symbolic()) return a == b;
+  return Trace::Of(a) == Trace::Of(b) && Trace::ValueOf(a) == Trace::ValueOf(b);
+}
+
 TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
 }  // namespace
 
@@ -39,10 +45,29 @@ uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {
   return number;
 }
 
-absl::Status Tape::Watch(keel_array* array) {
-  if (array->symbolic()) return absl::OkStatus();  // its trace knows what depends on it
-  Number(array, true);
-  return absl::OkStatus();
+void Tape::Watch(keel_array* array) {
+  if (array->symbolic())
+    WatchTraced(array);
+  else
+    Number(array, true);
+}
+
+Tape::HeldVariable& Tape::Held(const std::shared_ptr<Variable>& variable) {
+  HeldVariable& held = variables_[variable.get()];
+  held.variable = variable;
+  return held;
+}
+
+void Tape::Saw(const std::shared_ptr<Variable>& variable, keel_array* value) {
+  if (outer_) outer_->Saw(variable, value);
+  if (Off()) return;
+  HeldVariable& held = Held(variable);
+  bool watch = held.watched ||
+               (options_.watch_variables && variable->trainable() && IsFloating(variable->dtype()));
+  if (!watch || std::ranges::any_of(held.reads, [&](const ArrayRef& r) { return SameValue(r.get(), value); }))
+    return;
+  held.reads.push_back(ArrayRef::Share(value));
+  Watch(value);
 }
 
 uint32_t Tape::Find(const keel_array* array) const {
@@ -69,7 +94,7 @@ uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
 void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
                   std::span<keel_array* const> out) {
   if (outer_) outer_->Record(what, device, in, out);
-  if (paused_ || !what->differentiable) return;
+  if (Off() || !what->differentiable) return;
   Taped::Reads reads;
   bool any = false;
   absl::InlinedVector<uint32_t, 8> known;
@@ -94,6 +119,8 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
 }
 
 void Tape::Reset() {
+  variables_.clear();
+  traces_.clear();
   numbers_.Clear();
   values_.clear();
   dims_.clear();
@@ -129,13 +156,15 @@ std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vect
   return between;
 }
 
-Recording Tape::Slice(const GradientOf<keel_array*>& of) const {
+Recording Tape::Slice(const GradientOf& of) const {
   std::vector<uint32_t> ys, xs;
   for (keel_array* y : of.ys) ys.push_back(Find(y));
   for (keel_array* x : of.xs) xs.push_back(Watches(x) ? Find(x) : kNone);  // of others too little was kept
   Recording r;
   r.device = device_;
   r.zeros = of.zeros;
+  r.to.assign(of.to.begin(), of.to.end());
+  r.count = of.count;
   r.seeds.assign(of.seeds.begin(), of.seeds.end());
   std::vector<uint32_t> renumbered(values_.size(), kNone);
   auto use = [&](uint32_t v, bool computed) {
@@ -169,14 +198,22 @@ Recording Tape::Slice(const GradientOf<keel_array*>& of) const {
   return r;
 }
 
-absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Results* out) {
-  if (used_ && !persistent_)
+absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
+  if (used_ && !options_.persistent)
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
                           "jacobians)"),
                     kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
-  Recording recording = Slice(of);
   used_ = true;
+  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(of.ys));
+  out->resize(of.count);
+  RETURN_IF_ERROR(trace ? WriteGradient(trace, of, out) : RunGradient(of, out));
+  if (!options_.persistent) Forget();
+  return absl::OkStatus();
+}
+
+absl::Status Tape::RunGradient(const GradientOf& of, Results* out) {
+  Recording recording = Slice(of);
   ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
   std::vector<keel_array*> feeds;
   for (const Recording::Value& value : recording.values)
@@ -188,10 +225,8 @@ absl::Status Tape::Gradient(const GradientOf<keel_array*>& of, Results* out) {
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : made) raw.push_back(array.get());
   if (outer_ && gradient->taped) outer_->Record(gradient->taped, recording.device, feeds, raw);
-  out->clear();
-  for (size_t i = 0, next = 0; i < of.xs.size(); i++)
-    out->push_back(gradient->connected[i] ? std::move(made[next++]) : ArrayRef());
-  if (!persistent_) Forget();
+  for (size_t i = 0, next = 0; i < of.count; i++)
+    if (gradient->connected[i]) (*out)[i] = std::move(made[next++]);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,9 @@
 //
 // An array is known by its serial number, which it gets when a tape first sees it, so a value whose
 // elements no rule reads need not be kept alive. One thread at a time may use a tape.
+//
+// In a trace nothing is recorded, for the graph has it all: the tape remembers what is watched there, from which
+// node on, and what is hidden from it (traced_tape.cc).
 #pragma once
 
 #include <algorithm>
@@ -43,21 +46,33 @@ class SerialIndex {
 
 class Tape {
  public:
+  struct Options {
+    bool persistent = false;
+    bool watch_variables = true;  // trainable ones, when they are read
+  };
   // The device is where gradients run for which nothing was computed. `outer` (or null) records the same,
   // and the gradients.
-  Tape(std::shared_ptr<Context> context, Device* device, bool persistent, Tape* outer)
-      : context_(std::move(context)), device_(device), outer_(outer), persistent_(persistent) {}
+  Tape(std::shared_ptr<Context> context, Device* device, const Options& options, Tape* outer)
+      : context_(std::move(context)), device_(device), outer_(outer), options_(options) {}
 
-  absl::Status Watch(keel_array* array);
+  void Watch(keel_array* array);
+  // What is read of it from now on.
+  void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
+  // This was read of it just now.
+  void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
+  // All that was read of it and watched.
+  std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) { return Held(variable).reads; }
   bool Watches(const keel_array* array) const;
+  bool WatchesOrOuter(const keel_array* array) const {
+    return Watches(array) || (outer_ && outer_->WatchesOrOuter(array));
+  }
   // Operands (null: left out) and results of what was just computed. Nothing if no operand is watched.
   void Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
               std::span<keel_array* const> out);
-  // One array for each x; null where no y depends on it, or zeros. Seeds: none, or one for each y (null:
-  // ones).
-  absl::Status Gradient(const GradientOf<keel_array*>& of, Results* out);
+  // Null where no y depends on an x, or zeros.
+  absl::Status Gradient(const GradientOf& of, Results* out);
   void Reset();
-  void Pause(bool on) { paused_ = on; }
+  void Pause(bool on);  // as often off as on
 
  private:
   struct Value {
@@ -76,15 +91,30 @@ class Tape {
   uint32_t Find(const keel_array* array) const;  // kNone: not recorded, or null
   uint32_t Number(keel_array* array, bool watched, bool fresh = false);
   uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
-  Recording Slice(const GradientOf<keel_array*>& of) const;
+  struct HeldVariable {
+    std::shared_ptr<Variable> variable;  // its address stays its own
+    bool watched = false;
+    std::vector<ArrayRef> reads;
+  };
+  HeldVariable& Held(const std::shared_ptr<Variable>& variable);
+  void WatchTraced(keel_array* array);
+  TraceWatch& Traced(Trace* trace);
+  absl::Status WriteGradient(Trace* trace, const GradientOf& of, Results* out);
+  absl::Status RunGradient(const GradientOf& of, Results* out);
+  Recording Slice(const GradientOf& of) const;
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
 
   void Forget();
+  bool Off() const { return paused_ || (used_ && !options_.persistent); }
 
   std::shared_ptr<Context> context_;
   Device* device_;
   Tape* outer_;
-  bool persistent_, paused_ = false, used_ = false;
+  Options options_;
+  uint32_t paused_ = 0;
+  bool used_ = false;
+  HashMap<const Variable*, HeldVariable> variables_;
+  std::vector<TraceWatch> traces_;
   SerialIndex numbers_;
   std::vector<Value> values_;
   std::vector<int64_t> dims_;

@@ -2,7 +2,6 @@
 #include "kernel/trace/trace.h"
 
 #include "kernel/device/move.h"
-#include "kernel/grad/gradient.h"
 #include "kernel/graph/constant.h"
 
 namespace keel {
@@ -32,6 +31,8 @@ Trace* Trace::Of(const keel_array* array) {
   TracedValue* traced = Traced(array);
   return traced ? traced->trace.get() : nullptr;
 }
+
+ValueId Trace::ValueOf(const keel_array* array) { return Traced(array)->value; }
 
 absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
   const keel_array* first = nullptr;
@@ -76,7 +77,7 @@ absl::StatusOr<ArrayRef> Trace::Param(std::string_view name, TensorType type) {
 }
 
 absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
-  if (auto it = captured_.find(array); it != captured_.end()) return it->second.second;
+  if (auto it = captured_.find(array); it != captured_.end()) return it->second;
   RETURN_IF_ERROR(NeedHostMemory("an array that a traced function captures", array));
   ArrayRef rows = ArrayRef::Share(array);
   if (!array->contiguous) {
@@ -84,8 +85,8 @@ absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
   }
   ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf("", std::move(rows))));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
-  captured_.emplace(array,
-                    std::pair(ArrayRef::Share(array), value));  // alive, so that its address stays its own
+  captured_.emplace(array, value);
+  links_.push_back({value, nullptr, ArrayRef::Share(array)});  // alive, so that its address stays its own
   return value;
 }
 
@@ -106,7 +107,7 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
     ASSIGN_OR_RETURN(operands.emplace_back(), ValueFor(array));
   }
   ASSIGN_OR_RETURN(graph_->scope, module_->DeviceScope(device == device_ ? "" : device));
-  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(operands), attrs));
+  ASSIGN_OR_RETURN(NodeId node, Add(op, std::move(operands), attrs));
   const std::vector<ValueId>& results = graph_->nodes[node].out;
   if (results.size() != out.size())
     return Invalid(OpName(op), " has ", results.size(), " results, got room for ", out.size());
@@ -118,6 +119,18 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
   return absl::OkStatus();
 }
 
+absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs) {
+  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs));
+  if (!current_.empty() && MustRun(*graph_, graph_->nodes[node]))
+    for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes) current_.erase(written);
+  return node;
+}
+
+NodeId Trace::Now() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<NodeId>(graph_->nodes.size());
+}
+
 absl::Status Trace::Result(std::string_view name, keel_array* array) {
   std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckOpen("add a result"));
@@ -125,31 +138,14 @@ absl::Status Trace::Result(std::string_view name, keel_array* array) {
   return graph_->AddResult(name, value);
 }
 
-absl::Status Trace::Gradient(std::span<keel_array* const> ys, std::span<keel_array* const> seeds,
-                             std::span<keel_array* const> xs, bool zeros, std::span<ArrayRef> out) {
-  std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(CheckOpen("add a gradient"));
-  std::vector<ValueId> values[3];
-  std::span<keel_array* const> given[3] = {ys, seeds, xs};
-  for (size_t i = 0; i < 3; i++)
-    for (keel_array* array : given[i]) {
-      ASSIGN_OR_RETURN(values[i].emplace_back(), ValueFor(array));
-    }
-  graph_->scope = 0;
-  ASSIGN_OR_RETURN(std::vector<ValueId> dxs,
-                   keel::Gradient(*graph_, {values[0], values[1], values[2], zeros}));
-  for (size_t i = 0; i < dxs.size(); i++) {
-    if (dxs[i] == kNoValue) continue;
-    ASSIGN_OR_RETURN(out[i], Symbol(dxs[i]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Trace::End() {
+absl::Status Trace::End(std::vector<TraceLink>* links) {
   std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckOpen("end it again"));
   open_ = false;
   captured_.clear();
+  current_.clear();
+  if (links) *links = std::move(links_);
+  links_.clear();
   return absl::OkStatus();
 }
 

@@ -2,10 +2,13 @@
 // one value of the graph; applying an op to it appends a node and gives symbolic arrays for the results.
 // Concrete arrays among the operands are captured: they become constants, which share their memory.
 //
+// Variables that the program reads and writes become the module's (variables.cc).
+//
 // Any thread may write, one at a time; symbolic arrays keep their trace alive. After End nothing can be
 // added any more, and an array of the trace that leaked out of the program is an error that names it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -14,9 +17,35 @@
 #include <vector>
 
 #include "kernel/graph/graph.h"
+#include "kernel/plan/plan.h"
 #include "kernel/values/array.h"
 
 namespace keel {
+
+class Device;
+
+// What a trace takes from outside of its program beside arguments. To its value gradients flow as to those.
+struct TraceLink {
+  ValueId value;
+  std::shared_ptr<Variable> variable;  // a read of it; else
+  ArrayRef array;                      // a captured array, which became a constant
+};
+
+// Gradients that are wanted: xs[i] counts for result to[i], for a variable is all that was read of it.
+struct GradientOf {
+  std::span<keel_array* const> ys, seeds, xs;  // seeds: none, or one for each y (null: ones)
+  std::span<const uint32_t> to;                // ascending
+  uint32_t count = 0;                          // of results
+  bool zeros = false;
+};
+
+// What a tape watches in a trace: values, each from a node on, and the nodes that it must not see.
+struct TraceWatch {
+  std::shared_ptr<class Trace> trace;
+  std::vector<std::pair<ValueId, NodeId>> values;
+  std::vector<std::pair<NodeId, NodeId>> hidden;           // from, up to
+  std::function<bool(const keel_array*)> watches_captured;  // concrete arrays
+};
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
@@ -33,17 +62,36 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                      std::span<keel_array* const> in, std::span<keel_array*> out);
   absl::Status Result(std::string_view name, keel_array* array);
-  // Appends the gradient of ys (arrays of this trace) with respect to xs; null where nothing is connected.
-  absl::Status Gradient(std::span<keel_array* const> ys, std::span<keel_array* const> seeds,
-                        std::span<keel_array* const> xs, bool zeros, std::span<ArrayRef> out);
-  absl::Status End();
+  // Appends the gradient; what comes out is what a tape that watched the same eagerly would give. Null where
+  // nothing is connected.
+  absl::Status Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out);
+  // links (may be null): what was read and captured, in the order of the program.
+  absl::Status End(std::vector<TraceLink>* links = nullptr);
+
+  absl::StatusOr<ArrayRef> Read(const std::shared_ptr<Variable>& variable);
+  // op: assign, assign_add or assign_sub.
+  absl::Status Write(std::string_view op, const std::shared_ptr<Variable>& variable, keel_array* value);
+  // An error unless variables may be made now, that is while a function is traced for the first time.
+  absl::Status MayMakeVariable() const;
+  void RefuseVariables() { variables_ = false; }
+  // The elements of a value that depends on constants only: of a variable that is made.
+  absl::StatusOr<ArrayRef> Evaluate(keel_array* array, Device* device, const PlanOptions& options);
+
+  const std::string& device() const { return device_; }
+  NodeId Now() const;  // the number of the next node
 
   // The trace that a symbolic array belongs to; null: a concrete array.
   static Trace* Of(const keel_array* array);
+  static ValueId ValueOf(const keel_array* array);  // of a symbolic one
   // That of the first symbolic operand; an error if another one belongs to another trace.
   static absl::StatusOr<Trace*> OfAll(std::span<keel_array* const> arrays);
 
  private:
+  absl::StatusOr<NodeId> AddOnVariable(std::string_view op, uint32_t number, std::vector<ValueId> in);
+  absl::StatusOr<NodeId> Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs);
+  absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable);
+  absl::Status CheckConstant(ValueId value) const;
+  std::vector<bool> Watched(const TraceWatch& watch, std::vector<bool>* through) const;
   absl::Status CheckOpen(std::string_view doing) const;
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
@@ -52,8 +100,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::shared_ptr<Module> module_;
   Graph* graph_;
   std::string device_;
-  bool open_ = true;
-  HashMap<const keel_array*, std::pair<ArrayRef, ValueId>> captured_;
+  bool open_ = true, variables_ = true;
+  std::vector<TraceLink> links_;
+  HashMap<uint32_t, ValueId> current_;  // what was read of variables that nothing wrote since
+  HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   mutable std::mutex mutex_;
 };
 

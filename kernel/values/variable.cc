@@ -1,6 +1,7 @@
 // variable.cc: see variable.h. The arithmetic is a row of a table by dtype.
 #include "kernel/values/variable.h"
 
+#include <atomic>
 #include <bit>
 #include <type_traits>
 
@@ -88,6 +89,11 @@ bool OwnsMemory(keel_array* a) { return a->data() == a->payload(); }
 void AddElements(DType dtype, bool subtract, const void* a, const void* b, void* to, int64_t count) {
   AddFn add = kAdds[static_cast<size_t>(dtype)];
   if (add) add(subtract, a, b, to, count);
+}
+
+uint64_t Variable::NextId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
 }
 
 ArrayRef Variable::Read() const {

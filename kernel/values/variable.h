@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "kernel/values/array.h"
@@ -16,9 +17,18 @@ namespace keel {
 
 class Variable {
  public:
-  // A row-major array in host memory, which nobody else may write from now on.
-  explicit Variable(ArrayRef value)
-      : dtype_(value->dtype), shape_(ShapeOf(value)), value_(std::move(value)) {}
+  // A row-major array in host memory, which nobody else may write from now on. name: in modules and files, ""
+  // if it has none. trainable: tapes watch what is read of it, unless they are told not to.
+  explicit Variable(ArrayRef value, std::string name = "", bool trainable = true)
+      : dtype_(value->dtype),
+        shape_(ShapeOf(value)),
+        name_(std::move(name)),
+        trainable_(trainable),
+        value_(std::move(value)) {}
+  // Another one for each variable of the process.
+  uint64_t id() const { return id_; }
+  const std::string& name() const { return name_; }
+  bool trainable() const { return trainable_; }
   DType dtype() const { return dtype_; }
   std::span<const int64_t> shape() const { return shape_; }
   ArrayRef Read() const;
@@ -32,6 +42,10 @@ class Variable {
   static std::vector<int64_t> ShapeOf(const ArrayRef& a) { return {a->shape().begin(), a->shape().end()}; }
   const DType dtype_;
   const std::vector<int64_t> shape_;
+  static uint64_t NextId();
+  const uint64_t id_ = NextId();
+  const std::string name_;
+  const bool trainable_;
   mutable std::mutex mutex_;
   ArrayRef value_;
 };

@@ -463,6 +463,98 @@ static void K2(void) {
   keel_array_release(x), keel_plan_free(plan), keel_session_free(session), keel_module_free(module);
 }
 
+/* ---- variables and tapes */
+static keel_variable* variable(keel_array* initial) {
+  keel_variable* out = NULL;
+  check(keel_variable_new(context, initial, &out, &error));
+  keel_array_release(initial);
+  return out;
+}
+static keel_array* read(keel_tape* tape, keel_variable* v) {
+  keel_array* out = NULL;
+  check(keel_trace_read(NULL, tape, v, &out, &error));
+  return out;
+}
+static keel_array* square(keel_tape* tape, keel_array* x) {
+  keel_op* mul = NULL;
+  keel_array *in[2], *out = NULL;
+  in[0] = in[1] = x;
+  check(keel_op_bind(context, device, "mul", 0, NULL, NULL, 0, &mul, &error));
+  check(keel_tape_apply(tape, mul, in, 2, &out, 1, &error));
+  keel_op_free(mul);
+  return out;
+}
+static keel_array* gradient(keel_tape* tape, keel_array* y, keel_variable* v) {
+  keel_array* out = NULL;
+  check(keel_tape_gradient_of(tape, &y, 1, NULL, NULL, &v, 1, 0, &out, &error));
+  return out;
+}
+static void Z7(void) {
+  const float one = 1, two = 2;
+  keel_variable* w = variable(f32s(2, 1, 1, &one));
+  keel_tape* tape = NULL;
+  keel_array *value, *loss, *d;
+  keel_tensor t;
+  check(keel_tape_new(context, device, NULL, 0, NULL, &tape, &error));
+  value = read(tape, w), loss = square(tape, value), d = gradient(tape, loss, w);
+  keel_array_tensor(d, &t);
+  EXPECT(t.ndim == 2 && t.shape[0] == 1 && t.shape[1] == 1 && is(d, KEEL_F32, 1, &two));
+  keel_array_release(value), keel_array_release(loss);
+  keel_tape_free(tape), keel_variable_release(w);
+}
+static void Z9(void) {
+  const int32_t v[2] = {1, 2}, ten[2] = {10, 10}, wanted[2] = {11, 12}, more[2] = {12, 13};
+  keel_variable* w = variable(i32s(1, 2, 1, v));
+  keel_array *tens = i32s(1, 2, 1, ten), *one = i32(1), *now;
+  check(keel_trace_write(NULL, w, "assign_add", tens, &error));
+  now = read(NULL, w);
+  EXPECT(is(apply("add", now, one), KEEL_I32, 2, more));
+  EXPECT(is(now, KEEL_I32, 2, wanted));
+  keel_array_release(tens), keel_array_release(one), keel_variable_release(w);
+}
+static void Z18(void) {
+  const float one = 1, two = 2;
+  keel_kv persistent = {"persistent", "1"};
+  keel_variable* w = variable(f32s(2, 1, 1, &one));
+  keel_tape* tape = NULL;
+  keel_array *value, *seen, *hidden;
+  check(keel_tape_new(context, device, &persistent, 1, NULL, &tape, &error));
+  value = read(tape, w), seen = square(tape, value);
+  keel_tape_pause(tape, 1);
+  hidden = square(tape, value);
+  keel_tape_pause(tape, 0);
+  EXPECT(gradient(tape, hidden, w) == NULL);
+  EXPECT(is(gradient(tape, seen, w), KEEL_F32, 1, &two));
+  keel_array_release(value), keel_array_release(seen), keel_array_release(hidden);
+  keel_tape_free(tape), keel_variable_release(w);
+}
+static void K7(void) {
+  const int64_t shape[2] = {784, 128};
+  keel_attr attrs[2] = {{0}, {0}};
+  const char* names[2] = {"dims", "kind"};
+  keel_op* random = NULL;
+  keel_array *key, *normal = NULL, *zeros = NULL, *now, *mean;
+  keel_variable *w, *b;
+  keel_tensor t;
+  attrs[0].kind = KEEL_ATTR_DIMS, attrs[0].count = 2, attrs[0].p = shape;
+  attrs[1].kind = KEEL_ATTR_STR, attrs[1].count = 6, attrs[1].p = "normal";
+  check(keel_array_new(context, KEEL_U64, NULL, 0, &key, &error));
+  check(keel_op_bind(context, device, "random", 0, names, attrs, 2, &random, &error));
+  check(keel_apply(random, &key, 1, &normal, 1, &error));
+  check(keel_array_new(context, KEEL_F32, shape + 1, 1, &zeros, &error));
+  w = variable(normal), b = variable(zeros);
+  now = read(NULL, w), mean = apply("reduce_mean", now, NULL);
+  keel_array_tensor(now, &t);
+  EXPECT(t.ndim == 2 && t.shape[0] == 784 && t.shape[1] == 128);
+  keel_array_tensor(mean, &t);
+  EXPECT(*(float*)t.data < 0.016f && *(float*)t.data > -0.016f); /* 5 / sqrt(784 * 128) */
+  keel_array_release(mean), keel_array_release(now);
+  now = read(NULL, b), mean = apply("reduce_max", now, NULL);
+  EXPECT(is_f32(mean, 0));
+  keel_array_release(now), keel_array_release(key), keel_op_free(random);
+  keel_variable_release(w), keel_variable_release(b);
+}
+
 static const struct {
   const char* row;
   void (*run)(void);
@@ -471,7 +563,8 @@ static const struct {
              {"Z12", Z12}, {"Z15", Z15}, {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},
              {"T10", T10}, {"T12", T12}, {"T13", T13}, {"T14", T14}, {"T15", T15}, {"T17", T17},
              {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23}, {"T24", T24}, {"T25", T25},
-             {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10}};
+             {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10}, {"Z7", Z7},
+             {"Z9", Z9},   {"Z18", Z18}, {"K7", K7}};
 
 int main(int argc, char** argv) {
   size_t i;

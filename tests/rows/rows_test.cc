@@ -314,6 +314,49 @@ TEST_P(Rows, T26_SignaturesAvoidRetracing) {
   EXPECT_EQ(f.trace_count(), 1);
 }
 
+TEST_P(Rows, Z7_TapeOfASquare) {
+  keel::Variable w({{1.0}});
+  keel::Tape tape;
+  Tensor loss = w * w;
+  Tensor gradient = tape.gradient(loss, w);
+  EXPECT_EQ(Printed(gradient, " ", gradient.type()), "[[2.]] f32[1, 1]");
+}
+
+TEST_P(Rows, Z9_StatefulAndStatelessOpsRunEagerly) {
+  keel::Variable v({1, 2});
+  v.assign_add({10, 10});
+  EXPECT_EQ(Printed(v, " ", v + 1, " ", keel::add(2, 3)), "[11 12] [12 13] 5");
+}
+
+TEST_P(Rows, Z18_OneExcludesTheOtherIncludes) {
+  keel::Variable w({{1.0}});
+  keel::Tape tape({.persistent = true});
+  Tensor hidden, seen = w * w;
+  {
+    auto none = keel::no_record();
+    hidden = w * w;
+  }
+  {
+    auto stopped = tape.stop_recording();
+    hidden = hidden + w * w;
+  }
+  EXPECT_TRUE(tape.gradient(hidden, w).empty());
+  EXPECT_EQ(Printed(tape.gradient(seen, w)), "[[2.]]");
+}
+
+std::pair<keel::Variable, keel::Variable> GenerateWB(uint64_t key, int64_t in, int64_t out) {
+  Tensor w = keel::random(key, {in, out}, {.kind = "normal"}), b = keel::zeros({out});
+  return {keel::Variable(w), keel::Variable(b)};
+}
+TEST_P(Rows, K7_GenerateWB) {
+  auto [w, b] = GenerateWB(1, 784, 128);
+  EXPECT_EQ(w.value().type() + b.value().type(), "f32[784, 128]f32[128]");
+  EXPECT_EQ(Printed(keel::reduce_max(keel::abs(b))), "0.0");
+  // 100,352 normal numbers: their mean is within 5 / sqrt(n), their variance within 5 sqrt(2 / n)
+  EXPECT_LT(std::abs(keel::reduce_mean(w).item<float>()), 0.016f);
+  EXPECT_LT(std::abs(keel::reduce_mean(keel::square(w)).item<float>() - 1), 0.023f);
+}
+
 TEST_P(Rows, K3_ThreePlusFive) {
   Tensor a = 3, b = 5;
   EXPECT_EQ(Printed(a, " ", b, " ", a + b), "3 5 8");

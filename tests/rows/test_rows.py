@@ -96,6 +96,35 @@ def saved(keel, graph, tmp_path, on):
     assert [o["data"] for o in run["outputs"].values()] == [[12]]
 
 
+SQUARE = """keel 1
+var w: f32[1, 1] = [[1.0]]
+fn @f() {
+  at = read(w)
+  seen = mul(at, at)
+  hidden = stop_gradient(seen)
+  return seen, hidden
+}
+entry f = @f () -> (loss, none)
+"""
+
+
+def gradient(keel, graph, tmp_path, on, of):
+    out = str(tmp_path / "grad.keel")
+    keel("grad", graph(SQUARE), "--of", of, "--wrt", "at", "-o", out, *on)
+    run = json.loads(keel("run", out, "--entry", "grad", "--json", *on).out)
+    return run["outputs"]["d_at"]
+
+
+def test_Z7_gradient_of_a_variables_square(keel, graph, tmp_path, on):
+    d = gradient(keel, graph, tmp_path, on, "seen")
+    assert (d["data"], d["shape"], d["dtype"]) == ([2], [1, 1], "f32")
+
+
+def test_Z18_one_excludes_the_other_includes(keel, graph, tmp_path, on):
+    assert gradient(keel, graph, tmp_path, on, "hidden")["data"] == [0]
+    assert gradient(keel, graph, tmp_path, on, "seen")["data"] == [2]
+
+
 def test_Z12_exported_models_run(keel, graph, tmp_path, on):
     saved(keel, graph, tmp_path, on)
 
@@ -166,6 +195,21 @@ def test_K6_mnist_becomes_rows(keel, on):
     text = "x = cast(fill(u8(7)){dims=[60000, 28, 28]}){to=f32}; y = reshape(x){to=[-1, 784]}"
     out = keel("eval", text + "; reduce_sum(slice(y){start=[59999, 0], stop=[60000, 784]})", *on).out
     assert out == "5488.0\n"
+
+
+def test_Z9_stateful_and_stateless(keel, graph, on):
+    path = graph("keel 1\nvar v: i32[2] = [1, 2]\nfn @f(x: i32[2]) {\n  assign_add(v, x)\n  y = read(v)\n"
+                 "  z = add(y, 1)\n  return y, z\n}\nentry f = @f (x) -> (y, z)\n")
+    run = json.loads(keel("run", path, "-i", "x=[10, 10]", "--json", *on).out)
+    assert [o["data"] for o in run["outputs"].values()] == [[11, 12], [12, 13]]
+
+
+def test_K7_generate_w_b(keel, graph, on):
+    path = graph("keel 1\nvar w: f32[3, 2] = [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]\nvar b: f32[2] = [0.0, 0.0]\n"
+                 "fn @generate_w_b(key: u64[]) {\n  assign(w, random(key){dims=[3, 2], kind=\"normal\"})\n"
+                 "  x = read(w)\n  y = read(b)\n  return x, y\n}\nentry f = @generate_w_b (key) -> (w, b)\n")
+    run = json.loads(keel("run", path, "-i", "key=7", "--json", *on).out)["outputs"]
+    assert run["b"]["data"] == [0, 0] and len(set(run["w"]["data"])) == 6 and run["w"]["shape"] == [3, 2]
 
 
 def test_K10_eager_then_graph(keel, graph, on):

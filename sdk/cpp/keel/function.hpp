@@ -42,16 +42,18 @@ inline constinit thread_local Invocation* this_call = nullptr;
 inline constinit thread_local int eager_scopes = 0;
 inline std::atomic<bool> eager_process{false};
 
-class Within {  // what the ops of a body see
+class Within {  // what the ops of a body see; tapes around a call do not see into a trace of its own
  public:
-  Within(Home& home, keel_trace* trace) : home_(home), before_(std::exchange(this_trace, trace)) {}
-  ~Within() { this_trace = before_; }
+  Within(Home& home, keel_trace* trace, Recorder* tape)
+      : home_(home), before_(std::exchange(this_trace, trace)), tape_(std::exchange(this_tape, tape)) {}
+  ~Within() { this_trace = before_, this_tape = tape_; }
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
 
  private:
   Scope home_;
   keel_trace* before_;
+  Recorder* tape_;
 };
 
 inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n, keel_error**) {
@@ -63,6 +65,17 @@ inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, ui
     return KEEL_INVALID;
   }
   return KEEL_OK;
+}
+
+inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array** out, uint32_t room, uint32_t* n,
+                             keel_error** error) {
+  const char* structure = leaves.structure.c_str();
+  const keel_leaf* list = leaves.list.data();
+  auto count = static_cast<uint32_t>(leaves.list.size());
+  keel_rc rc = tape_handle() ? keel_tape_call_within(tape_handle(), f, this_trace, structure, list, count, out,
+                                                     room, n, error)
+                             : keel_function_call(f, this_trace, structure, list, count, out, room, n, error);
+  return rc == KEEL_OK ? cut({out, *n}, error) : rc;
 }
 
 // What the caller gets for what the code returns: numbers become tensors.
@@ -140,7 +153,7 @@ class Function {
       -> detail::Returned<std::decay_t<std::invoke_result_t<const Code&, const A&...>>> {
     using Result = std::decay_t<std::invoke_result_t<const Code&, const A&...>>;
     if (detail::eager_scopes > 0 || detail::eager_process.load(std::memory_order_relaxed)) {
-      detail::Within body(state_->home, detail::this_trace);
+      detail::Within body(state_->home, detail::this_trace, detail::this_tape);
       return (*code_)(args...);
     }
     detail::Leaves leaves = state_->flatten(args...);
@@ -153,8 +166,7 @@ class Function {
     uint32_t room = wanted.vectors ? 256 : static_cast<uint32_t>(wanted.tensors), n = 0;
     perform(
         [&](auto err) {
-          return keel_function_call(get(), detail::this_trace, leaves.structure.c_str(), leaves.list.data(),
-                                    static_cast<uint32_t>(leaves.list.size()), out.data(), room, &n, err);
+          return detail::call_function(get(), leaves, out.data(), room, &n, err);
         },
         args...);
     if constexpr (!std::is_void_v<Result>) {
@@ -211,7 +223,7 @@ class Function {
   static void run(detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
     auto& mine = static_cast<Typed<A...>&>(erased);
     const Function& f = mine.of;
-    detail::Within body(f.state_->home, trace);
+    detail::Within body(f.state_->home, trace, keel_trace_tape(trace) ? detail::this_tape : nullptr);
     std::tuple<std::decay_t<const A>...> copies(mine.args);
     detail::Replace put(leaves);
     std::apply([&](auto&... copy) { (detail::each_leaf(copy, put), ...); }, copies);

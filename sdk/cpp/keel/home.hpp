@@ -132,5 +132,13 @@ class Homes {
 inline constinit thread_local Home* this_home = nullptr;         // set by Scope
 inline constinit thread_local keel_trace* this_trace = nullptr;  // of the function that is being traced
 
+/// A tape at work on this thread, and those around it (tape.hpp); without a handle: nothing may be recorded.
+struct Recorder {
+  keel_tape* handle;
+  Recorder* outer;
+};
+inline constinit thread_local Recorder* this_tape = nullptr;  // the innermost
+inline keel_tape* tape_handle() { return this_tape ? this_tape->handle : nullptr; }
+
 }  // namespace keel::detail
 #endif

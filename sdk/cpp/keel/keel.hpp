@@ -21,5 +21,6 @@
 #include "module.hpp"    // IWYU pragma: export
 #include "ops.hpp"       // IWYU pragma: export
 #include "session.hpp"   // IWYU pragma: export
+#include "tape.hpp"      // IWYU pragma: export
 #include "variable.hpp"  // IWYU pragma: export
 #endif

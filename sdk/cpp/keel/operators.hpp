@@ -128,12 +128,27 @@ inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   return info(id).floats && mine == 'T' ? KEEL_F32 : kOwn[kind];
 }
 
+/// Where nothing may be recorded: values of traces, which tapes of others may look at, let no gradient through.
+inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
+  if (!this_tape || this_tape->handle) return KEEL_OK;
+  for (keel_array*& array : made) {
+    if (!keel_array_symbolic(array)) continue;
+    Array open(array);
+    keel_array* in = std::exchange(array, nullptr);
+    if (keel_rc rc = keel_apply(here().op(OpId::stop_gradient), &in, 1, &array, 1, error); rc != KEEL_OK)
+      return rc;
+  }
+  return KEEL_OK;
+}
+
 inline keel_rc call_op(keel_op* op, OpId id, keel_array* const* in, size_t n, std::span<keel_array*> out,
                        keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
   if (info(id).effect && this_trace) [[unlikely]]
     return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
-  return keel_apply(op, in, n_in, out.data(), n_out, error);
+  if (!this_tape) return keel_apply(op, in, n_in, out.data(), n_out, error);
+  keel_rc rc = keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
+  return rc == KEEL_OK ? cut(out, error) : rc;
 }
 
 /// The device that holds an operand; "" if all are in host memory.
@@ -179,9 +194,12 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
 template <class... Operands>
 Tensor quick(OpId id, const Place& where, const Operands&... in) {
   keel_array* out = nullptr;
-  if ((... && (in.get() != nullptr)) && !info(id).effect) [[likely]] {
+  if ((... && (in.get() != nullptr)) && !info(id).effect && (!this_tape || this_tape->handle)) [[likely]] {
     keel_array* raw[] = {in.get()...};
-    if (keel_apply(here().op(id), raw, sizeof...(in), &out, 1, nullptr) == KEEL_OK) [[likely]]
+    keel_op* op = here().op(id);
+    keel_rc rc = this_tape ? keel_tape_apply(this_tape->handle, op, raw, sizeof...(in), &out, 1, nullptr)
+                           : keel_apply(op, raw, sizeof...(in), &out, 1, nullptr);
+    if (rc == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }
   const Operand* all[] = {&in...};

@@ -1,6 +1,6 @@
 // structure.hpp: arguments and results of traced functions as flat lists of leaves.
 //
-// How to read it: each_leaf() walks a value: tensors, numbers, bools and strings are leaves; vectors, arrays,
+// How to read it: each_leaf() walks a value: tensors, variables, numbers, bools and strings are leaves; vectors, arrays,
 // maps, pairs, tuples, optionals and plain structs (up to 8 members, or with a member `auto fields()` that
 // returns std::tie of them) are walked into. Leaves, Replace and Count are what walks along.
 #ifndef KEEL_STRUCTURE_HPP
@@ -11,7 +11,7 @@
 #include <tuple>
 #include <typeinfo>
 
-#include "tensor.hpp"
+#include "variable.hpp"
 
 namespace keel::detail {
 
@@ -108,12 +108,14 @@ void each_member(Tie&& members, Walker& walk) {
       members);
 }
 
-/// A Walker has tensor(), fixed(), open(), close(), step(), back(), and size() for containers that grow.
+/// A Walker has tensor(), variable(), fixed(), open(), close(), step(), back(), and size() for containers that grow.
 template <class T, class Walker>
 void each_leaf(T& x, Walker& walk) {
   using Bare = std::remove_const_t<T>;
   if constexpr (std::same_as<Bare, Tensor>) {
     walk.tensor(x);
+  } else if constexpr (std::same_as<Bare, Variable>) {
+    walk.variable(x);
   } else if constexpr (Number<Bare> || Text<Bare>) {
     walk.fixed(x);
   } else if constexpr (std::is_enum_v<Bare>) {
@@ -168,6 +170,10 @@ class Leaves {
     structure += 'T';
     add({KEEL_LEAF_ARRAY, 0, nullptr, t.get(), 0, 0, nullptr});
   }
+  void variable(const Variable& v) {  // by which one it is
+    structure += 'V';
+    add({KEEL_LEAF_I64, 0, nullptr, nullptr, static_cast<int64_t>(keel_variable_id(v.get())), 0, nullptr});
+  }
   void fixed(bool v) {
     structure += 'b';
     add({KEEL_LEAF_BOOL, 0, nullptr, nullptr, v, 0, nullptr});
@@ -204,6 +210,7 @@ class Paths {
  public:
   std::vector<std::string> list;
   void tensor(const Tensor&) { list.push_back(path_); }
+  void variable(const Variable&) { list.push_back(path_); }
   template <class T>
   void fixed(const T&) {
     list.push_back(path_);
@@ -236,6 +243,7 @@ class Replace {
     t = Tensor(arrays_.empty() ? Array(keel_array_retain(leaves_[at_].array)) : std::move(arrays_[at_]));
     at_++;
   }
+  void variable(const Variable&) { at_++; }
   template <class T>
   void fixed(const T&) {
     at_++;
@@ -260,6 +268,10 @@ class Replace {
 struct Count {
   size_t tensors = 0, vectors = 0;
   void tensor(const Tensor&) { tensors++; }
+  template <std::same_as<Variable> T>
+  void variable(const T&) {
+    static_assert(std::same_as<T, void>, "a keel::function returns tensors; return what is read of a variable");
+  }
   template <class T>
   void fixed(const T&) {
     static_assert(std::same_as<T, void>, "results of a keel::function are tensors, and structures of them");

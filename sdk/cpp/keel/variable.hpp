@@ -1,4 +1,8 @@
-// variable.hpp: state that outlives runs, shared by eager code and the graphs of modules.
+// variable.hpp: state that outlives runs, shared by eager code, functions and the graphs of modules.
+//
+//   keel::Variable w({{1.f}}, {.name = "w"});
+//   keel::Tensor y = w * x;            // a read, where the program is: now, or in the trace of a function
+//   w.assign_sub(0.1 * dw);            // likewise
 #ifndef KEEL_VARIABLE_HPP
 #define KEEL_VARIABLE_HPP
 #include <string>
@@ -6,12 +10,31 @@
 #include <vector>
 
 #include "module.hpp"
+#include "operators.hpp"
 
 namespace keel {
+
+/// trainable: tapes watch it when it is read.
+struct VariableOptions {
+  std::string name = "";  // in modules and files
+  bool trainable = true;
+};
 
 /// Shares one variable: copies of this are the same variable. Any thread may read and write.
 class Variable {
  public:
+  Variable() = default;  // none yet
+  /// A new one with the value of `initial`, whose dtype and shape it keeps. In a traced function: on its first
+  /// trace only, of what depends on constants and shapes.
+  explicit Variable(const Tensor& initial, const VariableOptions& options = {},
+                    const Place& where = Place::current()) {
+    keel_kv kv[] = {{"trainable", options.trainable ? "1" : "0"}, {"name", options.name.c_str()}};
+    keel_error* error = nullptr;
+    Tensor value = initial.device().empty() ? initial : initial.to("");
+    keel_rc rc = keel_variable_make(detail::this_trace, detail::here().context(), value.get(), kv,
+                                    options.name.empty() ? 1 : 2, &p_, &error);
+    if (rc != KEEL_OK) throw Error::take(rc, error).within("Variable(" + initial.type() + ")", where);
+  }
   /// A new one with a copy of `initial`, whose dtype and shape it keeps.
   Variable(const Context& context, const Array& initial) {
     call(keel_variable_new, context.get(), initial.get(), &p_);
@@ -29,6 +52,28 @@ class Variable {
   }
   ~Variable() { keel_variable_release(p_); }
   keel_variable* get() const { return p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  std::string name() const { return keel_variable_name(p_); }
+  bool trainable() const { return keel_variable_trainable(p_) != 0; }
+  keel_dt dtype() const { return read().dtype(); }
+  std::vector<int64_t> shape() const {
+    Array now = read();
+    return {now.shape().begin(), now.shape().end()};
+  }
+
+  /// Its value at this place of the program.
+  Tensor value() const {
+    keel_array* out = nullptr;
+    call(keel_trace_read, detail::this_trace, detail::tape_handle(), p_, &out);
+    keel_error* error = nullptr;
+    if (keel_rc rc = detail::cut({&out, 1}, &error); rc != KEEL_OK) throw Error::take(rc, error);
+    return Tensor(Array(out));
+  }
+  operator Tensor() const { return value(); }
+  /// At this place of the program; literals take its dtype.
+  void assign(const Operand& v) const { write("assign", v); }
+  void assign_add(const Operand& v) const { write("assign_add", v); }
+  void assign_sub(const Operand& v) const { write("assign_sub", v); }
 
   /// What it is now, without a copy; later writes do not change the array, and nobody may write into it.
   Array read() const {
@@ -36,10 +81,19 @@ class Variable {
     call(keel_variable_read, p_, &out);
     return Array(out);
   }
-  void assign(const Array& value) { call(keel_variable_assign, p_, value.get()); }
+  template <std::same_as<Array> A>
+  void assign(const A& value) const {
+    call(keel_variable_assign, p_, value.get());
+  }
   /// As one step: what many threads add is all there in the end.
-  void assign_add(const Array& value) { call(keel_variable_add, p_, value.get(), 1); }
-  void assign_sub(const Array& value) { call(keel_variable_add, p_, value.get(), -1); }
+  template <std::same_as<Array> A>
+  void assign_add(const A& value) const {
+    call(keel_variable_add, p_, value.get(), 1);
+  }
+  template <std::same_as<Array> A>
+  void assign_sub(const A& value) const {
+    call(keel_variable_add, p_, value.get(), -1);
+  }
 
   /// Makes it a variable of the module under that name; the number by which nodes name it.
   uint32_t number_in(Module& module, const std::string& name) const {
@@ -50,6 +104,13 @@ class Variable {
   }
 
  private:
+  void write(const char* how, const Operand& v) const {
+    keel_error* error = nullptr;
+    Array value = v.weak() ? v.settle(detail::here().context(), dtype()) : Array(keel_array_retain(v.get()));
+    if (value && *keel_array_device(value.get())) value = Tensor(value).to("").array();
+    if (keel_rc rc = keel_trace_write(detail::this_trace, p_, how, value.get(), &error); rc != KEEL_OK)
+      throw Error::take(rc, error).within(std::string(how) + "(" + v.type() + ")", v.where());
+  }
   keel_variable* p_ = nullptr;
 };
 

@@ -1,0 +1,64 @@
+// trace_gradient.cc: gradients within a trace: of its own nodes, as far as a tape would have recorded them.
+#include "kernel/grad/gradient.h"
+#include "kernel/trace/gradient_cache.h"
+#include "kernel/trace/trace.h"
+
+namespace keel {
+
+// Which values are watched when all is done, and through which nodes: those that read a value after it was
+// watched. A tape that ran eagerly beside the program would have seen the same.
+std::vector<bool> Trace::Watched(const TraceWatch& watch, std::vector<bool>* through) const {
+  std::vector<bool> watched(graph_->values.size());
+  std::vector<std::pair<NodeId, ValueId>> sources;
+  for (auto [value, since] : watch.values) sources.emplace_back(since, value);
+  for (const TraceLink& link : links_)
+    if (link.array && watch.watches_captured(link.array.get())) watched[link.value] = true;
+  std::sort(sources.begin(), sources.end());
+  through->assign(graph_->nodes.size(), false);
+  auto source = sources.begin();
+  auto hidden = watch.hidden.begin();
+  for (NodeId n = 0; n < graph_->nodes.size(); n++) {
+    for (; source != sources.end() && source->first <= n; ++source) watched[source->second] = true;
+    while (hidden != watch.hidden.end() && hidden->second <= n) ++hidden;
+    const Node& node = graph_->nodes[n];
+    if (hidden != watch.hidden.end() && hidden->first <= n) continue;
+    if (VjpOf(*node.op) == Vjp::kNone) continue;
+    if (std::none_of(node.in.begin(), node.in.end(), [&](ValueId v) { return v != kNoValue && watched[v]; }))
+      continue;
+    (*through)[n] = true;
+    for (ValueId v : node.out) watched[v] = true;
+  }
+  for (; source != sources.end(); ++source) watched[source->second] = true;
+  return watched;
+}
+
+absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a gradient"));
+  std::vector<ValueId> ys, seeds, xs;
+  auto all = [&](std::span<keel_array* const> arrays, std::vector<ValueId>* values) -> absl::Status {
+    for (keel_array* array : arrays) {
+      ASSIGN_OR_RETURN(values->emplace_back(), ValueFor(array));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(all(of.ys, &ys));
+  RETURN_IF_ERROR(all(of.seeds, &seeds));
+  RETURN_IF_ERROR(all(of.xs, &xs));
+  std::vector<bool> through, watched = Watched(watch, &through);
+  std::vector<ValueId> sources, others;
+  for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
+  graph_->scope = 0;
+  ASSIGN_OR_RETURN(std::vector<ValueId> found, keel::Gradient(*graph_, {ys, seeds, sources, of.zeros, &through}));
+  ASSIGN_OR_RETURN(std::vector<ValueId> zeros, keel::Gradient(*graph_, {{}, {}, others, of.zeros}));
+  std::vector<ValueId> parts;
+  for (size_t i = 0, f = 0, z = 0; i < xs.size(); i++) parts.push_back(watched[xs[i]] ? found[f++] : zeros[z++]);
+  ASSIGN_OR_RETURN(std::vector<ValueId> sums, AddUp(graph_, parts, of.to, of.count));
+  for (size_t i = 0; i < sums.size(); i++) {
+    if (sums[i] == kNoValue) continue;
+    ASSIGN_OR_RETURN(out[i], Symbol(sums[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keel

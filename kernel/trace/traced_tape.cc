@@ -1,0 +1,45 @@
+// traced_tape.cc: what a tape remembers of traces; see tape.h.
+#include "kernel/trace/tape.h"
+
+namespace keel {
+namespace {
+constexpr NodeId kStill = UINT32_MAX;  // hidden until further notice
+}
+
+void Tape::WatchTraced(keel_array* array) {
+  Trace* trace = Trace::Of(array);
+  Traced(trace).values.emplace_back(Trace::ValueOf(array), trace->Now());
+}
+
+TraceWatch& Tape::Traced(Trace* trace) {
+  for (TraceWatch& watch : traces_)
+    if (watch.trace.get() == trace) return watch;
+  TraceWatch& watch = traces_.emplace_back();
+  watch.trace = trace->shared_from_this();
+  watch.watches_captured = [this](const keel_array* array) { return Watches(array); };
+  if (paused_) watch.hidden.emplace_back(trace->Now(), kStill);
+  return watch;
+}
+
+void Tape::Pause(bool on) {
+  if (!on && !paused_) return;
+  paused_ += on ? 1 : -1;
+  if (paused_ > on) return;  // it was paused before, or is still
+  for (TraceWatch& watch : traces_) {
+    if (on)
+      watch.hidden.emplace_back(watch.trace->Now(), kStill);
+    else
+      watch.hidden.back().second = watch.trace->Now();
+  }
+}
+
+// As eagerly, a tape does not see the gradients that it takes itself.
+absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* out) {
+  NodeId first = trace->Now();
+  TraceWatch& watch = Traced(trace);
+  RETURN_IF_ERROR(trace->Gradient(of, watch, {out->data(), out->size()}));
+  if (!paused_) watch.hidden.emplace_back(first, trace->Now());
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,96 @@
+// variables.cc: variables in traces: reading and writing them, and the first values of those that are made.
+#include "kernel/trace/trace.h"
+
+namespace keel {
+
+// Under its own name where that is free in the module, else with a number behind it; without one: v0, v1 ...
+absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variable) {
+  const std::vector<ModuleVariable>& all = module_->variables;
+  for (uint32_t v = 0; v < all.size(); v++)
+    if (all[v].storage == variable) return v;
+  std::string name = variable->name().empty() ? absl::StrCat("v", all.size()) : variable->name(), own = name;
+  for (int k = 1; module_->FindVariable(own).ok(); k++) own = absl::StrCat(name, "_", k);
+  return module_->AddVariable(own, variable);
+}
+
+// Program order: the node stands where the program is. What nothing wrote since is not read again.
+absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("read a variable"));
+  ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
+  if (auto it = current_.find(number); it != current_.end()) return Symbol(it->second);
+  ASSIGN_OR_RETURN(NodeId node, AddOnVariable("read", number, {}));
+  ValueId value = graph_->nodes[node].out[0];
+  current_[number] = value;
+  links_.push_back({value, variable, {}});
+  return Symbol(value);
+}
+
+absl::Status Trace::Write(std::string_view op, const std::shared_ptr<Variable>& variable, keel_array* value) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("write a variable"));
+  ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
+  ASSIGN_OR_RETURN(ValueId in, ValueFor(value));
+  return AddOnVariable(op, number, {in}).status();
+}
+
+absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number, std::vector<ValueId> in) {
+  ASSIGN_OR_RETURN(const OpDef* def, module_->catalogue->Find(op, 0));
+  AttrValue var;
+  var.kind = KEEL_ATTR_VAR;
+  var.i = number;
+  graph_->scope = 0;
+  return Add(*def, std::move(in), {{"var", var}});
+}
+
+absl::Status Trace::MayMakeVariable() const {
+  RETURN_IF_ERROR(CheckOpen("make a variable"));
+  if (variables_) return absl::OkStatus();
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, "function \"", graph_->name,
+                        "\" makes a variable, but was traced before: each trace would make another one"),
+                  kErrorHint, "make it on the first call only and keep it, or outside of the function");
+}
+
+// Walks back from the value. An error tells by which way it comes from what has no value yet.
+absl::Status Trace::CheckConstant(ValueId value) const {
+  std::vector<ValueId> user(graph_->values.size(), kNoValue), todo{value};
+  auto refuse = [&](std::string_view what, ValueId v) {
+    std::string path = graph_->ValueName(v);
+    for (; v != value; absl::StrAppend(&path, " -> ", graph_->ValueName(v))) v = user[v];
+    return Annotate(Invalid("a variable's first value depends on ", what, " of \"", graph_->name, "\": ",
+                            path, "; it is computed once, from constants and shapes"),
+                    kErrorHint, "make the variable with a value that is known, and assign the other one");
+  };
+  while (!todo.empty()) {
+    ValueId v = todo.back();
+    todo.pop_back();
+    const Value& at = graph_->values[v];
+    if (at.kind == ValueKind::kParam) return refuse(absl::StrCat("parameter \"", at.name, "\""), v);
+    if (at.kind != ValueKind::kResult) continue;
+    const Node& node = graph_->nodes[at.index];
+    if (HasAnyEffect(*graph_, node)) return refuse(absl::StrCat("an effect, ", OpName(*node.op)), v);
+    for (ValueId in : node.in) {
+      if (in == kNoValue || in == value || user[in] != kNoValue) continue;
+      user[in] = v;
+      todo.push_back(in);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ArrayRef> Trace::Evaluate(keel_array* array, Device* device, const PlanOptions& options) {
+  std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
+  RETURN_IF_ERROR(CheckConstant(value));
+  const TensorType& type = graph_->values[value].type;
+  for (Dim d : type.dims)
+    if (IsSymbolic(d))
+      return Invalid("a variable's first value is ", Print(type, module_->dims),
+                     ": its shape must be numbers when it is made");
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(*graph_, device, {}, {&value, 1}, {}, options));
+  ArrayRef made;
+  RETURN_IF_ERROR(plan->Run({}, {&made, 1}));
+  return made;
+}
+
+}  // namespace keel

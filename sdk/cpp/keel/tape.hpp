@@ -1,0 +1,211 @@
+// tape.hpp: gradients of what a program computes.
+//
+//   keel::Variable w({{1.f}});
+//   keel::Tape tape;                                     // records the ops of this thread, until it dies
+//   keel::Tensor loss = w * w;                           // trainable variables are watched when they are read
+//   keel::Tensor dw = tape.gradient(loss, w);            // [[2.]]
+//   auto [dx, db] = tape.gradient(loss, std::tuple(x, b));   // with the structure of the sources
+//
+// Works eagerly, around calls of functions (gradients flow to the variables that they read) and in traced
+// functions, where gradients become nodes. Tapes nest: the outer one sees what the inner one computes. How to
+// read it: map_leaves() walks sources, Tape is a handle and its place on the thread's stack of tapes.
+#ifndef KEEL_TAPE_HPP
+#define KEEL_TAPE_HPP
+#include "structure.hpp"
+
+namespace keel {
+
+/// What a gradient is taken with respect to, where sources are written as a list: {x, w}.
+class Source {
+ public:
+  Source(const Tensor& t) : tensor_(t) {}
+  Source(const Variable& v) : variable_(v) {}
+  const Tensor& tensor() const { return tensor_; }
+  const Variable& variable() const { return variable_; }
+
+ private:
+  Tensor tensor_;
+  Variable variable_;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_source =
+    std::same_as<T, Tensor> || std::same_as<T, Variable> || std::same_as<T, Source>;
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, size_t n>
+inline constexpr bool is_array<std::array<T, n>> = true;
+template <class T>
+inline constexpr bool is_pair = false;
+template <class A, class B>
+inline constexpr bool is_pair<std::pair<A, B>> = true;
+template <class... M>
+std::tuple<std::decay_t<M>...> values_of(const std::tuple<M...>&);
+
+/// The same structure with leaf(source), a Tensor, in place of each tensor and variable. A struct that holds
+/// variables becomes the tuple of its members.
+template <class T, class Leaf>
+auto map_leaves(const T& x, Leaf& leaf) {
+  auto each = [&](const auto& member) { return map_leaves(member, leaf); };
+  auto tuple = [&](const auto&... member) {
+    return std::tuple<decltype(map_leaves(member, leaf))...>{each(member)...};
+  };
+  if constexpr (is_source<T>) {
+    return Tensor(leaf(x));
+  } else if constexpr (Number<T> || Text<T> || std::is_enum_v<T>) {
+    return x;
+  } else if constexpr (is_vector<T>) {
+    std::vector<decltype(each(x[0]))> out;
+    for (const auto& member : x) out.push_back(each(member));
+    return out;
+  } else if constexpr (is_array<T>) {
+    std::array<decltype(each(x[0])), std::tuple_size_v<T>> out;
+    for (size_t k = 0; k < out.size(); k++) out[k] = each(x[k]);
+    return out;
+  } else if constexpr (is_map<T>) {
+    std::map<std::string, decltype(each(x.begin()->second))> out;
+    for (const auto& [key, member] : x) out.emplace(key, each(member));
+    return out;
+  } else if constexpr (is_optional<T>) {
+    return x ? std::optional(each(*x)) : std::nullopt;
+  } else if constexpr (is_pair<T>) {
+    return std::pair<decltype(each(x.first)), decltype(each(x.second))>{each(x.first), each(x.second)};
+  } else if constexpr (Tuple<T>) {
+    return std::apply(tuple, x);
+  } else {
+    T out = x;
+    auto members = fields_of(out);
+    auto mapped = std::apply(tuple, members);
+    if constexpr (std::same_as<decltype(values_of(members)), decltype(mapped)>) {
+      members = mapped;
+      return out;
+    } else {
+      return mapped;
+    }
+  }
+}
+
+}  // namespace detail
+
+struct TapeOptions {
+  bool persistent = false;               // gradients may be asked for more than once
+  bool watch_accessed_variables = true;  // trainable ones, when they are read
+};
+struct GradientOptions {
+  std::vector<Tensor> seeds = {};  // what the elements of each target count; none, or an empty Tensor: ones
+  bool zeros = false;              // where no target depends on a source: zeros, in place of an empty Tensor
+};
+
+/// On one thread; tapes end in the opposite order.
+class Tape {
+ public:
+  explicit Tape(const TapeOptions& options = {}) : mine_{nullptr, detail::this_tape} {
+    keel_kv kv[] = {{"persistent", options.persistent ? "1" : "0"},
+                    {"watch_variables", options.watch_accessed_variables ? "1" : "0"}};
+    call(keel_tape_new, detail::here().context(), detail::here().device().c_str(), kv, 2u,
+         detail::tape_handle(), &mine_.handle);
+    handle_.reset(mine_.handle);
+    detail::this_tape = &mine_;
+  }
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+  ~Tape() {
+    for (detail::Recorder** at = &detail::this_tape; *at; at = &(*at)->outer)
+      if (*at == &mine_) {
+        *at = mine_.outer;
+        break;
+      }
+  }
+  keel_tape* get() const { return handle_.get(); }
+
+  void watch(const Tensor& t) { call(keel_tape_watch, get(), t.get()); }
+  /// What is read of it from now on.
+  void watch(const Variable& v) { call(keel_tape_watch_variable, get(), v.get()); }
+  /// Forgets what was recorded and watched; then it can be used again.
+  void reset() { keel_tape_reset(get()); }
+
+  /// Until the scope ends this tape records nothing; others do.
+  class [[nodiscard]] Stopped {
+   public:
+    explicit Stopped(keel_tape* tape) : tape_(tape) { keel_tape_pause(tape_, 1); }
+    Stopped(const Stopped&) = delete;
+    Stopped& operator=(const Stopped&) = delete;
+    ~Stopped() { keel_tape_pause(tape_, 0); }
+
+   private:
+    keel_tape* tape_;
+  };
+  Stopped stop_recording() { return Stopped(get()); }
+
+  /// Of the sum of all elements of all targets (a tensor, or a structure of them), with the structure of the
+  /// sources (tensors and variables). An empty Tensor where no target depends on the source.
+  template <class Y, class X>
+  auto gradient(const Y& targets, const X& sources, const GradientOptions& options = {}) {
+    Asked asked;
+    auto target = [&](const auto& y) { return asked.target(y); };
+    detail::map_leaves(targets, target);
+    auto source = [&](const auto& x) { return asked.source(x); };
+    detail::map_leaves(sources, source);
+    std::vector<Array> found = run(asked, options);
+    size_t next = 0;
+    auto take = [&](const auto&) { return Tensor(std::move(found[next++])); };
+    return detail::map_leaves(sources, take);
+  }
+  template <class Y>
+  std::vector<Tensor> gradient(const Y& targets, std::initializer_list<Source> sources,
+                               const GradientOptions& options = {}) {
+    return gradient(targets, std::vector<Source>(sources), options);
+  }
+
+ private:
+  struct Asked {
+    std::vector<Array> ys;
+    std::vector<keel_array*> xs;
+    std::vector<keel_variable*> variables;  // where xs has none
+    template <class T>
+    Tensor target(const T& y) {
+      ys.push_back(Tensor(y).array());
+      return {};
+    }
+    Tensor source(const Tensor& t) { return source(t.get(), nullptr); }
+    Tensor source(const Variable& v) { return source(nullptr, v.get()); }
+    Tensor source(const Source& s) { return source(s.tensor().get(), s.variable().get()); }
+    Tensor source(keel_array* x, keel_variable* v) {
+      xs.push_back(x);
+      variables.push_back(v);
+      return {};
+    }
+  };
+  std::vector<Array> run(const Asked& asked, const GradientOptions& options) {
+    std::vector<keel_array*> ys = raw(asked.ys), seeds, out(asked.xs.size());
+    for (const Tensor& seed : options.seeds) seeds.push_back(seed.get());
+    if (!seeds.empty() && seeds.size() != ys.size())
+      throw Error(KEEL_INVALID,
+                  std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " targets");
+    call(keel_tape_gradient_of, get(), ys.data(), static_cast<uint32_t>(ys.size()),
+         seeds.empty() ? nullptr : seeds.data(), asked.xs.data(), asked.variables.data(),
+         static_cast<uint32_t>(out.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
+    return take_arrays(out);
+  }
+
+  Handle<keel_tape, keel_tape_free> handle_;
+  detail::Recorder mine_;
+};
+
+/// Until it dies no tape of this thread records, and in a traced function no gradient passes what is computed.
+class [[nodiscard]] NoRecord {
+ public:
+  NoRecord() { detail::this_tape = &mine_; }
+  NoRecord(const NoRecord&) = delete;
+  NoRecord& operator=(const NoRecord&) = delete;
+  ~NoRecord() { detail::this_tape = mine_.outer; }
+
+ private:
+  detail::Recorder mine_{nullptr, detail::this_tape};
+};
+inline NoRecord no_record() { return NoRecord(); }
+
+}  // namespace keel
+#endif

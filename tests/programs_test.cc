@@ -1,0 +1,164 @@
+// programs_test.cc: variables in traces and tapes that read them, as keel.h promises them to C programs. Each
+// device runs all of it; oracles are literals. keel::Variable and keel::Tape have tests of their own (sdk/).
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "sdk/cpp/keel/keel.hpp"
+#include "tests/devices.h"
+
+namespace {
+
+using keel::Array;
+using Floats = std::vector<float>;
+
+std::string Failure(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const keel::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+class Programs : public testing::TestWithParam<std::string> {
+ protected:
+  struct Trace {
+    keel::Handle<keel_trace, keel_trace_free> handle;
+    Trace(const keel::Context& context, const char* name) {
+      keel_trace* out = nullptr;
+      keel::call(keel_trace_new, context.get(), name, GetParam().c_str(), &out);
+      handle.reset(out);
+    }
+    Array param(const char* name, keel_dim n) {
+      keel_array* out = nullptr;
+      keel::call(keel_trace_param, handle.get(), name, KEEL_F32, &n, 1, &out);
+      return Array(out);
+    }
+    void result(const Array& a) { keel::call(keel_trace_result, handle.get(), nullptr, a.get()); }
+    keel::Module end() {
+      keel_module* out = nullptr;
+      keel::call(keel_trace_end, handle.get(), &out);
+      return keel::Module::take(out);
+    }
+  };
+  static keel::Context Open() {
+    keel::Context context;
+    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
+    return context;
+  }
+  Array Vector(const Floats& v) const {
+    const int64_t shape[] = {static_cast<int64_t>(v.size())};
+    return Array::of<float>(context_, shape, v);
+  }
+  keel_variable* New(keel_trace* within, const Array& initial, const keel::Options& options = {}) {
+    std::vector<keel_kv> kv = options.view();
+    keel_variable* out = nullptr;
+    keel::call(keel_variable_make, within, context_.get(), initial.get(), kv.data(),
+               static_cast<uint32_t>(kv.size()), &out);
+    return made_.emplace_back(out).get();
+  }
+  static Array Read(keel_trace* within, keel_variable* v, keel_tape* tape = nullptr) {
+    keel_array* out = nullptr;
+    keel::call(keel_trace_read, within, tape, v, &out);
+    return Array(out);
+  }
+  static void Write(keel_trace* within, keel_variable* v, const char* how, const Array& value) {
+    keel::call(keel_trace_write, within, v, how, value.get());
+  }
+  static Floats Values(const Array& a) {
+    auto all = a.values<float>();
+    return {all.begin(), all.end()};
+  }
+  keel::Context context_ = Open();
+  keel::Op mul_{context_, GetParam(), "mul"}, exp_{context_, GetParam(), "exp"};
+  std::vector<keel::Handle<keel_variable, keel_variable_release>> made_;
+};
+
+TEST_P(Programs, NodesStandInTheOrderOfTheProgram) {
+  keel_variable* w = New(nullptr, Vector({1, 2}), {{"name", "w"}});
+  EXPECT_STREQ(keel_variable_name(w), "w");
+  Trace trace(context_, "step");
+  keel_trace* t = trace.handle.get();
+  Array x = trace.param("x", 2), before = Read(t, w);
+  EXPECT_TRUE(keel_array_symbolic(before.get()));
+  Write(t, w, "assign_add", x);
+  Array after = Read(t, w);
+  Write(nullptr, w, "assign_sub", mul_({x, after})[0]);  // a symbolic array tells where
+  trace.result(before);
+  trace.result(after);
+  keel::Plan plan = keel::Session(trace.end(), GetParam()).prepare();
+  std::vector<Array> got = plan.run(std::vector{Vector({10, 20})});
+  EXPECT_EQ(Values(got[0]), (Floats{1, 2}));
+  EXPECT_EQ(Values(got[1]), (Floats{11, 22}));
+  EXPECT_EQ(Values(Read(nullptr, w)), (Floats{11 - 110, 22 - 440}));
+}
+
+TEST_P(Programs, AFirstValueOfConstants) {
+  Trace trace(context_, "f");
+  keel_trace* t = trace.handle.get();
+  Array two = Vector({2, 3}), in[] = {two, two};
+  keel_array *raw[] = {in[0].get(), in[1].get()}, *out = nullptr;
+  keel::call(keel_trace_apply, t, mul_.get(), raw, 2u, &out, 1u);
+  Array square(out), x = trace.param("x", 2);
+  ASSERT_TRUE(keel_array_symbolic(square.get()));
+  keel_variable* v = New(t, square, {{"trainable", "0"}});
+  EXPECT_EQ(Values(Read(nullptr, v)), (Floats{4, 9})) << "it is there at once";
+  EXPECT_FALSE(keel_variable_trainable(v));
+  EXPECT_NE(Failure([&] { New(t, mul_({exp_({x})[0], square})[0]); })
+                .find("depends on parameter \"x\" of \"f\": x -> v1 -> v2"),
+            std::string::npos);
+  trace.result(Read(t, v));
+  EXPECT_EQ(Values(keel::Session(trace.end(), GetParam()).prepare().run({})[0]), (Floats{4, 9}));
+}
+
+TEST_P(Programs, TapesKnowWhatWasReadOfAVariable) {
+  keel_variable* w = New(nullptr, Vector({3}));
+  keel_variable* fixed = New(nullptr, Vector({5}), {{"trainable", "0"}});
+  for (bool watch : {false, true}) {
+    keel_tape* made = nullptr;
+    keel::call(keel_tape_new, context_.get(), GetParam().c_str(), static_cast<const keel_kv*>(nullptr), 0u,
+               static_cast<keel_tape*>(nullptr), &made);
+    keel::Handle<keel_tape, keel_tape_free> tape(made);
+    if (watch) keel::call(keel_tape_watch_variable, made, fixed);
+    Array a = Read(nullptr, w, made), b = Read(nullptr, fixed, made);
+    keel_array *in[] = {a.get(), b.get()}, *y = nullptr, *out[] = {nullptr, nullptr, nullptr};
+    keel::call(keel_tape_apply, made, mul_.get(), in, 2u, &y, 1u);
+    Array kept(y);
+    keel_array* xs[] = {a.get(), nullptr, nullptr};
+    keel_variable* variables[] = {nullptr, w, fixed};
+    keel::call(keel_tape_gradient_of, made, &y, 1u, nullptr, xs, variables, 3u, 0u, out);
+    std::vector<Array> d = keel::take_arrays({out[0], out[1], out[2]});
+    EXPECT_EQ(Values(d[0]), Floats{5});
+    EXPECT_EQ(Values(d[1]), Floats{5});
+    ASSERT_EQ(static_cast<bool>(d[2]), watch);
+    if (watch) EXPECT_EQ(Values(d[2]), Floats{3});
+  }
+}
+
+TEST_P(Programs, BadInput) {
+  keel_variable* w = New(nullptr, Vector({1, 2}));
+  keel_array* out = nullptr;
+  EXPECT_EQ(keel_trace_read(nullptr, nullptr, nullptr, &out, nullptr), KEEL_INVALID);
+  EXPECT_EQ(keel_trace_write(nullptr, w, nullptr, nullptr, nullptr), KEEL_INVALID);
+  EXPECT_NE(Failure([&] { Write(nullptr, w, "add", Vector({1, 2})); }).find("there are assign, assign_add"),
+            std::string::npos);
+  EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"name", ""}}); }), "");
+  EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"trainable", "no"}}); }).find("wanted 0 or 1"),
+            std::string::npos);
+  Trace trace(context_, "f");
+  Array x = trace.param("x", 3);
+  std::string wrong = Failure([&] { Write(trace.handle.get(), w, "assign", x); });
+  EXPECT_TRUE(wrong.find("f32[2]") != std::string::npos && wrong.find("f32[3]") != std::string::npos) << wrong;
+  trace.end();
+  EXPECT_NE(Failure([&] { Read(trace.handle.get(), w); }).find("has ended: cannot read a variable"),
+            std::string::npos);
+  EXPECT_NE(Failure([&] { New(trace.handle.get(), Vector({1})); }).find("has ended: cannot make a variable"),
+            std::string::npos);
+  EXPECT_EQ(Values(Read(nullptr, w)), (Floats{1, 2}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Device, Programs, testing::ValuesIn(keel_test::Devices()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace

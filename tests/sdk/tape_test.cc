@@ -1,0 +1,305 @@
+// tape_test.cc: keel::Tape, eagerly, around calls and inside traced functions, where it must give the same.
+// Oracles are literals worked out by hand.
+#include "devices.h"
+
+namespace {
+
+using keel::Tape;
+using keel::Tensor;
+using keel::Variable;
+using sdk_test::Failure;
+using sdk_test::Has;
+using Tensors = std::vector<Tensor>;
+
+class Tapes : public sdk_test::OnEachDevice {};
+KEEL_ON_EACH_DEVICE(Tapes);
+
+std::string Text(const Tensor& t) { return t.empty() ? "none" : to_string(t); }
+
+// The program eagerly, and as one graph: each result must have the text that was worked out.
+template <class Program>
+void Both(const Program& program, const std::vector<std::string>& wanted, const Tensor& x = {3.f}) {
+  auto check = [&](const Tensors& got, const char* how) {
+    ASSERT_EQ(got.size(), wanted.size()) << how;
+    for (size_t k = 0; k < got.size(); k++) EXPECT_EQ(Text(got[k]), wanted[k]) << how << ", result " << k;
+  };
+  check(program(x), "eagerly");
+  check(keel::function("program", program)(x), "traced");
+}
+
+TEST_P(Tapes, VariablesAreWatchedWhenTheyAreRead) {
+  Variable w({{1.f}});
+  Tape tape;
+  Tensor loss = w * w, dw = tape.gradient(loss, w);
+  EXPECT_EQ(dw.type() + " " + Text(dw), "f32[1, 1] [[2.]]");
+}
+
+TEST_P(Tapes, WhatIsWatchedCounts) {
+  Variable w({2.f}), fixed({5.f}, {.trainable = false});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        tape.watch(x);
+        Tensor other = {7.f}, y = x * w * fixed * other;
+        Tensors d = tape.gradient(y, {x, w});
+        return d;
+      },
+      {"[70.]", "[105.]"});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        Tensor y = x * w * fixed;
+        return tape.gradient(y, {x, w, fixed}, {.zeros = true});
+      },
+      {"[0.]", "[15.]", "[0.]"});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape({.watch_accessed_variables = false});
+        tape.watch(fixed);
+        Tensor y = x * w * fixed;
+        return tape.gradient(y, {x, w, fixed}, {.zeros = true});
+      },
+      {"[0.]", "[0.]", "[6.]"});
+  Tape tape;
+  EXPECT_TRUE(tape.gradient(w * w, fixed).empty());
+}
+
+TEST_P(Tapes, FromTheMomentItIsWatched) {
+  Variable w({2.f});
+  Both(
+      [&](const Tensor& x) {
+        Tensor before = x * w;  // 6
+        Tape tape({.persistent = true});
+        Tensor y = before * x * w;  // w counts once, x not at all
+        tape.watch(x);
+        Tensor z = y * x;  // 36 x
+        Tensors d = tape.gradient(z, {w, x});
+        return Tensors{y, d[0], d[1]};
+      },
+      {"[36.]", "[54.]", "[36.]"});
+}
+
+TEST_P(Tapes, ScopesWithoutRecording) {
+  Variable w({2.f});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        tape.watch(x);
+        Tensor hidden;
+        {
+          auto stopped = tape.stop_recording();
+          hidden = x * x;
+        }
+        return Tensors{tape.gradient(x * hidden, x)};
+      },
+      {"[9.]"});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        Tensor hidden;
+        {
+          auto none = keel::no_record();
+          hidden = w * x;  // 6
+        }
+        return Tensors{tape.gradient(w * hidden, w)};
+      },
+      {"[6.]"});
+}
+
+// An outer tape records while an inner one is stopped; no_record() hides from both.
+TEST_P(Tapes, ScopesOfNestedTapes) {
+  Both(
+      [&](const Tensor& x) {
+        Tape outer;
+        outer.watch(x);
+        Tape inner;
+        inner.watch(x);
+        Tensor a, b;
+        {
+          auto stopped = inner.stop_recording();
+          a = x * x;
+        }
+        {
+          auto none = keel::no_record();
+          b = x * 2;
+        }
+        Tensor y = a * b * x;  // 18 x to inner, 6 x^3 to outer
+        return Tensors{inner.gradient(y, x), outer.gradient(y, x)};
+      },
+      {"[54.]", "[162.]"});
+}
+
+TEST_P(Tapes, HigherOrder) {
+  Variable w({2.f});
+  Both(
+      [&](const Tensor&) {
+        Tape outer;
+        Tensor first;
+        {
+          Tape inner;
+          first = inner.gradient(w * w * w, w);
+        }
+        return Tensors{first, outer.gradient(first, w)};
+      },
+      {"[12.]", "[12.]"});
+}
+
+TEST_P(Tapes, AfterAWriteBothReadsCount) {
+  Variable w({2.f});
+  auto program = [&](const Tensor& x) {
+    w.assign(2 + x * 0);
+    Tape tape;
+    tape.watch(x);
+    Tensor y = w * x;  // dw = 3
+    w.assign_add(x);   // state blocks gradients
+    Tensor z = w * 10;
+    Tensors d = tape.gradient(std::vector{y, z}, {w, x});
+    d.push_back(z);
+    return d;
+  };
+  Both(program, {"[13.]", "[2.]", "[50.]"});
+}
+
+TEST_P(Tapes, SeedsTargetsAndIntermediates) {
+  Both(
+      [&](const Tensor& x) {
+        Tape tape({.persistent = true});
+        tape.watch(x);
+        Tensor y = x * x, z = keel::exp(x * 0) * y;
+        Tensors d = tape.gradient(std::pair(y, z), {x, y}, {.seeds = {Tensor{10.f}, Tensor()}});
+        d.push_back(tape.gradient(z, x, {.seeds = {Tensor{-1.f}}}));
+        return d;
+      },
+      {"[66.]", "[11.]", "[-6.]"});
+}
+
+struct Layer {
+  Variable w, b;
+};
+struct Point {
+  Tensor x, y;
+  int number = 4;
+};
+
+TEST_P(Tapes, TheStructureOfTheSources) {
+  Layer layer{Variable({2.f}), Variable({1.f})};
+  std::vector<Variable> list{layer.w, layer.b};
+  std::map<std::string, Variable> map{{"w", layer.w}};
+  Tape tape({.persistent = true});
+  Point p{{3.f}, {4.f}};
+  tape.watch(p.x);
+  Tensor y = layer.w * p.x + layer.b;
+  auto [dw, db] = tape.gradient(y, layer);
+  EXPECT_EQ(Text(dw) + Text(db), "[3.][1.]");
+  Tensors of_list = tape.gradient(y, list);
+  EXPECT_EQ(Text(of_list.at(0)) + Text(of_list.at(1)), "[3.][1.]");
+  EXPECT_EQ(Text(tape.gradient(y, map).at("w")), "[3.]");
+  auto [dx, both] = tape.gradient(y, std::tuple(p.x, std::pair(layer.w, std::array{layer.b, layer.b})));
+  EXPECT_EQ(Text(dx) + Text(both.first) + Text(both.second[1]), "[2.][3.][1.]");
+  Point dp = tape.gradient(y, p);
+  EXPECT_EQ(Text(dp.x) + Text(dp.y) + std::to_string(dp.number), "[2.]none4");
+  EXPECT_FALSE(tape.gradient(y, std::optional<Variable>()));
+}
+
+TEST_P(Tapes, AroundCallsThatReadVariables) {
+  Variable w({{1.f, 2.f}, {3.f, 4.f}}, {.name = "w"}), n(Tensor{5});
+  Tensor scale = {{10.f, 1.f}};
+  auto f = keel::function("f", [&](const Tensor& x) {
+    n.assign_add(Tensor{1});
+    return keel::matmul(x, w) * scale;
+  });
+  Tensor x = {{1.f, -1.f}};
+  for (int k = 0; k < 2; k++) {
+    Tape tape;
+    tape.watch(x);
+    tape.watch(scale);
+    Tensor y = f(x);  // [-20 -2]
+    Tensor twice = y + keel::matmul(x, w);
+    Tensors d = tape.gradient(twice, {x, w, scale});
+    EXPECT_EQ(Text(y), "[[-20.  -2.]]");
+    EXPECT_EQ(Text(d[0]), "[[15. 41.]]");
+    EXPECT_EQ(Text(d[1]), "[[ 11.   2.]\n [-11.  -2.]]");
+    EXPECT_EQ(Text(d[2]), "[[-2. -2.]]");
+  }
+  EXPECT_EQ(Text(n), "[7]") << "each call runs once";
+  EXPECT_EQ(f.trace_count(), 1);
+  EXPECT_TRUE(Has(f.report(), "\"variables\":[\"v0\",\"w\"],\"captures\":[\"i32[1]\",\"f32[1, 2]\"]"))
+      << f.report();
+}
+
+TEST_P(Tapes, InnerFunctionsAndNoRecordInThem) {
+  Variable w({2.f});
+  auto inner = keel::function("inner", [&](const Tensor& x) {
+    Tensor hidden;
+    {
+      auto none = keel::no_record();
+      hidden = x * w;
+    }
+    return hidden * w * x;
+  });
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        tape.watch(x);
+        return tape.gradient(inner(x), {x, w});
+      },
+      {"[12.]", "[18.]"});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        tape.watch(x);
+        Tensor y;
+        {
+          auto none = keel::no_record();
+          y = inner(x);
+        }
+        return tape.gradient(y, {x, w}, {.zeros = true});
+      },
+      {"[0.]", "[0.]"});
+}
+
+TEST_P(Tapes, ATapeAroundDoesNotSeeIntoANewTrace) {
+  Variable w({2.f});
+  Tape tape;
+  auto f = keel::function("f", [&](const Tensor& x) {
+    Tape own;
+    return own.gradient(w * w * x, w);
+  });
+  Tensor d = f(Tensor{3.f});  // 2 w x
+  EXPECT_EQ(Text(d), "[12.]");
+  EXPECT_EQ(Text(tape.gradient(d, w)), "[6.]");
+}
+
+TEST_P(Tapes, RunEagerlyUnderATape) {
+  Variable w({2.f});
+  auto f = keel::function("f", [&](const Tensor& x) { return w * x; });
+  f.run_eagerly();
+  Tape tape({.persistent = true});
+  EXPECT_EQ(Text(tape.gradient(f(Tensor{3.f}), w)), "[3.]");
+  keel::Eagerly now;
+  EXPECT_EQ(Text(tape.gradient(f(Tensor{4.f}), w)), "[4.]");
+}
+
+TEST_P(Tapes, BadInput) {
+  Variable w({2.f});
+  Both(
+      [&](const Tensor&) {
+        Tape tape;
+        Tensor y = w * w;
+        tape.gradient(y, w);
+        std::string again = Failure([&] { tape.gradient(y, w); });
+        EXPECT_TRUE(Has(again, "A non-persistent tape can only be used to compute one set of gradients")) << again;
+        tape.reset();
+        return Tensors{tape.gradient(w * 5, w)};
+      },
+      {"[5.]"});
+  Tape tape({.persistent = true});
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, Tensor()); }), "x 0 is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(Tensor(), w); }), "y 0 is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, w, {.seeds = {w, w}}); }), "2 seeds for 1 targets"));
+  Tensor count = {1};
+  tape.watch(count);
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(count * 2, count); }), "only floats have gradients"));
+}
+
+}  // namespace
