@@ -140,15 +140,17 @@ KEEL_API keel_rc keel_checkpoint_load(keel_context*, const char* path, const cha
                                       keel_variable* const* variables, uint32_t n, keel_error** err);
 /* For programs that may be traced: `within` is the trace that the program was given (NULL or an eager one: it
  * runs now, as keel_variable_new does). Options: "name" (in modules and files; others of the same name get a
- * number behind it; default: v0, v1 ...), "trainable" ("1", or "0": tapes do not watch it by themselves). While
- * a function is traced variables can be made on its first trace only. `initial` may be symbolic if it depends
- * on constants and shapes only; it is computed at once. */
+ * number behind it; default: v0, v1 ...), "trainable" ("1", or "0": tapes do not watch it by themselves).
+ * While a function is traced variables can be made on its first trace only. `initial` may be symbolic if it
+ * depends on constants and shapes only; it is computed at once. */
 KEEL_API keel_rc keel_variable_make(keel_trace* within, keel_context*, keel_array* initial,
                                     const keel_kv* options, uint32_t n_options, keel_variable** out,
                                     keel_error** err);
-KEEL_API const char* keel_variable_name(const keel_variable*); /* "" if it has none; as long as the variable */
+KEEL_API const char* keel_variable_name(
+    const keel_variable*); /* "" if it has none; as long as the variable */
 KEEL_API int32_t keel_variable_trainable(const keel_variable*);
-KEEL_API uint64_t keel_variable_id(const keel_variable*); /* the same for all handles of one variable, for no other */
+KEEL_API uint64_t
+keel_variable_id(const keel_variable*); /* the same for all handles of one variable, for no other */
 /* Reads and writes where the program is: in a trace nodes in the order of the program, for a variable that
  * becomes the module's; else now. tape: NULL, or the one that is told what was read. how: "assign",
  * "assign_add", "assign_sub". */
@@ -372,12 +374,13 @@ KEEL_API void keel_function_free(keel_function*);
 
 /* ---- tapes: gradients of what a program computed. A tape records ops and calls of which an operand is
  * watched; their results are watched then. It keeps only elements that some gradient reads. What is read of
- * trainable variables is watched by itself; a call that reads some passes gradients on to them. In a trace the
- * same values are watched, and gradients are nodes of the trace. One thread at a time. Options: "persistent"
- * ("1": gradients may be asked for more than once, and recording goes on; default: once, and what was recorded
- * is freed), "watch_variables" ("0": none by itself; default "1"). outer: NULL, or a tape that records all that
- * this one records, and the gradients that are taken by it: for gradients of gradients. It must live longer.
- * Free with keel_tape_free. */
+ * trainable variables is watched by itself; a call that reads some passes gradients on to them. In a trace
+ * the same values are watched, and gradients are nodes of the trace. One thread at a time. Options:
+ * "persistent"
+ * ("1": gradients may be asked for more than once, and recording goes on; default: once, and what was
+ * recorded is freed), "watch_variables" ("0": none by itself; default "1"). outer: NULL, or a tape that
+ * records all that this one records, and the gradients that are taken by it: for gradients of gradients. It
+ * must live longer. Free with keel_tape_free. */
 KEEL_API keel_rc keel_tape_new(keel_context*, const char* device, const keel_kv* options, uint32_t n_options,
                                keel_tape* outer, keel_tape** out, keel_error** err);
 KEEL_API keel_rc keel_tape_watch(keel_tape*, keel_array*, keel_error** err);
@@ -395,7 +398,7 @@ KEEL_API keel_rc keel_tape_call_within(keel_tape*, keel_function*, keel_trace* w
                                        uint32_t* n_out, keel_error** err);
 /* 1: nothing is recorded, until 0 was said as often. */
 KEEL_API void keel_tape_pause(keel_tape*, int32_t on);
-KEEL_API void keel_tape_reset(keel_tape*);             /* forgets everything, watched arrays too */
+KEEL_API void keel_tape_reset(keel_tape*); /* forgets everything, watched arrays too */
 /* The gradient of the sum of all elements of ys with respect to each x: out has n_xs arrays, NULL where no y
  * depends on the x (never, with KEEL_GRADIENT_ZEROS). seeds: NULL, or for each y an array of its type that
  * says what its elements count (NULL: ones). Where ys are symbolic the gradient is written into their trace:
@@ -404,8 +407,8 @@ KEEL_API void keel_tape_reset(keel_tape*);             /* forgets everything, wa
 KEEL_API keel_rc keel_tape_gradient(keel_tape*, keel_array* const* ys, uint32_t n_ys,
                                     keel_array* const* seeds, keel_array* const* xs, uint32_t n_xs,
                                     uint32_t flags, keel_array** out, keel_error** err);
-/* With respect to arrays or variables: where xs[i] is NULL (or xs is) variables[i] counts, by all that was read
- * of it while it was watched. */
+/* With respect to arrays or variables: where xs[i] is NULL (or xs is) variables[i] counts, by all that was
+ * read of it while it was watched. */
 KEEL_API keel_rc keel_tape_gradient_of(keel_tape*, keel_array* const* ys, uint32_t n_ys,
                                        keel_array* const* seeds, keel_array* const* xs,
                                        keel_variable* const* variables, uint32_t n_xs, uint32_t flags,

@@ -105,8 +105,9 @@ TEST_P(Programs, AFirstValueOfConstants) {
   keel_variable* v = New(t, square, {{"trainable", "0"}});
   EXPECT_EQ(Values(Read(nullptr, v)), (Floats{4, 9})) << "it is there at once";
   EXPECT_FALSE(keel_variable_trainable(v));
-  EXPECT_NE(Failure([&] { New(t, mul_({exp_({x})[0], square})[0]); })
-                .find("depends on parameter \"x\" of \"f\": x -> v1 -> v2"),
+  EXPECT_NE(Failure([&] {
+              New(t, mul_({exp_({x})[0], square})[0]);
+            }).find("depends on parameter \"x\" of \"f\": x -> v1 -> v2"),
             std::string::npos);
   trace.result(Read(t, v));
   EXPECT_EQ(Values(keel::Session(trace.end(), GetParam()).prepare().run({})[0]), (Floats{4, 9}));
@@ -132,7 +133,7 @@ TEST_P(Programs, TapesKnowWhatWasReadOfAVariable) {
     EXPECT_EQ(Values(d[0]), Floats{5});
     EXPECT_EQ(Values(d[1]), Floats{5});
     ASSERT_EQ(static_cast<bool>(d[2]), watch);
-    if (watch) EXPECT_EQ(Values(d[2]), Floats{3});
+    EXPECT_EQ(watch ? Values(d[2]) : Floats{3}, Floats{3});
   }
 }
 
@@ -141,15 +142,20 @@ TEST_P(Programs, BadInput) {
   keel_array* out = nullptr;
   EXPECT_EQ(keel_trace_read(nullptr, nullptr, nullptr, &out, nullptr), KEEL_INVALID);
   EXPECT_EQ(keel_trace_write(nullptr, w, nullptr, nullptr, nullptr), KEEL_INVALID);
-  EXPECT_NE(Failure([&] { Write(nullptr, w, "add", Vector({1, 2})); }).find("there are assign, assign_add"),
+  EXPECT_NE(Failure([&] {
+              Write(nullptr, w, "add", Vector({1, 2}));
+            }).find("there are assign, assign_add"),
             std::string::npos);
   EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"name", ""}}); }), "");
-  EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"trainable", "no"}}); }).find("wanted 0 or 1"),
+  EXPECT_NE(Failure([&] {
+              New(nullptr, Vector({1}), {{"trainable", "no"}});
+            }).find("wanted 0 or 1"),
             std::string::npos);
   Trace trace(context_, "f");
   Array x = trace.param("x", 3);
   std::string wrong = Failure([&] { Write(trace.handle.get(), w, "assign", x); });
-  EXPECT_TRUE(wrong.find("f32[2]") != std::string::npos && wrong.find("f32[3]") != std::string::npos) << wrong;
+  EXPECT_TRUE(wrong.find("f32[2]") != std::string::npos && wrong.find("f32[3]") != std::string::npos)
+      << wrong;
   trace.end();
   EXPECT_NE(Failure([&] { Read(trace.handle.get(), w); }).find("has ended: cannot read a variable"),
             std::string::npos);

@@ -18,8 +18,8 @@ constexpr Option kTapeOptions[] = {
      }},
 };
 
-// The arrays that stand for the xs: what was read of a variable, or for one that was not, its value, which the
-// tape does not know.
+// The arrays that stand for the xs: what was read of a variable, or for one that was not, its value, which
+// the tape does not know.
 struct Sources {
   std::vector<ArrayRef> arrays;
   std::vector<uint32_t> to;

@@ -73,8 +73,10 @@ struct WriteNow {
 };
 constexpr WriteNow kWrites[] = {
     {"assign", keel_variable_assign},
-    {"assign_add", [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, 1, e); }},
-    {"assign_sub", [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, -1, e); }},
+    {"assign_add",
+     [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, 1, e); }},
+    {"assign_sub",
+     [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, -1, e); }},
 };
 
 absl::StatusOr<const WriteNow*> FindWrite(std::string_view how) {

@@ -13,10 +13,10 @@
 namespace keel {
 
 struct GradientWanted {
-  std::span<const ValueId> ys;     // floats; their sum is what is differentiated
-  std::span<const ValueId> seeds;  // empty, or one for each y, of its type; kNoValue: ones
-  std::span<const ValueId> xs;     // any values: parameters, constants, results of nodes
-  bool zeros = false;              // where no y depends on an x: zeros instead of kNoValue
+  std::span<const ValueId> ys;                 // floats; their sum is what is differentiated
+  std::span<const ValueId> seeds;              // empty, or one for each y, of its type; kNoValue: ones
+  std::span<const ValueId> xs;                 // any values: parameters, constants, results of nodes
+  bool zeros = false;                          // where no y depends on an x: zeros instead of kNoValue
   const std::vector<bool>* through = nullptr;  // by node: gradients go through no others; null: through all
 };
 

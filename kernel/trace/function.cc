@@ -79,7 +79,8 @@ void ReportLinks(const Concrete& concrete, Json* json) {
   json->EndArray();
   json->Key("captures").BeginArray();
   for (const TraceLink& link : concrete.links)
-    if (link.array && link.array->view.ndim) json->String(Print(concrete.graph->values[link.value].type, concrete.module->dims));
+    if (link.array && link.array->view.ndim)
+      json->String(Print(concrete.graph->values[link.value].type, concrete.module->dims));
   json->EndArray();
 }
 

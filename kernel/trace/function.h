@@ -23,6 +23,7 @@ namespace keel {
 
 // What a program that is being traced (or run eagerly) sees: where ops without symbolic operands go, and
 // where its results are left.
+class Tape;
 struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager

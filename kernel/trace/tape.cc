@@ -62,8 +62,8 @@ void Tape::Saw(const std::shared_ptr<Variable>& variable, keel_array* value) {
   if (outer_) outer_->Saw(variable, value);
   if (Off()) return;
   HeldVariable& held = Held(variable);
-  bool watch = held.watched ||
-               (options_.watch_variables && variable->trainable() && IsFloating(variable->dtype()));
+  bool watch =
+      held.watched || (options_.watch_variables && variable->trainable() && IsFloating(variable->dtype()));
   if (!watch || std::ranges::any_of(held.reads, [&](const ArrayRef& r) { return SameValue(r.get(), value); }))
     return;
   held.reads.push_back(ArrayRef::Share(value));

@@ -6,8 +6,8 @@
 // An array is known by its serial number, which it gets when a tape first sees it, so a value whose
 // elements no rule reads need not be kept alive. One thread at a time may use a tape.
 //
-// In a trace nothing is recorded, for the graph has it all: the tape remembers what is watched there, from which
-// node on, and what is hidden from it (traced_tape.cc).
+// In a trace nothing is recorded, for the graph has it all: the tape remembers what is watched there, from
+// which node on, and what is hidden from it (traced_tape.cc).
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,9 @@ class Tape {
   // This was read of it just now.
   void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
   // All that was read of it and watched.
-  std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) { return Held(variable).reads; }
+  std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) {
+    return Held(variable).reads;
+  }
   bool Watches(const keel_array* array) const;
   bool WatchesOrOuter(const keel_array* array) const {
     return Watches(array) || (outer_ && outer_->WatchesOrOuter(array));

@@ -33,9 +33,9 @@ struct TraceLink {
 
 // Gradients that are wanted: xs[i] counts for result to[i], for a variable is all that was read of it.
 struct GradientOf {
-  std::span<keel_array* const> ys, seeds, xs;  // seeds: none, or one for each y (null: ones)
-  std::span<const uint32_t> to;                // ascending
-  uint32_t count = 0;                          // of results
+  std::span<keel_array*const> ys, seeds, xs;  // seeds: none, or one for each y (null: ones)
+  std::span<const uint32_t> to;               // ascending
+  uint32_t count = 0;                         // of results
   bool zeros = false;
 };
 
@@ -43,7 +43,7 @@ struct GradientOf {
 struct TraceWatch {
   std::shared_ptr<class Trace> trace;
   std::vector<std::pair<ValueId, NodeId>> values;
-  std::vector<std::pair<NodeId, NodeId>> hidden;           // from, up to
+  std::vector<std::pair<NodeId, NodeId>> hidden;            // from, up to
   std::function<bool(const keel_array*)> watches_captured;  // concrete arrays
 };
 
@@ -102,7 +102,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::string device_;
   bool open_ = true, variables_ = true;
   std::vector<TraceLink> links_;
-  HashMap<uint32_t, ValueId> current_;  // what was read of variables that nothing wrote since
+  HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   mutable std::mutex mutex_;
 };

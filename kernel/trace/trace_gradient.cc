@@ -49,10 +49,12 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
   graph_->scope = 0;
-  ASSIGN_OR_RETURN(std::vector<ValueId> found, keel::Gradient(*graph_, {ys, seeds, sources, of.zeros, &through}));
+  ASSIGN_OR_RETURN(std::vector<ValueId> found,
+                   keel::Gradient(*graph_, {ys, seeds, sources, of.zeros, &through}));
   ASSIGN_OR_RETURN(std::vector<ValueId> zeros, keel::Gradient(*graph_, {{}, {}, others, of.zeros}));
   std::vector<ValueId> parts;
-  for (size_t i = 0, f = 0, z = 0; i < xs.size(); i++) parts.push_back(watched[xs[i]] ? found[f++] : zeros[z++]);
+  for (size_t i = 0, f = 0, z = 0; i < xs.size(); i++)
+    parts.push_back(watched[xs[i]] ? found[f++] : zeros[z++]);
   ASSIGN_OR_RETURN(std::vector<ValueId> sums, AddUp(graph_, parts, of.to, of.count));
   for (size_t i = 0; i < sums.size(); i++) {
     if (sums[i] == kNoValue) continue;

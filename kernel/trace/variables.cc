@@ -57,8 +57,8 @@ absl::Status Trace::CheckConstant(ValueId value) const {
   auto refuse = [&](std::string_view what, ValueId v) {
     std::string path = graph_->ValueName(v);
     for (; v != value; absl::StrAppend(&path, " -> ", graph_->ValueName(v))) v = user[v];
-    return Annotate(Invalid("a variable's first value depends on ", what, " of \"", graph_->name, "\": ",
-                            path, "; it is computed once, from constants and shapes"),
+    return Annotate(Invalid("a variable's first value depends on ", what, " of \"", graph_->name,
+                            "\": ", path, "; it is computed once, from constants and shapes"),
                     kErrorHint, "make the variable with a value that is known, and assign the other one");
   };
   while (!todo.empty()) {

@@ -288,7 +288,8 @@ TEST_P(Tapes, BadInput) {
         Tensor y = w * w;
         tape.gradient(y, w);
         std::string again = Failure([&] { tape.gradient(y, w); });
-        EXPECT_TRUE(Has(again, "A non-persistent tape can only be used to compute one set of gradients")) << again;
+        EXPECT_TRUE(Has(again, "A non-persistent tape can only be used to compute one set of gradients"))
+            << again;
         tape.reset();
         return Tensors{tape.gradient(w * 5, w)};
       },

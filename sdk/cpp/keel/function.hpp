@@ -67,13 +67,13 @@ inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, ui
   return KEEL_OK;
 }
 
-inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array** out, uint32_t room, uint32_t* n,
-                             keel_error** error) {
+inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array** out, uint32_t room,
+                             uint32_t* n, keel_error** error) {
   const char* structure = leaves.structure.c_str();
   const keel_leaf* list = leaves.list.data();
   auto count = static_cast<uint32_t>(leaves.list.size());
-  keel_rc rc = tape_handle() ? keel_tape_call_within(tape_handle(), f, this_trace, structure, list, count, out,
-                                                     room, n, error)
+  keel_rc rc = tape_handle() ? keel_tape_call_within(tape_handle(), f, this_trace, structure, list, count,
+                                                     out, room, n, error)
                              : keel_function_call(f, this_trace, structure, list, count, out, room, n, error);
   return rc == KEEL_OK ? cut({out, *n}, error) : rc;
 }
@@ -123,7 +123,7 @@ class FunctionState {
     }
     std::vector<std::string> names;
     size_t k = 0;
-    auto add = [&](const auto& arg) {
+    [[maybe_unused]] auto add = [&](const auto& arg) {
       Paths paths;
       each_leaf(arg, paths);
       std::string base = k < options.args.size() ? options.args[k] : "x" + std::to_string(k);
@@ -164,11 +164,8 @@ class Function {
     }
     std::array<keel_array*, 256> out;
     uint32_t room = wanted.vectors ? 256 : static_cast<uint32_t>(wanted.tensors), n = 0;
-    perform(
-        [&](auto err) {
-          return detail::call_function(get(), leaves, out.data(), room, &n, err);
-        },
-        args...);
+    perform([&](auto err) { return detail::call_function(get(), leaves, out.data(), room, &n, err); },
+            args...);
     if constexpr (!std::is_void_v<Result>) {
       detail::Returned<Result> result{};
       if constexpr (std::same_as<decltype(result), Tensor>) {

@@ -128,7 +128,8 @@ inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   return info(id).floats && mine == 'T' ? KEEL_F32 : kOwn[kind];
 }
 
-/// Where nothing may be recorded: values of traces, which tapes of others may look at, let no gradient through.
+/// Where nothing may be recorded: values of traces, which tapes of others may look at, let no gradient
+/// through.
 inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   if (!this_tape || this_tape->handle) return KEEL_OK;
   for (keel_array*& array : made) {

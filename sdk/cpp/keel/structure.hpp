@@ -1,8 +1,8 @@
 // structure.hpp: arguments and results of traced functions as flat lists of leaves.
 //
-// How to read it: each_leaf() walks a value: tensors, variables, numbers, bools and strings are leaves; vectors, arrays,
-// maps, pairs, tuples, optionals and plain structs (up to 8 members, or with a member `auto fields()` that
-// returns std::tie of them) are walked into. Leaves, Replace and Count are what walks along.
+// How to read it: each_leaf() walks a value: tensors, variables, numbers, bools and strings are leaves;
+// vectors, arrays, maps, pairs, tuples, optionals and plain structs (up to 8 members, or with a member `auto
+// fields()` that returns std::tie of them) are walked into. Leaves, Replace and Count are what walks along.
 #ifndef KEEL_STRUCTURE_HPP
 #define KEEL_STRUCTURE_HPP
 #include <deque>
@@ -108,7 +108,8 @@ void each_member(Tie&& members, Walker& walk) {
       members);
 }
 
-/// A Walker has tensor(), variable(), fixed(), open(), close(), step(), back(), and size() for containers that grow.
+/// A Walker has tensor(), variable(), fixed(), open(), close(), step(), back(), and size() for containers
+/// that grow.
 template <class T, class Walker>
 void each_leaf(T& x, Walker& walk) {
   using Bare = std::remove_const_t<T>;
@@ -270,7 +271,8 @@ struct Count {
   void tensor(const Tensor&) { tensors++; }
   template <std::same_as<Variable> T>
   void variable(const T&) {
-    static_assert(std::same_as<T, void>, "a keel::function returns tensors; return what is read of a variable");
+    static_assert(std::same_as<T, void>,
+                  "a keel::function returns tensors; return what is read of a variable");
   }
   template <class T>
   void fixed(const T&) {

@@ -2,9 +2,9 @@
 //
 //   keel::Variable w({{1.f}});
 //   keel::Tape tape;                                     // records the ops of this thread, until it dies
-//   keel::Tensor loss = w * w;                           // trainable variables are watched when they are read
-//   keel::Tensor dw = tape.gradient(loss, w);            // [[2.]]
-//   auto [dx, db] = tape.gradient(loss, std::tuple(x, b));   // with the structure of the sources
+//   keel::Tensor loss = w * w;                           // trainable variables are watched when they are
+//   read keel::Tensor dw = tape.gradient(loss, w);            // [[2.]] auto [dx, db] = tape.gradient(loss,
+//   std::tuple(x, b));   // with the structure of the sources
 //
 // Works eagerly, around calls of functions (gradients flow to the variables that they read) and in traced
 // functions, where gradients become nodes. Tapes nest: the outer one sees what the inner one computes. How to
@@ -194,7 +194,8 @@ class Tape {
   detail::Recorder mine_;
 };
 
-/// Until it dies no tape of this thread records, and in a traced function no gradient passes what is computed.
+/// Until it dies no tape of this thread records, and in a traced function no gradient passes what is
+/// computed.
 class [[nodiscard]] NoRecord {
  public:
   NoRecord() { detail::this_tape = &mine_; }

@@ -24,8 +24,8 @@ struct VariableOptions {
 class Variable {
  public:
   Variable() = default;  // none yet
-  /// A new one with the value of `initial`, whose dtype and shape it keeps. In a traced function: on its first
-  /// trace only, of what depends on constants and shapes.
+  /// A new one with the value of `initial`, whose dtype and shape it keeps. In a traced function: on its
+  /// first trace only, of what depends on constants and shapes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {},
                     const Place& where = Place::current()) {
     keel_kv kv[] = {{"trainable", options.trainable ? "1" : "0"}, {"name", options.name.c_str()}};
@@ -35,6 +35,9 @@ class Variable {
                                     options.name.empty() ? 1 : 2, &p_, &error);
     if (rc != KEEL_OK) throw Error::take(rc, error).within("Variable(" + initial.type() + ")", where);
   }
+  explicit Variable(std::initializer_list<Literal> rows, const VariableOptions& options = {},
+                    const Place& where = Place::current())
+      : Variable(Tensor(rows), options, where) {}
   /// A new one with a copy of `initial`, whose dtype and shape it keeps.
   Variable(const Context& context, const Array& initial) {
     call(keel_variable_new, context.get(), initial.get(), &p_);
