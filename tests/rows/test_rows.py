@@ -210,6 +210,8 @@ def test_K7_generate_w_b(keel, graph, on):
                  "  x = read(w)\n  y = read(b)\n  return x, y\n}\nentry f = @generate_w_b (key) -> (w, b)\n")
     run = json.loads(keel("run", path, "-i", "key=7", "--json", *on).out)["outputs"]
     assert run["b"]["data"] == [0, 0] and len(set(run["w"]["data"])) == 6 and run["w"]["shape"] == [3, 2]
+
+
 MLP = """keel 1
 fn @mlp(x: f32[n, 784], w0: f32[784, 128], b0: f32[128], w1: f32[128, 128], b1: f32[128],
         w2: f32[128, 128], b2: f32[128], w3: f32[128, 10], b3: f32[10]) {

@@ -247,6 +247,15 @@ void Sdk(Bench& b) {
         [&] { keel::Tensor z = keel::reduce_mean(v, {.axes = {0}, .keep = true}); });
   auto add = keel::function("add", [](const keel::Tensor& p, const keel::Tensor& q) { return p + q; });
   b.Add("C++: call of a function of one node", 0, 1, [&] { keel::Tensor z = add(x, y); });
+  constexpr int kNodes = 10000;
+  b.Add("trace: from C++, 10,000 nodes, a node", 1000, kNodes, [&] {
+    auto chain = keel::function("chain", [](const keel::Tensor& p, const keel::Tensor& q) {
+      keel::Tensor z = p;
+      for (int i = 0; i < kNodes; i++) z = z + q;
+      return z;
+    });
+    keel::Module traced = chain.concrete(x, y);
+  });
 }
 
 void PrintText(const std::vector<Figure>& figures) {
