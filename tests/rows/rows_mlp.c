@@ -135,15 +135,16 @@ static int is_right(keel_array* y) {
 }
 
 /* ---- the rows */
-static void K8(void) { /* mlp_eager: every op is computed when it is applied */
+/* mlp_eager: every op is computed when it is applied */
+static void K8(void) {
   keel_array *in[kInputs], *y;
   make_inputs(in);
   y = model(in);
   EXPECT(is_right(y));
   keel_array_release(y), release(in, kInputs);
 }
-static void K9(
-    void) { /* mlp_pruned returns nothing, so nothing is computed; mlp_returned is the honest one */
+/* mlp_pruned returns nothing, so nothing is computed; mlp_returned is the honest one */
+static void K9(void) {
   keel_function *pruned = function("mlp_pruned", 0), *returned = function("mlp_returned", 1);
   keel_array *in[kInputs], *y = NULL;
   make_inputs(in);
@@ -154,7 +155,8 @@ static void K9(
   keel_array_release(y), release(in, kInputs);
   keel_function_free(pruned), keel_function_free(returned);
 }
-static void T21(void) { /* what building cost is told; later calls do not build */
+/* what building cost is told; later calls do not build */
+static void T21(void) {
   keel_function* f = function("mlp", 1);
   keel_array *in[kInputs], *y = NULL;
   keel_text* text = NULL;
