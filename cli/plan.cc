@@ -45,6 +45,7 @@ int plan_command(const Args& args) {
     if (p.at("edits") != 0 || p.contains("error"))
       fmt::print("pass {}: {} edits, {:.2f} ms{}\n", cell(p.at("name")), p.at("edits").dump(),
                  p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
+  fmt::print("{} of {} compute nodes needed\n", report.at("needed_nodes").dump(), report.at("nodes").dump());
   std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
   for (const Json& l : report.at("launches"))
     rows.push_back({std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")),
@@ -52,7 +53,7 @@ int plan_command(const Args& args) {
   print_table(rows);
   if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())
-    if (value.is_number()) fmt::print("{}: {}\n", key, value.dump());
+    if (value.is_number() && !key.ends_with("nodes")) fmt::print("{}: {}\n", key, value.dump());
   if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
   return kOk;
 }

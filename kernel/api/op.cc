@@ -39,8 +39,8 @@ struct keel_op {
     std::shared_ptr<Plan> plan;
   };
   QuickTable quick;
-  std::once_flag tape_once;
-  std::shared_ptr<const Taped> taped;
+  std::shared_ptr<const Taped> taped;  // once tape_ready
+  std::atomic<bool> tape_ready{false};
   std::mutex mutex;
   std::list<std::shared_ptr<Entry>> entries;  // used last first
 };
@@ -137,14 +137,23 @@ keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array
 
 namespace {
 
+// What tapes record of the op.
+const std::shared_ptr<const Taped>& TapedOf(keel_op& op) {
+  if (op.tape_ready.load(std::memory_order_acquire)) [[likely]]
+    return op.taped;
+  std::lock_guard lock(op.mutex);
+  if (!op.taped) op.taped = Taped::Of(*op.op, op.attrs);
+  op.tape_ready.store(true, std::memory_order_release);
+  return op.taped;
+}
+
 // Applies and records; without a tape: only applies.
 keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                    uint32_t n_out, keel_error** err) {
   keel_rc rc = keel_apply(op, in, n_in, out, n_out, err);
   if (rc != KEEL_OK || !tape || (n_out && out[0]->symbolic())) return rc;
   return Guard(err, [&] {
-    std::call_once(op->tape_once, [&] { op->taped = Taped::Of(*op->op, op->attrs); });
-    tape->Record(op->taped, op->device, {in, n_in}, {out, n_out});
+    tape->Record(TapedOf(*op), op->device, {in, n_in}, {out, n_out});
     return absl::OkStatus();
   });
 }

@@ -158,9 +158,13 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
   }
   ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
   Optimizer optimizer{&s.module->context->passes, s.passes};
+  PlanOptions options = s.options;
+  std::vector<bool> needed = NeededNodes(*s.graph, in, out, also);
+  options.nodes = needed.size();
+  options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
   if (NeedsPlacing(*s.graph, s.placing))
-    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, s.options);
-  return optimizer.Make(*s.graph, s.device, in, out, also, s.options);
+    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, options);
+  return optimizer.Make(*s.graph, s.device, in, out, also, options);
 }
 
 absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,

@@ -72,7 +72,7 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
     if (!declared.empty() && !(type == declared[i])) {
       ASSIGN_OR_RETURN(type, MergeTypes(absl::StrCat("result ", i, " of ", op), type, declared[i], dims));
     }
-    RETURN_IF_ERROR(CheckType(absl::StrCat("result ", i, " of ", op), type, dims));
+    if (!CheckType(op, type, dims).ok()) return CheckType(absl::StrCat("result ", i, " of ", op), type, dims);
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 // observer sees. Plain runs are in device_runner.cc.
 #include <algorithm>
 
+#include "kernel/plan/fold.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/step.h"
 
@@ -150,15 +151,7 @@ DeviceConstants::~DeviceConstants() {
 }
 
 absl::Status UploadConstants(Lowered* lowered) {
-  std::vector<bool> needed(lowered->constants.size());
-  auto need = [&](uint32_t v) {
-    if (v == kNoValue) return;
-    const PlanValue& root = lowered->values[lowered->Root(v)];
-    if (root.where == Where::kConstant) needed[root.index] = true;
-  };
-  for (const Step& step : lowered->steps)
-    for (uint32_t v : step.in) need(v);
-  for (uint32_t v : lowered->fetches) need(v);
+  std::vector<bool> needed = NeededConstants(*lowered);
   auto all = std::make_shared<DeviceConstants>();
   all->device = lowered->accelerator;
   all->pieces.resize(needed.size());

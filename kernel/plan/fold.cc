@@ -84,6 +84,19 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
   return absl::OkStatus();
 }
 
+std::vector<bool> NeededConstants(const Lowered& lowered) {
+  std::vector<bool> needed(lowered.constants.size());
+  auto need = [&](uint32_t v) {
+    if (v == kNoValue) return;
+    const PlanValue& root = lowered.values[lowered.Root(v)];
+    if (root.where == Where::kConstant) needed[root.index] = true;
+  };
+  for (const Step& step : lowered.steps)
+    for (uint32_t v : step.in) need(v);
+  for (uint32_t v : lowered.fetches) need(v);
+  return needed;
+}
+
 absl::StatusOr<uint32_t> AddLiteral(Lowered& lowered, DType dtype, double value) {
   ASSIGN_OR_RETURN(ArrayRef array, NewArray(dtype, {}, true));
   RETURN_IF_ERROR(ElementFromDouble(dtype, value, array->data()));

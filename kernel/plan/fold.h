@@ -11,6 +11,8 @@ bool MentionsSymbols(const Lowered& lowered, const Step& step);
 bool CanFold(const Lowered& lowered, const Step& step, uint64_t* folded_bytes);
 // Runs it and makes its results constants of the plan.
 absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options);
+// Those that a step or a fetch reads; the rest was folded into others.
+std::vector<bool> NeededConstants(const Lowered& lowered);
 // A scalar constant of the plan.
 absl::StatusOr<uint32_t> AddLiteral(Lowered& lowered, DType dtype, double value);
 

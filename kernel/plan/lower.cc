@@ -397,6 +397,9 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
     ASSIGN_OR_RETURN(out->accelerator, Accelerator::Of(*device));
   }
   RETURN_IF_ERROR(Lowering(graph, *out, options).Run(feeds, fetches, targets));
+  std::vector<bool> needed = NeededConstants(*out);
+  for (size_t i = 0; i < needed.size(); i++)
+    if (!needed[i]) out->constants[i] = {"", out->constants[i].type, nullptr, 0, nullptr, false};
   return out;
 }
 

@@ -95,6 +95,7 @@ struct PlanOptions {
   bool probe = false;                                  // find what the device lacks, in place of an error
   bool results_on_device = false;                      // where the device has memory of its own
   std::string prefix;                                  // of the names of steps: of a body
+  size_t nodes = 0, needed = 0;                        // of the graph that was asked for, for the report
 };
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,

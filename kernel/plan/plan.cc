@@ -48,15 +48,6 @@ absl::Status PrepareSteps(Lowered* lowered) {
   return absl::OkStatus();
 }
 
-// Where this thread looks first, so that threads keep out of each other's way and find what they left.
-size_t FirstPlace() {
-  static std::atomic<uint32_t> threads{0};
-  static __thread uint32_t mine __attribute__((tls_model("initial-exec"))) = 0;
-  if (!mine) [[unlikely]]
-    mine = threads.fetch_add(1, std::memory_order_relaxed) + 1;
-  return mine;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Plan>> Plan::Make(const Graph& graph, Device* device,
@@ -118,33 +109,13 @@ bool Plan::Ready::Fits(std::span<keel_array* const> in) const {
   return true;
 }
 
-Plan::Ready* Plan::TakeIdle(std::span<keel_array* const> in) {
+std::unique_ptr<Plan::Ready> Plan::TakeIdle(std::span<keel_array* const> in) {
   if (in.size() != inputs()) return nullptr;
-  for (size_t i = 0, first = FirstPlace(); i < kIdle; i++) {
-    auto& place = idle_[(first + i) % kIdle];
-    if (i && !place.load(std::memory_order_relaxed)) continue;
-    Ready* ready = place.exchange(nullptr, std::memory_order_acq_rel);
-    if (!ready) continue;
-    if (ready->Fits(in)) return ready;
-    Ready* empty = nullptr;
-    if (!place.compare_exchange_strong(empty, ready, std::memory_order_acq_rel))
-      Park(std::unique_ptr<Ready>(ready));
-  }
-  return nullptr;
+  return idle_.Take([&](const Ready& ready) { return ready.Fits(in); }, Park);
 }
 
-// An empty place if there is one; else the thread's own, and what was there is parked.
 void Plan::GiveBack(std::unique_ptr<Ready> ready) {
-  size_t first = FirstPlace();
-  for (size_t i = 0; i < kIdle; i++) {
-    Ready* empty = nullptr;
-    if (!idle_[(first + i) % kIdle].compare_exchange_strong(empty, ready.get(), std::memory_order_acq_rel))
-      continue;
-    ready.release();
-    return;
-  }
-  Ready* other = idle_[first % kIdle].exchange(ready.release(), std::memory_order_acq_rel);
-  if (other) Park(std::unique_ptr<Ready>(other));
+  if (std::unique_ptr<Ready> other = idle_.Give(std::move(ready))) Park(std::move(other));
 }
 
 // Leaves the runner with its binding, which drops what it has no room for.
@@ -175,15 +146,13 @@ absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_arra
 Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
     : lowered_(std::move(lowered)), options_(std::move(options)) {}
 
-Plan::~Plan() {
-  for (auto& place : idle_) delete place.load();
-}
+Plan::~Plan() = default;
 
 absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                        const Deadline* end) {
   if (out.size() != outputs())
     return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
-  std::unique_ptr<Ready> ready(observer ? nullptr : TakeIdle(in));
+  std::unique_ptr<Ready> ready = observer ? nullptr : TakeIdle(in);
   if (ready) [[likely]] {
     absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
     GiveBack(std::move(ready));

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "kernel/base/json.h"
+#include "kernel/base/places.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/runner.h"
 
@@ -68,7 +69,7 @@ class Plan {
   absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                        const Deadline* end);
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);
-  Ready* TakeIdle(std::span<keel_array* const> in);
+  std::unique_ptr<Ready> TakeIdle(std::span<keel_array* const> in);
   absl::StatusOr<std::unique_ptr<Ready>> MakeReady(std::span<keel_array* const> in);
   void GiveBack(std::unique_ptr<Ready> ready);
   static void Park(std::unique_ptr<Ready> ready);
@@ -79,7 +80,7 @@ class Plan {
   std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 
   static constexpr size_t kBindings = 16, kIdle = 8;
-  std::atomic<Ready*> idle_[kIdle] = {};  // a thread begins at a place of its own
+  Places<Ready, kIdle> idle_;
   std::unique_ptr<Lowered> lowered_;
   std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;

@@ -112,6 +112,8 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.BeginObject();
   json.Key("device").String(lowered_->device->name());
   json.Key("threads").Int(options_.threads);
+  json.Key("nodes").Int(static_cast<int64_t>(options_.nodes));
+  json.Key("needed_nodes").Int(static_cast<int64_t>(options_.needed));
   if (options_.passes) WriteReport(json, *options_.passes);
   json.Key("launches").BeginArray();
   WriteSteps(json, *lowered_, binding.get(), "");

@@ -1,5 +1,5 @@
 // function.cc: calls of functions: eager, inlined into a trace, or by a concrete function that is found or
-// traced. See function.h.
+// traced. See function.h; calls like those before are in function_call.cc.
 #include "kernel/trace/function.h"
 
 #include <chrono>
@@ -94,7 +94,7 @@ Function::Function(std::shared_ptr<Context> context, std::string name, Device* d
       options_(std::move(options)),
       body_(std::move(body)) {}
 
-absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
+absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
   bool symbolic = false;
   RETURN_IF_ERROR(arguments.Check(&symbolic));
   if (symbolic || (within && within->trace) || eager_ || context_->eager) {
@@ -109,7 +109,16 @@ absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& argume
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
-  return RunPlan(*concrete, tape, arguments, results);
+  RETURN_IF_ERROR(RunPlan(*concrete, tape, arguments, results));
+  if (!tape) Remember(arguments, std::move(concrete));
+  return absl::OkStatus();
+}
+
+// Where many kinds of calls take turns, most are not worth their place.
+void Function::Remember(const Arguments& arguments, std::shared_ptr<Concrete> concrete) {
+  constexpr uint32_t kTurns = 16;
+  if (!warm_.HasRoom() && forgotten_.fetch_add(1, std::memory_order_relaxed) % kTurns) return;
+  warm_.Give(std::make_unique<Warm>(Warm{KeptArguments(arguments), std::move(concrete)}));
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
@@ -128,14 +137,10 @@ std::shared_ptr<Concrete> Function::Touch(const std::shared_ptr<Concrete>& concr
   return concrete;
 }
 
-// Most programs call a function again with what they called it with last.
 std::shared_ptr<Concrete> Function::Known(std::string_view key) {
   std::lock_guard lock(mutex_);
-  if (last_ && last_->first == key) return Touch(last_->second);
   auto it = by_key_.find(key);
-  if (it == by_key_.end()) return nullptr;
-  last_ = &*it;
-  return Touch(it->second);
+  return it == by_key_.end() ? nullptr : Touch(it->second);
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
@@ -151,10 +156,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments&
     Kind& same = kinds_[kind];
     for (const auto& concrete : same.traces) {
       if (!concrete->sizes.Fits(sizes)) continue;
-      if (by_key_.size() >= kMostKeys) {
-        by_key_.clear();
-        last_ = nullptr;
-      }
+      if (by_key_.size() >= kMostKeys) by_key_.clear();
       return Touch(by_key_[key] = concrete);
     }
     pattern = same.ledger.Next(sizes, options_.any_after);
@@ -185,9 +187,10 @@ void Function::DropOldest() {
   std::shared_ptr<Concrete> gone = *oldest;
   all_.erase(oldest);
   std::erase(kinds_[gone->kind].traces, gone);
-  last_ = nullptr;
   std::erase_if(by_key_, [&](const auto& pair) { return pair.second == gone; });
   dropped_++;
+  gone->dropped = true;
+  warm_.Clear();
 }
 
 // Why the arguments needed a new trace: the first leaf that differs from the trace that is nearest.
@@ -389,7 +392,7 @@ std::string Function::Report() const {
     json.Key("reason").String(concrete->reason);
     json.Key("trace_ms").Double(concrete->trace_ms);
     json.Key("plan_ms").Double(concrete->plan_ms);
-    json.Key("calls").Int(static_cast<int64_t>(concrete->calls));
+    json.Key("calls").Int(static_cast<int64_t>(concrete->calls.load()));
     ReportLinks(*concrete, &json);
     json.EndObject();
   }

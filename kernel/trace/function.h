@@ -1,8 +1,9 @@
 // function.h: a program that is traced once for each signature of its arguments, and then run as a graph.
 //
-// How to read it: Call looks for a concrete function that fits the arguments (by key, then by pattern of
-// sizes), traces one where none does and records why, and runs its plan. Arguments with symbolic arrays
-// are inlined into their trace. Any number of threads; one traces at a time.
+// How to read it: Call compares the arguments with those of the last calls (function_call.cc: no lock).
+// Else it looks for a concrete function that fits them (by key, then by pattern of sizes), traces one where
+// none does and records why, and runs its plan. Arguments with symbolic arrays are inlined into their trace.
+// Any number of threads; one traces at a time.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "kernel/base/hash.h"
+#include "kernel/base/places.h"
 #include "kernel/plan/plan.h"
 #include "kernel/trace/context.h"
 #include "kernel/trace/key.h"
@@ -43,7 +45,8 @@ struct Concrete {
   SizePattern sizes;
   std::string kind;  // the rest of the key
   double trace_ms = 0, plan_ms = 0;
-  uint64_t calls = 0, last_call = 0;
+  std::atomic<uint64_t> calls{0}, last_call{0};
+  std::atomic<bool> dropped{false};  // other traces were used later than this one
   std::once_flag planned;
   absl::Status plan_error;
   std::shared_ptr<Plan> plan;
@@ -83,6 +86,13 @@ class Function {
     SizeLedger ledger;
     std::vector<std::shared_ptr<Concrete>> traces;
   };
+  struct Warm {  // an earlier call
+    KeptArguments arguments;
+    std::shared_ptr<Concrete> concrete;
+  };
+  absl::Status CallWarm(const Warm& warm, const Arguments& arguments, Results* results);
+  absl::Status CallCold(Tracing* within, Tape* tape, const Arguments& arguments, Results* results);
+  void Remember(const Arguments& arguments, std::shared_ptr<Concrete> concrete);
   std::shared_ptr<Concrete> Known(std::string_view key);
   std::shared_ptr<Concrete> Touch(const std::shared_ptr<Concrete>& concrete);
   absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments, std::string kind,
@@ -114,11 +124,13 @@ class Function {
   std::atomic<std::thread::id> tracer_{};  // it
   mutable std::mutex mutex_;               // of all below
   HashMap<std::string, std::shared_ptr<Concrete>> by_key_;
-  const std::pair<const std::string, std::shared_ptr<Concrete>>* last_ = nullptr;  // of by_key_: found last
-  uint64_t clock_ = 0;
   HashMap<std::string, Kind> kinds_;
   std::list<std::shared_ptr<Concrete>> all_;  // in order of tracing
   uint64_t dropped_ = 0;
+
+  std::atomic<uint64_t> clock_{0};  // counts calls, but for some of those at the same time
+  std::atomic<uint32_t> forgotten_{0};
+  Places<Warm, 8, 3> warm_;  // their plans are made
 };
 
 }  // namespace keel

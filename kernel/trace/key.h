@@ -48,4 +48,23 @@ struct Arguments {
   std::string Describe(size_t leaf) const;   // "f32[3, 4]", "i64 2", "str \"a\"", "none"
 };
 
+// The arguments of a call, kept so that those of later calls can be compared with them where they lie.
+class KeptArguments {
+ public:
+  explicit KeptArguments(const Arguments&);
+  // Whether they have the same key; then they are well-formed and concrete, too.
+  bool Same(const Arguments&) const;
+
+ private:
+  struct Leaf {
+    keel_leaf leaf;
+    std::string text;
+    DType dtype;
+    int32_t rank;
+  };
+  std::string structure_;
+  std::vector<Leaf> leaves_;
+  LeafDims dims_;
+};
+
 }  // namespace keel

@@ -5,14 +5,20 @@
 
 namespace keel {
 
-void SerialIndex::Add(uint64_t serial, uint32_t number) {
+void SerialIndex::Clear() {
+  row_.clear();
+  if (used_) std::fill(slots_.begin(), slots_.end(), Entry());
+  used_ = 0;
+}
+
+void SerialIndex::AddSlot(uint64_t serial, uint32_t number) {
   if (2 * (used_ + 1) > slots_.size()) {
     std::vector<Entry> old(slots_.empty() ? 64 : 2 * slots_.size());
     std::swap(old, slots_);
     mask_ = slots_.size() - 1;
     used_ = 0;
     for (const Entry& e : old)
-      if (e.serial) Add(e.serial, e.number);
+      if (e.serial) AddSlot(e.serial, e.number);
   }
   size_t at = Slot(serial);
   while (slots_[at].serial) at = (at + 1) & mask_;
@@ -40,8 +46,8 @@ uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {
   auto number = static_cast<uint32_t>(values_.size());
   auto rank = static_cast<uint32_t>(array->view.ndim);
   values_.push_back({array->dtype, watched, rank, static_cast<uint32_t>(dims_.size()), {}});
-  dims_.insert(dims_.end(), array->dims, array->dims + rank);
-  numbers_.Add(serial, number);
+  for (uint32_t d = 0; d < rank; d++) dims_.push_back(array->dims[d]);
+  numbers_.Add(serial, number, fresh);
   return number;
 }
 

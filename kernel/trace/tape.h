@@ -22,24 +22,38 @@
 
 namespace keel {
 
-// From serial numbers to small ones; only grows.
+// From serial numbers to small ones; only grows. Arrays that a thread makes have serials in a row, so theirs
+// are places of a list; the others are in a hash table.
 class SerialIndex {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
   uint32_t Find(uint64_t serial) const {
+    if (uint64_t at = serial - first_; at < row_.size()) return row_[at];
     if (slots_.empty()) return kNone;
     for (size_t at = Slot(serial);; at = (at + 1) & mask_)
       if (slots_[at].serial == serial || !slots_[at].serial) return slots_[at].number;
   }
-  void Add(uint64_t serial, uint32_t number);
-  void Clear() { std::fill(slots_.begin(), slots_.end(), Entry()), used_ = 0; }
+  void Add(uint64_t serial, uint32_t number, bool fresh) {
+    constexpr uint64_t kGap = 64;  // what others may have made between two of ours
+    if (fresh && row_.empty()) first_ = serial;
+    if (uint64_t at = serial - first_; fresh && at - row_.size() < kGap) [[likely]] {
+      if (at > row_.size()) row_.resize(at, kNone);
+      row_.push_back(number);
+    } else {
+      AddSlot(serial, number);
+    }
+  }
+  void Clear();
 
  private:
+  void AddSlot(uint64_t serial, uint32_t number);
   struct Entry {
     uint64_t serial = 0;
     uint32_t number = kNone;
   };
   size_t Slot(uint64_t serial) const { return serial * 0x9e3779b97f4a7c15u >> 32 & mask_; }
+  uint64_t first_ = 0;
+  std::vector<uint32_t> row_;  // of serials from first_ on
   std::vector<Entry> slots_;
   size_t mask_ = 0, used_ = 0;
 };

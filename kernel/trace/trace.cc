@@ -101,17 +101,21 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                           std::span<keel_array* const> in, std::span<keel_array*> out) {
   std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(CheckOpen(absl::StrCat("apply ", OpName(op))));
+  if (!open_) return CheckOpen(absl::StrCat("apply ", OpName(op)));
   std::vector<ValueId> operands;
+  operands.reserve(in.size());
   for (keel_array* array : in) {
     ASSIGN_OR_RETURN(operands.emplace_back(), ValueFor(array));
   }
-  ASSIGN_OR_RETURN(graph_->scope, module_->DeviceScope(device == device_ ? "" : device));
+  graph_->scope = 0;
+  if (device != device_) {
+    ASSIGN_OR_RETURN(graph_->scope, module_->DeviceScope(device));
+  }
   ASSIGN_OR_RETURN(NodeId node, Add(op, std::move(operands), attrs));
   const std::vector<ValueId>& results = graph_->nodes[node].out;
   if (results.size() != out.size())
     return Invalid(OpName(op), " has ", results.size(), " results, got room for ", out.size());
-  std::vector<ArrayRef> made;
+  absl::InlinedVector<ArrayRef, 4> made;
   for (ValueId value : results) {
     ASSIGN_OR_RETURN(made.emplace_back(), Symbol(value));
   }

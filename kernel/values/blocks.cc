@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <bit>
 #include <cstdlib>
 #include <new>
 
@@ -21,6 +22,20 @@ struct Central {
   uint64_t count = 0;
 };
 constinit Central central[kSizes];
+
+// Large blocks, four sizes an octave.
+constexpr uint8_t kLargeSizes = 24;
+constexpr uint64_t kMostLarge = uint64_t{kPayload[kSizes - 1]} << kLargeSizes / 4;
+constexpr uint64_t kLargeBytes = 16 << 20;  // kept, of all sizes; what is more goes back to the heap
+constinit Central large[kLargeSizes];
+std::atomic<uint64_t> large_bytes{0};
+uint8_t LargeSize(uint64_t payload) {
+  auto octave = static_cast<uint32_t>(std::bit_width((payload - 1) / kPayload[kSizes - 1])) - 1;
+  return static_cast<uint8_t>(4 * octave + ((payload - 1) / (kPayload[kSizes - 1] / 4 << octave)) - 4);
+}
+uint64_t LargePayload(uint8_t size) {
+  return (uint64_t{kPayload[kSizes - 1]} / 4 << size / 4) * (size % 4 + 5);
+}
 
 // Holds a central list if nobody else does.
 class TryHold {
@@ -92,6 +107,33 @@ void Refill(ThreadBlocks& mine, uint8_t size) {
   }
 }
 
+keel_array* TakeLarge(uint64_t payload) {
+  if (!kFreeLists || payload > kMostLarge) return NewBlock(payload, kHeapBlock);
+  uint8_t size = LargeSize(payload);
+  Central& list = large[size];
+  if (TryHold hold(list); hold && list.free) {
+    keel_array* a = std::exchange(list.free, list.free->next_free);
+    large_bytes.fetch_sub(LargePayload(size), std::memory_order_relaxed);
+    a->references.store(1, std::memory_order_relaxed);
+    a->serial.store(0, std::memory_order_relaxed);
+    return a;
+  }
+  return NewBlock(LargePayload(size), static_cast<uint8_t>(kLargeBlock + size));
+}
+
+void GiveLarge(keel_array* a) {
+  auto size = static_cast<uint8_t>(a->block - kLargeBlock);
+  uint64_t bytes = LargePayload(size);
+  Central& list = large[size];
+  TryHold hold(list);
+  if (!hold || large_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes > kLargeBytes) {
+    if (hold) large_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    return std::free(a);
+  }
+  a->next_free = list.free;
+  list.free = a;
+}
+
 // A thread that ends has no room any more: what it frees later, in other destructors, goes to the heap.
 void DrainThread(void* arg) {
   auto* mine = static_cast<ThreadBlocks*>(arg);
@@ -125,7 +167,7 @@ bool Join(ThreadBlocks& mine) {
 
 keel_array* TakeSlowly(uint64_t payload) {
   uint8_t size = SizeClass(payload);
-  if (!kFreeLists || size == kSizes) return NewBlock(payload, kHeapBlock);
+  if (!kFreeLists || size == kSizes) return TakeLarge(payload);
   ThreadBlocks& mine = thread_blocks;
   Join(mine);
   Refill(mine, size);
@@ -140,6 +182,7 @@ void GiveSlowly(keel_array* a) {
     return;
   }
   if (a->block == kHeapBlock) return std::free(a);
+  if (a->block >= kLargeBlock) return GiveLarge(a);
   ThreadBlocks& mine = thread_blocks;
   uint8_t size = a->block;
   if (!Join(mine) && mine.free[size]) GiveToCentral(size, Cut(mine, size, kRoom[size] / 2));

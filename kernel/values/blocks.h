@@ -1,8 +1,9 @@
 // blocks.h: memory of arrays. Blocks of five sizes are kept in free lists, one per thread and size, so
 // that a warm program neither allocates nor locks to make a result. A list that overflows gives half of
 // it to a central list, which is where an empty one looks first; a thread that ends gives all. Nobody
-// waits for the central list: who finds it busy asks the heap. Under AddressSanitizer everything is
-// plain heap, so that it sees each use after free.
+// waits for the central list: who finds it busy asks the heap. Blocks of up to 4 MiB are kept in central
+// lists alone, for what the heap gives back to the system comes again page by page. Under AddressSanitizer
+// everything is plain heap, so that it sees each use after free.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace keel {
 
-inline constexpr uint8_t kSizes = 5, kHeapBlock = 5, kBorrowedBlock = 6;
+inline constexpr uint8_t kSizes = 5, kHeapBlock = 5, kBorrowedBlock = 6, kLargeBlock = 7;  // and the next 23
 inline constexpr uint32_t kPayload[kSizes] = {64, 512, 4096, 16384, 65536};  // bytes behind the header
 
 #if defined(__SANITIZE_ADDRESS__)

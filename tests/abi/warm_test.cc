@@ -207,6 +207,36 @@ TEST_P(Warm, PlanOfSizesInTurn) {
   keel_module_free(module);
 }
 
+// A program of one addition, left by the context that the arguments belong to.
+keel_rc AddThem(void* op, keel_trace* trace, const keel_leaf* in, uint32_t, keel_error** err) {
+  keel_array *operands[] = {in[0].array, in[1].array}, *y = nullptr;
+  keel_rc rc = keel_trace_apply(trace, static_cast<keel_op*>(op), operands, 2, &y, 1, err);
+  if (rc == KEEL_OK) rc = keel_trace_result(trace, "y", y, err);
+  keel_array_release(y);
+  return rc;
+}
+
+TEST_P(Warm, CallsOfFunctions) {
+  keel_op* add = nullptr;
+  keel_function* f = nullptr;
+  ASSERT_EQ(keel_op_bind(context_, GetParam(), "add", 0, nullptr, nullptr, 0, &add, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_function_new(context_, "f", GetParam(), nullptr, 0, AddThem, add, nullptr, &f, nullptr),
+            KEEL_OK);
+  keel_leaf leaves[2][3] = {};
+  for (int size = 0; size < 2; size++) {
+    keel_array* x = Filled(KEEL_F32, {3 + size}, 1.0f);
+    for (int i = 0; i < 2; i++) leaves[size][i] = {KEEL_LEAF_ARRAY, 0, nullptr, x, 0, 0, nullptr};
+    leaves[size][2] = {KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, "static"};
+  }
+  int turn = 0;
+  ExpectNothing("two sizes in turn", [&](keel_array** out) {
+    uint32_t n = 0;
+    return keel_function_call(f, nullptr, "(a,a,s)", leaves[turn++ % 2], 3, out, 1, &n, nullptr);
+  });
+  keel_function_free(f);
+  keel_op_free(add);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Warm, testing::Values("cpu", "reference"),
                          [](const auto& i) { return std::string(i.param); });
 

@@ -33,12 +33,36 @@ TEST(Blocks, SizesAreServedFromTheSmallestListThatFits) {
   EXPECT_EQ(SizeClass(65536), 4);
   EXPECT_EQ(SizeClass(65537), kSizes);
   if (!kFreeLists) GTEST_SKIP() << "this build has plain heap in place of free lists";
-  for (uint64_t n : {0, 1, 64, 65, 512, 4096, 16384, 65536}) {
+  for (uint64_t n : {0, 1, 64, 65, 512, 4096, 16384, 65536, 65537, 81920, 81921, 401408, 4 << 20}) {
     keel_array* first = Bytes(n, 1).get();  // released at once
     ArrayRef again = Bytes(n, 2);
     EXPECT_EQ(again.get(), first) << n;
     EXPECT_TRUE(Holds(again, n, 2)) << n;
   }
+}
+
+TEST(Blocks, LargeOnesAreKeptUpToALimit) {
+  if (!kFreeLists) GTEST_SKIP() << "this build has plain heap in place of free lists";
+  EXPECT_EQ(Bytes(5 << 20, 1)->block, kHeapBlock) << "too large";
+  std::vector<ArrayRef> live;
+  std::set<keel_array*> places;
+  for (int i = 0; i < 100; i++) {
+    live.push_back(Bytes(1000000, static_cast<uint8_t>(i)));
+    places.insert(live.back().get());
+  }
+  for (int i = 0; i < 100; i++)
+    EXPECT_TRUE(Holds(live[static_cast<size_t>(i)], 1000000, static_cast<uint8_t>(i)));
+  EXPECT_EQ(places.size(), 100u);
+  live.clear();  // 100 MB, of which 16 MiB stay
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; i++) {
+        ArrayRef a = Bytes(70000 + 9000 * static_cast<uint64_t>(i % 7), 1), b = Bytes(1000000, 2);
+        EXPECT_TRUE(Holds(b, 1000000, 2) && Holds(a, a->bytes(), 1));
+      }
+    });
+  for (std::thread& t : threads) t.join();
 }
 
 TEST(Blocks, LiveArraysAreApart) {

@@ -26,6 +26,9 @@ def missing():
 
 def install():
     """Installs line by line; -> the lines that pip could not give, with its last word."""
+    if VENV.is_symlink() and not VENV.exists():
+        sys.exit(f"peers: build/peers is a link to {os.readlink(VENV)}, which is not there: remove the link, "
+                 "and peers.py installs anew, or link to another build/peers")
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
     failed = {}
@@ -46,8 +49,9 @@ def has(module):
 
 
 def use():
-    """Goes on with the venv's Python. Peers that cannot be had are named; the comparison does without them."""
-    if Path(sys.prefix) != VENV:
+    """Goes on with the venv's Python. Peers that cannot be had are named; the comparison does without them.
+    Who asks for help gets it from the present Python: nothing is installed for that."""
+    if Path(sys.prefix) != VENV and not {"-h", "--help"} & set(sys.argv[1:]):
         for line, why in install().items():
             print(f"peers: no {line}: {why}", file=sys.stderr)
         os.execv(PYTHON, [str(PYTHON), *sys.argv])

@@ -5,7 +5,7 @@
 // fields()` that returns std::tie of them) are walked into. Leaves, Replace and Count are what walks along.
 #ifndef KEEL_STRUCTURE_HPP
 #define KEEL_STRUCTURE_HPP
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -203,7 +203,7 @@ class Leaves {
 
  private:
   void add(const keel_leaf& leaf) { list.push_back(leaf); }
-  std::deque<std::string> texts_;
+  std::list<std::string> texts_;  // an empty deque would allocate
 };
 
 /// The place of each leaf in its argument: "", ".1", "[0].w".

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -30,18 +31,31 @@ inline Figure Summarise(std::string name, double limit, std::vector<double> ns) 
   return {std::move(name), at(0.5), at(0.1), at(0.9), limit};
 }
 
-// body() does `work` things of which one is to be timed; batches of about 50 microseconds.
+inline double ProcessorNow() {  // of this thread
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
+}
+
+// body() does `work` things of which one is to be timed; batches of about 50 microseconds. What takes
+// milliseconds is done less often, and its figure is time of the processor: others would interrupt it.
 template <class Body>
 Figure Measure(std::string name, double limit, double work, Body body) {
-  for (int i = 0; i < 200; i++) body();  // warm
+  constexpr double kWarm = 0.3e9, kLong = 1.5e9;
   double start = Now();
-  for (int i = 0; i < 50; i++) body();
-  const int batch = std::max(1, static_cast<int>(50e3 / std::max(1.0, (Now() - start) / 50)));
+  int times = 0;
+  for (; times < 200 && (times < 3 || Now() - start < kWarm); times++) body();
+  start = Now();
+  times = std::min(times, 50);
+  for (int i = 0; i < times; i++) body();
+  const double once = std::max(1.0, (Now() - start) / times), begin = Now();
+  const int batch = std::max(1, static_cast<int>(50e3 / once));
+  double (*now)() = once > 1e6 ? ProcessorNow : Now;
   std::vector<double> ns;
-  for (int b = 0; b < 401; b++) {
-    start = Now();
+  for (int b = 0; b < 401 && (b < 15 || Now() - begin < kLong); b++) {
+    start = now();
     for (int i = 0; i < batch; i++) body();
-    ns.push_back((Now() - start) / batch / work);
+    ns.push_back((now() - start) / batch / work);
   }
   return Summarise(std::move(name), limit, std::move(ns));
 }

@@ -186,27 +186,34 @@ void Plans(Bench& b) {
 }
 
 void Stops(Bench& b) {
-  auto stop = [&](const char* name, const std::string& text, std::vector<keel_array*> in) {
-    if (std::string(name).find(b.wanted) != std::string::npos) {
+  using Arrays = std::vector<keel_array*>;
+  auto stop = [&](const char* name, const std::string& text, const auto& make) {
+    if (std::string(name).find(b.wanted) == std::string::npos) return;
+    std::vector<keel_array*> in = make();
+    {
       hot::Prepared p(b.context, b.device, text);
       b.figures.push_back(hot::StopLatency(b.context, name, p.plan, in));
     }
     for (keel_array* a : in) keel_array_release(a);
   };
   stop("stop: 2,000 additions of 1M", Text("a: f32[n], b: f32[]) -> f32[n]", Body(1000), "s999"),
-       {Filled(b.context, KEEL_F32, {1 << 20}, 1.0f), Filled(b.context, KEEL_F32, {}, 1.0f)});
+       [&]() -> Arrays {
+         return {Filled(b.context, KEEL_F32, {1 << 20}, 1.0f), Filled(b.context, KEEL_F32, {}, 1.0f)};
+       });
   stop("stop: one matmul of 2,000 i64", Text("x: i64[n, n]) -> i64[n, n]", "  y = matmul(x, x)\n", "y"),
-       {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})});
+       [&]() -> Arrays { return {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})}; });
   stop("stop: one tanh of 200M", Text("x: f32[n]) -> f32[n]", "  y = tanh(x)\n", "y"),
-       {Filled(b.context, KEEL_F32, {200000000}, 1.0f)});
+       [&]() -> Arrays { return {Filled(b.context, KEEL_F32, {200000000}, 1.0f)}; });
   stop("stop: one oneDNN matmul of 3,000 f32",
        Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
-       {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)});
+       [&]() -> Arrays { return {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)}; });
   stop("stop: one oneDNN convolution of an image of 1,000",
        Text("x: f32[1, 32, 1000, 1000], w: f32[64, 32, 3, 3]) -> f32[1, 64, 998, 998]", "  y = conv(x, w)\n",
             "y"),
-       {Filled(b.context, KEEL_F32, {1, 32, 1000, 1000}, 1.0f),
-        Filled(b.context, KEEL_F32, {64, 32, 3, 3}, 1.0f)});
+       [&]() -> Arrays {
+         return {Filled(b.context, KEEL_F32, {1, 32, 1000, 1000}, 1.0f),
+                 Filled(b.context, KEEL_F32, {64, 32, 3, 3}, 1.0f)};
+       });
 }
 
 void PowerEager(Bench& b) {
@@ -247,6 +254,15 @@ void Sdk(Bench& b) {
         [&] { keel::Tensor z = keel::reduce_mean(v, {.axes = {0}, .keep = true}); });
   auto add = keel::function("add", [](const keel::Tensor& p, const keel::Tensor& q) { return p + q; });
   b.Add("C++: call of a function of one node", 0, 1, [&] { keel::Tensor z = add(x, y); });
+  constexpr int kNodes = 10000;
+  b.Add("trace: from C++, 10,000 nodes, a node", 1000, kNodes, [&] {
+    auto chain = keel::function("chain", [](const keel::Tensor& p, const keel::Tensor& q) {
+      keel::Tensor z = p;
+      for (int i = 0; i < kNodes; i++) z = z + q;
+      return z;
+    });
+    keel::Module traced = chain.concrete(x, y);
+  });
 }
 
 void PrintText(const std::vector<Figure>& figures) {

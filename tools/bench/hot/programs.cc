@@ -34,18 +34,31 @@ struct Program {  // n additions, one after the other
 keel_leaf Leaf(keel_array* a) { return {KEEL_LEAF_ARRAY, 0, nullptr, a, 0, 0, nullptr}; }
 
 void Functions(keel_context* c, const char* device, keel_op* add, const AddFigure& figure) {
-  Program one{add, 1}, many{add, 1000};
+  Program one{add, 1}, many{add, 10000};
   keel_array* x = Filled(c, KEEL_F32, {}, 1.5f);
   keel_leaf leaves[] = {Leaf(x), Leaf(x)};
   keel_function* f = nullptr;
   Must(keel_function_new(c, "f", device, nullptr, 0, Program::Run, &one, nullptr, &f, nullptr));
-  figure("function of 1 node, called", 90, 1, [&] {
+  figure("function of 1 node, called", 75, 1, [&] {
     keel_array* y;
     uint32_t n;
     Must(keel_function_call(f, nullptr, "", leaves, 2, &y, 1, &n, nullptr));
     keel_array_release(y);
   });
-  figure("tracing, a node", 1000, many.nodes, [&] {
+  figure("trace: of 10,000 nodes, a node", 1000, many.nodes, [&] {
+    keel_trace* trace = nullptr;
+    keel_module* m = nullptr;
+    Must(keel_trace_new(c, "g", device, &trace, nullptr));
+    keel_leaf params[] = {Leaf(nullptr), Leaf(nullptr)};
+    for (keel_leaf& p : params)
+      Must(keel_trace_param(trace, nullptr, KEEL_F32, nullptr, 0, &p.array, nullptr));
+    Must(Program::Run(&many, trace, params, 2, nullptr));
+    Must(keel_trace_end(trace, &m, nullptr));
+    for (keel_leaf& p : params) keel_array_release(p.array);
+    keel_trace_free(trace);
+    keel_module_free(m);
+  });
+  figure("trace: the same as a function, with its module", 0, many.nodes, [&] {
     keel_function* g = nullptr;
     keel_module* m = nullptr;
     Must(keel_function_new(c, "g", device, nullptr, 0, Program::Run, &many, nullptr, &g, nullptr));

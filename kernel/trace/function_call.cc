@@ -1,0 +1,35 @@
+// function_call.cc: the warm way of a function's call: from arguments like those of an earlier call to its
+// plan, without a lock or an allocation. What it does not know, function.cc does, and leaves it here.
+#include "kernel/trace/function.h"
+
+namespace keel {
+
+absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
+  std::unique_ptr<Warm> warm;
+  if (!tape && !(within && within->trace) && !eager_ && !context_->eager) [[likely]]
+    warm = warm_.Take(
+        [&](const Warm& w) {
+          return w.arguments.Same(arguments) && !w.concrete->dropped.load(std::memory_order_relaxed);
+        },
+        [](std::unique_ptr<Warm>) {});
+  if (!warm) [[unlikely]]
+    return CallCold(within, tape, arguments, results);
+  absl::Status status = CallWarm(*warm, arguments, results);
+  if (!warm->concrete->dropped.load(std::memory_order_relaxed)) warm_.Give(std::move(warm));
+  return status;
+}
+
+absl::Status Function::CallWarm(const Warm& warm, const Arguments& arguments, Results* results) {
+  Concrete& concrete = *warm.concrete;
+  concrete.calls.fetch_add(1, std::memory_order_relaxed);
+  uint64_t now = clock_.load(std::memory_order_relaxed) + 1;  // exact for one thread
+  clock_.store(now, std::memory_order_relaxed);
+  concrete.last_call.store(now, std::memory_order_relaxed);
+  absl::InlinedVector<keel_array*, 8> feeds;
+  for (const keel_leaf& leaf : arguments.leaves)
+    if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
+  results->resize(concrete.plan->outputs());
+  return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
+}
+
+}  // namespace keel

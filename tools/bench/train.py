@@ -1,0 +1,145 @@
+"""One step of SGD on the MLP 784-128-128-128-10, 128 rows, beside PyTorch, JAX and TensorFlow.
+
+Usage: train.py [--sides keel_graph,torch,...] [--rounds 15] [--threads N] [--device cpu] [--cpu-time] [--json FILE]
+
+A step is forward, mean cross-entropy, gradients of all parameters, and p - 0.05 dp. Keel runs from C++
+(bench_mlp: built by `ninja bench_mlp`), the peers from Python. All begin with the same numbers; the loss
+after 10 steps is compared. Each side is a process; they take turns, and nobody waits for a step before the
+last one of a measurement. A graph is compared with the best compiled peer, eager code with the best eager one.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE)]
+import peers  # noqa: E402
+
+if __name__ == "__main__":
+    peers.use()
+
+import numpy as np  # noqa: E402
+from bench import SPAN, rounds_of, row_of  # noqa: E402
+from figures import ratio_text, time_text  # noqa: E402
+from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
+from worker import Worker  # noqa: E402
+
+# side: (the peers that it is compared with, its limit in ms: design, section 9)
+KEEL = {"keel_graph": (("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), 0.300),
+        "keel_eager": (("torch", "tensorflow"), 0.450)}
+ROWS = 128
+
+
+def numbers():
+    """Rows, labels, and the parameters of each layer."""
+    rng = np.random.default_rng(11)
+    data = [rng.standard_normal((ROWS, WIDTHS[0])).astype(np.float32), rng.integers(0, 10, ROWS).astype(np.int32)]
+    for inside, outside in zip(WIDTHS, WIDTHS[1:]):
+        data += [(rng.standard_normal((inside, outside)) * inside**-0.5).astype(np.float32),
+                 np.zeros(outside, np.float32)]
+    return data
+
+
+class Binary:
+    """bench_mlp as a side: what a Worker is to the peers."""
+
+    def __init__(self, mode, path, args):
+        from keel_abi import BUILD
+        command = [BUILD / "bin" / "bench_mlp", "step", mode, path, "--threads", str(args.threads), "--device", args.device]
+        self.process = subprocess.Popen(command + ["--cpu-time"] * args.cpu_time, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.first = self.receive()
+
+    def receive(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"bench_mlp ended with {self.process.wait()}")
+        return float(line)
+
+    def ask(self, runs):
+        self.process.stdin.write(f"{runs}\n")
+        self.process.stdin.flush()
+        return self.receive()
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def serve(connection, name, data, threads, cpu_time):
+    """Sends the loss after 10 steps; then for each number that comes in, the seconds of one of so many steps."""
+    clock = time.process_time if cpu_time else time.perf_counter
+    try:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        step = begin(name, data, threads)
+        for _ in range(10):
+            step()
+        connection.send(float(step()))
+        while (runs := connection.recv()) is not None:
+            start = clock()
+            for _ in range(runs):
+                loss = step()
+            float(loss)
+            connection.send((clock() - start) / runs)
+    except Exception as e:  # the parent shows it
+        connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+
+
+def start(args, folder):
+    data, workers = numbers(), {}
+    path = Path(folder) / "numbers.bin"
+    path.write_bytes(b"".join(a.tobytes() for a in data))
+    for side in args.sides:
+        try:
+            if side in KEEL:
+                workers[side] = Binary(side.removeprefix("keel_"), path, args)
+            else:
+                workers[side] = Worker(serve, side, data, args.threads, args.cpu_time)
+        except (RuntimeError, OSError) as e:
+            print(f"{side}: not measured: {e}", file=sys.stderr)
+    losses = {n: w.first for n, w in workers.items()}
+    if losses and max(losses.values()) - min(losses.values()) > 1e-3:
+        raise RuntimeError(f"losses differ: {losses}")
+    return workers
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sides", type=lambda s: s.split(","), default=[*KEEL, *PEERS])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--cpu-time", action="store_true")
+    parser.add_argument("--json", help="a file for all figures")
+    args = parser.parse_args()
+    if unknown := set(args.sides) - {*KEEL, *PEERS}:
+        parser.error(f"there is no side {', '.join(sorted(unknown))}; there are {', '.join([*KEEL, *PEERS])}")
+    with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
+        workers = start(args, folder)
+        try:
+            runs = {n: max(10, min(2000, int(SPAN / w.ask(10)))) for n, w in workers.items()}
+            times = rounds_of(workers, args.rounds, runs)
+        finally:
+            for worker in workers.values():
+                worker.stop()
+    rows = [row_of(n, n, {n: t}) for n, t in times.items()]
+    print("  ".join(f"{r['name']} {time_text(r['ms'][r['name']])}" for r in rows))
+    for side, (rivals, limit) in KEEL.items():
+        if side in times:
+            row = row_of(side, side, {"keel": times[side], **{n: times[n] for n in rivals if n in times}})
+            rows.append({**row, "limit_ms": limit, "met": row["ms"]["keel"] <= limit})
+            print(f"{side}: {time_text(row['ms']['keel'])}, limit {time_text(limit)}; ratio to the best of its kind "
+                  f"({row.get('best', 'none')}) {ratio_text(row)}")
+    if args.json:
+        Path(args.json).write_text(json.dumps({"schema": "keel.train-bench/1", "threads": args.threads,
+                                               "cpu_time": args.cpu_time, "results": rows}, indent=1) + "\n")
+    return 0 if all(r.get("ratio", 0) <= 1 and r.get("met", True) for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
