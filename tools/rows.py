@@ -11,17 +11,20 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests/rows"
 ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
-NAMES = {  # language: (file, how a test is named)
-    "C++": ("rows_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
-    "C": ("rows.c", r"^static void ([VZTK]\d+)\(void\)"),
+NAMES = {  # language: (files, how a test is named)
+    "C++": ("rows*_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
+    "C": ("rows*.c", r"^static void ([VZTK]\d+)\(void\)"),
     "CLI": ("test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
 }
 
 
+def text_of(files):
+    return "\n".join(path.read_text() for path in sorted(FOLDER.glob(files)))
+
+
 def tests():
     """{language: rows that have a test}"""
-    return {language: set(re.findall(pattern, (FOLDER / name).read_text(), re.M))
-            for language, (name, pattern) in NAMES.items()}
+    return {language: set(re.findall(pattern, text_of(files), re.M)) for language, (files, pattern) in NAMES.items()}
 
 
 def reasons():
@@ -40,14 +43,14 @@ def reasons():
 
 
 def registered(row):
-    """Is the row of rows.c in its table?"""
-    return f'{{"{row}", {row}}}' in (FOLDER / "rows.c").read_text()
+    """Is the row in the table of its program?"""
+    return f'{{"{row}", {row}}}' in text_of(NAMES["C"][0])
 
 
 def main():
     has, (why, faults) = tests(), reasons()
     faults += [f"{language}: {row} is no row" for language in NAMES for row in has[language] if row not in ROWS]
-    faults += [f"C: {row} is not in the table of rows.c" for row in sorted(has["C"]) if not registered(row)]
+    faults += [f"C: {row} is not in the table of its program" for row in sorted(has["C"]) if not registered(row)]
     grid, count = [f"{'row':<5}" + "".join(f"{language:>5}" for language in NAMES)], 0
     for row in ROWS:
         cells, notes = "", []
