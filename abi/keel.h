@@ -192,8 +192,26 @@ KEEL_API keel_rc keel_graph_type(keel_graph*, keel_value, keel_dt* dtype, int64_
 KEEL_API keel_rc keel_module_entry(keel_module*, const char* name, keel_graph*, keel_error** err);
 /* The graph of an entry (NULL: the only one), of a module that was loaded too; the module owns it. */
 KEEL_API keel_rc keel_module_graph(keel_module*, const char* entry, keel_graph** out, keel_error** err);
-/* A value by its name, that of a result of the graph, or "v12": the result of node 12 that has no name. */
+/* A value by its name, that of a result of the graph, or "v12": the result of node 12 that has no name; then
+ * "name:1": result 1 of the node whose first result has that name (":0": the value itself). */
 KEEL_API keel_rc keel_graph_find(keel_graph*, const char* name, keel_value* out, keel_error** err);
+/* What a graph is made of (each out may be NULL). Nodes and values have numbers from 0 in program order;
+ * parameters and results (result: 1) are listed in order, with their names, to be freed. */
+KEEL_API keel_rc keel_graph_counts(keel_graph*, uint32_t* nodes, uint32_t* values, uint32_t* params,
+                                   uint32_t* results, keel_error** err);
+KEEL_API keel_rc keel_graph_port(keel_graph*, int32_t result, uint32_t i, keel_value* out, keel_text** name,
+                                 keel_error** err);
+/* A node: its name (to be freed; by it the node is a target, and its first result is fetched), its op, its
+ * operands (KEEL_NO_VALUE: left out) and results, which are valid until the graph grows. */
+KEEL_API keel_rc keel_graph_node_at(keel_graph*, uint32_t node, keel_text** name, const char** op,
+                                    const keel_value** in, uint32_t* n_in, const keel_value** out,
+                                    uint32_t* n_out, keel_error** err);
+/* A value: its name (to be freed), the node that computes it (KEEL_NO_VALUE: a parameter or a constant). */
+KEEL_API keel_rc keel_graph_value_at(keel_graph*, keel_value, keel_text** name, uint32_t* node,
+                                     keel_error** err);
+/* The node of that name, or that computes the value of that name (KEEL_NO_VALUE: a parameter or a constant).
+ */
+KEEL_API keel_rc keel_graph_find_node(keel_graph*, const char* name, uint32_t* out, keel_error** err);
 /* A new graph of the same module with the same parameters, nodes and numbers of values, without results. */
 KEEL_API keel_rc keel_graph_copy(keel_graph*, const char* name, keel_graph** out, keel_error** err);
 /* Appends what computes the gradient of the sum of all elements of ys with respect to each x. ys: floats. xs:
@@ -226,6 +244,13 @@ KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out,
                                   keel_error** err); /* parse gives it back exactly; constants to 1 GiB */
 /* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
 KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
+/* For people: a block for each entry with its arguments and results, dtypes and shapes as NumPy spells them. */
+KEEL_API keel_rc keel_module_signatures(keel_module*, keel_text** out, keel_error** err);
+/* Adds an entry of another module (NULL: its only one) under the name `as` (NULL: its own), with all graphs
+ * that it reaches and its cases: several functions in one file. Variables that are the same are one,
+ * so is a constant's memory; another variable of a name that is taken is an error. */
+KEEL_API keel_rc keel_module_link(keel_module*, keel_module* from, const char* entry, const char* as,
+                                  keel_error** err);
 KEEL_API keel_rc keel_module_metadata(keel_module*, const char* key, const char* value, keel_error** err);
 /* A test vector kept in the file: inputs and expected results of an entry, in the entry's order. */
 KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char* entry,
@@ -251,6 +276,7 @@ KEEL_API void keel_module_free(keel_module*);
  * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level);
  * "results" ("host", the default, or "device": where results of a device with memory of its own are left);
  * "strict" ("1": all nodes run, so that one whose result nobody needs can fail);
+ * "feeds" ("cast", the default, or "exact": see keel_session_run);
  * "place" ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with
  * * and ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work
  * on each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
@@ -267,7 +293,9 @@ KEEL_API keel_rc keel_session_prepare(keel_session*, const char* const* feeds, u
                                       const char* const* fetches, uint32_t n_fetches,
                                       const char* const* targets, uint32_t n_targets, keel_plan** out,
                                       keel_error** err);
-/* prepare (kept by the session) and run in one call. */
+/* prepare (kept by the session) and run in one call. Feeds of another dtype are cast where that keeps their
+ * kind or goes to one that holds it, in the order bool, unsigned, signed, float; option "feeds" = "exact":
+ * another dtype is an error, as it is for plans. */
 KEEL_API keel_rc keel_session_run(keel_session*, const char* const* feeds, keel_array* const* in,
                                   uint32_t n_in, const char* const* fetches, keel_array** out, uint32_t n_out,
                                   const char* const* targets, uint32_t n_targets, keel_error** err);
@@ -318,6 +346,21 @@ KEEL_API void keel_trace_free(keel_trace*);
 /* The tape that records what this program does: of the caller, where it is run eagerly or written into the
  * caller's trace. NULL: none. Borrowed. */
 KEEL_API keel_tape* keel_trace_tape(const keel_trace*);
+/* Graphs as programs build them: all that is added from now on gets a name, `scope` ("", "layer1/") and the one
+ * that the caller gives, which must be free, or that of the op, with _1, _2 ... behind it where it is taken. */
+KEEL_API keel_rc keel_trace_names(keel_trace*, const char* scope, keel_error** err);
+/* A symbolic array for a constant with these elements (shared: nobody may write them any more). */
+KEEL_API keel_rc keel_trace_constant(keel_trace*, const char* name, keel_array*, keel_array** out,
+                                     keel_error** err);
+/* Another name for a parameter or a result of a node. unique = 1: with a number behind it if it is taken. */
+KEEL_API keel_rc keel_trace_rename(keel_trace*, keel_array*, const char* name, int32_t unique,
+                                   keel_error** err);
+/* Between symbolic arrays and the numbers of their values in the graph. */
+KEEL_API keel_rc keel_trace_value(keel_trace*, keel_array*, keel_value* out, keel_error** err);
+KEEL_API keel_rc keel_trace_array(keel_trace*, keel_value, keel_array** out, keel_error** err);
+/* The module that is being written, whose only entry is the graph: sessions may run what is there while more is
+ * added. One thread at a time adds, prepares or looks; plans run on any. */
+KEEL_API keel_rc keel_trace_module(keel_trace*, keel_module** out, keel_error** err);
 KEEL_API int32_t keel_array_symbolic(const keel_array*); /* 1: a value of a trace */
 
 /* ---- functions: a program that is traced once for each signature of its arguments and then runs as a graph.
@@ -366,6 +409,8 @@ KEEL_API keel_rc keel_function_module(keel_function*, const char* structure, con
 /* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, variables by name, captures: types of the
  * captured arrays that are no scalars), how many were dropped. */
 KEEL_API keel_rc keel_function_report(keel_function*, keel_text** out, keel_error** err);
+/* For people: a block for each trace with its arguments and results, as keel_module_signatures. */
+KEEL_API keel_rc keel_function_signatures(keel_function*, keel_text** out, keel_error** err);
 /* on = 1: calls run the program itself, with concrete arrays and no trace; for one function, or for all of a
  * context. */
 KEEL_API void keel_function_run_eagerly(keel_function*, int32_t on);

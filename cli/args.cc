@@ -16,15 +16,16 @@ namespace cli {
 namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
-// tolerances · L time limit · O passes · G of what, with respect to what ·
+// tolerances · L time limit · O passes · G of what, with respect to what · R strict · Y fetches ·
 // x statements
 constexpr Command kCommands[] = {
-    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLOR", run_command},
+    {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLORY", run_command},
     {"eval", "Run statements of the text form one by one: x = [1, 2]; print x + 1", "xd", eval_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
     {"dump", "Print a file as text", "fo", dump_command},
+    {"signatures", "Print the arguments and results of a file's entries", "f", signatures_command},
     {"graph", "Draw a file's graphs for Graphviz (dot) or as SVG", "foV", graph_command},
     {"devices", "List the devices found", "", devices_command},
     {"doctor", "Explain this machine: every plugin tried and why it was taken or refused", "",
@@ -50,7 +51,9 @@ void add_inputs(CLI::App& app, Args& a) {
   app.add_option("--dim", a.dims, "size of a symbolic dim: b=4")
       ->allow_extra_args(false)
       ->type_name("NAME=N");
-  app.add_flag("--cast-inputs", a.cast_inputs, "convert inputs to the dtype that is wanted");
+  app.add_flag("--cast-inputs", a.cast_inputs,
+               "convert inputs to the dtype that is wanted (default: those of its kind, as f64 to f32)");
+  app.add_flag("--exact-inputs", a.exact_inputs, "convert nothing")->excludes("--cast-inputs");
 }
 
 void add_tolerances(CLI::App& app, Args& a) {
@@ -64,6 +67,16 @@ void add_placing(CLI::App& app, Args& a) {
       ->allow_extra_args(false)
       ->type_name("PATTERN=DEVICE");
   app.add_option("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)");
+}
+
+void add_session(CLI::App& app, Args& a) {
+  app.add_option("--fetch", a.fetch,
+                 "value to compute (\"y\", \"split:1\"); may be repeated (default: the entry's results)")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app.add_flag("--eagerly", a.eagerly,
+               "run node by node as written, all of them, on the reference device (or -d)");
+  app.add_option("--checkpoint", a.checkpoint, "a checkpoint with the values of the file's variables");
 }
 
 void add_gradient(CLI::App& app, Args& a) {
@@ -110,6 +123,7 @@ const std::map<char, Maker>& flag_makers() {
        [](auto& app, Args& a) {
          app.add_flag("--strict", a.strict, "run all nodes, so that those nobody needs can fail");
        }},
+      {'Y', add_session},
       {'T', [](auto& app, Args& a) { app.add_flag("--text", a.text, "write the text form"); }},
       {'S',
        [](auto& app, Args& a) {

@@ -20,8 +20,10 @@ struct Args {
   std::string file, out_file, statements, device, entry, output;
   std::vector<std::string> inputs, dims, place;
   std::string fallback;
-  bool strict = false;  // run
-  bool cast_inputs = false;
+  bool strict = false, eagerly = false;  // run
+  std::vector<std::string> fetch;        // run
+  std::string checkpoint;                // run
+  bool cast_inputs = false, exact_inputs = false;
   std::string watch, break_at;       // run
   bool text = false, store = false;  // convert
   std::string case_name;             // convert
@@ -50,6 +52,7 @@ int eval_command(const Args&);
 int convert_command(const Args&);
 int inspect_command(const Args&);
 int dump_command(const Args&);
+int signatures_command(const Args&);
 int graph_command(const Args&);
 int devices_command(const Args&);
 int doctor_command(const Args&);

@@ -280,6 +280,9 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
   } catch (const keel::Error& e) {
     size_t place = from;
     std::string said = told(e.what());
+    if (size_t at = s.text.find("placeholder(", from); at < to && said.find("placeholder") < said.size())
+      fail(s, at, "placeholder() is not compatible with eager execution.", kUsage,
+           "statements run at once; parameters of a graph (keel run) are what is fed");
     int line = 0, column = 0, length = 0;
     if (std::sscanf(said.c_str(), "%d:%d: %n", &line, &column, &length) == 2 && length) {
       said.erase(0, static_cast<size_t>(length));

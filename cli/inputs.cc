@@ -67,7 +67,61 @@ keel::Array make_up_array(const keel::Context& context, const Port& port, Dims& 
   return array;
 }
 
+// Does a cast keep the kind, or go to one that holds it: bool, unsigned, signed, float?
+bool same_kind(keel_dt from, keel_dt to) {
+  auto rank = [](keel_dt dtype) {
+    const keel::DtypeRow* row = keel::find_dtype(dtype);
+    return row ? std::string_view("buif").find(row->kind) : std::string_view::npos;
+  };
+  return rank(from) <= rank(to);
+}
+
+Port port_of(const keel::Graph& graph, const std::string& name) {
+  keel_value value = graph.find(name);
+  Port port{name, {}};
+  int64_t shape[KEEL_MAX_RANK];
+  int32_t ndim = 0;
+  keel::call(keel_graph_type, graph.get(), value, &port.type.dtype, shape, &ndim);
+  for (int32_t d = 0; d < ndim; d++)
+    port.type.dims.push_back(shape[d] < 0 ? fmt::format("{}.{}", name, d) : std::to_string(shape[d]));
+  return port;
+}
+
 }  // namespace
+
+Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
+                   const std::vector<std::string>& fetch, bool* cut) {
+  auto own = [&](const InputSpec& in) {
+    bool fixed = std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end();
+    return fixed || std::any_of(entry.params.begin(), entry.params.end(),
+                                [&](const Port& p) { return p.name == in.name; });
+  };
+  *cut = !fetch.empty() || !std::all_of(given.begin(), given.end(), own);
+  if (!*cut) return entry;
+  keel::Graph graph = model.module.graph_of(entry.name);
+  Entry chosen{entry.name, {}, fetch.empty() ? entry.results : std::vector<Port>()};
+  std::vector<std::string> names;
+  for (const Port& p : entry.params) names.push_back(p.name);
+  auto find = [&](const std::string& name, const char* doing) {
+    try {
+      return port_of(graph, name);
+    } catch (const keel::Error& error) {
+      throw Fail(kUsage, fmt::format("cannot {} \"{}\": {}", doing, name, error.what()),
+                 error.hint().empty() ? closest(name, names) : error.hint());
+    }
+  };
+  for (const InputSpec& in : given) {
+    auto param = std::find_if(entry.params.begin(), entry.params.end(),
+                              [&](const Port& p) { return p.name == in.name; });
+    bool fixed = std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end();
+    if (param != entry.params.end())
+      chosen.params.push_back(*param);
+    else if (!fixed)
+      chosen.params.push_back(find(in.name, "feed"));
+  }
+  for (const std::string& name : fetch) chosen.results.push_back(find(name, "fetch"));
+  return chosen;
+}
 
 Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
                      const std::vector<InputSpec>& given, const Args& args, bool make_up) {
@@ -82,7 +136,8 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
       const InputSpec* in = find_input(given, port.name);
       if (!in || self_typed(*in) != own_shape) continue;
       out.arrays[i] = make_array(context, *in, &port.type, dims);
-      if (args.cast_inputs) out.arrays[i] = cast_array(context, out.arrays[i], port.type.dtype);
+      if (args.cast_inputs || (!args.exact_inputs && same_kind(out.arrays[i].dtype(), port.type.dtype)))
+        out.arrays[i] = cast_array(context, out.arrays[i], port.type.dtype);
       bind_dims(port.type, out.arrays[i].shape(), dims);
     }
   }

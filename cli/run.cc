@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <keel/variable.hpp>
 
 #include "bytes.h"
 #include "exit.h"
@@ -91,21 +92,58 @@ std::vector<keel::Array> run_watched(const keel::Context& context, const keel::P
   return results;
 }
 
+// What keel::run_eagerly is for programs: each node by itself, as it is written, also those nobody needs.
+void run_as_written(Args& args) {
+  if (args.level > 0 || !args.passes.empty())
+    throw Fail(kUsage, "--eagerly runs the graph as it is written, without passes", "leave out --level, --passes");
+  if (args.device.empty()) args.device = "reference";
+  args.level = 0;
+  args.strict = true;
+}
+
+void load_variables(const keel::Context& context, Model& model, const std::string& path) {
+  keel::NamedVariables variables;
+  for (const Json& v : model.info.at("variables")) {
+    std::string name = v.at("name").get<std::string>();
+    variables.emplace_back(name, keel::Variable(model.module, name));
+  }
+  if (variables.empty()) throw Fail(kUsage, "--checkpoint: the file has no variables");
+  at(Stage::kFile, [&] { keel::load_checkpoint(context, path, variables); });
+}
+
+// These feeds and fetches, also where there are none.
+keel::Plan prepare(const keel::Session& session, const Entry& entry) {
+  std::vector<const char*> names[2];
+  for (const Port& p : entry.params) names[0].push_back(p.name.c_str());
+  for (const Port& p : entry.results) names[1].push_back(p.name.c_str());
+  for (auto& list : names) list.push_back(nullptr);  // so that it has an address
+  keel_plan* out = nullptr;
+  keel::call(keel_session_prepare, session.get(), names[0].data(),
+             static_cast<uint32_t>(names[0].size() - 1), names[1].data(),
+             static_cast<uint32_t>(names[1].size() - 1), static_cast<const char* const*>(nullptr), 0u, &out);
+  return keel::Plan(out);
+}
+
 }  // namespace
 
-int run_command(const Args& args) {
+int run_command(const Args& given_args) {
   auto start = std::chrono::steady_clock::now();
+  Args args = given_args;
+  if (args.eagerly) run_as_written(args);
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
   Model model = open_model(context, args.file, args, given);
-  const Entry& entry = pick_entry(model, args.entry);
+  if (!args.checkpoint.empty()) load_variables(context, model, args.checkpoint);
+  bool cut = false;
+  const Entry entry = choose_ports(model, pick_entry(model, args.entry), given, args.fetch, &cut);
   Inputs inputs = gather_inputs(context, model, entry, given, args, false);
 
   bool observed = !args.watch.empty() || !args.break_at.empty();
   keel::Options options = session_options(args, entry.name);
   if (observed) options.set("observe", "1");
-  keel::Plan plan = keel::Session(model.module, device, options).prepare();
+  keel::Session session(model.module, device, options);
+  keel::Plan plan = cut ? prepare(session, entry) : session.prepare();
   auto prepared = std::chrono::steady_clock::now();
   std::optional<int> stopped;
   Interruptible until_done(context);

@@ -12,7 +12,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent / "tests/rows"
 ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
 NAMES = {  # language: (files, how a test is named)
-    "C++": ("rows_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
+    "C++": ("rows*_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
     "C": ("rows*.c", r"^static void ([VZTK]\d+)\(void\)"),
     "CLI": ("test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
 }

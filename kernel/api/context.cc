@@ -41,6 +41,10 @@ keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept {
   }
 }
 
+keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body, const char* function) noexcept {
+  return GuardInline(err, body, function);
+}
+
 absl::Status GiveText(std::string text, keel_text** out) {
   *out = new keel_text{std::move(text)};
   return absl::OkStatus();

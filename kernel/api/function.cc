@@ -2,6 +2,7 @@
 #include "kernel/trace/function.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/graph/signature.h"
 
 using namespace keel;
 
@@ -108,6 +109,8 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
     auto state = std::make_shared<ModuleState>();
     state->context = f->function->context();
     state->module = CopyModule(*concrete->module, nullptr);  // the caller may add to it
+    if (concrete->head.find('=') != std::string::npos)
+      RETURN_IF_ERROR(state->module->SetMetadata(SignatureKey(concrete->graph->name), concrete->head));
     *out = new keel_module{std::move(state)};
     return absl::OkStatus();
   });
@@ -117,6 +120,13 @@ keel_rc keel_function_report(keel_function* f, keel_text** out, keel_error** err
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(f, "function"));
     return GiveText(f->function->Report(), out);
+  });
+}
+
+keel_rc keel_function_signatures(keel_function* f, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(f, "function"));
+    return GiveText(f->function->Signatures(), out);
   });
 }
 

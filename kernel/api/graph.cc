@@ -147,3 +147,73 @@ keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_
     return m->state->module->AddEntry(Text(name), g->graph);
   });
 }
+
+keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint32_t* params,
+                          uint32_t* results, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    const Graph& graph = *g->graph;
+    for (auto [out, count] : {std::pair(nodes, graph.nodes.size()), std::pair(values, graph.values.size()),
+                              std::pair(params, graph.params.size()), std::pair(results, graph.results.size())})
+      if (out) *out = static_cast<uint32_t>(count);
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* out, keel_text** name,
+                        keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    const Graph& graph = *g->graph;
+    const std::vector<ValueId>& list = result ? graph.results : graph.params;
+    if (i >= list.size())
+      return NotFound("graph '", graph.name, "' has ", list.size(), result ? " results" : " parameters");
+    std::string text = result ? graph.result_names[i] : "";
+    if (name) RETURN_IF_ERROR(GiveText(text.empty() ? graph.ValueName(list[i]) : text, name));
+    *out = list[i];
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const char** op,
+                           const keel_value** in, uint32_t* n_in, const keel_value** out, uint32_t* n_out,
+                           keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    const Graph& graph = *g->graph;
+    if (i >= graph.nodes.size())
+      return NotFound("graph '", graph.name, "' has ", graph.nodes.size(), " nodes, none is ", i);
+    const Node& node = graph.nodes[i];
+    if (name) RETURN_IF_ERROR(GiveText(graph.NodeName(i), name));
+    if (op) *op = OpName(*node.op).data();
+    for (auto [list, values, count] :
+         {std::tuple(&node.in, in, n_in), std::tuple(&node.out, out, n_out)}) {
+      if (values) *values = list->data();
+      if (count) *count = static_cast<uint32_t>(list->size());
+    }
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint32_t* node, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    RETURN_IF_ERROR(CheckValue(*g->graph, v));
+    const Value& value = g->graph->values[v];
+    if (node) *node = value.kind == ValueKind::kResult ? value.index : KEEL_NO_VALUE;
+    return name ? GiveText(g->graph->ValueName(v), name) : absl::OkStatus();
+  });
+}
+
+keel_rc keel_graph_find_node(keel_graph* g, const char* name, uint32_t* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    std::lock_guard lock(g->owner->mutex);
+    return Give(g->graph->FindNode(name), out);
+  });
+}

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "abi/keel.h"
+#include "absl/functional/function_ref.h"
 #include "kernel/device/move.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/place.h"
@@ -35,6 +36,7 @@ struct SessionState {
   PlanOptions options;
   PassChoice passes;
   Placing placing;
+  bool exact_feeds = false;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Plan>> plans;  // by feeds, fetches and targets
 };
@@ -89,9 +91,10 @@ absl::Status GiveText(std::string text, keel_text** out);
 keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
 
 // The border: runs the body and lets nothing but a code out. The only exception that the kernel expects
-// is a failing allocation. `function` is the caller's name.
+// is a failing allocation. `function` is the caller's name. GuardInline: for calls that take nanoseconds.
 template <typename Body>
-keel_rc Guard(keel_error** err, Body body, const char* function = __builtin_FUNCTION()) noexcept {
+keel_rc GuardInline(keel_error** err, const Body& body,
+                    const char* function = __builtin_FUNCTION()) noexcept {
   try {
     try {
       absl::Status status = body();
@@ -105,6 +108,8 @@ keel_rc Guard(keel_error** err, Body body, const char* function = __builtin_FUNC
     return ReportNoMemory(function, err);
   }
 }
+keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body,
+              const char* function = __builtin_FUNCTION()) noexcept;
 
 // Options by name, each at most once; unknown ones are an error that lists the known.
 struct Option {

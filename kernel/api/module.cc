@@ -3,6 +3,7 @@
 
 #include "kernel/api/handles.h"
 #include "kernel/graph/constant.h"
+#include "kernel/graph/signature.h"
 #include "kernel/plugin/host.h"
 
 using namespace keel;
@@ -137,6 +138,14 @@ keel_rc keel_module_info(keel_module* m, keel_text** out, keel_error** err) {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     std::lock_guard lock(m->state->mutex);
     return GiveText(ModuleInfo(*m->state->module), out);
+  });
+}
+
+keel_rc keel_module_signatures(keel_module* m, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(m, "module"));
+    std::lock_guard lock(m->state->mutex);
+    return GiveText(PrintSignatures(*m->state->module), out);
   });
 }
 

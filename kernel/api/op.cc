@@ -124,7 +124,7 @@ void keel_op_free(keel_op* op) { delete op; }
 
 keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                    keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
+  return GuardInline(err, [&]() -> absl::Status {
     absl::Status error;
     QuickTable::Outcome outcome =
         op && n_out == 1 ? op->quick.Apply(in, n_in, out, &error) : QuickTable::kUnknown;

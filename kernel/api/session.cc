@@ -13,6 +13,7 @@ struct NewSession {
   PassChoice passes;
   std::string entry, graph, fallback;
   std::vector<std::string> place;
+  bool exact_feeds = false;
 };
 
 constexpr Option kSessionOptions[] = {
@@ -69,6 +70,13 @@ constexpr Option kSessionOptions[] = {
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"strict\": got \"", v, "\", wanted 0 or 1");
        static_cast<NewSession*>(s)->options.strict = v == "1";
+       return absl::OkStatus();
+     }},
+    {"feeds",
+     [](void* s, const std::string& v) {
+       if (v != "cast" && v != "exact")
+         return Invalid("option \"feeds\": got \"", v, "\", wanted cast or exact");
+       static_cast<NewSession*>(s)->exact_feeds = v == "exact";
        return absl::OkStatus();
      }},
     {"profile",
@@ -136,19 +144,16 @@ absl::StatusOr<std::vector<NodeId>> FindTargets(const Graph& graph, Names names,
   return nodes;
 }
 
-std::string KeyOf(std::span<const Names> lists) {
-  std::string key;
-  for (Names names : lists) {
-    for (const char* name : names) key += absl::StrCat(name ? name : "", std::string(1, '\0'));
-    key += '\n';
-  }
-  return key;
+void Add(std::string* key, const std::vector<uint32_t>& numbers) {
+  absl::StrAppend(key, numbers.size(), ":");
+  for (uint32_t n : numbers) key->append(reinterpret_cast<const char*>(&n), sizeof n);
 }
 
-absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
+// By numbers, for a graph under construction may give the names to others.
+absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
                                                const char* const* fetches, uint32_t n_fetches,
                                                Names targets) {
-  std::lock_guard lock(s.module->mutex);
+  std::scoped_lock lock(s.mutex, s.module->mutex);
   std::vector<ValueId> in = s.graph->params, out = s.graph->results;
   if (feeds) {
     ASSIGN_OR_RETURN(in, FindValues(*s.graph, {feeds, n_feeds}));
@@ -157,25 +162,60 @@ absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const char* cons
     ASSIGN_OR_RETURN(out, FindValues(*s.graph, {fetches, n_fetches}));
   }
   ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
+  std::string key;
+  for (const auto* list : {&in, &out, &also}) Add(&key, *list);
+  std::shared_ptr<Plan>& plan = s.plans[key];
+  if (plan) return plan;
   Optimizer optimizer{&s.module->context->passes, s.passes};
   PlanOptions options = s.options;
   std::vector<bool> needed = NeededNodes(*s.graph, in, out, also);
   options.nodes = needed.size();
   options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
-  if (NeedsPlacing(*s.graph, s.placing))
-    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, options);
-  return optimizer.Make(*s.graph, s.device, in, out, also, options);
+  absl::StatusOr<std::shared_ptr<Plan>> made =
+      NeedsPlacing(*s.graph, s.placing)
+          ? Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, options)
+          : optimizer.Make(*s.graph, s.device, in, out, also, options);
+  if (made.ok()) return plan = *made;
+  s.plans.erase(key);
+  return made;
 }
 
-absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
-                                               const char* const* fetches, uint32_t n_fetches,
-                                               Names targets) {
-  Names lists[] = {{feeds, feeds ? n_feeds : 0}, {fetches, fetches ? n_fetches : 0}, targets};
-  std::string key = absl::StrCat(feeds ? "feeds" : "", fetches ? "fetches" : "", KeyOf(lists));
-  std::lock_guard lock(s.mutex);
-  if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
-  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, MakePlan(s, feeds, n_feeds, fetches, n_fetches, targets));
-  return s.plans[key] = plan;
+// A cast keeps the kind or goes to one that holds it: bool, unsigned, signed, float (NumPy's "same_kind").
+bool SameKind(DType from, DType to) {
+  auto rank = [](DType d) {
+    DKind kind = Info(d).kind;
+    return kind == DKind::kUint ? 1 : kind == DKind::kInt ? 2 : kind == DKind::kFloat ? 3 : 0;
+  };
+  return rank(from) <= rank(to);
+}
+
+absl::StatusOr<ArrayRef> CastFeed(const SessionState& s, keel_array* feed, DType to) {
+  Module module(s.module->context->catalogue);
+  ASSIGN_OR_RETURN(Graph * graph, module.AddGraph("feed"));
+  ASSIGN_OR_RETURN(ValueId x, graph->AddParam("x", {feed->dtype, Dims(feed->dims, feed->dims + feed->view.ndim)}));
+  ASSIGN_OR_RETURN(const OpDef* cast, module.catalogue->Find("cast", 0));
+  AttrValue dtype;
+  dtype.kind = KEEL_ATTR_DTYPE;
+  dtype.i = static_cast<int64_t>(to);
+  ASSIGN_OR_RETURN(NodeId node, graph->AddNode(cast, {x}, {{"to", dtype}}));
+  ASSIGN_OR_RETURN(auto plan, Plan::Make(*graph, s.device, {&x, 1}, graph->nodes[node].out, {}, s.options));
+  ArrayRef out;
+  RETURN_IF_ERROR(plan->Run({&feed, 1}, {&out, 1}));
+  return out;
+}
+
+using Feeds = absl::InlinedVector<keel_array*, 8>;
+// Feeds of another dtype of the same kind, cast; `made` owns them.
+absl::Status CastFeeds(const SessionState& s, const Plan& plan, Feeds* in, std::vector<ArrayRef>* made) {
+  const Lowered& lowered = plan.lowered();
+  for (size_t i = 0; !s.exact_feeds && i < in->size() && i < lowered.feeds.size(); i++) {
+    DType to = lowered.values[lowered.feeds[i]].type.dtype;
+    keel_array* feed = (*in)[i];
+    if (!feed || feed->dtype == to || !SameKind(feed->dtype, to)) continue;
+    ASSIGN_OR_RETURN(made->emplace_back(), CastFeed(s, feed, to));
+    (*in)[i] = made->back().get();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
@@ -228,6 +268,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
     // Who observes wants to see the nodes that were written.
     if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
     state->passes = wanted.passes;
+    state->exact_feeds = wanted.exact_feeds;
     ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
     ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
     std::lock_guard lock(m->state->mutex);
@@ -258,7 +299,10 @@ keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* 
     RETURN_IF_ERROR(NeedPointer(s, "session"));
     ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan,
                      FindPlan(*s->state, feeds, n_in, fetches, n_out, {targets, n_targets}));
-    return RunPlan(*plan, in, n_in, out, n_out, nullptr, nullptr);
+    Feeds feeds(in, in + n_in);
+    std::vector<ArrayRef> cast;
+    RETURN_IF_ERROR(CastFeeds(*s->state, *plan, &feeds, &cast));
+    return RunPlan(*plan, feeds.data(), n_in, out, n_out, nullptr, nullptr);
   });
 }
 
@@ -268,7 +312,7 @@ uint32_t keel_plan_outputs(const keel_plan* p) { return p ? static_cast<uint32_t
 
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                       keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
+  return GuardInline(err, [&]() -> absl::Status {
     if (!p) return NeedPointer(p, "plan");
     return RunPlan(*p->plan, in, n_in, out, n_out, nullptr, nullptr);
   });

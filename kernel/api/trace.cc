@@ -8,10 +8,12 @@ using namespace keel;
 
 namespace {
 
-absl::Status NeedTrace(const keel_trace* t) {
+absl::Status NeedTrace(const keel_trace* t, const char* caller) {
   RETURN_IF_ERROR(NeedPointer(t, "trace"));
   if (t->tracing.trace) return absl::OkStatus();
-  return Error(absl::StatusCode::kFailedPrecondition, "the program runs eagerly: it writes no graph");
+  return Annotate(Error(absl::StatusCode::kFailedPrecondition, caller,
+                        "() is not compatible with eager execution."),
+                  kErrorHint, "the program runs eagerly and writes no graph: its arrays have values");
 }
 
 }  // namespace
@@ -33,8 +35,8 @@ keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, ke
 }
 
 keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedTrace(t));
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
     RETURN_IF_ERROR(NeedPointer(expression, "expression"));
     ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression));
     return absl::OkStatus();
@@ -43,8 +45,8 @@ keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, kee
 
 keel_rc keel_trace_param(keel_trace* t, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedTrace(t));
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
     ASSIGN_OR_RETURN(TensorType type, ParamType(name ? name : "", code, dims, ndim));
     ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->Param(name ? name : "", std::move(type)));
     *out = made.Detach();
@@ -62,8 +64,8 @@ keel_rc keel_trace_result(keel_trace* t, const char* name, keel_array* array, ke
 }
 
 keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedTrace(t));
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
     for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
     RETURN_IF_ERROR(trace.End());
@@ -77,6 +79,68 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
 
 keel_tape* keel_trace_tape(const keel_trace* t) {
   return t ? static_cast<keel_tape*>(t->tracing.tape) : nullptr;
+}
+
+keel_rc keel_trace_names(keel_trace* t, const char* scope, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(scope, "scope"));
+    t->tracing.trace->NameAll(scope);
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_constant(keel_trace* t, const char* name, keel_array* array, keel_array** out,
+                            keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(array, "array"));
+    ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->Constant(name ? name : "", array));
+    *out = made.Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_rename(keel_trace* t, keel_array* array, const char* name, int32_t unique,
+                          keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    return t->tracing.trace->Rename(array, name, unique != 0);
+  });
+}
+
+keel_rc keel_trace_value(keel_trace* t, keel_array* array, keel_value* out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    Trace& trace = *t->tracing.trace;
+    if (Trace::Of(array) != &trace)
+      return Invalid("the array is no value of the trace of \"", trace.graph()->name, "\"");
+    *out = Trace::ValueOf(array);
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_array(keel_trace* t, keel_value value, keel_array** out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    if (value >= t->tracing.trace->graph()->values.size())
+      return NotFound("the graph has no value ", value);
+    ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->ArrayFor(value));
+    *out = made.Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_module(keel_trace* t, keel_module** out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    auto state = std::make_shared<ModuleState>();
+    state->context = t->tracing.context;
+    state->module = t->tracing.trace->module();
+    *out = new keel_module{std::move(state)};
+    return absl::OkStatus();
+  });
 }
 
 void keel_trace_free(keel_trace* t) { delete t; }

@@ -63,6 +63,31 @@ bool WholeNumber(std::string_view s, T* out) {
   return error == std::errc() && end == s.data() + s.size();
 }
 
+// By its own name, that of a result of the graph, or "v12" and "v12_1".
+std::optional<ValueId> Named(const Graph& g, std::string_view name) {
+  if (auto it = g.by_name.find(name); it != g.by_name.end()) return it->second;
+  if (!name.empty())
+    for (size_t i = 0; i < g.results.size(); i++)
+      if (g.result_names[i] == name) return g.results[i];
+  auto number = SplitResultName(name);
+  if (!number || number->first >= g.nodes.size()) return std::nullopt;
+  const std::vector<ValueId>& out = g.nodes[number->first].out;
+  if (number->second >= out.size() || !g.values[out[number->second]].name.empty()) return std::nullopt;
+  return out[number->second];
+}
+
+// "split:1": a result of the node whose first result is called "split". "x:0" is x itself.
+std::optional<ValueId> NamedByNode(const Graph& g, std::string_view name) {
+  size_t colon = name.rfind(':');
+  uint32_t number = 0;
+  if (colon == std::string_view::npos || !WholeNumber(name.substr(colon + 1), &number)) return std::nullopt;
+  std::optional<ValueId> first = Named(g, name.substr(0, colon));
+  if (!first || number == 0) return first;
+  const Value& v = g.values[*first];
+  if (v.kind != ValueKind::kResult || v.result || number >= g.nodes[v.index].out.size()) return std::nullopt;
+  return g.nodes[v.index].out[number];
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view s) {
@@ -129,16 +154,9 @@ absl::StatusOr<NodeId> Graph::FindNode(std::string_view name) const {
 }
 
 absl::StatusOr<ValueId> Graph::Find(std::string_view name) const {
-  if (auto it = by_name.find(name); it != by_name.end()) return it->second;
-  if (!name.empty())
-    for (size_t i = 0; i < results.size(); i++)
-      if (result_names[i] == name) return results[i];
-  if (auto number = SplitResultName(name)) {
-    auto [node, result] = *number;
-    if (node < nodes.size() && result < nodes[node].out.size() &&
-        values[nodes[node].out[result]].name.empty())
-      return nodes[node].out[result];
-  }
+  std::optional<ValueId> found = Named(*this, name);
+  if (!found) found = NamedByNode(*this, name);
+  if (found) return *found;
   if (nodes_by_name.contains(name))
     return Annotate(NotFound("node '", name, "' of graph '", this->name, "' has no value"), kErrorHint,
                     "name it as a target: it can be run but not fetched");

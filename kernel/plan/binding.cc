@@ -12,8 +12,8 @@ constexpr int64_t kUnbound = -1;
 
 std::string FedError(const Lowered& lowered, uint32_t value, std::span<const int64_t> got) {
   const PlanValue& v = lowered.values[value];
-  return absl::StrCat("feed \"", v.name, "\": got shape [", absl::StrJoin(got, ", "), "], wanted ",
-                      Print(v.type, lowered.dims));
+  return absl::StrCat("Cannot feed value of shape [", absl::StrJoin(got, ", "), "] for \"", v.name,
+                      "\", which is ", Print(v.type, lowered.dims));
 }
 
 // The value of the one unbound symbol of an expression that is linear in it, or an error.

@@ -76,7 +76,7 @@ class Lowering : public BodySink {
     if (map_[v] != kNoValue) return map_[v];
     const keel::Value& value = graph_->values[v];
     if (value.kind == ValueKind::kParam)
-      return Annotate(Invalid("parameter \"", graph_->ValueName(v), "\" is needed but not fed; it is ",
+      return Annotate(Invalid("You must feed a value for parameter \"", graph_->ValueName(v), "\", which is ",
                               Print(value.type, graph_->module->dims)),
                       kErrorHint, "feed it, or fetch something that does not need it");
     if (value.kind != ValueKind::kConstant)

@@ -280,6 +280,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   } tracer(tracer_);
   auto concrete = std::make_shared<Concrete>();
   concrete->reason = Reason(arguments);
+  concrete->head = HeadOf(name_, arguments);
   concrete->sizes = std::move(sizes);
   for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
   std::vector<ArrayRef> params;

@@ -44,6 +44,7 @@ struct Concrete {
   Graph* graph = nullptr;
   SizePattern sizes;
   std::string kind;  // the rest of the key
+  std::string head;                 // "f(x, n=3)": the call, with static arguments as values
   double trace_ms = 0, plan_ms = 0;
   std::atomic<uint64_t> calls{0}, last_call{0};
   std::atomic<bool> dropped{false};  // other traces were used later than this one
@@ -66,6 +67,9 @@ struct FunctionOptions {
   PlanOptions plan;
 };
 
+// "f(x, n=3)" (signatures.cc).
+std::string HeadOf(std::string_view name, const Arguments& arguments);
+
 class Function {
  public:
   Function(std::shared_ptr<Context> context, std::string name, Device* device, FunctionOptions options,
@@ -80,6 +84,7 @@ class Function {
   void RunEagerly(bool on) { eager_ = on; }
   // JSON: "name", "traces" (signature, reason, trace_ms, plan_ms, calls), "dropped".
   std::string Report() const;
+  std::string Signatures() const;  // a block of text for each trace (signatures.cc)
 
  private:
   struct Kind {  // all calls that differ by sizes only

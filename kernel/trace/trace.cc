@@ -72,8 +72,54 @@ absl::StatusOr<ArrayRef> Trace::ArrayFor(ValueId value) {
 absl::StatusOr<ArrayRef> Trace::Param(std::string_view name, TensorType type) {
   std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckOpen("add a parameter"));
-  ASSIGN_OR_RETURN(ValueId value, graph_->AddParam(name, std::move(type)));
+  ASSIGN_OR_RETURN(ValueId value, graph_->AddParam(NameFor(name, "placeholder"), std::move(type)));
   return Symbol(value);
+}
+
+void Trace::NameAll(std::string scope) {
+  std::lock_guard lock(mutex_);
+  scope_ = std::move(scope);
+}
+
+std::string Trace::Unique(std::string name) {
+  auto taken = [&](const std::string& n) {
+    return graph_->by_name.contains(n) || graph_->nodes_by_name.contains(n) || module_->FindConstant(n).ok();
+  };
+  uint32_t& next = next_[name];
+  std::string free = next ? absl::StrCat(name, "_", next) : name;
+  while (taken(free)) free = absl::StrCat(name, "_", ++next);
+  next++;
+  return free;
+}
+
+std::string Trace::NameFor(std::string_view given, std::string_view otherwise) {
+  if (!scope_) return std::string(given);
+  return given.empty() ? Unique(absl::StrCat(*scope_, otherwise)) : absl::StrCat(*scope_, given);
+}
+
+absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* array) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a constant"));
+  RETURN_IF_ERROR(NeedHostMemory("a constant", array));
+  ArrayRef rows = ArrayRef::Share(array);
+  if (!array->contiguous) {
+    ASSIGN_OR_RETURN(rows, CopyArray(array->view));
+  }
+  std::string own = NameFor(name, "const");
+  if (!own.empty() && (graph_->by_name.contains(own) || graph_->nodes_by_name.contains(own)))
+    return Error(absl::StatusCode::kAlreadyExists, "graph '", graph_->name, "' has a value '", own,
+                 "' already: names are unique in a graph");
+  ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf(own, std::move(rows))));
+  ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
+  return Symbol(value);
+}
+
+absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique) {
+  std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckOpen("name a value"));
+  if (Of(array) != this) return Invalid("the array is no value of the trace of \"", graph_->name, "\"");
+  std::string own = NameFor(name, "value");
+  return graph_->NameValue(ValueOf(array), unique ? Unique(std::move(own)) : own);
 }
 
 absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
@@ -124,7 +170,9 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
 }
 
 absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs) {
-  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs));
+  std::vector<std::string> names;
+  if (scope_) names.push_back(NameFor("", OpName(op)));
+  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs, names));
   if (!current_.empty() && MustRun(*graph_, graph_->nodes[node]))
     for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes) current_.erase(written);
   return node;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,6 +78,13 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // The elements of a value that depends on constants only: of a variable that is made.
   absl::StatusOr<ArrayRef> Evaluate(keel_array* array, Device* device, const PlanOptions& options);
 
+  // From now on all that is added has a name: `scope` and the given one, or that of the op; made-up names are
+  // unique by _1, _2 behind them. Given names that are taken are errors.
+  void NameAll(std::string scope);
+  // The array as a named constant, which shares its memory.
+  absl::StatusOr<ArrayRef> Constant(std::string_view name, keel_array* array);
+  absl::Status Rename(keel_array* array, std::string_view name, bool unique);
+
   const std::string& device() const { return device_; }
   NodeId Now() const;  // the number of the next node
 
@@ -96,11 +104,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
   absl::StatusOr<ArrayRef> Symbol(ValueId value);
+  std::string NameFor(std::string_view given, std::string_view otherwise);
+  std::string Unique(std::string name);
 
   std::shared_ptr<Module> module_;
   Graph* graph_;
   std::string device_;
   bool open_ = true, variables_ = true;
+  std::optional<std::string> scope_;     // of names; none: what is added stays unnamed
+  HashMap<std::string, uint32_t> next_;  // by name: the number to try behind it
   std::vector<TraceLink> links_;
   HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_

@@ -129,10 +129,22 @@ def test_symbolic_dims_from_flag_literals_or_other_inputs(keel, one, graph, tmp_
 
 def test_cast_inputs(keel, graph, tmp_path):
     np.save(tmp_path / "x.npy", np.array([[1.25, 2]]))
-    err = keel("run", graph(), "-i", "x=@x.npy", code=5).err
+    err = keel("run", graph(), "-i", "x=@x.npy", "--exact-inputs", code=5).err
     assert "f64" in err and "f32" in err and "x" in err
-    y = run(keel, tmp_path, graph(), "x=@x.npy", more=["--cast-inputs"])
-    np.testing.assert_array_equal(y, np.array([[2.25, 3]], "f4"))
+    for more in ([], ["--cast-inputs"]):
+        np.testing.assert_array_equal(run(keel, tmp_path, graph(), "x=@x.npy", more=more), np.array([[2.25, 3]], "f4"))
+
+
+def test_inputs_are_cast_within_their_kind(keel, one, tmp_path):
+    """The oracle is NumPy's rule of that name."""
+    names = {"bool": "bool", "u8": "u1", "i32": "i4", "i64": "i8", "f32": "f4", "f64": "f8"}
+    for to, numpy_to in names.items():
+        path = one("identity(x)", f"{to}[2]")
+        for name, dtype in names.items():
+            np.save(tmp_path / "x.npy", np.array([0, 1], dtype))
+            same = np.can_cast(dtype, numpy_to, "same_kind")
+            keel("run", path, "-i", "x=@x.npy", code=0 if same else 5)
+            keel("run", path, "-i", "x=@x.npy", "--cast-inputs")
 
 
 @pytest.mark.parametrize("spec, words", [

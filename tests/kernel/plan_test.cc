@@ -73,7 +73,7 @@ TEST_F(PlanTest, OnePlanServesEverySize) {
   EXPECT_EQ(*Run(**plan, {Floats({1, 2}, {2, 2})}), (std::vector<float>{8}));
   EXPECT_EQ(*Run(**plan, {Floats({0, 2}, {})}), (std::vector<float>{}));
   auto wrong = Run(**plan, {Floats({2, 3}, {1, 2, 3, 4, 5, 6})});
-  EXPECT_EQ(wrong.status().message(), "feed \"x\": got shape [2, 3], wanted f32[b, 2]: dim 1 is 3, not 2");
+  EXPECT_EQ(wrong.status().message(), "Cannot feed value of shape [2, 3] for \"x\", which is f32[b, 2]: dim 1 is 3, not 2");
 }
 
 TEST_F(PlanTest, FeedingAValueCutsTheGraphThere) {
@@ -82,7 +82,7 @@ TEST_F(PlanTest, FeedingAValueCutsTheGraphThere) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(*Run(**plan, {Floats({2}, {5, 6})}), (std::vector<float>{6, 7}));
   auto missing = Make({}, {"y"});
-  EXPECT_EQ(missing.status().message(), "parameter \"x\" is needed but not fed; it is f32[2]");
+  EXPECT_EQ(missing.status().message(), "You must feed a value for parameter \"x\", which is f32[2]");
 }
 
 TEST_F(PlanTest, ChainsReuseMemoryAndConstantsAreFolded) {

@@ -367,28 +367,11 @@ static void K7(void) {
   keel_variable_release(w), keel_variable_release(b);
 }
 
-static const struct {
-  const char* row;
-  void (*run)(void);
-} kRows[] = {{"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V9", V9},   {"V10", V10}, {"V11", V11},
+static const struct row kRows[] = {{"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V9", V9},   {"V10", V10}, {"V11", V11},
              {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},   {"Z12", Z12}, {"Z15", Z15},
              {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},   {"T10", T10}, {"T12", T12}, {"T13", T13},
              {"T14", T14}, {"T15", T15}, {"T17", T17}, {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23},
              {"T24", T24}, {"T25", T25}, {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10},
              {"Z7", Z7},   {"Z9", Z9},   {"Z18", Z18}, {"K7", K7}};
 
-int main(int argc, char** argv) {
-  size_t i;
-  uint32_t d;
-  check(keel_open(NULL, 0, &context, &error));
-  check(keel_plugin_scan(context, &error));
-  EXPECT(argc == 2 && keel_device_count(context) > 0);
-  for (i = 0; i < sizeof kRows / sizeof kRows[0] && strcmp(kRows[i].row, argv[1]) != 0; i++) continue;
-  EXPECT(i < sizeof kRows / sizeof kRows[0]);
-  for (d = 0; d < keel_device_count(context); d++) {
-    check(keel_device_name(context, d, &device, &error));
-    kRows[i].run();
-  }
-  keel_close(context);
-  return 0;
-}
+int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

@@ -1,5 +1,5 @@
-/* rows_programs.h: what rows.c uses: the context and device at work, helpers (check, make, apply, is), and
- * programs for keel_function. */
+/* rows_programs.h: what the rows in C use: the context and device at work, helpers (check, make, apply, is), and
+ * programs for keel_function, and main. */
 #ifndef KEEL_ROWS_PROGRAMS_H
 #define KEEL_ROWS_PROGRAMS_H
 #include <stdio.h>
@@ -20,14 +20,14 @@ static keel_error* error;
     }                                                                                \
   } while (0)
 
-static void check(keel_rc rc) {
+static inline void check(keel_rc rc) {
   if (rc == KEEL_OK) return;
   fprintf(stderr, "on %s: %s\n", device, error ? keel_error_message(error) : "an error without a message");
   exit(1);
 }
 
 /* An f32 or i32 array; ndim 0 to 2. */
-static keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t columns, const void* values) {
+static inline keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t columns, const void* values) {
   int64_t shape[2], n = (ndim > 0 ? rows : 1) * (ndim > 1 ? columns : 1);
   keel_array* out = NULL;
   keel_tensor t;
@@ -37,16 +37,16 @@ static keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t colum
   memcpy(t.data, values, (size_t)n * 4);
   return out;
 }
-static keel_array* f32(float v) { return make(KEEL_F32, 0, 1, 1, &v); }
-static keel_array* i32(int32_t v) { return make(KEEL_I32, 0, 1, 1, &v); }
-static keel_array* f32s(int32_t ndim, int64_t rows, int64_t columns, const float* v) {
+static inline keel_array* f32(float v) { return make(KEEL_F32, 0, 1, 1, &v); }
+static inline keel_array* i32(int32_t v) { return make(KEEL_I32, 0, 1, 1, &v); }
+static inline keel_array* f32s(int32_t ndim, int64_t rows, int64_t columns, const float* v) {
   return make(KEEL_F32, ndim, rows, columns, v);
 }
-static keel_array* i32s(int32_t ndim, int64_t rows, int64_t columns, const int32_t* v) {
+static inline keel_array* i32s(int32_t ndim, int64_t rows, int64_t columns, const int32_t* v) {
   return make(KEEL_I32, ndim, rows, columns, v);
 }
 
-static keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_array** out, keel_error** err) {
+static inline keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_array** out, keel_error** err) {
   keel_op* bound = NULL;
   keel_array* in[2];
   keel_rc rc = keel_op_bind(context, device, op, 0, NULL, NULL, 0, &bound, err);
@@ -55,14 +55,14 @@ static keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_arra
   keel_op_free(bound);
   return rc;
 }
-static keel_array* apply(const char* op, keel_array* a, keel_array* b) {
+static inline keel_array* apply(const char* op, keel_array* a, keel_array* b) {
   keel_array* out = NULL;
   check(try_apply(op, a, b, &out, &error));
   return out;
 }
 
 /* Is it this dtype with these elements (of 4 bytes)? Takes the array over. */
-static int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
+static inline int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
   keel_tensor t;
   int64_t size = 1;
   int same, d;
@@ -73,14 +73,14 @@ static int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
   keel_array_release(a);
   return same;
 }
-static int is_f32(keel_array* a, float v) { return is(a, KEEL_F32, 1, &v); }
-static int is_i32(keel_array* a, int32_t v) { return is(a, KEEL_I32, 1, &v); }
+static inline int is_f32(keel_array* a, float v) { return is(a, KEEL_F32, 1, &v); }
+static inline int is_i32(keel_array* a, int32_t v) { return is(a, KEEL_I32, 1, &v); }
 
 /* ---- functions: a program and how often it ran */
 static int ran;
 typedef keel_rc (*program)(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**);
 
-static keel_function* function(const char* name, program p, const char* signature) {
+static inline keel_function* function(const char* name, program p, const char* signature) {
   keel_function* out = NULL;
   keel_kv option;
   option.key = "signature", option.value = signature;
@@ -88,17 +88,17 @@ static keel_function* function(const char* name, program p, const char* signatur
   check(keel_function_new(context, name, device, &option, signature ? 1 : 0, p, NULL, NULL, &out, &error));
   return out;
 }
-static keel_leaf leaf(keel_array* a) {
+static inline keel_leaf leaf(keel_array* a) {
   keel_leaf l = {0};
   l.kind = KEEL_LEAF_ARRAY, l.array = a;
   return l;
 }
-static keel_leaf number(int64_t i) {
+static inline keel_leaf number(int64_t i) {
   keel_leaf l = {0};
   l.kind = KEEL_LEAF_I64, l.i = i;
   return l;
 }
-static keel_array* call2(keel_function* f, keel_leaf a, keel_leaf b, uint32_t n) {
+static inline keel_array* call2(keel_function* f, keel_leaf a, keel_leaf b, uint32_t n) {
   keel_leaf leaves[2];
   keel_array* out = NULL;
   uint32_t n_out = 0;
@@ -106,8 +106,8 @@ static keel_array* call2(keel_function* f, keel_leaf a, keel_leaf b, uint32_t n)
   check(keel_function_call(f, NULL, "", leaves, n, &out, 1, &n_out, &error));
   return out;
 }
-static keel_array* call1(keel_function* f, keel_array* a) { return call2(f, leaf(a), leaf(a), 1); }
-static int report_has(keel_function* f, const char* part) {
+static inline keel_array* call1(keel_function* f, keel_array* a) { return call2(f, leaf(a), leaf(a), 1); }
+static inline int report_has(keel_function* f, const char* part) {
   keel_text* text = NULL;
   int has;
   check(keel_function_report(f, &text, &error));
@@ -117,11 +117,11 @@ static int report_has(keel_function* f, const char* part) {
 }
 
 /* One step of a program: y = op(a, b); a failure is left in err. Results of steps live until the end. */
-static keel_rc result(keel_trace* t, keel_array* y, keel_error** err) {
+static inline keel_rc result(keel_trace* t, keel_array* y, keel_error** err) {
   return keel_trace_result(t, NULL, y, err);
 }
 
-static keel_rc matmul_add(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc matmul_add(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array *product = NULL, *sum = NULL;
   const float y[2] = {2, 3};
   keel_array* weights = f32s(2, 2, 1, y);
@@ -134,7 +134,7 @@ static keel_rc matmul_add(void* arg, keel_trace* t, const keel_leaf* l, uint32_t
   keel_array_release(product), keel_array_release(sum);
   return rc;
 }
-static keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array *zero = f32(0), *y = NULL;
   keel_rc rc = try_apply("maximum", zero, l[0].array, &y, err);
   (void)arg, (void)n, ran++;
@@ -142,7 +142,7 @@ static keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, ke
   keel_array_release(zero), keel_array_release(y);
   return rc;
 }
-static keel_array* mse(keel_array* a, keel_array* b) {
+static inline keel_array* mse(keel_array* a, keel_array* b) {
   keel_array* two = i32(2);
   keel_array* difference = apply("sub", a, b);
   keel_array* square = apply("pow", difference, two);
@@ -150,14 +150,14 @@ static keel_array* mse(keel_array* a, keel_array* b) {
   keel_array_release(two), keel_array_release(difference), keel_array_release(square);
   return mean;
 }
-static keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array* mean = mse(l[0].array, l[1].array);
   keel_rc rc = result(t, mean, err);
   (void)arg, (void)n, ran++;
   keel_array_release(mean);
   return rc;
 }
-static keel_array* power(keel_array* x, int n) {
+static inline keel_array* power(keel_array* x, int n) {
   keel_array *y = keel_array_retain(x), *next;
   int i;
   for (i = 1; i < n; i++, y = next) {
@@ -166,7 +166,7 @@ static keel_array* power(keel_array* x, int n) {
   }
   return y;
 }
-static keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array* y = power(l[0].array, (int)l[1].i);
   keel_rc rc = result(t, y, err);
   (void)arg, (void)n, ran++;
@@ -174,7 +174,7 @@ static keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint3
   return rc;
 }
 /* x * x + 2, of an array or of a number */
-static keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   int is_array = l[0].kind == KEEL_LEAF_ARRAY;
   keel_array *x = is_array ? keel_array_retain(l[0].array) : i32((int32_t)l[0].i), *two = i32(2);
   keel_array* square = apply("mul", x, x);
@@ -184,7 +184,7 @@ static keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint
   keel_array_release(x), keel_array_release(two), keel_array_release(square), keel_array_release(y);
   return rc;
 }
-static keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array *one = i32(1), *y = NULL;
   keel_rc rc = try_apply("gather", l[0].array, one, &y, err);
   (void)arg, (void)n;
@@ -192,4 +192,24 @@ static keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint3
   return rc == KEEL_OK ? result(t, l[0].array, err) : rc;
 }
 
+/* ---- main: ROW runs one row on each device found; exit 0, or 1 and a line that says what differs */
+struct row {
+  const char* row;
+  void (*run)(void);
+};
+static inline int run_row(int argc, char** argv, const struct row* rows, size_t n) {
+  size_t i;
+  uint32_t d;
+  check(keel_open(NULL, 0, &context, &error));
+  check(keel_plugin_scan(context, &error));
+  EXPECT(argc == 2 && keel_device_count(context) > 0);
+  for (i = 0; i < n && strcmp(rows[i].row, argv[1]) != 0; i++) continue;
+  EXPECT(i < n);
+  for (d = 0; d < keel_device_count(context); d++) {
+    check(keel_device_name(context, d, &device, &error));
+    rows[i].run();
+  }
+  keel_close(context);
+  return 0;
+}
 #endif

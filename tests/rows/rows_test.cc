@@ -70,6 +70,7 @@ TEST_P(Rows, Z1_SessionsFeedAndFetch) {
   keel::Session session(Chain(), GetParam());
   keel::Plan plan = session.prepare(std::vector<std::string>{"y"}, std::vector<std::string>{"z"});
   EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor(10).array()})[0])), "20");
+  EXPECT_EQ(Printed(session.run("z", {{"x", 3}})), "8");
 }
 TEST_P(Rows, K2_ValuesBetweenCanBeSeen) {
   keel::Plan plan = keel::Session(Chain(), GetParam(), {{"observe", "1"}}).prepare();
@@ -303,6 +304,10 @@ TEST_P(Rows, T25_RandomAndEye) {
   for (int v : hundred.values<int32_t>()) EXPECT_TRUE(v >= -1 && v < 3) << v;
   EXPECT_TRUE(same(five, keel::random_uniform(7, 0, 10, {5})));
   EXPECT_FALSE(same(five, keel::random_uniform(9, 0, 10, {5})));
+  keel::set_seed(1);  // by choice, as TensorFlow's calls without a key
+  Tensor seeded = keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32});
+  keel::set_seed(1);
+  EXPECT_TRUE(same(seeded, keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32})));
   Tensor eye = keel::eye(10, {.dtype = KEEL_I32});
   EXPECT_EQ(keel::reduce_sum(eye).item<int>(), 10);
   EXPECT_EQ(Printed(keel::eye(2, {.dtype = KEEL_I32})), "[[1 0]\n [0 1]]");

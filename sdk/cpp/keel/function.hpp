@@ -78,6 +78,21 @@ inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array*
   return rc == KEEL_OK ? cut({out, *n}, error) : rc;
 }
 
+/// A member of an object of libkeel's JSON, as text: a string, a number, or a list as it stands there.
+inline std::string member(std::string_view object, const std::string& name) {
+  size_t at = object.find("\"" + name + "\":");
+  if (at == std::string_view::npos) return "";
+  at += name.size() + 3;
+  if (object[at] == '[') return std::string(object.substr(at, object.find(']', at) + 1 - at));
+  if (object[at] != '"') return std::string(object.substr(at, object.find_first_of(",}", at) - at));
+  std::string out;
+  for (at++; at < object.size() && object[at] != '"'; at++) {
+    if (object[at] == '\\') at++;
+    out += object[at];
+  }
+  return out;
+}
+
 // What the caller gets for what the code returns: numbers become tensors.
 template <class R>
 using Returned = std::conditional_t<Number<R>, Tensor, R>;
@@ -196,6 +211,30 @@ class Function {
     keel_text* out = nullptr;
     call(keel_function_report, get(), &out);
     return take_text(out);
+  }
+  /// A block for each trace: the call, its arguments and results with their dtypes and shapes.
+  std::string signatures() const {
+    keel_text* out = nullptr;
+    call(keel_function_signatures, get(), &out);
+    return take_text(out);
+  }
+  /// Why the code was traced as often as it was, and what each trace captured.
+  std::string explain() const {
+    std::string json = report(), out;
+    int64_t traces = 0, calls = 0;
+    for (size_t at = 0; (at = json.find("{\"signature\":", at)) != std::string::npos; at++) {
+      size_t end = std::min(json.find("{\"signature\":", at + 1), json.size());
+      std::string_view one = std::string_view(json).substr(at, end - at);
+      out += std::to_string(++traces) + ". " + detail::member(one, "signature") + ", " +
+             detail::member(one, "calls") + " calls\n   why: " + detail::member(one, "reason") + "\n";
+      calls += std::atoll(detail::member(one, "calls").c_str());
+      for (const char* kind : {"variables", "captures"})
+        if (std::string list = detail::member(one, kind); list.size() > 2) out += "   " + (kind + (": " + list)) + "\n";
+    }
+    if (traces >= 5 && traces * 2 > calls)
+      out += "most calls are traced: pass tensors in place of numbers that change, or give a signature, as in "
+             "{.signature = \"x: f32[n]\"}\n";
+    return out;
   }
   /// How often the code was traced and the trace kept.
   int64_t trace_count() const {

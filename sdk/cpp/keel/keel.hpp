@@ -17,9 +17,12 @@
 #include "error.hpp"     // IWYU pragma: export
 #include "format.hpp"    // IWYU pragma: export
 #include "function.hpp"  // IWYU pragma: export
+#include "graph.hpp"     // IWYU pragma: export
 #include "index.hpp"     // IWYU pragma: export
 #include "module.hpp"    // IWYU pragma: export
 #include "ops.hpp"       // IWYU pragma: export
+#include "random.hpp"    // IWYU pragma: export
+#include "save.hpp"      // IWYU pragma: export
 #include "session.hpp"   // IWYU pragma: export
 #include "tape.hpp"      // IWYU pragma: export
 #include "variable.hpp"  // IWYU pragma: export

@@ -1,17 +1,43 @@
 // module.hpp: modules (a file's worth of graphs) and graphs built by hand.
+//
+// How to read it: Graph first, then Module. Graphs that C++ code writes with tensors are in graph.hpp.
 #ifndef KEEL_MODULE_HPP
 #define KEEL_MODULE_HPP
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array.hpp"
 
 namespace keel {
 
-/// A graph under construction. It belongs to its module, which must outlive it; one thread at a time.
+class Tensor;
+class Module;
+namespace detail {
+struct OpenGraph;  // graph.hpp
+}
+
+/// What computes: a node with the names of its operands ("": left out) and results. A parameter or a constant
+/// that is asked for as a node has the op "parameter", "constant".
+struct Node {
+  std::string name, op;
+  std::vector<std::string> inputs, outputs;
+};
+/// What is computed with. shape: -1 where it is not known before a run.
+struct Value {
+  keel_value number = KEEL_NO_VALUE;
+  std::string name;
+  keel_dt dtype = 0;
+  std::vector<int64_t> shape;
+};
+
+/// A graph under construction. One of a module belongs to it and must not outlive it; one thread at a time.
 class Graph {
  public:
   explicit Graph(keel_graph* borrowed) : p_(borrowed) {}
+  /// graph.hpp: a graph of its own for GraphScope and Session, on the context and device in use.
+  Graph();
   keel_graph* get() const { return p_; }
 
   keel_value param(const std::string& name, keel_dt dtype, std::span<const keel_dim> dims) {
@@ -32,7 +58,62 @@ class Graph {
     return out;
   }
   void result(const std::string& name, keel_value value) { call(keel_graph_result, p_, name.c_str(), value); }
-  /// By its name, a result's name, or "v12" for the unnamed result of node 12.
+  /// graph.hpp, of a graph of its own: a result by a tensor; the tensor of a name ("sum", "split:1"); the module.
+  void result(const std::string& name, const Tensor& tensor);
+  Tensor value(const std::string& name) const;
+  Module& module() const;
+  /// In program order.
+  std::vector<Node> nodes() const {
+    uint32_t count = 0;
+    call(keel_graph_counts, p_, &count, none(), none(), none());
+    std::vector<Node> all;
+    for (uint32_t i = 0; i < count; i++) all.push_back(node_at(i));
+    return all;
+  }
+  std::vector<Value> values() const {
+    uint32_t count = 0;
+    call(keel_graph_counts, p_, none(), &count, none(), none());
+    std::vector<Value> all;
+    for (keel_value v = 0; v < count; v++) {
+      int64_t shape[KEEL_MAX_RANK];
+      int32_t ndim = 0;
+      Value value{v, name_of(v), 0, {}};
+      call(keel_graph_type, p_, v, &value.dtype, shape, &ndim);
+      value.shape.assign(shape, shape + ndim);
+      all.push_back(std::move(value));
+    }
+    return all;
+  }
+  /// By its name or that of a value: "sum", "sum:0".
+  Node node(const std::string& name) const {
+    uint32_t found = KEEL_NO_VALUE;
+    call(keel_graph_find_node, p_, name.c_str(), &found);
+    if (found != KEEL_NO_VALUE) return node_at(found);
+    keel_value value = find(name);
+    bool parameter = false;
+    for (const auto& [param, v] : ports(false)) parameter = parameter || v == value;
+    return {name_of(value), parameter ? "parameter" : "constant", {}, {name_of(value)}};
+  }
+  /// Parameters, or results, in order, with their names.
+  std::vector<std::pair<std::string, keel_value>> ports(bool results) const {
+    uint32_t counts[2] = {0, 0};
+    call(keel_graph_counts, p_, none(), none(), &counts[0], &counts[1]);
+    std::vector<std::pair<std::string, keel_value>> all;
+    for (uint32_t i = 0; i < counts[results]; i++) {
+      keel_value value = KEEL_NO_VALUE;
+      keel_text* name = nullptr;
+      call(keel_graph_port, p_, static_cast<int32_t>(results), i, &value, &name);
+      all.emplace_back(take_text(name), value);
+    }
+    return all;
+  }
+  /// By which it is found again; "v12" for the unnamed result of node 12.
+  std::string name_of(keel_value value) const {
+    keel_text* name = nullptr;
+    call(keel_graph_value_at, p_, value, &name, none());
+    return take_text(name);
+  }
+  /// By its name, a result's name, "v12" for the unnamed result of node 12, or "split:1".
   keel_value find(const std::string& name) const {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_find, p_, name.c_str(), &out);
@@ -57,9 +138,24 @@ class Graph {
          zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
     return out;
   }
+  const std::shared_ptr<detail::OpenGraph>& open() const { return open_; }
 
  private:
+  static uint32_t* none() { return nullptr; }
+  Node node_at(uint32_t i) const {
+    keel_text* name = nullptr;
+    const char* op = nullptr;
+    const keel_value* values[2] = {nullptr, nullptr};
+    uint32_t counts[2] = {0, 0};
+    call(keel_graph_node_at, p_, i, &name, &op, &values[0], &counts[0], &values[1], &counts[1]);
+    Node node{take_text(name), op, {}, {}};
+    for (uint32_t k = 0; k < counts[0]; k++)
+      node.inputs.push_back(values[0][k] == KEEL_NO_VALUE ? "" : name_of(values[0][k]));
+    for (uint32_t k = 0; k < counts[1]; k++) node.outputs.push_back(name_of(values[1][k]));
+    return node;
+  }
   keel_graph* p_;
+  std::shared_ptr<detail::OpenGraph> open_;
 };
 
 /// Arrays of one test vector kept in a file.
@@ -122,6 +218,16 @@ class Module {
     call(keel_module_entry, get(), name.c_str(), graph.get());
   }
 
+  /// An entry of another module ("": its only one) as one of this, under the name `as`, with all that it needs.
+  void link(const Module& from, const std::string& entry, const std::string& as) {
+    call(keel_module_link, get(), from.get(), entry.empty() ? nullptr : entry.c_str(), as.c_str());
+  }
+  /// A block for each entry: arguments and results with their dtypes and shapes.
+  std::string signatures() const {
+    keel_text* out = nullptr;
+    call(keel_module_signatures, get(), &out);
+    return take_text(out);
+  }
   void save(const std::string& path) const { call(keel_module_save, get(), path.c_str()); }
   std::string text() const {
     keel_text* out = nullptr;

@@ -1,7 +1,7 @@
 // session.hpp: running a module's graph on a device.
 //
 // How to read it: a Session belongs to one device; prepare() freezes feeds and fetches into a Plan, which
-// many threads may run at once.
+// many threads may run at once. run() (graph.hpp) takes tensors and names, in any structure.
 #ifndef KEEL_SESSION_HPP
 #define KEEL_SESSION_HPP
 #include <exception>
@@ -71,8 +71,13 @@ class Plan {
   Handle<keel_plan, keel_plan_free> handle_;
 };
 
+class Feeds;  // graph.hpp
+
 class Session {
  public:
+  /// graph.hpp: of a graph that C++ code writes ("": on the graph's device); of the default graph.
+  explicit Session(const Graph& graph, const std::string& device = "", const Options& options = {});
+  Session();
   /// Options: "threads", "memory", "entry", "graph", "observe", "profile" (see keel.h).
   Session(const Module& module, const std::string& device, const Options& options = {}) {
     std::vector<keel_kv> kv = options.view();
@@ -81,6 +86,12 @@ class Session {
     handle_.reset(out);
   }
   keel_session* get() const { return handle_.get(); }
+
+  /// The values of tensors, names and structures of them; a Node only runs, and gives keel::None.
+  template <class Fetch>
+  auto run(const Fetch& fetch, const Feeds& feeds, const std::vector<std::string>& targets = {}) const;
+  template <class Fetch>
+  auto run(const Fetch& fetch) const;
 
   /// Empty feeds, fetches: the entry's parameters, results.
   Plan prepare(std::span<const std::string> feeds = {}, std::span<const std::string> fetches = {},
@@ -100,6 +111,7 @@ class Session {
     return out;
   }
   Handle<keel_session, keel_session_free> handle_;
+  std::shared_ptr<detail::OpenGraph> graph_;  // of tensors that are fetched and fed
 };
 
 }  // namespace keel

@@ -1,0 +1,79 @@
+// random.hpp: random numbers without a key in sight: a generator that gives a new key each time it is asked.
+//
+//   keel::set_seed(42);                                                       // by choice: the default is 0
+//   keel::Tensor w = keel::random_normal({784, 128}, {.stddev = 0.05});
+//   keel::Tensor i = keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32});   // 0 to 9
+//
+// The numbers are those of keel::random(key, dims) (ops.hpp), which depend on key and place only: the same seed
+// and the same calls in the same order give the same bits on every device.
+#ifndef KEEL_RANDOM_HPP
+#define KEEL_RANDOM_HPP
+#include <mutex>
+
+#include "ops.hpp"
+#include "variable.hpp"
+
+namespace keel {
+
+struct UniformOptions {
+  Literal low = 0, high = 1;  // from low on, below high
+  keel_dt dtype = KEEL_F32;
+};
+struct NormalOptions {
+  double mean = 0, stddev = 1;
+  keel_dt dtype = KEEL_F32;
+};
+
+/// A stream of keys: a variable that counts. In a traced function each run counts on, so that it draws new
+/// numbers each time. Any thread may ask; which thread gets which key is then open.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed = 0)
+      : state_(default_context(), Array::of<uint64_t>(default_context(), {}, std::vector{mixed(seed)})) {}
+  /// Begins anew.
+  void seed(uint64_t seed) {
+    std::lock_guard lock(mutex_);
+    state_.assign(Array::of<uint64_t>(default_context(), {}, std::vector{mixed(seed)}));
+  }
+  /// u64[], another one each time.
+  Tensor key() {
+    std::lock_guard lock(mutex_);
+    Tensor now = state_.value();
+    state_.assign_add(1);
+    return now;
+  }
+  Tensor uniform(const Ints& dims, const UniformOptions& o = {}) {
+    return random_uniform(key(), tensor(o.low, o.dtype), tensor(o.high, o.dtype), dims);
+  }
+  Tensor normal(const Ints& dims, const NormalOptions& o = {}) {
+    Tensor x = random(key(), dims, {.kind = "normal", .dtype = o.dtype});
+    return o.mean == 0 && o.stddev == 1 ? x : x * o.stddev + o.mean;
+  }
+
+ private:
+  // Seeds beside each other begin far from each other (the finalizer of SplitMix64).
+  static uint64_t mixed(uint64_t z) {
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  Variable state_;
+  std::mutex mutex_;
+};
+
+/// That of the process.
+inline Generator& default_generator() {
+  static Generator generator;
+  return generator;
+}
+inline void set_seed(uint64_t seed) { default_generator().seed(seed); }
+inline Tensor random_uniform(const Ints& dims, const UniformOptions& o = {}) {
+  return default_generator().uniform(dims, o);
+}
+inline Tensor random_normal(const Ints& dims, const NormalOptions& o = {}) {
+  return default_generator().normal(dims, o);
+}
+
+}  // namespace keel
+#endif
