@@ -57,6 +57,12 @@ class Graph {
          zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
     return out;
   }
+  /// Appends the derivatives of each element of y by each element of x: the dims of y, then those of x.
+  keel_value jacobian(keel_value y, keel_value x) {
+    keel_value out = KEEL_NO_VALUE;
+    call(keel_graph_jacobian, p_, y, x, &out);
+    return out;
+  }
 
  private:
   keel_graph* p_;
