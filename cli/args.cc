@@ -89,6 +89,7 @@ void add_gradient(CLI::App& app, Args& a) {
       ->allow_extra_args(false)
       ->type_name("NAME");
   app.add_option("--as", a.as, "name of the new entry (default: grad)");
+  app.add_flag("--jacobian", a.jacobian, "each element of one value by each element, not its sum");
 }
 
 const std::map<char, Maker>& flag_makers() {

@@ -33,6 +33,7 @@ struct Args {
   std::string trace;                 // profile
   std::vector<std::string> of, wrt;  // grad
   std::string as = "grad";           // grad
+  bool jacobian = false;             // grad
   bool nodes = false;                // compare
   int level = -1;                    // passes; -1: libkeel decides
   std::string passes;

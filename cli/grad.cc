@@ -45,8 +45,15 @@ std::string result_for(const std::string& name, const std::vector<std::string>& 
   return result;
 }
 
+// Appends the Jacobians of the only y.
+void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
+  if (ys.size() != 1)
+    throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()), "name one with --of");
+  for (Wanted& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
+}
+
 // Appends the gradients; where there is no way from an x to the values its gradient is zeros.
-void differentiate(keel::Graph& graph, std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
+void differentiate(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
   std::vector<keel_value> xs;
   for (const Wanted& w : wanted) xs.push_back(w.x);
   std::vector<keel_value> found = graph.gradient(ys, xs);
@@ -87,7 +94,7 @@ int grad_command(const Args& args) {
     for (const std::string& name : of) ys.push_back(source.find(name));
     for (const std::string& name : names_of(args, entry))
       wanted.push_back({name, result_for(name, of), source.find(name)});
-    differentiate(graph, ys, wanted);
+    (args.jacobian ? differentiate_each : differentiate)(graph, ys, wanted);
     for (size_t i = 0; i < of.size(); i++) graph.result(of[i], ys[i]);
     for (const Wanted& w : wanted) graph.result(w.result, w.dx);
     model.module.entry(args.as, graph);

@@ -70,3 +70,12 @@ keel_rc keel_graph_gradient(keel_graph* g, const keel_value* ys, uint32_t n_ys, 
     return absl::OkStatus();
   });
 }
+
+keel_rc keel_graph_jacobian(keel_graph* g, keel_value y, keel_value x, keel_value* out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    std::lock_guard lock(g->owner->mutex);
+    ASSIGN_OR_RETURN(*out, Jacobian(*g->graph, y, x));
+    return absl::OkStatus();
+  });
+}

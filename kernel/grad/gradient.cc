@@ -1,15 +1,20 @@
 // gradient.cc: the builder. Composites without a rule, and calls, are written out at the end of the graph and
-// differentiated there; the graph itself keeps the node as it is.
+// differentiated there; nodes that run bodies: control.h.
 #include "kernel/grad/gradient.h"
 
 #include <algorithm>
 
-#include "kernel/grad/graph_sink.h"
+#include "kernel/grad/control.h"
+#include "kernel/grad/slice.h"
 
 namespace keel {
 namespace {
 
 constexpr int kMaxNesting = static_cast<int>(kMaxCallDepth);
+
+bool AnyActive(const Node& node, const std::vector<bool>& active) {
+  return std::any_of(node.in.begin(), node.in.end(), [&](ValueId v) { return v != kNoValue && active[v]; });
+}
 
 class Builder {
  public:
@@ -84,20 +89,11 @@ class Builder {
     cotangent_.resize(graph_.values.size(), kNoValue);
   }
 
-  // Marks what depends on an x along floats and ops that let gradients through.
   void Activate(NodeId first, NodeId last) {
     Grow();
-    for (NodeId n = first; n < last; n++) {
-      const Node& node = graph_.nodes[n];
-      if (VjpOf(*node.op) == Vjp::kNone || !AnyActive(node) || Blocked(n)) continue;
-      for (ValueId v : node.out) active_[v] = active_[v] || IsFloating(graph_.values[v].type.dtype);
-    }
+    MarkActive(graph_, first, last, &active_, through_);
   }
   bool Blocked(NodeId n) const { return through_ && n < through_->size() && !(*through_)[n]; }
-  bool AnyActive(const Node& node) const {
-    return std::any_of(node.in.begin(), node.in.end(),
-                       [&](ValueId v) { return v != kNoValue && active_[v]; });
-  }
 
   // Adds to what arrived at a value. Symbols may hide that a gradient has its value's dims: a reshape says
   // so.
@@ -127,7 +123,7 @@ class Builder {
   bool Flows(const Node& node) const {
     bool arrived = std::any_of(node.out.begin(), node.out.end(),
                                [&](ValueId v) { return active_[v] && cotangent_[v] != kNoValue; });
-    return arrived && AnyActive(node) && VjpOf(*node.op) != Vjp::kNone;
+    return arrived && AnyActive(node, active_) && VjpOf(*node.op) != Vjp::kNone;
   }
 
   absl::Status Sweep(NodeId first, NodeId last) {
@@ -138,7 +134,7 @@ class Builder {
       std::vector<ValueId> cotangents;
       for (ValueId v : node.out) cotangents.push_back(cotangent_[v]);
       graph_.scope = node.device;  // the gradient is computed where the node is
-      if (absl::Status s = Back(node, cotangents); !s.ok()) {
+      if (absl::Status s = Back(n, node, cotangents); !s.ok()) {
         absl::Status full(s.code(),
                           absl::StrCat("gradient of node '", graph_.ValueName(node.out[0]), "' (",
                                        std::string(OpName(*node.op)), "): ", std::string(s.message())));
@@ -150,8 +146,13 @@ class Builder {
     return absl::OkStatus();
   }
 
-  absl::Status Back(const Node& node, const std::vector<ValueId>& cotangents) {
-    if (IsTypedByGraph(*node.op)) return Through(cotangents, [&] { return Inline(node); });
+  absl::Status Back(NodeId n, const Node& node, const std::vector<ValueId>& cotangents) {
+    if (IsControl(*node.op)) return Add(node, ControlBack(sink_, {n, node, Wanted(node), cotangents}));
+    if (IsTypedByGraph(*node.op)) {
+      std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
+      if (bodies.size() > 1) return Given(n, node, bodies[1], cotangents);
+      return Through(cotangents, [&] { return Inline(n, bodies[0], node.in); });
+    }
     switch (VjpOf(*node.op)) {
       case Vjp::kRule:
         return Rule(node, cotangents);
@@ -166,14 +167,43 @@ class Builder {
     }
   }
 
-  absl::Status Rule(const Node& node, const std::vector<ValueId>& cotangents) {
-    VjpNode asked{node.in, node.out, cotangents, {}};
-    for (ValueId v : node.in) asked.wanted.push_back(v != kNoValue && active_[v]);
-    ASSIGN_OR_RETURN(std::vector<ValueId> gradients, ExpandVjp(*graph_.module->catalogue, *node.op, asked,
-                                                               node.attrs, graph_.module->dims, sink_));
-    for (size_t i = 0; i < gradients.size(); i++)
-      if (gradients[i] != kNoValue) RETURN_IF_ERROR(Accumulate(node.in[i], gradients[i]));
+  std::vector<bool> Wanted(const Node& node) const {
+    std::vector<bool> wanted;
+    for (ValueId v : node.in) wanted.push_back(v != kNoValue && active_[v]);
+    return wanted;
+  }
+
+  absl::Status Add(const Node& node, const absl::StatusOr<std::vector<ValueId>>& gradients) {
+    RETURN_IF_ERROR(gradients.status());
+    for (size_t i = 0; i < gradients->size(); i++)
+      if ((*gradients)[i] != kNoValue) RETURN_IF_ERROR(Accumulate(node.in[i], (*gradients)[i]));
     return absl::OkStatus();
+  }
+
+  absl::Status Rule(const Node& node, const std::vector<ValueId>& cotangents) {
+    VjpNode asked{node.in, node.out, cotangents, Wanted(node)};
+    return Add(node, ExpandVjp(*graph_.module->catalogue, *node.op, asked, node.attrs, graph_.module->dims,
+                               sink_));
+  }
+
+  // A call that brings its gradient: that graph is written out.
+  absl::Status Given(NodeId n, const Node& node, uint32_t vjp, const std::vector<ValueId>& cotangents) {
+    std::vector<ValueId> in = node.in;
+    in.insert(in.end(), node.out.begin(), node.out.end());
+    for (size_t i = 0; i < node.out.size(); i++) {
+      if (!IsFloating(graph_.values[node.out[i]].type.dtype)) continue;
+      in.push_back(cotangents[i]);
+      if (cotangents[i] != kNoValue) continue;
+      ASSIGN_OR_RETURN(in.back(), sink_.Filled(graph_.values[node.out[i]].type, 0));
+    }
+    ASSIGN_OR_RETURN(std::vector<ValueId> made, Inline(n, vjp, in));
+    std::vector<ValueId> gradients(node.in.size(), kNoValue);
+    for (size_t i = 0, next = 0; i < node.in.size(); i++) {
+      if (!IsFloating(graph_.values[node.in[i]].type.dtype)) continue;
+      if (active_[node.in[i]]) gradients[i] = made[next];
+      next++;
+    }
+    return Add(node, std::move(gradients));
   }
 
   // Writes out what the node is made of and goes back through that.
@@ -193,21 +223,21 @@ class Builder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<ValueId>> Inline(const Node& call) {
-    const Graph& body = *graph_.module->graphs[BodiesOf(call.attrs)[0]];
+  // The nodes of a graph again, but for what they do beside computing: that has happened.
+  absl::StatusOr<std::vector<ValueId>> Inline(NodeId call, uint32_t number, const std::vector<ValueId>& in) {
+    ASSIGN_OR_RETURN(number, Quiet(*graph_.module, number));
+    const Graph& body = *graph_.module->graphs[number];
     std::vector<ValueId> map(body.values.size(), kNoValue), results;
-    for (size_t i = 0; i < call.in.size(); i++) map[body.params[i]] = call.in[i];
+    for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
     for (const auto& [constant, value] : body.constant_values) {
       ASSIGN_OR_RETURN(map[value], graph_.AddConstant(constant));
     }
     for (const Node& node : body.nodes) {
-      if (HasEffect(*node.op))
-        return Unimplemented("graph '", body.name, "' has an effect, ", std::string(OpName(*node.op)),
-                             ", which its gradient would repeat");
-      std::vector<ValueId> in;
-      for (ValueId v : node.in) in.push_back(v == kNoValue ? kNoValue : map[v]);
+      std::vector<ValueId> operands;
+      for (ValueId v : node.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
       if (node.device) graph_.scope = node.device;
-      ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node(*node.op, std::move(in), node.attrs));
+      ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node(*node.op, std::move(operands), node.attrs));
+      RETURN_IF_ERROR(CheckReads(graph_, call));
       for (size_t i = 0; i < out.size(); i++) map[node.out[i]] = out[i];
     }
     for (ValueId v : body.results) results.push_back(map[v]);
@@ -235,18 +265,54 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted) {
+void MarkActive(const Graph& graph, NodeId first, NodeId last, std::vector<bool>* active,
+                const std::vector<bool>* through) {
+  for (NodeId n = first; n < last; n++) {
+    const Node& node = graph.nodes[n];
+    if (through && n < through->size() && !(*through)[n]) continue;
+    if (VjpOf(*node.op) == Vjp::kNone || !AnyActive(node, *active)) continue;
+    for (ValueId v : node.out) (*active)[v] = (*active)[v] || IsFloating(graph.values[v].type.dtype);
+  }
+}
+
+absl::StatusOr<Joint> Join(const Graph& body, const std::vector<bool>& ys, const std::vector<bool>& xs) {
+  Joint joint{CopyOf(body), {}, {}};
+  Graph& graph = *joint.graph;
+  std::vector<ValueId> of, at;
+  for (size_t i = 0; i < ys.size(); i++) {
+    if (!ys[i]) continue;
+    of.push_back(body.results[i]);
+    ASSIGN_OR_RETURN(joint.seeds.emplace_back(), graph.AddParam("", body.values[of.back()].type));
+  }
+  for (size_t i = 0; i < xs.size(); i++)
+    if (xs[i]) at.push_back(body.params[i]);
   GraphSink sink(graph);
-  uint32_t scope = graph.scope;
-  struct Undo {  // also where memory runs out
-    GraphSink* sink;
-    ~Undo() {
-      if (sink) sink->TakeBack();
-    }
-  } undo{&sink};
-  absl::StatusOr<std::vector<ValueId>> out = Builder(graph, sink).Run(wanted);
-  if (out.ok()) undo.sink = nullptr;
-  graph.scope = scope;
+  ASSIGN_OR_RETURN(joint.dxs, Append(sink, {of, joint.seeds, at, true}));
+  return joint;
+}
+
+absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientWanted& wanted) {
+  uint32_t scope = sink.graph().scope;
+  absl::StatusOr<std::vector<ValueId>> out = Builder(sink.graph(), sink).Run(wanted);
+  sink.graph().scope = scope;
+  return out;
+}
+
+Change::~Change() {
+  if (done_) return;
+  sink.TakeBack();
+  module_.DropGraphs(graphs_);
+}
+
+void Change::Keep() {
+  if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_);
+  done_ = true;
+}
+
+absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted) {
+  Change change(graph);
+  ASSIGN_OR_RETURN(std::vector<ValueId> out, Append(change.sink, wanted));
+  change.Keep();
   return out;
 }
 

@@ -24,4 +24,8 @@ struct GradientWanted {
 // the graph as it was: a y that is no float, a seed of another type, an op without a rule (NotFound).
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted);
 
+// The derivatives of each element of y with respect to each element of x: the dims of y, then those of x. One
+// gradient for each element of y, in a scan.
+absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x);
+
 }  // namespace keel

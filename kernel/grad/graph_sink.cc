@@ -41,6 +41,31 @@ absl::StatusOr<BodySink::Value> GraphSink::Filled(TensorType type, double number
   return out[0];
 }
 
+// The node with more results is added at the end, which checks it, and then moved to the other's place: there
+// its users find it. Only its new results are new values.
+absl::Status GraphSink::Widen(NodeId node, std::vector<Value> in, Attrs attrs) {
+  graph_.scope = graph_.nodes[node].device;
+  widened_.emplace_back(node, graph_.nodes[node]);
+  ASSIGN_OR_RETURN(NodeId made, graph_.AddNode(graph_.nodes[node].op, std::move(in), std::move(attrs)));
+  keel::Node wide = std::move(graph_.nodes[made]), &old = graph_.nodes[node];
+  graph_.nodes.pop_back();
+  auto first = graph_.values.begin() + wide.out[0];
+  graph_.values.erase(first, first + static_cast<ptrdiff_t>(old.out.size()));
+  for (auto id = wide.out[0]; id < graph_.values.size(); id++) {
+    graph_.values[id].index = node;
+    old.out.push_back(id);
+  }
+  old.in = std::move(wide.in);
+  old.attrs = std::move(wide.attrs);
+  return absl::OkStatus();
+}
+
+void GraphSink::TakeBack() {
+  Rewind(start_);
+  for (; !widened_.empty(); widened_.pop_back())
+    graph_.nodes[widened_.back().first] = std::move(widened_.back().second);
+}
+
 // Constants of the module stay: nobody who does not use them sees them.
 void GraphSink::Rewind(const Mark& mark) {
   for (size_t v = mark.values; v < graph_.values.size(); v++) {

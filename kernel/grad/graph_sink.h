@@ -21,7 +21,11 @@ class GraphSink : public BodySink {
   // That number everywhere. (By value: types of values move when the graph grows.)
   absl::StatusOr<Value> Filled(TensorType type, double number);
 
-  void TakeBack() { Rewind(start_); }  // all that was written since construction
+  // Other operands and attributes for a node, for results that stand behind those that it has.
+  absl::Status Widen(NodeId node, std::vector<Value> in, Attrs attrs);
+
+  Graph& graph() { return graph_; }
+  void TakeBack();  // all that was written since construction
 
  private:
   struct Mark {
@@ -36,6 +40,7 @@ class GraphSink : public BodySink {
 
   Graph& graph_;
   Mark start_;
+  std::vector<std::pair<NodeId, keel::Node>> widened_;  // as they were
 };
 
 }  // namespace keel

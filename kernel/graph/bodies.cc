@@ -40,7 +40,7 @@ absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state
 std::vector<uint32_t> BodiesOf(const Attrs& attrs) {
   std::vector<uint32_t> bodies;
   for (const Attr& a : attrs) {
-    if (a.value.kind == KEEL_ATTR_GRAPH) bodies.push_back(static_cast<uint32_t>(a.value.i));
+    if (a.value.kind == KEEL_ATTR_GRAPH && a.value.i >= 0) bodies.push_back(static_cast<uint32_t>(a.value.i));
     if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
     for (int64_t g : a.value.list) bodies.push_back(static_cast<uint32_t>(g));
   }

@@ -21,29 +21,6 @@ std::vector<bool> Reached(const Module& m, std::vector<uint32_t> start) {
   return reached;
 }
 
-void DropGraphs(Module* m, size_t first_new) {
-  std::vector<uint32_t> old(first_new);
-  for (uint32_t g = 0; g < first_new; g++) old[g] = g;
-  std::vector<bool> keep = Reached(*m, old);
-  std::vector<uint32_t> moved(m->graphs.size());
-  std::vector<std::unique_ptr<Graph>> kept;
-  for (uint32_t g = 0; g < m->graphs.size(); g++) {
-    moved[g] = static_cast<uint32_t>(kept.size());
-    if (keep[g]) kept.push_back(std::move(m->graphs[g]));
-  }
-  m->graphs = std::move(kept);
-  m->index->graphs.clear();
-  for (uint32_t g = 0; g < m->graphs.size(); g++) {
-    m->index->graphs.emplace(m->graphs[g]->name, g);
-    for (Node& node : m->graphs[g]->nodes)
-      for (Attr& a : node.attrs)
-        if (a.value.kind == KEEL_ATTR_GRAPH)
-          a.value.i = moved[static_cast<size_t>(a.value.i)];
-        else if (a.value.kind == KEEL_ATTR_GRAPHS)
-          for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
-  }
-}
-
 std::vector<bool> UsedConstants(const Module& m) {
   std::vector<bool> used(m.constants.size());
   for (const auto& g : m.graphs)
@@ -132,9 +109,36 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   return to;
 }
 
+void DropUnusedGraphs(Module* m, size_t first_new) {
+  std::vector<uint32_t> old(first_new);
+  for (uint32_t g = 0; g < first_new; g++) old[g] = g;
+  std::vector<bool> keep = Reached(*m, old);
+  std::vector<uint32_t> moved(m->graphs.size());
+  std::vector<std::unique_ptr<Graph>> kept;
+  for (uint32_t g = 0; g < m->graphs.size(); g++) {
+    moved[g] = static_cast<uint32_t>(kept.size());
+    if (keep[g]) kept.push_back(std::move(m->graphs[g]));
+  }
+  m->graphs = std::move(kept);
+  m->index->graphs.clear();
+  for (uint32_t g = 0; g < m->graphs.size(); g++) {
+    m->index->graphs.emplace(m->graphs[g]->name, g);
+    for (Node& node : m->graphs[g]->nodes)
+      for (Attr& a : node.attrs)
+        if (a.value.kind == KEEL_ATTR_GRAPH)
+          a.value.i = moved[static_cast<size_t>(a.value.i)];
+        else if (a.value.kind == KEEL_ATTR_GRAPHS)
+          for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
+  }
+}
+
 void DropUnused(Module* m, size_t first_new) {
-  DropGraphs(m, first_new);
+  DropUnusedGraphs(m, first_new);
   DropConstants(m);
+}
+
+void Module::DropGraphs(size_t first) noexcept {
+  for (; graphs.size() > first; graphs.pop_back()) index->graphs.erase(graphs.back()->name);
 }
 
 void Module::ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph) {

@@ -1,6 +1,7 @@
 // file_encode.cc: a module's structure as flat columns (abi/graph.fbs).
 
 #include <bit>
+#include <numeric>
 
 #include "graph_generated.h"
 #include "kernel/base/hash.h"
@@ -37,6 +38,7 @@ class Encoder {
   Column text_ends_, symbols_, expressions_, metadata_;
   std::vector<uint64_t> segment_sizes_, constant_offsets_;
   std::vector<uint8_t> type_dtypes_, value_kinds_, attr_kinds_;
+  Column places_;        // by value of the graph under way: its number in the file
   Column graph_places_;  // where each graph stands in the file: after those that it calls
   Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
   std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
@@ -140,9 +142,28 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   return static_cast<int64_t>(attr_floats_.size());
 }
 
+// The values in the order in which a loader makes them. Results that a node got later stand elsewhere.
+std::vector<ValueId> InOrder(const Graph& g) {
+  std::vector<ValueId> order;
+  NodeId last = 0;
+  bool ordered = true;
+  for (ValueId v = 0; v < g.values.size(); v++) {
+    const Value& value = g.values[v];
+    if (value.kind != ValueKind::kResult) {
+      order.push_back(v);
+      continue;
+    }
+    ordered = ordered && value.index >= last && (!value.result || g.nodes[value.index].out[value.result - 1] + 1 == v);
+    last = value.index;
+  }
+  for (const Node& n : g.nodes) order.insert(order.end(), n.out.begin(), n.out.end());
+  if (ordered) std::iota(order.begin(), order.end(), 0u);
+  return order;
+}
+
 void Encoder::AddNode(const Node& n) {
   node_ops_.push_back(Op(n.op));
-  operands_.insert(operands_.end(), n.in.begin(), n.in.end());
+  for (ValueId v : n.in) operands_.push_back(v == kNoValue ? v : places_[v]);
   node_operand_ends_.push_back(Size32(operands_.size()));
   for (const Attr& a : n.attrs) {
     attr_names_.push_back(String(a.name));
@@ -158,7 +179,11 @@ void Encoder::AddNode(const Node& n) {
 
 void Encoder::AddGraph(const Graph& g) {
   graph_names_.push_back(String(g.name));
-  for (const Value& v : g.values) {
+  std::vector<ValueId> order = InOrder(g);
+  places_.resize(order.size());
+  for (uint32_t i = 0; i < order.size(); i++) places_[order[i]] = i;
+  for (ValueId id : order) {
+    const Value& v = g.values[id];
     bool constant = v.kind == ValueKind::kConstant;
     value_kinds_.push_back(static_cast<uint8_t>(v.kind));
     value_sources_.push_back(v.index);
@@ -167,7 +192,7 @@ void Encoder::AddGraph(const Graph& g) {
   }
   for (const Node& n : g.nodes) AddNode(n);
   for (size_t i = 0; i < g.results.size(); i++) {
-    result_values_.push_back(g.results[i]);
+    result_values_.push_back(places_[g.results[i]]);
     result_names_.push_back(String(g.result_names[i]));
   }
   graph_value_ends_.push_back(Size32(value_kinds_.size()));

@@ -93,7 +93,7 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
   for (uint32_t number : BodiesOf(attrs)) {
     RETURN_IF_ERROR(g.module->BodyTypes(number).status());
     const Graph& body = *g.module->graphs[number];
-    if (IsTypedByGraph(op)) RETURN_IF_ERROR(CheckIsolated(body));
+    if (IsTypedByGraph(op) && number == BodiesOf(attrs)[0]) RETURN_IF_ERROR(CheckIsolated(body));
     *depth = std::max(*depth, body.depth + 1);
     *expanded += body.expanded;
   }

@@ -144,6 +144,7 @@ struct Module {
   absl::StatusOr<TensorType> VariableType(int64_t variable) const;
   absl::StatusOr<Graph*> AddGraph(std::string_view name);
   absl::Status AddEntry(std::string_view name, const Graph*);
+  void DropGraphs(size_t first) noexcept;  // all from that number on; nobody calls them
   // Puts a graph of the same name in the place of another.
   void ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph);
   // Types of a graph that can be a body.
@@ -169,6 +170,7 @@ std::vector<bool> NeededNodes(const Graph&, std::span<const ValueId> feeds, std:
 std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
 // Removes graphs from number `first_new` on that nobody calls, and constants that nobody uses.
 void DropUnused(Module*, size_t first_new);
+void DropUnusedGraphs(Module*, size_t first_new);
 
 // A graph without constants: what a call needs.
 absl::Status CheckIsolated(const Graph& body);

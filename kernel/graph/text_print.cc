@@ -118,6 +118,9 @@ class Printer {
   bool PartnerDecides(const Graph& g, const Node& n, const OpFacts& facts, size_t at) {
     std::string variable = DTypeVariable(facts, at, n.in.size());
     if (variable.empty()) return false;
+    // Bodies that stand with the node take the types of its operands: what a literal is by itself.
+    DType dtype = g.values[n.in[at]].type.dtype;
+    if (IsControl(*n.op) && dtype != DType::kI32 && dtype != DType::kF32) return false;
     for (size_t i = 0; i < n.in.size(); i++) {
       if (n.in[i] == kNoValue || DTypeVariable(facts, i, n.in.size()) != variable) continue;
       const Value& v = g.values[n.in[i]];

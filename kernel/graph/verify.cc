@@ -63,8 +63,7 @@ absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId i
   Inferred inferred;
   RETURN_IF_ERROR(
       Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types, &m.index->var_types));
-  if (IsTypedByGraph(*node.op))
-    for (uint32_t body : BodiesOf(node.attrs)) RETURN_IF_ERROR(CheckIsolated(*m.graphs[body]));
+  if (IsTypedByGraph(*node.op)) RETURN_IF_ERROR(CheckIsolated(*m.graphs[BodiesOf(node.attrs)[0]]));
   if (inferred.results.size() != node.out.size())
     return Invalid(OpName(*node.op), " has ", inferred.results.size(), " results, the node ",
                    node.out.size());

@@ -124,7 +124,13 @@ absl::Status SettleLength(Env& env, const Types& operands, size_t first) {
   return absl::OkStatus();
 }
 
-absl::Status GivenToScan(Env& env, const Types& operands, Types* params) {
+absl::Status GivenToScan(Env& env, const Types& all, Types* params) {
+  Types operands = all;
+  if (AttrNamed(env, "counted").i) {
+    if (all.empty() || !(all.back() == TensorType{DType::kI64, {}}))
+      return env.Fail("counted, but the last operand is not an i64[], the number of entries to run");
+    operands.pop_back();
+  }
   int64_t carry = AttrNamed(env, "carry").i, invariants = AttrNamed(env, "invariants").i;
   RETURN_IF_ERROR(CheckCount(env, "carry", carry, operands.size()));
   auto first = static_cast<size_t>(carry);

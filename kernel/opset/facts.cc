@@ -67,6 +67,7 @@ bool MayFail(const OpDef& def, DType first) {
     return !f.dtypes || first == DType::kNone || f.dtypes & opset::Bit(first);
   });
 }
+bool IsClose(const OpDef& def) { return def.close; }
 bool IsTypedByGraph(const OpDef& def) { return def.typed_by != opset::kNoSlot; }
 bool IsControl(const OpDef& def) { return def.control != nullptr; }
 

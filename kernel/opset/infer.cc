@@ -108,6 +108,30 @@ absl::Status Result(Env& env, const ResultDef& r, TensorType* out) {
   return ResultDims(env, r, &out->dims);
 }
 
+absl::Status CheckTypes(const Env& env, std::string_view what, std::span<const TensorType> got,
+                        std::span<const TensorType> wanted) {
+  bool same = std::equal(got.begin(), got.end(), wanted.begin(), wanted.end());
+  auto list = [&](std::span<const TensorType> types) {
+    std::string out;
+    for (const TensorType& t : types) absl::StrAppend(&out, out.empty() ? "" : ", ", keel::Print(t, env.dims));
+    return out;
+  };
+  return same ? absl::OkStatus()
+              : env.Fail(what, " are (", list(got), ") but must be (", list(wanted), ")");
+}
+
+// A gradient that is given with the graph: see control.ops.
+absl::Status CheckVjp(const Env& env, const GraphTypes& body, const GraphTypes& vjp) {
+  std::vector<TensorType> params = body.params, results;
+  params.insert(params.end(), body.results.begin(), body.results.end());
+  for (const TensorType& t : body.results)
+    if (IsFloating(t.dtype)) params.push_back(t);
+  for (const TensorType& t : body.params)
+    if (IsFloating(t.dtype)) results.push_back(t);
+  RETURN_IF_ERROR(CheckTypes(env, "the parameters of vjp", vjp.params, params));
+  return CheckTypes(env, "the results of vjp", vjp.results, results);
+}
+
 // What an op takes that is typed by a graph: the graph's parameters, exactly.
 absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
   if (!graphs) return env.Fail("names a graph, which only a node of a module can");
@@ -123,6 +147,11 @@ absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
       return env.Fail(env.OperandName(i), " is a literal but its body takes ",
                       keel::Print(body.params[i], env.dims));
     out->operand_dtypes[i] = body.params[i].dtype;
+  }
+  for (const AttrDef& a : env.def.attrs) {
+    if (a.slot == env.def.typed_by || env.slots[a.slot].i < 0) continue;
+    ASSIGN_OR_RETURN(GraphTypes vjp, (*graphs)(env.slots[a.slot].i));
+    RETURN_IF_ERROR(CheckVjp(env, body, vjp));
   }
   out->results = std::move(body.results);
   return absl::OkStatus();

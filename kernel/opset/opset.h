@@ -111,6 +111,7 @@ EffectKind EffectOf(const OpDef&);
 std::string_view EffectOn(const OpDef&);  // the attribute that names the variable or stream, or ""
 std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
 bool MayFail(const OpDef&, DType first);  // on its data, where the first operand has this dtype
+bool IsClose(const OpDef&);               // devices may round differently
 bool IsTypedByGraph(const OpDef&);        // a call: its body's parameters and results are its own
 bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs its bodies
 ShapeRule ShapeRuleOf(const OpDef&);

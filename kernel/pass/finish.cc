@@ -164,6 +164,7 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   own_->ExchangeGraph(number_, writer.Take());
   own_->graphs[number_]->called = from_.graph->called;
   PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, {}, from_.plan};
+  if (from_.main) result.main = own_->graphs[*own_->GraphNumber(from_.main->name)].get();
   result.feeds = result.graph->params;
   result.roots = result.graph->results;
   result.effects = MustRunNodes(*result.graph);

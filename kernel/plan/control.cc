@@ -27,6 +27,7 @@ struct Layout {
   size_t skip = 0;          // operands that are not given: the predicate or index
   size_t carry = 0;         // the first that are given
   size_t cut = ~size_t{0};  // from this one on an entry of the first dim is given
+  size_t behind = 0;        // operands at the end that are not given: how many entries
   bool Cut(size_t i) const { return i >= cut; }
 };
 
@@ -34,7 +35,8 @@ Layout OfBranches(const Step&) { return {1, 0}; }
 Layout OfWhile(const Step& step) { return {0, static_cast<size_t>(IntAttr(step, "carry"))}; }
 Layout OfScan(const Step& step) {
   auto carry = static_cast<size_t>(IntAttr(step, "carry"));
-  return {0, carry, carry + static_cast<size_t>(IntAttr(step, "invariants"))};
+  return {0, carry, carry + static_cast<size_t>(IntAttr(step, "invariants")),
+          static_cast<size_t>(IntAttr(step, "counted"))};
 }
 
 // What the steps have in common: frames of the bodies, copies, failing.
@@ -77,6 +79,13 @@ class Base : public Control {
     if (to == from || !bytes) return KEEL_OK;
     if (!state_.machine) return std::memcpy(to, from, bytes), KEEL_OK;
     absl::Status status = state_.machine->Copy(to, from, bytes);
+    return status.ok() ? KEEL_OK : Fail(status);
+  }
+  // From that byte on at least, up to the end.
+  keel_rc Zero(char* to, uint64_t from, uint64_t end) {
+    if (from == end) return KEEL_OK;
+    if (!state_.machine) return std::memset(to + from, 0, end - from), KEEL_OK;
+    absl::Status status = state_.machine->Zero(to, end);
     return status.ok() ? KEEL_OK : Fail(status);
   }
   // A scalar for the host to look at.
@@ -239,16 +248,20 @@ class Scan : public Loop {
                      *buffer == kHere ? nullptr : scratch + *buffer});
       buffer++;
     };
-    for (size_t i = layout.cut; i < step_.in.size(); i++) add(static_cast<uint32_t>(i), step_.in[i], &cut_);
+    for (size_t i = layout.cut; i < step_.in.size() - layout.behind; i++)
+      add(static_cast<uint32_t>(i), step_.in[i], &cut_);
     for (size_t i = layout.carry; i < step_.out.size(); i++)
       add(static_cast<uint32_t>(i), step_.out[i], &stacked_);
   }
 
   keel_rc Run(const keel_call& call) override {
+    int64_t count = bound_.length;
+    if (layout_.behind)
+      if (keel_rc rc = Count(call, &count); rc != KEEL_OK) return rc;
     Begin(call);
-    for (int64_t i = 0; i < bound_.length; i++) {
+    for (int64_t i = 0; i < count; i++) {
       if (state_.Stopping()) return Stop();
-      auto at = static_cast<uint64_t>(reverse_ ? bound_.length - 1 - i : i);
+      auto at = static_cast<uint64_t>(reverse_ ? count - 1 - i : i);
       if (keel_rc rc = Entry(call, at); rc != KEEL_OK) return rc;
     }
     return End(call);
@@ -263,6 +276,19 @@ class Scan : public Loop {
       return static_cast<char*>(t->data) + entry * bytes;
     }
   };
+
+  // How many entries are run; what the others stack are zeros.
+  keel_rc Count(const keel_call& call, int64_t* count) {
+    if (keel_rc rc = Read(call.in[call.n_in - 1]->data, count, sizeof *count); rc != KEEL_OK) return rc;
+    if (*count < 0 || *count > bound_.length)
+      return Fail(
+          Error(absl::StatusCode::kOutOfRange, "count ", *count, " is not in [0, ", bound_.length, "]"));
+    for (const Stacked& y : stacked_) {
+      auto from = static_cast<uint64_t>(*count) * y.bytes, end = static_cast<uint64_t>(bound_.length) * y.bytes;
+      if (keel_rc rc = Zero(y.At(call.out[y.number], 0), from, end); rc != KEEL_OK) return rc;
+    }
+    return KEEL_OK;
+  }
 
   keel_rc Entry(const keel_call& call, uint64_t at) {
     Frame& body = *frames_[0];
@@ -342,7 +368,7 @@ absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const 
                                                   const Layout& layout, const Lowered& body,
                                                   const Binding& binding, const PlanOptions& options) {
   std::vector<std::span<const int64_t>> fed;
-  for (size_t i = layout.skip; i < step.in.size(); i++) {
+  for (size_t i = layout.skip; i < step.in.size() - layout.behind; i++) {
     std::span<const int64_t> shape = binding.shapes[step.in[i]];
     fed.push_back(layout.Cut(i - layout.skip) ? shape.subspan(1) : shape);
   }
@@ -354,7 +380,7 @@ absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const 
 void TakeEntries(const Lowered& lowered, const Step& step, const Layout& layout, const Binding& b, Room* room,
                  ControlBinding* out) {
   std::vector<uint32_t> stacked;
-  for (size_t i = layout.cut; i < step.in.size(); i++) stacked.push_back(step.in[i]);
+  for (size_t i = layout.cut; i < step.in.size() - layout.behind; i++) stacked.push_back(step.in[i]);
   if (layout.cut != ~size_t{0})
     for (size_t i = layout.carry; i < step.out.size(); i++) stacked.push_back(step.out[i]);
   for (uint32_t v : stacked) {

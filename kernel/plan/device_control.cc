@@ -60,6 +60,12 @@ absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
   return encoder_->Copy(target, source, bytes);
 }
 
+// Devices fill whole words; what a value has is whole words.
+absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
+  ASSIGN_OR_RETURN(Place place, Locate(to));
+  return encoder_->Fill(place, (bytes + 3) / 4 * 4, 0);
+}
+
 absl::Status DeviceRunner::Launched() {
   if (++launched_ < kAhead) return absl::OkStatus();
   launched_ = 0;

@@ -69,6 +69,7 @@ class DeviceRunner : private Machine {
   // device_control.cc: what bodies of control steps need.
   absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
   absl::Status Copy(void* to, const void* from, uint64_t bytes) override;
+  absl::Status Zero(void* to, uint64_t bytes) override;
   absl::Status Launched() override;
   absl::Status Show(const Frame& frame, size_t step) override;
   absl::Status EncodeControl(size_t step);

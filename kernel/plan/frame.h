@@ -23,6 +23,7 @@ class Machine {
   virtual ~Machine() = default;
   virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;  // for the host, now
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
+  virtual absl::Status Zero(void* to, uint64_t bytes) = 0;
   virtual absl::Status Launched() = 0;  // after each launch of a body
   virtual absl::Status Show(const Frame& frame, size_t step) = 0;
 };

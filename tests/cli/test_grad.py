@@ -59,3 +59,47 @@ def test_errors_name_what_is_wrong(keel, graph):
     assert "nowhere" in keel("grad", graph(LOSS), "--wrt", "nowhere", code=2).err
     assert "'main'" in keel("grad", graph(LOSS), "--as", "main", code=2).err
     assert "no/such" in keel("grad", graph(LOSS), "-o", "no/such/g.keel", code=3).err
+
+
+LOOP = """keel 1
+
+fn @main(k: i32[], x: f32[2]) -> f32[2] {
+  i, y = while(0, x, k){carry=2}
+    test(i, a, k) {
+      t = less(i, k)
+      yield t
+    }
+    body(i, a, k) {
+      j = i + 1
+      p = greater(i, 0)
+      b = cond(p, a)
+        then(a) {
+          c = a * a
+          yield c
+        }
+        else(a) {
+          c = a * 3.0
+          yield c
+        }
+      yield j, b
+    }
+  return y
+}
+
+entry main = @main (k, x) -> (y)
+"""
+
+
+def test_gradients_go_through_control_flow(keel, graph, tmp_path):
+    keel("grad", graph(LOOP), "--wrt", "x", "-o", "g.keel")
+    for k, x, want in ((0, "1,2", "[1, 1]"), (1, "1,2", "[3, 3]"), (2, "1,2", "[18, 36]")):  # x, 3 x, 9 x^2
+        for device in ("reference", "cpu"):
+            assert f"d_x: f32[2]\n{want}" in keel("run", "g.keel", "--entry", "grad", "-d", device, "-i", f"k={k}", "-i", f"x={x}").out
+    keel("grad", "g.keel", "--entry", "grad", "--of", "d_x", "--wrt", "x", "--as", "second", "-o", "second.txt")
+    assert "d_d_x: f32[2]\n[18, 18]" in keel("run", "second.txt", "--entry", "second", "-i", "k=2", "-i", "x=1,2").out
+
+
+def test_a_jacobian_has_the_dims_of_both(keel, graph):
+    keel("grad", graph(LOSS), "--of", "q", "--wrt", "x", "--jacobian", "-o", "j.txt")
+    assert "d_x: f32[2, 2]\n[[18,  0],\n [ 0,  4]]" in keel("run", "j.txt", "--entry", "grad", *INPUTS).out
+    assert "of one value" in keel("grad", graph(LOSS), "--of", "q", "--of", "p", "--jacobian", code=2).err

@@ -408,6 +408,9 @@ class Graph(Handle):
              len(xs), C.c_uint32(zeros), out)
         return [None if v == NO_VALUE else v for v in out[:len(xs)]]
 
+    def jacobian(self, y, x):
+        return self.value("keel_graph_jacobian", C.c_uint32(y), C.c_uint32(x))
+
     @property
     def number(self):
         call("keel_graph_number", self, C.byref(out := C.c_int64()))

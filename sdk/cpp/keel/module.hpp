@@ -139,6 +139,12 @@ class Graph {
     return out;
   }
   const std::shared_ptr<detail::OpenGraph>& open() const { return open_; }
+  /// Appends the derivatives of each element of y by each element of x: the dims of y, then those of x.
+  keel_value jacobian(keel_value y, keel_value x) {
+    keel_value out = KEEL_NO_VALUE;
+    call(keel_graph_jacobian, p_, y, x, &out);
+    return out;
+  }
 
  private:
   static uint32_t* none() { return nullptr; }

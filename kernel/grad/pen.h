@@ -1,0 +1,39 @@
+// pen.h: writes nodes where many stand in a row: it remembers the first failure, and writes nothing after it.
+#pragma once
+
+#include <initializer_list>
+
+#include "kernel/grad/graph_sink.h"
+
+namespace keel {
+
+struct Number {  // an attribute
+  const char* name;
+  int32_t kind;
+  int64_t value;
+};
+Attrs MakeAttrs(std::initializer_list<Number> numbers);
+int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t otherwise = 0);
+
+class Pen {
+ public:
+  Pen(Graph& graph, absl::Status* status) : graph_(graph), status_(*status) {}
+  bool ok() const { return status_.ok(); }
+
+  // After a failure: value 0, no values.
+  ValueId Node(const char* op, std::initializer_list<ValueId> in, std::initializer_list<Number> attrs = {});
+  std::vector<ValueId> Nodes(std::string_view op, const std::vector<ValueId>& in, const Attrs& attrs);
+  ValueId Int(int64_t value);  // an i64[] literal
+  ValueId Filled(const TensorType& type, double value);
+  ValueId Param(const TensorType& type);
+  void Results(const std::vector<ValueId>& values, size_t first = 0);
+  bool Check(const absl::Status& status);
+
+  uint32_t Take(const absl::StatusOr<uint32_t>& value);  // numbers of graphs too
+
+ private:
+  Graph& graph_;
+  absl::Status& status_;
+};
+
+}  // namespace keel
