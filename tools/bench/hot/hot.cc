@@ -201,12 +201,15 @@ void Stops(Bench& b) {
          return {Filled(b.context, KEEL_F32, {1 << 20}, 1.0f), Filled(b.context, KEEL_F32, {}, 1.0f)};
        });
   stop("stop: one matmul of 2,000 i64", Text("x: i64[n, n]) -> i64[n, n]", "  y = matmul(x, x)\n", "y"),
-       [&]() -> Arrays { return {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})}; });
+       [&]() -> Arrays {
+         return {Filled(b.context, KEEL_I64, {2000, 2000}, int64_t{1})};
+       });
   stop("stop: one tanh of 200M", Text("x: f32[n]) -> f32[n]", "  y = tanh(x)\n", "y"),
        [&]() -> Arrays { return {Filled(b.context, KEEL_F32, {200000000}, 1.0f)}; });
   stop("stop: one oneDNN matmul of 3,000 f32",
-       Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"),
-       [&]() -> Arrays { return {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)}; });
+       Text("x: f32[n, n]) -> f32[n, n]", "  y = matmul(x, x)\n", "y"), [&]() -> Arrays {
+         return {Filled(b.context, KEEL_F32, {3000, 3000}, 1.0f)};
+       });
   stop("stop: one oneDNN convolution of an image of 1,000",
        Text("x: f32[1, 32, 1000, 1000], w: f32[64, 32, 3, 3]) -> f32[1, 64, 998, 998]", "  y = conv(x, w)\n",
             "y"),
