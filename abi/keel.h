@@ -309,8 +309,8 @@ KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
 KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_error** err);
 /* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
- * place in the arena, bytes planned; with several devices also "placement" (which node runs where, and why)
- * and "copies". `in` (may be NULL) sets the sizes of symbolic dims. */
+ * place in the arena, bytes planned, "nodes" of the graph and the "needed_nodes" among them; with several devices
+ * "placement" (which node runs where, why) and "copies". `in` (may be NULL) sets the sizes of symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
 /* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run,
