@@ -247,7 +247,8 @@ KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out,
                                   keel_error** err); /* parse gives it back exactly; constants to 1 GiB */
 /* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
 KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
-/* For people: a block for each entry with its arguments and results, dtypes and shapes as NumPy spells them. */
+/* For people: a block for each entry with its arguments and results, dtypes and shapes as NumPy spells them.
+ */
 KEEL_API keel_rc keel_module_signatures(keel_module*, keel_text** out, keel_error** err);
 /* Adds an entry of another module (NULL: its only one) under the name `as` (NULL: its own), with all graphs
  * that it reaches and its cases: several functions in one file. Variables that are the same are one,
@@ -349,8 +350,9 @@ KEEL_API void keel_trace_free(keel_trace*);
 /* The tape that records what this program does: of the caller, where it is run eagerly or written into the
  * caller's trace. NULL: none. Borrowed. */
 KEEL_API keel_tape* keel_trace_tape(const keel_trace*);
-/* Graphs as programs build them: all that is added from now on gets a name, `scope` ("", "layer1/") and the one
- * that the caller gives, which must be free, or that of the op, with _1, _2 ... behind it where it is taken. */
+/* Graphs as programs build them: all that is added from now on gets a name, `scope` ("", "layer1/") and the
+ * one that the caller gives, which must be free, or that of the op, with _1, _2 ... behind it where it is
+ * taken. */
 KEEL_API keel_rc keel_trace_names(keel_trace*, const char* scope, keel_error** err);
 /* A symbolic array for a constant with these elements (shared: nobody may write them any more). */
 KEEL_API keel_rc keel_trace_constant(keel_trace*, const char* name, keel_array*, keel_array** out,
@@ -361,8 +363,8 @@ KEEL_API keel_rc keel_trace_rename(keel_trace*, keel_array*, const char* name, i
 /* Between symbolic arrays and the numbers of their values in the graph. */
 KEEL_API keel_rc keel_trace_value(keel_trace*, keel_array*, keel_value* out, keel_error** err);
 KEEL_API keel_rc keel_trace_array(keel_trace*, keel_value, keel_array** out, keel_error** err);
-/* The module that is being written, whose only entry is the graph: sessions may run what is there while more is
- * added. One thread at a time adds, prepares or looks; plans run on any. */
+/* The module that is being written, whose only entry is the graph: sessions may run what is there while more
+ * is added. One thread at a time adds, prepares or looks; plans run on any. */
 KEEL_API keel_rc keel_trace_module(keel_trace*, keel_module** out, keel_error** err);
 KEEL_API int32_t keel_array_symbolic(const keel_array*); /* 1: a value of a trace */
 

@@ -52,8 +52,8 @@ const Entry& pick_entry(const Model& model, const std::string& name);
 std::string pick_device(const keel::Context& context, const std::string& name);
 keel::Options session_options(const Args& args, const std::string& entry);
 
-// The entry with the inputs that are given as its parameters, any values of its graph, and with `fetch` (none:
-// its own) as its results; `cut`: they are not its own.
+// The entry with the inputs that are given as its parameters, any values of its graph, and with `fetch`
+// (none: its own) as its results; `cut`: they are not its own.
 Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
                    const std::vector<std::string>& fetch, bool* cut);
 // Arrays for an entry's parameters, in order. `make_up`: inputs that are not given get random numbers

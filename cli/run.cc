@@ -95,7 +95,8 @@ std::vector<keel::Array> run_watched(const keel::Context& context, const keel::P
 // What keel::run_eagerly is for programs: each node by itself, as it is written, also those nobody needs.
 void run_as_written(Args& args) {
   if (args.level > 0 || !args.passes.empty())
-    throw Fail(kUsage, "--eagerly runs the graph as it is written, without passes", "leave out --level, --passes");
+    throw Fail(kUsage, "--eagerly runs the graph as it is written, without passes",
+               "leave out --level, --passes");
   if (args.device.empty()) args.device = "reference";
   args.level = 0;
   args.strict = true;
@@ -118,9 +119,9 @@ keel::Plan prepare(const keel::Session& session, const Entry& entry) {
   for (const Port& p : entry.results) names[1].push_back(p.name.c_str());
   for (auto& list : names) list.push_back(nullptr);  // so that it has an address
   keel_plan* out = nullptr;
-  keel::call(keel_session_prepare, session.get(), names[0].data(),
-             static_cast<uint32_t>(names[0].size() - 1), names[1].data(),
-             static_cast<uint32_t>(names[1].size() - 1), static_cast<const char* const*>(nullptr), 0u, &out);
+  keel::call(keel_session_prepare, session.get(), names[0].data(), static_cast<uint32_t>(names[0].size() - 1),
+             names[1].data(), static_cast<uint32_t>(names[1].size() - 1),
+             static_cast<const char* const*>(nullptr), 0u, &out);
   return keel::Plan(out);
 }
 

@@ -154,8 +154,9 @@ keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
     std::lock_guard lock(g->owner->mutex);
     const Graph& graph = *g->graph;
-    for (auto [out, count] : {std::pair(nodes, graph.nodes.size()), std::pair(values, graph.values.size()),
-                              std::pair(params, graph.params.size()), std::pair(results, graph.results.size())})
+    for (auto [out, count] :
+         {std::pair(nodes, graph.nodes.size()), std::pair(values, graph.values.size()),
+          std::pair(params, graph.params.size()), std::pair(results, graph.results.size())})
       if (out) *out = static_cast<uint32_t>(count);
     return absl::OkStatus();
   });
@@ -189,8 +190,7 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
     const Node& node = graph.nodes[i];
     if (name) RETURN_IF_ERROR(GiveText(graph.NodeName(i), name));
     if (op) *op = OpName(*node.op).data();
-    for (auto [list, values, count] :
-         {std::tuple(&node.in, in, n_in), std::tuple(&node.out, out, n_out)}) {
+    for (auto [list, values, count] : {std::tuple(&node.in, in, n_in), std::tuple(&node.out, out, n_out)}) {
       if (values) *values = list->data();
       if (count) *count = static_cast<uint32_t>(list->size());
     }

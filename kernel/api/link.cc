@@ -1,7 +1,7 @@
 // link.cc: an entry of one module becomes an entry of another, with all that it reaches, of keel.h.
 //
-// How to read it: a Linker copies graphs, those that are called first; constants, variables and dims are found
-// again or made anew in the other module. A name that is taken there gets a number.
+// How to read it: a Linker copies graphs, those that are called first; constants, variables and dims are
+// found again or made anew in the other module. A name that is taken there gets a number.
 #include <algorithm>
 
 #include "absl/functional/function_ref.h"
@@ -116,7 +116,8 @@ class Linker {
       return user && name != c.name && user->by_name.contains(name);
     };
     for (uint32_t k = 0; c.data && k < to_.constants.size(); k++)
-      if (const Constant& same = to_.constants[k]; same.data == c.data && same.type == c.type && !used(same.name))
+      if (const Constant& same = to_.constants[k];
+          same.data == c.data && same.type == c.type && !used(same.name))
         return k;
     if (!c.name.empty())
       c.name = FreeName(c.name, [&](const std::string& n) { return to_.FindConstant(n).ok() || used(n); });

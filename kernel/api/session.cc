@@ -192,7 +192,8 @@ bool SameKind(DType from, DType to) {
 absl::StatusOr<ArrayRef> CastFeed(const SessionState& s, keel_array* feed, DType to) {
   Module module(s.module->context->catalogue);
   ASSIGN_OR_RETURN(Graph * graph, module.AddGraph("feed"));
-  ASSIGN_OR_RETURN(ValueId x, graph->AddParam("x", {feed->dtype, Dims(feed->dims, feed->dims + feed->view.ndim)}));
+  ASSIGN_OR_RETURN(ValueId x,
+                   graph->AddParam("x", {feed->dtype, Dims(feed->dims, feed->dims + feed->view.ndim)}));
   ASSIGN_OR_RETURN(const OpDef* cast, module.catalogue->Find("cast", 0));
   AttrValue dtype;
   dtype.kind = KEEL_ATTR_DTYPE;

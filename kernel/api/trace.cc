@@ -11,9 +11,9 @@ namespace {
 absl::Status NeedTrace(const keel_trace* t, const char* caller) {
   RETURN_IF_ERROR(NeedPointer(t, "trace"));
   if (t->tracing.trace) return absl::OkStatus();
-  return Annotate(Error(absl::StatusCode::kFailedPrecondition, caller,
-                        "() is not compatible with eager execution."),
-                  kErrorHint, "the program runs eagerly and writes no graph: its arrays have values");
+  return Annotate(
+      Error(absl::StatusCode::kFailedPrecondition, caller, "() is not compatible with eager execution."),
+      kErrorHint, "the program runs eagerly and writes no graph: its arrays have values");
 }
 
 }  // namespace
@@ -124,8 +124,7 @@ keel_rc keel_trace_value(keel_trace* t, keel_array* array, keel_value* out, keel
 keel_rc keel_trace_array(keel_trace* t, keel_value value, keel_array** out, keel_error** err) {
   return Guard(err, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    if (value >= t->tracing.trace->graph()->values.size())
-      return NotFound("the graph has no value ", value);
+    if (value >= t->tracing.trace->graph()->values.size()) return NotFound("the graph has no value ", value);
     ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->ArrayFor(value));
     *out = made.Detach();
     return absl::OkStatus();

@@ -41,8 +41,8 @@ std::string PrintSpec(const TensorType& type, const DimTable& dims) {
   if (info.kind != DKind::kBool) absl::StrAppend(&out, info.size * 8);
   absl::StrAppend(&out, " Tensor, shape=(");
   for (size_t d = 0; d < type.dims.size(); d++)
-    absl::StrAppend(&out, d ? ", " : "", IsSymbolic(type.dims[d]) ? dims.Print(type.dims[d])
-                                                                  : absl::StrCat(type.dims[d]));
+    absl::StrAppend(&out, d ? ", " : "",
+                    IsSymbolic(type.dims[d]) ? dims.Print(type.dims[d]) : absl::StrCat(type.dims[d]));
   return absl::StrCat(out, type.dims.size() == 1 ? ",)" : ")");
 }
 

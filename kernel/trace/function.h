@@ -44,7 +44,7 @@ struct Concrete {
   Graph* graph = nullptr;
   SizePattern sizes;
   std::string kind;  // the rest of the key
-  std::string head;                 // "f(x, n=3)": the call, with static arguments as values
+  std::string head;  // "f(x, n=3)": the call, with static arguments as values
   double trace_ms = 0, plan_ms = 0;
   std::atomic<uint64_t> calls{0}, last_call{0};
   std::atomic<bool> dropped{false};  // other traces were used later than this one

@@ -139,7 +139,8 @@ TEST_P(Kills, CheckpointsSurvive) {
     std::vector<float> values(static_cast<size_t>(n), static_cast<float>(value));
     return keel::Variable(context, keel::Array::of<float>(context, std::vector{n}, values));
   };
-  run([&](int k) {
+  run(
+      [&](int k) {
         keel::save_checkpoint(context, path, {{"layer/w", variable(k, kMany)}, {"layer/b", variable(k, 1)}});
       },
       [&] {
@@ -154,9 +155,10 @@ TEST_P(Kills, CheckpointsSurvive) {
 
 TEST_P(Kills, ModulesSurvive) {
   std::string path = folder + "/m.keel";
-  run([&](int k) {
-        std::string text = "keel 1\nmeta \"generation\" = \"" + std::to_string(k) + "\"\nconst w: i32[2] = [" +
-                           std::to_string(k) + ", " + std::to_string(k) +
+  run(
+      [&](int k) {
+        std::string text = "keel 1\nmeta \"generation\" = \"" + std::to_string(k) +
+                           "\"\nconst w: i32[2] = [" + std::to_string(k) + ", " + std::to_string(k) +
                            "]\nfn @f() {\n  return w\n}\nentry f = @f () -> (y)\n";
         keel::Module::parse(context, text).save(path);
       },

@@ -73,7 +73,8 @@ TEST_F(PlanTest, OnePlanServesEverySize) {
   EXPECT_EQ(*Run(**plan, {Floats({1, 2}, {2, 2})}), (std::vector<float>{8}));
   EXPECT_EQ(*Run(**plan, {Floats({0, 2}, {})}), (std::vector<float>{}));
   auto wrong = Run(**plan, {Floats({2, 3}, {1, 2, 3, 4, 5, 6})});
-  EXPECT_EQ(wrong.status().message(), "Cannot feed value of shape [2, 3] for \"x\", which is f32[b, 2]: dim 1 is 3, not 2");
+  EXPECT_EQ(wrong.status().message(),
+            "Cannot feed value of shape [2, 3] for \"x\", which is f32[b, 2]: dim 1 is 3, not 2");
 }
 
 TEST_F(PlanTest, FeedingAValueCutsTheGraphThere) {

@@ -1,5 +1,5 @@
-/* rows_programs.h: what the rows in C use: the context and device at work, helpers (check, make, apply, is), and
- * programs for keel_function, and main. */
+/* rows_programs.h: what the rows in C use: the context and device at work, helpers (check, make, apply, is),
+ * and programs for keel_function, and main. */
 #ifndef KEEL_ROWS_PROGRAMS_H
 #define KEEL_ROWS_PROGRAMS_H
 #include <stdio.h>
@@ -27,7 +27,8 @@ static inline void check(keel_rc rc) {
 }
 
 /* An f32 or i32 array; ndim 0 to 2. */
-static inline keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t columns, const void* values) {
+static inline keel_array* make(keel_dt dtype, int32_t ndim, int64_t rows, int64_t columns,
+                               const void* values) {
   int64_t shape[2], n = (ndim > 0 ? rows : 1) * (ndim > 1 ? columns : 1);
   keel_array* out = NULL;
   keel_tensor t;
@@ -46,7 +47,8 @@ static inline keel_array* i32s(int32_t ndim, int64_t rows, int64_t columns, cons
   return make(KEEL_I32, ndim, rows, columns, v);
 }
 
-static inline keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_array** out, keel_error** err) {
+static inline keel_rc try_apply(const char* op, keel_array* a, keel_array* b, keel_array** out,
+                                keel_error** err) {
   keel_op* bound = NULL;
   keel_array* in[2];
   keel_rc rc = keel_op_bind(context, device, op, 0, NULL, NULL, 0, &bound, err);
@@ -150,7 +152,8 @@ static inline keel_array* mse(keel_array* a, keel_array* b) {
   keel_array_release(two), keel_array_release(difference), keel_array_release(square);
   return mean;
 }
-static inline keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
+                                  keel_error** err) {
   keel_array* mean = mse(l[0].array, l[1].array);
   keel_rc rc = result(t, mean, err);
   (void)arg, (void)n, ran++;
@@ -166,7 +169,8 @@ static inline keel_array* power(keel_array* x, int n) {
   }
   return y;
 }
-static inline keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
+                                    keel_error** err) {
   keel_array* y = power(l[0].array, (int)l[1].i);
   keel_rc rc = result(t, y, err);
   (void)arg, (void)n, ran++;
@@ -174,7 +178,8 @@ static inline keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l
   return rc;
 }
 /* x * x + 2, of an array or of a number */
-static inline keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
+                                     keel_error** err) {
   int is_array = l[0].kind == KEEL_LEAF_ARRAY;
   keel_array *x = is_array ? keel_array_retain(l[0].array) : i32((int32_t)l[0].i), *two = i32(2);
   keel_array* square = apply("mul", x, x);
@@ -184,7 +189,8 @@ static inline keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* 
   keel_array_release(x), keel_array_release(two), keel_array_release(square), keel_array_release(y);
   return rc;
 }
-static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
+                                    keel_error** err) {
   keel_array *one = i32(1), *y = NULL;
   keel_rc rc = try_apply("gather", l[0].array, one, &y, err);
   (void)arg, (void)n;

@@ -1,5 +1,5 @@
-/* rows_sessions.c: rows about graphs, names, sessions and signatures in C99; see README.md and rows_programs.h.
- *   rows_sessions_c ROW */
+/* rows_sessions.c: rows about graphs, names, sessions and signatures in C99; see README.md and
+ * rows_programs.h. rows_sessions_c ROW */
 #include "rows_programs.h"
 
 static const float kTwo[2] = {1, 2};
@@ -184,11 +184,12 @@ static void T11(void) {
   check(keel_function_call(f, NULL, "", l, 1, &out, 1, &n, &error));
   keel_array_release(out);
   check(keel_function_signatures(f, &text, &error));
-  EXPECT(text_is(text,
-                 "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=()\n  Returns:\n    float32 Tensor, shape=()\n\n"
-                 "my_relu(x=[1, -1])\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
-                 "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n"
-                 "    float32 Tensor, shape=(2,)\n"));
+  EXPECT(text_is(
+      text,
+      "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=()\n  Returns:\n    float32 Tensor, shape=()\n\n"
+      "my_relu(x=[1, -1])\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
+      "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n"
+      "    float32 Tensor, shape=(2,)\n"));
   keel_array_release(x), keel_array_release(z), keel_function_free(f);
 }
 static void T19(void) {
@@ -199,16 +200,7 @@ static void T19(void) {
   EXPECT(report_has(f, "\"reason\":\"argument 0 was i64 0, now i64 1\""));
   keel_function_free(f);
 }
-static const struct row kRows[] = {
-    {"K1", K1},
-    {"Z2", Z2},
-    {"K4", K4},
-    {"V4", V4},
-    {"Z3", Z3},
-    {"Z4", Z4},
-    {"Z16", Z16},
-    {"Z17", Z17},
-    {"T11", T11},
-    {"T19", T19}};
+static const struct row kRows[] = {{"K1", K1}, {"Z2", Z2},   {"K4", K4},   {"V4", V4},   {"Z3", Z3},
+                                   {"Z4", Z4}, {"Z16", Z16}, {"Z17", Z17}, {"T11", T11}, {"T19", T19}};
 
 int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

@@ -48,7 +48,9 @@ TEST_P(Rows, Z4_FeedsAreCast) {
   keel::Session session(g);
   std::vector<double> numbers(16, 0.5);  // f64, as np.random.rand makes them
   EXPECT_EQ(Printed(session.run(y, {{x, Tensor(numbers, {4, 4})}})[{0, 0}]), "1.0");
-  EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([&] { session.run(y, {{x, keel::zeros({3, 3})}}); }),
+  EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([&] {
+                              session.run(y, {{x, keel::zeros({3, 3})}});
+                            }),
                             "Cannot feed value of shape [3, 3] for \"placeholder\", which is f32[4, 4]"));
 }
 TEST_P(Rows, Z16_PlaceholdersAreNotEager) {
@@ -109,8 +111,9 @@ TEST_P(Rows, Z17_AnEagerCheckpointInASession) {
   eager.assign_add(Tensor{1.f, 1.f}.array());
   keel::save_checkpoint(context, path, {{"layer/w", eager}});
   keel::Module graph = keel::Module::parse(
-      context, "keel 1\nvar \"layer/w\": f32[2] = [0.0, 0.0]\nfn @f(x: f32[]) {\n  y = read(\"layer/w\") * x\n"
-               "  return y\n}\nentry f = @f (x) -> (y)\n");
+      context,
+      "keel 1\nvar \"layer/w\": f32[2] = [0.0, 0.0]\nfn @f(x: f32[]) {\n  y = read(\"layer/w\") * x\n"
+      "  return y\n}\nentry f = @f (x) -> (y)\n");
   keel::load_checkpoint(context, path, {{"layer/w", keel::Variable(graph, "layer/w")}});
   std::filesystem::remove(path);
   EXPECT_EQ(Printed(keel::Session(graph, GetParam()).run("y", {{"x", 10}})), "[20. 30.]");
@@ -122,19 +125,21 @@ TEST_P(Rows, T11_ConcreteSignatures) {
   my_relu(Tensor(5.5));
   my_relu(std::vector{1, -1});
   my_relu(Tensor{3., -3.});
-  EXPECT_EQ(my_relu.signatures(),
-            "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=()\n  Returns:\n    float32 Tensor, shape=()\n\n"
-            "my_relu(x=[1, -1])\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
-            "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n"
-            "    float32 Tensor, shape=(2,)\n");
+  EXPECT_EQ(
+      my_relu.signatures(),
+      "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=()\n  Returns:\n    float32 Tensor, shape=()\n\n"
+      "my_relu(x=[1, -1])\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
+      "my_relu(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n"
+      "    float32 Tensor, shape=(2,)\n");
 }
 TEST_P(Rows, T19_SaysWhatToMend) {
   Tensor scale = {2.f, 3.f};
   auto f = keel::function("f", [&](const Tensor& x, int n) { return x * scale + n; }, {.args = {"x", "n"}});
   for (int n = 0; n < 5; n++) f(Tensor{1.f, 1.f}, n);
   std::string said = f.explain();
-  for (const char* part : {"1. f(x: f32[2]) -> f32[2], 1 calls\n", "why: first call\n", "why: argument n was i64 0, now i64 1\n",
-                           "most calls are traced: pass tensors in place of numbers"})
+  for (const char* part :
+       {"1. f(x: f32[2]) -> f32[2], 1 calls\n", "why: first call\n", "why: argument n was i64 0, now i64 1\n",
+        "most calls are traced: pass tensors in place of numbers"})
     EXPECT_TRUE(sdk_test::Has(said, part)) << part << " in\n" << said;
 }
 

@@ -1,4 +1,5 @@
-// graph_test.cc: graphs that C++ code writes and sessions that run them (graph.hpp). Oracles: literals, eager runs.
+// graph_test.cc: graphs that C++ code writes and sessions that run them (graph.hpp). Oracles: literals, eager
+// runs.
 #include "devices.h"
 
 #include <sstream>
@@ -41,7 +42,8 @@ TEST_P(Graphs, NamesAreUnique) {
   keel::placeholder(KEEL_F32, {}), keel::placeholder(KEEL_F32, {});
   std::vector<std::string> names;
   for (const keel::Value& v : g.values()) names.push_back(v.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"const", "const_1", "add", "add_1", "placeholder", "placeholder_1"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"const", "const_1", "add", "add_1", "placeholder", "placeholder_1"}));
   EXPECT_TRUE(Has(Failure([] { keel::constant(3, "const"); }), "has a value 'const' already"));
   EXPECT_TRUE(Has(Failure([] { keel::placeholder(KEEL_F32, {}, "add"); }), "has a value 'add' already"));
   EXPECT_TRUE(Has(Failure([&] { keel::named(sum, "add_1"); }), "has a value 'add_1' already"));
@@ -191,8 +193,11 @@ TEST_P(Graphs, WrongFeedsAreToldByName) {
   keel::GraphScope in(g);
   Tensor x = keel::placeholder(KEEL_F32, {4, 4}, "x"), y = keel::matmul(x, x);
   keel::Session session(g);
-  EXPECT_EQ(Failure([&] { session.run(y); }), "You must feed a value for parameter \"x\", which is f32[4, 4]");
-  EXPECT_TRUE(Has(Failure([&] { session.run(y, {{x, keel::zeros({3, 3})}}); }),
+  EXPECT_EQ(Failure([&] { session.run(y); }),
+            "You must feed a value for parameter \"x\", which is f32[4, 4]");
+  EXPECT_TRUE(Has(Failure([&] {
+                    session.run(y, {{x, keel::zeros({3, 3})}});
+                  }),
                   "Cannot feed value of shape [3, 3] for \"x\", which is f32[4, 4]"));
   EXPECT_TRUE(Has(Failure([&] { session.run(y, {{"z", 1}}); }), "has no value 'z'"));
   EXPECT_TRUE(Has(Failure([&] { session.run("w", {{x, keel::zeros({4, 4})}}); }), "has no value 'w'"));
@@ -211,7 +216,10 @@ TEST_P(Graphs, UnknownSizesAreToldByFeeds) {
   Tensor y = keel::matmul(x, w);
   keel::Session session(g);
   EXPECT_EQ(session.run(y, {{x, keel::zeros({5, 3})}, {w, keel::zeros({3, 2})}}).type(), "f32[5, 2]");
-  EXPECT_TRUE(Has(Failure([&] { session.run(y, {{x, keel::zeros({5, 3})}, {w, keel::zeros({4, 2})}}); }), "n"));
+  EXPECT_TRUE(Has(Failure([&] {
+                    session.run(y, {{x, keel::zeros({5, 3})}, {w, keel::zeros({4, 2})}});
+                  }),
+                  "n"));
 }
 
 TEST_P(Graphs, PlaceholdersNeedAGraph) {
@@ -279,7 +287,8 @@ TEST_P(Graphs, ASessionRunsOnManyThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; t++)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 50; i++) wrong += session.run("mul", {{"x", t + i}}).item<int>() != (t + i) * (t + i);
+      for (int i = 0; i < 50; i++)
+        wrong += session.run("mul", {{"x", t + i}}).item<int>() != (t + i) * (t + i);
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);

@@ -30,11 +30,13 @@ keel::Module Parse(const std::string& text) { return keel::Module::parse(keel::d
 
 TEST_P(Saves, FunctionsBecomeEntriesOfOneFile) {
   auto twice = keel::function("f", [](const Tensor& x) { return x * 2; }, {.args = {"x"}});
-  auto power = keel::function("f", [](const Tensor& x, int n) {
-    Tensor y = x;
-    for (int i = 1; i < n; i++) y = y * x;
-    return y;
-  }, {.args = {"x", "n"}});
+  auto power = keel::function("f",
+                              [](const Tensor& x, int n) {
+                                Tensor y = x;
+                                for (int i = 1; i < n; i++) y = y * x;
+                                return y;
+                              },
+                              {.args = {"x", "n"}});
   Tensor x = {1.f, 3.f};
   keel::Module first = twice.concrete(x);
   first.add_case("three", "", {{x.array()}, {twice(x).array()}}, 0, 0);
@@ -43,24 +45,27 @@ TEST_P(Saves, FunctionsBecomeEntriesOfOneFile) {
   EXPECT_EQ(session(loaded, "twice").run("v0", {{"x", x}}).values<float>(), (std::vector<float>{2, 6}));
   keel::Plan cube = session(loaded, "cube").prepare();
   EXPECT_EQ(Tensor(cube.run(std::vector{x.array()})[0]).values<float>(), (std::vector<float>{1, 27}));
-  EXPECT_EQ(loaded.signatures(),
-            "twice(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
-            "f(x, n=3)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n    float32 Tensor, shape=(2,)\n");
+  EXPECT_EQ(
+      loaded.signatures(),
+      "twice(x)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n    float32 Tensor, shape=(2,)\n\n"
+      "f(x, n=3)\n  Args:\n    x: float32 Tensor, shape=(2,)\n  Returns:\n    float32 Tensor, shape=(2,)\n");
   keel::Case kept = loaded.get_case(0, 1, 1);
   EXPECT_TRUE(same(Tensor(kept.in[0]), x));
   EXPECT_TRUE(Has(loaded.info(), "\"entry\":\"twice\"")) << loaded.info();
 }
 
 TEST_P(Saves, GradientsCanComeAlong) {
-  auto loss = keel::function("f", [](const Tensor& w, const Tensor& n) {
-    return keel::reduce_sum(w * w) * keel::cast(n, KEEL_F32);
-  }, {.args = {"w", "n"}, .results = {"loss"}});
+  auto loss = keel::function(
+      "f", [](const Tensor& w, const Tensor& n) { return keel::reduce_sum(w * w) * keel::cast(n, KEEL_F32); },
+      {.args = {"w", "n"}, .results = {"loss"}});
   auto count = keel::function("g", [](const Tensor& n) { return n + 1; });
-  keel::save(path, {{"loss", loss.concrete(Tensor{1.f, 3.f}, Tensor(2))}, {"count", count.concrete(Tensor(2))}},
+  keel::save(path,
+             {{"loss", loss.concrete(Tensor{1.f, 3.f}, Tensor(2))}, {"count", count.concrete(Tensor(2))}},
              {.gradients = true});
   keel::Module loaded = load();
-  auto [value, dw] = session(loaded, "loss.gradient")
-                         .run(std::tuple{std::string("loss"), std::string("d_w")}, {{"w", {1., 3.}}, {"n", 2}});
+  auto [value, dw] =
+      session(loaded, "loss.gradient")
+          .run(std::tuple{std::string("loss"), std::string("d_w")}, {{"w", {1., 3.}}, {"n", 2}});
   EXPECT_EQ(value.item<float>(), 20);
   EXPECT_EQ(dw.values<float>(), (std::vector<float>{4, 12}));
   EXPECT_TRUE(Has(Failure([&] { session(loaded, "count.gradient"); }), "count.gradient"));
@@ -88,7 +93,8 @@ TEST_P(Saves, VariablesAndConstantsAreShared) {
 TEST_P(Saves, CallsDimsBodiesAndScopesAreCopied) {
   const char* text =
       "keel 1\nfn @body(a: f32[2*b, 3]) {\n  r = a + 1.0\n  return r\n}\n"
-      "fn @main(x: f32[2*b, 3]) {\n  y = call(x){body=@body}\n  z = reshape(y){to=[3, 2*b]} @\"cpu:0\"\n  return z\n}\n"
+      "fn @main(x: f32[2*b, 3]) {\n  y = call(x){body=@body}\n  z = reshape(y){to=[3, 2*b]} @\"cpu:0\"\n  "
+      "return z\n}\n"
       "entry main = @main (x) -> (z)\n";
   keel::Module from = Parse(text), into = Parse(text);
   into.link(from, "", "again");
@@ -100,7 +106,8 @@ TEST_P(Saves, CallsDimsBodiesAndScopesAreCopied) {
 }
 
 TEST_P(Saves, WhatCannotBeLinkedIsToldAndLeavesNothing) {
-  const char* variable = "keel 1\nvar w: f32[] = [5.0]\nfn @f() {\n  return read(w)\n}\nentry f = @f () -> (y)\n";
+  const char* variable =
+      "keel 1\nvar w: f32[] = [5.0]\nfn @f() {\n  return read(w)\n}\nentry f = @f () -> (y)\n";
   keel::Module into = Parse(variable), other = Parse(variable);
   std::string before = into.text();
   EXPECT_TRUE(Has(Failure([&] { into.link(other, "", "g"); }), "variable 'w'"));

@@ -229,11 +229,13 @@ class Function {
              detail::member(one, "calls") + " calls\n   why: " + detail::member(one, "reason") + "\n";
       calls += std::atoll(detail::member(one, "calls").c_str());
       for (const char* kind : {"variables", "captures"})
-        if (std::string list = detail::member(one, kind); list.size() > 2) out += "   " + (kind + (": " + list)) + "\n";
+        if (std::string list = detail::member(one, kind); list.size() > 2)
+          out += "   " + (kind + (": " + list)) + "\n";
     }
     if (traces >= 5 && traces * 2 > calls)
-      out += "most calls are traced: pass tensors in place of numbers that change, or give a signature, as in "
-             "{.signature = \"x: f32[n]\"}\n";
+      out +=
+          "most calls are traced: pass tensors in place of numbers that change, or give a signature, as in "
+          "{.signature = \"x: f32[n]\"}\n";
     return out;
   }
   /// How often the code was traced and the trace kept.

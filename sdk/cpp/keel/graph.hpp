@@ -1,5 +1,5 @@
-// graph.hpp: graphs that C++ code writes with tensors, and sessions that run parts of them, as TensorFlow 1 had
-// them.
+// graph.hpp: graphs that C++ code writes with tensors, and sessions that run parts of them, as TensorFlow 1
+// had them.
 //
 //   keel::Graph g;
 //   keel::GraphScope in(g);                              // the default graph of this thread from here on
@@ -8,9 +8,9 @@
 //   keel::Session session(g);
 //   keel::Tensor value = session.run(y, {{x, numbers}});   // or session.run("y:0", {{"x", numbers}})
 //
-// How to read it: OpenGraph and the scopes, what adds values, then Session::run. Everything has a name: the one
-// given, which must be free, or that of its op, then name_1, name_2. Ops on concrete tensors still run at once:
-// keel::constant() is what puts a number into the graph.
+// How to read it: OpenGraph and the scopes, what adds values, then Session::run. Everything has a name: the
+// one given, which must be free, or that of its op, then name_1, name_2. Ops on concrete tensors still run at
+// once: keel::constant() is what puts a number into the graph.
 #ifndef KEEL_GRAPH_HPP
 #define KEEL_GRAPH_HPP
 #include <array>
@@ -75,8 +75,8 @@ inline Graph::Graph() : p_(nullptr) {
   Handle<keel_trace, keel_trace_free> trace(detail::new_trace(home));
   Module module = detail::module_of(trace.get());
   p_ = module.graph_of("").get();
-  open_ = std::make_shared<detail::OpenGraph>(
-      detail::OpenGraph{home, std::move(trace), std::move(module), p_});
+  open_ =
+      std::make_shared<detail::OpenGraph>(detail::OpenGraph{home, std::move(trace), std::move(module), p_});
   open_->names("");
 }
 inline Module& Graph::module() const { return detail::need_open(*this).module; }
@@ -87,8 +87,8 @@ inline void Graph::result(const std::string& name, const Tensor& tensor) {
   result(name, detail::need_open(*this).number_of(tensor));
 }
 
-/// For as long as it lives, the graph is this thread's default: placeholders, constants, and ops on tensors of
-/// the graph are written into it. Scopes end in the opposite order, on their thread.
+/// For as long as it lives, the graph is this thread's default: placeholders, constants, and ops on tensors
+/// of the graph are written into it. Scopes end in the opposite order, on their thread.
 class [[nodiscard]] GraphScope {
  public:
   explicit GraphScope(const Graph& graph)
@@ -191,8 +191,8 @@ inline Tensor named(const Tensor& tensor, const std::string& name, bool unique =
   return tensor;
 }
 
-/// A value for one run, of any tensor of the graph or by a name: computed from there on with it. Another dtype
-/// of the same kind is cast (f64 to f32).
+/// A value for one run, of any tensor of the graph or by a name: computed from there on with it. Another
+/// dtype of the same kind is cast (f64 to f32).
 class Feed {
  public:
   Feed(const Tensor& of, const Operand& value) : of_(of), value_(array_of(value, of.dtype())) {}

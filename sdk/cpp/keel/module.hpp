@@ -58,7 +58,8 @@ class Graph {
     return out;
   }
   void result(const std::string& name, keel_value value) { call(keel_graph_result, p_, name.c_str(), value); }
-  /// graph.hpp, of a graph of its own: a result by a tensor; the tensor of a name ("sum", "split:1"); the module.
+  /// graph.hpp, of a graph of its own: a result by a tensor; the tensor of a name ("sum", "split:1"); the
+  /// module.
   void result(const std::string& name, const Tensor& tensor);
   Tensor value(const std::string& name) const;
   Module& module() const;
@@ -224,7 +225,8 @@ class Module {
     call(keel_module_entry, get(), name.c_str(), graph.get());
   }
 
-  /// An entry of another module ("": its only one) as one of this, under the name `as`, with all that it needs.
+  /// An entry of another module ("": its only one) as one of this, under the name `as`, with all that it
+  /// needs.
   void link(const Module& from, const std::string& entry, const std::string& as) {
     call(keel_module_link, get(), from.get(), entry.empty() ? nullptr : entry.c_str(), as.c_str());
   }

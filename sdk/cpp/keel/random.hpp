@@ -4,8 +4,8 @@
 //   keel::Tensor w = keel::random_normal({784, 128}, {.stddev = 0.05});
 //   keel::Tensor i = keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32});   // 0 to 9
 //
-// The numbers are those of keel::random(key, dims) (ops.hpp), which depend on key and place only: the same seed
-// and the same calls in the same order give the same bits on every device.
+// The numbers are those of keel::random(key, dims) (ops.hpp), which depend on key and place only: the same
+// seed and the same calls in the same order give the same bits on every device.
 #ifndef KEEL_RANDOM_HPP
 #define KEEL_RANDOM_HPP
 #include <mutex>

@@ -1,9 +1,10 @@
 // save.hpp: several functions as the entries of one file; checkpoints of whole objects.
 //
-//   keel::save("m.keel", {{"serve", serve.concrete(x)}, {"train", step.concrete(x, y)}}, {.gradients = true});
+//   keel::save("m.keel", {{"serve", serve.concrete(x)}, {"train", step.concrete(x, y)}}, {.gradients =
+//   true});
 //
-// Variables that the functions share are one in the file; so are constants of the same memory. Test vectors of
-// the modules (Module::add_case) come along.
+// Variables that the functions share are one in the file; so are constants of the same memory. Test vectors
+// of the modules (Module::add_case) come along.
 //
 //   keel::save_checkpoint("model.ckpt", model);   // all variables in the struct, by path: "0/layers/1/w"
 //   keel::load_checkpoint("model.ckpt", model);
@@ -30,8 +31,8 @@ struct SaveOptions {
   bool gradients = false;  // for each entry "serve" with float parameters also "serve.gradient"
 };
 
-/// A new entry: the results of another one and, as "d_NAME", the gradient of the sum of its float results with
-/// respect to each of its float parameters. False where it has none of the two: then nothing is added.
+/// A new entry: the results of another one and, as "d_NAME", the gradient of the sum of its float results
+/// with respect to each of its float parameters. False where it has none of the two: then nothing is added.
 inline bool add_gradient(Module& module, const std::string& entry, const std::string& as) {
   const Graph source = module.graph_of(entry);
   auto floats = [&](bool results) {
@@ -78,7 +79,9 @@ class VariablePaths {
  public:
   NamedVariables list;
   void variable(const Variable& v) {
-    auto same = [&](const auto& known) { return keel_variable_id(known.second.get()) == keel_variable_id(v.get()); };
+    auto same = [&](const auto& known) {
+      return keel_variable_id(known.second.get()) == keel_variable_id(v.get());
+    };
     if (!v || std::any_of(list.begin(), list.end(), same)) return;
     std::vector<std::string> path = path_;
     if (std::string own = v.name(); !own.empty() || path.empty()) {
@@ -106,8 +109,8 @@ class VariablePaths {
 };
 }  // namespace detail
 
-/// The variables of an object, each once, by path: keys of maps, places in vectors and structs, with "/" between;
-/// a variable that has a name of its own is called by it in place of its last part: "layers/0/w".
+/// The variables of an object, each once, by path: keys of maps, places in vectors and structs, with "/"
+/// between; a variable that has a name of its own is called by it in place of its last part: "layers/0/w".
 template <class T>
 NamedVariables variables_of(const T& object) {
   detail::VariablePaths paths;
