@@ -13,6 +13,7 @@
 // once: keel::constant() is what puts a number into the graph.
 #ifndef KEEL_GRAPH_HPP
 #define KEEL_GRAPH_HPP
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -231,20 +232,25 @@ struct Fetching {
   OpenGraph* graph;
   std::vector<std::string> names, targets = {};
   std::vector<Array> got = {};
+  std::vector<size_t> places = {};  // of what was wanted among the names: each is fetched once
   size_t next = 0;
 
   std::string name_of(const Tensor& t) const {
     if (graph) return Graph(graph->graph).name_of(graph->number_of(t));
     throw Error(KEEL_INVALID, "the session of a module fetches and feeds by name, not by tensor");
   }
+  void add(std::string name) {
+    places.push_back(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+    if (places.back() == names.size()) names.push_back(std::move(name));
+  }
   template <class F>
   void want(const F& f) {
     if constexpr (std::same_as<F, Tensor>)
-      names.push_back(name_of(f));
+      add(name_of(f));
     else if constexpr (std::same_as<F, Node>)
       targets.push_back(f.name);
     else if constexpr (Text<F>)
-      names.emplace_back(std::string_view(f));
+      add(std::string(std::string_view(f)));
     else if constexpr (is_map<F>)
       for (const auto& [key, value] : f) want(value);
     else if constexpr (Tuple<F>)
@@ -257,7 +263,7 @@ struct Fetching {
     if constexpr (std::same_as<F, Node>) {
       return none;
     } else if constexpr (std::same_as<F, Tensor> || Text<F>) {
-      return Tensor(std::move(got.at(next++)));
+      return Tensor(got.at(places.at(next++)));
     } else if constexpr (is_map<F>) {
       std::map<std::string, decltype(give(f.begin()->second))> out;
       for (const auto& [key, value] : f) out.emplace(key, give(value));
