@@ -224,9 +224,10 @@ KEEL_API keel_rc keel_graph_copy(keel_graph*, const char* name, keel_graph** out
 KEEL_API keel_rc keel_graph_gradient(keel_graph*, const keel_value* ys, uint32_t n_ys,
                                      const keel_value* seeds, const keel_value* xs, uint32_t n_xs,
                                      uint32_t flags, keel_value* dxs, keel_error** err);
-/* Appends what computes the derivative of each element of y, a float, with respect to each element of x: a value
- * with the dims of y, then those of x, at most 8. Costs a gradient for each element of y. */
-KEEL_API keel_rc keel_graph_jacobian(keel_graph*, keel_value y, keel_value x, keel_value* out, keel_error** err);
+/* Appends what computes the derivative of each element of y, a float, with respect to each element of x: a
+ * value with the dims of y, then those of x, at most 8. Costs a gradient for each element of y. */
+KEEL_API keel_rc keel_graph_jacobian(keel_graph*, keel_value y, keel_value x, keel_value* out,
+                                     keel_error** err);
 
 /* ---- modules: files. Free with keel_module_free. */
 KEEL_API keel_rc keel_module_load(keel_context*, const char* path, keel_module** out, keel_error** err);
@@ -310,8 +311,9 @@ KEEL_API uint32_t keel_plan_outputs(const keel_plan*);
 KEEL_API keel_rc keel_plan_run(keel_plan*, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_error** err);
 /* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
- * place in the arena, bytes planned, "nodes" of the graph and the "needed_nodes" among them; with several devices
- * "placement" (which node runs where, why) and "copies". `in` (may be NULL) sets the sizes of symbolic dims. */
+ * place in the arena, bytes planned, "nodes" of the graph and the "needed_nodes" among them; with several
+ * devices "placement" (which node runs where, why) and "copies". `in` (may be NULL) sets the sizes of
+ * symbolic dims. */
 KEEL_API keel_rc keel_plan_report(keel_plan*, keel_array* const* in, uint32_t n_in, keel_text** out,
                                   keel_error** err);
 /* Called after each launch of an observed or profiled plan with what it computed; non-zero stops the run,

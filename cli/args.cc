@@ -36,6 +36,7 @@ constexpr Command kCommands[] = {
     {"compare", "Run a graph on several devices and compare the results", "fiDetnO", compare_command},
     {"plan", "Show how a device will run a graph: launches and memory", "fidpeO", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
+    {"demo", "Run and train two small networks that come with Keel, on every device", "d", demo_command},
     {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTO", optimize_command},
     {"grad", "Add an entry that also computes gradients; save the file, or print it as text", "foeTG",
      grad_command},

@@ -63,6 +63,7 @@ int profile_command(const Args&);
 int compare_command(const Args&);
 int plan_command(const Args&);
 int verify_command(const Args&);
+int demo_command(const Args&);
 int optimize_command(const Args&);
 int passes_command(const Args&);
 int grad_command(const Args&);

@@ -48,7 +48,8 @@ std::string result_for(const std::string& name, const std::vector<std::string>& 
 // Appends the Jacobians of the only y.
 void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
   if (ys.size() != 1)
-    throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()), "name one with --of");
+    throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()),
+               "name one with --of");
   for (Wanted& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
 }
 

@@ -5,6 +5,7 @@
 #include "exit.h"
 #include "load.h"
 #include "print.h"
+#include "verify.h"
 
 namespace cli {
 namespace {
@@ -51,28 +52,35 @@ Verdict verify_case(const keel::Context& context, const Model& model, uint32_t i
 
 }  // namespace
 
+std::vector<std::string> devices_named(const keel::Context& context, const std::string& name) {
+  return name == "all" ? context.devices() : std::vector{pick_device(context, name)};
+}
+
+Verified verify_cases(const keel::Context& context, const Model& model,
+                      const std::vector<std::string>& devices, const Args& args) {
+  Verified all;
+  for (const std::string& device : devices) {
+    for (uint32_t i = 0; i < model.cases.size(); i++) {
+      Verdict v = verify_case(context, model, i, device, args);
+      all.ok = all.ok && v.ok;
+      all.cases.push_back(
+          {{"case", model.cases[i].name}, {"device", device}, {"ok", v.ok}, {"outputs", v.outputs}});
+      if (!args.json)
+        fmt::print("{} {} on {}{}\n", v.ok ? "ok  " : "FAIL", model.cases[i].name, device, v.text);
+    }
+  }
+  return all;
+}
+
 int verify_command(const Args& args) {
   keel::Context context = open_context(args);
   Model model = open_model(context, args.file, args);
   if (model.cases.empty())
     throw Fail(kUsage, args.file + " has no test cases",
                "store one with keel convert IN OUT --case -i NAME=SPEC");
-  std::vector<std::string> devices =
-      args.device == "all" ? context.devices() : std::vector{pick_device(context, args.device)};
-  Json json = Json::array();
-  bool ok = true;
-  for (const std::string& device : devices) {
-    for (uint32_t i = 0; i < model.cases.size(); i++) {
-      Verdict v = verify_case(context, model, i, device, args);
-      ok = ok && v.ok;
-      json.push_back(
-          {{"case", model.cases[i].name}, {"device", device}, {"ok", v.ok}, {"outputs", v.outputs}});
-      if (!args.json)
-        fmt::print("{} {} on {}{}\n", v.ok ? "ok  " : "FAIL", model.cases[i].name, device, v.text);
-    }
-  }
-  if (args.json) print_json({{"schema", "keel.verify/1"}, {"ok", ok}, {"cases", json}});
-  return ok ? kOk : kCheckFailed;
+  Verified all = verify_cases(context, model, devices_named(context, args.device), args);
+  if (args.json) print_json({{"schema", "keel.verify/1"}, {"ok", all.ok}, {"cases", all.cases}});
+  return all.ok ? kOk : kCheckFailed;
 }
 
 }  // namespace cli

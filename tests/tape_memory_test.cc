@@ -1,6 +1,6 @@
 // tape_memory_test.cc: what a tape over 1,000 steps keeps: arrays whose elements the rules of gradients read,
-// until the gradient is taken, and nothing else. Bytes are those of the heap; libkeel keeps 16 MiB of arrays of
-// this size (kernel/values/blocks.h), 200 of them.
+// until the gradient is taken, and nothing else. Bytes are those of the heap; libkeel keeps 16 MiB of arrays
+// of this size (kernel/values/blocks.h), 200 of them.
 #include <gtest/gtest.h>
 
 #include <cmath>

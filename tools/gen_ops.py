@@ -93,7 +93,7 @@ def options(op, optional):
     members = []
     for a in optional:
         cpp, default = kind_of(a)[0], default_of(a)
-        left_out = f"{cpp} {a['name']};" if cpp == "Ints" else f"std::optional<{cpp}> {a['name']} = {{}};"
+        left_out = f"{cpp} {a['name']} = {{}};" if cpp == "Ints" else f"std::optional<{cpp}> {a['name']} = {{}};"
         members.append(left_out if default == "" else f"{cpp} {a['name']} = {default};")
     lines = [f"struct {camel(op['name'])} {{"]
     for member in members + ["};"]:

@@ -151,7 +151,8 @@ class ScanBack {
       params_.push_back(body_.params[i]);
       in_.push_back(node_.in[i]);
     }
-    size_t next = static_cast<size_t>(std::count(active_.begin(), active_.begin() + static_cast<ptrdiff_t>(is_.carry), true));
+    size_t next = static_cast<size_t>(
+        std::count(active_.begin(), active_.begin() + static_cast<ptrdiff_t>(is_.carry), true));
     for (size_t i = is_.carry; i < body_.results.size(); i++) {
       if (asked_.cotangents[i] == kNoValue) continue;
       params_.push_back(joint.seeds[next++]);
@@ -170,7 +171,8 @@ class ScanBack {
       if (found == results.end()) results.push_back(v);
     }
     if (results.size() > body_.results.size()) {
-      ASSIGN_OR_RETURN(uint32_t body, Cut(body_, body_.params, results, Keep::kEffects, body_.name + ".keep"));
+      ASSIGN_OR_RETURN(uint32_t body,
+                       Cut(body_, body_.params, results, Keep::kEffects, body_.name + ".keep"));
       RETURN_IF_ERROR(sink_.Widen(asked_.node, node_.in, WithBodies(*node_.op, node_.attrs, {&body, 1})));
     }
     Values out;
@@ -196,15 +198,17 @@ class ScanBack {
   const Node& node_;
   const Scan is_;
   const Graph& body_;
-  Flags active_, read_;             // operands; values of the joint graph
-  Values params_, in_, results_;    // of the body that goes back; operands of its node
+  Flags active_, read_;           // operands; values of the joint graph
+  Values params_, in_, results_;  // of the body that goes back; operands of its node
   size_t carried_ = 0, invariants_ = 0;
 };
 
 absl::StatusOr<Values> BranchesOf(GraphSink& sink, const ControlNode& asked) {
   return BranchBack(sink, asked.was, asked.wanted, asked.cotangents);
 }
-absl::StatusOr<Values> ScanOf(GraphSink& sink, const ControlNode& asked) { return ScanBack(sink, asked).Run(); }
+absl::StatusOr<Values> ScanOf(GraphSink& sink, const ControlNode& asked) {
+  return ScanBack(sink, asked).Run();
+}
 
 constexpr struct {
   std::string_view op;
@@ -251,7 +255,8 @@ absl::StatusOr<Values> BranchBack(GraphSink& sink, const Node& node, const Flags
     for (size_t i = 0; i < read.size(); i++)
       if (read[i]) params.push_back(body.params[i]);
     Append(&params, joints[k].seeds);
-    ASSIGN_OR_RETURN(bodies[k], Cut(*joints[k].graph, params, joints[k].dxs, Keep::kNone, body.name + ".back"));
+    ASSIGN_OR_RETURN(bodies[k],
+                     Cut(*joints[k].graph, params, joints[k].dxs, Keep::kNone, body.name + ".back"));
   }
   ASSIGN_OR_RETURN(Values out, sink.Node(*node.op, in, WithBodies(*node.op, node.attrs, bodies)));
   Values gradients(wanted.size(), kNoValue);

@@ -30,8 +30,7 @@ absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientWante
 // What is done to a graph and its module; taken back, also where memory runs out, unless it is kept.
 class Change {
  public:
-  explicit Change(Graph& graph)
-      : sink(graph), module_(*graph.module), graphs_(graph.module->graphs.size()) {}
+  explicit Change(Graph& graph) : sink(graph), module_(*graph.module), graphs_(graph.module->graphs.size()) {}
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
   ~Change();
@@ -43,7 +42,8 @@ class Change {
   const size_t graphs_;
   bool done_ = false;
 };
-// Marks what depends on what is marked along floats and ops that let gradients through. through: of GradientWanted.
+// Marks what depends on what is marked along floats and ops that let gradients through. through: of
+// GradientWanted.
 void MarkActive(const Graph& graph, NodeId first, NodeId last, std::vector<bool>* active,
                 const std::vector<bool>* through = nullptr);
 // A copy of a body with its gradient behind it; no graph of the module.

@@ -182,8 +182,8 @@ class Builder {
 
   absl::Status Rule(const Node& node, const std::vector<ValueId>& cotangents) {
     VjpNode asked{node.in, node.out, cotangents, Wanted(node)};
-    return Add(node, ExpandVjp(*graph_.module->catalogue, *node.op, asked, node.attrs, graph_.module->dims,
-                               sink_));
+    return Add(node,
+               ExpandVjp(*graph_.module->catalogue, *node.op, asked, node.attrs, graph_.module->dims, sink_));
   }
 
   // A call that brings its gradient: that graph is written out.

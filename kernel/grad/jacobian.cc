@@ -1,5 +1,5 @@
-// jacobian.cc: a Jacobian as a graph: the gradient is written once, for a seed that stands for any, and becomes
-// the body of a scan over the unit seeds.
+// jacobian.cc: a Jacobian as a graph: the gradient is written once, for a seed that stands for any, and
+// becomes the body of a scan over the unit seeds.
 #include <algorithm>
 
 #include "kernel/grad/control.h"
@@ -25,8 +25,8 @@ absl::StatusOr<ValueId> Units(GraphSink& sink, Pen& pen, const TensorType& y) {
   }
   Dims dims{count};
   dims.insert(dims.end(), y.dims.begin(), y.dims.end());
-  ValueId eye = pen.Node("eye", {},
-                         {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(y.dtype)}, {"rows", KEEL_ATTR_DIM, count}});
+  ValueId eye = pen.Node(
+      "eye", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(y.dtype)}, {"rows", KEEL_ATTR_DIM, count}});
   return Reshaped(pen, eye, dims);
 }
 

@@ -1,10 +1,10 @@
 // while.cc: the gradient of a while, as that of scans.
 //
-// How often a while runs is only known afterwards, and nothing can be stacked without a length. So its node is
-// made to count, and what goes backwards sees it as a switch over nests of counted scans: one scan of at most
-// kSteps iterations; kSteps of those; and so on. Each scan keeps what it carries, kSteps times, and computes
-// what is inside it again: a loop of kSteps^d iterations keeps d * kSteps times what it carries, and runs its
-// body d + 1 times forward. The switch picks the least depth that is enough.
+// How often a while runs is only known afterwards, and nothing can be stacked without a length. So its node
+// is made to count, and what goes backwards sees it as a switch over nests of counted scans: one scan of at
+// most kSteps iterations; kSteps of those; and so on. Each scan keeps what it carries, kSteps times, and
+// computes what is inside it again: a loop of kSteps^d iterations keeps d * kSteps times what it carries, and
+// runs its body d + 1 times forward. The switch picks the least depth that is enough.
 #include "kernel/grad/control.h"
 #include "kernel/grad/slice.h"
 

@@ -153,7 +153,8 @@ std::vector<ValueId> InOrder(const Graph& g) {
       order.push_back(v);
       continue;
     }
-    ordered = ordered && value.index >= last && (!value.result || g.nodes[value.index].out[value.result - 1] + 1 == v);
+    ordered = ordered && value.index >= last &&
+              (!value.result || g.nodes[value.index].out[value.result - 1] + 1 == v);
     last = value.index;
   }
   for (const Node& n : g.nodes) order.insert(order.end(), n.out.begin(), n.out.end());

@@ -113,11 +113,11 @@ absl::Status CheckTypes(const Env& env, std::string_view what, std::span<const T
   bool same = std::equal(got.begin(), got.end(), wanted.begin(), wanted.end());
   auto list = [&](std::span<const TensorType> types) {
     std::string out;
-    for (const TensorType& t : types) absl::StrAppend(&out, out.empty() ? "" : ", ", keel::Print(t, env.dims));
+    for (const TensorType& t : types)
+      absl::StrAppend(&out, out.empty() ? "" : ", ", keel::Print(t, env.dims));
     return out;
   };
-  return same ? absl::OkStatus()
-              : env.Fail(what, " are (", list(got), ") but must be (", list(wanted), ")");
+  return same ? absl::OkStatus() : env.Fail(what, " are (", list(got), ") but must be (", list(wanted), ")");
 }
 
 // A gradient that is given with the graph: see control.ops.

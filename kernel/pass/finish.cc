@@ -36,7 +36,8 @@ class Writer {
       if (needed[n]) RETURN_IF_ERROR(AddNode(n));
     for (size_t i = 0; i < roots.size(); i++) {
       ASSIGN_OR_RETURN(ValueId v, Mapped(roots[i]));
-      RETURN_IF_ERROR(fresh_->AddResult(names[i], v));
+      bool again = std::ranges::find(names.first(i), names[i]) != names.begin() + static_cast<ptrdiff_t>(i);
+      RETURN_IF_ERROR(fresh_->AddResult(again ? "" : names[i], v));  // a value may be fetched more than once
     }
     return absl::OkStatus();
   }

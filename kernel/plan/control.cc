@@ -284,7 +284,8 @@ class Scan : public Loop {
       return Fail(
           Error(absl::StatusCode::kOutOfRange, "count ", *count, " is not in [0, ", bound_.length, "]"));
     for (const Stacked& y : stacked_) {
-      auto from = static_cast<uint64_t>(*count) * y.bytes, end = static_cast<uint64_t>(bound_.length) * y.bytes;
+      auto from = static_cast<uint64_t>(*count) * y.bytes,
+           end = static_cast<uint64_t>(bound_.length) * y.bytes;
       if (keel_rc rc = Zero(y.At(call.out[y.number], 0), from, end); rc != KEEL_OK) return rc;
     }
     return KEEL_OK;

@@ -2,8 +2,8 @@
 // observer sees. Plain runs are in device_runner.cc.
 #include <algorithm>
 
-#include "kernel/plan/fold.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/fold.h"
 #include "kernel/plan/step.h"
 
 namespace keel {

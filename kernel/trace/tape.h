@@ -23,12 +23,12 @@
 namespace keel {
 
 // From serial numbers to small ones; only grows. Arrays that a thread makes have serials in a row, so theirs
-// are places of a list; the others are in a hash table.
+// are places of a list; the others, whose serial may lie between these, are in a hash table.
 class SerialIndex {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
   uint32_t Find(uint64_t serial) const {
-    if (uint64_t at = serial - first_; at < row_.size()) return row_[at];
+    if (uint64_t at = serial - first_; at < row_.size() && row_[at] != kNone) return row_[at];
     if (slots_.empty()) return kNone;
     for (size_t at = Slot(serial);; at = (at + 1) & mask_)
       if (slots_[at].serial == serial || !slots_[at].serial) return slots_[at].number;

@@ -37,6 +37,7 @@ Function Next(Function, const char* name) {
 
 }  // namespace
 
+#pragma GCC visibility push(default)  // libkeel's calls come here
 extern "C" {
 int open(const char* path, int flags, ...) {
   static auto real = Next(&open, "open");
@@ -68,6 +69,7 @@ int close(int fd) {
   return End(last, real(fd));
 }
 }
+#pragma GCC visibility pop
 
 namespace {
 

@@ -18,8 +18,6 @@ LIBRARY = os.environ.get("KEEL_LIB", str(BUILD / "lib" / "libkeel.so"))
 CODES = {1: "CANCELLED", 2: "UNKNOWN", 3: "INVALID", 5: "NOT_FOUND", 6: "EXISTS", 8: "OOM", 9: "PRECONDITION",
          11: "RANGE", 12: "UNIMPLEMENTED", 13: "INTERNAL", 14: "UNAVAILABLE"}
 NO_VALUE = 0xFFFFFFFF
-
-
 PRINT = C.CFUNCTYPE(None, C.c_void_p, C.c_int32, C.c_void_p, C.c_uint64)
 
 
@@ -456,11 +454,8 @@ class Module(Handle):
     def save(self, path):
         call("keel_module_save", self, encode(path))
 
-    def to_text(self):
-        return self.text("keel_module_text")
-
-    def info(self):
-        return json.loads(self.text("keel_module_info"))
+    def to_text(self): return self.text("keel_module_text")
+    def info(self): return json.loads(self.text("keel_module_info"))
 
     def session(self, device, **opts):
         return self.make(Session, "keel_session_new", encode(device), *options(opts))

@@ -145,7 +145,8 @@ TEST_P(Functions, ModulesOfTheirOwn) {
   keel::Module module = f.concrete(Tensor{1.f, 2.f}, 3);
   EXPECT_EQ(f.trace_count(), 1);
   EXPECT_EQ(module.text(),
-            "keel 1\n\nfn @scaled(x: f32[2]) -> y: f32[2] {\n  v0 = mul(x, 3.0) : f32[2]\n  return v0\n}\n\n"
+            "keel 1\nmeta \"signature/scaled\" = \"scaled(x, x1=3)\"\n\nfn @scaled(x: f32[2]) -> y: f32[2] "
+            "{\n  v0 = mul(x, 3.0) : f32[2]\n  return v0\n}\n\n"
             "entry scaled = @scaled (x) -> (y)\n");
   keel::Plan plan = keel::Session(module, GetParam()).prepare();
   EXPECT_EQ(to_string(Tensor(plan.run(std::vector{Tensor{5.f, 6.f}.array()})[0])), "[15. 18.]");

@@ -41,7 +41,8 @@ inline Tensor attention(const Operand& q, const Operand& k, const Operand& v, co
   if (o.causal != false) at.flag("causal", o.causal);
   return detail::one(OpId::attention, {&q, &k, &v, &mask}, at, q.where());
 }
-struct AvgPoolOptions { Ints stride; Ints dil; Ints lo; Ints hi; Ints over; bool count_pad = false; };
+struct AvgPoolOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {}; Ints over = {};
+  bool count_pad = false; };
 /// The mean of each window. Its divisor counts image cells, with count_pad also cells of lo and hi, never
 /// those of over (which only lets a last window hang out). (x: T[n, c, S..]){window: i64[S], stride: i64[S] =
 /// 1, dil: i64[S] = 1, lo: dim[S] = 0, hi: dim[S] = 0, over: dim[S] = 0, count_pad: bool = false} -> T[n, c,
@@ -85,7 +86,7 @@ inline Tensor concat(const Operands& x, const ConcatOptions& o = {}, const Place
   if (o.axis != 0) at.i64("axis", o.axis);
   return detail::one(OpId::concat, x.all(), at, where);
 }
-struct ConvOptions { Ints stride; Ints dil; Ints lo; Ints hi; int64_t groups = 1; };
+struct ConvOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {}; int64_t groups = 1; };
 /// Correlation over any number of image dims; lo and hi zeros around the image. (x: T[n, c, S..], w: T[o, g,
 /// K..]){stride: i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, hi: dim[S] = 0, groups: i64 = 1} -> T[n, o, ((S
 /// + lo + hi - dil * (K - 1) - 1) // stride + 1)..]; T one of f16 bf16 f32 f64.
@@ -98,7 +99,7 @@ inline Tensor conv(const Operand& x, const Operand& w, const ConvOptions& o = {}
   if (o.groups != 1) at.i64("groups", o.groups);
   return detail::one(OpId::conv, {&x, &w}, at, x.where());
 }
-struct ConvGradWOptions { Ints stride; Ints dil; Ints lo; int64_t groups = 1; };
+struct ConvGradWOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; int64_t groups = 1; };
 /// What conv(x, w) sends back to w. (dy: T[n, o, S..], x: T[n, c, Z..]){dims: shape[o, g, K..], stride:
 /// i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, groups: i64 = 1} -> T[o, g, K..]; T one of f16 bf16 f32 f64.
 inline Tensor conv_grad_w(const Operand& dy, const Operand& x, const Ints& dims, const ConvGradWOptions& o = {}) {
@@ -110,7 +111,7 @@ inline Tensor conv_grad_w(const Operand& dy, const Operand& x, const Ints& dims,
   if (o.groups != 1) at.i64("groups", o.groups);
   return detail::one(OpId::conv_grad_w, {&dy, &x}, at, dy.where());
 }
-struct ConvGradXOptions { Ints stride; Ints dil; Ints lo; int64_t groups = 1; };
+struct ConvGradXOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; int64_t groups = 1; };
 /// What conv(x, w) sends back to x; also called transposed convolution. (dy: T[n, o, S..], w: T[o, g,
 /// K..]){dims: shape[n, c, Z..], stride: i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, groups: i64 = 1} ->
 /// T[n, c, Z..]; T one of f16 bf16 f32 f64.
@@ -150,7 +151,7 @@ inline Tensor eye(int64_t rows, const EyeOptions& o = {}, const Place& where = P
   if (o.dtype != KEEL_F32) at.dtype("dtype", o.dtype);
   return detail::one(OpId::eye, {}, at, where);
 }
-struct FillOptions { Ints dims; };
+struct FillOptions { Ints dims = {}; };
 /// Every element is v. (v: T[]){dims: dim[] = []} -> T[dims..].
 inline Tensor fill(const Operand& v, const FillOptions& o = {}) {
   detail::Attributes at;
@@ -247,7 +248,7 @@ inline Tensor matmul(const Operand& a, const Operand& b, const MatmulOptions& o 
   if (o.tb != false) at.flag("tb", o.tb);
   return detail::one(OpId::matmul, {&a, &b}, at, a.where());
 }
-struct MaxPoolOptions { Ints stride; Ints dil; Ints lo; Ints hi; };
+struct MaxPoolOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {}; };
 /// The greatest in each window; padding never wins; NaN if any is NaN. (x: T[n, c, S..]){window: i64[S],
 /// stride: i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, hi: dim[S] = 0} -> T[n, c, ((S + lo + hi - dil *
 /// (window - 1) - 1) // stride + 1)..].
@@ -260,7 +261,8 @@ inline Tensor max_pool(const Operand& x, const Ints& window, const MaxPoolOption
   if (o.hi) detail::ints(at, "hi", KEEL_ATTR_DIMS, o.hi);
   return detail::one(OpId::max_pool, {&x}, at, x.where());
 }
-struct MaxPoolIndexOptions { Ints stride; Ints dil; Ints lo; Ints hi; bool column_major = false; };
+struct MaxPoolIndexOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {};
+  bool column_major = false; };
 /// Where max_pool found its values: the index in all of x as one row; column_major counts the image dims
 /// first to last. (x: T[n, c, S..]){window: i64[S], stride: i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, hi:
 /// dim[S] = 0, column_major: bool = false} -> i64[n, c, ((S + lo + hi - dil * (window - 1) - 1) // stride +
@@ -285,7 +287,7 @@ inline Tensor one_hot(const Operand& i, int64_t depth, const OneHotOptions& o = 
   if (o.dtype != KEEL_F32) at.dtype("dtype", o.dtype);
   return detail::one(OpId::one_hot, {&i}, at, i.where());
 }
-struct PadOptions { Ints lo; Ints hi; Ints gap; };
+struct PadOptions { Ints lo = {}; Ints hi = {}; Ints gap = {}; };
 /// lo elements v before, hi after, gap between two elements, in each dim. (x: T[P..], v: T[]){lo: dim[P] = 0,
 /// hi: dim[P] = 0, gap: dim[P] = 0} -> T[(P + lo + hi + max(P - 1, 0) * gap)..].
 inline Tensor pad(const Operand& x, const Operand& v, const PadOptions& o = {}) {
@@ -313,7 +315,7 @@ inline Tensor random_uniform(const Operand& key, const Operand& low, const Opera
   detail::ints(at, "dims", KEEL_ATTR_DIMS, dims);
   return detail::one(OpId::random_uniform, {&key, &low, &high}, at, key.where());
 }
-struct ReduceMaxOptions { Ints axes; bool keep = false; };
+struct ReduceMaxOptions { Ints axes = {}; bool keep = false; };
 /// Of nothing: the least value of the dtype (-inf). NaN if any is NaN. (x: T[P..]){axes: axes[P] = all(P),
 /// keep: bool = false} -> T[reduced(P, axes, keep)..].
 inline Tensor reduce_max(const Operand& x, const ReduceMaxOptions& o = {}) {
@@ -322,7 +324,7 @@ inline Tensor reduce_max(const Operand& x, const ReduceMaxOptions& o = {}) {
   if (o.keep != false) at.flag("keep", o.keep);
   return detail::one(OpId::reduce_max, {&x}, at, x.where());
 }
-struct ReduceMeanOptions { Ints axes; bool keep = false; };
+struct ReduceMeanOptions { Ints axes = {}; bool keep = false; };
 /// The sum divided by the count; integers truncate; NaN of no floats at all. (x: T[P..]){axes: axes[P] =
 /// all(P), keep: bool = false} -> T[reduced(P, axes, keep)..].
 inline Tensor reduce_mean(const Operand& x, const ReduceMeanOptions& o = {}) {
@@ -331,7 +333,7 @@ inline Tensor reduce_mean(const Operand& x, const ReduceMeanOptions& o = {}) {
   if (o.keep != false) at.flag("keep", o.keep);
   return detail::one(OpId::reduce_mean, {&x}, at, x.where());
 }
-struct ReduceMinOptions { Ints axes; bool keep = false; };
+struct ReduceMinOptions { Ints axes = {}; bool keep = false; };
 /// Of nothing: the greatest value of the dtype (inf). NaN if any is NaN. (x: T[P..]){axes: axes[P] = all(P),
 /// keep: bool = false} -> T[reduced(P, axes, keep)..].
 inline Tensor reduce_min(const Operand& x, const ReduceMinOptions& o = {}) {
@@ -340,7 +342,7 @@ inline Tensor reduce_min(const Operand& x, const ReduceMinOptions& o = {}) {
   if (o.keep != false) at.flag("keep", o.keep);
   return detail::one(OpId::reduce_min, {&x}, at, x.where());
 }
-struct ReduceProdOptions { Ints axes; bool keep = false; };
+struct ReduceProdOptions { Ints axes = {}; bool keep = false; };
 /// (x: T[P..]){axes: axes[P] = all(P), keep: bool = false} -> T[reduced(P, axes, keep)..].
 inline Tensor reduce_prod(const Operand& x, const ReduceProdOptions& o = {}) {
   detail::Attributes at;
@@ -348,7 +350,7 @@ inline Tensor reduce_prod(const Operand& x, const ReduceProdOptions& o = {}) {
   if (o.keep != false) at.flag("keep", o.keep);
   return detail::one(OpId::reduce_prod, {&x}, at, x.where());
 }
-struct ReduceSumOptions { Ints axes; bool keep = false; };
+struct ReduceSumOptions { Ints axes = {}; bool keep = false; };
 /// (x: T[P..]){axes: axes[P] = all(P), keep: bool = false} -> T[reduced(P, axes, keep)..].
 inline Tensor reduce_sum(const Operand& x, const ReduceSumOptions& o = {}) {
   detail::Attributes at;
@@ -363,7 +365,7 @@ inline Tensor reshape(const Operand& x, const Ints& to) {
   detail::ints(at, "to", KEEL_ATTR_DIMS, to);
   return detail::one(OpId::reshape, {&x}, at, x.where());
 }
-struct ReverseOptions { Ints axes; };
+struct ReverseOptions { Ints axes = {}; };
 /// (x: T[P..]){axes: axes[P] = all(P)} -> T[P..].
 inline Tensor reverse(const Operand& x, const ReverseOptions& o = {}) {
   detail::Attributes at;
@@ -395,7 +397,7 @@ inline Tensor scatter_nd(const Operand& x, const Operand& i, const Operand& u, c
   if (std::string_view(o.mode) != "set") at.text("mode", o.mode);
   return detail::one(OpId::scatter_nd, {&x, &i, &u}, at, x.where());
 }
-struct SliceOptions { Ints start; Ints stop; Ints step; };
+struct SliceOptions { Ints start = {}; Ints stop = {}; Ints step = {}; };
 /// Elements start, start + step ... before stop, in each dim. Steps are positive; see reverse. (x:
 /// T[P..]){start: dim[P] = 0, stop: dim[P] = P, step: i64[P] = 1} -> T[ceildiv(stop - start, step)..].
 inline Tensor slice(const Operand& x, const SliceOptions& o = {}) {
@@ -441,7 +443,7 @@ inline std::array<Tensor, 2> top_k(const Operand& x, int64_t k, const TopKOption
   if (o.largest != true) at.flag("largest", o.largest);
   return detail::several<2>(OpId::top_k, {&x}, at, x.where());
 }
-struct TransposeOptions { Ints perm; };
+struct TransposeOptions { Ints perm = {}; };
 /// Dim i of the result is dim perm[i] of x. (x: T[P..]){perm: perm[P] = reversed(P)} -> T[pick(P, perm)..].
 inline Tensor transpose(const Operand& x, const TransposeOptions& o = {}) {
   detail::Attributes at;
