@@ -200,7 +200,7 @@ def saved(keel, graph, tmp_path, on):
 
 
 SQUARE = """keel 1
-var w: f32[1, 1] = [[1.0]]
+var w: f32[1, 1] = [1.0]
 fn @f() {
   at = read(w)
   seen = mul(at, at)
@@ -213,7 +213,7 @@ entry f = @f () -> (loss, none)
 
 def gradient(keel, graph, tmp_path, on, of):
     out = str(tmp_path / "grad.keel")
-    keel("grad", graph(SQUARE), "--of", of, "--wrt", "at", "-o", out, *on)
+    keel("grad", graph(SQUARE), "--of", of, "--wrt", "at", "-o", out)
     run = json.loads(keel("run", out, "--entry", "grad", "--json", *on).out)
     return run["outputs"]["d_at"]
 
@@ -303,12 +303,12 @@ def test_K6_mnist_becomes_rows(keel, on):
 def test_Z9_stateful_and_stateless(keel, graph, on):
     path = graph("keel 1\nvar v: i32[2] = [1, 2]\nfn @f(x: i32[2]) {\n  assign_add(v, x)\n  y = read(v)\n"
                  "  z = add(y, 1)\n  return y, z\n}\nentry f = @f (x) -> (y, z)\n")
-    run = json.loads(keel("run", path, "-i", "x=[10, 10]", "--json", *on).out)
+    run = json.loads(keel("run", path, "-i", "x=10,10", "--json", *on).out)
     assert [o["data"] for o in run["outputs"].values()] == [[11, 12], [12, 13]]
 
 
 def test_K7_generate_w_b(keel, graph, on):
-    path = graph("keel 1\nvar w: f32[3, 2] = [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]\nvar b: f32[2] = [0.0, 0.0]\n"
+    path = graph("keel 1\nvar w: f32[3, 2] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]\nvar b: f32[2] = [0.0, 0.0]\n"
                  "fn @generate_w_b(key: u64[]) {\n  assign(w, random(key){dims=[3, 2], kind=\"normal\"})\n"
                  "  x = read(w)\n  y = read(b)\n  return x, y\n}\nentry f = @generate_w_b (key) -> (w, b)\n")
     run = json.loads(keel("run", path, "-i", "key=7", "--json", *on).out)["outputs"]
