@@ -24,7 +24,7 @@ absl::Status CallFunction(keel_function* f, keel_trace* within, Tape* tape, cons
 keel_rc keel_function_call(keel_function* f, keel_trace* within, const char* structure,
                            const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
                            uint32_t* n_out, keel_error** err) {
-  return Guard(err, [&] {
+  return GuardInline(err, [&] {
     return CallFunction(f, within, nullptr, structure, {leaves, n}, {out, room}, n_out);
   });
 }

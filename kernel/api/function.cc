@@ -106,12 +106,10 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
     if (symbolic)
       return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
-    auto state = std::make_shared<ModuleState>();
-    state->context = f->function->context();
-    state->module = CopyModule(*concrete->module, nullptr);  // the caller may add to it
+    std::shared_ptr<Module> module = CopyModule(*concrete->module, nullptr);  // the caller may add to it
     if (concrete->head.find('=') != std::string::npos)
-      RETURN_IF_ERROR(state->module->SetMetadata(SignatureKey(concrete->graph->name), concrete->head));
-    *out = new keel_module{std::move(state)};
+      RETURN_IF_ERROR(module->SetMetadata(SignatureKey(concrete->graph->name), concrete->head));
+    *out = HandleOf(f->function->context(), std::move(module));
     return absl::OkStatus();
   });
 }

@@ -29,10 +29,7 @@ std::string_view Text(const char* s) { return s ? s : ""; }
 keel_rc keel_module_new(keel_context* c, keel_module** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
-    auto state = std::make_shared<ModuleState>();
-    state->context = c->state;
-    state->module = std::make_unique<Module>(c->state->catalogue);
-    *out = new keel_module{std::move(state)};
+    *out = HandleOf(c->state, std::make_shared<Module>(c->state->catalogue));
     return absl::OkStatus();
   });
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "abi/keel.h"
@@ -29,6 +30,10 @@ struct ModuleState {
   std::mutex mutex;  // planning reads what building writes
 };
 
+struct FeedCast {  // of all sizes
+  std::unique_ptr<Module> module;
+  std::shared_ptr<Plan> plan;
+};
 struct SessionState {
   std::shared_ptr<ModuleState> module;
   Graph* graph = nullptr;
@@ -38,7 +43,8 @@ struct SessionState {
   Placing placing;
   bool exact_feeds = false;
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Plan>> plans;  // by feeds, fetches and targets
+  std::map<std::string, std::shared_ptr<Plan>> plans;           // by feeds, fetches and targets
+  std::map<std::tuple<DType, int32_t, DType>, FeedCast> casts;  // of feeds: from, rank, to
 };
 
 }  // namespace keel
@@ -82,6 +88,14 @@ struct keel_plan {
 };
 
 namespace keel {
+
+// A handle of its own for a module of this context.
+inline keel_module* HandleOf(std::shared_ptr<Context> context, std::shared_ptr<Module> module) {
+  auto state = std::make_shared<ModuleState>();
+  state->context = std::move(context);
+  state->module = std::move(module);
+  return new keel_module{std::move(state)};
+}
 
 // Stores the error where the caller wants it and gives its code.
 keel_rc Report(const absl::Status& status, keel_error** err);

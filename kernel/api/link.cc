@@ -4,20 +4,14 @@
 // found again or made anew in the other module. A name that is taken there gets a number.
 #include <algorithm>
 
-#include "absl/functional/function_ref.h"
 #include "kernel/api/handles.h"
+#include "kernel/base/free_name.h"
 #include "kernel/graph/signature.h"
 #include "kernel/plugin/body.h"
 
 using namespace keel;
 
 namespace {
-
-std::string FreeName(const std::string& name, absl::FunctionRef<bool(const std::string&)> taken) {
-  std::string free = name;
-  for (int k = 1; taken(free); k++) free = absl::StrCat(name, "_", k);
-  return free;
-}
 
 class Linker {
  public:

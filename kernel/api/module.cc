@@ -12,10 +12,7 @@ namespace {
 
 absl::Status Give(keel_context* c, absl::StatusOr<std::unique_ptr<Module>> made, keel_module** out) {
   RETURN_IF_ERROR(made.status());
-  auto state = std::make_shared<ModuleState>();
-  state->context = c->state;
-  state->module = *std::move(made);
-  *out = new keel_module{std::move(state)};
+  *out = HandleOf(c->state, *std::move(made));
   return absl::OkStatus();
 }
 

@@ -189,17 +189,33 @@ bool SameKind(DType from, DType to) {
   return rank(from) <= rank(to);
 }
 
-absl::StatusOr<ArrayRef> CastFeed(const SessionState& s, keel_array* feed, DType to) {
-  Module module(s.module->context->catalogue);
-  ASSIGN_OR_RETURN(Graph * graph, module.AddGraph("feed"));
-  ASSIGN_OR_RETURN(ValueId x,
-                   graph->AddParam("x", {feed->dtype, Dims(feed->dims, feed->dims + feed->view.ndim)}));
-  ASSIGN_OR_RETURN(const OpDef* cast, module.catalogue->Find("cast", 0));
+absl::StatusOr<FeedCast> MakeCast(const SessionState& s, DType from, int32_t rank, DType to) {
+  auto module = std::make_unique<Module>(s.module->context->catalogue);
+  ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("feed"));
+  TensorType type{from, {}};
+  for (int32_t d = 0; d < rank; d++) {
+    ASSIGN_OR_RETURN(type.dims.emplace_back(), module->dims.Symbol(absl::StrCat("n", d)));
+  }
+  ASSIGN_OR_RETURN(ValueId x, graph->AddParam("x", std::move(type)));
+  ASSIGN_OR_RETURN(const OpDef* cast, module->catalogue->Find("cast", 0));
   AttrValue dtype;
   dtype.kind = KEEL_ATTR_DTYPE;
   dtype.i = static_cast<int64_t>(to);
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(cast, {x}, {{"to", dtype}}));
   ASSIGN_OR_RETURN(auto plan, Plan::Make(*graph, s.device, {&x, 1}, graph->nodes[node].out, {}, s.options));
+  return FeedCast{std::move(module), std::move(plan)};
+}
+
+absl::StatusOr<std::shared_ptr<Plan>> FindCast(SessionState& s, DType from, int32_t rank, DType to) {
+  std::lock_guard lock(s.mutex);
+  std::tuple key(from, rank, to);
+  if (auto known = s.casts.find(key); known != s.casts.end()) return known->second.plan;
+  ASSIGN_OR_RETURN(FeedCast made, MakeCast(s, from, rank, to));
+  return s.casts.emplace(key, std::move(made)).first->second.plan;
+}
+
+absl::StatusOr<ArrayRef> CastFeed(SessionState& s, keel_array* feed, DType to) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, FindCast(s, feed->dtype, feed->view.ndim, to));
   ArrayRef out;
   RETURN_IF_ERROR(plan->Run({&feed, 1}, {&out, 1}));
   return out;
@@ -207,7 +223,7 @@ absl::StatusOr<ArrayRef> CastFeed(const SessionState& s, keel_array* feed, DType
 
 using Feeds = absl::InlinedVector<keel_array*, 8>;
 // Feeds of another dtype of the same kind, cast; `made` owns them.
-absl::Status CastFeeds(const SessionState& s, const Plan& plan, Feeds* in, std::vector<ArrayRef>* made) {
+absl::Status CastFeeds(SessionState& s, const Plan& plan, Feeds* in, std::vector<ArrayRef>* made) {
   const Lowered& lowered = plan.lowered();
   for (size_t i = 0; !s.exact_feeds && i < in->size() && i < lowered.feeds.size(); i++) {
     DType to = lowered.values[lowered.feeds[i]].type.dtype;

@@ -69,10 +69,7 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
     Trace& trace = *t->tracing.trace;
     for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
     RETURN_IF_ERROR(trace.End());
-    auto state = std::make_shared<ModuleState>();
-    state->context = t->tracing.context;
-    state->module = trace.module();
-    *out = new keel_module{std::move(state)};
+    *out = HandleOf(t->tracing.context, trace.module());
     return absl::OkStatus();
   });
 }
@@ -134,10 +131,7 @@ keel_rc keel_trace_array(keel_trace* t, keel_value value, keel_array** out, keel
 keel_rc keel_trace_module(keel_trace* t, keel_module** out, keel_error** err) {
   return Guard(err, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    auto state = std::make_shared<ModuleState>();
-    state->context = t->tracing.context;
-    state->module = t->tracing.trace->module();
-    *out = new keel_module{std::move(state)};
+    *out = HandleOf(t->tracing.context, t->tracing.trace->module());
     return absl::OkStatus();
   });
 }

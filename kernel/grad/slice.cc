@@ -1,6 +1,8 @@
 // slice.cc: see slice.h.
 #include "kernel/grad/slice.h"
 
+#include "kernel/base/free_name.h"
+
 namespace keel {
 namespace {
 
@@ -86,16 +88,15 @@ std::unique_ptr<Graph> CopyOf(const Graph& graph) {
   return copy;
 }
 
-absl::StatusOr<Graph*> NewGraph(Module& module, std::string stem) {
-  std::string name = stem;
-  for (size_t i = 1; module.GraphNumber(name).ok(); i++) name = absl::StrCat(stem, i);
-  return module.AddGraph(name);
+absl::StatusOr<Graph*> NewGraph(Module& module, std::string_view stem) {
+  return module.AddGraph(FreeName(
+      stem, [&](const std::string& name) { return module.GraphNumber(name).ok(); }, ""));
 }
 
 absl::StatusOr<uint32_t> Cut(const Graph& from, std::span<const ValueId> params,
                              std::span<const ValueId> results, Keep keep, std::string_view stem) {
   auto number = static_cast<uint32_t>(from.module->graphs.size());
-  ASSIGN_OR_RETURN(Graph * to, NewGraph(*from.module, std::string(stem)));
+  ASSIGN_OR_RETURN(Graph * to, NewGraph(*from.module, stem));
   RETURN_IF_ERROR(Cutter(from, *to, keep).Run(params, results));
   to->scope = 0;
   return number;

@@ -10,7 +10,7 @@
 namespace keel {
 
 // An empty graph of the module whose name begins with the stem.
-absl::StatusOr<Graph*> NewGraph(Module& module, std::string stem);
+absl::StatusOr<Graph*> NewGraph(Module& module, std::string_view stem);
 
 // No graph of the module; it may grow.
 std::unique_ptr<Graph> CopyOf(const Graph& graph);

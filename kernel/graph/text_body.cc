@@ -2,6 +2,7 @@
 // yield neg(x) }`. A label is the name of the op's attribute; where that is a list, each body adds to it.
 // A body without a name of its own (`then @name(x) {`) is called after its graph, node and label.
 
+#include "kernel/base/free_name.h"
 #include "kernel/graph/text_function.h"
 
 namespace keel {
@@ -17,9 +18,8 @@ const AttrInfo* FunctionReader::AtBody(const OpDef& op) {
 
 // One that is free: printing adds the name only where it is not the first choice.
 std::string FunctionReader::BodyName(std::string_view node, std::string_view label) const {
-  std::string stem = absl::StrCat(graph_->name, ".", node, ".", label), name = stem;
-  for (int i = 1; r_.module.GraphNumber(name).ok(); i++) name = absl::StrCat(stem, "_", i);
-  return name;
+  return FreeName(absl::StrCat(graph_->name, ".", node, ".", label),
+                  [&](const std::string& name) { return r_.module.GraphNumber(name).ok(); });
 }
 
 absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call) {

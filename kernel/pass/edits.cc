@@ -1,6 +1,7 @@
 // edits.cc: adding, replacing and evaluating nodes in a pass. Each checks first and edits then.
 #include <algorithm>
 
+#include "kernel/base/free_name.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {
@@ -20,9 +21,7 @@ std::string Rewrite::FreshName(std::string_view wanted) const {
     return mine_->by_name.contains(name) || mine_->nodes_by_name.contains(name) ||
            own_->FindConstant(name).ok();
   };
-  std::string name(wanted);
-  for (size_t i = 1; taken(name); i++) name = absl::StrCat(wanted, "_", i);
-  return name;
+  return FreeName(wanted, taken);
 }
 
 void Rewrite::Changed(NodeId n) {

@@ -1,6 +1,7 @@
 // outline.cc: a group of nodes becomes the body of a call, and back.
 #include <algorithm>
 
+#include "kernel/base/free_name.h"
 #include "kernel/base/hash.h"
 #include "kernel/pass/rewrite.h"
 
@@ -85,8 +86,8 @@ void Rewrite::Boundary(Group* group) {
 }
 
 absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view name) {
-  std::string stem(name.empty() ? "body" : name), own = stem;
-  for (size_t i = 1; own_->GraphNumber(own).ok(); i++) own = absl::StrCat(stem, "_", i);
+  std::string own =
+      FreeName(name.empty() ? "body" : name, [&](const std::string& n) { return own_->GraphNumber(n).ok(); });
   ASSIGN_OR_RETURN(Graph * body, own_->AddGraph(own));
   HashMap<ValueId, ValueId> map;
   for (ValueId v : group.in) {

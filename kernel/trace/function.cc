@@ -26,13 +26,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::vector<keel_array*> ArraysOf(std::span<const keel_leaf> leaves) {
-  std::vector<keel_array*> arrays;
-  for (const keel_leaf& leaf : leaves)
-    if (leaf.kind == KEEL_LEAF_ARRAY) arrays.push_back(leaf.array);
-  return arrays;
-}
-
 Results Take(Tracing& tracing) {
   Results results;
   for (auto& [name, array] : tracing.results) results.push_back(std::move(array));
@@ -98,7 +91,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   bool symbolic = false;
   RETURN_IF_ERROR(arguments.Check(&symbolic));
   if (symbolic || (within && within->trace) || eager_ || context_->eager) {
-    ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(ArraysOf(arguments.leaves)));
+    ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(arguments.OnlyArrays()));
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
     if (trace && (tracer_ == std::this_thread::get_id() || Inlined::Has(this))) return Recursion(name_);
     std::optional<Inlined> inlined;
@@ -251,7 +244,7 @@ absl::Status Function::CheckSignature() const {
 
 absl::Status Function::CheckArity(const Concrete& concrete, const Arguments& arguments) const {
   if (options_.signature.empty()) return absl::OkStatus();
-  size_t wanted = concrete.graph->params.size(), arrays = ArraysOf(arguments.leaves).size();
+  size_t wanted = concrete.graph->params.size(), arrays = arguments.OnlyArrays().size();
   if (arrays == wanted && arguments.leaves.size() == wanted) return absl::OkStatus();
   return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
                  arguments.leaves.size(), " arguments, of which ", arrays, " are arrays");
@@ -348,17 +341,14 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
 
 absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results) {
   RETURN_IF_ERROR(CheckArity(concrete, arguments));
-  absl::InlinedVector<keel_array*, 8> feeds;
-  for (const keel_leaf& leaf : arguments.leaves)
-    if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
+  Arguments::Arrays feeds = arguments.OnlyArrays();
   if (tape) return RunTaped(concrete, *tape, std::move(feeds), results);
   RETURN_IF_ERROR(Planned(concrete));
   results->resize(concrete.plan->outputs());
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }
 
-absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, absl::InlinedVector<keel_array*, 8> feeds,
-                                Results* results) {
+absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results) {
   std::call_once(concrete.taped_planned, [&] { concrete.taped_error = MakeTapedPlan(concrete); });
   RETURN_IF_ERROR(concrete.taped_error);
   Results all(concrete.taped_plan->outputs());

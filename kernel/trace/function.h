@@ -108,8 +108,7 @@ class Function {
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
-  absl::Status RunTaped(Concrete& concrete, Tape& tape, absl::InlinedVector<keel_array*, 8> feeds,
-                        Results* results);
+  absl::Status RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results);
   absl::Status Planned(Concrete& concrete);
   absl::Status MakePlan(Concrete& concrete);
   absl::Status MakeTapedPlan(Concrete& concrete);

@@ -25,9 +25,7 @@ absl::Status Function::CallWarm(const Warm& warm, const Arguments& arguments, Re
   uint64_t now = clock_.load(std::memory_order_relaxed) + 1;  // exact for one thread
   clock_.store(now, std::memory_order_relaxed);
   concrete.last_call.store(now, std::memory_order_relaxed);
-  absl::InlinedVector<keel_array*, 8> feeds;
-  for (const keel_leaf& leaf : arguments.leaves)
-    if (leaf.kind == KEEL_LEAF_ARRAY) feeds.push_back(leaf.array);
+  Arguments::Arrays feeds = arguments.OnlyArrays();
   results->resize(concrete.plan->outputs());
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }

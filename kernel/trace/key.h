@@ -38,6 +38,13 @@ struct Arguments {
   std::string_view structure;
   std::span<const keel_leaf> leaves;
 
+  using Arrays = absl::InlinedVector<keel_array*, 8>;
+  Arrays OnlyArrays() const {
+    Arrays arrays;
+    for (const keel_leaf& leaf : leaves)
+      if (leaf.kind == KEEL_LEAF_ARRAY) arrays.push_back(leaf.array);
+    return arrays;
+  }
   // Errors name the leaf: an unknown kind, an array or a text that is missing. symbolic: is one of the
   // arrays?
   absl::Status Check(bool* symbolic) const;

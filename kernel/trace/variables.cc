@@ -1,4 +1,5 @@
 // variables.cc: variables in traces: reading and writing them, and the first values of those that are made.
+#include "kernel/base/free_name.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
@@ -8,9 +9,10 @@ absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variab
   const std::vector<ModuleVariable>& all = module_->variables;
   for (uint32_t v = 0; v < all.size(); v++)
     if (all[v].storage == variable) return v;
-  std::string name = variable->name().empty() ? absl::StrCat("v", all.size()) : variable->name(), own = name;
-  for (int k = 1; module_->FindVariable(own).ok(); k++) own = absl::StrCat(name, "_", k);
-  return module_->AddVariable(own, variable);
+  return module_->AddVariable(
+      FreeName(variable->name().empty() ? absl::StrCat("v", all.size()) : variable->name(),
+               [&](const std::string& name) { return module_->FindVariable(name).ok(); }),
+      variable);
 }
 
 // Program order: the node stands where the program is. What nothing wrote since is not read again.
