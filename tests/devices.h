@@ -15,4 +15,16 @@ inline std::vector<std::string> Devices() {
   return all;
 }
 
+// Those on which threads can be watched: ThreadSanitizer misreads OpenMP.
+inline std::vector<std::string> ThreadedDevices() {
+#if defined(__SANITIZE_THREAD__)
+  return {"reference"};
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  return {"reference"};
+#endif
+#endif
+  return Devices();
+}
+
 }  // namespace keel_test

@@ -9,10 +9,13 @@
 
 #include "sdk/cpp/keel/keel.hpp"
 #include "tests/devices.h"
+#include "tests/failure.h"
 
 namespace {
 
 using keel::Array;
+using keel_test::Failure;
+using keel_test::Has;
 using Program = std::function<std::vector<Array>(keel_trace*, std::span<const keel_leaf>)>;
 
 Array Borrow(keel_array* a) { return Array(keel_array_retain(a)); }
@@ -96,17 +99,6 @@ class Functions : public testing::TestWithParam<std::string> {
   keel::Context context_ = Open();
   keel::Op add_{context_, GetParam(), "add"}, mul_{context_, GetParam(), "mul"};
 };
-
-// What the error says, or "" if there is none.
-std::string Failure(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const keel::Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_P(Functions, TraceOnceForEachSignature) {
   Function f(context_, GetParam(), [&](keel_trace*, std::span<const keel_leaf> in) {

@@ -22,16 +22,6 @@ double Seconds() {
   const char* given = std::getenv("KEEL_SOAK_SECONDS");
   return given ? std::atof(given) : 2;
 }
-std::vector<std::string> SoakDevices() {
-#if defined(__SANITIZE_THREAD__)
-  return {"reference"};
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  return {"reference"};
-#endif
-#endif
-  return keel_test::Devices();
-}
 
 void Expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
@@ -167,7 +157,7 @@ TEST_P(Soak, CallsTracesAndTrains) {
   Expect(weight_.read().values<float>()[0] < 1, "nobody trained");
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Soak, testing::ValuesIn(SoakDevices()),
+INSTANTIATE_TEST_SUITE_P(Devices, Soak, testing::ValuesIn(keel_test::ThreadedDevices()),
                          [](const auto& i) { return i.param; });
 
 }  // namespace

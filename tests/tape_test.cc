@@ -7,21 +7,14 @@
 
 #include "sdk/cpp/keel/keel.hpp"
 #include "tests/devices.h"
+#include "tests/failure.h"
 
 namespace {
 
 using keel::Array;
+using keel_test::Failure;
 using Arrays = std::vector<Array>;
 using Floats = std::vector<float>;
-
-std::string Failure(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const keel::Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 class Tapes : public testing::TestWithParam<std::string> {
  protected:

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sdk/cpp/keel/keel.hpp"
+#include "tests/devices.h"
 
 namespace {
 
@@ -27,19 +28,6 @@ fn @main(x: f32[n, 2]) -> y: f32[n, 2] {
 
 entry main = @main (x) -> (y)
 )";
-
-std::vector<std::string> Devices() {
-#if defined(__SANITIZE_THREAD__)
-  return {"reference"};
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  return {"reference"};
-#endif
-#endif
-  return std::filesystem::exists(KEEL_TEST_PLUGINS "/keel-cpu.so")
-             ? std::vector<std::string>{"reference", "cpu"}
-             : std::vector<std::string>{"reference"};
-}
 
 // Runs `body(thread)` on all threads, from one moment on; an exception fails the test.
 void Together(const std::function<void(int)>& body) {
@@ -192,7 +180,7 @@ TEST_P(Threads, ScanPluginsWhileOthersAskForThem) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Device, Threads, testing::ValuesIn(Devices()),
+INSTANTIATE_TEST_SUITE_P(Device, Threads, testing::ValuesIn(keel_test::ThreadedDevices()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -175,9 +175,8 @@ CASES = (
     + [(f"invariant {n}", INVARIANT, [X[:n], X[:3, :2] + 1, f(1, 2)], invariant) for n in (0, 1, 4)])
 
 
-class Random:
-    """Writes a program and, line by line, closures that compute it. Values are scalars (S) or vectors (V)."""
-    OPS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+class Writer:
+    """What writers of random programs share: names, and the choice of a value by its kind."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -189,6 +188,11 @@ class Random:
 
     def pick(self, env, kind):
         return self.random.choice([name for name, k in env.items() if k == kind])
+
+
+class Random(Writer):
+    """Writes a program and, line by line, closures that compute it. Values are scalars (S) or vectors (V)."""
+    OPS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 
     def simple(self, env):
         op = self.random.choice(list(self.OPS))

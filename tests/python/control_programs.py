@@ -1,9 +1,8 @@
 """Differentiable programs with control flow: PROGRAMS by hand, (name, text of @main, inputs by name); and random ones.
 Inputs that are float64 are differentiated. Branches and counts hang on integers, so that a step of finite differences
 never takes another way."""
-import random
-
 import numpy as np
+from control_cases import Writer
 
 RNG = np.random.default_rng(7)
 
@@ -230,19 +229,8 @@ PROGRAMS = (
     + [(f"plain {k}", PLAIN, {"k": i(k), "x": draw(2), "w": draw(2)}) for k in (0, 3)])
 
 
-class Random:
+class Random(Writer):
     """Writes bodies line by line. Values are scalars (S), vectors (V) and one integer, k."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.count = 0
-
-    def fresh(self):
-        self.count += 1
-        return f"t{self.count}"
-
-    def pick(self, env, kind):
-        return self.random.choice([n for n, k in env.items() if k == kind])
 
     def simple(self, env, depth):
         a, b, out = self.random.choice(list(env)), self.random.choice(list(env)), self.fresh()

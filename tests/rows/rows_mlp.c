@@ -1,34 +1,11 @@
 /* rows_mlp.c: the rows of the founding documents about the MLP 784-128-128-128-10, in C99; see README.md.
  *   rows_mlp_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
  * Each weight is 1/1024 or 1/128, each bias 1 and each input 1, so every logit is 784/1024 + 4 exactly. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "rows_programs.h"
 
-#include "keel.h"
-
-enum { kRows = 3, kLayers = 4, kInputs = 1 + 2 * kLayers };
+enum { kImages = 3, kLayers = 4, kInputs = 1 + 2 * kLayers };
 static const int64_t kWidths[kLayers + 1] = {784, 128, 128, 128, 10};
 static const float kLogit = 4.765625f;
-
-static keel_context* context;
-static const char* device;
-static keel_error* error;
-static int ran;
-
-#define EXPECT(condition)                                                            \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      fprintf(stderr, "line %d on %s: %s is false\n", __LINE__, device, #condition); \
-      exit(1);                                                                       \
-    }                                                                                \
-  } while (0)
-
-static void check(keel_rc rc) {
-  if (rc == KEEL_OK) return;
-  fprintf(stderr, "on %s: %s\n", device, error ? keel_error_message(error) : "an error without a message");
-  exit(1);
-}
 
 static keel_array* filled(int32_t ndim, int64_t rows, int64_t columns, float value) {
   int64_t shape[2], i;
@@ -42,7 +19,7 @@ static keel_array* filled(int32_t ndim, int64_t rows, int64_t columns, float val
 }
 static void make_inputs(keel_array** in) {
   int k;
-  in[0] = filled(2, kRows, kWidths[0], 1);
+  in[0] = filled(2, kImages, kWidths[0], 1);
   for (k = 0; k < kLayers; k++) {
     in[1 + 2 * k] = filled(2, kWidths[k], kWidths[k + 1], k ? 1.0f / 128 : 1.0f / 1024);
     in[2 + 2 * k] = filled(1, 1, kWidths[k + 1], 1);
@@ -52,15 +29,6 @@ static void release(keel_array** arrays, int n) {
   while (n-- > 0) keel_array_release(arrays[n]);
 }
 
-static keel_array* apply(const char* name, keel_array* a, keel_array* b) {
-  keel_op* op = NULL;
-  keel_array *in[2], *out = NULL;
-  in[0] = a, in[1] = b;
-  check(keel_op_bind(context, device, name, 0, NULL, NULL, 0, &op, &error));
-  check(keel_apply(op, in, b ? 2 : 1, &out, 1, &error));
-  keel_op_free(op);
-  return out;
-}
 /* 4 matmul, 4 add, 3 relu; eagerly or traced, as its arrays are */
 static keel_array* model(keel_array* const* in) {
   keel_array *x = keel_array_retain(in[0]), *next;
@@ -73,7 +41,7 @@ static keel_array* model(keel_array* const* in) {
   }
   return x;
 }
-static keel_rc program(void* returns, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
+static keel_rc mlp_program(void* returns, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
   keel_array *in[kInputs], *y;
   keel_rc rc = KEEL_OK;
   uint32_t i;
@@ -84,12 +52,12 @@ static keel_rc program(void* returns, keel_trace* t, const keel_leaf* l, uint32_
   return rc;
 }
 
-static keel_function* function(const char* name, int returns) {
+static keel_function* mlp_function(const char* name, int returns) {
   keel_function* out = NULL;
   static int yes;
   ran = 0;
-  check(
-      keel_function_new(context, name, device, NULL, 0, program, returns ? &yes : NULL, NULL, &out, &error));
+  check(keel_function_new(context, name, device, NULL, 0, mlp_program, returns ? &yes : NULL, NULL, &out,
+                          &error));
   return out;
 }
 static void leaves_of(keel_array** in, keel_leaf* leaves) {
@@ -128,8 +96,8 @@ static int is_right(keel_array* y) {
   keel_tensor t;
   int64_t i;
   keel_array_tensor(y, &t);
-  if (t.ndim != 2 || t.shape[0] != kRows || t.shape[1] != 10) return 0;
-  for (i = 0; i < kRows * 10; i++)
+  if (t.ndim != 2 || t.shape[0] != kImages || t.shape[1] != 10) return 0;
+  for (i = 0; i < kImages * 10; i++)
     if (((float*)t.data)[i] != kLogit) return 0;
   return 1;
 }
@@ -145,7 +113,7 @@ static void K8(void) {
 }
 /* mlp_pruned returns nothing, so nothing is computed; mlp_returned is the honest one */
 static void K9(void) {
-  keel_function *pruned = function("mlp_pruned", 0), *returned = function("mlp_returned", 1);
+  keel_function *pruned = mlp_function("mlp_pruned", 0), *returned = mlp_function("mlp_returned", 1);
   keel_array *in[kInputs], *y = NULL;
   make_inputs(in);
   EXPECT(call(pruned, in, &y) == 0 && y == NULL);
@@ -157,7 +125,7 @@ static void K9(void) {
 }
 /* what building cost is told; later calls do not build */
 static void T21(void) {
-  keel_function* f = function("mlp", 1);
+  keel_function* f = mlp_function("mlp", 1);
   keel_array *in[kInputs], *y = NULL;
   keel_text* text = NULL;
   int i;
@@ -172,23 +140,6 @@ static void T21(void) {
   release(in, kInputs), keel_function_free(f);
 }
 
-static const struct {
-  const char* row;
-  void (*run)(void);
-} kTable[] = {{"K8", K8}, {"K9", K9}, {"T21", T21}};
+static const struct row kRows[] = {{"K8", K8}, {"K9", K9}, {"T21", T21}};
 
-int main(int argc, char** argv) {
-  size_t i;
-  uint32_t d;
-  check(keel_open(NULL, 0, &context, &error));
-  check(keel_plugin_scan(context, &error));
-  EXPECT(argc == 2 && keel_device_count(context) > 0);
-  for (i = 0; i < sizeof kTable / sizeof kTable[0] && strcmp(kTable[i].row, argv[1]) != 0; i++) continue;
-  EXPECT(i < sizeof kTable / sizeof kTable[0]);
-  for (d = 0; d < keel_device_count(context); d++) {
-    check(keel_device_name(context, d, &device, &error));
-    kTable[i].run();
-  }
-  keel_close(context);
-  return 0;
-}
+int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

@@ -1,22 +1,11 @@
 // rows_sessions_test.cc: rows about graphs, names, sessions and signatures in C++; see README.md.
 #include <filesystem>
-#include <sstream>
 
-#include "tests/sdk/devices.h"
+#include "tests/rows/rows.h"
 
 namespace {
 
 using keel::Tensor;
-
-class Rows : public sdk_test::OnEachDevice {};
-KEEL_ON_EACH_DEVICE(Rows);
-
-template <class... A>
-std::string Printed(const A&... a) {
-  std::ostringstream out;
-  (out << ... << a);
-  return out.str();
-}
 
 TEST_P(Rows, Z2_WaysToStartASession) {  // the cluster waits for its plugin
   keel::Graph g;

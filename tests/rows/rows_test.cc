@@ -4,23 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <keel/keel.hpp>
-#include <sstream>
 
-#include "tests/sdk/devices.h"
+#include "tests/rows/rows.h"
 
 namespace {
 
 using keel::Tensor;
-
-class Rows : public sdk_test::OnEachDevice {};
-KEEL_ON_EACH_DEVICE(Rows);
-
-template <class... A>
-std::string Printed(const A&... a) {
-  std::ostringstream out;
-  (out << ... << a);
-  return out.str();
-}
 
 TEST_P(Rows, V1_HelloMatmul) {
   Tensor x = {{2.}};

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <keel/keel.hpp>
+
+#include "tests/failure.h"
 
 namespace sdk_test {
 
@@ -20,18 +21,8 @@ inline std::vector<std::string> Devices() {
   return names;
 }
 
-// What the keel::Error of `body` says, "" if there is none.
-inline std::string Failure(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const keel::Error& e) {
-    return e.what();
-  }
-  return "";
-}
-inline bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using keel_test::Failure;
+using keel_test::Has;
 
 }  // namespace sdk_test
 

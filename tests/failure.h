@@ -1,0 +1,23 @@
+// failure.h: what a failure says.
+#pragma once
+
+#include <functional>
+#include <keel/error.hpp>
+#include <string>
+
+namespace keel_test {
+
+// What the keel::Error of `body` says, "" if there is none.
+inline std::string Failure(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const keel::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+inline bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace keel_test

@@ -1,0 +1,17 @@
+// rows.h: what the rows in C++ share: each runs on each device, and compares what is printed.
+#pragma once
+
+#include <sstream>
+#include <string>
+
+#include "tests/sdk/devices.h"
+
+class Rows : public sdk_test::OnEachDevice {};
+KEEL_ON_EACH_DEVICE(Rows);
+
+template <class... A>
+std::string Printed(const A&... a) {
+  std::ostringstream out;
+  (out << ... << a);
+  return out.str();
+}
