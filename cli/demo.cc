@@ -45,12 +45,12 @@ struct Trained {
   float before = 0, after = 0;  // share that is read rightly
 };
 
-Trained train(const keel::Context& context, const Model& model, const std::string& device, const Args& args) {
+// From weights that the key draws, so it does not matter who trained before.
+Trained train(const Model& model, const std::string& device, const Args& args, const keel::Array& key,
+              const keel::Case& images) {
   keel::Plan reset = plan_of(model, device, args, "reset_mlp"),
              step = plan_of(model, device, args, "train_mlp"),
              score = plan_of(model, device, args, "score_mlp");
-  const keel::Case images = images_of(model, "score_mlp");
-  keel::Array key = keel::Array::of<uint64_t>(context, {}, std::vector<uint64_t>{7});
   reset.run(std::vector{key});
   Trained out{device, {}, number(score.run(images.in)[0])};
   for (int i = 0; i < kSteps; i++) out.losses.push_back(number(step.run(images.in)[0]));
@@ -75,13 +75,14 @@ int demo_command(const Args& args) {
   Model model = open_model(context, file, args);
   if (!args.json) fmt::print("{}: two networks that read handwritten digits\n", file);
   Verified verified = verify_cases(context, model, devices, args);
+  const keel::Case images = images_of(model, "score_mlp");
+  const keel::Array key = keel::Array::of<uint64_t>(context, {}, std::vector<uint64_t>{7});
   Json json = Json::array();
   for (const std::string& device : devices) {
-    Model own = open_model(context, file, args);  // each device begins with the file's weights
-    Trained t = train(context, own, device, args);
+    Trained t = train(model, device, args, key, images);
     verified.ok = verified.ok && t.after > t.before;
     json.push_back({{"device", device}, {"losses", t.losses}, {"before", t.before}, {"after", t.after}});
-    if (!args.json) print(t, images_of(own, "score_mlp").in[0].shape()[0]);
+    if (!args.json) print(t, images.in[0].shape()[0]);
   }
   if (args.json)
     print_json(

@@ -91,11 +91,14 @@ Port port_of(const keel::Graph& graph, const std::string& name) {
 
 Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
                    const std::vector<std::string>& fetch, bool* cut) {
-  auto own = [&](const InputSpec& in) {
-    bool fixed = std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end();
-    return fixed || std::any_of(entry.params.begin(), entry.params.end(),
-                                [&](const Port& p) { return p.name == in.name; });
+  auto param_of = [&](const InputSpec& in) {
+    return std::find_if(entry.params.begin(), entry.params.end(),
+                        [&](const Port& p) { return p.name == in.name; });
   };
+  auto fixed = [&](const InputSpec& in) {
+    return std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end();
+  };
+  auto own = [&](const InputSpec& in) { return fixed(in) || param_of(in) != entry.params.end(); };
   *cut = !fetch.empty() || !std::all_of(given.begin(), given.end(), own);
   if (!*cut) return entry;
   keel::Graph graph = model.module.graph_of(entry.name);
@@ -111,12 +114,9 @@ Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec
     }
   };
   for (const InputSpec& in : given) {
-    auto param = std::find_if(entry.params.begin(), entry.params.end(),
-                              [&](const Port& p) { return p.name == in.name; });
-    bool fixed = std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end();
-    if (param != entry.params.end())
+    if (auto param = param_of(in); param != entry.params.end())
       chosen.params.push_back(*param);
-    else if (!fixed)
+    else if (!fixed(in))
       chosen.params.push_back(find(in.name, "feed"));
   }
   for (const std::string& name : fetch) chosen.results.push_back(find(name, "fetch"));

@@ -54,7 +54,7 @@ class Model {
         p.assign(initial(p.shape(), next));
         next = next + 1;
       }
-      for (const Variable& s : optimizer.state()) s.assign(zeros(s.shape(), zero_of(key)));
+      for (const Variable& s : optimizer.state()) s.assign(zeros(s.shape(), key));
       return next;
     };
     return keel::function("reset_" + name_, code, {.results = {"next"}, .signature = "key: u64[]"});

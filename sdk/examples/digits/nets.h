@@ -14,12 +14,10 @@ using keel::Variable;
 using Shape = std::vector<int64_t>;
 using Variables = std::vector<Variable>;
 
-/// zero: a symbolic one where the zeros are to be made when the graph runs, and not to lie in its file.
-inline Tensor zeros(const Shape& shape, const Tensor& zero = 0.f) {
-  return keel::fill(zero, {.dims = shape});
+/// Of a symbolic key: made when the graph runs, so that they do not lie in its file.
+inline Tensor zeros(const Shape& shape, const Tensor& key) {
+  return keel::fill(keel::cast(key - key, KEEL_F32), {.dims = shape});
 }
-
-inline Tensor zero_of(const Tensor& key) { return keel::cast(key - key, KEEL_F32); }
 
 /// He's initial values of weights [in, out] or [out, in, 3, 3]: uniform, with the variance 2 / fan in. Of
 /// biases: zeros.
@@ -27,18 +25,18 @@ inline Tensor initial(const Shape& shape, const Tensor& key) {
   const int64_t fan_in = shape.size() == 2   ? shape[0]
                          : shape.size() == 4 ? shape[1] * shape[2] * shape[3]
                                              : 0;
-  if (fan_in == 0) return zeros(shape, zero_of(key));
+  if (fan_in == 0) return zeros(shape, key);
   const double limit = std::sqrt(6.0 / static_cast<double>(fan_in));
   return keel::random(key, shape) * (2 * limit) - limit;
 }
-inline Tensor key_of(int64_t seed) { return keel::cast(seed, KEEL_U64); }
+inline Tensor key_of(int64_t seed) { return keel::tensor(seed, KEEL_U64); }
 inline Variable parameter(const std::string& name, const Shape& shape) {
   return Variable(initial(shape, key_of(0)), {.name = name});
 }
 inline Variables states(const std::string& name, const Variables& parameters) {
   Variables all;
   for (const Variable& p : parameters)
-    all.emplace_back(zeros(p.shape()),
+    all.emplace_back(keel::zeros(p.shape()),
                      keel::VariableOptions{.name = p.name() + "/" + name, .trainable = false});
   return all;
 }
@@ -107,7 +105,7 @@ class Adam {
       : parameters_(std::move(parameters)),
         mean_(states("mean", parameters_)),
         square_(states("square", parameters_)),
-        count_(zeros({}), {.name = "adam/count", .trainable = false}),
+        count_(keel::zeros({}), {.name = "adam/count", .trainable = false}),
         rate_(rate) {}
   void step(const std::vector<Tensor>& gradients) const {
     constexpr float kMean = 0.9f, kSquare = 0.999f, kLeast = 1e-8f;
