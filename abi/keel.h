@@ -400,8 +400,10 @@ typedef keel_rc (*keel_program)(void* arg, keel_trace*, const keel_leaf* leaves,
 /* Options: "signature" ("x: f32[b, 784], y: i32[b]": the types of all arguments; there is one trace then, and
  * calls that do not fit are errors), "any_after" (how many distinct sizes of a dim get a trace each before it
  * becomes a symbol; default 2; "never"), "max_traces" (default 64; the one used least recently is dropped);
- * "threads", "memory", "timeout_ms", "level", "passes" as for sessions. release(arg), if not NULL, is called
- * when the function is freed, or at once on failure. */
+ * "check_captures" ("1", to look for mistakes: each call traces the program again and is
+ * KEEL_FAILED_PRECONDITION, with what changed, if its graph is another one now, for a trace keeps what the
+ * program took from outside of its arguments); "threads", "memory", "timeout_ms", "level", "passes" as for
+ * sessions. release(arg), if not NULL, is called when the function is freed, or at once on failure. */
 KEEL_API keel_rc keel_function_new(keel_context*, const char* name, const char* device,
                                    const keel_kv* options, uint32_t n_options, keel_program program,
                                    void* arg, void (*release)(void*), keel_function** out, keel_error** err);

@@ -30,6 +30,12 @@ const Option kFunctionOptions[] = {
        static_cast<Options*>(o)->max_traces = static_cast<uint32_t>(n);
        return absl::OkStatus();
      }},
+    {"check_captures",
+     [](void* o, const std::string& v) {
+       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("option \"check_captures\"", v, 0, 1));
+       static_cast<Options*>(o)->check_captures = n;
+       return absl::OkStatus();
+     }},
     {"threads",
      [](void* o, const std::string& v) { return SetThreads(v, &static_cast<Options*>(o)->plan.threads); }},
     {"memory",

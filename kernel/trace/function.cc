@@ -65,18 +65,6 @@ std::string SignatureOf(const Graph& g) {
                       g.results.size() == 1 ? list(g.results, false) : "(" + list(g.results, false) + ")");
 }
 
-// What the trace has from outside of its arguments; scalars are left out, for literals are among them.
-void ReportLinks(const Concrete& concrete, Json* json) {
-  json->Key("variables").BeginArray();
-  for (const ModuleVariable& variable : concrete.module->variables) json->String(variable.name);
-  json->EndArray();
-  json->Key("captures").BeginArray();
-  for (const TraceLink& link : concrete.links)
-    if (link.array && link.array->view.ndim)
-      json->String(Print(concrete.graph->values[link.value].type, concrete.module->dims));
-  json->EndArray();
-}
-
 }  // namespace
 
 Function::Function(std::shared_ptr<Context> context, std::string name, Device* device,
@@ -102,8 +90,9 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
+  if (options_.check_captures) RETURN_IF_ERROR(CheckCaptures(*concrete, arguments));
   RETURN_IF_ERROR(RunPlan(*concrete, tape, arguments, results));
-  if (!tape) Remember(arguments, std::move(concrete));
+  if (!tape && !options_.check_captures) Remember(arguments, std::move(concrete));
   return absl::OkStatus();
 }
 
@@ -384,7 +373,7 @@ std::string Function::Report() const {
     json.Key("trace_ms").Double(concrete->trace_ms);
     json.Key("plan_ms").Double(concrete->plan_ms);
     json.Key("calls").Int(static_cast<int64_t>(concrete->calls.load()));
-    ReportLinks(*concrete, &json);
+    ReportCaptures(*concrete, &json);
     json.EndObject();
   }
   json.EndArray();

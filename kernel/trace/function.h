@@ -60,12 +60,17 @@ struct Concrete {
 };
 
 struct FunctionOptions {
-  std::string signature;     // of the one trace that serves all calls: "x: f32[b, 784]"
-  uint32_t any_after = 2;    // distinct sizes of a dim before it becomes a symbol; UINT32_MAX: never
-  uint32_t max_traces = 64;  // the least recently used is dropped beyond
+  std::string signature;        // of the one trace that serves all calls: "x: f32[b, 784]"
+  uint32_t any_after = 2;       // distinct sizes of a dim before it becomes a symbol; UINT32_MAX: never
+  uint32_t max_traces = 64;     // the least recently used is dropped beyond
+  bool check_captures = false;  // each call traces anew and compares
   PassChoice passes;
   PlanOptions plan;
 };
+
+// What the trace has from outside of its arguments (captures.cc).
+class Json;
+void ReportCaptures(const Concrete& concrete, Json* json);
 
 // "f(x, n=3)" (signatures.cc).
 std::string HeadOf(std::string_view name, const Arguments& arguments);
@@ -103,6 +108,8 @@ class Function {
   absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments, std::string kind,
                                                         std::span<const int64_t> sizes);
   absl::StatusOr<std::shared_ptr<Concrete>> Write(const Arguments& arguments, SizePattern sizes);
+  // An error that says what changed if the code now writes another graph than it did (captures.cc).
+  absl::Status CheckCaptures(const Concrete& concrete, const Arguments& arguments);
   absl::Status Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::StatusOr<std::unique_ptr<Module>> Signed() const;
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;

@@ -212,6 +212,30 @@ TEST_P(Functions, ConstantsOfTheCodeBecomeTheGraphs) {
   EXPECT_EQ(Text(f(Tensor{1, 2})), "i32[2] [11 23]");
 }
 
+TEST_P(Functions, ChangesOfWhatTheCodeCapturesAreToldIfAsked) {
+  float rate = 0.5;
+  Tensor captured = {10.f, 20.f}, large = keel::zeros({100, 2});
+  keel::Variable variable(Tensor{1.f, 1.f});
+  auto f = keel::function(
+      "f", [&](const Tensor& x) { return keel::reduce_sum(large * x, {0}) + x * rate + captured + variable; },
+      {.check_captures = true});
+  auto failure = [&] { return Failure([&] { f(Tensor{2.f, 4.f}); }); };
+  EXPECT_EQ(Text(f(Tensor{2.f, 4.f})), "f32[2] [12. 23.]");
+  variable.assign(Tensor{2.f, 3.f});  // no capture: shared
+  EXPECT_EQ(Text(f(Tensor{2.f, 4.f})), "f32[2] [13. 25.]");
+  rate = 2;
+  EXPECT_TRUE(Has(failure(), "mul(x0, 2.0)")) << failure();
+  rate = 0.5;
+  EXPECT_EQ(failure(), "");
+  captured = Tensor{10.f, 21.f};
+  EXPECT_TRUE(Has(failure(), "[10.0, 21.0]")) << failure();
+  captured = Tensor{10.f, 20.f};
+  large = keel::zeros({100, 2}) + 1;
+  EXPECT_TRUE(Has(failure(), "other elements")) << failure();
+  large = keel::zeros({100, 2});
+  EXPECT_EQ(failure(), "");
+}
+
 TEST_P(Functions, LeaksAndRecursionAreNamed) {
   Tensor leaked;
   auto f = keel::function("leaky", [&](const Tensor& x) { return leaked = x * 2; });

@@ -23,11 +23,12 @@
 
 namespace keel {
 
-/// All may be left out. signature, any_after, max_traces: see keel_function_new in keel.h.
+/// All may be left out. signature, any_after, check_captures, max_traces: see keel_function_new in keel.h.
 struct FunctionOptions {
   std::vector<std::string> args = {}, results = {};  // names of arguments and results in messages and modules
   std::string signature = "";                        // "x: f32[b, 784]": one trace for all that fits
   std::string any_after = "";                        // sizes of a dim before it becomes a symbol; "never"
+  bool check_captures = false;                       // an error where what the code captures changed
   Options more = {};                                 // max_traces, threads, memory, timeout_ms, level, passes
 };
 
@@ -104,6 +105,7 @@ class FunctionState {
     Options all = o.more;
     if (!o.signature.empty()) all.set("signature", o.signature);
     if (!o.any_after.empty()) all.set("any_after", o.any_after);
+    if (o.check_captures) all.set("check_captures", "1");
     std::vector<keel_kv> kv = all.view();
     keel_function* out = nullptr;
     call(keel_function_new, home.context(), name.c_str(), home.device().c_str(), kv.data(),
