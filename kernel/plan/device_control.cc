@@ -1,6 +1,6 @@
 // device_control.cc: control steps on a device with memory of its own. Bodies encode their launches on the
-// compute queue like everything else; only for a predicate does the host wait, and meanwhile others may
-// use the queue.
+// compute queue like everything else; only for a predicate and for effects does the host wait, and meanwhile
+// others may use the queue.
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/step.h"
 
@@ -40,18 +40,41 @@ absl::Status DeviceRunner::EncodeControl(size_t s) {
   return std::exchange(state_.error, absl::OkStatus());
 }
 
-// The fault word comes along: after a fault what a predicate says means nothing.
-absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
-  ASSIGN_OR_RETURN(Place place, Locate(address));
+// All that was encoded is under way; while the host does something else, others may use the queue.
+absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
   ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
   encoder_.reset();
-  absl::Status status = device_.stager().Download(std::vector<Stager::Part>{
-      {place, to, bytes, last_ticket_},
-      {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}});
+  absl::Status status = what();
   encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
+  return status;
+}
+
+// The fault word comes along: after a fault what a predicate says means nothing.
+absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
+  std::vector<Stager::Part> parts;
+  if (bytes) {
+    ASSIGN_OR_RETURN(Place place, Locate(address));
+    parts.push_back({place, to, bytes, 0});
+  }
+  parts.push_back({{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, 0});
+  RETURN_IF_ERROR(Pause([&] {
+    for (Stager::Part& part : parts) part.after = last_ticket_;
+    return device_.stager().Download(parts);
+  }));
   launched_ = 0;
-  RETURN_IF_ERROR(status);
   return fault_ ? FaultError(fault_) : absl::OkStatus();
+}
+
+// What is under way may still use the place, so the host waits for it first.
+absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
+  ASSIGN_OR_RETURN(Place place, Locate(to));
+  uint64_t ticket = 0;
+  RETURN_IF_ERROR(Pause([&]() -> absl::Status {
+    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_));
+    return device_.stager().Upload(from, place, bytes, &ticket);
+  }));
+  launched_ = 0;
+  return encoder_->Wait(KEEL_QUEUE_TRANSFER, ticket);
 }
 
 absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
@@ -69,19 +92,11 @@ absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
 absl::Status DeviceRunner::Launched() {
   if (++launched_ < kAhead) return absl::OkStatus();
   launched_ = 0;
-  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
-  encoder_.reset();
-  absl::Status status = device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_);
-  encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
-  return status;
+  return Pause([&] { return device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_); });
 }
 
 absl::Status DeviceRunner::Show(const Frame& frame, size_t step) {
-  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
-  encoder_.reset();
-  absl::Status status = ShowStep(frame.lowered(), step, frame.call(step));
-  encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
-  return status;
+  return Pause([&] { return ShowStep(frame.lowered(), step, frame.call(step)); });
 }
 
 }  // namespace keel

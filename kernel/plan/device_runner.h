@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+
 #include "kernel/device/move.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/control.h"
@@ -68,10 +70,12 @@ class DeviceRunner : private Machine {
   absl::Status ShowStep(const Lowered& lowered, size_t step, const keel_call& call);
   // device_control.cc: what bodies of control steps need.
   absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
+  absl::Status Store(void* to, const void* from, uint64_t bytes) override;
   absl::Status Copy(void* to, const void* from, uint64_t bytes) override;
   absl::Status Zero(void* to, uint64_t bytes) override;
   absl::Status Launched() override;
   absl::Status Show(const Frame& frame, size_t step) override;
+  absl::Status Pause(absl::FunctionRef<absl::Status()> what);
   absl::Status EncodeControl(size_t step);
   void FindSegments(const Lowered& lowered);
   absl::StatusOr<Place> Locate(const void* address) const;

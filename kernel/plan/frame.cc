@@ -6,6 +6,7 @@
 
 #include "kernel/device/accelerator.h"
 #include "kernel/plan/control.h"
+#include "kernel/plan/core_there.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/step.h"
 
@@ -77,6 +78,12 @@ void Frame::BuildCalls(char* scratch) {
       call.state = controls_.back().get();
       call.count = 1;  // it runs even where its results have no elements
       run = RunControl;
+    }
+    if (step.core && lowered_.accelerator) {
+      there_.push_back(std::make_unique<CoreThere>(*core_of_[s], state_));
+      call.state = there_.back().get();
+      call.count = 1;
+      run = CoreThere::Run;
     }
     calls_.push_back(call);
     runs_.push_back(run);

@@ -21,7 +21,9 @@ class Frame;
 class Machine {
  public:
   virtual ~Machine() = default;
-  virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;  // for the host, now
+  // For the host, now; an error if a launch before failed. No bytes: only that.
+  virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;
+  virtual absl::Status Store(void* to, const void* from, uint64_t bytes) = 0;  // from the host, once free
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Zero(void* to, uint64_t bytes) = 0;
   virtual absl::Status Launched() = 0;  // after each launch of a body
@@ -43,6 +45,7 @@ struct RunState {
 };
 
 class Control;
+class CoreThere;
 
 class Frame {
  public:
@@ -96,8 +99,9 @@ class Frame {
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
-  std::vector<std::unique_ptr<CoreRun>> core_;  // of core steps
-  std::vector<CoreRun*> core_of_;               // by step, where there are any
+  std::vector<std::unique_ptr<CoreRun>> core_;     // of core steps
+  std::vector<CoreRun*> core_of_;                  // by step, where there are any
+  std::vector<std::unique_ptr<CoreThere>> there_;  // of core steps, where values are on a device
 };
 
 }  // namespace keel

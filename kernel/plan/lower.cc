@@ -212,11 +212,6 @@ class Lowering : public BodySink {
 
   absl::StatusOr<std::vector<Value>> AddCore(Step step, const Inferred& inferred,
                                              const std::vector<std::string>& names) {
-    if (out_.accelerator && !options_.probe)
-      return Annotate(
-          Unimplemented(OpName(*step.op), " runs on the host, but its graph is the body of a node on ",
-                        out_.device->name(), ", which has memory of its own"),
-          kErrorHint, "run it on a device that computes in host memory");
     ASSIGN_OR_RETURN(step.core,
                      MakeCore(*step.op, step.attrs, step.in.size(), *graph_->module, options_.printer));
     step.impl = CoreImpl();

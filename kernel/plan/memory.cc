@@ -96,7 +96,7 @@ class Planner {
       placed_[v] = value.where == Where::kFeed || value.where == Where::kConstant;
     }
     for (size_t s = 0; s < l_.steps.size(); s++)
-      if (l_.steps[s].core && l_.steps[s].core->reads) {
+      if (l_.steps[s].core && l_.steps[s].core->reads && !l_.accelerator) {
         b_.storage[l_.steps[s].out[0]] = {Storage::kVariable, s};
         placed_[l_.steps[s].out[0]] = true;
       }
@@ -111,9 +111,10 @@ class Planner {
     for (size_t s = 0; s < l_.steps.size(); s++) PlaceAssigned(s);
   }
 
-  // What is assigned is computed into an array of its own, which the variable then takes.
+  // What is assigned is computed into an array of its own, which the variable then takes, where that is in
+  // host memory.
   void PlaceAssigned(size_t s) {
-    if (!l_.steps[s].core || !l_.steps[s].core->takes_array) return;
+    if (l_.accelerator || !l_.steps[s].core || !l_.steps[s].core->takes_array) return;
     uint32_t root = l_.Root(l_.steps[s].in[0]);
     if (placed_[root]) return;
     b_.storage[root] = {Storage::kAssigned, s};

@@ -63,6 +63,19 @@ def test_effects_of_bodies_happen_where_they_are_called(level):
     context.print_hook(None)
 
 
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("text, check, var", [(model.IN_CONTROL, model.check_control, "n"),
+                                              (model.IN_LOOP, model.check_loop, "w")], ids=["control", "loop"])
+def test_branches_and_loops_run_there_with_their_effects(text, check, var, level, seed):
+    context = context_of(f"control{seed}")
+    module = context.parse(text)
+    plan = module.session("hostile:0", level=level).prepare()
+    for _ in range(2):
+        check(plan, module.variable(var), context.lines)
+    context.print_hook(None)
+
+
 def test_eager_print_and_assert_take_arrays_of_the_device():
     context = context_of("eager")
     there = context.array(X).to("hostile")

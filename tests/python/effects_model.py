@@ -171,3 +171,84 @@ def check_nested(plan, w, lines):
         plan.run(x, np.int32(5))
     assert "".join(lines) == "inner [3 4]\n"
     np.testing.assert_array_equal(w.read(), [6, 8])
+
+
+IN_CONTROL = """keel 1
+var n: i32[] = [0]
+fn @main(k: i32[], stop: i32[]) -> i32[], i32[] {
+  i = while(0, k, stop){carry=1}
+    test(i, k, stop) { t = i < k
+      yield t }
+    body(i, k, stop) {
+      p = equal(i % 2, 0)
+      cond(p, i)
+        then(i) { print(i){format="even {}"}
+          yield }
+        else(i) { assign_add(n, i)
+          yield }
+      go = i < stop
+      assert(go){message="too far"}
+      j = i + 1
+      yield j
+    }
+  print(i){format="end {}"}
+  now = read(n)
+  return i, now
+}
+"""
+
+
+def check_control(plan, n, lines):
+    """Branches and loops have their effects in program order; a failure leaves those that stand before it."""
+    import keel_abi
+    import pytest
+    before = int(n.read())
+    i, now = plan.run(np.int32(6), np.int32(100))
+    assert (i, now, int(n.read())) == (6, before + 9, before + 9)
+    assert lines == ["even 0\n", "even 2\n", "even 4\n", "end 6\n"]
+    lines.clear()
+    with pytest.raises(keel_abi.KeelError, match="too far"):
+        plan.run(np.int32(6), np.int32(3))
+    assert lines == ["even 0\n", "even 2\n"] and int(n.read()) == before + 13
+    lines.clear()
+
+
+# A variable is read and written where the loop runs; after the one index that is out of range, nothing happens.
+IN_LOOP = """keel 1
+const zeros: f32[4] = [0.0, 0.0, 0.0, 0.0]
+var w: f32[4] = [1.0, 2.0, 3.0, 4.0]
+fn @main(k: i32[], at: i32[]) -> f32[4] {
+  i, last = while(0, zeros, k, at){carry=2}
+    test(i, s, k, at) { t = i < k
+      yield t }
+    body(i, s, k, at) {
+      now = read(w)
+      print(now, i){format="{} at {}"}
+      j = i + at
+      x = gather(now, j)
+      more = now + x
+      assign(w, more)
+      again = read(w)
+      assign_sub(w, now)
+      n = i + 1
+      yield n, again
+    }
+  return last
+}
+"""
+
+
+def check_loop(plan, w, lines):
+    import keel_abi
+    import pytest
+    w.assign(np.array([1, 2, 3, 4], np.float32))
+    np.testing.assert_array_equal(plan.run(np.int32(3), np.int32(1))[0], [4, 4, 4, 4])
+    np.testing.assert_array_equal(w.read(), [2, 2, 2, 2])
+    assert lines == ["[1 2 3 4] at 0\n", "[2 2 2 2] at 1\n", "[2 2 2 2] at 2\n"]
+    lines.clear()
+    w.assign(np.array([1, 2, 3, 4], np.float32))
+    with pytest.raises(keel_abi.KeelError, match="index"):
+        plan.run(np.int32(3), np.int32(3))
+    np.testing.assert_array_equal(w.read(), [4, 4, 4, 4])
+    assert lines == ["[1 2 3 4] at 0\n", "[4 4 4 4] at 1\n"]
+    lines.clear()

@@ -4,6 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import effects_model
 import keel_abi
 import numpy as np
 import pytest
@@ -211,45 +212,20 @@ def test_bodies_nest_32_deep(context):
         context.parse(text % (nested(200)[:-len("yield q")] + "return q"))
 
 
-EFFECTS = """keel 1
-var n: i32[] = [0]
-fn @main(k: i32[], stop: i32[]) -> i32[], i32[] {
-  i = while(0, k, stop){carry=1}
-    test(i, k, stop) { t = i < k
-      yield t }
-    body(i, k, stop) {
-      p = equal(i % 2, 0)
-      cond(p, i)
-        then(i) { print(i){format="even {}"}
-          yield }
-        else(i) { assign_add(n, i)
-          yield }
-      go = i < stop
-      assert(go){message="too far"}
-      j = i + 1
-      yield j
-    }
-  print(i){format="end {}"}
-  now = read(n)
-  return i, now
-}
-"""
-
-
 def test_effects_in_bodies_happen_in_order(device):
     context, lines = keel_abi.Context(), []
     context.print_hook(lambda stream, line: lines.append(line))
-    module = context.parse(EFFECTS)
+    module = context.parse(effects_model.IN_CONTROL)
     assert context.parse(module.to_text()).to_text() == module.to_text()
-    n = module.variable("n")
     for level in (0, 2):
-        plan, before = module.session(device, level=level).prepare(), int(n.read())
-        i, now = plan.run(np.int32(6), np.int32(100))
-        assert (i, now, int(n.read())) == (6, before + 9, before + 9)
-        assert lines == ["even 0\n", "even 2\n", "even 4\n", "end 6\n"]
-        lines.clear()
-        with pytest.raises(KeelError, match="too far"):
-            plan.run(np.int32(6), np.int32(3))
-        assert lines == ["even 0\n", "even 2\n"] and int(n.read()) == before + 13
-        lines.clear()
+        effects_model.check_control(module.session(device, level=level).prepare(), module.variable("n"), lines)
+    context.print_hook(None)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_loops_read_and_write_variables(device, level):
+    context, lines = keel_abi.Context(), []
+    context.print_hook(lambda stream, line: lines.append(line))
+    module = context.parse(effects_model.IN_LOOP)
+    effects_model.check_loop(module.session(device, level=level).prepare(), module.variable("w"), lines)
     context.print_hook(None)

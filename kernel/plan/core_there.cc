@@ -1,0 +1,51 @@
+// core_there.cc: see core_there.h.
+#include "kernel/plan/core_there.h"
+
+namespace keel {
+namespace {
+
+uint64_t BytesOf(const keel_tensor& t) {
+  uint64_t n = t.dtype.bits / 8;
+  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
+  return n;
+}
+
+}  // namespace
+
+keel_rc CoreThere::Run(const keel_call* call) {
+  CoreThere& mine = *static_cast<CoreThere*>(call->state);
+  absl::Status status = mine.core_.core->reads ? absl::OkStatus() : mine.Fetch(*call);
+  if (status.ok()) {
+    std::vector<keel_tensor*> in;
+    for (keel_tensor& t : mine.operands_) in.push_back(&t);
+    keel_call here = *call;
+    here.in = in.data();
+    here.state = &mine.core_;
+    if (keel_rc rc = mine.core_.core->run(&here); rc != KEEL_OK) return rc;
+    if (call->n_out) status = mine.Store(*call);
+  }
+  mine.state_.error = status;
+  return static_cast<keel_rc>(status.code());
+}
+
+absl::Status CoreThere::Fetch(const keel_call& call) {
+  operands_.clear();
+  bytes_.resize(call.n_in);
+  if (!call.n_in) return state_.machine->Fetch(nullptr, nullptr, 0);
+  for (uint32_t i = 0; i < call.n_in; i++) {
+    keel_tensor& t = operands_.emplace_back(*call.in[i]);
+    bytes_[i].resize(BytesOf(t));
+    RETURN_IF_ERROR(state_.machine->Fetch(t.data, bytes_[i].data(), bytes_[i].size()));
+    t.data = bytes_[i].data();
+    t.byte_offset = 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoreThere::Store(const keel_call& call) {
+  const keel_array& value = *core_.array.get();
+  return value.bytes() ? state_.machine->Store(call.out[0]->data, value.data(), value.bytes())
+                       : absl::OkStatus();
+}
+
+}  // namespace keel
