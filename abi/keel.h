@@ -176,6 +176,9 @@ KEEL_API keel_rc keel_graph_new(keel_module*, const char* name, keel_graph** out
 KEEL_API keel_rc keel_graph_number(keel_graph*, int64_t* out, keel_error** err);
 KEEL_API keel_rc keel_graph_param(keel_graph*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_value* out, keel_error** err);
+/* What must hold of the symbols of the parameters that the graph has, or a run is KEEL_INVALID: "b
+ * in 2..65536", "n in 2..", "b % 8 == 0", "n <= 512". */
+KEEL_API keel_rc keel_graph_rule(keel_graph*, const char* rule, keel_error** err);
 KEEL_API keel_rc keel_graph_constant(keel_graph*, const char* name, keel_array*, keel_value* out,
                                      keel_error** err);
 KEEL_API keel_rc keel_graph_node(keel_graph*, const char* name, const char* op, uint32_t version,
@@ -397,13 +400,14 @@ KEEL_SEALED(keel_leaf, s);
  * its error in err. Called by the thread that called the function; may run again for another signature. */
 typedef keel_rc (*keel_program)(void* arg, keel_trace*, const keel_leaf* leaves, uint32_t n,
                                 keel_error** err);
-/* Options: "signature" ("x: f32[b, 784], y: i32[b]": the types of all arguments; there is one trace then, and
- * calls that do not fit are errors), "any_after" (how many distinct sizes of a dim get a trace each before it
- * becomes a symbol; default 2; "never"), "max_traces" (default 64; the one used least recently is dropped);
- * "check_captures" ("1", to look for mistakes: each call traces the program again and is
- * KEEL_FAILED_PRECONDITION, with what changed, if its graph is another one now, for a trace keeps what the
- * program took from outside of its arguments); "threads", "memory", "timeout_ms", "level", "passes" as for
- * sessions. release(arg), if not NULL, is called when the function is freed, or at once on failure. */
+/* Options: "signature" ("x: f32[b, 784], y: i32[b] where b in 2..65536, b % 8 == 0": the types of all
+ * arguments and rules of their sizes; there is one trace then, and calls that do not fit are errors),
+ * "any_after" (how many distinct sizes of a dim get a trace each before it becomes a symbol; default 2;
+ * "never"), "max_traces" (default 64; the one used least recently is dropped); "check_captures" ("1", to look
+ * for mistakes: each call traces the program again and is KEEL_FAILED_PRECONDITION, with what changed, if its
+ * graph is another one now, for a trace keeps what the program took from outside of its arguments);
+ * "threads", "memory", "timeout_ms", "level", "passes" as for sessions. release(arg), if not NULL, is called
+ * when the function is freed, or at once on failure. */
 KEEL_API keel_rc keel_function_new(keel_context*, const char* name, const char* device,
                                    const keel_kv* options, uint32_t n_options, keel_program program,
                                    void* arg, void (*release)(void*), keel_function** out, keel_error** err);

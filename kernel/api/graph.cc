@@ -73,6 +73,15 @@ keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const ke
   });
 }
 
+keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+    RETURN_IF_ERROR(NeedPointer(rule, "rule"));
+    std::lock_guard lock(g->owner->mutex);
+    return g->graph->AddRule(rule);
+  });
+}
+
 keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
                             keel_error** err) {
   return Guard(err, [&]() -> absl::Status {

@@ -27,6 +27,7 @@ class Linker {
     std::string name = FreeName(source.name, [&](const std::string& n) { return to_.FindGraph(n).ok(); });
     ASSIGN_OR_RETURN(Graph * made, to_.AddGraph(name));
     RETURN_IF_ERROR(Copy(source, *made));
+    made->rules = source.rules;
     ASSIGN_OR_RETURN(there, to_.GraphNumber(name));
     return there;
   }

@@ -75,6 +75,8 @@ absl::Status TakeAll(const fb::File& f, Columns* c) {
   TAKE(variable_segments);
   TAKE(variable_offsets);
   TAKE(node_names);
+  TAKE(graph_rule_ends);
+  TAKE(graph_rules);
 #undef TAKE
   return absl::OkStatus();
 }
@@ -107,6 +109,8 @@ absl::Status CheckLengths(const Columns& c) {
   RETURN_IF_ERROR(SameLength("ops", {c.op_names.size(), c.op_versions.size()}));
   RETURN_IF_ERROR(SameLength("graphs", {c.graph_names.size(), c.graph_value_ends.size(),
                                         c.graph_node_ends.size(), c.graph_result_ends.size()}));
+  if (!c.graph_rule_ends.empty())
+    RETURN_IF_ERROR(SameLength("graphs", {c.graph_names.size(), c.graph_rule_ends.size()}));
   RETURN_IF_ERROR(SameLength(
       "values", {c.value_kinds.size(), c.value_sources.size(), c.value_names.size(), c.value_types.size()}));
   RETURN_IF_ERROR(
@@ -129,6 +133,7 @@ absl::Status CheckEnds(const Columns& c) {
   RETURN_IF_ERROR(Ascending("graph_value_ends", c.graph_value_ends, c.value_kinds.size()));
   RETURN_IF_ERROR(Ascending("graph_node_ends", c.graph_node_ends, c.node_ops.size()));
   RETURN_IF_ERROR(Ascending("graph_result_ends", c.graph_result_ends, c.result_values.size()));
+  RETURN_IF_ERROR(Ascending("graph_rule_ends", c.graph_rule_ends, c.graph_rules.size()));
   RETURN_IF_ERROR(Ascending("node_operand_ends", c.node_operand_ends, c.operands.size()));
   RETURN_IF_ERROR(Ascending("node_attr_ends", c.node_attr_ends, c.attr_names.size()));
   RETURN_IF_ERROR(Ascending("case_input_ends", c.case_input_ends, c.case_inputs.size()));

@@ -42,7 +42,8 @@ class Encoder {
   Column graph_places_;  // where each graph stands in the file: after those that it calls
   Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
   std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
-  Column graph_names_, graph_value_ends_, graph_node_ends_, graph_result_ends_;
+  Column graph_rule_ends_, graph_rules_, graph_names_, graph_value_ends_, graph_node_ends_,
+      graph_result_ends_;
   Column value_sources_, value_names_, value_types_, node_ops_, node_operand_ends_, node_attr_ends_,
       operands_;
   Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
@@ -196,6 +197,8 @@ void Encoder::AddGraph(const Graph& g) {
     result_values_.push_back(places_[g.results[i]]);
     result_names_.push_back(String(g.result_names[i]));
   }
+  for (const std::string& rule : g.rules) graph_rules_.push_back(String(rule));
+  graph_rule_ends_.push_back(Size32(graph_rules_.size()));
   graph_value_ends_.push_back(Size32(value_kinds_.size()));
   graph_node_ends_.push_back(Size32(node_ops_.size()));
   graph_result_ends_.push_back(Size32(result_values_.size()));
@@ -224,6 +227,7 @@ void Encoder::Build(std::string* out) {
   flatbuffers::FlatBufferBuilder b(1 << 16);
   auto bytes = b.CreateVector(reinterpret_cast<const uint8_t*>(text_.data()), text_.size());
   if (!named_nodes_) node_names_.clear();
+  if (graph_rules_.empty()) graph_rule_ends_.clear();
   Column segments(constant_names_.size(), 0), variable_segments(variable_names_.size(), 0);
   std::vector<uint64_t> segment_offsets(segment_sizes_.size(), 0);
   // Empty columns are left out: an absent one reads as empty.
@@ -241,7 +245,8 @@ void Encoder::Build(std::string* out) {
       column(entry_graphs_), column(case_names_), column(case_entries_), column(case_input_ends_),
       column(case_expected_ends_), column(case_inputs_), column(case_expected_), column(case_rtols_),
       column(case_atols_), column(node_devices_), column(variable_names_), column(variable_types_),
-      column(variable_segments), column(variable_offsets_), column(node_names_));
+      column(variable_segments), column(variable_offsets_), column(node_names_), column(graph_rule_ends_),
+      column(graph_rules_));
   fb::FinishSizePrefixedFileBuffer(b, file);
   out->assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }

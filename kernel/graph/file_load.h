@@ -42,6 +42,7 @@ class Loader {
   absl::StatusOr<Attrs> NodeAttrs(size_t node);
   absl::Status FillAttr(size_t row, AttrValue* v);
   absl::Status FillList(size_t row, size_t total, size_t* used, size_t* begin, size_t* end) const;
+  absl::Status Rules(Graph& g, size_t i);
   absl::Status Results(Graph& g, size_t begin, size_t end);
   absl::Status Entries();
   absl::Status Cases();

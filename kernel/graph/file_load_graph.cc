@@ -141,6 +141,15 @@ absl::Status Loader::Results(Graph& g, size_t begin, size_t end) {
   return absl::OkStatus();
 }
 
+absl::Status Loader::Rules(Graph& g, size_t i) {
+  if (c_.graph_rule_ends.empty()) return absl::OkStatus();
+  for (size_t r = Begin(c_.graph_rule_ends, i); r < c_.graph_rule_ends[i]; r++) {
+    ASSIGN_OR_RETURN(std::string_view text, String("graph_rules", r, c_.graph_rules[r]));
+    RETURN_IF_ERROR(g.AddRule(text));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Loader::LoadGraph(size_t i) {
   ASSIGN_OR_RETURN(std::string_view name, String("graph_names", i, c_.graph_names[i]));
   ASSIGN_OR_RETURN(Graph * g, m_->AddGraph(name));
@@ -152,6 +161,7 @@ absl::Status Loader::LoadGraph(size_t i) {
     return Exhausted("graph '", name, "' has more than ", kMaxNodes, " nodes, the limit");
   g->Reserve(value_end_ - value_begin_, node_end_ - node_begin_);
   absl::Status s = LoadValues(*g);
+  if (s.ok()) s = Rules(*g, i);
   if (s.ok()) s = Results(*g, Begin(c_.graph_result_ends, i), c_.graph_result_ends[i]);
   if (s.ok()) return s;
   absl::Status full(s.code(), absl::StrCat("graph '", name.substr(0, 80), "': ", s.message()));

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+
 #include "kernel/base/hash.h"
+#include "kernel/dims/rule.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/graph_index.h"
 
@@ -139,6 +142,17 @@ absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) 
   auto number = static_cast<uint32_t>(params.size());
   params.push_back(Append(*this, {ValueKind::kParam, number, 0, std::move(type), std::move(own)}));
   return params.back();
+}
+
+absl::Status Graph::AddRule(std::string_view text) {
+  constexpr size_t kMaxRules = 256;
+  if (rules.size() == kMaxRules) return Exhausted("a graph has at most ", kMaxRules, " rules of sizes");
+  DimTable trial(module->dims);
+  std::string rule(text);
+  absl::RemoveExtraAsciiWhitespace(&rule);
+  RETURN_IF_ERROR(ParseRule(rule, trial).status());
+  rules.push_back(std::move(rule));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {

@@ -78,6 +78,7 @@ struct Graph {
   std::vector<ValueId> params;
   std::vector<ValueId> results;
   std::vector<std::string> result_names;  // may be ""; else unique
+  std::vector<std::string> rules;         // of the symbols of its parameters (dims/rule.h)
   uint32_t scope = 0;                     // Node::device of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
   HashMap<std::string, NodeId> nodes_by_name;  // those without results
@@ -89,6 +90,7 @@ struct Graph {
   Effects effects;        // of all its nodes
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
+  absl::Status AddRule(std::string_view text);             // the parameters are there
   absl::StatusOr<ValueId> AddConstant(uint32_t constant);  // the same value each time
   // An unnamed scalar constant; `element` holds one element of that dtype. The same value each time.
   absl::StatusOr<ValueId> AddScalar(DType dtype, const void* element);

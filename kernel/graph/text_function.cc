@@ -13,6 +13,7 @@ absl::Status FunctionReader::Run() {
   graph_ = *graph;
   RETURN_IF_ERROR(Params());
   RETURN_IF_ERROR(SignatureResults());
+  RETURN_IF_ERROR(Rules());
   RETURN_IF_ERROR(lex_.Expect("{"));
   while (!lex_.At("return")) RETURN_IF_ERROR(Statement());
   RETURN_IF_ERROR(Return());
@@ -53,6 +54,22 @@ absl::Status FunctionReader::SignatureResults() {
     signature_.push_back(std::move(result));
   } while (lex_.Accept(","));
   return brackets ? lex_.Expect(")") : absl::OkStatus();
+}
+
+// `where b in 2..65536, b % 8 == 0`: each as it stands.
+absl::Status FunctionReader::Rules() {
+  if (!lex_.Accept("where")) return absl::OkStatus();
+  do {
+    Token first = lex_.Peek(), last = first;
+    for (int open = 0; !lex_.AtEnd() && !lex_.AtPunct("{") && (open || !lex_.AtPunct(","));) {
+      open += lex_.AtPunct("(") - lex_.AtPunct(")");
+      last = lex_.Next();
+    }
+    const char* begin = first.text.data();
+    std::string_view text(begin, static_cast<size_t>(last.text.data() + last.text.size() - begin));
+    if (absl::Status s = graph_->AddRule(text); !s.ok()) return r_.Locate(first, s);
+  } while (lex_.Accept(","));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Spelling>> FunctionReader::StatementNames() {

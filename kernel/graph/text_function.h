@@ -43,6 +43,7 @@ class FunctionReader {
   };
   absl::Status Params();
   absl::Status SignatureResults();
+  absl::Status Rules();
   absl::Status Statement();
   absl::Status Return();
   absl::Status InlineParams(const std::vector<TensorType>& given);

@@ -263,6 +263,7 @@ class Printer {
       if (!g.result_names[i].empty()) absl::StrAppend(&out_, SpellName(g.result_names[i]), ": ");
       out_ += Type(g.values[g.results[i]].type);
     }
+    for (size_t i = 0; i < g.rules.size(); i++) absl::StrAppend(&out_, i ? ", " : " where ", g.rules[i]);
     std::string effects = Describe(m_, g.effects);
     absl::StrAppend(&out_, " {", effects.empty() ? "" : absl::StrCat("  #", effects.substr(1)), "\n");
     for (const Node& n : g.nodes) PrintNode(g, n);

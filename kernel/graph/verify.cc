@@ -2,6 +2,7 @@
 // The rules are numbered as in README.md.
 
 #include "kernel/base/hash.h"
+#include "kernel/dims/rule.h"
 #include "kernel/graph/graph_index.h"
 
 namespace keel {
@@ -126,6 +127,8 @@ absl::Status Verify(const Module& m) {
   for (const auto& g : m.graphs)
     if (absl::Status s = CheckGraph(m, dims, *g); !s.ok())
       return Annotate(Invalid("graph '", g->name, "': ", s.message()), kErrorNode, ErrorFact(s, kErrorNode));
+  for (const auto& g : m.graphs)
+    for (const std::string& rule : g->rules) RETURN_IF_ERROR(ParseRule(rule, dims).status());
   for (const Entry& e : m.entries)
     if (e.graph >= m.graphs.size()) return Invalid("entry '", e.name, "' names a graph that does not exist");
   return absl::OkStatus();

@@ -24,6 +24,7 @@ class Writer {
         fresh_(std::make_unique<Graph>()) {
     fresh_->module = old.module;
     fresh_->name = old.name;
+    fresh_->rules = old.rules;
     fresh_->Reserve(old.values.size(), order.size());
   }
 

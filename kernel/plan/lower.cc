@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/base/hash.h"
 #include "kernel/device/accelerator.h"
+#include "kernel/dims/rule.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
 
@@ -25,6 +26,7 @@ class Lowering : public BodySink {
                    std::span<const NodeId> targets) {
     map_.assign(graph_->values.size(), kNoValue);
     for (size_t i = 0; i < feeds.size(); i++) RETURN_IF_ERROR(AddFeed(feeds[i], static_cast<uint32_t>(i)));
+    RETURN_IF_ERROR(AddRules());
     RETURN_IF_ERROR(AddNodes(NeededNodes(*graph_, feeds, fetches, targets)));
     if (!options_.probe) RETURN_IF_ERROR(MissingError());
     for (ValueId v : fetches) {
@@ -70,6 +72,31 @@ class Lowering : public BodySink {
     map_[v] = AddValue({type, graph_->ValueName(v), Where::kFeed, number});
     out_.feeds.push_back(map_[v]);
     return absl::OkStatus();
+  }
+
+  // Those whose sizes are fed: a session may have cut the others off.
+  absl::Status AddRules() {
+    for (const std::string& text : graph_->rules) {
+      absl::StatusOr<std::vector<DimRule>> rules = ParseRule(text, out_.dims);
+      if (!rules.ok()) continue;
+      for (const DimRule& r : *rules)
+        out_.checks.push_back({r.a, r.b, r.equal, absl::StrCat("\"", text, "\" does not hold", FedBy(r))});
+    }
+    return absl::OkStatus();
+  }
+  // The feed that the rule speaks of.
+  std::string FedBy(const DimRule& rule) const {
+    std::vector<size_t> wanted;
+    for (Dim d : {rule.a, rule.b}) out_.dims.Symbols(d, &wanted);
+    for (uint32_t v : out_.feeds)
+      for (Dim d : out_.values[v].type.dims) {
+        std::vector<size_t> has;
+        out_.dims.Symbols(d, &has);
+        if (std::ranges::find_first_of(has, wanted) != has.end())
+          return absl::StrCat(" of \"", out_.values[v].name, "\", which is ",
+                              Print(out_.values[v].type, out_.dims));
+      }
+    return "";
   }
 
   absl::StatusOr<uint32_t> Mapped(ValueId v) {

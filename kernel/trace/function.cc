@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 #include "kernel/base/json.h"
 #include "kernel/graph/text.h"
@@ -222,9 +223,12 @@ absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, std
 // A module with a graph that has no more than the parameters of the signature.
 absl::StatusOr<std::unique_ptr<Module>> Function::Signed() const {
   std::string name = SpellName(name_);
-  return ParseText(absl::StrCat("keel 1\nfn @", name, "(", options_.signature, ") {\n  return\n}\nentry ",
-                                name, " = @", name),
-                   context_->catalogue);
+  std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(options_.signature, absl::MaxSplits(" where ", 1));
+  return ParseText(
+      absl::StrCat("keel 1\nfn @", name, "(", parts.first, ")", parts.second.empty() ? "" : " where ",
+                   parts.second, " {\n  return\n}\nentry ", name, " = @", name),
+      context_->catalogue);
 }
 
 absl::Status Function::CheckSignature() const {

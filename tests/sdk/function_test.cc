@@ -190,6 +190,18 @@ TEST_P(Functions, OptionsOfTheSignature) {
   auto any = keel::function("any", [](const Tensor& x) { return x * 2; }, {.signature = "x: f32[n]"});
   for (int64_t n : {0, 1, 5}) EXPECT_EQ(any(keel::zeros({n})).size(), n);
   EXPECT_EQ(any.trace_count(), 1);
+  auto rules = keel::function("rules", [](const Tensor& x) { return x * 2; },
+                              {.signature = "x: f32[n] where n in 2..64, n % 8 == 0"});
+  for (int64_t n : {8, 64}) EXPECT_EQ(rules(keel::zeros({n})).size(), n);
+  EXPECT_TRUE(
+      Has(Failure([&] { rules(keel::zeros({12})); }),
+          "\"n % 8 == 0\" does not hold of \"x\", which is f32[n]: with these sizes 4 is not equal to 0"));
+  EXPECT_TRUE(Has(Failure([&] { rules(keel::zeros({72})); }), "\"n in 2..64\" does not hold of \"x\""));
+  EXPECT_TRUE(Has(Failure([] {
+                    keel::function("bad", [](const Tensor& x) { return x; },
+                                   {.signature = "x: f32[n] where m == 1"});
+                  }),
+                  "no parameter has the size \"m\""));
   EXPECT_TRUE(Has(Failure([&] { any(Tensor{1}); }), "f32[n]")) << Failure([&] { any(Tensor{1}); });
   auto never = keel::function("never", [](const Tensor& x) { return x; }, {.any_after = "never"});
   for (int64_t n = 2; n < 7; n++) never(keel::zeros({n}));

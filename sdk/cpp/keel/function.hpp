@@ -26,7 +26,7 @@ namespace keel {
 /// All may be left out. signature, any_after, check_captures, max_traces: see keel_function_new in keel.h.
 struct FunctionOptions {
   std::vector<std::string> args = {}, results = {};  // names of arguments and results in messages and modules
-  std::string signature = "";                        // "x: f32[b, 784]": one trace for all that fits
+  std::string signature = "";                        // "x: f32[b, 784] where b % 8 == 0": one trace for all
   std::string any_after = "";                        // sizes of a dim before it becomes a symbol; "never"
   bool check_captures = false;                       // an error where what the code captures changed
   Options more = {};                                 // max_traces, threads, memory, timeout_ms, level, passes

@@ -45,6 +45,8 @@ class Graph {
     call(keel_graph_param, p_, name.c_str(), dtype, dims.data(), static_cast<int32_t>(dims.size()), &out);
     return out;
   }
+  /// What must hold of the symbols of parameters: "b in 2..65536", "b % 8 == 0".
+  void rule(const std::string& text) { call(keel_graph_rule, p_, text.c_str()); }
   keel_value constant(const Array& array, const char* name = nullptr) {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_constant, p_, name, array.get(), &out);

@@ -1,0 +1,91 @@
+"""Rules of sizes: `where b in 2..64, b % 8 == 0` behind a graph's signature: kept in text and file, checked when a run
+binds its sizes, by each way of running."""
+import numpy as np
+import pytest
+
+import keel_abi
+from keel_abi import KeelError
+
+TEXT = """keel 1
+
+fn @main(x: f32[b, 2], y: f32[n]) -> f32[b, 2], f32[n] where %s {
+  z = add(x, x) : f32[b, 2]
+  w = neg(y) : f32[n]
+  return z, w
+}
+
+entry main = @main (x, y) -> (_, _)
+"""
+DEVICES = ["reference", "cpu"]
+
+
+def run(plan, b, n=3):
+    x, y = np.ones((b, 2), np.float32), np.ones(n, np.float32)
+    z, w = plan.run(x, y)
+    np.testing.assert_array_equal(z, x + x)
+    np.testing.assert_array_equal(w, -y)
+
+
+@pytest.mark.parametrize("rule, good, bad", [
+    ("b in 2..16", [2, 16], [0, 1, 17]), ("b in 4..", [4, 100], [3]), ("b in ..4", [0, 4], [5]),
+    ("b % 8 == 0", [0, 8, 64], [1, 12]), ("b <= 4", [4], [5]), ("b >= 4", [4], [3]), ("b < 4", [3], [4]), ("b > 4", [5], [4]),
+    ("b in 2..64, b % 8 == 0", [8, 64], [0, 4, 72]), ("b == n + 1", [4], [3]), ("max(b, n) < 9, n == 3", [8], [9]),
+], ids=str)
+@pytest.mark.parametrize("device", DEVICES)
+def test_runs_obey_rules(device, rule, good, bad):
+    context = keel_abi.Context()
+    module = context.parse(TEXT % rule)
+    plan = module.session(device).prepare()
+    for b in good:
+        run(plan, b)
+    for b in bad:
+        with pytest.raises(KeelError, match=r"does not hold of \"[xy]\", which is f32\[") as failure:
+            run(plan, b)
+        assert any(f'"{r}"' in str(failure.value) for r in rule.split(", ")) or "max" in rule
+    run(plan, good[0])
+
+
+def test_text_and_file_keep_rules(tmp_path):
+    context = keel_abi.Context()
+    module = context.parse(TEXT % "b in 2..64, max(b,\n  n) % 4 == 0")
+    text = module.to_text()
+    assert " where b in 2..64, max(b, n) % 4 == 0 {" in text
+    assert context.parse(text).to_text() == text
+    module.save(str(tmp_path / "rules.keel"))
+    loaded = context.load(str(tmp_path / "rules.keel"))
+    assert loaded.to_text() == text
+    plan = loaded.session("reference").prepare()
+    run(plan, 4)
+    with pytest.raises(KeelError, match=r'"b in 2..64" does not hold of "x", which is f32\[b, 2\]: with these sizes 68 is '
+                                        'greater than 64'):
+        run(plan, 68)
+
+
+@pytest.mark.parametrize("rule, message", [
+    ("k in 2..4", 'no parameter has the size "k"'), ("b", "wanted `in` with a range"), ("b in 4", "wanted a range"),
+    ("b in ..", "wanted a range"), ("b in 2..x y", "expected an operator"), ("b == ", "expected a number"),
+    ("b // 0 == 1", "divided by zero"), ("b in 1.." + "9" * 1100, "longer than")])
+def test_bad_rules_are_named_with_their_place(rule, message):
+    with pytest.raises(KeelError) as failure:
+        keel_abi.Context().parse(TEXT % rule)
+    assert message in str(failure.value) and "3:62: rule " in str(failure.value)
+    assert "b % 8 == 0" in str(failure.value)  # the hint
+
+
+def test_what_is_cut_off_has_no_rule():
+    context = keel_abi.Context()
+    module = context.parse(TEXT % "b in 2..4, n % 2 == 0")
+    plan = module.session("reference").prepare(feeds=["y"], fetches=["w"])
+    np.testing.assert_array_equal(plan.run(np.ones(4, np.float32))[0], -np.ones(4))
+    with pytest.raises(KeelError, match="n % 2 == 0"):
+        plan.run(np.ones(3, np.float32))
+
+
+def test_placed_graphs_keep_rules():
+    context = keel_abi.Context()
+    module = context.parse(TEXT % "b in 2..4")
+    kv = (keel_abi.Kv * 1)((b"place", b"w=reference"))
+    plan = module.make(keel_abi.Session, "keel_session_new", b"cpu", kv, 1).prepare()
+    run(plan, 3)
+    with pytest.raises(KeelError, match="b in 2..4"):
+        run(plan, 5)
