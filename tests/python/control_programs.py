@@ -102,7 +102,7 @@ fn @main(n: i64[], x: f64[5], c: f64[]) {
   return y, z
 }"""
 POWER = """
-fn @main(k: i32[], x: f64[2]) {
+fn @main(k: i32[], x: f64[n]) {
   one = x * 0.0 + 1.0
   i, y = while(0, one, x, k){carry=2}
     test(i, a, x, k) { t = less(i, k)
@@ -226,7 +226,9 @@ PROGRAMS = (
     + [(f"scans {k}", SCANS, {"k": i(k), "x": draw(3), "w": draw(2)}) for k in (0, 2)]
     + [(f"whiles {k}", WHILES, {"k": i(k), "x": draw(2)}) for k in (1, 4)]
     + [(f"call {k}", CALL, {"k": i(k), "x": draw(2)}) for k in (0, 1)]
-    + [(f"plain {k}", PLAIN, {"k": i(k), "x": draw(2), "w": draw(2)}) for k in (0, 3)])
+    + [(f"plain {k}", PLAIN, {"k": i(k), "x": draw(2), "w": draw(2)}) for k in (0, 3)]
+    + [(f"power 3 {n}", POWER, {"k": i(3), "x": draw(n) * 0.2 + 1}) for n in (0, 1)]
+    + [(f"call 1 {n}", CALL, {"k": i(1), "x": draw(n)}) for n in (0, 1)])
 
 
 class Random(Writer):

@@ -204,10 +204,11 @@ CASES = {
     "tile": [Case([draw(*shape)], {"times": times}) for shape, times in
              [((2,), [3]), ((2, 3), [2, 1]), ((1, 2), [3, 2]), ((2,), [0]), ((0, 2), [2, 2]), ((2,), [1]), ((1, 2, 1, 1, 2), [2, 1, 2, 1, 2])]],
     "gather": [Case([draw(*x), whole(max(x[axis], 1), *i)], {"axis": axis}) for x, i, axis in
-               [((3,), (), 0), ((3,), (5,), 0), ((2, 3), (2, 2), 1), ((4, 2), (0,), 0), ((0, 3), (2,), 1), ((2, 3, 2), (4,), -2)]]
+               [((3,), (), 0), ((3,), (5,), 0), ((2, 3), (2, 2), 1), ((4, 2), (0,), 0), ((0, 3), (2,), 1), ((2, 3, 2), (4,), -2), ((1, 2), (1,), 0)]]
     + [Case([draw(3, 2), whole(3, 4, dtype=np.int32)])],
     "scatter_add": [Case([whole(size, *i), draw(*u)], {"axis": axis, "size": size}) for i, u, axis, size in
-                    [((), (), 0, 2), ((4,), (4,), 0, 3), ((2,), (3, 2), 1, 4), ((2, 2), (2, 2, 3), 0, 3), ((0,), (0, 2), 0, 2), ((3,), (3, 0), 0, 3)]],
+                    [((), (), 0, 2), ((4,), (4,), 0, 3), ((2,), (3, 2), 1, 4), ((2, 2), (2, 2, 3), 0, 3), ((0,), (0, 2), 0, 2), ((3,), (3, 0), 0, 3),
+                     ((1,), (1, 2), 0, 1)]],
     "gather_elements": [Case([draw(*x), whole(max(x[axis], 1), *i)], {"axis": axis}) for x, i, axis in
                         [((3,), (5,), 0), ((2, 3), (2, 3), 1), ((3, 4), (2, 4), 0), ((3, 4), (2, 2), 1), ((3, 2), (0, 2), 0), ((2, 3, 2), (2, 1, 2), 1),
                          ((0, 3), (0, 2), 1), ((0,), (0,), 0)]] + [Case([draw(3, 2), whole(2, 3, 2, dtype=np.int32)], {"axis": -1})],
@@ -234,9 +235,10 @@ CASES = {
     "layer_norm": norms(2), "rms_norm": norms(1),
     "batch_norm": [Case([draw(*s), draw(s[1]), draw(s[1]), draw(s[1]), positive(s[1])], a) for s, a in
                    [((1, 1), {}), ((2, 3), {"eps": 0.2}), ((2, 3, 2), {}), ((0, 2, 3), {}), ((1, 2, 2, 2), {})]],
-    "lrn": [Case([draw(*s)], a) for s, a in [((1, 1, 1), {"size": 1}), ((1, 4, 2), {"size": 3, "alpha": 0.5}), ((1, 3, 2, 2), {"size": 2, "beta": 0.5, "bias": 2.0})]],
+    "lrn": [Case([draw(*s)], a) for s, a in [((1, 1, 1), {"size": 1}), ((1, 4, 2), {"size": 3, "alpha": 0.5}), ((1, 3, 2, 2), {"size": 2, "beta": 0.5, "bias": 2.0}),
+                                          ((2, 3, 2), {"size": 2, "alpha": 0.3}), ((0, 2, 3), {"size": 3})]],
     "linear": [Case([draw(*x), draw(*w), draw(w[1])]) for x, w in [((1, 1), (1, 1)), ((2, 3), (3, 2)), ((2, 2, 3), (3, 4)), ((0, 2), (2, 3)), ((2, 0), (0, 3))]],
     "attention": attentions(),
-    "mean_squared_error": [Case([draw(*s), draw(*s)]) for s in [(), (1,), (2, 3)]],
+    "mean_squared_error": [Case([draw(*s), draw(*s)]) for s in [(), (1,), (2, 3), (0,), (2, 0)]],
     "random_uniform": [Case([KEY, np.array(-0.4), np.array(1.3)], {"dims": dims}) for dims in ([], [1], [0], [2, 3])],
 }

@@ -83,6 +83,13 @@ def test_programs_agree_with_finite_differences(context, device, name, text, inp
     Program(context, text, inputs).prepare(device).check()
 
 
+def test_each_op_that_runs_graphs_has_programs_of_all_sizes(context):
+    """test_gradients.py says that these are all."""
+    for op in [op["name"] for op in context.report("ops") if op["vjp"] == "missing"]:
+        sizes = {n for _, text, inputs in PROGRAMS if f" {op}(" in text for v in inputs.values() for n in np.shape(v)}
+        assert {0, 1, 2} <= sizes, op
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_random_programs_agree_with_finite_differences(context, seed):
     text, of = random_program(seed)

@@ -6,7 +6,7 @@ times random seeds. The list of ops comes from the catalogue: an op without a ca
 """
 import numpy as np
 import pytest
-from gradient_cases import CASES
+from gradient_cases import CASES, Case
 
 import keel_abi
 
@@ -113,6 +113,8 @@ def check(gradients, letter, seeds, of):
             got = np.zeros(wanted.shape)
         assert got.dtype == np.float64 and got.shape == wanted.shape, f"{letter} of {name}"
         np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=2e-7, err_msg=f"{letter} of {name}")
+        if letter == "h" and not wanted.any():  # what does not bend has a second gradient of zeros, not of small numbers
+            assert not got.any(), f"{letter} of {name}"
 
 
 @pytest.mark.parametrize("op, case", PICKED, ids=lambda v: str(v))
@@ -146,6 +148,73 @@ def test_every_op_is_differentiable_and_checked_or_says_that_it_is_not(context, 
     assert smooth - CASES.keys() == set() and CASES.keys() - smooth == set()
     with capsys.disabled():
         print(f" [{len(smooth)} ops, {len(PICKED)} cases] ", end="")
+
+
+def shapes(context, op, case):
+    """Of the operands and the results."""
+    module = context.module()
+    graph = module.graph("main")
+    given = [graph.param(None, np.asarray(o).dtype, np.shape(o)) for o in case.operands]
+    made = graph.node(op, *given, n_out=case.results, **case.attrs)
+    return [np.shape(o) for o in case.operands], [tuple(graph.type(v)[1]) for v in (made if isinstance(made, list) else [made])]
+
+
+def kinds(context, op, case):
+    given, made = shapes(context, op, case)
+    met = {"matmul": [s[:-2] for s in given], "broadcast_to": given + made, "sum_to": given + made}.get(op, given)
+    every = given + made
+    return {kind for kind, has in {
+        "empty": any(0 in s for s in every), "size 1": any(1 in s for s in every), "broadcast": len(set(met)) > 1,
+        "ordinary": any(every) and all(n > 1 for s in every for n in s)}.items() if has}
+
+
+def test_each_op_has_ordinary_broadcast_empty_and_size_1_shapes(context):
+    missing = {}
+    for name, op in catalogue(context).items():
+        if name not in CASES:
+            continue
+        wanted = {"ordinary", "empty", "size 1"}
+        if name in ("broadcast_to", "sum_to") or any("bcast(" in r["pattern"] for r in op["results"]):
+            wanted.add("broadcast")
+        lacks = wanted.difference(*(kinds(context, name, case) for case in CASES[name]))
+        if lacks:
+            missing[name] = lacks
+    assert missing == {}
+
+
+# Linear in each piece: the first gradient is the same all around.
+FLAT = {
+    "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
+    "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "tile", "gather",
+    "scatter_add", "gather_elements", "gather_nd", "triangle", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "top_k", "cumsum",
+    "max_pool", "avg_pool", "random_uniform"}
+
+
+@pytest.mark.parametrize("op", CASES)
+def test_second_gradients_of_what_is_flat_are_none_or_zeros(context, op):
+    bends = False
+    for case in CASES[op]:
+        gradients = Gradients(context, op, case)
+        gradients.prepare("reference")
+        seconds = [h for h in gradients.run("h") if h is not None and h.any()] if gradients.ys else []
+        if op in FLAT or case.attrs.get("mode", "mul") != "mul":
+            assert not seconds, str(case)
+        bends |= bool(seconds)
+    assert bends != (op in FLAT)
+
+
+@pytest.mark.parametrize("to", [np.float64, np.float32, np.float16, np.int32, np.bool_])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3)])
+def test_cast(context, device, to, shape):
+    """A float passes what arrives, in its own digits; whatever else lets none through."""
+    gradients = Gradients(context, "cast", Case([np.linspace(-1.7, 1.9, int(np.prod(shape))).reshape(shape)], {"to": to}))
+    if np.dtype(to).kind != "f":
+        assert not gradients.ys
+        return
+    gradients.prepare(device)
+    (d,) = gradients.run("d")
+    np.testing.assert_array_equal(d, gradients.inputs["r0"].astype(np.float64))
+    assert d.dtype == np.float64 and gradients.outputs["h"] == [None]
 
 
 NONE = {
