@@ -122,7 +122,7 @@ class Compiler {
   void FindUses(const std::vector<uint16_t>& results) {
     last_.assign(body_.n_values, -1);
     for (uint16_t r : results) last_[body_.results[r]] = static_cast<int64_t>(body_.n_nodes);
-    for (int64_t i = body_.n_nodes - 1; i >= 0; i--) {
+    for (int64_t i = int64_t{body_.n_nodes} - 1; i >= 0; i--) {
       const keel_body_node& n = body_.nodes[i];
       if (last_[n.out] < 0) continue;
       for (uint32_t k = 0; k < n.n_in; k++) last_[n.in[k]] = std::max(last_[n.in[k]], i);

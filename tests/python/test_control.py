@@ -229,3 +229,22 @@ def test_loops_read_and_write_variables(device, level):
     module = context.parse(effects_model.IN_LOOP)
     effects_model.check_loop(module.session(device, level=level).prepare(), module.variable("w"), lines)
     context.print_hook(None)
+
+
+def test_a_call_whose_body_has_no_nodes(context, device):
+    text = """keel 1
+fn @pass(a: f32[n], b: f32[n]) -> f32[n], f32[n] {
+  return b, a
+}
+
+fn @main(x: f32[n], y: f32[n]) {
+  p, q = call(x, y){body=@pass}
+  return p, q
+}
+entry main = @main
+"""
+    for n in (0, 1, 3):
+        x, y = np.arange(n, dtype=np.float32), np.arange(n, dtype=np.float32) + 10
+        p, q = context.parse(text).session(device).prepare().run(x, y)
+        np.testing.assert_array_equal(p, y)
+        np.testing.assert_array_equal(q, x)
