@@ -472,6 +472,22 @@ KEEL_API keel_rc keel_tape_gradient_of(keel_tape*, keel_array* const* ys, uint32
                                        keel_variable* const* variables, uint32_t n_xs, uint32_t flags,
                                        keel_array** out, keel_error** err);
 KEEL_API void keel_tape_free(keel_tape*);
+/* The derivatives of each element of y, a float, with respect to each element of an x: the dims of y, then
+ * those of the x, at most 8. Otherwise as keel_tape_gradient_of, and counts as one use of the tape. Costs a
+ * gradient for each element of y. */
+KEEL_API keel_rc keel_tape_jacobian(keel_tape*, keel_array* y, keel_array* const* xs,
+                                    keel_variable* const* variables, uint32_t n_xs, uint32_t flags,
+                                    keel_array** out, keel_error** err);
+/* Results with a gradient of the caller's making. ys were computed from xs, by whatever; out: room for n_ys,
+ * the same values again, of which tapes, and gradients of the graph once it is saved, know nothing but this:
+ * backward is a program that is given, as leaves, xs, ys and the cotangents of those ys that are floats, and
+ * leaves one gradient for each x that is a float, in order and of its type. It runs within this call, is
+ * traced and becomes the vjp of a `call`; what it prints or writes is left out. No gradient flows to what
+ * else it uses. within: the trace of the program, NULL or eager: with elements (in host memory, if tape or
+ * that of the trace watches an x). name: for messages and the graph. */
+KEEL_API keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name,
+                                   keel_array* const* xs, uint32_t n_xs, keel_array* const* ys, uint32_t n_ys,
+                                   keel_program backward, void* arg, keel_array** out, keel_error** err);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,17 @@ TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<void> owner) 
   };
 }
 
+absl::StatusOr<std::vector<ArrayRef>> RunBackward(const TracedBody& body, Tracing tracing,
+                                                  const std::vector<ArrayRef>& in) {
+  std::vector<keel_leaf> leaves;
+  for (const ArrayRef& array : in)
+    leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, array.get(), 0, 0, nullptr});
+  RETURN_IF_ERROR(body(tracing, leaves));
+  std::vector<ArrayRef> results;
+  for (auto& [name, array] : tracing.results) results.push_back(std::move(array));
+  return results;
+}
+
 absl::Status CheckCall(const keel_function* f, const keel_leaf* leaves, uint32_t n) {
   RETURN_IF_ERROR(NeedPointer(f, "function"));
   return n ? NeedPointer(leaves, "leaves") : absl::OkStatus();
@@ -143,3 +154,32 @@ void keel_run_eagerly(keel_context* c, int32_t on) {
 }
 
 void keel_function_free(keel_function* f) { delete f; }
+
+keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name, keel_array* const* xs,
+                          uint32_t n_xs, keel_array* const* ys, uint32_t n_ys, keel_program backward,
+                          void* arg, keel_array** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(name, "name"));
+    RETURN_IF_ERROR(CheckName("a custom gradient", name));
+    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(backward), "backward"));
+    std::vector<keel_array*> all(xs, xs + n_xs);
+    all.insert(all.end(), ys, ys + n_ys);
+    for (size_t i = 0; i < all.size(); i++)
+      if (!all[i]) return Invalid(i < n_xs ? "x " : "y ", i < n_xs ? i : i - n_xs, " is NULL");
+    ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
+    if (!trace && within) trace = within->tracing.trace.get();
+    Tape* on = tape || !within ? tape : within->tracing.tape;
+    TracedBody body = BodyOf(backward, arg, nullptr);
+    CustomWanted wanted{
+        name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, std::vector<ArrayRef> in) {
+          return RunBackward(body, {nullptr, std::move(back), {}}, in);
+        }};
+    std::vector<ArrayRef> made;
+    if (trace)
+      RETURN_IF_ERROR(trace->Custom(wanted, &made));
+    else if (on && std::any_of(xs, xs + n_xs, [&](keel_array* x) { return on->WatchesOrOuter(x); }))
+      RETURN_IF_ERROR(on->Custom(wanted, &made));
+    for (uint32_t i = 0; i < n_ys; i++) out[i] = made.empty() ? keel_array_retain(ys[i]) : made[i].Detach();
+    return absl::OkStatus();
+  });
+}

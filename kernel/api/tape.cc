@@ -96,24 +96,49 @@ keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, k
   return keel_tape_gradient_of(t, ys, n_ys, seeds, xs, nullptr, n_xs, flags, out, err);
 }
 
+namespace {
+
+struct Wanted {
+  keel_array* const* ys;
+  uint32_t n_ys;
+  keel_array* const* seeds;
+  keel_array* const* xs;
+  keel_variable* const* variables;
+  uint32_t n_xs, flags;
+  bool jacobian;
+};
+
+absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
+  RETURN_IF_ERROR(NeedPointer(t, "tape"));
+  if (w.flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", w.flags);
+  for (uint32_t i = 0; i < w.n_ys; i++)
+    if (!w.ys[i]) return Invalid("y ", i, " is NULL");
+  ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs));
+  std::vector<keel_array*> raw;
+  for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
+  GradientOf of{{w.ys, w.n_ys}, {}, raw, sources.to, w.n_xs, (w.flags & KEEL_GRADIENT_ZEROS) != 0,
+                w.jacobian};
+  if (w.seeds) of.seeds = {w.seeds, w.n_ys};
+  Results made;
+  RETURN_IF_ERROR(t->Gradient(of, &made));
+  for (uint32_t i = 0; i < w.n_xs; i++) out[i] = made[i].Detach();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 keel_rc keel_tape_gradient_of(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
                               keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
                               uint32_t flags, keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(t, "tape"));
-    if (flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", flags);
-    for (uint32_t i = 0; i < n_ys; i++)
-      if (!ys[i]) return Invalid("y ", i, " is NULL");
-    ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, xs, variables, n_xs));
-    std::vector<keel_array*> raw;
-    for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
-    GradientOf of{{ys, n_ys}, {}, raw, sources.to, n_xs, (flags & KEEL_GRADIENT_ZEROS) != 0};
-    if (seeds) of.seeds = {seeds, n_ys};
-    Results made;
-    RETURN_IF_ERROR(t->Gradient(of, &made));
-    for (uint32_t i = 0; i < n_xs; i++) out[i] = made[i].Detach();
-    return absl::OkStatus();
+  return Guard(err, [&] {
+    return TakeGradient(t, {ys, n_ys, seeds, xs, variables, n_xs, flags, false}, out);
   });
+}
+
+keel_rc keel_tape_jacobian(keel_tape* t, keel_array* y, keel_array* const* xs,
+                           keel_variable* const* variables, uint32_t n_xs, uint32_t flags, keel_array** out,
+                           keel_error** err) {
+  return Guard(err, [&] { return TakeGradient(t, {&y, 1, nullptr, xs, variables, n_xs, flags, true}, out); });
 }
 
 void keel_tape_free(keel_tape* t) { delete t; }

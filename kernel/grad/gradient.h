@@ -25,7 +25,8 @@ struct GradientWanted {
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted);
 
 // The derivatives of each element of y with respect to each element of x: the dims of y, then those of x. One
-// gradient for each element of y, in a scan.
-absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x);
+// gradient for each element of y, in a scan. zeros, through: of GradientWanted.
+absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros = true,
+                                 const std::vector<bool>* through = nullptr);
 
 }  // namespace keel

@@ -46,7 +46,8 @@ Values ReadBefore(const Graph& graph, NodeId first, ValueId seed, ValueId dx) {
 
 }  // namespace
 
-absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x) {
+absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros,
+                                 const std::vector<bool>* through) {
   if (std::max(y, x) >= graph.values.size())
     return NotFound("y is value ", y, " and x is value ", x, ", but graph '", graph.name, "' has only ",
                     graph.values.size());
@@ -58,7 +59,8 @@ absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x) {
   ValueId seed = pen.Node("identity", {pen.Filled(of, 1)});  // a value that nobody else reads
   RETURN_IF_ERROR(status);
   auto first = static_cast<NodeId>(graph.nodes.size());
-  ASSIGN_OR_RETURN(Values dx, Append(sink, {{&y, 1}, {&seed, 1}, {&x, 1}, true}));
+  ASSIGN_OR_RETURN(Values dx, Append(sink, {{&y, 1}, {&seed, 1}, {&x, 1}, zeros, through}));
+  if (dx[0] == kNoValue) return kNoValue;
   Values in = ReadBefore(graph, first, seed, dx[0]), params = in;
   params.push_back(seed);
   ASSIGN_OR_RETURN(uint32_t body, Cut(graph, params, dx, Keep::kNone, graph.name + ".jacobian"));

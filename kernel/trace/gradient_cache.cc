@@ -61,7 +61,9 @@ absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, c
   }
   for (uint32_t x : recording.xs)
     if (x != kNoValue) xs.push_back(w.values[x]);
-  ASSIGN_OR_RETURN(std::vector<ValueId> made, Gradient(*w.graph, {ys, seeds, xs, recording.zeros}));
+  ASSIGN_OR_RETURN(std::vector<ValueId> made, recording.jacobian
+                                                  ? Jacobians(*w.graph, ys, xs, recording.zeros)
+                                                  : Gradient(*w.graph, {ys, seeds, xs, recording.zeros}));
   std::vector<ValueId> all;
   for (size_t i = 0, next = 0; i < recording.xs.size(); i++)
     all.push_back(recording.xs[i] == kNoValue ? kNoValue : made[next++]);
@@ -92,6 +94,16 @@ absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recor
 
 }  // namespace
 
+absl::StatusOr<std::vector<ValueId>> Jacobians(Graph& graph, std::span<const ValueId> ys,
+                                               std::span<const ValueId> xs, bool zeros,
+                                               const std::vector<bool>* through) {
+  std::vector<ValueId> made(xs.size(), kNoValue);
+  for (size_t i = 0; i < xs.size() && !ys.empty(); i++) {
+    ASSIGN_OR_RETURN(made[i], Jacobian(graph, ys[0], xs[i], zeros, through));
+  }
+  return made;
+}
+
 absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId> parts,
                                            std::span<const uint32_t> to, size_t count) {
   std::vector<ValueId> sums(count, kNoValue);
@@ -112,6 +124,7 @@ std::string Recording::Key() const {
   std::string key;
   Append(&key, device);
   Append(&key, zeros);
+  Append(&key, jacobian);
   for (const Step& step : steps) {
     Append(&key, step.what->get());
     AppendAll(&key, step.in);

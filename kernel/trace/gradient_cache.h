@@ -33,7 +33,7 @@ struct Recording {
   std::vector<uint32_t> to;        // by x: the result that it counts for
   uint32_t count = 0;              // of results
   std::vector<keel_array*> seeds;  // null: ones
-  bool zeros = false;
+  bool zeros = false, jacobian = false;
   Device* device = nullptr;
 
   std::string Key() const;
@@ -48,6 +48,10 @@ struct GradientPlan {
   std::vector<bool> connected;                      // by result
 };
 
+// One for each x; of no y: kNoValue.
+absl::StatusOr<std::vector<ValueId>> Jacobians(Graph& graph, std::span<const ValueId> ys,
+                                               std::span<const ValueId> xs, bool zeros,
+                                               const std::vector<bool>* through = nullptr);
 // Adds up the parts (kNoValue: none) of each of `count` results, which `to` names in ascending order.
 absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId> parts,
                                            std::span<const uint32_t> to, size_t count);

@@ -169,6 +169,7 @@ Recording Tape::Slice(const GradientOf& of) const {
   Recording r;
   r.device = device_;
   r.zeros = of.zeros;
+  r.jacobian = of.jacobian;
   r.to.assign(of.to.begin(), of.to.end());
   r.count = of.count;
   r.seeds.assign(of.seeds.begin(), of.seeds.end());
@@ -194,13 +195,15 @@ Recording Tape::Slice(const GradientOf& of) const {
     r.steps.push_back(std::move(step));
     r.device = entry.device;
   }
-  for (uint32_t y : ys) r.ys.push_back(use(y, false));
-  for (size_t i = 0; i < xs.size(); i++) {
-    r.xs.push_back(use(xs[i], false));
-    if (r.xs[i] != kNoValue || !of.zeros) continue;
-    r.xs[i] = static_cast<uint32_t>(r.values.size());
-    r.values.push_back({TypeOf(of.xs[i]), nullptr, false});
-  }
+  auto use_or_type = [&](uint32_t v, const keel_array* array, bool needed) {
+    uint32_t used = use(v, false);
+    if (used != kNoValue || !needed) return used;
+    r.values.push_back({TypeOf(array), nullptr, false});
+    return static_cast<uint32_t>(r.values.size() - 1);
+  };
+  for (size_t i = 0; i < ys.size(); i++)
+    r.ys.push_back(use_or_type(ys[i], of.ys[i], of.zeros && of.jacobian));
+  for (size_t i = 0; i < xs.size(); i++) r.xs.push_back(use_or_type(xs[i], of.xs[i], of.zeros));
   return r;
 }
 

@@ -87,6 +87,8 @@ class Tape {
               std::span<keel_array* const> out);
   // Null where no y depends on an x, or zeros.
   absl::Status Gradient(const GradientOf& of, Results* out);
+  // As Trace::Custom, of what was just computed from arrays with elements (custom.cc).
+  absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
   void Reset();
   void Pause(bool on);  // as often off as on
 

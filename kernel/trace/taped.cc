@@ -2,6 +2,7 @@
 #include "kernel/trace/taped.h"
 
 #include "kernel/graph/graph.h"
+#include "kernel/trace/transplant.h"
 
 namespace keel {
 namespace {
@@ -52,32 +53,15 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
     ASSIGN_OR_RETURN(NodeId node, to->AddNode(op, std::move(operands), attrs));
     return to->nodes[node].out;
   }
-  std::vector<ValueId> at(graph->values.size(), kNoValue);
-  for (size_t i = 0; i < feeds.size(); i++) at[feeds[i]] = operands[i];
-  auto here = [&](ValueId v) -> absl::StatusOr<ValueId> {
-    if (v == kNoValue || at[v] != kNoValue || graph->values[v].kind != ValueKind::kConstant)
-      return v == kNoValue ? kNoValue : at[v];
-    Constant constant = graph->module->constants[graph->values[v].index];
-    constant.name.clear();
-    ASSIGN_OR_RETURN(uint32_t number, to->module->AddConstant(std::move(constant)));
-    ASSIGN_OR_RETURN(at[v], to->AddConstant(number));
-    return at[v];
-  };
-  std::vector<bool> needed = NeededNodes(*graph, feeds, fetches, {});
-  for (NodeId n = 0; n < graph->nodes.size(); n++) {
-    if (!needed[n]) continue;
-    const Node& node = graph->nodes[n];
-    std::vector<ValueId> in;
-    for (ValueId v : node.in) {
-      ASSIGN_OR_RETURN(in.emplace_back(), here(v));
-    }
-    ASSIGN_OR_RETURN(NodeId made, to->AddNode(node.op, std::move(in), node.attrs));
-    for (size_t r = 0; r < node.out.size(); r++)
-      if (at[node.out[r]] == kNoValue) at[node.out[r]] = to->nodes[made].out[r];
+  std::vector<ValueId> at(graph->values.size(), kNoValue), results;
+  Transplant here(*graph->module, *to->module);
+  for (size_t i = 0; i < feeds.size(); i++) {
+    at[feeds[i]] = operands[i];
+    if (operands[i] != kNoValue) here.Learn(graph->values[feeds[i]].type, to->values[operands[i]].type);
   }
-  std::vector<ValueId> results;
+  RETURN_IF_ERROR(here.Write(*graph, NeededNodes(*graph, feeds, fetches, {}), to, &at));
   for (ValueId v : fetches) {
-    ASSIGN_OR_RETURN(results.emplace_back(), here(v));
+    ASSIGN_OR_RETURN(results.emplace_back(), here.Find(*graph, v, to, &at));
   }
   return results;
 }

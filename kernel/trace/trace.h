@@ -38,6 +38,17 @@ struct GradientOf {
   std::span<const uint32_t> to;               // ascending
   uint32_t count = 0;                         // of results
   bool zeros = false;
+  bool jacobian = false;  // of one y, without seeds
+};
+
+// Results that were computed from xs as ys, and whose gradient is not that of the nodes which did.
+struct CustomWanted {
+  std::string_view name;
+  std::span<keel_array*const> xs, ys;
+  // Is given a trace and its parameters: xs, ys, and cotangents of the ys that are floats. Gives a gradient
+  // for each x that is.
+  std::function<absl::StatusOr<std::vector<ArrayRef>>(std::shared_ptr<class Trace>, std::vector<ArrayRef>)>
+      backward;
 };
 
 // What a tape watches in a trace: values, each from a node on, and the nodes that it must not see.
@@ -66,6 +77,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Appends the gradient; what comes out is what a tape that watched the same eagerly would give. Null where
   // nothing is connected.
   absl::Status Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out);
+  // The ys again, with that gradient (custom.cc).
+  absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
   // links (may be null): what was read and captured, in the order of the program.
   absl::Status End(std::vector<TraceLink>* links = nullptr);
 
@@ -104,11 +117,17 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
   absl::StatusOr<ArrayRef> Symbol(ValueId value);
+  absl::StatusOr<std::vector<ValueId>> WriteBackward(const CustomWanted& wanted,
+                                                     std::span<const TensorType> types);
+  absl::StatusOr<std::vector<ValueId>> CallCustom(const CustomWanted& wanted, const Trace& back,
+                                                  std::vector<ValueId> dxs);
+  void TakeOut(uint32_t number);
   std::string NameFor(std::string_view given, std::string_view otherwise);
   std::string Unique(std::string name);
 
   std::shared_ptr<Module> module_;
   Graph* graph_;
+  std::unique_ptr<Graph> own_;  // the same, where the module has it no more
   std::string device_;
   bool open_ = true, variables_ = true;
   std::optional<std::string> scope_;     // of names; none: what is added stays unnamed

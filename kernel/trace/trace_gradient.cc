@@ -49,9 +49,17 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
   graph_->scope = 0;
-  ASSIGN_OR_RETURN(std::vector<ValueId> found,
-                   keel::Gradient(*graph_, {ys, seeds, sources, of.zeros, &through}));
-  ASSIGN_OR_RETURN(std::vector<ValueId> zeros, keel::Gradient(*graph_, {{}, {}, others, of.zeros}));
+  auto gradient = [&](std::span<const ValueId> of_ys, std::span<const ValueId> seed,
+                      std::span<const ValueId> by) {
+    return of.jacobian ? Jacobians(*graph_, ys, by, of.zeros, &through)
+                       : keel::Gradient(*graph_, {of_ys, seed, by, of.zeros, &through});
+  };
+  ASSIGN_OR_RETURN(std::vector<ValueId> found, gradient(ys, seeds, sources));
+  through.assign(graph_->nodes.size(), false);
+  std::vector<ValueId> zeros(others.size(), kNoValue);
+  if (of.zeros) {
+    ASSIGN_OR_RETURN(zeros, gradient({}, {}, others));
+  }
   std::vector<ValueId> parts;
   for (size_t i = 0, f = 0, z = 0; i < xs.size(); i++)
     parts.push_back(watched[xs[i]] ? found[f++] : zeros[z++]);

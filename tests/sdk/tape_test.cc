@@ -11,7 +11,10 @@ using sdk_test::Failure;
 using sdk_test::Has;
 using Tensors = std::vector<Tensor>;
 
-class Tapes : public sdk_test::OnEachDevice {};
+class Tapes : public sdk_test::OnEachDevice {
+ protected:
+  Tensor three_ = {3.f};
+};
 KEEL_ON_EACH_DEVICE(Tapes);
 
 std::string Text(const Tensor& t) { return t.empty() ? "none" : to_string(t); }
@@ -268,6 +271,95 @@ TEST_P(Tapes, ATapeAroundDoesNotSeeIntoANewTrace) {
   Tensor d = f(Tensor{3.f});  // 2 w x
   EXPECT_EQ(Text(d), "[12.]");
   EXPECT_EQ(Text(tape.gradient(d, w)), "[6.]");
+}
+
+// The function is traced while its caller records: a graph that serves all calls hides the same.
+TEST_P(Tapes, StopRecordingInAFunctionThatIsTracedWhileRecording) {
+  Variable w({2.f});
+  Tape* stopped = nullptr;
+  auto f = keel::function("f", [&](const Tensor& x) {
+    Tensor hidden;
+    {
+      auto stop = stopped->stop_recording();
+      hidden = x * w;
+    }
+    return hidden * w * x;  // to the tape: (x w) w x with the first two factors fixed
+  });
+  for (bool eagerly : {false, false, true}) {
+    Tape tape;
+    tape.watch(three_);
+    stopped = &tape;
+    f.run_eagerly(eagerly);
+    Tensors d = tape.gradient(f(three_), {three_, w});
+    EXPECT_EQ(Text(d[0]) + Text(d[1]), "[12.][18.]") << eagerly;
+  }
+  EXPECT_EQ(f.trace_count(), 1);
+}
+
+TEST_P(Tapes, OwnTapesOfATracedFunctionStopAsEagerly) {
+  auto f = keel::function("f", [&](const Tensor& x) {
+    Tape outer, inner;
+    outer.watch(x);
+    inner.watch(x);
+    Tensor hidden;
+    {
+      auto stop = inner.stop_recording();
+      hidden = x * x;
+    }
+    Tensor y = hidden * x;
+    return Tensors{inner.gradient(y, x), outer.gradient(y, x)};
+  });
+  Tape around;
+  around.watch(three_);
+  for (bool eagerly : {false, true}) {
+    f.run_eagerly(eagerly);
+    Tensors d = f(three_);
+    EXPECT_EQ(Text(d[0]) + Text(d[1]), "[9.][27.]") << eagerly;
+  }
+}
+
+// The gradient of a call whose sizes are symbols, in which gradients were taken, so that dims are attributes.
+TEST_P(Tapes, AroundATraceForAnySize) {
+  auto f = keel::function("f", [](const Tensor& x) {
+    Tape own;
+    own.watch(x);
+    return own.gradient(keel::reduce_mean(x * x * x), x);  // 3 x^2 / n
+  });
+  for (size_t n : {2, 3, 4, 5}) {
+    Tensor x(std::vector<float>(n, 2.f));
+    Tape tape;
+    tape.watch(x);
+    Tensor d = f(x), dd = tape.gradient(d, x);  // 6 x / n
+    EXPECT_EQ(d.values<float>(), std::vector<float>(n, 12.f / static_cast<float>(n)));
+    EXPECT_EQ(dd.values<float>(), std::vector<float>(n, 12.f / static_cast<float>(n)));
+  }
+  EXPECT_EQ(f.trace_count(), 3);
+}
+
+TEST_P(Tapes, StopGradient) {
+  Variable w({2.f});
+  Both(
+      [&](const Tensor& x) {
+        Tape tape;
+        tape.watch(x);
+        return tape.gradient(keel::stop_gradient(x * w) * x + keel::stop_gradient(w), {x, w},
+                             {.zeros = true});
+      },
+      {"[6.]", "[0.]"});
+  Tape tape;
+  EXPECT_TRUE(tape.gradient(keel::stop_gradient(w * 3), w).empty());
+}
+
+TEST_P(Tapes, HigherOrderByNestedAndPersistentTapes) {  // x^4 at 3: 108, 108, 72, 24
+  Both(
+      [&](const Tensor& x) {
+        Tape first, second, third({.persistent = true}), fourth;
+        for (Tape* tape : {&first, &second, &third, &fourth}) tape->watch(x);
+        Tensor a = fourth.gradient(x * x * x * x, x), b = third.gradient(a, x), again = third.gradient(a, x);
+        Tensor c = second.gradient(b, x);
+        return Tensors{a, b, again, c, first.gradient(c, x)};
+      },
+      {"[108.]", "[108.]", "[108.]", "[72.]", "[24.]"});
 }
 
 TEST_P(Tapes, RunEagerlyUnderATape) {

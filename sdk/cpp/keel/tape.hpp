@@ -126,38 +126,33 @@ class Tape {
   /// Forgets what was recorded and watched; then it can be used again.
   void reset() { keel_tape_reset(get()); }
 
-  /// Until the scope ends this tape records nothing; others do.
+  /// Until the scope ends this tape records nothing; others do. A function that is being traced is one graph
+  /// for all tapes around its calls: in its code the scope hides from them all, as no_record() does.
   class [[nodiscard]] Stopped {
    public:
-    explicit Stopped(keel_tape* tape) : tape_(tape) { keel_tape_pause(tape_, 1); }
+    explicit Stopped(keel_tape* tape)
+        : tape_(tape), outside_(detail::this_trace && !at_work(tape)), mine_{nullptr, detail::this_tape} {
+      keel_tape_pause(tape_, 1);
+      if (outside_) detail::this_tape = &mine_;
+    }
     Stopped(const Stopped&) = delete;
     Stopped& operator=(const Stopped&) = delete;
-    ~Stopped() { keel_tape_pause(tape_, 0); }
+    ~Stopped() {
+      keel_tape_pause(tape_, 0);
+      if (outside_) detail::this_tape = mine_.outer;
+    }
 
    private:
+    static bool at_work(keel_tape* tape) {
+      const detail::Recorder* at = detail::this_tape;
+      while (at && at->handle != tape) at = at->outer;
+      return at != nullptr;
+    }
     keel_tape* tape_;
+    bool outside_;  // of the trace that is being written
+    detail::Recorder mine_;
   };
   Stopped stop_recording() { return Stopped(get()); }
-
-  /// Of the sum of all elements of all targets (a tensor, or a structure of them), with the structure of the
-  /// sources (tensors and variables). An empty Tensor where no target depends on the source.
-  template <class Y, class X>
-  auto gradient(const Y& targets, const X& sources, const GradientOptions& options = {}) {
-    Asked asked;
-    auto target = [&](const auto& y) { return asked.target(y); };
-    detail::map_leaves(targets, target);
-    auto source = [&](const auto& x) { return asked.source(x); };
-    detail::map_leaves(sources, source);
-    std::vector<Array> found = run(asked, options);
-    size_t next = 0;
-    auto take = [&](const auto&) { return Tensor(std::move(found[next++])); };
-    return detail::map_leaves(sources, take);
-  }
-  template <class Y>
-  std::vector<Tensor> gradient(const Y& targets, std::initializer_list<Source> sources,
-                               const GradientOptions& options = {}) {
-    return gradient(targets, std::vector<Source>(sources), options);
-  }
 
  private:
   struct Asked {
@@ -178,16 +173,59 @@ class Tape {
       return {};
     }
   };
-  std::vector<Array> run(const Asked& asked, const GradientOptions& options) {
-    std::vector<keel_array*> ys = raw(asked.ys), seeds, out(asked.xs.size());
+  template <class X, class Ask>
+  static auto answer(Asked& asked, const X& sources, const Ask& ask) {
+    auto source = [&](const auto& x) { return asked.source(x); };
+    detail::map_leaves(sources, source);
+    std::vector<keel_array*> out(asked.xs.size());
+    ask(out.data());
+    std::vector<Array> found = take_arrays(out);
+    size_t next = 0;
+    auto take = [&](const auto&) { return Tensor(std::move(found[next++])); };
+    return detail::map_leaves(sources, take);
+  }
+
+ public:
+  /// Of the sum of all elements of all targets (a tensor, or a structure of them), with the structure of the
+  /// sources (tensors and variables). An empty Tensor where no target depends on the source.
+  template <class Y, class X>
+  auto gradient(const Y& targets, const X& sources, const GradientOptions& options = {}) {
+    Asked asked;
+    auto target = [&](const auto& y) { return asked.target(y); };
+    detail::map_leaves(targets, target);
+    return answer(asked, sources, [&](keel_array** out) { run(asked, options, out); });
+  }
+  template <class Y>
+  std::vector<Tensor> gradient(const Y& targets, std::initializer_list<Source> sources,
+                               const GradientOptions& options = {}) {
+    return gradient(targets, std::vector<Source>(sources), options);
+  }
+  /// The derivatives of each element of one target with respect to each element of each source: the dims of
+  /// the target, then those of the source, at most 8. An empty Tensor (zeros: zeros) where it does not depend
+  /// on the source. Costs a gradient for each element of the target; counts as one use of the tape.
+  template <class X>
+  auto jacobian(const Tensor& target, const X& sources, bool zeros = false) {
+    Asked asked;
+    return answer(asked, sources, [&](keel_array** out) {
+      call(keel_tape_jacobian, get(), target.get(), asked.xs.data(), asked.variables.data(),
+           static_cast<uint32_t>(asked.xs.size()), zeros ? KEEL_GRADIENT_ZEROS : 0u, out);
+    });
+  }
+  std::vector<Tensor> jacobian(const Tensor& target, std::initializer_list<Source> sources,
+                               bool zeros = false) {
+    return jacobian(target, std::vector<Source>(sources), zeros);
+  }
+
+ private:
+  void run(const Asked& asked, const GradientOptions& options, keel_array** out) {
+    std::vector<keel_array*> ys = raw(asked.ys), seeds;
     for (const Tensor& seed : options.seeds) seeds.push_back(seed.get());
     if (!seeds.empty() && seeds.size() != ys.size())
       throw Error(KEEL_INVALID,
                   std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " targets");
     call(keel_tape_gradient_of, get(), ys.data(), static_cast<uint32_t>(ys.size()),
          seeds.empty() ? nullptr : seeds.data(), asked.xs.data(), asked.variables.data(),
-         static_cast<uint32_t>(out.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
-    return take_arrays(out);
+         static_cast<uint32_t>(asked.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0u, out);
   }
 
   Handle<keel_tape, keel_tape_free> handle_;
@@ -207,6 +245,20 @@ class [[nodiscard]] NoRecord {
   detail::Recorder mine_{nullptr, detail::this_tape};
 };
 inline NoRecord no_record() { return NoRecord(); }
+
+/// tape.jacobian().
+template <class X>
+auto jacobian(Tape& tape, const Tensor& target, const X& sources, bool zeros = false) {
+  return tape.jacobian(target, sources, zeros);
+}
+/// Of code, or a keel::function, that makes one tensor of a tensor, at x; zeros where nothing depends on it.
+template <class Code>
+requires std::convertible_to<std::invoke_result_t<const Code&, const Tensor&>, Tensor> Tensor
+jacobian(const Code& code, const Tensor& x) {
+  Tape tape;
+  tape.watch(x);
+  return tape.jacobian(code(x), x, true);
+}
 
 }  // namespace keel
 #endif

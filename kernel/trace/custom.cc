@@ -1,0 +1,217 @@
+// custom.cc: results whose gradient the program brings itself. They become those of a `call` whose body gives
+// back what it is given, so that what computed them stays where it is; its vjp is what the program's backward
+// code writes into a trace of its own.
+//
+// How to read it: Trace::Custom. The graph of a call holds no constants: those that backward code captured
+// become operands of the call, whose gradients are zeros, as are those of the results that were given.
+#include <algorithm>
+
+#include "kernel/device/move.h"
+#include "kernel/grad/pen.h"
+#include "kernel/grad/slice.h"
+#include "kernel/trace/tape.h"
+#include "kernel/trace/trace.h"
+
+namespace keel {
+namespace {
+
+using Values = std::vector<ValueId>;
+
+ValueId Shaped(Pen& pen, const char* op, const char* attr, ValueId v, const Dims& dims) {
+  Attrs attrs = MakeAttrs({{attr, KEEL_ATTR_DIMS, 0}});
+  attrs[0].value.list.assign(dims.begin(), dims.end());
+  Values out = pen.Nodes(op, {v}, attrs);
+  return pen.ok() ? out[0] : 0;
+}
+
+// Without a constant.
+ValueId Zeros(Pen& pen, const TensorType& type) {
+  ValueId zero = pen.Node(
+      "dim", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(type.dtype)}, {"of", KEEL_ATTR_DIM, 0}});
+  return type.dims.empty() ? zero : Shaped(pen, "fill", "dims", zero, type.dims);
+}
+
+bool Fits(const DimTable& dims, const TensorType& a, const TensorType& b) {
+  if (a.dtype != b.dtype || a.dims.size() != b.dims.size()) return false;
+  for (size_t d = 0; d < a.dims.size(); d++) {
+    Order order = dims.Compare(a.dims[d], b.dims[d]);
+    if (order != Order::kEqual && order != Order::kUnknown) return false;
+  }
+  return true;
+}
+
+bool Floating(const TensorType& type) { return IsFloating(type.dtype); }
+
+// Whether backward code gave a gradient of the right type for each x that is a float.
+absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph, const Values& xs,
+                            const Values& dxs) {
+  auto type = [&](ValueId v) -> const TensorType& { return graph.values[v].type; };
+  auto floats = std::ranges::count_if(xs, [&](ValueId x) { return Floating(type(x)); });
+  if (static_cast<size_t>(floats) != dxs.size())
+    return Annotate(Invalid("custom gradient \"", wanted.name, "\": backward gives ", dxs.size(),
+                            " gradients, wanted ", floats),
+                    kErrorHint, "one for each argument that is a float, in their order");
+  for (size_t i = 0, next = 0; i < xs.size(); i++) {
+    if (!Floating(type(xs[i]))) continue;
+    const TensorType &got = type(dxs[next++]), &of = type(xs[i]);
+    if (!Fits(graph.module->dims, got, of))
+      return Annotate(
+          Invalid("custom gradient \"", wanted.name, "\": the gradient of argument ", i, " is ",
+                  Print(got, graph.module->dims), ", but the argument is ", Print(of, graph.module->dims)),
+          kErrorHint,
+          "a gradient has the dtype and dims of its argument: cast it, sum over what was broadcast");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> WritePass(Module& module, std::string_view name, const std::vector<TensorType>& in,
+                                   size_t first, size_t count) {
+  auto number = static_cast<uint32_t>(module.graphs.size());
+  ASSIGN_OR_RETURN(Graph * graph, NewGraph(module, name));
+  absl::Status status;
+  Pen pen(*graph, &status);
+  Values params;
+  for (const TensorType& type : in) params.push_back(pen.Param(type));
+  for (size_t i = 0; i < count && pen.ok(); i++) pen.Results({params[first + i]});
+  RETURN_IF_ERROR(status);
+  return number;
+}
+
+}  // namespace
+
+// The parameters of a trace for backward code are those of its graph, xs first; gives its results.
+absl::StatusOr<Values> Trace::WriteBackward(const CustomWanted& wanted, std::span<const TensorType> types) {
+  variables_ = false;
+  std::vector<ArrayRef> params;
+  size_t nx = wanted.xs.size();
+  for (const TensorType& type : types) {
+    ASSIGN_OR_RETURN(params.emplace_back(), Param("", type));
+  }
+  for (const TensorType& type : types.subspan(nx)) {
+    if (!Floating(type)) continue;
+    ASSIGN_OR_RETURN(params.emplace_back(), Param("", type));
+  }
+  ASSIGN_OR_RETURN(std::vector<ArrayRef> made, wanted.backward(shared_from_this(), std::move(params)));
+  std::lock_guard lock(mutex_);
+  Values dxs, xs(graph_->params.begin(), graph_->params.begin() + static_cast<ptrdiff_t>(nx));
+  for (const ArrayRef& array : made) {
+    ASSIGN_OR_RETURN(dxs.emplace_back(), ValueFor(array.get()));
+  }
+  RETURN_IF_ERROR(CheckGradients(wanted, *graph_, xs, dxs));
+  open_ = false;
+  return dxs;
+}
+
+// Leaked arrays of this trace can still say what they were.
+void Trace::TakeOut(uint32_t number) {
+  auto empty = std::make_unique<Graph>();
+  empty->module = module_.get();
+  empty->name = graph_->name;
+  own_ = std::exchange(module_->graphs[number], std::move(empty));
+  DropUnusedGraphs(module_.get(), number);
+}
+
+absl::StatusOr<Values> Trace::CallCustom(const CustomWanted& wanted, const Trace& back, Values dxs) {
+  Graph& graph = *back.graph_;
+  absl::Status status;
+  Pen pen(graph, &status);
+  size_t nx = wanted.xs.size(), ny = wanted.ys.size();
+  Values params = graph.params, given, results, in;
+  std::vector<TensorType> types;
+  for (size_t i = 0, next = 0; i < nx; i++) {
+    const TensorType& type = graph.values[params[i]].type;
+    types.push_back(type);
+    if (!Floating(type)) continue;
+    ValueId dx = dxs[next++];
+    results.push_back(
+        graph.values[dx].type == type ? dx : Shaped(pen, "reshape", "to", dx, TensorType(type).dims));
+  }
+  for (size_t i = 0; i < ny; i++) given.push_back(pen.Param(graph.values[params[nx + i]].type));
+  for (ValueId v = 0; v < graph.values.size(); v++)
+    if (graph.values[v].kind == ValueKind::kConstant) given.push_back(v);
+  for (ValueId v : given) {
+    types.push_back(graph.values[v].type);
+    if (Floating(types.back())) results.push_back(Zeros(pen, types.back()));
+  }
+  RETURN_IF_ERROR(status);
+  params.insert(params.begin() + static_cast<ptrdiff_t>(nx), given.begin(), given.end());
+  ASSIGN_OR_RETURN(uint32_t vjp, Cut(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
+  ASSIGN_OR_RETURN(uint32_t body, WritePass(*module_, wanted.name, types, nx, ny));
+  for (keel_array* x : wanted.xs) {
+    ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(x));
+  }
+  ASSIGN_OR_RETURN(const OpDef* stop, module_->catalogue->Find("stop_gradient", 0));
+  for (keel_array* y : wanted.ys) {
+    ASSIGN_OR_RETURN(ValueId value, ValueFor(y));
+    ASSIGN_OR_RETURN(NodeId node, Add(*stop, {value}, {}));
+    in.push_back(graph_->nodes[node].out[0]);
+  }
+  for (size_t i = ny; i < given.size(); i++) {
+    ASSIGN_OR_RETURN(in.emplace_back(), graph_->AddConstant(graph.values[given[i]].index));
+  }
+  ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));
+  ASSIGN_OR_RETURN(
+      NodeId node,
+      Add(*call, std::move(in), MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}})));
+  return graph_->nodes[node].out;
+}
+
+absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
+  std::vector<TensorType> types;
+  auto number = static_cast<uint32_t>(module_->graphs.size());
+  std::shared_ptr<Trace> back;
+  {
+    std::lock_guard lock(mutex_);
+    RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
+    for (auto arrays : {wanted.xs, wanted.ys})
+      for (keel_array* array : arrays) {
+        ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
+        types.push_back(graph_->values[value].type);
+      }
+    ASSIGN_OR_RETURN(Graph * graph, NewGraph(*module_, absl::StrCat(wanted.name, ".backward")));
+    back = std::make_shared<Trace>(module_, graph, device_);
+  }
+  absl::StatusOr<Values> made = back->WriteBackward(wanted, types);
+  std::lock_guard lock(mutex_);
+  graph_->scope = 0;
+  if (made.ok()) made = CallCustom(wanted, *back, *std::move(made));
+  back->TakeOut(number);
+  RETURN_IF_ERROR(made.status());
+  for (ValueId value : *made) {
+    ASSIGN_OR_RETURN(out->emplace_back(), Symbol(value));
+  }
+  return absl::OkStatus();
+}
+
+// As a recorded call of a small graph. The results are arrays of their own, in the same memory.
+absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
+  auto module = std::make_shared<Module>(context_->catalogue);
+  ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("custom"));
+  auto trace = std::make_shared<Trace>(module, graph, device_->name());
+  std::vector<keel_array*> in, xs, ys, made;
+  std::vector<ArrayRef> params, results;
+  for (auto [arrays, to] : {std::pair(wanted.xs, &xs), std::pair(wanted.ys, &ys)})
+    for (keel_array* array : arrays) {
+      in.push_back(array);
+      ASSIGN_OR_RETURN(params.emplace_back(),
+                       trace->Param("", {array->dtype, Dims(array->dims, array->dims + array->view.ndim)}));
+      to->push_back(params.back().get());
+    }
+  RETURN_IF_ERROR(trace->Custom({wanted.name, xs, ys, wanted.backward}, &results));
+  for (const ArrayRef& result : results) RETURN_IF_ERROR(trace->Result("", result.get()));
+  RETURN_IF_ERROR(trace->End());
+  for (keel_array* y : wanted.ys) {
+    RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
+    RetainArray(y);
+    absl::StatusOr<ArrayRef> same = WrapArray(
+        y->view, [](void* of) { ReleaseArray(static_cast<keel_array*>(of)); }, y);
+    if (!same.ok()) ReleaseArray(y);
+    RETURN_IF_ERROR(same.status());
+    out->push_back(*std::move(same));
+    made.push_back(out->back().get());
+  }
+  Record(Taped::Of(module, graph, graph->params, graph->results), device_, in, made);
+  return absl::OkStatus();
+}
+
+}  // namespace keel

@@ -1,0 +1,158 @@
+// custom.hpp: functions that bring their gradient themselves.
+//
+//   auto clipped = keel::custom_gradient(
+//       [](const keel::Tensor& x) { return keel::identity(x); },
+//       [](const keel::Tensor& x, const keel::Tensor& y, const keel::Tensor& dy) { return keel::clamp(dy, -1,
+//       1); });
+//   keel::Tensor y = clipped(x);   // eagerly under tapes, in traced functions and in what is saved of them
+//
+// Arguments are tensors (or variables, which are read); forward gives a tensor, or a structure of them.
+// backward gets the arguments, the results and what arrives at them (both in forward's structure; an empty
+// Tensor for a result that is no float), and gives one tensor for each argument (one, a tuple, an array, a
+// vector); an empty one means zeros. Its own ops are differentiated for gradients of gradients.
+#ifndef KEEL_CUSTOM_HPP
+#define KEEL_CUSTOM_HPP
+#include "function.hpp"
+#include "ops.hpp"
+#include "tape.hpp"
+
+namespace keel {
+
+namespace detail {
+
+inline bool is_float(keel_dt dtype) {
+  const DtypeRow* row = find_dtype(dtype);
+  return row && row->kind == 'f';
+}
+
+/// The arrays of a structure of tensors, in order; null for empty ones.
+template <class T>
+std::vector<keel_array*> arrays_of(const T& value) {
+  Leaves leaves;
+  each_leaf(value, leaves);
+  std::vector<keel_array*> out;
+  for (const keel_leaf& leaf : leaves.list) out.push_back(leaf.array);
+  return out;
+}
+/// The same structure of other tensors, which are borrowed; those of a null array are empty.
+template <class T>
+T with_arrays(const T& like, std::span<keel_array* const> arrays) {
+  std::vector<Array> shared;
+  for (keel_array* a : arrays) shared.emplace_back(a ? keel_array_retain(a) : nullptr);
+  T out = like, bare{};
+  Count fixed;  // tensors that are in no vector
+  each_leaf(bare, fixed);
+  Replace put(std::move(shared), fixed.tensors);
+  each_leaf(out, put);
+  return out;
+}
+
+/// One call under way; backward runs within it.
+template <class Backward, class Result, size_t n>
+struct CustomCall {
+  const Backward& backward;
+  const Result& result;
+  const std::array<keel_array*, n>& xs;
+  Home& home;
+  std::exception_ptr thrown = nullptr;
+
+  static keel_rc run(void* self, keel_trace* trace, const keel_leaf* leaves, uint32_t count, keel_error**) {
+    auto& mine = *static_cast<CustomCall*>(self);
+    try {
+      mine.write(trace, {leaves, count});
+    } catch (...) {
+      mine.thrown = std::current_exception();
+      return KEEL_INVALID;
+    }
+    return KEEL_OK;
+  }
+
+ private:
+  void write(keel_trace* trace, std::span<const keel_leaf> leaves) {
+    Within body(home, trace, nullptr);
+    std::array<Tensor, n> x;
+    for (size_t i = 0; i < n; i++) x[i] = Tensor(Array(keel_array_retain(leaves[i].array)));
+    std::vector<keel_array*> ys = arrays_of(result), dys(ys.size());
+    for (size_t i = 0, next = n + ys.size(); i < ys.size(); i++) {
+      if (is_float(dtype_of_array(ys[i]))) dys[i] = leaves[next++].array;
+      ys[i] = leaves[n + i].array;
+    }
+    auto y = with_arrays(result, ys), dy = with_arrays(result, dys);
+    auto made = std::apply([&](const auto&... each) { return backward(each..., y, dy); }, x);
+    give(trace, x, arrays_of(made));
+  }
+  static void give(keel_trace* trace, const std::array<Tensor, n>& x, const std::vector<keel_array*>& made) {
+    if (made.size() != n)
+      throw Error(KEEL_INVALID,
+                  "custom_gradient: backward gives " + std::to_string(made.size()) + " gradients for " +
+                      std::to_string(n) + " arguments",
+                  "give one for each, an empty Tensor for zeros and for what is no float");
+    for (size_t i = 0; i < n; i++) {
+      if (!is_float(x[i].dtype())) continue;
+      Tensor zeros = made[i] ? Tensor() : select(Tensor(false), x[i], 0);
+      call(keel_trace_result, trace, nullptr, made[i] ? made[i] : zeros.get());
+    }
+  }
+};
+
+/// The code of the keel::function behind it.
+template <class Forward, class Backward>
+struct Custom {
+  Forward forward;
+  Backward backward;
+  std::string name;
+
+  template <std::same_as<Tensor>... X>
+  requires std::invocable<const Forward&, const X&...>
+  auto operator()(const X&... x) const {
+    using Result = Returned<std::decay_t<std::invoke_result_t<const Forward&, const X&...>>>;
+    Result result{};
+    if ((x.symbolic() || ...)) {
+      result = forward(x...);
+    } else {
+      NoRecord hidden;
+      result = forward(x...);
+    }
+    std::array<keel_array*, sizeof...(X)> xs{x.get()...};
+    CustomCall<Backward, Result, sizeof...(X)> mine{backward, result, xs, here()};
+    std::vector<keel_array*> ys = arrays_of(result), out(ys.size());
+    keel_error* error = nullptr;
+    keel_rc rc = keel_trace_custom(this_trace, tape_handle(), name.c_str(), xs.data(),
+                                   static_cast<uint32_t>(xs.size()), ys.data(),
+                                   static_cast<uint32_t>(ys.size()), mine.run, &mine, out.data(), &error);
+    if (rc == KEEL_OK) rc = cut(out, &error);
+    if (rc != KEEL_OK) {
+      Error failure = Error::take(rc, error);
+      if (mine.thrown) std::rethrow_exception(mine.thrown);
+      throw failure;
+    }
+    std::vector<Array> owned = take_arrays(out);
+    return with_arrays(result, raw(owned));
+  }
+};
+
+}  // namespace detail
+
+/// A keel::function; copies share their traces.
+template <class Forward, class Backward>
+class CustomGradient : public Function<detail::Custom<Forward, Backward>> {
+ public:
+  using Base = Function<detail::Custom<Forward, Backward>>;
+  using Base::Base;
+  template <class... X>
+  requires(std::convertible_to<const X&, Tensor>&&...) auto operator()(const X&... x) const {
+    return Base::operator()(static_cast<Tensor>(x)...);
+  }
+};
+
+/// name: in messages and graphs. What backward prints or writes is left out; no gradient flows to tensors and
+/// variables that the two use beside their arguments. Errors of the code itself come out unchanged.
+template <class Forward, class Backward>
+CustomGradient<std::decay_t<Forward>, std::decay_t<Backward>> custom_gradient(
+    Forward&& forward, Backward&& backward, const std::string& name = "custom",
+    const FunctionOptions& options = {}) {
+  return {name, {std::forward<Forward>(forward), std::forward<Backward>(backward), name}, options};
+}
+
+}  // namespace keel
+#endif
