@@ -6,6 +6,19 @@
 
 using namespace keel;
 
+absl::Status keel::TakeError(keel_rc rc, keel_error* error) {
+  if (rc == KEEL_OK) return absl::OkStatus();
+  if (!error)
+    return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
+  absl::Status status(static_cast<absl::StatusCode>(error->code), error->message);
+  for (const auto& [fact, text] :
+       {std::pair(kErrorOp, &error->op), std::pair(kErrorNode, &error->node),
+        std::pair(kErrorPlugin, &error->plugin), std::pair(kErrorHint, &error->hint)})
+    if (!text->empty()) status = Annotate(status, fact, *text);
+  delete error;
+  return status;
+}
+
 namespace {
 
 using Options = FunctionOptions;
@@ -46,20 +59,6 @@ const Option kFunctionOptions[] = {
     {"passes",
      [](void* o, const std::string& v) { return ParsePasses(v, &static_cast<Options*>(o)->passes); }},
 };
-
-// The caller's error as a status, so that it can be told with what the kernel knows besides.
-absl::Status TakeError(keel_rc rc, keel_error* error) {
-  if (rc == KEEL_OK) return absl::OkStatus();
-  if (!error)
-    return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
-  absl::Status status(static_cast<absl::StatusCode>(error->code), error->message);
-  for (const auto& [fact, text] :
-       {std::pair(kErrorOp, &error->op), std::pair(kErrorNode, &error->node),
-        std::pair(kErrorPlugin, &error->plugin), std::pair(kErrorHint, &error->hint)})
-    if (!text->empty()) status = Annotate(status, fact, *text);
-  delete error;
-  return status;
-}
 
 TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<void> owner) {
   return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {

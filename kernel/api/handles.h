@@ -139,6 +139,10 @@ absl::Status SetTimeout(const std::string& value, uint32_t* ms);
 absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag);  // "0" or "1"
 absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
+// The error that a caller's code left, as a status, so that it can be told with what the kernel knows
+// besides.
+absl::Status TakeError(keel_rc rc, keel_error* error);
+
 absl::Status NeedPointer(const void* pointer, const char* what);
 
 // report.cc

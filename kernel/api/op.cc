@@ -166,8 +166,9 @@ keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "trace"));
     RETURN_IF_ERROR(NeedPointer(op, "op"));
-    return Annotate(t->tracing.trace->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
-                    kErrorOp, OpName(*op->op));
+    return Annotate(
+        t->tracing.trace->Current()->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
+        kErrorOp, OpName(*op->op));
   });
 }
 

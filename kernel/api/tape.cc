@@ -30,14 +30,17 @@ struct Sources {
 };
 
 absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variable* const* variables,
-                                  uint32_t n) {
+                                  uint32_t n, const Trace* trace) {
   Sources sources;
   for (uint32_t i = 0; i < n; i++) {
     ArrayRef array;
     if (xs && xs[i]) {
       array = ArrayRef::Share(xs[i]);
     } else if (variables && variables[i]) {
-      std::span<const ArrayRef> reads = tape.ReadsOf(variables[i]->storage);
+      RETURN_IF_ERROR(tape.CheckReads(variables[i]->storage));
+      std::vector<ArrayRef> reads;  // others are of bodies around or within
+      for (const ArrayRef& read : tape.ReadsOf(variables[i]->storage))
+        if (Trace::Of(read.get()) == trace) reads.push_back(read);
       sources.Add(i, reads);
       if (!reads.empty()) continue;
       array = variables[i]->storage->Read();
@@ -113,7 +116,8 @@ absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
   if (w.flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", w.flags);
   for (uint32_t i = 0; i < w.n_ys; i++)
     if (!w.ys[i]) return Invalid("y ", i, " is NULL");
-  ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs));
+  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
+  ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
   GradientOf of{{w.ys, w.n_ys}, {}, raw, sources.to, w.n_xs, (w.flags & KEEL_GRADIENT_ZEROS) != 0,

@@ -67,6 +67,7 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
   return Guard(err, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
+    if (trace.parent()) return Invalid("the trace is a body: keel_body_end ends it");
     for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
     RETURN_IF_ERROR(trace.End());
     *out = HandleOf(t->tracing.context, trace.module());
@@ -136,6 +137,9 @@ keel_rc keel_trace_module(keel_trace* t, keel_module** out, keel_error** err) {
   });
 }
 
-void keel_trace_free(keel_trace* t) { delete t; }
+void keel_trace_free(keel_trace* t) {
+  if (t && t->tracing.owns_body) t->tracing.trace->Leave();
+  delete t;
+}
 
 int32_t keel_array_symbolic(const keel_array* a) { return a && a->symbolic() ? 1 : 0; }

@@ -63,7 +63,10 @@ constexpr Option kVariableOptions[] = {
 
 // What a program is being traced into; null: it runs now. A symbolic array tells where the caller does not.
 Trace* TraceOf(keel_trace* within, const keel_array* array) {
-  return within && within->tracing.trace ? within->tracing.trace.get() : array ? Trace::Of(array) : nullptr;
+  Trace* trace = within && within->tracing.trace ? within->tracing.trace.get()
+                 : array                         ? Trace::Of(array)
+                                                 : nullptr;
+  return trace ? trace->Current() : nullptr;
 }
 
 // How `how` is done at once.

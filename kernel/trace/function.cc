@@ -81,7 +81,8 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   RETURN_IF_ERROR(arguments.Check(&symbolic));
   if (symbolic || (within && within->trace) || eager_ || context_->eager) {
     ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(arguments.OnlyArrays()));
-    std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : within ? within->trace : nullptr;
+    if (!outer && within && within->trace) outer = within->trace->Current();
+    std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : nullptr;
     if (trace && (tracer_ == std::this_thread::get_id() || Inlined::Has(this))) return Recursion(name_);
     std::optional<Inlined> inlined;
     if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
@@ -318,7 +319,7 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
   const Graph& graph = *concrete.graph;
   std::vector<ValueId> feeds = graph.params, fetches = graph.results;
   for (const TraceLink& link : concrete.links)
-    if (link.variable) feeds.push_back(link.value), fetches.push_back(link.value);
+    if (link.variable && link.value != kNoValue) feeds.push_back(link.value), fetches.push_back(link.value);
   concrete.taped[0] = Taped::Of(concrete.module, concrete.graph, feeds, graph.results);
   for (const TraceLink& link : concrete.links)
     if (link.array) feeds.push_back(link.value);
@@ -350,7 +351,8 @@ absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Array
   bool captured = false;
   for (const TraceLink& link : concrete.links) {
     captured |= link.array && tape.WatchesOrOuter(link.array.get());
-    if (!link.variable) continue;
+    if (link.variable && link.value == kNoValue) tape.Lost(link.variable);
+    if (!link.variable || link.value == kNoValue) continue;
     feeds.push_back(all[read++].get());
     tape.Saw(link.variable, feeds.back());
   }

@@ -30,7 +30,8 @@ struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager
   std::vector<std::pair<std::string, ArrayRef>> results;
-  Tape* tape = nullptr;  // of an eager run: what the program applies is recorded
+  Tape* tape = nullptr;    // of an eager run: what the program applies is recorded
+  bool owns_body = false;  // begun by the program; if it goes before it ends, it is given up
 };
 using Results = absl::InlinedVector<ArrayRef, 4>;
 using TracedBody = std::function<absl::Status(Tracing&, std::span<const keel_leaf>)>;

@@ -86,6 +86,18 @@ bool Tape::Watches(const keel_array* array) const {
   return number != kNone && values_[number].watched;
 }
 
+void Tape::Lost(const std::shared_ptr<Variable>& variable) {
+  if (outer_) outer_->Lost(variable);
+  if (!Off()) Held(variable).lost = true;
+}
+
+absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
+  if (!Held(variable).lost) return absl::OkStatus();
+  return Annotate(Unimplemented("gradient: variable \"", variable->name(),
+                                "\" was read in a body that also writes it, where gradients do not find it"),
+                  kErrorHint, "read it before the loop or branch and carry what was read");
+}
+
 uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
   if (last_what_.first == what.get()) return last_what_.second;
   auto it = what_numbers_.find(what.get());

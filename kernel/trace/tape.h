@@ -74,6 +74,10 @@ class Tape {
   void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
   // This was read of it just now.
   void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
+  // It was read in a body, where no gradient finds it.
+  void Lost(const std::shared_ptr<Variable>& variable);
+  // An error if it was, so that what ReadsOf says is not all.
+  absl::Status CheckReads(const std::shared_ptr<Variable>& variable);
   // All that was read of it and watched.
   std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) {
     return Held(variable).reads;
@@ -111,7 +115,7 @@ class Tape {
   uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
   struct HeldVariable {
     std::shared_ptr<Variable> variable;  // its address stays its own
-    bool watched = false;
+    bool watched = false, lost = false;
     std::vector<ArrayRef> reads;
   };
   HeldVariable& Held(const std::shared_ptr<Variable>& variable);

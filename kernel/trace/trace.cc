@@ -38,14 +38,14 @@ absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
   const keel_array* first = nullptr;
   for (const keel_array* array : arrays) {
     Trace* trace = Of(array);
-    if (!trace || (first && Of(first) == trace)) continue;
+    if (!trace || (first && Of(first)->Current() == trace->Current())) continue;
     if (first)
       return Annotate(Invalid("operands of two traces: ", first->symbolic()->Describe(), ", and ",
                               array->symbolic()->Describe()),
                       kErrorHint, "a traced function sees its own arguments and concrete arrays only");
     first = array;
   }
-  return Of(first);
+  return first ? Of(first)->Current() : nullptr;
 }
 
 absl::Status Trace::CheckOpen(std::string_view doing) const {
@@ -139,9 +139,11 @@ absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
 absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
   if (!array) return kNoValue;
   TracedValue* traced = Traced(array);
+  if (traced && traced->trace.get() == this) return traced->value;
+  if (parent_) return FromParent(array);
   if (!traced) return Capture(array);
-  if (traced->trace.get() == this) return traced->value;
-  return Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\"");
+  return Annotate(Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\""),
+                  kErrorHint, "what a body computes leaves it as a result");
 }
 
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
@@ -173,8 +175,9 @@ absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, cons
   std::vector<std::string> names;
   if (scope_) names.push_back(NameFor("", OpName(op)));
   ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs, names));
-  if (!current_.empty() && MustRun(*graph_, graph_->nodes[node]))
-    for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes) current_.erase(written);
+  if (MustRun(*graph_, graph_->nodes[node]))
+    for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes)
+      current_.erase(written), written_.insert(written);
   return node;
 }
 
@@ -197,7 +200,7 @@ absl::Status Trace::End(std::vector<TraceLink>* links) {
   captured_.clear();
   current_.clear();
   if (links) *links = std::move(links_);
-  links_.clear();
+  if (!parent_) links_.clear();
   return absl::OkStatus();
 }
 

@@ -27,7 +27,7 @@ class Device;
 
 // What a trace takes from outside of its program beside arguments. To its value gradients flow as to those.
 struct TraceLink {
-  ValueId value;
+  ValueId value;                       // kNoValue: a read in a body, where no gradient finds it
   std::shared_ptr<Variable> variable;  // a read of it; else
   ArrayRef array;                      // a captured array, which became a constant
 };
@@ -57,6 +57,24 @@ struct TraceWatch {
   std::vector<std::pair<ValueId, NodeId>> values;
   std::vector<std::pair<NodeId, NodeId>> hidden;            // from, up to
   std::function<bool(const keel_array*)> watches_captured;  // concrete arrays
+};
+
+// A body to be written: parameters of the types of `like`, of their entries from entries_from on.
+struct BodyWanted {
+  std::string_view label;  // of its name
+  std::span<keel_array* const> like;
+  size_t entries_from = SIZE_MAX;
+  bool branch = false;  // runs once, or not at all
+};
+
+// A node with finished bodies: the selector or what is carried, then what the bodies captured, then entries.
+struct ControlWanted {
+  std::string_view op;
+  std::span<keel_array*const> before, entries;
+  std::vector<class Trace*> bodies;
+  Attrs attrs;
+  std::function<void(const std::shared_ptr<Variable>&, keel_array*)>
+      saw;  // for tapes: what was read for bodies
 };
 
 class Trace : public std::enable_shared_from_this<Trace> {
@@ -98,6 +116,16 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ArrayRef> Constant(std::string_view name, keel_array* array);
   absl::Status Rename(keel_array* array, std::string_view name, bool unique);
 
+  // Bodies (body.cc): traces within this one. While one is open, all that is written goes there, and what it
+  // takes from here is captured: it becomes an operand of the node and a parameter of the body.
+  Trace* Current();  // the innermost open body of the program, or the program itself
+  absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params);
+  void Leave();  // a body: nothing more goes there by itself
+  absl::Status Finish(std::span<keel_array* const> results);
+  Trace* parent() const { return parent_.get(); }  // null: no body
+  static absl::Status CheckControl(const ControlWanted& wanted);
+  absl::Status Control(const ControlWanted& wanted, std::vector<ArrayRef>* results);
+
   const std::string& device() const { return device_; }
   NodeId Now() const;  // the number of the next node
 
@@ -113,6 +141,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable);
   absl::Status CheckConstant(ValueId value) const;
   std::vector<bool> Watched(const TraceWatch& watch, std::vector<bool>* through) const;
+  absl::StatusOr<ValueId> FromParent(keel_array* array);
+  absl::StatusOr<ValueId> Captured(ValueId outer);
+  absl::Status LiftReads(const ControlWanted& wanted);
+  absl::Status Rewrite(const std::vector<ValueId>& captured);
   absl::Status CheckOpen(std::string_view doing) const;
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
@@ -129,13 +161,19 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Graph* graph_;
   std::unique_ptr<Graph> own_;  // the same, where the module has it no more
   std::string device_;
-  bool open_ = true, variables_ = true;
+  bool open_ = true, variables_ = true, branch_ = false;
+  std::shared_ptr<Trace> parent_;
+  Trace* inner_ = nullptr;
+  size_t entries_from_ = SIZE_MAX;
+  using Capturing = std::pair<ValueId, ValueId>;
+  std::vector<Capturing> captures_;      // values of the parent, and the parameters for them
+  HashSet<uint32_t> written_;            // variables
   std::optional<std::string> scope_;     // of names; none: what is added stays unnamed
   HashMap<std::string, uint32_t> next_;  // by name: the number to try behind it
   std::vector<TraceLink> links_;
   HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
-  mutable std::mutex mutex_;
+  mutable std::recursive_mutex mutex_;            // `saw` asks for the number of the next node
 };
 
 }  // namespace keel

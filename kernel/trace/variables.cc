@@ -21,6 +21,12 @@ absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) 
   RETURN_IF_ERROR(CheckOpen("read a variable"));
   ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
   if (auto it = current_.find(number); it != current_.end()) return Symbol(it->second);
+  if (branch_ && !written_.contains(number)) {  // nothing stands between the branch and this
+    ASSIGN_OR_RETURN(ArrayRef outer, parent_->Read(variable));
+    ASSIGN_OR_RETURN(ValueId value, ValueFor(outer.get()));
+    current_[number] = value;
+    return Symbol(value);
+  }
   ASSIGN_OR_RETURN(NodeId node, AddOnVariable("read", number, {}));
   ValueId value = graph_->nodes[node].out[0];
   current_[number] = value;

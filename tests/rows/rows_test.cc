@@ -167,6 +167,45 @@ TEST_P(Rows, T5_OuterCallsInner) {
   EXPECT_EQ(result.type(), "f32[1, 1]");
 }
 
+Tensor SimpleRelu(const Tensor& x) {
+  return keel::cond(
+      x > 0, [&] { return x; }, [] { return 0; });
+}
+TEST_P(Rows, T6_SimpleRelu) {
+  auto relu = keel::function("simple_relu", SimpleRelu);
+  EXPECT_EQ(Printed("First branch, with graph: ", relu(Tensor(1))), "First branch, with graph: 1");
+  EXPECT_EQ(Printed("Second branch, with graph: ", relu(Tensor(-1))), "Second branch, with graph: 0");
+  EXPECT_EQ(Printed(relu(Tensor(1.5)), " ", relu(Tensor(-1.5))), "1.5 0.0");
+}
+
+TEST_P(Rows, T8_TheGraphOfABranch) {
+  std::string text = keel::function("simple_relu", SimpleRelu, {.args = {"x"}}).concrete(Tensor(1)).text();
+  EXPECT_TRUE(text.starts_with("keel 1\n")) << text;
+  for (const char* part : {"fn @simple_relu(x: i32[])", "greater(x, 0)", "cond", "fn @simple_relu.then(",
+                           "fn @simple_relu.else("})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST_P(Rows, T16_OnlyObservableEffectsRun) {
+  std::string printed;
+  keel::default_context().print_to([](void* to, int32_t, const char* text,
+                                      uint64_t size) { static_cast<std::string*>(to)->append(text, size); },
+                                   &printed);
+  keel::Variable v(Tensor(0));
+  auto f = keel::function("f", [&](const Tensor& x) {
+    keel::gather(x, {1});  // pruned: it would fail
+    keel::print("x is {}", {x});
+    keel::assert_(keel::reduce_max(x) < 9, "too large");
+    v.assign_add(1);
+    return x * 2;
+  });
+  EXPECT_EQ(Printed(f(Tensor{3})), "[6]");
+  EXPECT_EQ(Printed(v, " ", printed), "1 x is [3]\n");
+  EXPECT_NE(sdk_test::Failure([&] { f(Tensor{9}); }).find("too large"), std::string::npos);
+  EXPECT_EQ(Printed(v, " ", printed), "1 x is [3]\nx is [9]\n");
+  keel::default_context().print_to(nullptr, nullptr);
+}
+
 TEST_P(Rows, T9_MyRelu) {
   auto my_relu = keel::function("my_relu", [](const auto& x) { return keel::maximum(0., x); });
   EXPECT_EQ(Printed(my_relu(Tensor(5.5))), "5.5");

@@ -13,6 +13,7 @@
 #define KEEL_KEEL_HPP
 #include "array.hpp"     // IWYU pragma: export
 #include "context.hpp"   // IWYU pragma: export
+#include "control.hpp"   // IWYU pragma: export
 #include "custom.hpp"    // IWYU pragma: export
 #include "dtype.hpp"     // IWYU pragma: export
 #include "error.hpp"     // IWYU pragma: export

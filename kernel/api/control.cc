@@ -1,0 +1,349 @@
+// control.cc: control flow in programs, of keel.h: blocks that are run now, or written as bodies of a node.
+#include <cstring>
+
+#include "kernel/api/handles.h"
+#include "kernel/device/move.h"
+
+using namespace keel;
+
+namespace {
+
+struct Code {
+  keel_block run;
+  void* arg;
+};
+using Arrays = std::span<keel_array* const>;
+
+keel::Trace* TraceOf(const keel_trace* t) {
+  return t && t->tracing.trace ? t->tracing.trace->Current() : nullptr;
+}
+Tracing At(const keel_trace* within, std::shared_ptr<Trace> trace) {
+  if (!within) return {nullptr, std::move(trace), {}};
+  return {within->tracing.context, std::move(trace), {}, within->tracing.tape};
+}
+
+// What the block leaves. trace: where it writes; null: it computes.
+absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
+  RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(block.run), "block"));
+  keel_error* error = nullptr;
+  keel_rc rc = block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), &error);
+  RETURN_IF_ERROR(TakeError(rc, error));
+  Results results;
+  for (auto& [name, array] : handle.tracing.results) results.push_back(std::move(array));
+  return results;
+}
+
+absl::StatusOr<Results> RunNow(const keel_trace* within, const Code& block, Arrays in) {
+  return Call({At(within, within ? within->tracing.trace : nullptr)}, block, in);
+}
+
+std::vector<keel_array*> Raw(const Results& results) {
+  std::vector<keel_array*> raw;
+  for (const ArrayRef& array : results) raw.push_back(array.get());
+  return raw;
+}
+Results Share(Arrays arrays) {
+  Results shared;
+  for (keel_array* array : arrays) shared.push_back(ArrayRef::Share(array));
+  return shared;
+}
+
+absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& trace, const BodyWanted& wanted,
+                                             const Code& block) {
+  std::vector<ArrayRef> params;
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
+  std::vector<keel_array*> in;
+  for (const ArrayRef& param : params) in.push_back(param.get());
+  absl::StatusOr<Results> made = Call({At(within, body)}, block, in);
+  body->Leave();
+  RETURN_IF_ERROR(made.status());
+  RETURN_IF_ERROR(body->Finish(Raw(*made)));
+  return body;
+}
+
+absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlWanted wanted) {
+  Tape* tape = within ? within->tracing.tape : nullptr;
+  if (tape)
+    wanted.saw = [tape](const std::shared_ptr<Variable>& variable, keel_array* value) {
+      value ? tape->Saw(variable, value) : tape->Lost(variable);
+    };
+  std::vector<ArrayRef> made;
+  RETURN_IF_ERROR(Annotate(trace.Control(wanted, &made), kErrorOp, wanted.op));
+  Results results;
+  for (ArrayRef& array : made) results.push_back(std::move(array));
+  return results;
+}
+
+absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t room, uint32_t* n_out) {
+  RETURN_IF_ERROR(results.status());
+  RETURN_IF_ERROR(NeedPointer(n_out, "n_out"));
+  if (results->size() > room) return Invalid("there are ", results->size(), " results, got room for ", room);
+  for (size_t i = 0; i < results->size(); i++) out[i] = (*results)[i].Detach();
+  *n_out = static_cast<uint32_t>(results->size());
+  return absl::OkStatus();
+}
+
+std::string TypeText(const keel_array* a) {
+  return Print({a->dtype, Dims(a->dims, a->dims + a->view.ndim)}, DimTable());
+}
+
+// A bool or an index that decides what runs.
+absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool index) {
+  RETURN_IF_ERROR(NeedPointer(array, "the array that decides"));
+  bool fits =
+      index ? array->dtype == DType::kI32 || array->dtype == DType::kI64 : array->dtype == DType::kBool;
+  if (!fits || array->view.ndim)
+    return Invalid(what, " is ", TypeText(array), ", wanted ", index ? "i32[] or i64[]" : "bool[]");
+  ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
+  RETURN_IF_ERROR(WaitFor(here.get()));
+  if (array->dtype == DType::kBool) return *here->data() != 0;
+  if (array->dtype == DType::kI64) return *reinterpret_cast<int64_t*>(here->data());
+  return *reinterpret_cast<int32_t*>(here->data());
+}
+
+absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::string_view op,
+                               std::span<const Code> blocks, std::span<const std::string_view> labels) {
+  RETURN_IF_ERROR(NeedPointer(selector, "the array that decides"));
+  bool index = op == "switch";
+  if (!selector->symbolic()) {
+    ASSIGN_OR_RETURN(int64_t at, Decide(index ? "the index" : "the predicate", selector, index));
+    if (!index) at = at ? 0 : 1;
+    if (at < 0 || at >= static_cast<int64_t>(blocks.size()))
+      return Error(absl::StatusCode::kOutOfRange, "index ", at, " is not in [0, ", blocks.size(), ")");
+    return RunNow(within, blocks[static_cast<size_t>(at)], {});
+  }
+  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));
+  std::vector<std::shared_ptr<Trace>> bodies;
+  ControlWanted wanted{op, {&selector, 1}, {}, {}, {}, {}};
+  for (size_t b = 0; b < blocks.size(); b++) {
+    BodyWanted body{index ? "branch" : labels[b], {}};
+    body.branch = true;
+    ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
+    wanted.bodies.push_back(bodies.back().get());
+  }
+  return AddNode(within, *trace, wanted);
+}
+
+absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& test, const Code& body) {
+  for (;;) {
+    std::vector<keel_array*> in = Raw(carry);
+    ASSIGN_OR_RETURN(Results decides, RunNow(within, test, in));
+    if (decides.size() != 1) return Invalid("test must give one bool[], gives ", decides.size(), " results");
+    ASSIGN_OR_RETURN(int64_t more, Decide("the test", decides[0].get(), false));
+    if (!more) return carry;
+    ASSIGN_OR_RETURN(Results next, RunNow(within, body, in));
+    if (next.size() != carry.size())
+      return Invalid("body gives ", next.size(), " results but ", carry.size(), " are carried");
+    for (size_t i = 0; i < next.size(); i++)
+      if (TypeText(next[i].get()) != TypeText(carry[i].get()))
+        return Invalid("result ", i, " of body is ", TypeText(next[i].get()), " but what it carries is ",
+                       TypeText(carry[i].get()));
+    carry = std::move(next);
+  }
+}
+
+struct ScanWanted {
+  Arrays carry, xs;
+  keel_dim length;
+  bool reverse;
+};
+
+absl::StatusOr<ArrayRef> Rows(keel_array* array) {
+  ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
+  RETURN_IF_ERROR(WaitFor(here.get()));
+  return here->contiguous ? here : CopyArray(here->view);
+}
+
+absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
+  ASSIGN_OR_RETURN(ArrayRef entry, NewArray(rows->dtype, rows->shape().subspan(1), false));
+  std::memcpy(entry->data(), rows->data() + static_cast<uint64_t>(i) * entry->bytes(), entry->bytes());
+  return entry;
+}
+
+absl::Status Stack(ArrayRef* all, const ArrayRef& one, int64_t i, int64_t length) {
+  ASSIGN_OR_RETURN(ArrayRef entry, Rows(one.get()));
+  if (!*all) {
+    std::vector<int64_t> shape{length};
+    shape.insert(shape.end(), entry->shape().begin(), entry->shape().end());
+    ASSIGN_OR_RETURN(*all, NewArray(entry->dtype, shape, false));
+  }
+  if ((*all)->dtype != entry->dtype || !std::ranges::equal((*all)->shape().subspan(1), entry->shape()))
+    return Invalid("a body gave ", TypeText(entry.get()), " after others that stack as ",
+                   TypeText(all->get()));
+  std::memcpy((*all)->data() + static_cast<uint64_t>(i) * entry->bytes(), entry->data(), entry->bytes());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> LengthOf(const ScanWanted& scan) {
+  int64_t length = scan.length;
+  for (keel_array* x : scan.xs) {
+    if (!x->view.ndim) return Invalid("an operand of a scan is a scalar: it has no dim to go over");
+    if (length == -1) length = x->dims[0];
+    if (x->dims[0] != length)
+      return Invalid("an operand of a scan has ", x->dims[0], " entries, not ", length);
+  }
+  if (length < 0) return Invalid("there is no operand to go over: the length must be given");
+  return length;
+}
+
+absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, const Code& body) {
+  ASSIGN_OR_RETURN(int64_t length, LengthOf(scan));
+  if (!length) return Unimplemented("a scan of no entries needs a trace: what it stacks is not known else");
+  Results carry = Share(scan.carry), stacked;
+  std::vector<ArrayRef> rows;
+  for (keel_array* x : scan.xs) {
+    ASSIGN_OR_RETURN(rows.emplace_back(), Rows(x));
+  }
+  for (int64_t k = 0; k < length; k++) {
+    int64_t i = scan.reverse ? length - 1 - k : k;
+    Results in = carry;
+    for (const ArrayRef& row : rows) {
+      ASSIGN_OR_RETURN(in.emplace_back(), Entry(row, i));
+    }
+    ASSIGN_OR_RETURN(Results made, RunNow(within, body, Raw(in)));
+    if (made.size() < carry.size())
+      return Invalid("body gives ", made.size(), " results but ", carry.size(), " are carried");
+    stacked.resize(made.size() - carry.size());
+    for (size_t r = 0; r < stacked.size(); r++)
+      RETURN_IF_ERROR(Stack(&stacked[r], made[carry.size() + r], i, length));
+    made.resize(carry.size());
+    carry = std::move(made);
+  }
+  for (ArrayRef& array : stacked) carry.push_back(std::move(array));
+  return carry;
+}
+
+Attrs ScanAttrs(keel_dim length, bool reverse) {
+  Attrs attrs;
+  AttrValue v;
+  v.kind = KEEL_ATTR_DIM;
+  v.i = length;
+  if (length != -1) attrs.push_back({"length", v});
+  v.kind = KEEL_ATTR_BOOL;
+  v.i = 1;
+  if (reverse) attrs.push_back({"reverse", v});
+  return attrs;
+}
+
+// The trace of the caller, or that of the arrays; null: now.
+absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<Arrays> lists) {
+  if (Trace* trace = TraceOf(within)) return trace;
+  std::vector<keel_array*> all;
+  for (Arrays list : lists)
+    for (keel_array* array : list) {
+      RETURN_IF_ERROR(NeedPointer(array, "array"));
+      all.push_back(array);
+    }
+  return Trace::OfAll(all);
+}
+
+}  // namespace
+
+keel_rc keel_trace_cond(keel_trace* within, keel_array* p, keel_block then, void* then_arg,
+                        keel_block otherwise, void* else_arg, keel_array** out, uint32_t room,
+                        uint32_t* n_out, keel_error** err) {
+  return Guard(err, [&] {
+    const Code blocks[] = {{then, then_arg}, {otherwise, else_arg}};
+    const std::string_view labels[] = {"then", "else"};
+    return Give(Branch(within, p, "cond", blocks, labels), out, room, n_out);
+  });
+}
+
+keel_rc keel_trace_switch(keel_trace* within, keel_array* i, const keel_block* branches, void* const* args,
+                          uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    if (!n) return Invalid("a switch has no branch");
+    RETURN_IF_ERROR(NeedPointer(branches, "branches"));
+    std::vector<Code> blocks;
+    for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
+    return Give(Branch(within, i, "switch", blocks, {}), out, room, n_out);
+  });
+}
+
+keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n, keel_block test,
+                         void* test_arg, keel_block body, void* body_arg, keel_array** out,
+                         keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    uint32_t made = 0;
+    const Code blocks[] = {{test, test_arg}, {body, body_arg}};
+    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{init, n}}));
+    if (!trace) return Give(WhileNow(within, Share({init, n}), blocks[0], blocks[1]), out, n, &made);
+    BodyWanted wanted{"test", {init, n}};
+    ASSIGN_OR_RETURN(std::shared_ptr<Trace> first, Write(within, *trace, wanted, blocks[0]));
+    wanted.label = "body";
+    ASSIGN_OR_RETURN(std::shared_ptr<Trace> second, Write(within, *trace, wanted, blocks[1]));
+    ControlWanted node{"while", {init, n}, {}, {first.get(), second.get()}, {}, {}};
+    return Give(AddNode(within, *trace, node), out, n, &made);
+  });
+}
+
+keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n_carry, keel_array* const* xs,
+                        uint32_t n_xs, keel_dim length, int32_t reverse, keel_block body, void* arg,
+                        keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    ScanWanted scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
+    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
+    if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
+    std::vector<keel_array*> all(carry, carry + n_carry);
+    all.insert(all.end(), xs, xs + n_xs);
+    BodyWanted wanted{"body", all, n_carry};
+    ASSIGN_OR_RETURN(std::shared_ptr<Trace> written, Write(within, *trace, wanted, {body, arg}));
+    ControlWanted node{"scan", scan.carry, scan.xs, {written.get()}, ScanAttrs(length, scan.reverse), {}};
+    return Give(AddNode(within, *trace, node), out, room, n_out);
+  });
+}
+
+keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, keel_array* const* like,
+                        uint32_t n, uint32_t entries_from, uint32_t flags, keel_trace** body,
+                        keel_array** params, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(label, "label"));
+    if (flags & ~KEEL_BODY_BRANCH) return Invalid("body: unknown flags ", flags);
+    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
+    if (!trace)
+      return Error(absl::StatusCode::kFailedPrecondition, "a body is written within a trace: there is none");
+    std::vector<ArrayRef> made;
+    BodyWanted wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
+    ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
+    *body = new keel_trace{At(within, std::move(begun))};
+    (*body)->tracing.owns_body = true;
+    if (tape) (*body)->tracing.tape = tape;
+    for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_body_end(keel_trace* body, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(body, "body"));
+    RETURN_IF_ERROR(NeedPointer(body->tracing.trace.get(), "the body's trace"));
+    body->tracing.trace->Leave();
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_before,
+                      keel_array* const* entries, uint32_t n_entries, keel_trace* const* bodies,
+                      uint32_t n_bodies, keel_dim length, int32_t reverse, keel_array** out, uint32_t room,
+                      uint32_t* n_out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(op, "op"));
+    if (!n_bodies) return Invalid(op, " has no body");
+    ControlWanted wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
+    for (uint32_t b = 0; b < n_bodies; b++) {
+      RETURN_IF_ERROR(NeedPointer(bodies[b], "body"));
+      wanted.bodies.push_back(bodies[b]->tracing.trace.get());
+    }
+    if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
+    RETURN_IF_ERROR(Trace::CheckControl(wanted));
+    for (uint32_t b = 0; b < n_bodies; b++) {
+      Results results;
+      for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
+      RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
+    }
+    Trace* around = wanted.bodies[0]->parent();
+    return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
+  });
+}
+
+int32_t keel_trace_writes(const keel_trace* t) { return t && t->tracing.trace ? 1 : 0; }

@@ -1,0 +1,351 @@
+// control.hpp: branches and loops that depend on tensors, and effects, in programs that may be traced.
+//
+//   y = keel::cond(x > 0, [&] { return x; }, [&] { return 0; });
+//   auto [i, p] = keel::while_loop(std::tuple(keel::Tensor(0), x), [&](auto& i, auto&) { return i < n; },
+//                                  [&](auto& i, auto& p) { return std::tuple(i + 1, p * x); });
+//   auto [sum, all] = keel::scan(keel::zeros({3}), rows, [](auto& s, auto& row) { return std::pair(s + row,
+//   s); });
+//
+// Eagerly the lambdas run on numbers, as if and while of C++ do. In a trace each becomes a body of one node:
+// it runs once, while it is written; tensors that it captures become operands, and its results have the same
+// types in all branches, or those of what a loop carries. How to read it: Body writes one body; the rest are
+// flat lists.
+#ifndef KEEL_CONTROL_HPP
+#define KEEL_CONTROL_HPP
+#include "function.hpp"
+#include "index.hpp"
+#include "ops.hpp"
+#include "tape.hpp"
+
+namespace keel {
+namespace detail {
+
+inline std::vector<keel_array*> arrays_of(const Leaves& leaves) {
+  std::vector<keel_array*> arrays;
+  for (const keel_leaf& leaf : leaves.list) {
+    if (leaf.kind != KEEL_LEAF_ARRAY)
+      throw Error(KEEL_INVALID, "what loops carry and bodies return is tensors",
+                  "write keel::Tensor(0) for 0");
+    if (!leaf.array)
+      throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be carried or returned");
+    arrays.push_back(leaf.array);
+  }
+  return arrays;
+}
+/// The tensors of a structure that holds nothing else; they live as long as it does.
+template <class T>
+std::vector<keel_array*> tensors_of(const T& x) {
+  Leaves leaves;
+  each_leaf(x, leaves);
+  return arrays_of(leaves);
+}
+/// The same structure with other tensors.
+template <class T>
+T with_tensors(const T& like, std::vector<Array> arrays) {
+  T out = like;
+  size_t elsewhere = arrays.size();
+  Replace put(std::move(arrays), elsewhere);
+  each_leaf(out, put);
+  return out;
+}
+template <class F, class... A>
+decltype(auto) call_with(const F& f, const A&... args) {
+  if constexpr (std::invocable<const F&, const A&...>)
+    return f(args...);
+  else
+    return std::apply([&](const auto&... carried) { return f(carried...); }, args...);
+}
+inline bool writes() { return keel_trace_writes(this_trace) != 0; }
+
+/// One body while it is written: all ops of this thread go there until it ends, or is given up.
+class Body {
+ public:
+  Body(const char* label, const std::vector<keel_array*>& like, size_t entries_from, uint32_t flags)
+      : before_(this_trace) {
+    std::vector<keel_array*> made(like.size());
+    keel_trace* out = nullptr;
+    call(keel_body_begin, this_trace, tape_handle(), label, like.data(), static_cast<uint32_t>(like.size()),
+         static_cast<uint32_t>(entries_from), flags, &out, made.data());
+    handle_.reset(out);
+    params = take_arrays(made);
+    this_trace = out;
+  }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+  ~Body() { this_trace = before_; }
+  void leave() {
+    call(keel_body_end, get());
+    this_trace = before_;
+  }
+  void result(keel_array* array) { call(keel_trace_result, get(), static_cast<const char*>(nullptr), array); }
+  void results(const std::vector<keel_array*>& all) {
+    for (keel_array* array : all) result(array);
+  }
+  keel_trace* get() const { return handle_.get(); }
+  std::vector<Array> params;
+
+ private:
+  keel_trace* before_;
+  Handle<keel_trace, keel_trace_free> handle_;
+};
+
+inline std::vector<Array> run_bodies(const char* op, const std::vector<keel_array*>& before,
+                                     const std::vector<keel_array*>& entries,
+                                     const std::vector<keel_trace*>& bodies, keel_dim length = -1,
+                                     bool reverse = false) {
+  std::vector<keel_array*> out(4096);
+  uint32_t n = 0;
+  call(keel_body_run, op, before.data(), static_cast<uint32_t>(before.size()), entries.data(),
+       static_cast<uint32_t>(entries.size()), bodies.data(), static_cast<uint32_t>(bodies.size()), length,
+       static_cast<int32_t>(reverse), out.data(), static_cast<uint32_t>(out.size()), &n);
+  out.resize(n);
+  keel_error* error = nullptr;
+  if (keel_rc rc = cut(out, &error); rc != KEEL_OK) throw Error::take(rc, error);
+  return take_arrays(out);
+}
+
+/// What branches give for what their code returns: numbers are literals and become tensors.
+template <class A, class B>
+struct Joint {
+  static_assert(std::same_as<Returned<A>, Returned<B>>, "branches return values of one type, or nothing");
+  using type = Returned<A>;
+};
+template <class A, class B>
+using joint = typename Joint<std::decay_t<A>, std::decay_t<B>>::type;
+
+template <class R>
+using kept = std::conditional_t<std::is_void_v<R>, std::tuple<>, R>;
+
+/// Branches are written one after the other; then literals among their results take the dtype of the others'.
+template <class R, class... F>
+kept<R> branches(const char* op, const char* const* labels, const Tensor& selector, const F&... code) {
+  struct Made {
+    std::unique_ptr<Body> body;
+    std::vector<Array> arrays;
+    std::optional<Literal> literal;
+  };
+  std::vector<Made> made;
+  kept<R> like{};
+  auto write = [&](const auto& f) {
+    using Own = std::decay_t<decltype(f())>;
+    const char* label = labels ? labels[made.size()] : "branch";
+    Made& mine = made.emplace_back();
+    mine.body = std::make_unique<Body>(label, std::vector<keel_array*>{}, 0, KEEL_BODY_BRANCH);
+    if constexpr (std::is_void_v<Own>) {
+      f();
+    } else if constexpr (Number<Own>) {
+      mine.literal.emplace(f());
+    } else {
+      like = f();
+      for (keel_array* array : tensors_of(like)) mine.arrays.emplace_back(keel_array_retain(array));
+    }
+    mine.body->leave();
+  };
+  (write(code), ...);
+  std::optional<keel_dt> dtype;
+  Weak::Kind kind = Weak::kBool;
+  for (const Made& m : made) {
+    if (!m.arrays.empty()) dtype = m.arrays[0].dtype();
+    if (m.literal) kind = std::max(kind, m.literal->kind());
+  }
+  static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
+  std::vector<keel_trace*> bodies;
+  for (Made& m : made) {
+    if (m.literal) m.arrays.push_back(tensor(*m.literal, dtype.value_or(kOwn[kind])).array());
+    m.body->results(raw(m.arrays));
+    bodies.push_back(m.body->get());
+  }
+  return with_tensors(like, run_bodies(op, {selector.get()}, {}, bodies));
+}
+
+/// Adds the caller's place to failures of the node; what the code itself throws comes out as it is.
+template <class R, class F>
+R placed(const char* op, const Place& where, const F& run) {
+  try {
+    return static_cast<R>(run());
+  } catch (const Error& e) {
+    if (e.where().line) throw;
+    throw e.within(op, where);
+  }
+}
+
+template <class C>
+void check_carried(const C& before, const C& after) {
+  std::vector<keel_array*> a = tensors_of(before), b = tensors_of(after);
+  bool same = a.size() == b.size();
+  for (size_t k = 0; same && k < a.size(); k++) {
+    Tensor x(Array(keel_array_retain(a[k]))), y(Array(keel_array_retain(b[k])));
+    if (x.type() != y.type())
+      throw Error(KEEL_INVALID, "result " + std::to_string(k) + " of the body is " + y.type() +
+                                    " but what it carries is " + x.type());
+  }
+  if (!same) throw Error(KEEL_INVALID, "the body returns another number of tensors than it carries");
+}
+
+inline bool any_symbolic(const std::vector<keel_array*>& arrays) {
+  return std::any_of(arrays.begin(), arrays.end(), [](keel_array* a) { return keel_array_symbolic(a) != 0; });
+}
+
+}  // namespace detail
+
+/// then() if p, a bool of one element, else otherwise(). Both return one type: a tensor, a structure of
+/// tensors or nothing; a number is a literal, which takes the other's dtype where both are written into a
+/// trace.
+template <std::invocable Then, std::invocable Else>
+auto cond(const Tensor& p, const Then& then, const Else& otherwise, const Place& where = Place::current()) {
+  using R = detail::joint<std::invoke_result_t<const Then&>, std::invoke_result_t<const Else&>>;
+  static constexpr const char* kLabels[] = {"then", "else"};
+  return detail::placed<R>("cond", where, [&] {
+    if (p.symbolic()) return detail::branches<R>("cond", kLabels, p, then, otherwise);
+    if constexpr (std::is_void_v<R>) {
+      p.item<bool>() ? then() : otherwise();
+      return std::tuple<>();
+    } else {
+      return p.item<bool>() ? R(then()) : R(otherwise());
+    }
+  });
+}
+
+/// The branch of that number, an i32 or i64 of one element: keel::switch_(i, [&] {...}, [&] {...}).
+template <std::invocable First, std::invocable... More>
+auto switch_(const Tensor& i, const First& first, const More&... more) {
+  using R = detail::Returned<std::decay_t<std::invoke_result_t<const First&>>>;
+  return detail::placed<R>("switch", Place(), [&] {
+    if (i.symbolic()) return detail::branches<R>("switch", nullptr, i, first, more...);
+    auto at = i.item<int64_t>();
+    if (at < 0 || at > static_cast<int64_t>(sizeof...(more)))
+      throw Error(KEEL_RANGE, "index " + std::to_string(at) + " is not in [0, " +
+                                  std::to_string(1 + sizeof...(more)) + ")");
+    std::optional<detail::kept<R>> out;
+    auto take = [&](const auto& f) {
+      if (at-- != 0) return;
+      if constexpr (std::is_void_v<R>)
+        f(), out.emplace();
+      else
+        out.emplace(R(f()));
+    };
+    take(first);
+    (take(more), ...);
+    return *std::move(out);
+  });
+}
+
+/// As long as test(carry) is true, carry = body(carry); a tuple comes as separate arguments. carry: a tensor
+/// or a structure of tensors, whose types stay.
+template <class C, class Test, class Code>
+C while_loop(const C& init, const Test& test, const Code& body, const Place& where = Place::current()) {
+  return detail::placed<C>("while", where, [&] {
+    std::vector<keel_array*> like = detail::tensors_of(init);
+    if (!detail::writes() && !detail::any_symbolic(like)) {
+      C carry = init;
+      while (Tensor(detail::call_with(test, carry)).template item<bool>()) {
+        C next = detail::call_with(body, carry);
+        detail::check_carried(carry, next);
+        carry = std::move(next);
+      }
+      return carry;
+    }
+    detail::Body tested("test", like, like.size(), 0);
+    Tensor more = detail::call_with(test, detail::with_tensors(init, tested.params));
+    tested.leave();
+    tested.result(more.get());
+    detail::Body looped("body", like, like.size(), 0);
+    C next = detail::call_with(body, detail::with_tensors(init, looped.params));
+    looped.leave();
+    looped.results(detail::tensors_of(next));
+    return detail::with_tensors(init, detail::run_bodies("while", like, {}, {tested.get(), looped.get()}));
+  });
+}
+
+struct ScanOptions {
+  int64_t length = -1;   // how often the body runs; -1: as many entries as xs have
+  bool reverse = false;  // the last entry first
+};
+
+/// [carry, y] = body(carry, entry) for each entry of the first dim of the tensors of xs; gives what is
+/// carried at last, and all y stacked in the order of the entries. Use std::tuple<>() for nothing.
+template <class C, class X, class Code>
+auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& options = {},
+          const Place& where = Place::current()) {
+  using Y = std::decay_t<decltype(std::get<1>(body(init, xs)))>;
+  using R = std::pair<C, Y>;
+  return detail::placed<R>("scan", where, [&] {
+    std::vector<keel_array*> carried = detail::tensors_of(init), over = detail::tensors_of(xs),
+                             like = carried;
+    like.insert(like.end(), over.begin(), over.end());
+    if (detail::writes() || detail::any_symbolic(like)) {
+      detail::Body looped("body", like, carried.size(), 0);
+      auto entries = looped.params.begin() + static_cast<ptrdiff_t>(carried.size());
+      R made = body(detail::with_tensors(init, {looped.params.begin(), entries}),
+                    detail::with_tensors(xs, {entries, looped.params.end()}));
+      looped.leave();
+      looped.results(detail::tensors_of(made));
+      return detail::with_tensors(
+          made, detail::run_bodies("scan", carried, over, {looped.get()}, options.length, options.reverse));
+    }
+    int64_t length = options.length;
+    for (keel_array* x : over) {
+      Tensor t{Array(keel_array_retain(x))};
+      if (!t.ndim()) throw Error(KEEL_INVALID, "an operand is a scalar: it has no dim to go over");
+      if (length == -1) length = t.shape()[0];
+      if (t.shape()[0] != length)
+        throw Error(KEEL_INVALID, "an operand has " + std::to_string(t.shape()[0]) + " entries, not " +
+                                      std::to_string(length));
+    }
+    if (length < 0) throw Error(KEEL_INVALID, "there is no operand to go over: give .length");
+    if (!length)
+      throw Error(KEEL_UNIMPLEMENTED, "a scan of no entries needs a trace: what it stacks is not known else");
+    std::vector<std::vector<Tensor>> stacks;
+    std::optional<R> last;
+    for (int64_t k = 0; k < length; k++) {
+      std::vector<Array> entry;
+      for (keel_array* x : over)
+        entry.push_back(Tensor(Array(keel_array_retain(x)))[options.reverse ? length - 1 - k : k].array());
+      C carry = last ? last->first : init;
+      last.emplace(body(carry, detail::with_tensors(xs, std::move(entry))));
+      detail::check_carried(carry, last->first);
+      std::vector<keel_array*> ys = detail::tensors_of(last->second);
+      stacks.resize(ys.size());
+      for (size_t y = 0; y < ys.size(); y++) {
+        Tensor one{Array(keel_array_retain(ys[y]))};
+        std::vector<int64_t> to{1};
+        to.insert(to.end(), one.shape().begin(), one.shape().end());
+        stacks[y].insert(options.reverse ? stacks[y].begin() : stacks[y].end(), reshape(one, to));
+      }
+    }
+    std::vector<Array> all;
+    for (const std::vector<Tensor>& stack : stacks) all.push_back(concat(stack).array());
+    last->second = detail::with_tensors(last->second, std::move(all));
+    return *std::move(last);
+  });
+}
+
+struct PrintOptions {
+  bool out = false;  // stdout in place of stderr; the hook of the context gets both
+  int64_t edge = 3;  // elements at both ends of each dim; -1: all
+};
+/// One line when the program comes by here, traced or not: format with each {} replaced by the next of x.
+inline void print(const std::string& format, std::initializer_list<Operand> x = {},
+                  const PrintOptions& o = {}, const Place& where = Place::current()) {
+  detail::Attributes at;
+  if (!format.empty()) at.text("format", format.c_str());
+  if (o.out) at.text("stream", "out");
+  if (o.edge != 3) at.i64("edge", o.edge);
+  detail::apply(OpId::print, Operands(x).all(), at, {}, where);
+}
+inline void print(const Tensor& x, const Place& where = Place::current()) {
+  print("", {Operand(x, where)}, {}, where);
+}
+
+/// If ok is false the program fails with the message and x, and nothing behind has an effect.
+inline void assert_(const Operand& ok, const std::string& message = "",
+                    std::initializer_list<Operand> x = {}) {
+  detail::Attributes at;
+  if (!message.empty()) at.text("message", message.c_str());
+  std::vector<const Operand*> all{&ok};
+  for (const Operand& operand : x) all.push_back(&operand);
+  detail::apply(OpId::assert, all, at, {}, ok.where());
+}
+
+}  // namespace keel
+#endif
