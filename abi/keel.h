@@ -430,12 +430,15 @@ KEEL_API void keel_function_run_eagerly(keel_function*, int32_t on);
 KEEL_API void keel_run_eagerly(keel_context*, int32_t on);
 KEEL_API void keel_function_free(keel_function*);
 
-/* ---- control flow in programs. A block is part of a program: it applies ops to `in` and to whatever arrays
- * it knows, and leaves its results by keel_trace_result. Where what decides has elements (and for loops:
- * where nothing is traced) blocks run on numbers, as C's own if and while would. Else each block is written
- * once, as a body of the op of that name: symbolic arrays of the traces around that it uses are captured,
- * reads of variables that no body of the node writes come before it, and results must have the same types in
- * all branches, those of what is carried in loops. `within`: the trace that the program was given. */
+/* ---- control flow in programs. A block is part of a program: it applies ops to `in` (borrowed) and to
+ * whatever arrays it knows, and leaves its results by keel_trace_result, as a program does. Where what decides
+ * has elements (and for loops: where nothing is traced) blocks run on numbers, as C's own if and while would.
+ * Else each block is written once, as a body of the op of that name: symbolic arrays of the traces around that
+ * it uses are captured, reads of variables that no body of the node writes come before it. What it computes
+ * leaves it as a result only. Results must have the same types in all branches, those of what is carried in
+ * loops; predicates are bool[], indices i32[] or i64[]: else KEEL_INVALID names them. `within`: the trace that
+ * the program (or block) was given, or NULL where symbolic arrays among the operands tell. Results belong to
+ * the caller. While a body is open one thread writes the program. */
 typedef keel_rc (*keel_block)(void* arg, keel_trace* body, keel_array* const* in, uint32_t n,
                               keel_error** err);
 KEEL_API keel_rc keel_trace_cond(keel_trace* within, keel_array* p, keel_block then, void* then_arg,
@@ -456,10 +459,11 @@ KEEL_API keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, u
                                  keel_array* const* xs, uint32_t n_xs, keel_dim length, int32_t reverse,
                                  keel_block body, void* arg, keel_array** out, uint32_t room, uint32_t* n_out,
                                  keel_error** err);
-/* The same without blocks: between begin and end all that is applied is part of the body. like: what the
+/* The same without blocks: between begin and end all that is applied is part of the body, whose results are
+ * left by keel_trace_result. label: "then", "else", "branches0", "test", "body"; of its name. like: what the
  * body's parameters are like (carried, then, from number entries_from on, what it gets entries of); params:
  * room for n. Free a body with keel_trace_free; one that was not ended is given up. tape: NULL, or the one at
- * work. */
+ * work. Where nothing is traced: KEEL_PRECONDITION. */
 #define KEEL_BODY_BRANCH 1u /* of a cond or switch */
 KEEL_API keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label,
                                  keel_array* const* like, uint32_t n, uint32_t entries_from, uint32_t flags,
@@ -467,7 +471,7 @@ KEEL_API keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char
 KEEL_API keel_rc keel_body_end(keel_trace* body, keel_error** err);
 /* The node: op "cond" (before: p; bodies: then, else), "switch" (i; the branches), "while" (what is carried;
  * test, body), "scan" (what is carried; body; entries). length (-1: by the entries) and reverse: of a scan.
- */
+ * A body serves one node. */
 KEEL_API keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_before,
                                keel_array* const* entries, uint32_t n_entries, keel_trace* const* bodies,
                                uint32_t n_bodies, keel_dim length, int32_t reverse, keel_array** out,

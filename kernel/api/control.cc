@@ -52,12 +52,14 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
                                              const Code& block) {
   std::vector<ArrayRef> params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
+  struct Open {  // symbolic arrays may keep the body longer
+    Trace* body;
+    ~Open() { body->Leave(); }
+  } open{body.get()};
   std::vector<keel_array*> in;
   for (const ArrayRef& param : params) in.push_back(param.get());
-  absl::StatusOr<Results> made = Call({At(within, body)}, block, in);
-  body->Leave();
-  RETURN_IF_ERROR(made.status());
-  RETURN_IF_ERROR(body->Finish(Raw(*made)));
+  ASSIGN_OR_RETURN(Results made, Call({At(within, body)}, block, in));
+  RETURN_IF_ERROR(body->Finish(Raw(made)));
   return body;
 }
 
@@ -87,15 +89,25 @@ std::string TypeText(const keel_array* a) {
   return Print({a->dtype, Dims(a->dims, a->dims + a->view.ndim)}, DimTable());
 }
 
+// Its elements, on the host.
+absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
+  RETURN_IF_ERROR(NeedPointer(array, "array"));
+  if (array->symbolic())
+    return Annotate(
+        Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements to go by"), kErrorHint,
+        "give the trace as `within`, and the loop is written into it");
+  ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
+  RETURN_IF_ERROR(WaitFor(here.get()));
+  return here->contiguous ? here : CopyArray(here->view);
+}
+
 // A bool or an index that decides what runs.
 absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool index) {
-  RETURN_IF_ERROR(NeedPointer(array, "the array that decides"));
+  ASSIGN_OR_RETURN(ArrayRef here, Numbers(what, array));
   bool fits =
       index ? array->dtype == DType::kI32 || array->dtype == DType::kI64 : array->dtype == DType::kBool;
   if (!fits || array->view.ndim)
     return Invalid(what, " is ", TypeText(array), ", wanted ", index ? "i32[] or i64[]" : "bool[]");
-  ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
-  RETURN_IF_ERROR(WaitFor(here.get()));
   if (array->dtype == DType::kBool) return *here->data() != 0;
   if (array->dtype == DType::kI64) return *reinterpret_cast<int64_t*>(here->data());
   return *reinterpret_cast<int32_t*>(here->data());
@@ -103,8 +115,8 @@ absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool in
 
 absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::string_view op,
                                std::span<const Code> blocks, std::span<const std::string_view> labels) {
-  RETURN_IF_ERROR(NeedPointer(selector, "the array that decides"));
   bool index = op == "switch";
+  RETURN_IF_ERROR(NeedPointer(selector, index ? "index" : "predicate"));
   if (!selector->symbolic()) {
     ASSIGN_OR_RETURN(int64_t at, Decide(index ? "the index" : "the predicate", selector, index));
     if (!index) at = at ? 0 : 1;
@@ -114,9 +126,10 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
   }
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));
   std::vector<std::shared_ptr<Trace>> bodies;
+  std::list<std::string> numbered;
   ControlWanted wanted{op, {&selector, 1}, {}, {}, {}, {}};
   for (size_t b = 0; b < blocks.size(); b++) {
-    BodyWanted body{index ? "branch" : labels[b], {}};
+    BodyWanted body{index ? numbered.emplace_back(absl::StrCat("branches", b)) : labels[b], {}};
     body.branch = true;
     ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
     wanted.bodies.push_back(bodies.back().get());
@@ -148,12 +161,6 @@ struct ScanWanted {
   bool reverse;
 };
 
-absl::StatusOr<ArrayRef> Rows(keel_array* array) {
-  ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
-  RETURN_IF_ERROR(WaitFor(here.get()));
-  return here->contiguous ? here : CopyArray(here->view);
-}
-
 absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
   ASSIGN_OR_RETURN(ArrayRef entry, NewArray(rows->dtype, rows->shape().subspan(1), false));
   std::memcpy(entry->data(), rows->data() + static_cast<uint64_t>(i) * entry->bytes(), entry->bytes());
@@ -161,7 +168,7 @@ absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
 }
 
 absl::Status Stack(ArrayRef* all, const ArrayRef& one, int64_t i, int64_t length) {
-  ASSIGN_OR_RETURN(ArrayRef entry, Rows(one.get()));
+  ASSIGN_OR_RETURN(ArrayRef entry, Numbers("what a scan stacks", one.get()));
   if (!*all) {
     std::vector<int64_t> shape{length};
     shape.insert(shape.end(), entry->shape().begin(), entry->shape().end());
@@ -192,7 +199,7 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, cons
   Results carry = Share(scan.carry), stacked;
   std::vector<ArrayRef> rows;
   for (keel_array* x : scan.xs) {
-    ASSIGN_OR_RETURN(rows.emplace_back(), Rows(x));
+    ASSIGN_OR_RETURN(rows.emplace_back(), Numbers("an operand", x));
   }
   for (int64_t k = 0; k < length; k++) {
     int64_t i = scan.reverse ? length - 1 - k : k;

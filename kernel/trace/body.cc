@@ -4,7 +4,9 @@
 // Leave. Control gives finished bodies the same parameters, those for what any of them captured included, and
 // adds the node.
 #include <algorithm>
+#include <ranges>
 
+#include "kernel/base/free_name.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
@@ -33,18 +35,20 @@ AttrValue Number(int32_t kind, int64_t i) {
 Trace* Trace::Current() {
   Trace* at = this;
   while (at->parent_) at = at->parent_.get();
-  while (at->inner_) at = at->inner_;
+  while (Trace* inner = at->inner_) at = inner;
   return at;
 }
 
 absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("begin a body"));
-  std::string name = absl::StrCat(graph_->name, ".", wanted.label), own = name;
-  for (int k = 1; module_->GraphNumber(own).ok(); k++) own = absl::StrCat(name, k);
-  ASSIGN_OR_RETURN(Graph * graph, module_->AddGraph(own));
-  auto body = std::make_shared<Trace>(module_, graph, device_);
+  auto graph = std::make_unique<Graph>();
+  graph->module = module_.get();
+  graph->name = absl::StrCat(graph_->name, ".v", graph_->nodes.size(), ".", wanted.label);
+  auto body = std::make_shared<Trace>(module_, graph.get(), device_);
+  body->own_ = std::move(graph);
   body->parent_ = shared_from_this();
+  body->mutex_ = mutex_;
   body->branch_ = wanted.branch;
   body->variables_ = variables_;
   body->entries_from_ = wanted.entries_from;
@@ -76,21 +80,36 @@ absl::Status Trace::CheckControl(const ControlWanted& wanted) {
   const BodyAttrs* kind = std::ranges::find(kBodyAttrs, wanted.op, &BodyAttrs::op);
   if (kind == std::end(kBodyAttrs))
     return NotFound("\"", wanted.op, "\" runs no bodies; there are cond, switch, while, scan");
-  size_t n = kind->names[1] ? 2 : 1;
-  if (!kind->list && wanted.bodies.size() != n)
-    return Invalid("a ", wanted.op, " has ", n, " bodies, got ", wanted.bodies.size());
-  for (const Trace* body : wanted.bodies)
-    if (!body || !body->parent_)
-      return Invalid("what a ", wanted.op, " is given is no body: see keel_body_begin");
+  size_t n = kind->list ? std::max<size_t>(wanted.bodies.size(), 1) : kind->names[1] ? 2 : 1;
+  if (wanted.bodies.size() != n)
+    return Invalid("a ", wanted.op, " has ", n, n > 1 ? " bodies" : " body", ", got ", wanted.bodies.size());
+  for (const Trace* body : wanted.bodies) {
+    if (!body || !body->parent_) return Invalid("what a ", wanted.op, " is given is no body: begin one");
+    if (!body->open_) return Invalid("the body \"", body->graph_->name, "\" is that of another node already");
+    if (body->parent_ != wanted.bodies[0]->parent_)
+      return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", wanted.op, " stands in \"",
+                              body->parent_->graph_->name, "\", another one in \"",
+                              wanted.bodies[0]->parent_->graph_->name, "\""),
+                      kErrorHint, "end each body before the next one begins");
+  }
   return absl::OkStatus();
 }
 
 // What belongs to traces around becomes a parameter, constants stay constants.
 absl::StatusOr<ValueId> Trace::FromParent(keel_array* array) {
+  if (auto it = captured_.find(array); it != captured_.end()) return it->second;
   ASSIGN_OR_RETURN(ValueId outer, parent_->ValueFor(array));
   const Value& value = parent_->graph_->values[outer];
-  if (value.kind == ValueKind::kConstant) return graph_->AddConstant(value.index);
-  return Captured(outer);
+  if (value.kind != ValueKind::kConstant) return Captured(outer);
+  ASSIGN_OR_RETURN(ValueId mine, graph_->AddConstant(value.index));
+  if (array->symbolic()) return mine;
+  for (TraceLink& link : std::views::reverse(parent_->links_)) {
+    if (link.array.get() != array) continue;
+    link.in_body = true;
+    break;
+  }
+  links_.push_back({mine, nullptr, ArrayRef::Share(array)});
+  return captured_[array] = mine;
 }
 
 absl::StatusOr<ValueId> Trace::Captured(ValueId outer) {
@@ -101,14 +120,16 @@ absl::StatusOr<ValueId> Trace::Captured(ValueId outer) {
   return param;
 }
 
-// Written anew: the parameters that the body began with, around those for all that any of them captured, and
-// without reads that were lifted, whose values are captured too.
-absl::Status Trace::Rewrite(const std::vector<ValueId>& captured) {
-  ASSIGN_OR_RETURN(uint32_t number, module_->GraphNumber(graph_->name));
-  auto made = std::make_unique<Graph>();
-  made->module = module_.get();
-  made->name = graph_->name;
+// As a graph of the module: the parameters that the body began with, around those for all that any of them
+// captured, and without reads that were lifted, whose values are captured too.
+absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number) {
   std::vector<ValueId> map(graph_->values.size(), kNoValue), own;
+  auto taken = [&](const std::string& name) { return module_->GraphNumber(name).ok(); };
+  number->i = static_cast<int64_t>(module_->graphs.size());
+  ASSIGN_OR_RETURN(Graph * made,
+                   module_->AddGraph(FreeName(absl::StrCat(parent_->graph_->name, ".v",
+                                                           parent_->graph_->nodes.size(), ".", label),
+                                              taken)));
   for (ValueId p : graph_->params)
     if (std::ranges::find(captures_, p, &Capturing::second) == captures_.end()) own.push_back(p);
   auto begun = [&](size_t from, size_t to) -> absl::Status {
@@ -138,8 +159,6 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured) {
     for (size_t r = 0; r < node.out.size(); r++) map[node.out[r]] = made->nodes[copy].out[r];
   }
   for (ValueId v : graph_->results) RETURN_IF_ERROR(made->AddResult("", map[v]));
-  graph_ = made.get();
-  module_->ExchangeGraph(number, std::move(made));
   return absl::OkStatus();
 }
 
@@ -161,21 +180,44 @@ absl::Status Trace::LiftReads(const ControlWanted& wanted) {
       ASSIGN_OR_RETURN(ArrayRef outer, Read(variable));
       body->captures_.emplace_back(ValueOf(outer.get()), node.out[0]);
     }
-    for (TraceLink& link : body->links_)
-      if (link.value == kNoValue) lose(link.variable);
+    for (const TraceLink& link : body->links_)
+      if (link.variable && link.value == kNoValue) lose(link.variable);
   }
   return absl::OkStatus();
 }
 
-absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
-  std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", wanted.op)));
+absl::Status Trace::RewriteAll(const ControlWanted& wanted, const std::vector<ValueId>& captured,
+                               Attrs* attrs) {
   const BodyAttrs& kind = *std::ranges::find(kBodyAttrs, wanted.op, &BodyAttrs::op);
+  AttrValue all;
+  all.kind = KEEL_ATTR_GRAPHS;
+  for (size_t b = 0; b < wanted.bodies.size(); b++) {
+    AttrValue one = Number(KEEL_ATTR_GRAPH, 0);
+    std::string label = kind.list ? absl::StrCat(kind.names[0], b) : kind.names[b];
+    RETURN_IF_ERROR(wanted.bodies[b]->Rewrite(captured, label, &one));
+    if (kind.list)
+      all.list.push_back(one.i);
+    else
+      attrs->push_back({kind.names[b], one});
+  }
+  if (kind.list) attrs->push_back({kind.names[0], all});
+  if (kind.loop)
+    attrs->push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(wanted.before.size()))});
+  if (wanted.op == "scan")
+    attrs->push_back({"invariants", Number(KEEL_ATTR_I64, static_cast<int64_t>(captured.size()))});
+  std::ranges::sort(*attrs, {}, &Attr::name);
+  return absl::OkStatus();
+}
+
+absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
   std::vector<ValueId> captured, in;
-  for (Trace* body : wanted.bodies)
-    if (body->parent_.get() != this || body->open_ || body->graph_->called)
-      return Invalid("the body \"", body->graph_->name, "\" of a ", wanted.op, " in \"", graph_->name,
-                     body->open_ ? "\" is not finished" : "\" is that of another node");
+  auto add = [&](std::span<keel_array* const> arrays) -> absl::Status {
+    for (keel_array* array : arrays) {
+      ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(array));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(add(wanted.before));
   RETURN_IF_ERROR(LiftReads(wanted));
   for (Trace* body : wanted.bodies)
     for (const auto& [value, param] : body->captures_)
@@ -186,29 +228,7 @@ absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* 
       wanted.saw(link.variable, value.get());
     }
   Attrs attrs = wanted.attrs;
-  AttrValue all;
-  all.kind = KEEL_ATTR_GRAPHS;
-  for (size_t b = 0; b < wanted.bodies.size(); b++) {
-    RETURN_IF_ERROR(wanted.bodies[b]->Rewrite(captured));
-    ASSIGN_OR_RETURN(uint32_t number, module_->GraphNumber(wanted.bodies[b]->graph_->name));
-    if (kind.list)
-      all.list.push_back(number);
-    else
-      attrs.push_back({kind.names[b], Number(KEEL_ATTR_GRAPH, number)});
-  }
-  if (kind.list) attrs.push_back({kind.names[0], all});
-  if (kind.loop)
-    attrs.push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(wanted.before.size()))});
-  if (wanted.op == "scan")
-    attrs.push_back({"invariants", Number(KEEL_ATTR_I64, static_cast<int64_t>(captured.size()))});
-  std::ranges::sort(attrs, {}, &Attr::name);
-  auto add = [&](std::span<keel_array* const> arrays) -> absl::Status {
-    for (keel_array* array : arrays) {
-      ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(array));
-    }
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(add(wanted.before));
+  RETURN_IF_ERROR(RewriteAll(wanted, captured, &attrs));
   in.insert(in.end(), captured.begin(), captured.end());
   RETURN_IF_ERROR(add(wanted.entries));
   ASSIGN_OR_RETURN(const OpDef* op, module_->catalogue->Find(wanted.op, 0));
@@ -218,6 +238,18 @@ absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* 
     ASSIGN_OR_RETURN(results->emplace_back(), Symbol(value));
   }
   return absl::OkStatus();
+}
+
+absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
+  std::lock_guard lock(*mutex_);
+  RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", wanted.op)));
+  if (const Trace* inner = inner_)
+    return Invalid("the body \"", inner->graph_->name, "\" has not ended: a ", wanted.op,
+                   " cannot be added before it");
+  size_t graphs = module_->graphs.size();
+  absl::Status status = AddControl(wanted, results);
+  if (!status.ok()) module_->DropGraphs(graphs);
+  return status;
 }
 
 }  // namespace keel

@@ -350,7 +350,9 @@ absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Array
   size_t n = concrete.graph->results.size(), read = n;
   bool captured = false;
   for (const TraceLink& link : concrete.links) {
-    captured |= link.array && tape.WatchesOrOuter(link.array.get());
+    bool watched = link.array && tape.WatchesOrOuter(link.array.get());
+    captured |= watched;
+    if (watched && link.in_body) tape.Lost(link.array);
     if (link.variable && link.value == kNoValue) tape.Lost(link.variable);
     if (!link.variable || link.value == kNoValue) continue;
     feeds.push_back(all[read++].get());

@@ -74,8 +74,9 @@ class Tape {
   void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
   // This was read of it just now.
   void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
-  // It was read in a body, where no gradient finds it.
+  // It was read, or captured, in a body, where no gradient finds it.
   void Lost(const std::shared_ptr<Variable>& variable);
+  void Lost(const ArrayRef& array);
   // An error if it was, so that what ReadsOf says is not all.
   absl::Status CheckReads(const std::shared_ptr<Variable>& variable);
   // All that was read of it and watched.
@@ -137,6 +138,7 @@ class Tape {
   bool used_ = false;
   HashMap<const Variable*, HeldVariable> variables_;
   std::vector<TraceWatch> traces_;
+  std::vector<ArrayRef> lost_;
   SerialIndex numbers_;
   std::vector<Value> values_;
   std::vector<int64_t> dims_;

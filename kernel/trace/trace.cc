@@ -65,19 +65,19 @@ absl::StatusOr<ArrayRef> Trace::Symbol(ValueId value) {
 }
 
 absl::StatusOr<ArrayRef> Trace::ArrayFor(ValueId value) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   return Symbol(value);
 }
 
 absl::StatusOr<ArrayRef> Trace::Param(std::string_view name, TensorType type) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a parameter"));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddParam(NameFor(name, "placeholder"), std::move(type)));
   return Symbol(value);
 }
 
 void Trace::NameAll(std::string scope) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   scope_ = std::move(scope);
 }
 
@@ -98,7 +98,7 @@ std::string Trace::NameFor(std::string_view given, std::string_view otherwise) {
 }
 
 absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* array) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a constant"));
   RETURN_IF_ERROR(NeedHostMemory("a constant", array));
   ArrayRef rows = ArrayRef::Share(array);
@@ -115,7 +115,7 @@ absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* arra
 }
 
 absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("name a value"));
   if (Of(array) != this) return Invalid("the array is no value of the trace of \"", graph_->name, "\"");
   std::string own = NameFor(name, "value");
@@ -148,7 +148,7 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
 
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                           std::span<keel_array* const> in, std::span<keel_array*> out) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   if (!open_) return CheckOpen(absl::StrCat("apply ", OpName(op)));
   std::vector<ValueId> operands;
   operands.reserve(in.size());
@@ -182,20 +182,23 @@ absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, cons
 }
 
 NodeId Trace::Now() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   return static_cast<NodeId>(graph_->nodes.size());
 }
 
 absl::Status Trace::Result(std::string_view name, keel_array* array) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a result"));
   ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
   return graph_->AddResult(name, value);
 }
 
 absl::Status Trace::End(std::vector<TraceLink>* links) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("end it again"));
+  if (const Trace* inner = inner_)
+    return Annotate(Invalid("the body \"", inner->graph_->name, "\" of \"", graph_->name, "\" has not ended"),
+                    kErrorHint, "keel_body_end ends it, keel_trace_free gives it up");
   open_ = false;
   captured_.clear();
   current_.clear();

@@ -8,6 +8,7 @@
 // added any more, and an array of the trace that leaked out of the program is an error that names it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,7 @@ struct TraceLink {
   ValueId value;                       // kNoValue: a read in a body, where no gradient finds it
   std::shared_ptr<Variable> variable;  // a read of it; else
   ArrayRef array;                      // a captured array, which became a constant
+  bool in_body = false;                // of a body too, where no gradient finds it
 };
 
 // Gradients that are wanted: xs[i] counts for result to[i], for a variable is all that was read of it.
@@ -57,11 +59,12 @@ struct TraceWatch {
   std::vector<std::pair<ValueId, NodeId>> values;
   std::vector<std::pair<NodeId, NodeId>> hidden;            // from, up to
   std::function<bool(const keel_array*)> watches_captured;  // concrete arrays
+  std::function<const TraceWatch*(const Trace*)> other;     // null: nothing is watched there
 };
 
 // A body to be written: parameters of the types of `like`, of their entries from entries_from on.
 struct BodyWanted {
-  std::string_view label;  // of its name
+  std::string_view label;  // of the op's attribute
   std::span<keel_array* const> like;
   size_t entries_from = SIZE_MAX;
   bool branch = false;  // runs once, or not at all
@@ -73,15 +76,20 @@ struct ControlWanted {
   std::span<keel_array*const> before, entries;
   std::vector<class Trace*> bodies;
   Attrs attrs;
-  std::function<void(const std::shared_ptr<Variable>&, keel_array*)>
-      saw;  // for tapes: what was read for bodies
+  // For tapes: what was read for bodies; null: what no gradient finds.
+  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
 };
+
+absl::Status LostCapture(const keel_array* array);  // the error: of TraceLink::in_body
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
   // Writes `graph` of `module`; what the graph has already (parameters) is kept. Nodes of ops bound to
   // another device than `device` get it as their scope.
   Trace(std::shared_ptr<Module> module, Graph* graph, std::string device);
+  ~Trace() { Leave(); }
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
 
   const std::shared_ptr<Module>& module() const { return module_; }
   Graph* graph() const { return graph_; }
@@ -117,7 +125,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Rename(keel_array* array, std::string_view name, bool unique);
 
   // Bodies (body.cc): traces within this one. While one is open, all that is written goes there, and what it
-  // takes from here is captured: it becomes an operand of the node and a parameter of the body.
+  // takes from here is captured: it becomes an operand of the node and a parameter of the body. Control makes
+  // graphs of the module of finished bodies; one that is given up leaves nothing.
   Trace* Current();  // the innermost open body of the program, or the program itself
   absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params);
   void Leave();  // a body: nothing more goes there by itself
@@ -143,8 +152,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<bool> Watched(const TraceWatch& watch, std::vector<bool>* through) const;
   absl::StatusOr<ValueId> FromParent(keel_array* array);
   absl::StatusOr<ValueId> Captured(ValueId outer);
+  absl::Status CheckBorder(const TraceWatch& watch) const;
   absl::Status LiftReads(const ControlWanted& wanted);
-  absl::Status Rewrite(const std::vector<ValueId>& captured);
+  absl::Status Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number);
+  absl::Status RewriteAll(const ControlWanted& wanted, const std::vector<ValueId>& captured, Attrs* attrs);
+  absl::Status AddControl(const ControlWanted& wanted, std::vector<ArrayRef>* results);
   absl::Status CheckOpen(std::string_view doing) const;
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
@@ -163,7 +175,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::string device_;
   bool open_ = true, variables_ = true, branch_ = false;
   std::shared_ptr<Trace> parent_;
-  Trace* inner_ = nullptr;
+  std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
+  std::atomic<Trace*> inner_{nullptr};
   size_t entries_from_ = SIZE_MAX;
   using Capturing = std::pair<ValueId, ValueId>;
   std::vector<Capturing> captures_;      // values of the parent, and the parameters for them
@@ -173,7 +186,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<TraceLink> links_;
   HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
-  mutable std::recursive_mutex mutex_;            // `saw` asks for the number of the next node
+  // Of the program and all its bodies; taken again where a body asks its parent, or `saw` asks for a number.
+  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
 };
 
 }  // namespace keel

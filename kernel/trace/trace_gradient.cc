@@ -1,4 +1,6 @@
 // trace_gradient.cc: gradients within a trace: of its own nodes, as far as a tape would have recorded them.
+#include <algorithm>
+
 #include "kernel/grad/gradient.h"
 #include "kernel/trace/gradient_cache.h"
 #include "kernel/trace/trace.h"
@@ -32,9 +34,35 @@ std::vector<bool> Trace::Watched(const TraceWatch& watch, std::vector<bool>* thr
   return watched;
 }
 
+absl::Status LostCapture(const keel_array* array) {
+  return Annotate(Unimplemented("gradient: an array, ",
+                                Print({array->dtype, Dims(array->dims, array->dims + array->view.ndim)}, DimTable()),
+                                ", was captured by a body of control flow, where gradients do not find it"),
+                  kErrorHint, "give it to the function as an argument, or make it a variable");
+}
+
+// What a body computes from watched values of the program around it leads on there, where its gradient cannot
+// go.
+absl::Status Trace::CheckBorder(const TraceWatch& watch) const {
+  const TraceWatch* around = parent_ ? watch.other(parent_.get()) : nullptr;
+  if (!around) return absl::OkStatus();
+  std::vector<bool> through, watched = parent_->Watched(*around, &through);
+  for (const auto& [outer, param] : captures_)
+    if (watched[outer])
+      return Annotate(
+          Unimplemented("gradient in the body \"", graph_->name, "\" of what was watched before it, \"",
+                        parent_->graph_->ValueName(outer), "\""),
+          kErrorHint, "begin the tape in the body, or take the gradient behind the branch or loop");
+  return parent_->CheckBorder(*around);
+}
+
 absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a gradient"));
+  RETURN_IF_ERROR(CheckBorder(watch));
+  for (const TraceLink& link : links_)
+    if (link.in_body && std::ranges::find(of.xs, link.array.get()) != of.xs.end())
+      return LostCapture(link.array.get());
   std::vector<ValueId> ys, seeds, xs;
   auto all = [&](std::span<keel_array* const> arrays, std::vector<ValueId>* values) -> absl::Status {
     for (keel_array* array : arrays) {

@@ -17,6 +17,10 @@ TraceWatch& Tape::Traced(Trace* trace) {
   TraceWatch& watch = traces_.emplace_back();
   watch.trace = trace->shared_from_this();
   watch.watches_captured = [this](const keel_array* array) { return Watches(array); };
+  watch.other = [this](const Trace* other) {
+    auto found = std::ranges::find_if(traces_, [&](const TraceWatch& w) { return w.trace.get() == other; });
+    return found == traces_.end() ? nullptr : &*found;
+  };
   if (paused_) watch.hidden.emplace_back(trace->Now(), kStill);
   return watch;
 }

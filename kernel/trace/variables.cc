@@ -17,7 +17,7 @@ absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variab
 
 // Program order: the node stands where the program is. What nothing wrote since is not read again.
 absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("read a variable"));
   ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
   if (auto it = current_.find(number); it != current_.end()) return Symbol(it->second);
@@ -35,7 +35,7 @@ absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) 
 }
 
 absl::Status Trace::Write(std::string_view op, const std::shared_ptr<Variable>& variable, keel_array* value) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("write a variable"));
   ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
   ASSIGN_OR_RETURN(ValueId in, ValueFor(value));
@@ -87,7 +87,7 @@ absl::Status Trace::CheckConstant(ValueId value) const {
 }
 
 absl::StatusOr<ArrayRef> Trace::Evaluate(keel_array* array, Device* device, const PlanOptions& options) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
   RETURN_IF_ERROR(CheckConstant(value));
   const TensorType& type = graph_->values[value].type;

@@ -3,13 +3,13 @@
 //   y = keel::cond(x > 0, [&] { return x; }, [&] { return 0; });
 //   auto [i, p] = keel::while_loop(std::tuple(keel::Tensor(0), x), [&](auto& i, auto&) { return i < n; },
 //                                  [&](auto& i, auto& p) { return std::tuple(i + 1, p * x); });
-//   auto [sum, all] = keel::scan(keel::zeros({3}), rows, [](auto& s, auto& row) { return std::pair(s + row,
-//   s); });
+//   auto [sum, all] = keel::scan(keel::zeros({3}), rows,
+//                                [](auto& s, auto& row) { return std::pair(s + row, s); });
 //
 // Eagerly the lambdas run on numbers, as if and while of C++ do. In a trace each becomes a body of one node:
 // it runs once, while it is written; tensors that it captures become operands, and its results have the same
-// types in all branches, or those of what a loop carries. How to read it: Body writes one body; the rest are
-// flat lists.
+// types in all branches, or those of what a loop carries. What it computes leaves it as a result only.
+// How to read it: Body writes one body; the rest are flat lists.
 #ifndef KEEL_CONTROL_HPP
 #define KEEL_CONTROL_HPP
 #include "function.hpp"
@@ -41,13 +41,23 @@ std::vector<keel_array*> tensors_of(const T& x) {
 }
 /// The same structure with other tensors.
 template <class T>
-T with_tensors(const T& like, std::vector<Array> arrays) {
+T with_tensors(const T& like, const std::vector<Array>& arrays) {
   T out = like;
-  size_t elsewhere = arrays.size();
-  Replace put(std::move(arrays), elsewhere);
+  std::vector<keel_leaf> leaves;
+  for (const Array& a : arrays) leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, a.get(), 0, 0, nullptr});
+  Replace put(leaves);
   each_leaf(out, put);
   return out;
 }
+/// What decides has one element and one of these dtypes, traced or not.
+template <class T>
+T decide(const char* what, const Tensor& t, std::initializer_list<keel_dt> dtypes) {
+  if (t.ndim() || std::find(dtypes.begin(), dtypes.end(), t.dtype()) == dtypes.end())
+    throw Error(KEEL_INVALID, std::string(what) + " is " + t.type() + ", wanted " +
+                                  (dtypes.size() == 1 ? "bool[]" : "i32[] or i64[]"));
+  return t.template item<T>();
+}
+inline bool decide(const char* what, const Tensor& t) { return decide<bool>(what, t, {KEEL_BOOL}); }
 template <class F, class... A>
 decltype(auto) call_with(const F& f, const A&... args) {
   if constexpr (std::invocable<const F&, const A&...>)
@@ -91,14 +101,13 @@ class Body {
 
 inline std::vector<Array> run_bodies(const char* op, const std::vector<keel_array*>& before,
                                      const std::vector<keel_array*>& entries,
-                                     const std::vector<keel_trace*>& bodies, keel_dim length = -1,
-                                     bool reverse = false) {
-  std::vector<keel_array*> out(4096);
+                                     const std::vector<keel_trace*>& bodies, size_t results,
+                                     keel_dim length = -1, bool reverse = false) {
+  std::vector<keel_array*> out(results);
   uint32_t n = 0;
   call(keel_body_run, op, before.data(), static_cast<uint32_t>(before.size()), entries.data(),
        static_cast<uint32_t>(entries.size()), bodies.data(), static_cast<uint32_t>(bodies.size()), length,
        static_cast<int32_t>(reverse), out.data(), static_cast<uint32_t>(out.size()), &n);
-  out.resize(n);
   keel_error* error = nullptr;
   if (keel_rc rc = cut(out, &error); rc != KEEL_OK) throw Error::take(rc, error);
   return take_arrays(out);
@@ -123,21 +132,27 @@ kept<R> branches(const char* op, const char* const* labels, const Tensor& select
     std::unique_ptr<Body> body;
     std::vector<Array> arrays;
     std::optional<Literal> literal;
+    std::string structure;
   };
   std::vector<Made> made;
   kept<R> like{};
   auto write = [&](const auto& f) {
     using Own = std::decay_t<decltype(f())>;
-    const char* label = labels ? labels[made.size()] : "branch";
+    std::string label = labels ? labels[made.size()] : "branches" + std::to_string(made.size());
     Made& mine = made.emplace_back();
-    mine.body = std::make_unique<Body>(label, std::vector<keel_array*>{}, 0, KEEL_BODY_BRANCH);
+    mine.body = std::make_unique<Body>(label.c_str(), std::vector<keel_array*>{}, 0, KEEL_BODY_BRANCH);
     if constexpr (std::is_void_v<Own>) {
       f();
     } else if constexpr (Number<Own>) {
       mine.literal.emplace(f());
     } else {
       like = f();
-      for (keel_array* array : tensors_of(like)) mine.arrays.emplace_back(keel_array_retain(array));
+      Leaves leaves;
+      each_leaf(like, leaves);
+      mine.structure = leaves.structure;
+      for (keel_array* array : arrays_of(leaves)) mine.arrays.emplace_back(keel_array_retain(array));
+      if (made[0].structure != mine.structure && !std::same_as<R, Tensor>)
+        throw Error(KEEL_INVALID, "branches return different structures: lists of other lengths, say");
     }
     mine.body->leave();
   };
@@ -155,7 +170,7 @@ kept<R> branches(const char* op, const char* const* labels, const Tensor& select
     m.body->results(raw(m.arrays));
     bodies.push_back(m.body->get());
   }
-  return with_tensors(like, run_bodies(op, {selector.get()}, {}, bodies));
+  return with_tensors(like, run_bodies(op, {selector.get()}, {}, bodies, made[0].arrays.size()));
 }
 
 /// Adds the caller's place to failures of the node; what the code itself throws comes out as it is.
@@ -165,7 +180,10 @@ R placed(const char* op, const Place& where, const F& run) {
     return static_cast<R>(run());
   } catch (const Error& e) {
     if (e.where().line) throw;
-    throw e.within(op, where);
+    std::string said = e.what(), own = std::string(op) + ": ";
+    if (said.starts_with("node '")) said.erase(0, said.find("': ") + 3);
+    if (said.starts_with(own)) said.erase(0, own.size());
+    throw e.within(op, where, &said);
   }
 }
 
@@ -188,31 +206,39 @@ inline bool any_symbolic(const std::vector<keel_array*>& arrays) {
 
 }  // namespace detail
 
-/// then() if p, a bool of one element, else otherwise(). Both return one type: a tensor, a structure of
-/// tensors or nothing; a number is a literal, which takes the other's dtype where both are written into a
-/// trace.
+/// then() if p, a bool[], else otherwise(). Both return one type: a tensor, a structure of tensors or nothing.
+/// A number is a literal, which takes the other's dtype where both are written into a trace; eagerly, where
+/// the other does not run, its own.
 template <std::invocable Then, std::invocable Else>
 auto cond(const Tensor& p, const Then& then, const Else& otherwise, const Place& where = Place::current()) {
   using R = detail::joint<std::invoke_result_t<const Then&>, std::invoke_result_t<const Else&>>;
   static constexpr const char* kLabels[] = {"then", "else"};
   return detail::placed<R>("cond", where, [&] {
     if (p.symbolic()) return detail::branches<R>("cond", kLabels, p, then, otherwise);
+    bool so = detail::decide("the predicate", p);
     if constexpr (std::is_void_v<R>) {
-      p.item<bool>() ? then() : otherwise();
+      so ? then() : otherwise();
       return std::tuple<>();
     } else {
-      return p.item<bool>() ? R(then()) : R(otherwise());
+      return so ? R(then()) : R(otherwise());
     }
   });
 }
 
-/// The branch of that number, an i32 or i64 of one element: keel::switch_(i, [&] {...}, [&] {...}).
+struct Selector {
+  template <std::convertible_to<Tensor> T>
+  Selector(const T& t, const Place& place = Place::current()) : value(t), where(place) {}
+  Tensor value;
+  Place where;
+};
+
+/// The branch of that number, an i32[] or i64[]: keel::switch_(i, [&] {...}, [&] {...}).
 template <std::invocable First, std::invocable... More>
-auto switch_(const Tensor& i, const First& first, const More&... more) {
+auto switch_(const Selector& i, const First& first, const More&... more) {
   using R = detail::Returned<std::decay_t<std::invoke_result_t<const First&>>>;
-  return detail::placed<R>("switch", Place(), [&] {
-    if (i.symbolic()) return detail::branches<R>("switch", nullptr, i, first, more...);
-    auto at = i.item<int64_t>();
+  return detail::placed<R>("switch", i.where, [&] {
+    if (i.value.symbolic()) return detail::branches<R>("switch", nullptr, i.value, first, more...);
+    auto at = detail::decide<int64_t>("the index", i.value, {KEEL_I32, KEEL_I64});
     if (at < 0 || at > static_cast<int64_t>(sizeof...(more)))
       throw Error(KEEL_RANGE, "index " + std::to_string(at) + " is not in [0, " +
                                   std::to_string(1 + sizeof...(more)) + ")");
@@ -238,7 +264,7 @@ C while_loop(const C& init, const Test& test, const Code& body, const Place& whe
     std::vector<keel_array*> like = detail::tensors_of(init);
     if (!detail::writes() && !detail::any_symbolic(like)) {
       C carry = init;
-      while (Tensor(detail::call_with(test, carry)).template item<bool>()) {
+      while (detail::decide("the test", detail::call_with(test, carry))) {
         C next = detail::call_with(body, carry);
         detail::check_carried(carry, next);
         carry = std::move(next);
@@ -253,7 +279,8 @@ C while_loop(const C& init, const Test& test, const Code& body, const Place& whe
     C next = detail::call_with(body, detail::with_tensors(init, looped.params));
     looped.leave();
     looped.results(detail::tensors_of(next));
-    return detail::with_tensors(init, detail::run_bodies("while", like, {}, {tested.get(), looped.get()}));
+    return detail::with_tensors(init, detail::run_bodies("while", like, {}, {tested.get(), looped.get()},
+                                                         like.size()));
   });
 }
 
@@ -266,9 +293,9 @@ struct ScanOptions {
 /// carried at last, and all y stacked in the order of the entries. Use std::tuple<>() for nothing.
 template <class C, class X, class Code>
 auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& options = {},
-          const Place& where = Place::current()) {
-  using Y = std::decay_t<decltype(std::get<1>(body(init, xs)))>;
-  using R = std::pair<C, Y>;
+          const Place& where = Place::current())
+    -> std::pair<C, std::decay_t<decltype(std::get<1>(body(init, xs)))>> {
+  using R = std::pair<C, std::decay_t<decltype(std::get<1>(body(init, xs)))>>;
   return detail::placed<R>("scan", where, [&] {
     std::vector<keel_array*> carried = detail::tensors_of(init), over = detail::tensors_of(xs),
                              like = carried;
@@ -279,9 +306,10 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
       R made = body(detail::with_tensors(init, {looped.params.begin(), entries}),
                     detail::with_tensors(xs, {entries, looped.params.end()}));
       looped.leave();
-      looped.results(detail::tensors_of(made));
-      return detail::with_tensors(
-          made, detail::run_bodies("scan", carried, over, {looped.get()}, options.length, options.reverse));
+      std::vector<keel_array*> results = detail::tensors_of(made);
+      looped.results(results);
+      return detail::with_tensors(made, detail::run_bodies("scan", carried, over, {looped.get()},
+                                                           results.size(), options.length, options.reverse));
     }
     int64_t length = options.length;
     for (keel_array* x : over) {
@@ -293,8 +321,20 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
                                       std::to_string(length));
     }
     if (length < 0) throw Error(KEEL_INVALID, "there is no operand to go over: give .length");
-    if (!length)
-      throw Error(KEEL_UNIMPLEMENTED, "a scan of no entries needs a trace: what it stacks is not known else");
+    if (!length) {  // only a trace tells what it stacks
+      std::optional<R> like;
+      auto traced = function("scan", [&](const C& carry, const X& none) {
+        if (!detail::writes())
+          throw Error(KEEL_UNIMPLEMENTED, "a scan of no entries cannot run eagerly: what it stacks is unknown");
+        like.emplace(scan(carry, none, body, options, where));
+        std::vector<Tensor> flat;
+        for (keel_array* made : detail::tensors_of(*like)) flat.emplace_back(Array(keel_array_retain(made)));
+        return flat;
+      });
+      std::vector<Array> all;
+      for (const Tensor& t : traced(init, xs)) all.push_back(t.array());
+      return detail::with_tensors(*like, all);
+    }
     std::vector<std::vector<Tensor>> stacks;
     std::optional<R> last;
     for (int64_t k = 0; k < length; k++) {
