@@ -236,6 +236,65 @@ def test_T1_saved_graphs_run_without_their_source(keel, graph, tmp_path, on):
     saved(keel, graph, tmp_path, on)
 
 
+RELU = """keel 1
+fn @simple_relu(x: i32[]) {
+  return cond(x > 0, x) then(x) { yield x } else(x) { yield i32(0) }
+}
+entry simple_relu = @simple_relu (x) -> (_)
+"""
+
+
+def test_T6_simple_relu(keel, graph, on):
+    said = RELU.replace("yield x", 'print(x){format="First branch, with graph: {}"}\n yield x')
+    said = said.replace("yield i32(0)", 'print(i32(0)){format="Second branch, with graph: {}"}\n yield i32(0)')
+    path = graph(said)
+    for x, text, y in (("1", "First branch, with graph: 1\n", 1), ("-1", "Second branch, with graph: 0\n", 0)):
+        run = keel("run", path, "-i", f"x={x}", "--json", *on)
+        assert run.err == text and list(data(run).values()) == [[y]]
+
+
+def test_T8_the_graph_of_a_branch(keel, graph, tmp_path):
+    keel("convert", graph(RELU), "relu.keel")
+    assert keel("dump", "relu.keel").out == """keel 1
+
+fn @simple_relu(x: i32[]) -> i32[] {
+  v0 = greater(x, 0) : bool[]
+  v1 = cond(v0, x)
+    then(x) {
+      yield x
+    }
+    else(x) {
+      yield i32(0)
+    } : i32[]
+  return v1
+}
+
+entry simple_relu = @simple_relu (x) -> (_)
+"""
+
+
+OBSERVABLE = """keel 1
+var v: i32[] = 0
+fn @f(x: i32[1]) {
+  unused = gather(x, i32(1))
+  print(x){format="x is {}"}
+  small = reduce_max(x) < 9
+  assert(small){message="too large"}
+  assign_add(v, i32(1))
+  return x * 2, read(v)
+}
+entry f = @f (x) -> (y, now)
+"""
+
+
+def test_T16_only_observable_effects_run(keel, graph, on):
+    path = graph(OBSERVABLE)
+    run = keel("run", path, "-i", "x=3", "--json", *on)
+    assert data(run) == {"y": [6], "now": [1]} and run.err == "x is [3]\n"
+    failed = keel("run", path, "-i", "x=9", *on, code=5)
+    assert failed.err.startswith("x is [9]\n") and "too large" in failed.err and failed.out == ""
+
+
 def test_Z15_add_and_multiply(keel, on):
     text = "a = [[1, 2], [3, 4]]; b = add(a, 1); print a; print b; print a * b"
     assert keel("eval", text, *on).out == "[[1 2]\n [3 4]]\n[[2 3]\n [4 5]]\n[[ 2  6]\n [12 20]]\n"

@@ -17,7 +17,9 @@ class OnEachDevice : public testing::TestWithParam<std::string> {
 
 inline std::vector<std::string> Devices() {
   std::vector<std::string> names;
-  for (std::string name : keel::default_context().devices()) names.push_back(name.substr(0, name.find(':')));
+  for (std::string name : keel::default_context().devices())
+    if (name = name.substr(0, name.find(':')); std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
   return names;
 }
 
