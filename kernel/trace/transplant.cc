@@ -1,7 +1,6 @@
 // transplant.cc: see transplant.h.
 #include "kernel/trace/transplant.h"
 
-#include "kernel/base/free_name.h"
 #include "kernel/grad/slice.h"
 
 namespace keel {
@@ -20,15 +19,6 @@ absl::StatusOr<Dim> Transplant::Size(Dim dim) const {
   return from_.dims.Evaluate(dim, symbols_);
 }
 
-absl::StatusOr<int64_t> Transplant::VariableOf(int64_t number) {
-  const ModuleVariable& variable = from_.variables[static_cast<size_t>(number)];
-  for (size_t v = 0; v < to_.variables.size(); v++)
-    if (to_.variables[v].storage == variable.storage) return static_cast<int64_t>(v);
-  return to_.AddVariable(
-      FreeName(variable.name, [&](const std::string& name) { return to_.FindVariable(name).ok(); }),
-      variable.storage);
-}
-
 absl::StatusOr<Attrs> Transplant::AttrsOf(Attrs attrs) {
   for (Attr& attr : attrs) {
     AttrValue& v = attr.value;
@@ -45,7 +35,6 @@ absl::StatusOr<Attrs> Transplant::AttrsOf(Attrs attrs) {
       RETURN_IF_ERROR(each([&](int64_t i) { return Size(i); }));
     if (v.kind == KEEL_ATTR_GRAPH || v.kind == KEEL_ATTR_GRAPHS)
       RETURN_IF_ERROR(each([&](int64_t i) { return Body(i); }));
-    if (v.kind == KEEL_ATTR_VAR) RETURN_IF_ERROR(each([&](int64_t i) { return VariableOf(i); }));
   }
   return attrs;
 }
@@ -64,7 +53,7 @@ absl::StatusOr<int64_t> Transplant::Body(int64_t number) {
     }
     ASSIGN_OR_RETURN(at[param], to->AddParam("", std::move(type)));
   }
-  RETURN_IF_ERROR(Write(body, std::vector<bool>(body.nodes.size(), true), to, &at));
+  RETURN_IF_ERROR(Write(body, NeededNodes(body, body.params, body.results, {}), to, &at));
   for (ValueId v : body.results) {
     ASSIGN_OR_RETURN(ValueId here, Find(body, v, to, &at));
     RETURN_IF_ERROR(to->AddResult("", here));
@@ -88,6 +77,9 @@ absl::Status Transplant::Write(const Graph& from, const std::vector<bool>& nodes
   for (NodeId n = 0; n < from.nodes.size(); n++) {
     if (!nodes[n]) continue;
     const Node& node = from.nodes[n];
+    if (HasEffect(*node.op))
+      return Unimplemented("its gradient would compute '", from.NodeName(n), "' of graph '", from.name, "' (",
+                           OpName(*node.op), ") again, which has an effect");
     std::vector<ValueId> in;
     for (ValueId v : node.in) {
       ASSIGN_OR_RETURN(in.emplace_back(), Find(from, v, to, at));

@@ -1,5 +1,6 @@
 // transplant.h: nodes of one module written into a graph of another, for sizes that are known there: symbols
-// become numbers, and the constants, bodies and variables that nodes name come along.
+// become numbers, and the constants and bodies that nodes name come along. Effects stay behind: they happened when
+// the nodes were run.
 #pragma once
 
 #include <vector>
@@ -24,7 +25,6 @@ class Transplant {
   absl::StatusOr<Dim> Size(Dim dim) const;
   absl::StatusOr<Attrs> AttrsOf(Attrs attrs);
   absl::StatusOr<int64_t> Body(int64_t number);
-  absl::StatusOr<int64_t> VariableOf(int64_t number);
 
   const Module& from_;
   Module& to_;
