@@ -40,6 +40,15 @@ def test_a_short_program_runs_a_model(keel, graph, program, tmp_path, language):
         assert done.returncode == 1 and done.stderr
 
 
+@pytest.mark.parametrize("n, steps", [(27, 111), (1, 0)])
+def test_a_loop_that_depends_on_values(program, n, steps):
+    done = subprocess.run([BUILD / "examples/example_loop", str(n)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, text = done.stdout.split("\n", 1)
+    assert first == str(steps)  # of Collatz's sequence, as everybody knows it
+    assert text.startswith("keel 1\n") and text.count("while(") == 1 and text.count("cond(") == 1
+
+
 def test_the_hello_plugin_adds(keel, graph, program):
     folder = ["--plugins", BUILD / "examples"]
     done = keel("run", graph(ADD2), "-d", "hello", *folder, "-i", "x=1,2,3,4", "-i", "z=10,20", "--json")

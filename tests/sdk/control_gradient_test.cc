@@ -180,7 +180,6 @@ TEST_P(ControlGradient, TapesInBodies) {
         });
     return Tensor(w);
   };
-  if (GetParam() == "hostile") GTEST_SKIP() << "writes in bodies want a device that computes in host memory";
   EXPECT_EQ(Text(descend(Tensor(3))), "f32[1] [1.]");
   EXPECT_EQ(Text(keel::function("descend", descend)(Tensor(3))), "f32[1] [0.125]");
 }
@@ -202,12 +201,10 @@ TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
   });
   std::string read = "gradient: variable \"w\" was read in a body that also writes it";
   EXPECT_TRUE(Has(Failure([&] { traced(Tensor{1.f}); }), read));
-  if (GetParam() != "hostile") {  // where no body may write a variable
-    auto called = keel::function("f", written);
-    Tape tape;
-    Tensor y = called(Tensor{1.f});
-    EXPECT_TRUE(Has(Failure([&] { tape.gradient(y, w); }), read));
-  }
+  auto called = keel::function("f", written);
+  Tape outside;
+  Tensor product = called(Tensor{1.f});
+  EXPECT_TRUE(Has(Failure([&] { outside.gradient(product, w); }), read));
 
   Tensor c = {3.f};
   auto captures = [&](const Tensor& x) {

@@ -158,6 +158,43 @@ TEST_P(ControlFlow, ScanCarriesAndStacks) {
       3, "i32[] 3072");
 }
 
+TEST_P(ControlFlow, EmptyAndSingleEntries) {
+  auto program = [](const Tensor& x) {
+    auto [sum, all] = keel::scan(Tensor{1.f, 2.f}, x, [](const Tensor& s, const Tensor& row) {
+      return std::pair(s + row, std::vector<Tensor>{s, keel::reduce_sum(row)});
+    });
+    return keel::concat({sum, keel::reshape(all.at(0), {-1}), all.at(1)});
+  };
+  Both(program, keel::zeros({0, 2}), "f32[2] [1. 2.]");
+  Both(program, {{10.f, 20.f}}, "f32[5] [11. 22.  1.  2. 30.]");
+  auto kept = [](const Tensor& x) {
+    return keel::while_loop(
+        x, [](const Tensor& y) { return keel::reduce_sum(y) > 0; }, [](const Tensor& y) { return y - 1; });
+  };
+  Both(kept, keel::zeros({0}), "f32[0] []");
+  Both(kept, {2.5f}, "f32[1] [-0.5]");
+}
+
+// Class exact: what passes of the usual level may round otherwise stays as it was written.
+TEST_P(ControlFlow, TheSameBitsBothWays) {
+  auto program = [](const Tensor& x) {
+    auto [k, y] = keel::while_loop(
+        std::tuple(Tensor(0), x), [](const Tensor& i, const Tensor&) { return i < 7; },
+        [&](const Tensor& i, const Tensor& v) {
+          return std::tuple(i + 1, keel::cond(
+                                       i % 2 == 0, [&] { return keel::sin(v * 1.7) + x; },
+                                       [&] { return keel::exp(v * 0.3) - v / 3; }));
+        });
+    return keel::scan(keel::zeros({}), y, [](const Tensor& s, const Tensor& v) {
+             return std::pair(s * 0.9 + v, keel::tanh(s));
+           })
+        .second;
+  };
+  Tensor x = keel::sin(keel::cast(keel::iota({101}), KEEL_F32) * 12.9898) * 43.7;
+  auto f = keel::function("f", program, {.more = {{"level", "0"}}});
+  EXPECT_EQ(program(x).values<float>(), f(x).values<float>());
+}
+
 TEST_P(ControlFlow, SymbolicSizes) {
   auto f = keel::function("f",
                           [](const Tensor& x) {
