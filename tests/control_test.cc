@@ -1,5 +1,6 @@
-// control_test.cc: control flow in programs as keel.h promises it to C: blocks, and bodies between begin and
-// end. Each device runs all of it; oracles are literals. The C++ forms have tests of their own (sdk/).
+// control_test.cc: control flow in programs as keel_control.h promises it to C: blocks, and bodies between
+// begin and end. Each device runs all of it; oracles are literals. The C++ forms have tests of their own
+// (sdk/).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -83,7 +84,7 @@ class Control : public testing::TestWithParam<std::string> {
     for (Block& b : branches) args.push_back(&b);
     uint32_t n = 0;
     Call(keel_trace_switch, t, i.get(), code.data(), args.data(), static_cast<uint32_t>(code.size()),
-               out.data(), 4u, &n);
+         out.data(), 4u, &n);
     return Take(out, n);
   }
   Arrays While(keel_trace* t, const Arrays& init, Block test, Block body) {
@@ -97,8 +98,8 @@ class Control : public testing::TestWithParam<std::string> {
     std::vector<keel_array*> out(4);
     uint32_t n = 0;
     Call(keel_trace_scan, t, Raw(carry).data(), static_cast<uint32_t>(carry.size()), Raw(xs).data(),
-               static_cast<uint32_t>(xs.size()), length, static_cast<int32_t>(reverse), Block::Run, &body,
-               out.data(), 4u, &n);
+         static_cast<uint32_t>(xs.size()), length, static_cast<int32_t>(reverse), Block::Run, &body,
+         out.data(), 4u, &n);
     return Take(out, n);
   }
 
@@ -143,8 +144,7 @@ TEST_P(Control, BranchesNestAndCapture) {
   Array ten = Scalar(10);
   Program program = [&](keel_trace* t, const Array& x) {
     Array doubled = Do("add", x, x);
-    return Cond(t, Do("greater", Sum(x), Scalar(0)),
-                {[&](keel_trace* then, const Arrays&) {
+    return Cond(t, Do("greater", Sum(x), Scalar(0)), {[&](keel_trace* then, const Arrays&) {
                   return Cond(then, Do("greater", Sum(doubled), Scalar(10)),
                               {[&](auto, auto&) { return Arrays{Do("add", doubled, ten)}; }},
                               {[&](auto, auto&) { return Arrays{Do("mul", doubled, x)}; }});
@@ -182,13 +182,14 @@ TEST_P(Control, LoopsNestAndCarryNothingElse) {
   Both(
       [&](keel_trace* t, const Array& x) {  // x, added to itself 3 times 4 times
         Block less{[&](auto, const Arrays& c) { return Arrays{Do("less", c[0], I(3))}; }};
-        Arrays all = While(t, {I(0), x}, less, {[&](keel_trace* body, const Arrays& c) {
-                             Block inner{[&](auto, const Arrays& d) { return Arrays{Do("less", d[0], I(4))}; }};
-                             Arrays sum = While(body, {I(0), c[1]}, inner, {[&](auto, const Arrays& d) {
-                                                  return Arrays{Do("add", d[0], I(1)), Do("add", d[1], x)};
-                                                }});
-                             return Arrays{Do("add", c[0], I(1)), sum[1]};
-                           }});
+        Arrays all =
+            While(t, {I(0), x}, less, {[&](keel_trace* body, const Arrays& c) {
+                    Block inner{[&](auto, const Arrays& d) { return Arrays{Do("less", d[0], I(4))}; }};
+                    Arrays sum = While(body, {I(0), c[1]}, inner, {[&](auto, const Arrays& d) {
+                                         return Arrays{Do("add", d[0], I(1)), Do("add", d[1], x)};
+                                       }});
+                    return Arrays{Do("add", c[0], I(1)), sum[1]};
+                  }});
         return all[1];
       },
       {1, 2, 3}, {13, 26, 39});
@@ -198,8 +199,7 @@ TEST_P(Control, ScanCarriesAndStacks) {
   for (bool reverse : {false, true})
     Both(
         [&](keel_trace* t, const Array& x) {
-          Arrays made = Scan(t, {Scalar(100)}, {x, x},
-                             {[&](auto, const Arrays& in) {
+          Arrays made = Scan(t, {Scalar(100)}, {x, x}, {[&](auto, const Arrays& in) {
                                return Arrays{Do("add", in[0], in[1]), Do("add", in[0], in[2])};
                              }},
                              -1, reverse);
@@ -249,8 +249,10 @@ TEST_P(Control, BodiesBetweenBeginAndEnd) {
     EXPECT_TRUE(Has(Failure([&] { run("add", p, {then.get()}); }), "\"add\" runs no bodies"));
     EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get(), t}); }), "no body"));
     Array y = run("cond", p, {then.get(), otherwise.get()});
-    EXPECT_TRUE(
-        Has(Failure([&] { run("cond", p, {then.get(), otherwise.get()}); }), "is that of another node"));
+    EXPECT_TRUE(Has(Failure([&] {
+                      run("cond", p, {then.get(), otherwise.get()});
+                    }),
+                    "is that of another node"));
     return y;
   });
   EXPECT_FALSE(Has(module.text(), "else_1")) << module.text();
@@ -290,7 +292,9 @@ TEST_P(Control, BadInput) {
                   "result 0 of else (@f.v2.else) is f32[] but that of then (@f.v2.then) is f32[n]"));
   EXPECT_TRUE(Has(Fails([&](keel_trace* t, const Array& x) { return Cond(t, x, gives(x), gives(x))[0]; }),
                   "p is f32[n]"));
-  EXPECT_TRUE(Has(Failure([&] { Cond(nullptr, F({1, 2}), x_, x_); }),
+  EXPECT_TRUE(Has(Failure([&] {
+                    Cond(nullptr, F({1, 2}), x_, x_);
+                  }),
                   "the predicate is f32[2], wanted bool[]"));
   EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, Scalar(1), {x_}); }), "the index is f32[], wanted i32[]"));
   EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, I(0), {}); }), "a switch has no branch"));

@@ -1,6 +1,8 @@
-// control.cc: control flow in programs, of keel.h: blocks that are run now, or written as bodies of a node.
+// control.cc: control flow in programs, of keel_control.h: blocks that are run now, or written as bodies of a
+// node.
 #include <cstring>
 
+#include "abi/keel_control.h"
 #include "kernel/api/handles.h"
 #include "kernel/device/move.h"
 
@@ -93,9 +95,8 @@ std::string TypeText(const keel_array* a) {
 absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
   RETURN_IF_ERROR(NeedPointer(array, "array"));
   if (array->symbolic())
-    return Annotate(
-        Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements to go by"), kErrorHint,
-        "give the trace as `within`, and the loop is written into it");
+    return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements to go by"),
+                    kErrorHint, "give the trace as `within`, and the loop is written into it");
   ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
   RETURN_IF_ERROR(WaitFor(here.get()));
   return here->contiguous ? here : CopyArray(here->view);

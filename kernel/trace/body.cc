@@ -126,10 +126,10 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
   std::vector<ValueId> map(graph_->values.size(), kNoValue), own;
   auto taken = [&](const std::string& name) { return module_->GraphNumber(name).ok(); };
   number->i = static_cast<int64_t>(module_->graphs.size());
-  ASSIGN_OR_RETURN(Graph * made,
-                   module_->AddGraph(FreeName(absl::StrCat(parent_->graph_->name, ".v",
-                                                           parent_->graph_->nodes.size(), ".", label),
-                                              taken)));
+  ASSIGN_OR_RETURN(
+      Graph * made,
+      module_->AddGraph(FreeName(
+          absl::StrCat(parent_->graph_->name, ".v", parent_->graph_->nodes.size(), ".", label), taken)));
   for (ValueId p : graph_->params)
     if (std::ranges::find(captures_, p, &Capturing::second) == captures_.end()) own.push_back(p);
   auto begun = [&](size_t from, size_t to) -> absl::Status {

@@ -2,7 +2,7 @@
  *   loop N    traces the program into one graph, runs that on N, and prints the steps and the graph */
 #include <stdio.h>
 #include <stdlib.h>
-#include "keel.h"
+#include "keel_control.h"
 
 static keel_context* context;
 static const char* device;
@@ -18,7 +18,8 @@ static keel_array* number(int32_t v) {
   *(int32_t*)t.data = v;
   return a;
 }
-static keel_array* apply(const char* name, keel_array* a, int32_t b) { /* arrays live until the process ends */
+static keel_array* apply(const char* name, keel_array* a,
+                         int32_t b) { /* arrays live until the process ends */
   keel_op* op;
   keel_array *in[2] = {a, number(b)}, *out = NULL;
   check(keel_op_bind(context, device, name, 0, NULL, NULL, 0, &op, &e));
@@ -27,7 +28,8 @@ static keel_array* apply(const char* name, keel_array* a, int32_t b) { /* arrays
   return out;
 }
 
-/* Blocks: each is written once, as a body of a node; in is what the loop carries, arg what they know besides. */
+/* Blocks: each is written once, as a body of a node; in is what the loop carries, arg what they know besides.
+ */
 static keel_rc more(void* arg, keel_trace* t, keel_array* const* in, uint32_t n, keel_error** err) {
   return (void)arg, (void)n, keel_trace_result(t, NULL, apply("greater", in[0], 1), err);
 }

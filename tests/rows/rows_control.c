@@ -1,6 +1,7 @@
 /* rows_control.c: rows of the founding documents about branches and effects, in C99; see README.md.
  *   rows_control_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
  * How to read it: a program with its blocks, then the row that calls it. */
+#include "keel_control.h"
 #include "rows_programs.h"
 
 /* simple_relu: if (x > 0) return x; else return 0; */
@@ -43,7 +44,8 @@ static void T6(void) {
 static void T8(void) {
   const char* wanted =
       "keel 1\n\nfn @simple_relu(x: i32[]) -> i32[] {\n  v0 = greater(x, 0) : bool[]\n  v1 = cond(v0, x)\n"
-      "    then(p0) {\n      yield p0\n    }\n    else(p0) {\n      yield i32(0)\n    } : i32[]\n  return v1\n}\n"
+      "    then(p0) {\n      yield p0\n    }\n    else(p0) {\n      yield i32(0)\n    } : i32[]\n  return "
+      "v1\n}\n"
       "\nentry simple_relu = @simple_relu (x) -> (_)\n";
   keel_function* f = function("simple_relu", simple_relu, "x: i32[]");
   keel_array* one = i32(1);

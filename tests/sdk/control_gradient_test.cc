@@ -57,8 +57,8 @@ TEST_P(ControlGradient, Branches) {
 TEST_P(ControlGradient, Loops) {
   auto power = [](const Tensor& x) {  // x to the 4th, by a captured x
     return keel::while_loop(
-               std::tuple(Tensor(1), x), [](const Tensor& k, const Tensor&) { return k < 4; },
-               [&](const Tensor& k, const Tensor& p) { return std::tuple(k + 1, p * x); });
+        std::tuple(Tensor(1), x), [](const Tensor& k, const Tensor&) { return k < 4; },
+        [&](const Tensor& k, const Tensor& p) { return std::tuple(k + 1, p * x); });
   };
   Gradient([&](const Tensor& x) { return std::get<1>(power(x)); }, {1.f, 2.f}, "f32[2] [ 4. 32.]");
   Gradient(
@@ -76,9 +76,9 @@ TEST_P(ControlGradient, Loops) {
         auto [k, y] = keel::while_loop(
             std::tuple(Tensor(0), x), [](const Tensor& i, const Tensor&) { return i < 5; },
             [&](const Tensor& i, const Tensor& v) {
-              return std::tuple(i + 1, keel::cond(
-                                           keel::reduce_sum(v) < 8, [&] { return v * 2; },
-                                           [&] { return v + x; }));
+              return std::tuple(i + 1,
+                                keel::cond(
+                                    keel::reduce_sum(v) < 8, [&] { return v * 2; }, [&] { return v + x; }));
             });
         return y;
       },

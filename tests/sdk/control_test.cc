@@ -185,9 +185,8 @@ TEST_P(ControlFlow, TheSameBitsBothWays) {
                                        i % 2 == 0, [&] { return keel::sin(v * 1.7) + x; },
                                        [&] { return keel::exp(v * 0.3) - v / 3; }));
         });
-    return keel::scan(keel::zeros({}), y, [](const Tensor& s, const Tensor& v) {
-             return std::pair(s * 0.9 + v, keel::tanh(s));
-           })
+    return keel::scan(keel::zeros({}), y,
+                      [](const Tensor& s, const Tensor& v) { return std::pair(s * 0.9 + v, keel::tanh(s)); })
         .second;
   };
   Tensor x = keel::sin(keel::cast(keel::iota({101}), KEEL_F32) * 12.9898) * 43.7;

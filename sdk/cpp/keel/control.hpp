@@ -14,6 +14,7 @@
 #define KEEL_CONTROL_HPP
 #include "function.hpp"
 #include "index.hpp"
+#include "keel_control.h"
 #include "ops.hpp"
 #include "tape.hpp"
 
@@ -206,9 +207,9 @@ inline bool any_symbolic(const std::vector<keel_array*>& arrays) {
 
 }  // namespace detail
 
-/// then() if p, a bool[], else otherwise(). Both return one type: a tensor, a structure of tensors or nothing.
-/// A number is a literal, which takes the other's dtype where both are written into a trace; eagerly, where
-/// the other does not run, its own.
+/// then() if p, a bool[], else otherwise(). Both return one type: a tensor, a structure of tensors or
+/// nothing. A number is a literal, which takes the other's dtype where both are written into a trace;
+/// eagerly, where the other does not run, its own.
 template <std::invocable Then, std::invocable Else>
 auto cond(const Tensor& p, const Then& then, const Else& otherwise, const Place& where = Place::current()) {
   using R = detail::joint<std::invoke_result_t<const Then&>, std::invoke_result_t<const Else&>>;
@@ -279,8 +280,8 @@ C while_loop(const C& init, const Test& test, const Code& body, const Place& whe
     C next = detail::call_with(body, detail::with_tensors(init, looped.params));
     looped.leave();
     looped.results(detail::tensors_of(next));
-    return detail::with_tensors(init, detail::run_bodies("while", like, {}, {tested.get(), looped.get()},
-                                                         like.size()));
+    return detail::with_tensors(
+        init, detail::run_bodies("while", like, {}, {tested.get(), looped.get()}, like.size()));
   });
 }
 
@@ -325,7 +326,8 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
       std::optional<R> like;
       auto traced = function("scan", [&](const C& carry, const X& none) {
         if (!detail::writes())
-          throw Error(KEEL_UNIMPLEMENTED, "a scan of no entries cannot run eagerly: what it stacks is unknown");
+          throw Error(KEEL_UNIMPLEMENTED,
+                      "a scan of no entries cannot run eagerly: what it stacks is unknown");
         like.emplace(scan(carry, none, body, options, where));
         std::vector<Tensor> flat;
         for (keel_array* made : detail::tensors_of(*like)) flat.emplace_back(Array(keel_array_retain(made)));
