@@ -92,7 +92,7 @@ absl::StatusOr<Values> Trace::WriteBackward(const CustomWanted& wanted, std::spa
     ASSIGN_OR_RETURN(params.emplace_back(), Param("", type));
   }
   ASSIGN_OR_RETURN(std::vector<ArrayRef> made, wanted.backward(shared_from_this(), std::move(params)));
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   Values dxs, xs(graph_->params.begin(), graph_->params.begin() + static_cast<ptrdiff_t>(nx));
   for (const ArrayRef& array : made) {
     ASSIGN_OR_RETURN(dxs.emplace_back(), ValueFor(array.get()));
@@ -161,7 +161,7 @@ absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* ou
   auto number = static_cast<uint32_t>(module_->graphs.size());
   std::shared_ptr<Trace> back;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(*mutex_);
     RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
     for (auto arrays : {wanted.xs, wanted.ys})
       for (keel_array* array : arrays) {
@@ -172,7 +172,7 @@ absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* ou
     back = std::make_shared<Trace>(module_, graph, device_);
   }
   absl::StatusOr<Values> made = back->WriteBackward(wanted, types);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(*mutex_);
   graph_->scope = 0;
   if (made.ok()) made = CallCustom(wanted, *back, *std::move(made));
   back->TakeOut(number);

@@ -171,11 +171,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   std::shared_ptr<Module> module_;
   Graph* graph_;
-  std::unique_ptr<Graph> own_;  // the same, where the module has it no more
+  std::unique_ptr<Graph> own_;  // the same, where the module has it no more, or, of a body, not yet
   std::string device_;
   bool open_ = true, variables_ = true, branch_ = false;
   std::shared_ptr<Trace> parent_;
-  std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
   std::atomic<Trace*> inner_{nullptr};
   size_t entries_from_ = SIZE_MAX;
   using Capturing = std::pair<ValueId, ValueId>;

@@ -1,6 +1,6 @@
 // transplant.h: nodes of one module written into a graph of another, for sizes that are known there: symbols
-// become numbers, and the constants and bodies that nodes name come along. Effects stay behind: they happened when
-// the nodes were run.
+// become numbers, and the constants and bodies that nodes name come along. Effects stay behind: they happened
+// when the nodes were run.
 #pragma once
 
 #include <vector>
