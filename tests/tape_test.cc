@@ -221,6 +221,132 @@ TEST_P(Tapes, AGradientInsideAFunction) {
   EXPECT_EQ(Values(Array(out)), (Floats{12, 30}));
 }
 
+TEST_P(Tapes, StopGradient) {
+  keel::Op stop(context_, GetParam(), "stop_gradient");
+  Array a = Vector({3});
+  Tape tape(*this, {{"persistent", "1"}});
+  tape.watch(a);
+  Array fixed = tape.apply(stop, {tape.apply(mul_, {a, a})}), y = tape.apply(mul_, {fixed, a});
+  EXPECT_EQ(Values(tape.gradient({y}, {a})[0]), Floats{9});
+  EXPECT_FALSE(tape.gradient({fixed}, {a})[0]);
+}
+
+TEST_P(Tapes, GradientsOfTheThirdOrder) {  // x^4 at 3: 108, 108, 72
+  Array x = Vector({3});
+  Tape third(*this), second(*this, {}, third.handle.get()), first(*this, {}, second.handle.get());
+  for (Tape* tape : {&first, &second, &third}) tape->watch(x);
+  Array square = first.apply(mul_, {x, x});
+  Array d = first.gradient({first.apply(mul_, {square, square})}, {x})[0], dd = second.gradient({d}, {x})[0];
+  EXPECT_EQ(Values(d), Floats{108});
+  EXPECT_EQ(Values(dd), Floats{108});
+  EXPECT_EQ(Values(third.gradient({dd}, {x})[0]), Floats{72});
+}
+
+TEST_P(Tapes, ResetForgetsWhatIsWatched) {
+  Array a = Vector({3});
+  Tape tape(*this, {{"persistent", "1"}});
+  tape.watch(a);
+  Array y = tape.apply(mul_, {a, a});
+  keel_tape_reset(tape.handle.get());
+  EXPECT_FALSE(tape.gradient({y}, {a})[0]);
+  EXPECT_FALSE(tape.gradient({tape.apply(mul_, {a, a})}, {a})[0]);
+}
+
+Array Jacobian(keel_tape* tape, const Array& y, const Array& x, uint32_t flags = 0) {
+  keel_array *of = x.get(), *out = nullptr;
+  keel::call(keel_tape_jacobian, tape, y.get(), &of, static_cast<keel_variable* const*>(nullptr), 1u, flags,
+             &out);
+  return Array(out);
+}
+
+TEST_P(Tapes, Jacobians) {
+  Array x = Vector({2, 3}), other = Vector({7});
+  Tape outer(*this), tape(*this, {{"persistent", "1"}}, outer.handle.get());
+  outer.watch(x);
+  tape.watch(x);
+  Array y = tape.apply(mul_, {x, x});
+  Array d = Jacobian(tape.handle.get(), y, x);
+  EXPECT_EQ(d.shape().size(), 2u);
+  EXPECT_EQ(Values(d), (Floats{4, 0, 0, 6}));
+  EXPECT_FALSE(Jacobian(tape.handle.get(), y, other));
+  EXPECT_EQ(Values(Jacobian(tape.handle.get(), y, other, KEEL_GRADIENT_ZEROS)), (Floats{0, 0}));
+  EXPECT_EQ(Values(outer.gradient({d}, {x})[0]), (Floats{2, 2}));
+  EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(tape.handle.get(), Array(), x); }), "y 0 is NULL"));
+  EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(tape.handle.get(), y, x, 8); }), "unknown flags 8"));
+  EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(nullptr, y, x); }), "tape"));
+}
+
+// x^2, but its gradient is what `backward` leaves.
+struct Custom {
+  std::function<Arrays(Array x, Array y, Array dy)> backward;
+  static keel_rc Run(void* arg, keel_trace* t, const keel_leaf* leaves, uint32_t n, keel_error** err) {
+    EXPECT_EQ(n, 3u);
+    auto in = [&](uint32_t i) { return Array(keel_array_retain(leaves[i].array)); };
+    for (const Array& dx : static_cast<Custom*>(arg)->backward(in(0), in(1), in(2)))
+      if (keel_rc rc = keel_trace_result(t, nullptr, dx.get(), err); rc != KEEL_OK) return rc;
+    return KEEL_OK;
+  }
+  Array operator()(keel_trace* within, keel_tape* tape, const Array& x, const Array& y) {
+    keel_array *xs = x.get(), *ys = y.get(), *out = nullptr;
+    keel::call(keel_trace_custom, within, tape, "mine", &xs, 1u, &ys, 1u, Run, static_cast<void*>(this),
+               &out);
+    return Array(out);
+  }
+};
+
+TEST_P(Tapes, CustomGradients) {
+  Custom custom{[&](const Array& x, const Array&, const Array& dy) { return mul_({mul_({x, x})[0], dy}); }};
+  Array x = Vector({2, 3});
+  Tape outer(*this), tape(*this, {}, outer.handle.get());
+  outer.watch(x);
+  tape.watch(x);
+  Array y = custom(nullptr, tape.handle.get(), x, mul_({x, x})[0]);
+  Array d = tape.gradient({y}, {x}, {Vector({1, 10})})[0];
+  EXPECT_EQ(Values(y), (Floats{4, 9}));
+  EXPECT_EQ(Values(d), (Floats{4, 90}));                            // x^2 dy
+  EXPECT_EQ(Values(outer.gradient({d}, {x})[0]), (Floats{4, 60}));  // 2 x dy
+  EXPECT_EQ(Values(custom(nullptr, nullptr, x, y)), (Floats{4, 9}));
+}
+
+TEST_P(Tapes, CustomGradientsInFunctions) {
+  Custom custom{[&](const Array&, const Array& y, const Array& dy) { return mul_({y, dy}); }};
+  Program program{[&](keel_trace* t, const keel_leaf* in) {
+    Array x(keel_array_retain(in[0].array));
+    return mul_({custom(t, nullptr, x, mul_({x, x})[0]), x})[0];
+  }};
+  keel_function* made = nullptr;
+  keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,
+             static_cast<void*>(&program), nullptr, &made);
+  keel::Handle<keel_function, keel_function_free> f(made);
+  Array x = Vector({2, 3});
+  keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
+  Tape tape(*this);
+  tape.watch(x);
+  keel_array* out = nullptr;
+  uint32_t n = 0;
+  keel::call(keel_tape_call, tape.handle.get(), f.get(), "", &leaf, 1u, &out, 1u, &n);
+  EXPECT_EQ(Values(tape.gradient({Array(out)}, {x})[0]), (Floats{12, 36}));  // x^2 + x^2 x
+}
+
+TEST_P(Tapes, CustomGradientsThatDoNotFit) {
+  Array x = Vector({2, 3});
+  Tape tape(*this);
+  tape.watch(x);
+  auto failure = [&](Custom custom) { return Failure([&] { custom(nullptr, tape.handle.get(), x, x); }); };
+  EXPECT_TRUE(keel_test::Has(failure({[](const Array&, const Array&, const Array& dy) {
+                               return Arrays{dy, dy};
+                             }}),
+                             "custom gradient \"mine\": backward gives 2 gradients, wanted 1"));
+  EXPECT_TRUE(
+      keel_test::Has(failure({[&](const Array&, const Array&, const Array&) { return Arrays{Vector({1})}; }}),
+                     "the gradient of argument 0 is f32[1], but the argument is f32[2]"));
+  Custom custom;
+  EXPECT_TRUE(
+      keel_test::Has(Failure([&] { custom(nullptr, tape.handle.get(), Array(), x); }), "x 0 is NULL"));
+  EXPECT_TRUE(
+      keel_test::Has(Failure([&] { custom(nullptr, tape.handle.get(), x, Array()); }), "y 0 is NULL"));
+}
+
 TEST_P(Tapes, BadInput) {
   Tape tape(*this);
   const int64_t shape[] = {1};
