@@ -166,8 +166,7 @@ keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name,
     for (size_t i = 0; i < all.size(); i++)
       if (!all[i]) return Invalid(i < n_xs ? "x " : "y ", i < n_xs ? i : i - n_xs, " is NULL");
     ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
-    if (!trace && within) trace = within->tracing.trace.get();
-    if (trace) trace = trace->Current();
+    if (!trace && within && within->tracing.trace) trace = within->tracing.trace->Current();
     Tape* on = tape || !within ? tape : within->tracing.tape;
     TracedBody body = BodyOf(backward, arg, nullptr);
     CustomWanted wanted{

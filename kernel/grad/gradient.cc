@@ -305,7 +305,7 @@ Change::~Change() {
 }
 
 void Change::Keep() {
-  if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_);
+  if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_, &sink.graph());
   done_ = true;
 }
 

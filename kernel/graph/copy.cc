@@ -109,9 +109,12 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   return to;
 }
 
-void DropUnusedGraphs(Module* m, size_t first_new) {
+void DropUnusedGraphs(Module* m, size_t first_new, Graph* beside) {
   std::vector<uint32_t> old(first_new);
   for (uint32_t g = 0; g < first_new; g++) old[g] = g;
+  if (std::ranges::any_of(m->graphs, [&](const auto& g) { return g.get() == beside; })) beside = nullptr;
+  for (const Node& node : beside ? std::span<const Node>(beside->nodes) : std::span<const Node>())
+    for (uint32_t body : BodiesOf(node.attrs)) old.push_back(body);
   std::vector<bool> keep = Reached(*m, old);
   std::vector<uint32_t> moved(m->graphs.size());
   std::vector<std::unique_ptr<Graph>> kept;
@@ -121,15 +124,19 @@ void DropUnusedGraphs(Module* m, size_t first_new) {
   }
   m->graphs = std::move(kept);
   m->index->graphs.clear();
-  for (uint32_t g = 0; g < m->graphs.size(); g++) {
-    m->index->graphs.emplace(m->graphs[g]->name, g);
-    for (Node& node : m->graphs[g]->nodes)
+  auto renumber = [&](Graph& graph) {
+    for (Node& node : graph.nodes)
       for (Attr& a : node.attrs)
         if (a.value.kind == KEEL_ATTR_GRAPH)
           a.value.i = moved[static_cast<size_t>(a.value.i)];
         else if (a.value.kind == KEEL_ATTR_GRAPHS)
           for (int64_t& body : a.value.list) body = moved[static_cast<size_t>(body)];
+  };
+  for (uint32_t g = 0; g < m->graphs.size(); g++) {
+    m->index->graphs.emplace(m->graphs[g]->name, g);
+    renumber(*m->graphs[g]);
   }
+  if (beside) renumber(*beside);
 }
 
 void DropUnused(Module* m, size_t first_new) {

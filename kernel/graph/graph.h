@@ -172,7 +172,8 @@ std::vector<bool> NeededNodes(const Graph&, std::span<const ValueId> feeds, std:
 std::unique_ptr<Module> CopyModule(const Module&, const Graph* only);
 // Removes graphs from number `first_new` on that nobody calls, and constants that nobody uses.
 void DropUnused(Module*, size_t first_new);
-void DropUnusedGraphs(Module*, size_t first_new);
+// beside: calls some of them too, though the module may not have it.
+void DropUnusedGraphs(Module*, size_t first_new, Graph* beside = nullptr);
 
 // A graph without constants: what a call needs.
 absl::Status CheckIsolated(const Graph& body);

@@ -43,8 +43,9 @@ bool Fits(const DimTable& dims, const TensorType& a, const TensorType& b) {
 bool Floating(const TensorType& type) { return IsFloating(type.dtype); }
 
 // Whether backward code gave a gradient of the right type for each x that is a float.
-absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph, const Values& xs,
-                            const Values& dxs) {
+absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph) {
+  std::span<const ValueId> xs(graph.params.data(), wanted.xs.size());
+  const Values& dxs = graph.results;
   auto type = [&](ValueId v) -> const TensorType& { return graph.values[v].type; };
   auto floats = std::ranges::count_if(xs, [&](ValueId x) { return Floating(type(x)); });
   if (static_cast<size_t>(floats) != dxs.size())
@@ -79,108 +80,84 @@ absl::StatusOr<uint32_t> WritePass(Module& module, std::string_view name, const 
 
 }  // namespace
 
-// The parameters of a trace for backward code are those of its graph, xs first; gives its results.
-absl::StatusOr<Values> Trace::WriteBackward(const CustomWanted& wanted, std::span<const TensorType> types) {
-  variables_ = false;
+// Its parameters: xs, ys, cotangents; behind them what it takes from here.
+absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& wanted) {
+  std::vector<keel_array*> like(wanted.xs.begin(), wanted.xs.end());
+  like.insert(like.end(), wanted.ys.begin(), wanted.ys.end());
+  std::ranges::copy_if(wanted.ys, std::back_inserter(like),
+                       [](keel_array* y) { return IsFloating(y->dtype); });
   std::vector<ArrayRef> params;
-  size_t nx = wanted.xs.size();
-  for (const TensorType& type : types) {
-    ASSIGN_OR_RETURN(params.emplace_back(), Param("", type));
-  }
-  for (const TensorType& type : types.subspan(nx)) {
-    if (!Floating(type)) continue;
-    ASSIGN_OR_RETURN(params.emplace_back(), Param("", type));
-  }
-  ASSIGN_OR_RETURN(std::vector<ArrayRef> made, wanted.backward(shared_from_this(), std::move(params)));
-  std::lock_guard lock(*mutex_);
-  Values dxs, xs(graph_->params.begin(), graph_->params.begin() + static_cast<ptrdiff_t>(nx));
-  for (const ArrayRef& array : made) {
-    ASSIGN_OR_RETURN(dxs.emplace_back(), ValueFor(array.get()));
-  }
-  RETURN_IF_ERROR(CheckGradients(wanted, *graph_, xs, dxs));
-  open_ = false;
-  return dxs;
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true}, &params));
+  back->variables_ = false;
+  absl::StatusOr<std::vector<ArrayRef>> made = wanted.backward(back, std::move(params));
+  back->Leave();
+  RETURN_IF_ERROR(made.status());
+  std::vector<keel_array*> dxs;
+  for (const ArrayRef& dx : *made) dxs.push_back(dx.get());
+  RETURN_IF_ERROR(back->Finish(dxs));
+  RETURN_IF_ERROR(CheckGradients(wanted, *back->graph_));
+  return back;
 }
 
-// Leaked arrays of this trace can still say what they were.
-void Trace::TakeOut(uint32_t number) {
-  auto empty = std::make_unique<Graph>();
-  empty->module = module_.get();
-  empty->name = graph_->name;
-  own_ = std::exchange(module_->graphs[number], std::move(empty));
-  DropUnusedGraphs(module_.get(), number);
-}
-
-absl::StatusOr<Values> Trace::CallCustom(const CustomWanted& wanted, const Trace& back, Values dxs) {
+absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, std::vector<ArrayRef>* out) {
   Graph& graph = *back.graph_;
   absl::Status status;
-  Pen pen(graph, &status);
+  Pen here(*graph_, &status), pen(graph, &status);
   size_t nx = wanted.xs.size(), ny = wanted.ys.size();
-  Values params = graph.params, given, results, in;
+  Values params(graph.params.begin(), graph.params.end() - static_cast<ptrdiff_t>(back.captures_.size()));
+  Values given, results, in;
   std::vector<TensorType> types;
+  auto pass = [&](ValueId param, ValueId operand) {
+    given.push_back(param);
+    in.push_back(here.Node("stop_gradient", {operand}));
+  };
+  graph_->scope = 0;
   for (size_t i = 0, next = 0; i < nx; i++) {
-    const TensorType& type = graph.values[params[i]].type;
-    types.push_back(type);
+    const TensorType type = types.emplace_back(graph.values[params[i]].type);
+    ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(wanted.xs[i]));
     if (!Floating(type)) continue;
-    ValueId dx = dxs[next++];
-    results.push_back(
-        graph.values[dx].type == type ? dx : Shaped(pen, "reshape", "to", dx, TensorType(type).dims));
+    ValueId dx = graph.results[next++];
+    results.push_back(graph.values[dx].type == type ? dx : Shaped(pen, "reshape", "to", dx, type.dims));
   }
-  for (size_t i = 0; i < ny; i++) given.push_back(pen.Param(graph.values[params[nx + i]].type));
-  for (ValueId v = 0; v < graph.values.size(); v++)
-    if (graph.values[v].kind == ValueKind::kConstant) given.push_back(v);
+  for (size_t i = 0; i < ny; i++) {
+    ASSIGN_OR_RETURN(ValueId y, ValueFor(wanted.ys[i]));
+    pass(pen.Param(TensorType(graph.values[params[nx + i]].type)), y);
+  }
+  for (const auto& [outer, param] : back.captures_) pass(param, outer);
+  for (ValueId v = 0; v < graph.values.size(); v++) {
+    if (graph.values[v].kind != ValueKind::kConstant) continue;
+    ASSIGN_OR_RETURN(ValueId constant, graph_->AddConstant(graph.values[v].index));
+    pass(v, constant);
+  }
   for (ValueId v : given) {
-    types.push_back(graph.values[v].type);
-    if (Floating(types.back())) results.push_back(Zeros(pen, types.back()));
+    const TensorType type = types.emplace_back(graph.values[v].type);
+    if (Floating(type)) results.push_back(Zeros(pen, type));
   }
   RETURN_IF_ERROR(status);
   params.insert(params.begin() + static_cast<ptrdiff_t>(nx), given.begin(), given.end());
   ASSIGN_OR_RETURN(uint32_t vjp, Cut(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
   ASSIGN_OR_RETURN(uint32_t body, WritePass(*module_, wanted.name, types, nx, ny));
-  for (keel_array* x : wanted.xs) {
-    ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(x));
-  }
-  ASSIGN_OR_RETURN(const OpDef* stop, module_->catalogue->Find("stop_gradient", 0));
-  for (keel_array* y : wanted.ys) {
-    ASSIGN_OR_RETURN(ValueId value, ValueFor(y));
-    ASSIGN_OR_RETURN(NodeId node, Add(*stop, {value}, {}));
-    in.push_back(graph_->nodes[node].out[0]);
-  }
-  for (size_t i = ny; i < given.size(); i++) {
-    ASSIGN_OR_RETURN(in.emplace_back(), graph_->AddConstant(graph.values[given[i]].index));
-  }
+  Attrs attrs = MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}});
   ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));
-  ASSIGN_OR_RETURN(
-      NodeId node,
-      Add(*call, std::move(in), MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}})));
-  return graph_->nodes[node].out;
-}
-
-absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
-  std::vector<TensorType> types;
-  auto number = static_cast<uint32_t>(module_->graphs.size());
-  std::shared_ptr<Trace> back;
-  {
-    std::lock_guard lock(*mutex_);
-    RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
-    for (auto arrays : {wanted.xs, wanted.ys})
-      for (keel_array* array : arrays) {
-        ASSIGN_OR_RETURN(ValueId value, ValueFor(array));
-        types.push_back(graph_->values[value].type);
-      }
-    ASSIGN_OR_RETURN(Graph * graph, NewGraph(*module_, absl::StrCat(wanted.name, ".backward")));
-    back = std::make_shared<Trace>(module_, graph, device_);
-  }
-  absl::StatusOr<Values> made = back->WriteBackward(wanted, types);
-  std::lock_guard lock(*mutex_);
-  graph_->scope = 0;
-  if (made.ok()) made = CallCustom(wanted, *back, *std::move(made));
-  back->TakeOut(number);
-  RETURN_IF_ERROR(made.status());
-  for (ValueId value : *made) {
+  ASSIGN_OR_RETURN(NodeId node, Add(*call, std::move(in), attrs));
+  for (ValueId value : graph_->nodes[node].out) {
     ASSIGN_OR_RETURN(out->emplace_back(), Symbol(value));
   }
   return absl::OkStatus();
+}
+
+// No gradient goes to what backward code captured, so none is lost there.
+absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
+  std::lock_guard lock(*mutex_);
+  RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
+  size_t graphs = module_->graphs.size();
+  std::vector<bool> in_body;
+  for (const TraceLink& link : links_) in_body.push_back(link.in_body);
+  absl::StatusOr<std::shared_ptr<Trace>> back = WriteBackward(wanted);
+  for (size_t i = 0; i < links_.size(); i++) links_[i].in_body = i < in_body.size() && in_body[i];
+  absl::Status status = back.ok() ? CallCustom(wanted, **back, out) : back.status();
+  if (!status.ok()) module_->DropGraphs(graphs);
+  return status;
 }
 
 // As a recorded call of a small graph. The results are arrays of their own, in the same memory.
@@ -199,7 +176,14 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
     }
   RETURN_IF_ERROR(trace->Custom({wanted.name, xs, ys, wanted.backward}, &results));
   for (const ArrayRef& result : results) RETURN_IF_ERROR(trace->Result("", result.get()));
-  RETURN_IF_ERROR(trace->End());
+  std::vector<TraceLink> links;
+  RETURN_IF_ERROR(trace->End(&links));
+  Values feeds = graph->params;
+  for (const TraceLink& link : links) {  // what backward code reads is of now
+    if (!link.variable) continue;
+    feeds.push_back(link.value);
+    in.push_back(params.emplace_back(link.variable->Read()).get());
+  }
   for (keel_array* y : wanted.ys) {
     RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
     RetainArray(y);
@@ -210,7 +194,7 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
     out->push_back(*std::move(same));
     made.push_back(out->back().get());
   }
-  Record(Taped::Of(module, graph, graph->params, graph->results), device_, in, made);
+  Record(Taped::Of(module, graph, std::move(feeds), graph->results), device_, in, made);
   return absl::OkStatus();
 }
 

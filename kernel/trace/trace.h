@@ -161,20 +161,17 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
   absl::StatusOr<ArrayRef> Symbol(ValueId value);
-  absl::StatusOr<std::vector<ValueId>> WriteBackward(const CustomWanted& wanted,
-                                                     std::span<const TensorType> types);
-  absl::StatusOr<std::vector<ValueId>> CallCustom(const CustomWanted& wanted, const Trace& back,
-                                                  std::vector<ValueId> dxs);
-  void TakeOut(uint32_t number);
+  absl::StatusOr<std::shared_ptr<Trace>> WriteBackward(const CustomWanted& wanted);
+  absl::Status CallCustom(const CustomWanted& wanted, const Trace& back, std::vector<ArrayRef>* out);
   std::string NameFor(std::string_view given, std::string_view otherwise);
   std::string Unique(std::string name);
 
   std::shared_ptr<Module> module_;
   Graph* graph_;
-  std::unique_ptr<Graph> own_;  // the same, where the module has it no more, or, of a body, not yet
   std::string device_;
   bool open_ = true, variables_ = true, branch_ = false;
   std::shared_ptr<Trace> parent_;
+  std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
   std::atomic<Trace*> inner_{nullptr};
   size_t entries_from_ = SIZE_MAX;
   using Capturing = std::pair<ValueId, ValueId>;

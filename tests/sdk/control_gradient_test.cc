@@ -184,6 +184,27 @@ TEST_P(ControlGradient, TapesInBodies) {
   EXPECT_EQ(Text(keel::function("descend", descend)(Tensor(3))), "f32[1] [0.125]");
 }
 
+// The gradient of what has bodies itself, written in a body.
+TEST_P(ControlGradient, ATapeInABodyOverBranchesAndScans) {
+  auto program = [](const Tensor& x) {
+    auto [k, y] = keel::while_loop(
+        std::tuple(Tensor(0), x), [](const Tensor& k, const Tensor&) { return k < 2; },
+        [](const Tensor& k, const Tensor& v) {
+          Tape tape;
+          tape.watch(v);
+          Tensor y = keel::cond(
+              keel::reduce_sum(v) > 0, [&] { return v * v; }, [&] { return v * 3; });
+          return std::tuple(k + 1, tape.gradient(y, v));
+        });
+    return y;
+  };
+  for (const auto& [x, wanted] :
+       {std::pair(Tensor{1.f}, "f32[1] [4.]"), std::pair(Tensor{-1.f}, "f32[1] [6.]")}) {
+    EXPECT_EQ(Text(program(x)), wanted);
+    EXPECT_EQ(Text(keel::function("f", program)(x)), wanted);
+  }
+}
+
 TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
   Variable w({2.f}, {.name = "w"});
   auto written = [&](const Tensor& x) {

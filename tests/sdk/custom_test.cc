@@ -208,6 +208,62 @@ TEST_P(Customs, BadInput) {
   EXPECT_EQ(Text(f(x)), "[1.]") << "after failures";
 }
 
+TEST_P(Customs, BackwardUsesWhatIsAroundIt) {
+  auto program = [](const Tensor& x) {
+    Tensor k = x * 10;
+    auto f =
+        keel::custom_gradient([&](const Tensor& a) { return a * k; },
+                              [&](const Tensor&, const Tensor&, const Tensor& dy) { return dy * k * k; });
+    Tape tape;
+    tape.watch(x);
+    tape.watch(k);
+    Tensor y = f(x);
+    auto [dx, dk] = tape.gradient(y, std::pair(x, k));
+    return Tensors{y, dx, IsNone(dk)};
+  };
+  All(program, {"[40.]", "[400.]", "True"}, Tensor{2.f});
+}
+
+TEST_P(Customs, WhatBackwardReadsIsOfTheCall) {
+  Variable w({5.f});
+  auto f = keel::custom_gradient([](const Tensor& x) { return x * 1; },
+                                 [&](const Tensor&, const Tensor&, const Tensor& dy) { return dy * w; });
+  auto program = [&](const Tensor& x) {
+    w.assign({5.f});
+    Tape tape;
+    tape.watch(x);
+    Tensor y = f(x);
+    w.assign({7.f});
+    return Tensors{tape.gradient(y, x)};
+  };
+  All(program, {"[5.]"}, Tensor{2.f});
+}
+
+TEST_P(Customs, InBranchesAndLoops) {
+  auto f = Doubled();
+  auto program = [&](const Tensor& x) {
+    auto y = keel::while_loop(
+        std::tuple(Tensor(0), x), [](const Tensor& k, const Tensor&) { return k < 2; },
+        [&](const Tensor& k, const Tensor& v) {
+          return std::tuple(k + 1, keel::cond(
+                                       keel::reduce_sum(v) > 0, [&] { return f(v); }, [&] { return v; }));
+        });
+    return std::get<1>(y);
+  };
+  auto taped = [&](const Tensor& x) {
+    Tape tape;
+    tape.watch(x);
+    Tensor y = program(x);
+    return Tensors{y, tape.gradient(y, x)};
+  };
+  All(taped, {"[512.]", "[4.]"}, Tensor{2.f});
+  auto whole = keel::function("whole", program);
+  Tape tape;
+  Tensor x = {2.f};
+  tape.watch(x);
+  EXPECT_EQ(Text(tape.gradient(whole(x), x)), "[4.]") << "around a call";
+}
+
 // ---- Jacobians
 
 TEST_P(Customs, JacobiansOfTapes) {
