@@ -205,6 +205,35 @@ TEST_P(ControlGradient, ATapeInABodyOverBranchesAndScans) {
   }
 }
 
+// Gradients within a body make graphs of their own, and bring some.
+TEST_P(ControlGradient, GradientsWithinBodiesThroughOtherBodies) {
+  auto tripled = keel::custom_gradient([](const Tensor& x) { return x * x; },
+                                       [](const Tensor&, const Tensor&, const Tensor& dy) { return dy * 3; });
+  auto program = [&](const Tensor& x) {
+    return keel::cond(
+        keel::reduce_sum(x) > 0,
+        [&] {
+          Tensor at = x * 1;
+          Tape tape;
+          tape.watch(at);
+          Tensor y = keel::cond(
+              keel::reduce_sum(at) > 4, [&] { return at * at * at; }, [&] { return tripled(at); });
+          Tensor z = keel::scan(keel::zeros({}), at, [](const Tensor& s, const Tensor& v) {
+                       return std::pair(s + v * v, s);
+                     }).first;
+          return tape.gradient(y, at, {.zeros = true}) + 0 * z;
+        },
+        [&] { return x; });
+  };
+  auto f = keel::function("f", program);
+  for (auto [x, wanted] : {std::pair(3.f, "f32[2] [27. 12.]"), std::pair(1.f, "f32[2] [3. 3.]"),
+                           std::pair(-9.f, "f32[2] [-9.  2.]")}) {
+    Tensor in = {x, 2.f};
+    EXPECT_EQ(Text(program(in)), wanted) << "eagerly";
+    EXPECT_EQ(Text(f(in)), wanted) << "traced";
+  }
+}
+
 TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
   Variable w({2.f}, {.name = "w"});
   auto written = [&](const Tensor& x) {
