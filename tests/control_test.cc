@@ -208,6 +208,14 @@ TEST_P(Control, ScanCarriesAndStacks) {
         },
         {1, 2, 3}, reverse ? Floats{0, -1, -3} : Floats{-5, -3, 0});
   Both(
+      [&](keel_trace* t, const Array& x) {  // what is captured stands between what is carried and the entries
+        Array total = Sum(x);
+        return Scan(t, {Scalar(100)}, {x}, {[&](auto, const Arrays& in) {
+                      return Arrays{in[0], Do("sub", Do("mul", total, in[1]), in[0])};
+                    }})[1];
+      },
+      {1, 2, 3}, {-94, -88, -82});
+  Both(
       [&](keel_trace* t, const Array& x) {
         return Scan(t, {x}, {}, {[&](auto, const Arrays& in) { return Arrays{Do("add", in[0], in[0])}; }},
                     10)[0];
@@ -338,6 +346,17 @@ TEST_P(Control, BadInput) {
     return x;
   });
   EXPECT_TRUE(Has(said, "context is NULL")) << "the block's own error: " << said;
+  Program after = [&](keel_trace* t, const Array& x) {  // the body that failed is given up
+    keel_array* out = nullptr;
+    uint32_t n = 0;
+    keel_error* error = nullptr;
+    keel_rc rc = keel_trace_cond(t, positive(x).get(), fails, nullptr, fails, nullptr, &out, 1, &n, &error);
+    keel_error_free(error);
+    EXPECT_NE(rc, KEEL_OK);
+    return Do("add", x, x);
+  };
+  EXPECT_EQ(Values(keel::Session(Traced(after), GetParam()).prepare().run(std::vector{F({1, 2})})[0]),
+            (Floats{2, 4}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Device, Control, testing::ValuesIn(keel_test::Devices()),
