@@ -211,10 +211,10 @@ TEST_P(Control, ScanCarriesAndStacks) {
       [&](keel_trace* t, const Array& x) {  // what is captured stands between what is carried and the entries
         Array total = Sum(x);
         return Scan(t, {Scalar(100)}, {x}, {[&](auto, const Arrays& in) {
-                      return Arrays{in[0], Do("sub", Do("mul", total, in[1]), in[0])};
+                      return Arrays{in[0], Do("add", Do("sub", total, in[1]), in[0])};
                     }})[1];
       },
-      {1, 2, 3}, {-94, -88, -82});
+      {1, 2, 3}, {105, 104, 103});
   Both(
       [&](keel_trace* t, const Array& x) {
         return Scan(t, {x}, {}, {[&](auto, const Arrays& in) { return Arrays{Do("add", in[0], in[0])}; }},
