@@ -97,14 +97,20 @@ std::string Trace::NameFor(std::string_view given, std::string_view otherwise) {
   return given.empty() ? Unique(absl::StrCat(*scope_, otherwise)) : absl::StrCat(*scope_, given);
 }
 
+namespace {
+
+// What becomes a constant.
+absl::StatusOr<ArrayRef> RowsOnHost(keel_array* array) {
+  ASSIGN_OR_RETURN(ArrayRef rows, MoveTo(array, nullptr));
+  return rows->contiguous ? absl::StatusOr<ArrayRef>(std::move(rows)) : CopyArray(rows->view);
+}
+
+}  // namespace
+
 absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* array) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a constant"));
-  RETURN_IF_ERROR(NeedHostMemory("a constant", array));
-  ArrayRef rows = ArrayRef::Share(array);
-  if (!array->contiguous) {
-    ASSIGN_OR_RETURN(rows, CopyArray(array->view));
-  }
+  ASSIGN_OR_RETURN(ArrayRef rows, RowsOnHost(array));
   std::string own = NameFor(name, "const");
   if (!own.empty() && (graph_->by_name.contains(own) || graph_->nodes_by_name.contains(own)))
     return Error(absl::StatusCode::kAlreadyExists, "graph '", graph_->name, "' has a value '", own,
@@ -124,11 +130,7 @@ absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique
 
 absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
   if (auto it = captured_.find(array); it != captured_.end()) return it->second;
-  RETURN_IF_ERROR(NeedHostMemory("an array that a traced function captures", array));
-  ArrayRef rows = ArrayRef::Share(array);
-  if (!array->contiguous) {
-    ASSIGN_OR_RETURN(rows, CopyArray(array->view));
-  }
+  ASSIGN_OR_RETURN(ArrayRef rows, RowsOnHost(array));
   ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf("", std::move(rows))));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   captured_.emplace(array, value);

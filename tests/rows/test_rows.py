@@ -1,6 +1,7 @@
 """Rows of the founding documents on the command line, named by their ids; see README.md."""
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,14 @@ def test_V6_constants_are_folded(keel, graph, on):
     assert "add(" in keel("dump", path).out
     text = keel("optimize", path, "--passes=fold", *on).out
     assert "add(" not in text and "2.0" in text and "mul(x, " in text
+
+
+def test_V14_old_files_stay_readable(keel, graph, on):
+    """tests/data keeps files as they were written; each carries the answers that it gave."""
+    old = Path(__file__).resolve().parents[1] / "data/digits.keel"
+    assert keel("verify", old, *on).out.count("ok ") >= 4
+    assert "version 2 of the text form; this reader knows 1" in keel("dump", graph("keel 2\n"), code=3).err
+    assert "C ABI" in keel("--version").out
 
 
 def test_V9_says_what_building_costs(keel, graph):
@@ -293,6 +302,15 @@ def test_T16_only_observable_effects_run(keel, graph, on):
     assert data(run) == {"y": [6], "now": [1]} and run.err == "x is [3]\n"
     failed = keel("run", path, "-i", "x=9", *on, code=5)
     assert failed.err.startswith("x is [9]\n") and "too large" in failed.err and failed.out == ""
+
+
+def test_Z13_data_go_to_any_device_and_back(keel, graph, monkeypatch):
+    """The hostile device has memory of its own, which the host cannot read."""
+    monkeypatch.setenv("KEEL_PLUGIN_PATH", str(Path(command()).resolve().parents[1] / "tests/hostile"))
+    path = graph("keel 1\nfn @f(x: i32[2]) {\n  return x + x\n}\nentry f = @f (x) -> (y)\n")
+    for device in ("hostile:0", "cpu", "reference"):
+        assert json.loads(keel("run", path, "-d", device, "-i", "x=1,2", "--json").out)["outputs"]["y"]["data"] == [2, 4]
+    assert "hostile" in keel("devices").out
 
 
 def test_Z15_add_and_multiply(keel, on):

@@ -15,6 +15,7 @@
 #include "context.hpp"   // IWYU pragma: export
 #include "control.hpp"   // IWYU pragma: export
 #include "custom.hpp"    // IWYU pragma: export
+#include "data.hpp"      // IWYU pragma: export
 #include "dtype.hpp"     // IWYU pragma: export
 #include "error.hpp"     // IWYU pragma: export
 #include "format.hpp"    // IWYU pragma: export
