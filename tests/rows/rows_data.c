@@ -12,7 +12,7 @@ static void Z13(void) {
   EXPECT(strcmp(keel_array_device(y), home) == 0);
   check(keel_array_to(context, y, NULL, &back, &error));
   EXPECT(strcmp(keel_array_device(back), "") == 0 && is(back, KEEL_I32, 2, two));
-  keel_array_release(x), keel_array_release(there), keel_array_release(y), keel_array_release(back);
+  keel_array_release(x), keel_array_release(there), keel_array_release(y);
 }
 /* tests/data keeps files as they were written. */
 static void V14(void) {

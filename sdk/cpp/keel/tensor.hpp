@@ -72,7 +72,8 @@ class Tensor {
   /// The elements, row by row; T must be that of the dtype.
   template <class T>
   std::vector<T> values() const {
-    std::span<T> all = rows().values<T>();
+    Array here = rows();  // on a device of its own memory nothing else keeps it
+    std::span<T> all = here.template values<T>();
     return {all.begin(), all.end()};
   }
   /// The only element, converted to T.
