@@ -4,7 +4,6 @@
 // Leave. Control gives finished bodies the same parameters, those for what any of them captured included, and
 // adds the node.
 #include <algorithm>
-#include <ranges>
 
 #include "kernel/base/free_name.h"
 #include "kernel/trace/trace.h"
@@ -103,11 +102,9 @@ absl::StatusOr<ValueId> Trace::FromParent(keel_array* array) {
   if (value.kind != ValueKind::kConstant) return Captured(outer);
   ASSIGN_OR_RETURN(ValueId mine, graph_->AddConstant(value.index));
   if (array->symbolic()) return mine;
-  for (TraceLink& link : std::views::reverse(parent_->links_)) {
-    if (link.array.get() != array) continue;
-    link.in_body = true;
-    break;
-  }
+  auto link = std::find_if(parent_->links_.rbegin(), parent_->links_.rend(),
+                           [&](const TraceLink& l) { return l.array.get() == array; });
+  if (link != parent_->links_.rend()) link->in_body = true;
   links_.push_back({mine, nullptr, ArrayRef::Share(array)});
   return captured_[array] = mine;
 }
