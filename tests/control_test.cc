@@ -46,11 +46,6 @@ void Call(const A&... args) {
 
 class Control : public testing::TestWithParam<std::string> {
  protected:
-  static keel::Context Open() {
-    keel::Context context;
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
   Array F(const Floats& v) const {
     const int64_t shape[] = {static_cast<int64_t>(v.size())};
     return Array::of<float>(context_, shape, v);
@@ -137,7 +132,7 @@ class Control : public testing::TestWithParam<std::string> {
     auto all = a.values<float>();
     return {all.begin(), all.end()};
   }
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam());
 };
 
 TEST_P(Control, BranchesNestAndCapture) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sdk/cpp/keel/context.hpp"
+
 namespace keel_test {
 
 inline std::vector<std::string> Devices() {
@@ -13,6 +15,13 @@ inline std::vector<std::string> Devices() {
     if (std::filesystem::exists(std::string(KEEL_TEST_PLUGINS "/keel-") + name + ".so"))
       all.emplace_back(name);
   return all;
+}
+
+// With that device and no other.
+inline keel::Context Open(const std::string& device, const keel::Options& options = {}) {
+  keel::Context context(options);
+  context.load_plugin(KEEL_TEST_PLUGINS "/keel-" + device + ".so");
+  return context;
 }
 
 // Those on which threads can be watched: ThreadSanitizer misreads OpenMP.

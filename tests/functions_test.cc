@@ -83,11 +83,6 @@ keel_leaf Leaf(bool b) { return {KEEL_LEAF_BOOL, 0, nullptr, nullptr, b, 0, null
 
 class Functions : public testing::TestWithParam<std::string> {
  protected:
-  static keel::Context Open() {
-    keel::Context context;
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
   Array Vector(std::vector<float> v) const {
     const int64_t shape[] = {static_cast<int64_t>(v.size())};
     return Array::of<float>(context_, shape, v);
@@ -96,7 +91,7 @@ class Functions : public testing::TestWithParam<std::string> {
     auto all = a.values<float>();
     return {all.begin(), all.end()};
   }
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam());
   keel::Op add_{context_, GetParam(), "add"}, mul_{context_, GetParam(), "mul"};
 };
 
@@ -260,7 +255,7 @@ TEST_P(Functions, ModulesOfFunctionsRunAlone) {
     keel::Handle<keel_module, keel_module_free> owner(m);
     keel::call(keel_module_save, m, path.c_str());
   }
-  keel::Context other = Open();
+  keel::Context other = keel_test::Open(GetParam());
   keel::Module loaded = keel::Module::load(other, path);
   std::filesystem::remove(path);
   EXPECT_TRUE(Has(loaded.text(), "fn @f(x: f32[2])")) << loaded.text();

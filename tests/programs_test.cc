@@ -35,11 +35,6 @@ class Programs : public testing::TestWithParam<std::string> {
       return keel::Module::take(out);
     }
   };
-  static keel::Context Open() {
-    keel::Context context;
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
   Array Vector(const Floats& v) const {
     const int64_t shape[] = {static_cast<int64_t>(v.size())};
     return Array::of<float>(context_, shape, v);
@@ -63,7 +58,7 @@ class Programs : public testing::TestWithParam<std::string> {
     auto all = a.values<float>();
     return {all.begin(), all.end()};
   }
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam());
   keel::Op mul_{context_, GetParam(), "mul"}, exp_{context_, GetParam(), "exp"};
   std::vector<keel::Handle<keel_variable, keel_variable_release>> made_;
 };

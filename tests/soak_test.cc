@@ -38,11 +38,6 @@ class Soak : public testing::TestWithParam<std::string> {
   using Tape = keel::Handle<keel_tape, keel_tape_free>;
   using Function = keel::Handle<keel_function, keel_function_free>;
 
-  static keel::Context Open() {
-    keel::Context context({{"threads", "2"}});
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
   Array Filled(int64_t n, float value) const {
     return Array::of<float>(context_, {&n, 1}, std::vector<float>(static_cast<size_t>(n), value));
   }
@@ -130,7 +125,7 @@ class Soak : public testing::TestWithParam<std::string> {
     for (std::thread& t : threads) t.join();
   }
 
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam(), {{"threads", "2"}});
   keel::Op add_{context_, GetParam(), "add"}, mul_{context_, GetParam(), "mul"};
   keel::Module module_ =
       keel::Module::parse(context_,

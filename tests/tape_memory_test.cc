@@ -59,12 +59,7 @@ class TapeMemory : public testing::TestWithParam<std::string> {
     return kept;
   }
 
-  static keel::Context Open() {
-    keel::Context context;
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam());
 };
 
 TEST_P(TapeMemory, WhatNoRuleReadsIsNotKept) {

@@ -43,11 +43,6 @@ class Tapes : public testing::TestWithParam<std::string> {
       return keel::take_arrays(out);
     }
   };
-  static keel::Context Open() {
-    keel::Context context;
-    context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so");
-    return context;
-  }
   Array Vector(const Floats& v) const {
     const int64_t shape[] = {static_cast<int64_t>(v.size())};
     return Array::of<float>(context_, shape, v);
@@ -56,7 +51,7 @@ class Tapes : public testing::TestWithParam<std::string> {
     auto all = a.values<float>();
     return {all.begin(), all.end()};
   }
-  keel::Context context_ = Open();
+  keel::Context context_ = keel_test::Open(GetParam());
   keel::Op add_{context_, GetParam(), "add"}, mul_{context_, GetParam(), "mul"},
       exp_{context_, GetParam(), "exp"}, relu_{context_, GetParam(), "relu"},
       neg_{context_, GetParam(), "neg"};
@@ -175,6 +170,18 @@ struct Program {
   static keel_rc Run(void* arg, keel_trace* t, const keel_leaf* leaves, uint32_t, keel_error** err) {
     return keel_trace_result(t, nullptr, static_cast<Program*>(arg)->body(t, leaves).get(), err);
   }
+  // What it gives for x as a function, whose call the tape sees.
+  Array called(const keel::Context& context, const std::string& device, keel_tape* tape, const Array& x) {
+    keel_function* made = nullptr;
+    keel::call(keel_function_new, context.get(), "f", device.c_str(), nullptr, 0u, Run,
+               static_cast<void*>(this), nullptr, &made);
+    keel::Handle<keel_function, keel_function_free> f(made);
+    keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
+    keel_array* out = nullptr;
+    uint32_t n = 0;
+    keel::call(keel_tape_call, tape, f.get(), "", &leaf, 1u, &out, 1u, &n);
+    return Array(out);
+  }
 };
 
 TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
@@ -182,18 +189,10 @@ TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
     Array x(keel_array_retain(in[0].array));
     return mul_({exp_({x})[0], x})[0];
   }};
-  keel_function* made = nullptr;
-  keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,
-             static_cast<void*>(&program), nullptr, &made);
-  keel::Handle<keel_function, keel_function_free> f(made);
   Array x = Vector({0, 1});
-  keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
   Tape tape(*this);
   tape.watch(x);
-  keel_array* out = nullptr;
-  uint32_t n = 0;
-  keel::call(keel_tape_call, tape.handle.get(), f.get(), "", &leaf, 1u, &out, 1u, &n);
-  Array y(out);
+  Array y = program.called(context_, GetParam(), tape.handle.get(), x);
   Floats d = Values(tape.gradient({y}, {x})[0]);
   EXPECT_FLOAT_EQ(d[0], 1);
   EXPECT_FLOAT_EQ(d[1], 2 * std::exp(1.f));
@@ -314,18 +313,11 @@ TEST_P(Tapes, CustomGradientsInFunctions) {
     Array x(keel_array_retain(in[0].array));
     return mul_({custom(t, nullptr, x, mul_({x, x})[0]), x})[0];
   }};
-  keel_function* made = nullptr;
-  keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), nullptr, 0u, Program::Run,
-             static_cast<void*>(&program), nullptr, &made);
-  keel::Handle<keel_function, keel_function_free> f(made);
   Array x = Vector({2, 3});
-  keel_leaf leaf{KEEL_LEAF_ARRAY, 0, "x", x.get(), 0, 0, nullptr};
   Tape tape(*this);
   tape.watch(x);
-  keel_array* out = nullptr;
-  uint32_t n = 0;
-  keel::call(keel_tape_call, tape.handle.get(), f.get(), "", &leaf, 1u, &out, 1u, &n);
-  EXPECT_EQ(Values(tape.gradient({Array(out)}, {x})[0]), (Floats{12, 36}));  // x^2 + x^2 x
+  EXPECT_EQ(Values(tape.gradient({program.called(context_, GetParam(), tape.handle.get(), x)}, {x})[0]),
+            (Floats{12, 36}));  // x^2 + x^2 x
 }
 
 TEST_P(Tapes, CustomGradientsThatDoNotFit) {

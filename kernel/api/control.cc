@@ -5,6 +5,7 @@
 #include "abi/keel_control.h"
 #include "kernel/api/handles.h"
 #include "kernel/device/move.h"
+#include "kernel/graph/constant.h"
 
 using namespace keel;
 
@@ -30,9 +31,7 @@ absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
   keel_error* error = nullptr;
   keel_rc rc = block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), &error);
   RETURN_IF_ERROR(TakeError(rc, error));
-  Results results;
-  for (auto& [name, array] : handle.tracing.results) results.push_back(std::move(array));
-  return results;
+  return handle.tracing.Take();
 }
 
 absl::StatusOr<Results> RunNow(const keel_trace* within, const Code& block, Arrays in) {
@@ -87,9 +86,7 @@ absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t ro
   return absl::OkStatus();
 }
 
-std::string TypeText(const keel_array* a) {
-  return Print({a->dtype, Dims(a->dims, a->dims + a->view.ndim)}, DimTable());
-}
+std::string TypeText(const keel_array* a) { return Print(TypeOf(a), DimTable()); }
 
 // Its elements, on the host.
 absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
@@ -127,10 +124,10 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
   }
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));
   std::vector<std::shared_ptr<Trace>> bodies;
-  std::list<std::string> numbered;
   ControlWanted wanted{op, {&selector, 1}, {}, {}, {}, {}};
   for (size_t b = 0; b < blocks.size(); b++) {
-    BodyWanted body{index ? numbered.emplace_back(absl::StrCat("branches", b)) : labels[b], {}};
+    std::string numbered = absl::StrCat("branches", b);
+    BodyWanted body{index ? std::string_view(numbered) : labels[b], {}};
     body.branch = true;
     ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
     wanted.bodies.push_back(bodies.back().get());

@@ -45,9 +45,7 @@ const Option kFunctionOptions[] = {
      }},
     {"check_captures",
      [](void* o, const std::string& v) {
-       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("option \"check_captures\"", v, 0, 1));
-       static_cast<Options*>(o)->check_captures = n;
-       return absl::OkStatus();
+       return SetFlag("check_captures", v, &static_cast<Options*>(o)->check_captures);
      }},
     {"threads",
      [](void* o, const std::string& v) { return SetThreads(v, &static_cast<Options*>(o)->plan.threads); }},
@@ -76,9 +74,8 @@ absl::StatusOr<std::vector<ArrayRef>> RunBackward(const TracedBody& body, Tracin
   for (const ArrayRef& array : in)
     leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, array.get(), 0, 0, nullptr});
   RETURN_IF_ERROR(body(tracing, leaves));
-  std::vector<ArrayRef> results;
-  for (auto& [name, array] : tracing.results) results.push_back(std::move(array));
-  return results;
+  Results made = tracing.Take();
+  return std::vector<ArrayRef>(std::move_iterator(made.begin()), std::move_iterator(made.end()));
 }
 
 absl::Status CheckCall(const keel_function* f, const keel_leaf* leaves, uint32_t n) {

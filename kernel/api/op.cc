@@ -5,6 +5,7 @@
 
 #include "kernel/api/eager.h"
 #include "kernel/api/handles.h"
+#include "kernel/graph/constant.h"
 #include "kernel/plugin/host.h"
 #include "kernel/trace/trace.h"
 
@@ -57,9 +58,7 @@ absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_arra
   for (uint32_t i = 0; i < n; i++) {
     operands.push_back(kNoValue);
     if (!in[i]) continue;
-    ASSIGN_OR_RETURN(operands.back(),
-                     graph->AddParam(absl::StrCat("operand", i),
-                                     {in[i]->dtype, Dims(in[i]->dims, in[i]->dims + in[i]->view.ndim)}));
+    ASSIGN_OR_RETURN(operands.back(), graph->AddParam(absl::StrCat("operand", i), TypeOf(in[i])));
     feeds.push_back(operands.back());
   }
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op.op, operands, op.attrs));

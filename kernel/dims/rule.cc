@@ -18,11 +18,11 @@ bool Cut(std::string_view text, std::string_view word, std::string_view* left, s
 }
 
 absl::StatusOr<Dim> Known(std::string_view expression, DimTable& dims) {
-  DimTable trial(dims);
-  RETURN_IF_ERROR(trial.Parse(expression).status());
-  if (trial.symbol_count() > dims.symbol_count())
-    return Invalid("no parameter has the size \"", trial.symbol_name(dims.symbol_count()), "\"");
-  return dims.Parse(expression);
+  size_t known = dims.symbol_count();
+  ASSIGN_OR_RETURN(Dim dim, dims.Parse(expression));
+  if (dims.symbol_count() > known)
+    return Invalid("no parameter has the size \"", dims.symbol_name(known), "\"");
+  return dim;
 }
 
 absl::StatusOr<std::vector<DimRule>> ParseRange(std::string_view what, std::string_view range,

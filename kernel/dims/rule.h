@@ -14,7 +14,8 @@ struct DimRule {
   bool equal;  // else a <= b
 };
 
-// A range is two of them. Symbols that the table does not have are an error.
+// A range is two of them. Symbols that the table does not have are an error, and are in it then: who cannot
+// have that passes a copy.
 absl::StatusOr<std::vector<DimRule>> ParseRule(std::string_view text, DimTable& dims);
 
 }  // namespace keel

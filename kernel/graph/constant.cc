@@ -6,10 +6,12 @@
 
 namespace keel {
 
+TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
+
 Constant ConstantOf(std::string_view name, ArrayRef array) {
   Constant c;
   c.name = std::string(name);
-  c.type = {array->dtype, Dims(array->dims, array->dims + array->view.ndim)};
+  c.type = TypeOf(array.get());
   c.data = array->data();
   c.bytes = array->bytes();
   c.owner = std::make_shared<ArrayRef>(std::move(array));

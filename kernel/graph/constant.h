@@ -8,6 +8,7 @@
 
 namespace keel {
 
+TensorType TypeOf(const keel_array* array);
 // Shares the array, which must be contiguous.
 Constant ConstantOf(std::string_view name, ArrayRef array);
 // An unnamed scalar; `element` holds one element of that dtype.

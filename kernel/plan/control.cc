@@ -59,11 +59,6 @@ class Base : public Control {
   }
 
  protected:
-  uint64_t Bytes(const keel_tensor& t) const {
-    uint64_t n = t.dtype.bits / 8;
-    for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
-    return n;
-  }
   keel_rc Fail(const absl::Status& status) {
     std::string op(OpName(*step_.op));
     state_.error = Annotate(
@@ -185,7 +180,7 @@ class Loop : public Base {
   }
   keel_rc End(const keel_call& call) {
     for (size_t i : untouched_)
-      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, Bytes(*call.out[i])); rc != KEEL_OK)
+      if (keel_rc rc = Copy(call.out[i]->data, call.in[i]->data, keel::BytesOf(*call.out[i])); rc != KEEL_OK)
         return rc;
     for (const Carried& c : small_) std::memcpy(c.next, c.buffer, c.bytes);
     for (const Carried& c : large_)

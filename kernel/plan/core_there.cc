@@ -1,17 +1,9 @@
 // core_there.cc: see core_there.h.
 #include "kernel/plan/core_there.h"
 
+#include "kernel/plan/step.h"
+
 namespace keel {
-namespace {
-
-uint64_t BytesOf(const keel_tensor& t) {
-  uint64_t n = t.dtype.bits / 8;
-  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
-  return n;
-}
-
-}  // namespace
-
 keel_rc CoreThere::Run(const keel_call* call) {
   CoreThere& mine = *static_cast<CoreThere*>(call->state);
   absl::Status status = mine.core_.core->reads ? absl::OkStatus() : mine.Fetch(*call);

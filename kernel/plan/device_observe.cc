@@ -30,12 +30,6 @@ class Pieces {
   std::vector<Piece> pieces_;
 };
 
-uint64_t BytesOf(const keel_tensor& t) {
-  uint64_t n = t.dtype.bits / 8;
-  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
-  return n;
-}
-
 // A launch whose operands are in host memory.
 class Once {
  public:

@@ -105,6 +105,12 @@ void SetShapeFlags(keel_call* call) {
   call->flags = flags;
 }
 
+uint64_t BytesOf(const keel_tensor& t) {
+  uint64_t n = t.dtype.bits / 8;
+  for (int32_t d = 0; d < t.ndim; d++) n *= static_cast<uint64_t>(t.shape[d]);
+  return n;
+}
+
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
   absl::Status status = call.Finish(rc, *step.impl->plugin, "ran");
   std::string op(OpName(*step.op));

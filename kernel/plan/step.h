@@ -11,6 +11,9 @@ namespace keel {
 // Flags and count of a call whose operands and results have these shapes; all are contiguous.
 void SetShapeFlags(keel_call* call);
 
+// Of a contiguous tensor.
+uint64_t BytesOf(const keel_tensor& t);
+
 // The error of a launch, with node, op and plugin.
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 

@@ -49,6 +49,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, st
   body->parent_ = shared_from_this();
   body->mutex_ = mutex_;
   body->branch_ = wanted.branch;
+  body->gradients_ = wanted.gradients;
   body->variables_ = variables_;
   body->entries_from_ = wanted.entries_from;
   for (size_t i = 0; i < wanted.like.size(); i++) {
@@ -104,7 +105,7 @@ absl::StatusOr<ValueId> Trace::FromParent(keel_array* array) {
   if (array->symbolic()) return mine;
   auto link = std::find_if(parent_->links_.rbegin(), parent_->links_.rend(),
                            [&](const TraceLink& l) { return l.array.get() == array; });
-  if (link != parent_->links_.rend()) link->in_body = true;
+  if (link != parent_->links_.rend()) link->in_body |= gradients_;
   links_.push_back({mine, nullptr, ArrayRef::Share(array)});
   return captured_[array] = mine;
 }

@@ -9,6 +9,7 @@
 #include "kernel/device/move.h"
 #include "kernel/grad/pen.h"
 #include "kernel/grad/slice.h"
+#include "kernel/graph/constant.h"
 #include "kernel/trace/tape.h"
 #include "kernel/trace/trace.h"
 
@@ -87,7 +88,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& 
   std::ranges::copy_if(wanted.ys, std::back_inserter(like),
                        [](keel_array* y) { return IsFloating(y->dtype); });
   std::vector<ArrayRef> params;
-  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true}, &params));
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true, false}, &params));
   back->variables_ = false;
   absl::StatusOr<std::vector<ArrayRef>> made = wanted.backward(back, std::move(params));
   back->Leave();
@@ -146,15 +147,11 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   return absl::OkStatus();
 }
 
-// No gradient goes to what backward code captured, so none is lost there.
 absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
   size_t graphs = module_->graphs.size();
-  std::vector<bool> in_body;
-  for (const TraceLink& link : links_) in_body.push_back(link.in_body);
   absl::StatusOr<std::shared_ptr<Trace>> back = WriteBackward(wanted);
-  for (size_t i = 0; i < links_.size(); i++) links_[i].in_body = i < in_body.size() && in_body[i];
   absl::Status status = back.ok() ? CallCustom(wanted, **back, out) : back.status();
   if (!status.ok()) module_->DropGraphs(graphs);
   return status;
@@ -170,8 +167,7 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
   for (auto [arrays, to] : {std::pair(wanted.xs, &xs), std::pair(wanted.ys, &ys)})
     for (keel_array* array : arrays) {
       in.push_back(array);
-      ASSIGN_OR_RETURN(params.emplace_back(),
-                       trace->Param("", {array->dtype, Dims(array->dims, array->dims + array->view.ndim)}));
+      ASSIGN_OR_RETURN(params.emplace_back(), trace->Param("", TypeOf(array)));
       to->push_back(params.back().get());
     }
   RETURN_IF_ERROR(trace->Custom({wanted.name, xs, ys, wanted.backward}, &results));

@@ -27,12 +27,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Results Take(Tracing& tracing) {
-  Results results;
-  for (auto& [name, array] : tracing.results) results.push_back(std::move(array));
-  return results;
-}
-
 struct Inlined;
 // The functions that this thread is writing into traces of others, innermost last.
 thread_local const Inlined* innermost = nullptr;
@@ -68,6 +62,12 @@ std::string SignatureOf(const Graph& g) {
 
 }  // namespace
 
+Results Tracing::Take() {
+  Results taken;
+  for (auto& [name, array] : results) taken.push_back(std::move(array));
+  return taken;
+}
+
 Function::Function(std::shared_ptr<Context> context, std::string name, Device* device,
                    FunctionOptions options, TracedBody body)
     : context_(std::move(context)),
@@ -88,7 +88,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
     Tracing tracing{context_, std::move(trace), {}, tape};
     RETURN_IF_ERROR(body_(tracing, arguments.leaves));
-    *results = Take(tracing);
+    *results = tracing.Take();
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));

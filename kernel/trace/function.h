@@ -26,14 +26,15 @@ namespace keel {
 // What a program that is being traced (or run eagerly) sees: where ops without symbolic operands go, and
 // where its results are left.
 class Tape;
+using Results = absl::InlinedVector<ArrayRef, 4>;
 struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager
   std::vector<std::pair<std::string, ArrayRef>> results;
   Tape* tape = nullptr;    // of an eager run: what the program applies is recorded
   bool owns_body = false;  // begun by the program; if it goes before it ends, it is given up
+  Results Take();          // the results, which leave it
 };
-using Results = absl::InlinedVector<ArrayRef, 4>;
 using TracedBody = std::function<absl::Status(Tracing&, std::span<const keel_leaf>)>;
 
 // One trace of a function.

@@ -2,6 +2,7 @@
 #include "kernel/trace/tape.h"
 
 #include "kernel/device/move.h"
+#include "kernel/graph/constant.h"
 
 namespace keel {
 
@@ -33,7 +34,6 @@ bool SameValue(const keel_array* a, const keel_array* b) {
   return Trace::Of(a) == Trace::Of(b) && Trace::ValueOf(a) == Trace::ValueOf(b);
 }
 
-TensorType TypeOf(const keel_array* a) { return {a->dtype, Dims(a->dims, a->dims + a->view.ndim)}; }
 }  // namespace
 
 uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {

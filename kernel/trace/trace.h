@@ -67,7 +67,8 @@ struct BodyWanted {
   std::string_view label;  // of the op's attribute
   std::span<keel_array* const> like;
   size_t entries_from = SIZE_MAX;
-  bool branch = false;  // runs once, or not at all
+  bool branch = false;    // runs once, or not at all
+  bool gradients = true;  // go to what it captures, or would if they found it
 };
 
 // A node with finished bodies: the selector or what is carried, then what the bodies captured, then entries.
@@ -169,7 +170,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::shared_ptr<Module> module_;
   Graph* graph_;
   std::string device_;
-  bool open_ = true, variables_ = true, branch_ = false;
+  bool open_ = true, variables_ = true, branch_ = false, gradients_ = true;
   std::shared_ptr<Trace> parent_;
   std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
   std::atomic<Trace*> inner_{nullptr};

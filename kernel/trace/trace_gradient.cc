@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/grad/gradient.h"
+#include "kernel/graph/constant.h"
 #include "kernel/trace/gradient_cache.h"
 #include "kernel/trace/trace.h"
 
@@ -35,11 +36,9 @@ std::vector<bool> Trace::Watched(const TraceWatch& watch, std::vector<bool>* thr
 }
 
 absl::Status LostCapture(const keel_array* array) {
-  return Annotate(
-      Unimplemented("gradient: an array, ",
-                    Print({array->dtype, Dims(array->dims, array->dims + array->view.ndim)}, DimTable()),
-                    ", was captured by a body of control flow, where gradients do not find it"),
-      kErrorHint, "give it to the function as an argument, or make it a variable");
+  return Annotate(Unimplemented("gradient: an array, ", Print(TypeOf(array), DimTable()),
+                                ", was captured by a body of control flow, where gradients do not find it"),
+                  kErrorHint, "give it to the function as an argument, or make it a variable");
 }
 
 // What a body computes from watched values of the program around it leads on there, where its gradient cannot

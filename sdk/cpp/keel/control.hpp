@@ -21,7 +21,7 @@
 namespace keel {
 namespace detail {
 
-inline std::vector<keel_array*> arrays_of(const Leaves& leaves) {
+inline std::vector<keel_array*> need_tensors(const Leaves& leaves) {
   std::vector<keel_array*> arrays;
   for (const keel_leaf& leaf : leaves.list) {
     if (leaf.kind != KEEL_LEAF_ARRAY)
@@ -38,17 +38,12 @@ template <class T>
 std::vector<keel_array*> tensors_of(const T& x) {
   Leaves leaves;
   each_leaf(x, leaves);
-  return arrays_of(leaves);
+  return need_tensors(leaves);
 }
 /// The same structure with other tensors.
 template <class T>
 T with_tensors(const T& like, const std::vector<Array>& arrays) {
-  T out = like;
-  std::vector<keel_leaf> leaves;
-  for (const Array& a : arrays) leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, a.get(), 0, 0, nullptr});
-  Replace put(leaves);
-  each_leaf(out, put);
-  return out;
+  return with_arrays(like, raw(arrays));
 }
 /// What decides has one element and one of these dtypes, traced or not.
 template <class T>
@@ -151,7 +146,7 @@ kept<R> branches(const char* op, const char* const* labels, const Tensor& select
       Leaves leaves;
       each_leaf(like, leaves);
       mine.structure = leaves.structure;
-      for (keel_array* array : arrays_of(leaves)) mine.arrays.emplace_back(keel_array_retain(array));
+      for (keel_array* array : need_tensors(leaves)) mine.arrays.emplace_back(keel_array_retain(array));
       if (made[0].structure != mine.structure && !std::same_as<R, Tensor>)
         throw Error(KEEL_INVALID, "branches return different structures: lists of other lengths, say");
     }

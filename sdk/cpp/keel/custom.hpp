@@ -25,28 +25,6 @@ inline bool is_float(keel_dt dtype) {
   return row && row->kind == 'f';
 }
 
-/// The arrays of a structure of tensors, in order; null for empty ones.
-template <class T>
-std::vector<keel_array*> arrays_of(const T& value) {
-  Leaves leaves;
-  each_leaf(value, leaves);
-  std::vector<keel_array*> out;
-  for (const keel_leaf& leaf : leaves.list) out.push_back(leaf.array);
-  return out;
-}
-/// The same structure of other tensors, which are borrowed; those of a null array are empty.
-template <class T>
-T with_arrays(const T& like, std::span<keel_array* const> arrays) {
-  std::vector<Array> shared;
-  for (keel_array* a : arrays) shared.emplace_back(a ? keel_array_retain(a) : nullptr);
-  T out = like, bare{};
-  Count fixed;  // tensors that are in no vector
-  each_leaf(bare, fixed);
-  Replace put(std::move(shared), fixed.tensors);
-  each_leaf(out, put);
-  return out;
-}
-
 /// One call under way; backward runs within it.
 template <class Backward, class Result, size_t n>
 struct CustomCall {

@@ -265,6 +265,26 @@ class Replace {
   size_t elsewhere_ = 0, at_ = 0;
 };
 
+/// The arrays of a structure of tensors, in order; null for empty ones.
+template <class T>
+std::vector<keel_array*> arrays_of(const T& value) {
+  Leaves leaves;
+  each_leaf(value, leaves);
+  std::vector<keel_array*> out;
+  for (const keel_leaf& leaf : leaves.list) out.push_back(leaf.array);
+  return out;
+}
+/// The same structure of other tensors, which are borrowed; those of a null array are empty.
+template <class T>
+T with_arrays(const T& like, std::span<keel_array* const> arrays) {
+  std::vector<keel_leaf> leaves;
+  for (keel_array* a : arrays) leaves.push_back({KEEL_LEAF_ARRAY, 0, nullptr, a, 0, 0, nullptr});
+  T out = like;
+  Replace put(leaves);
+  each_leaf(out, put);
+  return out;
+}
+
 /// Of a type of results: tensors outside of vectors, and vectors.
 struct Count {
   size_t tensors = 0, vectors = 0;
