@@ -169,7 +169,7 @@ KEY = np.array(7, np.uint64)
 CASES = {
     "add": binary(draw, draw), "sub": binary(draw, draw), "mul": binary(draw, draw), "div": binary(draw, positive),
     "mod": quotients(), "rem": quotients(),
-    "pow": binary(positive, draw),
+    "pow": binary(positive, draw) + [Case([positive(3), np.zeros(3)]), Case([positive(2, 1), np.array([0.0, 1, 2])])],
     "maximum": [Case([apart(*a), apart(*b) + 0.07]) for a, b in PAIRS], "minimum": [Case([apart(*a), apart(*b) + 0.07]) for a, b in PAIRS],
     "neg": unary(draw), "abs": unary(apart), "sign": unary(apart), "sqrt": unary(positive), "rsqrt": unary(positive),
     "reciprocal": unary(positive), "exp": unary(draw), "log": unary(positive), "log1p": unary(positive), "sin": unary(draw),

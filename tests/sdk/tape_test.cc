@@ -395,4 +395,21 @@ TEST_P(Tapes, BadInput) {
   EXPECT_TRUE(Has(Failure([&] { tape.gradient(count * 2, count); }), "only floats have gradients"));
 }
 
+// d (b a^(b-1)) / db at b = 0 is 1 / a, as d (a^b log a) / da is. Where a is 0 nothing is.
+TEST_P(Tapes, PowersWithAPowerOfZero) {
+  Tensor a = keel::f64({2, 0.5, 0, 1e-200}), b = keel::f64({0, 0, 0, 0});
+  Tape outer({.persistent = true}), tape({.persistent = true});
+  for (Tape* t : {&outer, &tape}) t->watch(a), t->watch(b);
+  Tensor y = keel::pow(a, b);
+  Tensor da = tape.gradient(y, a), db = tape.gradient(y, b);
+  auto values = [](const Tensor& t) {
+    auto all = t.values<double>();
+    return std::vector<double>(all.begin(), all.end());
+  };
+  EXPECT_EQ(values(da), (std::vector<double>{0, 0, 0, 0}));
+  EXPECT_EQ(values(outer.gradient(da, b)), (std::vector<double>{0.5, 2, 0, 1e-200}));
+  EXPECT_EQ(values(outer.gradient(db, a)), (std::vector<double>{0.5, 2, 0, 1e200}));
+  EXPECT_EQ(values(outer.gradient(da, a)), (std::vector<double>{0, 0, 0, 0}));
+}
+
 }  // namespace
