@@ -455,7 +455,8 @@ KEEL_API keel_rc keel_tape_call_within(keel_tape*, keel_function*, keel_trace* w
                                        const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
                                        uint32_t* n_out, keel_error** err);
 /* 1: nothing is recorded, until 0 was said as often. In a program that is being traced for a call that the
- * tape records as a whole, this hides nothing, for its graph serves all calls: apply stop_gradient there. */
+ * tape records as a whole, this hides nothing, for its graph serves all calls: apply stop_gradient there. In a
+ * body of control flow that was begun with the tape it hides from all tapes around the body. */
 KEEL_API void keel_tape_pause(keel_tape*, int32_t on);
 KEEL_API void keel_tape_reset(keel_tape*); /* forgets everything, watched arrays too */
 /* The gradient of the sum of all elements of ys with respect to each x: out has n_xs arrays, NULL where no y

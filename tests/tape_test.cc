@@ -198,6 +198,35 @@ TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
   EXPECT_FLOAT_EQ(d[1], 2 * std::exp(1.f));
 }
 
+// x w^2 in a branch that alone knows w, in a function: 2 x w, then 2 x.
+TEST_P(Tapes, ArraysThatOnlyBodiesCapture) {
+  using Code = std::function<Array()>;
+  auto block = [](void* arg, keel_trace* t, keel_array* const*, uint32_t, keel_error** err) {
+    return keel_trace_result(t, nullptr, (*static_cast<Code*>(arg))().get(), err);
+  };
+  Array w = Array::of<double>(context_, {}, std::vector<double>{3});
+  keel::Op greater(context_, GetParam(), "greater");
+  Program program{[&](keel_trace* t, const keel_leaf* in) {
+    Array x(keel_array_retain(in[0].array)), zero = Array::of<double>(context_, {}, std::vector<double>{0});
+    Code then = [&] { return mul_({mul_({x, w})[0], w})[0]; }, otherwise = [&] { return x; };
+    keel_array* out = nullptr;
+    uint32_t n = 0;
+    keel::call(keel_trace_cond, t, greater({x, zero})[0].get(), +block, static_cast<void*>(&then), +block,
+               static_cast<void*>(&otherwise), &out, 1u, &n);
+    return Array(out);
+  }};
+  for (double at : {2., -2.}) {
+    Array x = Array::of<double>(context_, {}, std::vector<double>{at});
+    Tape outer(*this), tape(*this, {}, outer.handle.get());
+    outer.watch(w);
+    tape.watch(w);
+    Array y = program.called(context_, GetParam(), tape.handle.get(), x);
+    Array d = tape.gradient({y}, {w}, {}, KEEL_GRADIENT_ZEROS)[0];
+    EXPECT_EQ(d.values<double>()[0], at > 0 ? 12 : 0);
+    EXPECT_EQ(outer.gradient({d}, {w}, {}, KEEL_GRADIENT_ZEROS)[0].values<double>()[0], at > 0 ? 4 : 0);
+  }
+}
+
 TEST_P(Tapes, AGradientInsideAFunction) {
   Program program{[&](keel_trace*, const keel_leaf* in) {
     Array x(keel_array_retain(in[0].array));

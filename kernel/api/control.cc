@@ -53,6 +53,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
                                              const Code& block) {
   std::vector<ArrayRef> params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
+  if (within && within->tracing.tape) within->tracing.tape->Enter(body.get());
   struct Open {  // symbolic arrays may keep the body longer
     Trace* body;
     ~Open() { body->Leave(); }
@@ -313,6 +314,7 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
     *body = new keel_trace{At(within, std::move(begun))};
     (*body)->tracing.owns_body = true;
     if (tape) (*body)->tracing.tape = tape;
+    if (tape) tape->Enter((*body)->tracing.trace.get());
     for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
     return absl::OkStatus();
   });

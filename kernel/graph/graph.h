@@ -137,8 +137,8 @@ struct Module {
   std::vector<std::string> devices;                           // names of device scopes
 
   // Checks size, alignment, name. "" gets a fresh name if not a scalar; equal unnamed scalars are one
-  // constant.
-  absl::StatusOr<uint32_t> AddConstant(Constant);
+  // constant, but for those that stand apart, which get names too.
+  absl::StatusOr<uint32_t> AddConstant(Constant, bool apart = false);
   absl::StatusOr<uint32_t> FindConstant(std::string_view name) const;
   // The same storage under the same name is found again.
   absl::StatusOr<uint32_t> AddVariable(std::string_view name, std::shared_ptr<Variable> storage);

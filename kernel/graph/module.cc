@@ -106,11 +106,11 @@ Module::Module(std::shared_ptr<Catalogue> ops) : catalogue(std::move(ops)), inde
 }
 Module::~Module() = default;
 
-absl::StatusOr<uint32_t> Module::AddConstant(Constant c) {
+absl::StatusOr<uint32_t> Module::AddConstant(Constant c, bool apart) {
   RETURN_IF_ERROR(CheckConstant(c, dims));
   auto number = static_cast<uint32_t>(constants.size());
   if (number >= 4 * kMaxNodes) return Exhausted("the module has ", 4 * kMaxNodes, " constants, the limit");
-  if (c.name.empty() && c.type.dims.empty()) {
+  if (c.name.empty() && c.type.dims.empty() && !apart) {
     auto [it, added] = index->scalars.emplace(ScalarKey(c), number);
     if (!added) return it->second;
   } else if (c.name.empty()) {

@@ -49,7 +49,6 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, st
   body->parent_ = shared_from_this();
   body->mutex_ = mutex_;
   body->branch_ = wanted.branch;
-  body->gradients_ = wanted.gradients;
   body->variables_ = variables_;
   body->entries_from_ = wanted.entries_from;
   for (size_t i = 0; i < wanted.like.size(); i++) {
@@ -68,6 +67,12 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, st
 
 void Trace::Leave() {
   if (parent_ && parent_->inner_ == this) parent_->inner_ = nullptr;
+}
+
+void Trace::Hide(NodeId from, NodeId to) {
+  std::lock_guard lock(*mutex_);
+  hidden_.resize(graph_->nodes.size());
+  for (; from < to && from < hidden_.size(); from++) hidden_[from] = true;
 }
 
 absl::Status Trace::Finish(std::span<keel_array* const> results) {
@@ -103,9 +108,6 @@ absl::StatusOr<ValueId> Trace::FromParent(keel_array* array) {
   if (value.kind != ValueKind::kConstant) return Captured(outer);
   ASSIGN_OR_RETURN(ValueId mine, graph_->AddConstant(value.index));
   if (array->symbolic()) return mine;
-  auto link = std::find_if(parent_->links_.rbegin(), parent_->links_.rend(),
-                           [&](const TraceLink& l) { return l.array.get() == array; });
-  if (link != parent_->links_.rend()) link->in_body |= gradients_;
   links_.push_back({mine, nullptr, ArrayRef::Share(array)});
   return captured_[array] = mine;
 }
@@ -148,13 +150,21 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
     if (graph_->values[v].kind != ValueKind::kConstant) continue;
     ASSIGN_OR_RETURN(map[v], made->AddConstant(graph_->values[v].index));
   }
-  for (const Node& node : graph_->nodes) {
+  ASSIGN_OR_RETURN(const OpDef* stop, module_->catalogue->Find("stop_gradient", 0));
+  hidden_.resize(graph_->nodes.size());
+  for (NodeId n = 0; n < graph_->nodes.size(); n++) {
+    const Node& node = graph_->nodes[n];
     if (!node.out.empty() && map[node.out[0]] != kNoValue) continue;  // a read that was lifted
     std::vector<ValueId> in;
     for (ValueId v : node.in) in.push_back(v == kNoValue ? v : map[v]);
     made->scope = node.device;
     ASSIGN_OR_RETURN(NodeId copy, made->AddNode(node.op, std::move(in), node.attrs));
-    for (size_t r = 0; r < node.out.size(); r++) map[node.out[r]] = made->nodes[copy].out[r];
+    for (size_t r = 0; r < node.out.size(); r++) {
+      ValueId& out = map[node.out[r]] = made->nodes[copy].out[r];
+      if (!hidden_[n]) continue;
+      ASSIGN_OR_RETURN(NodeId stopped, made->AddNode(stop, {out}, {}));
+      out = made->nodes[stopped].out[0];
+    }
   }
   for (ValueId v : graph_->results) RETURN_IF_ERROR(made->AddResult("", map[v]));
   return absl::OkStatus();

@@ -88,7 +88,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& 
   std::ranges::copy_if(wanted.ys, std::back_inserter(like),
                        [](keel_array* y) { return IsFloating(y->dtype); });
   std::vector<ArrayRef> params;
-  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true, false}, &params));
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true}, &params));
   back->variables_ = false;
   absl::StatusOr<std::vector<ArrayRef>> made = wanted.backward(back, std::move(params));
   back->Leave();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 
 #include "kernel/base/json.h"
+#include "kernel/grad/lift.h"
 #include "kernel/graph/text.h"
 #include "kernel/trace/tape.h"
 
@@ -93,6 +94,9 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
   if (options_.check_captures) RETURN_IF_ERROR(CheckCaptures(*concrete, arguments));
+  if (tape) {
+    ASSIGN_OR_RETURN(concrete, Apart(std::move(concrete), *tape, arguments));
+  }
   RETURN_IF_ERROR(RunPlan(*concrete, tape, arguments, results));
   if (!tape && !options_.check_captures) Remember(arguments, std::move(concrete));
   return absl::OkStatus();
@@ -321,9 +325,14 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
   for (const TraceLink& link : concrete.links)
     if (link.variable && link.value != kNoValue) feeds.push_back(link.value), fetches.push_back(link.value);
   concrete.taped[0] = Taped::Of(concrete.module, concrete.graph, feeds, graph.results);
+  size_t uncaptured = feeds.size();
   for (const TraceLink& link : concrete.links)
     if (link.array) feeds.push_back(link.value);
-  concrete.taped[1] = Taped::Of(concrete.module, concrete.graph, std::move(feeds), graph.results);
+  std::shared_ptr<Module> lifted = CopyModule(*concrete.module, nullptr);
+  ASSIGN_OR_RETURN(uint32_t number, lifted->GraphNumber(graph.name));
+  Graph* copy = lifted->graphs[number].get();
+  RETURN_IF_ERROR(LiftConstants(*copy, std::span(feeds).subspan(uncaptured)));
+  concrete.taped[1] = Taped::Of(std::move(lifted), copy, std::move(feeds), graph.results);
   if (fetches.size() > graph.results.size()) {
     ASSIGN_OR_RETURN(concrete.taped_plan, PlanOf(concrete, fetches));
     return absl::OkStatus();
@@ -342,6 +351,25 @@ absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& 
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }
 
+// A number that the tape watches must not be one with a literal: it is not where it is watched when it is
+// captured, so the code is traced again.
+absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concrete> concrete,
+                                                          const Tape& tape, const Arguments& arguments) {
+  auto shared = [&] {
+    return std::ranges::any_of(concrete->links, [&](const TraceLink& link) {
+      return link.array && tape.WatchesOrOuter(link.array.get()) && IsShared(*concrete->graph, link.value);
+    });
+  };
+  if (!shared()) return concrete;
+  if (tracer_ == std::this_thread::get_id()) return Recursion(name_);
+  std::lock_guard tracing(tracing_);
+  for (; shared(); concrete = concrete->apart) {
+    if (concrete->apart) continue;
+    ASSIGN_OR_RETURN(concrete->apart, Write(arguments, concrete->sizes));
+  }
+  return concrete;
+}
+
 absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results) {
   std::call_once(concrete.taped_planned, [&] { concrete.taped_error = MakeTapedPlan(concrete); });
   RETURN_IF_ERROR(concrete.taped_error);
@@ -352,7 +380,6 @@ absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Array
   for (const TraceLink& link : concrete.links) {
     bool watched = link.array && tape.WatchesOrOuter(link.array.get());
     captured |= watched;
-    if (watched && link.in_body) tape.Lost(link.array);
     if (link.variable && link.value == kNoValue) tape.Lost(link.variable);
     if (!link.variable || link.value == kNoValue) continue;
     feeds.push_back(all[read++].get());

@@ -59,6 +59,7 @@ struct Concrete {
   absl::Status taped_error;
   std::shared_ptr<Plan> taped_plan;
   std::shared_ptr<const Taped> taped[2];  // [1]: captured arrays are given too
+  std::shared_ptr<Concrete> apart;        // the same, traced when tapes knew more of what is captured
 };
 
 struct FunctionOptions {
@@ -116,6 +117,8 @@ class Function {
   absl::StatusOr<std::unique_ptr<Module>> Signed() const;
   absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
+  absl::StatusOr<std::shared_ptr<Concrete>> Apart(std::shared_ptr<Concrete> concrete, const Tape& tape,
+                                                  const Arguments& arguments);
   absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
   absl::Status RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results);
   absl::Status Planned(Concrete& concrete);

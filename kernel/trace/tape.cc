@@ -91,11 +91,6 @@ void Tape::Lost(const std::shared_ptr<Variable>& variable) {
   if (!Off()) Held(variable).lost = true;
 }
 
-void Tape::Lost(const ArrayRef& array) {
-  if (outer_) outer_->Lost(array);
-  if (!Off()) lost_.push_back(array);
-}
-
 absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
   if (!Held(variable).lost) return absl::OkStatus();
   return Annotate(Unimplemented("gradient: variable \"", variable->name(),
@@ -144,7 +139,6 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
 void Tape::Reset() {
   variables_.clear();
   traces_.clear();
-  lost_.clear();
   numbers_.Clear();
   values_.clear();
   dims_.clear();
@@ -231,8 +225,6 @@ absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
                           "A non-persistent tape can only be used to compute one set of gradients (or "
                           "jacobians)"),
                     kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
-  for (const ArrayRef& array : lost_)
-    if (std::ranges::find(of.xs, array.get()) != of.xs.end()) return LostCapture(array.get());
   used_ = true;
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(of.ys));
   out->resize(of.count);

@@ -72,11 +72,13 @@ class Tape {
   void Watch(keel_array* array);
   // What is read of it from now on.
   void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
+  // A body begins in a trace: what is computed there while this tape is paused is hidden from all that are
+  // around it.
+  void Enter(Trace* body);
   // This was read of it just now.
   void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
-  // It was read, or captured, in a body, where no gradient finds it.
+  // It was read in a body, where no gradient finds it.
   void Lost(const std::shared_ptr<Variable>& variable);
-  void Lost(const ArrayRef& array);
   // An error if it was, so that what ReadsOf says is not all.
   absl::Status CheckReads(const std::shared_ptr<Variable>& variable);
   // All that was read of it and watched.
@@ -138,7 +140,6 @@ class Tape {
   bool used_ = false;
   HashMap<const Variable*, HeldVariable> variables_;
   std::vector<TraceWatch> traces_;
-  std::vector<ArrayRef> lost_;
   SerialIndex numbers_;
   std::vector<Value> values_;
   std::vector<int64_t> dims_;

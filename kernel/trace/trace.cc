@@ -131,7 +131,9 @@ absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique
 absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
   if (auto it = captured_.find(array); it != captured_.end()) return it->second;
   ASSIGN_OR_RETURN(ArrayRef rows, RowsOnHost(array));
-  ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf("", std::move(rows))));
+  bool known = array->serial.load(std::memory_order_relaxed) != 0;  // to a tape, which may watch it
+  ASSIGN_OR_RETURN(uint32_t number,
+                   module_->AddConstant(ConstantOf("", std::move(rows)), known && IsFloating(array->dtype)));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   captured_.emplace(array, value);
   links_.push_back({value, nullptr, ArrayRef::Share(array)});  // alive, so that its address stays its own

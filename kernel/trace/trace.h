@@ -31,8 +31,11 @@ struct TraceLink {
   ValueId value;                       // kNoValue: a read in a body, where no gradient finds it
   std::shared_ptr<Variable> variable;  // a read of it; else
   ArrayRef array;                      // a captured array, which became a constant
-  bool in_body = false;                // of a body too, where no gradient finds it
 };
+
+// Is the value a number that literals and other arrays of the trace are one constant with? Then nothing can
+// be said of its gradient. Arrays that a tape knew when they were captured are constants of their own.
+bool IsShared(const Graph& graph, ValueId value);
 
 // Gradients that are wanted: xs[i] counts for result to[i], for a variable is all that was read of it.
 struct GradientOf {
@@ -58,6 +61,7 @@ struct TraceWatch {
   std::shared_ptr<class Trace> trace;
   std::vector<std::pair<ValueId, NodeId>> values;
   std::vector<std::pair<NodeId, NodeId>> hidden;            // from, up to
+  bool around = false;                                      // it watched before this trace, a body, began
   std::function<bool(const keel_array*)> watches_captured;  // concrete arrays
   std::function<const TraceWatch*(const Trace*)> other;     // null: nothing is watched there
 };
@@ -67,8 +71,7 @@ struct BodyWanted {
   std::string_view label;  // of the op's attribute
   std::span<keel_array* const> like;
   size_t entries_from = SIZE_MAX;
-  bool branch = false;    // runs once, or not at all
-  bool gradients = true;  // go to what it captures, or would if they found it
+  bool branch = false;  // runs once, or not at all
 };
 
 // A node with finished bodies: the selector or what is carried, then what the bodies captured, then entries.
@@ -80,8 +83,6 @@ struct ControlWanted {
   // For tapes: what was read for bodies; null: what no gradient finds.
   std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
 };
-
-absl::Status LostCapture(const keel_array* array);  // the error: of TraceLink::in_body
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
@@ -131,13 +132,16 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Trace* Current();  // the innermost open body of the program, or the program itself
   absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params);
   void Leave();  // a body: nothing more goes there by itself
+  // Of a body: no gradient of what is around it goes through these nodes.
+  void Hide(NodeId from, NodeId to);
   absl::Status Finish(std::span<keel_array* const> results);
   Trace* parent() const { return parent_.get(); }  // null: no body
   static absl::Status CheckControl(const ControlWanted& wanted);
   absl::Status Control(const ControlWanted& wanted, std::vector<ArrayRef>* results);
 
   const std::string& device() const { return device_; }
-  NodeId Now() const;  // the number of the next node
+  std::span<const TraceLink> links() const { return links_; }  // so far
+  NodeId Now() const;                                          // the number of the next node
 
   // The trace that a symbolic array belongs to; null: a concrete array.
   static Trace* Of(const keel_array* array);
@@ -153,7 +157,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<bool> Watched(const TraceWatch& watch, std::vector<bool>* through) const;
   absl::StatusOr<ValueId> FromParent(keel_array* array);
   absl::StatusOr<ValueId> Captured(ValueId outer);
-  absl::Status CheckBorder(const TraceWatch& watch) const;
+  absl::Status LiftWatched(const TraceWatch& watch);
+  absl::Status CheckBorder(const TraceWatch& watch);
   absl::Status LiftReads(const ControlWanted& wanted);
   absl::Status Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number);
   absl::Status RewriteAll(const ControlWanted& wanted, const std::vector<ValueId>& captured, Attrs* attrs);
@@ -170,13 +175,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::shared_ptr<Module> module_;
   Graph* graph_;
   std::string device_;
-  bool open_ = true, variables_ = true, branch_ = false, gradients_ = true;
+  bool open_ = true, variables_ = true, branch_ = false;
   std::shared_ptr<Trace> parent_;
   std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
   std::atomic<Trace*> inner_{nullptr};
   size_t entries_from_ = SIZE_MAX;
   using Capturing = std::pair<ValueId, ValueId>;
   std::vector<Capturing> captures_;      // values of the parent, and the parameters for them
+  std::vector<bool> hidden_;             // nodes of a body
   HashSet<uint32_t> written_;            // variables
   std::optional<std::string> scope_;     // of names; none: what is added stays unnamed
   HashMap<std::string, uint32_t> next_;  // by name: the number to try behind it

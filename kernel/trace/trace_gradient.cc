@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernel/grad/gradient.h"
+#include "kernel/grad/lift.h"
 #include "kernel/graph/constant.h"
 #include "kernel/trace/gradient_cache.h"
 #include "kernel/trace/trace.h"
@@ -35,17 +36,34 @@ std::vector<bool> Trace::Watched(const TraceWatch& watch, std::vector<bool>* thr
   return watched;
 }
 
-absl::Status LostCapture(const keel_array* array) {
-  return Annotate(Unimplemented("gradient: an array, ", Print(TypeOf(array), DimTable()),
-                                ", was captured by a body of control flow, where gradients do not find it"),
-                  kErrorHint, "give it to the function as an argument, or make it a variable");
+bool IsShared(const Graph& graph, ValueId value) {
+  const Value& v = graph.values[value];
+  return v.kind == ValueKind::kConstant && IsFloating(v.type.dtype) &&
+         graph.module->constants[v.index].name.empty();
+}
+
+// Of watched constants, those that bodies hold become operands of their nodes.
+absl::Status Trace::LiftWatched(const TraceWatch& watch) {
+  std::vector<ValueId> constants;
+  for (const TraceLink& link : links_)
+    if (link.array && watch.watches_captured(link.array.get())) constants.push_back(link.value);
+  for (ValueId value : constants)
+    if (IsShared(*graph_, value))
+      return Annotate(Unimplemented("gradient: ", Print(graph_->values[value].type, module_->dims),
+                                    " was used in the trace of \"", graph_->name,
+                                    "\" before a tape watched it, where equal numbers are one"),
+                      kErrorHint, "watch it before its first use");
+  for (auto [value, since] : watch.values)
+    if (graph_->values[value].kind == ValueKind::kConstant) constants.push_back(value);
+  return LiftConstants(*graph_, constants);
 }
 
 // What a body computes from watched values of the program around it leads on there, where its gradient cannot
 // go.
-absl::Status Trace::CheckBorder(const TraceWatch& watch) const {
+absl::Status Trace::CheckBorder(const TraceWatch& watch) {
   const TraceWatch* around = parent_ ? watch.other(parent_.get()) : nullptr;
   if (!around) return absl::OkStatus();
+  RETURN_IF_ERROR(parent_->LiftWatched(*around));
   std::vector<bool> through, watched = parent_->Watched(*around, &through);
   for (const auto& [outer, param] : captures_)
     if (watched[outer])
@@ -60,9 +78,7 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a gradient"));
   RETURN_IF_ERROR(CheckBorder(watch));
-  for (const TraceLink& link : links_)
-    if (link.in_body && std::ranges::find(of.xs, link.array.get()) != of.xs.end())
-      return LostCapture(link.array.get());
+  RETURN_IF_ERROR(LiftWatched(watch));
   std::vector<ValueId> ys, seeds, xs;
   auto all = [&](std::span<keel_array* const> arrays, std::vector<ValueId>* values) -> absl::Status {
     for (keel_array* array : arrays) {

@@ -25,20 +25,37 @@ TraceWatch& Tape::Traced(Trace* trace) {
   return watch;
 }
 
+void Tape::Enter(Trace* body) {
+  Traced(body).around = true;
+  if (outer_) outer_->Enter(body);
+}
+
 void Tape::Pause(bool on) {
   if (!on && !paused_) return;
   paused_ += on ? 1 : -1;
   if (paused_ > on) return;  // it was paused before, or is still
   for (TraceWatch& watch : traces_) {
-    if (on)
+    if (on) {
       watch.hidden.emplace_back(watch.trace->Now(), kStill);
-    else
-      watch.hidden.back().second = watch.trace->Now();
+      continue;
+    }
+    auto& [from, to] = watch.hidden.back();
+    to = watch.trace->Now();
+    if (watch.around) watch.trace->Hide(from, to);
   }
 }
 
 // As eagerly, a tape does not see the gradients that it takes itself.
 absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* out) {
+  for (Trace* around = trace; around; around = around->parent()) Traced(around);
+  std::vector<uint32_t> ys, xs;
+  for (const TraceLink& link : trace->links()) ys.push_back(Find(link.array.get()));
+  for (keel_array* x : of.xs) xs.push_back(Find(x));
+  std::vector<bool> between = Between(ys, xs);
+  if (std::ranges::find(between, true) != between.end())
+    return Annotate(Unimplemented("gradient: a constant of the trace of \"", trace->graph()->name,
+                                  "\" was computed from a source while it was traced"),
+                    kErrorHint, "give the source to the function as an argument, or make it a variable");
   NodeId first = trace->Now();
   TraceWatch& watch = Traced(trace);
   RETURN_IF_ERROR(trace->Gradient(of, watch, {out->data(), out->size()}));
