@@ -95,7 +95,8 @@ absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
   if (!Held(variable).lost) return absl::OkStatus();
   return Annotate(Unimplemented("gradient: variable \"", variable->name(),
                                 "\" was read in a body that also writes it, where gradients do not find it"),
-                  kErrorHint, "read it before the loop or branch and carry what was read");
+                  kErrorHint,
+                  "carry its value as an argument, and assign what comes out behind the loop or branch");
 }
 
 uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
