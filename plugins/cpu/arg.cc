@@ -1,5 +1,6 @@
 // arg.cc: orders along one dim: arg_max, arg_min, top_k, cumsum. A tensor is seen as [outer, n, inner].
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "common.h"
@@ -45,6 +46,22 @@ int64_t Place(const T* p, int64_t n, T value, bool last) {
     for (int64_t i = first; here && i < stop; i++)
       if (const int64_t at = last ? first + stop - 1 - i : i; is(p[at])) return at;
   }
+  return -1;
+}
+// The same for a line of any length: its greatest first, then where that is; both look whether anybody waits.
+template <class T>
+int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n, bool last) {
+  alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+  T value;
+  best.start(acc, 1);
+  ReduceRow(call, best, reinterpret_cast<const char*>(p), n, acc);
+  best.finish(acc, 1, n, &value);
+  for (int64_t i = 0, pieces = Pieces(n); i < pieces && !Cancelled(call); i++) {
+    const int64_t first = pieces == 1 ? 0 : (last ? pieces - 1 - i : i) * kPiece;
+    if (const int64_t at = Place(p + first, pieces == 1 ? n : std::min(kPiece, n - first), value, last);
+        at >= 0)
+      return first + at;
+  }
   return 0;
 }
 template <bool kMax, class T>
@@ -59,17 +76,17 @@ keel_rc RunArg(const keel_call* call) {
     for (int64_t line = begin; line < end; line++) {
       const T* p = x + lines.First(line);
       if (lines.inner == 1 && lines.n >= 32) {
-        T value;
-        s.best->lines(p, 1, lines.n, &value);
-        y[line] = Place(p, lines.n, value, s.last);
+        y[line] = Find(call, *s.best, p, lines.n, s.last);
         continue;
       }
       auto found = Widen(p[0]);
       int64_t best = 0;
-      for (int64_t i = 1; i < lines.n; i++) {
-        const auto now = Widen(p[i * lines.inner]);
-        if (s.last ? !Before<kMax>(found, now) : Before<kMax>(now, found)) best = i, found = now;
-      }
+      InChunks(call, 1, lines.n, 4, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++) {
+          const auto now = Widen(p[i * lines.inner]);
+          if (s.last ? !Before<kMax>(found, now) : Before<kMax>(now, found)) best = i, found = now;
+        }
+      });
       y[line] = best;
     }
   });
@@ -87,21 +104,23 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
 // Few of many: most elements do not come before the last of those found so far.
 constexpr int64_t kFewest = 16;
 template <bool kMax, class T>
-void TopFew(const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+void TopFew(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
   Compute<T> best[kFewest];
   Compute<T> worst = {};
   int64_t have = 0;
-  for (int64_t i = 0; i < n; i++) {
-    const Compute<T> now = Widen(x[i]);
-    if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
-    int64_t at = have < k ? have++ : k - 1;
-    for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
-      best[at] = best[at - 1], places[at] = places[at - 1];
-    best[at] = now;
-    places[at] = i;
-    worst = best[have - 1];
-  }
-  for (int64_t i = 0; i < k; i++) values[i] = x[places[i]];
+  const bool all = InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const Compute<T> now = Widen(x[i]);
+      if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
+      int64_t at = have < k ? have++ : k - 1;
+      for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
+        best[at] = best[at - 1], places[at] = places[at - 1];
+      best[at] = now;
+      places[at] = i;
+      worst = best[have - 1];
+    }
+  });
+  for (int64_t i = 0; all && i < k; i++) values[i] = x[places[i]];
 }
 
 template <bool kMax, class T>
@@ -115,16 +134,18 @@ keel_rc RunTopK(const keel_call* call) {
   if (k == 0) return KEEL_OK;
   if (k <= kFewest) {
     ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; r++) TopFew<kMax>(in + r * n, n, k, values + r * k, places + r * k);
+      for (int64_t r = begin; r < end; r++)
+        TopFew<kMax>(call, in + r * n, n, k, values + r * k, places + r * k);
     });
     return Done(call);
   }
-  constexpr int64_t kOften = 1 << 20;  // comparisons between two looks at whether anybody still waits
-  std::vector<int64_t> order(static_cast<size_t>(n));
+  constexpr int64_t kOften = 1 << 16;  // comparisons between two looks at whether anybody still waits
+  const auto order = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(n));
   for (int64_t r = 0, compared = 0; r < rows; r++, in += n) {
-    std::iota(order.begin(), order.end(), 0);
+    InChunks(call, 0, n, 1, [&](int64_t a, int64_t b) { std::iota(order.get() + a, order.get() + b, a); });
+    if (Cancelled(call)) return KEEL_CANCELLED;
     // Of equals the first: the place decides, so no stable sort is needed.
-    std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
+    std::partial_sort(order.get(), order.get() + k, order.get() + n, [&](int64_t a, int64_t b) {
       if (++compared % kOften == 0 && Cancelled(call)) throw Reported{KEEL_CANCELLED};
       const auto va = Widen(in[a]), vb = Widen(in[b]);
       return Before<kMax>(va, vb) || (a < b && !Before<kMax>(vb, va));
@@ -161,12 +182,14 @@ keel_rc RunCumsum(const keel_call* call) {
     for (int64_t line = begin; line < end; line++) {
       const int64_t first = lines.First(line);
       Sum sum = 0;
-      for (int64_t i = 0; i < lines.n; i++) {
-        const int64_t at = first + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
-        const Sum with = sum + static_cast<Sum>(Widen(x[at]));
-        Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
-        sum = with;
-      }
+      InChunks(call, 0, lines.n, 3, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++) {
+          const int64_t at = first + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
+          const Sum with = sum + static_cast<Sum>(Widen(x[at]));
+          Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
+          sum = with;
+        }
+      });
     }
   });
   return Done(call);

@@ -202,6 +202,7 @@ Impls ArgImpls();
 Impls NormImpls();
 Impls MatmulImpls();
 Impls ConvImpls();
+Impls ConvGradImpls();
 Impls ConvLoopImpls();
 Impls PoolImpls();
 Impls RandomImpls();

@@ -1,4 +1,4 @@
-// conv.cc: f32 convolution, and its gradient to x, by oneDNN.
+// conv.cc: f32 convolution by oneDNN.
 //
 // oneDNN may choose the layouts of all operands. Constant weights are packed into its layout once;
 // images come and go in plain layout, so a run may reorder before and after the primitive. A window of
@@ -93,24 +93,6 @@ Primitive MakeForward(const BigConv& s, const Geometry& g) {
   Finish(s, &p);
   return p;
 }
-Primitive MakeBackward(const BigConv& s, const Geometry& g) {
-  const dnnl::convolution_forward::primitive_desc hint(
-      Engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, AnyLayout(g.x),
-      AnyLayout(g.w), AnyLayout(g.y), g.stride, g.dil, g.lo, g.hi, UserScratch());
-  const dnnl::convolution_backward_data::primitive_desc d(Engine(), dnnl::algorithm::convolution_direct,
-                                                          AnyLayout(g.x), s.wanted, AnyLayout(g.y), g.stride,
-                                                          g.dil, g.lo, g.hi, hint, UserScratch());
-  Primitive p = {dnnl::convolution_backward_data(d),
-                 d.diff_dst_desc(),
-                 d.weights_desc(),
-                 d.diff_src_desc(),
-                 d.scratchpad_desc(),
-                 {},
-                 {},
-                 {}};
-  Finish(s, &p);
-  return p;
-}
 // y[n] = w[o, c] * x[n][c, pixels]: the weights are the left operand.
 Primitive MakePointwise(const BigConv& s) {
   const dnnl::matmul::primitive_desc d(Engine(), s.weights, s.in, s.out, UserScratch());
@@ -151,16 +133,16 @@ keel_rc PreparePointwise(const Conv& conv, const keel_tensor& w, keel_launch* la
   return KeepBig(std::move(s), w, launch);
 }
 
-keel_rc PrepareBig(const Geometry& g, bool forward, const keel_tensor& w, keel_launch* launch) {
+keel_rc PrepareBig(const Geometry& g, const keel_tensor& w, keel_launch* launch) {
   auto s = std::make_unique<BigConv>();
-  s->in_arg = forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST;
+  s->in_arg = DNNL_ARG_SRC;
   s->weights_arg = DNNL_ARG_WEIGHTS;
-  s->out_arg = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC;
-  s->in = Plain(forward ? g.x : g.y);
-  s->out = Plain(forward ? g.y : g.x);
+  s->out_arg = DNNL_ARG_DST;
+  s->in = Plain(g.x);
+  s->out = Plain(g.y);
   s->weights = Plain(g.w);
   s->wanted = AnyLayout(g.w);
-  s->make = [g, forward](const BigConv& b) { return forward ? MakeForward(b, g) : MakeBackward(b, g); };
+  s->make = [g](const BigConv& b) { return MakeForward(b, g); };
   return KeepBig(std::move(s), w, launch);
 }
 
@@ -171,25 +153,13 @@ keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   if (!g.fits) return PrepareConvLoop(node, launch);
   if (s.Work() > PartWork() && !IsInner(node)) return PrepareAlone(node, launch);
   try {
-    return IsPointwise(s, g) ? PreparePointwise(s, w, launch) : PrepareBig(g, true, w, launch);
+    return IsPointwise(s, g) ? PreparePointwise(s, w, launch) : PrepareBig(g, w, launch);
   } catch (const dnnl::error&) {
     return PrepareConvLoop(node, launch);
   }
 }
-keel_rc PrepareGradX(const Node& node, keel_launch* launch) {
-  const keel_tensor dy = node.In(0), w = node.In(1), dx = node.Out(0);
-  const Geometry g = Describe(ReadConv(node, dx, w, dy));
-  if (!g.fits) return PrepareConvGradXLoop(node, launch);
-  try {
-    return PrepareBig(g, false, w, launch);
-  } catch (const dnnl::error&) {
-    return PrepareConvGradXLoop(node, launch);
-  }
-}
-
 constexpr keel_impl kImpls[] = {
     Impl("conv", "oneDNN convolution", Prepare<PrepareConv>, 0, "T=f32", 1),
-    Impl("conv_grad_x", "oneDNN convolution, backward", Prepare<PrepareGradX>, 0, "T=f32", 1),
 };
 
 }  // namespace

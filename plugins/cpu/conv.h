@@ -35,5 +35,6 @@ Geometry Describe(const Conv& s);
 
 keel_rc PrepareConvLoop(const Node& node, keel_launch* launch);
 keel_rc PrepareConvGradXLoop(const Node& node, keel_launch* launch);
+keel_rc PrepareConvGradWLoop(const Node& node, keel_launch* launch);
 
 }  // namespace keel_cpu

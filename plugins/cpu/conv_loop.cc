@@ -27,6 +27,8 @@ Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, cons
 
 namespace {
 
+constexpr int64_t kLong = 64 * 1024;  // elements that take as long as may pass between two looks
+
 // Sizes that all three loops use.
 struct Sizes {
   int64_t pixels, places, cells, row, rows, in, out;
@@ -56,10 +58,11 @@ keel_rc RunConv(const keel_call* call) {
       int64_t place[kMaxImage];
       Unravel(r % z.rows, s.w.out, s.w.rank - 1, place);
       std::fill(sums.begin(), sums.end(), V{0});
-      for (int64_t c = 0; c < z.in; c++) {
+      for (int64_t c = 0; c < z.in && !Cancelled(call); c++) {
         const T* channel = x + (image * s.c + group * z.in + c) * z.pixels;
         const T* window = w + (o * z.in + c) * z.cells;
         EachCell(s.w, place, [&](int64_t cell, int64_t at, int64_t first, int64_t m, int64_t step) {
+          if (m > kLong && Cancelled(call)) return;
           const V k = Widen(window[cell]);
           V* sum = sums.data() + first;
           for (int64_t i = 0; i < m; i++) sum[i] += k * Widen(channel[at + i * step]);
@@ -85,13 +88,14 @@ keel_rc RunGradX(const keel_call* call) {
     for (int64_t plane = begin; plane < end; plane++) {
       const int64_t image = plane / s.c, c = plane % s.c, group = c / z.in;
       std::fill(sums.begin(), sums.end(), V{0});
-      for (int64_t unit = 0; unit < z.out * z.rows; unit++) {
+      for (int64_t unit = 0; unit < z.out * z.rows && !Cancelled(call); unit++) {
         const int64_t o = group * z.out + unit / z.rows;
         const T* from = dy + ((image * s.o + o) * z.rows + unit % z.rows) * z.row;
         const T* window = w + (o * z.in + c % z.in) * z.cells;
         int64_t place[kMaxImage];
         Unravel(unit % z.rows, s.w.out, s.w.rank - 1, place);
         EachCell(s.w, place, [&](int64_t cell, int64_t at, int64_t first, int64_t m, int64_t step) {
+          if (m > kLong && Cancelled(call)) return;
           const V k = Widen(window[cell]);
           V* sum = sums.data() + at;
           for (int64_t i = 0; i < m; i++) sum[i * step] += k * Widen(from[first + i]);
@@ -117,13 +121,14 @@ keel_rc RunGradW(const keel_call* call) {
     for (int64_t unit = begin; unit < end; unit++) {
       const int64_t o = unit / z.in, c = o / z.out * z.in + unit % z.in;
       std::fill(sums.begin(), sums.end(), 0.0);
-      for (int64_t r = 0; r < s.n * z.rows; r++) {
+      for (int64_t r = 0; r < s.n * z.rows && !Cancelled(call); r++) {
         const int64_t image = r / z.rows;
         const T* from = dy + ((image * s.o + o) * z.rows + r % z.rows) * z.row;
         const T* channel = x + (image * s.c + c) * z.pixels;
         int64_t place[kMaxImage];
         Unravel(r % z.rows, s.w.out, s.w.rank - 1, place);
         EachCell(s.w, place, [&](int64_t cell, int64_t at, int64_t first, int64_t m, int64_t step) {
+          if (m > kLong && Cancelled(call)) return;
           V sum = 0;
           for (int64_t i = 0; i < m; i++) sum += Widen(from[first + i]) * Widen(channel[at + i * step]);
           sums[static_cast<size_t>(cell)] += static_cast<double>(sum);
@@ -140,16 +145,11 @@ keel_rc KeepConv(Conv s, Run run, keel_launch* launch) {
   Complete(&s.w);
   return Keep(launch, s, run);
 }
-keel_rc PrepareConvGradW(const Node& node, keel_launch* launch) {
-  const keel_tensor dy = node.In(0), x = node.In(1), dw = node.Out(0);
-  return KeepConv(ReadConv(node, x, dw, dy),
-                  VisitFloats(keel_dt_of(&dw), []<class T>() -> Run { return Guard<RunGradW<T>>; }), launch);
-}
 
 constexpr keel_impl kImpls[] = {
     Impl("conv", "direct loops", Prepare<PrepareConvLoop>),
     Impl("conv_grad_x", "direct loops", Prepare<PrepareConvGradXLoop>),
-    Impl("conv_grad_w", "direct loops", Prepare<PrepareConvGradW>),
+    Impl("conv_grad_w", "direct loops", Prepare<PrepareConvGradWLoop>),
 };
 
 }  // namespace
@@ -163,6 +163,12 @@ keel_rc PrepareConvGradXLoop(const Node& node, keel_launch* launch) {
   const keel_tensor dy = node.In(0), w = node.In(1), dx = node.Out(0);
   return KeepConv(ReadConv(node, dx, w, dy),
                   VisitFloats(keel_dt_of(&dx), []<class T>() -> Run { return Guard<RunGradX<T>>; }), launch);
+}
+
+keel_rc PrepareConvGradWLoop(const Node& node, keel_launch* launch) {
+  const keel_tensor dy = node.In(0), x = node.In(1), dw = node.Out(0);
+  return KeepConv(ReadConv(node, x, dw, dy),
+                  VisitFloats(keel_dt_of(&dw), []<class T>() -> Run { return Guard<RunGradW<T>>; }), launch);
 }
 
 Impls ConvLoopImpls() { return kImpls; }

@@ -9,11 +9,14 @@ namespace keel_cpu {
 namespace {
 
 template <class I>
-void CheckAll(const I* index, int64_t count, int64_t n) {
+void CheckAll(const keel_call* call, const I* index, int64_t count, int64_t n) {
   using U = std::make_unsigned_t<I>;
-  bool bad = false;
-  for (int64_t k = 0; k < count; k++) bad |= static_cast<U>(index[k]) >= static_cast<uint64_t>(n);
-  for (int64_t k = 0; bad && k < count; k++) CheckIndex(index[k], n);
+  const bool all = InChunks(call, 0, count, 1, [&](int64_t begin, int64_t end) {
+    bool bad = false;
+    for (int64_t k = begin; k < end; k++) bad |= static_cast<U>(index[k]) >= static_cast<uint64_t>(n);
+    for (int64_t k = begin; bad && k < end; k++) CheckIndex(index[k], n);
+  });
+  if (!all) throw Reported{KEEL_CANCELLED};  // no index may be used unseen
 }
 
 // Copies blocks of one size; the compiler makes moves of a size that it knows.
@@ -48,10 +51,17 @@ keel_rc RunGather(const keel_call* call) {
   const I* index = In<I>(call, 1);
   const int64_t picks = keel_count(call->in[1]), n = x.shape[axis], outer = Product(x.shape, axis);
   const int64_t block = Product(x.shape + axis + 1, x.ndim - axis - 1) * ItemSize(x);
-  CheckAll(index, picks, n);
+  CheckAll(call, index, picks, n);
   if (call->count == 0) return KEEL_OK;
   const char* from = In<char>(call, 0);
   char* to = Out<char>(call, 0);
+  if (Pieces(block) > 1) {
+    ParallelPieces(call, outer * picks, block, 1, [&](int64_t r, int64_t begin, int64_t end) {
+      std::memcpy(to + r * block + begin, from + (r / picks * n + index[r % picks]) * block + begin,
+                  static_cast<size_t>(end - begin));
+    });
+    return Done(call);
+  }
   const auto copy = CopierOf<I>(block);
   ParallelFor(call, outer * picks, block / 4 + 2, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin, m; r < end; r += m) {
@@ -73,7 +83,7 @@ keel_rc RunGatherElements(const keel_call* call) {
   const keel_tensor& x = *call->in[0];
   const keel_tensor& t = *call->in[1];
   if (call->count == 0) return KEEL_OK;
-  int64_t steps[KEEL_MAX_RANK], place[KEEL_MAX_RANK] = {}, step = 1;
+  int64_t steps[KEEL_MAX_RANK], step = 1;
   for (int d = x.ndim - 1; d >= 0; d--) {
     steps[d] = step;
     step *= x.shape[d];
@@ -83,18 +93,24 @@ keel_rc RunGatherElements(const keel_call* call) {
   const I* index = In<I>(call, 1);
   const T* from = In<T>(call, 0);
   T* y = Out<T>(call, 0);
-  int64_t at = 0;  // of place in x, the axis left out
-  for (int64_t e = 0; e < call->count; e++) {
-    CheckIndex(index[e], x.shape[axis]);
-    y[e] = from[at + index[e] * steps[axis]];
-    for (int d = t.ndim - 1; d >= 0; d--) {
-      if (d != axis) at += steps[d];
-      if (++place[d] < t.shape[d]) break;
-      if (d != axis) at -= steps[d] * t.shape[d];
-      place[d] = 0;
+  CheckAll(call, index, call->count, x.shape[axis]);
+  const int64_t step_in = steps[axis];
+  steps[axis] = 0;  // at: of the place in x, the axis left out
+  ParallelFor(call, call->count, 8, [&](int64_t begin, int64_t end) {
+    int64_t place[KEEL_MAX_RANK] = {}, at = 0;
+    for (int64_t d = t.ndim - 1, rest = begin; d >= 0; rest /= t.shape[d--])
+      at += (place[d] = rest % t.shape[d]) * steps[d];
+    for (int64_t e = begin; e < end; e++) {
+      y[e] = from[at + index[e] * step_in];
+      for (int d = t.ndim - 1; d >= 0; d--) {
+        at += steps[d];
+        if (++place[d] < t.shape[d]) break;
+        at -= steps[d] * t.shape[d];
+        place[d] = 0;
+      }
     }
-  }
-  return KEEL_OK;
+  });
+  return Done(call);
 }
 keel_rc PrepareGatherElements(const Node& node, keel_launch* launch) {
   const Run run = VisitSize(ItemSize(node.Out(0)), [&]<class T>() -> Run {
@@ -115,13 +131,17 @@ keel_rc RunGatherNd(const keel_call* call) {
   const I* index = In<I>(call, 1);
   const char* from = In<char>(call, 0);
   char* to = Out<char>(call, 0);
-  for (int64_t b = 0; b < batches; b++) {
-    for (int64_t r = 0; r < rows; r++, index += k, to += slice * item) {
-      const int64_t at = b * each + Locate(index, x.shape + batch, k, slice);
-      if (slice > 0) std::memcpy(to, from + at * item, static_cast<size_t>(slice * item));
-    }
-  }
-  return KEEL_OK;
+  for (int64_t b = 0; b < batches; b++)
+    InChunks(call, 0, rows, slice * item / 4 + 16, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++, index += k, to += slice * item) {
+        const int64_t at = b * each + Locate(index, x.shape + batch, k, slice);
+        if (Pieces(slice * item) > 1)
+          CopyBytes(call, to, from + at * item, slice * item);
+        else if (slice > 0)
+          std::memcpy(to, from + at * item, static_cast<size_t>(slice * item));
+      }
+    });
+  return Done(call);
 }
 keel_rc PrepareGatherNd(const Node& node, keel_launch* launch) {
   return Keep(launch, node.Int("batch"),

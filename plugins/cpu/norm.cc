@@ -37,10 +37,10 @@ keel_rc RunSoftmax(const keel_call* call) {
     for (int64_t unit = begin; unit < end; unit++) {
       const int64_t first = unit % chunks * kColumns, at = (unit / chunks * n * inner + first) * size;
       if (inner == 1)
-        (kLog ? s.op->log_softmax : s.op->softmax)(x + at, n, y + at);
+        (kLog ? s.op->log_softmax : s.op->softmax)(x + at, n, y + at, call->env->cancelled);
       else
-        (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(x + at, n, inner,
-                                                                   std::min(kColumns, inner - first), y + at);
+        (kLog ? s.op->log_softmax_columns : s.op->softmax_columns)(
+            x + at, n, inner, std::min(kColumns, inner - first), y + at, call->env->cancelled);
     }
   });
   return Done(call);
@@ -62,7 +62,8 @@ keel_rc RunLayerNorm(const keel_call* call) {
   char* y = Out<char>(call, 0);
   ParallelFor(call, call->count / n, n * 3, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++)
-      (kCentred ? s.op->layer_norm : s.op->rms_norm)(x + r * row, g, b, n, s.eps, y + r * row);
+      (kCentred ? s.op->layer_norm : s.op->rms_norm)(x + r * row, g, b, n, s.eps, y + r * row,
+                                                     call->env->cancelled);
   });
   return Done(call);
 }
@@ -80,9 +81,9 @@ keel_rc RunBatchNorm(const keel_call* call) {
   for (int i = 0; i < 4; i++) channels[i] = In<char>(call, i + 1);
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
-  ParallelFor(call, t.shape[0] * c, n + 8, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; p++)
-      s.op->batch_norm(x + p * plane, channels, p % c, n, s.eps, y + p * plane);
+  ParallelPieces(call, t.shape[0] * c, n, 4, [&](int64_t p, int64_t begin, int64_t end) {
+    const int64_t at = p * plane + begin * s.op->size;
+    s.op->batch_norm(x + at, channels, p % c, end - begin, s.eps, y + at);
   });
   return Done(call);
 }
@@ -104,26 +105,27 @@ keel_rc RunLrn(const keel_call* call) {
   const int64_t c = t.shape[1], n = Product(t.shape + 2, t.ndim - 2), below = (s.size - 1) / 2;
   const T* x = In<T>(call, 0);
   T* y = Out<T>(call, 0);
-  ParallelFor(call, t.shape[0] * c, n * (std::min(s.size, c) + 16), [&](int64_t begin, int64_t end) {
-    C sum[kChunk];
-    for (int64_t p = begin; p < end; p++) {
-      const int64_t first = std::max<int64_t>(0, p % c - std::min(below, c));
-      const int64_t stop = std::min(c, p % c + std::min(s.size - below, c));
-      const T* image = x + p / c * c * n;
-      for (int64_t at = 0; at < n; at += kChunk) {
-        const int64_t m = std::min(kChunk, n - at);
-        std::fill(sum, sum + m, C{0});
-        for (int64_t k = first; k < stop; k++)
-          for (int64_t i = 0; i < m; i++)
-            sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
-        for (int64_t i = 0; i < m; i++) {
-          const C base =
-              static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
-          Narrow(Widen(x[p * n + at + i]) / std::pow(base, static_cast<C>(s.beta)), y[p * n + at + i]);
+  ParallelPieces(
+      call, t.shape[0] * c, n, 4 * (std::min(s.size, c) + 16), [&](int64_t p, int64_t begin, int64_t end) {
+        C sum[kChunk];
+        {
+          const int64_t first = std::max<int64_t>(0, p % c - std::min(below, c));
+          const int64_t stop = std::min(c, p % c + std::min(s.size - below, c));
+          const T* image = x + p / c * c * n;
+          for (int64_t at = begin; at < end; at += kChunk) {
+            const int64_t m = std::min(kChunk, end - at);
+            std::fill(sum, sum + m, C{0});
+            for (int64_t k = first; k < stop; k++)
+              for (int64_t i = 0; i < m; i++)
+                sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
+            for (int64_t i = 0; i < m; i++) {
+              const C base =
+                  static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
+              Narrow(Widen(x[p * n + at + i]) / std::pow(base, static_cast<C>(s.beta)), y[p * n + at + i]);
+            }
+          }
         }
-      }
-    }
-  });
+      });
   return Done(call);
 }
 keel_rc PrepareLrn(const Node& node, keel_launch* launch) {

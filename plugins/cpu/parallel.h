@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "abi/keel_plugin.h"
 
@@ -45,13 +46,17 @@ inline keel_rc Done(const keel_call* call) { return Cancelled(call) ? KEEL_CANCE
 
 inline constexpr int64_t kChunkCost = 4 * 1024 * 1024;
 
-// f(begin, end) over parts of [begin, end), until the run is cancelled.
+// f(begin, end) over parts of [begin, end), until the run is cancelled; whether all was done.
 template <class F>
-void InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F&& f) {
+bool InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F&& f) {
   const int64_t step = std::max<int64_t>(1, kChunkCost / std::max<int64_t>(cost, 1));
   for (; begin < end && !Cancelled(call); begin += std::min(step, end - begin))
     f(begin, begin + std::min(step, end - begin));
+  return begin >= end;
 }
+// What one unit of a loop is cut into where it may be long: a multiple of all tiles and vectors.
+inline constexpr int64_t kPiece = 256 * 1024;
+inline int64_t Pieces(int64_t n) { return n <= kPiece ? 1 : (n + kPiece - 1) / kPiece; }
 
 // Sets the calling thread's OpenMP team size, which oneDNN asks for.
 inline void SetThreads(int n) {
@@ -67,7 +72,7 @@ void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   if (work < kParallelCost) return f(int64_t{0}, n);
   const Team lent(call);
   const int threads = static_cast<int>(std::min<int64_t>(lent.Size(), n));
-  if (threads == 1) return InChunks(call, 0, n, cost, f);
+  if (threads == 1) return static_cast<void>(InChunks(call, 0, n, cost, f));
 #pragma omp parallel num_threads(threads)
   {
     const int64_t team = omp_get_num_threads(), me = omp_get_thread_num(), part = n / team, rest = n % team;
@@ -75,6 +80,25 @@ void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
     if (const int64_t size = part + (me < rest ? 1 : 0); size > 0)
       InChunks(call, begin, begin + size, cost, f);
   }
+}
+
+// f(row, begin, end) over rows of n elements each, in pieces where they are long. Cost: of four elements.
+template <class F>
+void ParallelPieces(const keel_call* call, int64_t rows, int64_t n, int64_t cost, F&& f) {
+  const int64_t pieces = Pieces(n), most = pieces == 1 ? n : kPiece;
+  ParallelFor(call, rows * pieces, most * cost / 4 + 2, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; u++) {
+      const int64_t row = pieces == 1 ? u : u / pieces, first = (u - row * pieces) * most;
+      f(row, first, std::min(n, first + most));
+    }
+  });
+}
+// memcpy that looks.
+inline void CopyBytes(const keel_call* call, void* to, const void* from, int64_t bytes) {
+  ParallelPieces(call, 1, bytes, 1, [&](int64_t, int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
 }
 
 }  // namespace keel_cpu

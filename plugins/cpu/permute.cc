@@ -60,22 +60,34 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
         outer.rank++;
       }
       outer.dims[outer.rank++] = 1;
-      const int64_t n = outer.Rows();
-      if (n > 1) {
-        ParallelFor(call, n, rows * cols * 2, [&](int64_t begin, int64_t end) {
-          outer.Rows(begin, end, [&](int64_t, const int64_t* at) {
-            CopyTransposed(x + at[0], pair_x, y + at[1], pair_y, rows, cols);
+      // Matrices that are large go in tiles, which are as large as the cache likes them.
+      constexpr int64_t kTile = 1 << 19, kTall = 4096, kWide = 64;
+      const bool one = rows * cols <= kTile / 8;
+      const int64_t tall = one ? rows : std::min(rows, std::max(kTall, kTile / cols / kWide * kWide));
+      const int64_t wide = one ? cols : std::min(cols, std::max(kWide, kTile / tall / kWide * kWide));
+      const int64_t across = (cols + wide - 1) / wide, tiles = (rows + tall - 1) / tall * across;
+      ParallelFor(call, outer.Rows() * tiles, tall * wide * 2, [&](int64_t begin, int64_t end) {
+        for (int64_t u = begin; u < end; u++) {
+          const int64_t r = u % tiles / across * tall, c = u % tiles % across * wide;
+          outer.Rows(u / tiles, u / tiles + 1, [&](int64_t, const int64_t* at) {
+            CopyTransposed(x + at[0] + r * pair_x[0] + c * pair_x[1], pair_x,
+                           y + at[1] + r * pair_y[0] + c * pair_y[1], pair_y, std::min(tall, rows - r),
+                           std::min(wide, cols - c));
           });
-        });
-      } else {
-        ParallelFor(call, cols, rows * 2, [&](int64_t begin, int64_t end) {
-          CopyTransposed(x + begin * pair_x[1], pair_x, y + begin * pair_y[1], pair_y, rows, end - begin);
-        });
-      }
+        }
+      });
       return;
     }
   }
   const int64_t n = w.Inner(), sx = w.InnerStep(0), sy = w.InnerStep(1);
+  if (Pieces(n) > 1) {
+    ParallelPieces(call, w.Rows(), n, 4, [&](int64_t row, int64_t begin, int64_t end) {
+      w.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
+        CopyRow(x + at[0] + begin * sx, sx, y + at[1] + begin * sy, sy, end - begin);
+      });
+    });
+    return;
+  }
   ParallelFor(call, w.Rows(), n + 2, [&](int64_t begin, int64_t end) {
     w.Rows(begin, end, [&](int64_t, const int64_t* at) { CopyRow(x + at[0], sx, y + at[1], sy, n); });
   });

@@ -27,18 +27,28 @@ Pool ReadPool(const Node& node) {
   return p;
 }
 
-// f(image's number, place, first result of the row) for all rows of results.
+// f(image's number, place, first result of the row, begin, end) for parts of all rows of results.
 template <class F>
 void EachRow(const keel_call* call, const Window& w, F&& f) {
   if (call->count == 0) return;
   const int last = w.rank - 1;
   const int64_t images = call->out[0]->shape[0] * call->out[0]->shape[1], rows = Product(w.out, last);
-  ParallelFor(call, images * rows, w.out[last] * w.Cells(w.window), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; r++) {
-      int64_t place[kMaxImage];
-      Unravel(r % rows, w.out, last, place);
-      f(r / rows, place, r * w.out[last]);
-    }
+  ParallelPieces(call, images * rows, w.out[last], 4 * w.Cells(w.window),
+                 [&](int64_t r, int64_t begin, int64_t end) {
+                   int64_t place[kMaxImage];
+                   Unravel(r % rows, w.out, last, place);
+                   f(r / rows, place, r * w.out[last], begin, end);
+                 });
+}
+// The same for each window cell of a part of a row, as EachCell; with a large window it looks whether anybody
+// still waits.
+template <class F>
+void EachCellOf(const keel_call* call, const Window& w, const int64_t* place, int64_t begin, int64_t end,
+                F&& f) {
+  const bool looks = (end - begin) * w.Cells(w.window) > kChunkCost;
+  EachCell(w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+    const int64_t from = std::max(first, begin), to = std::min(first + m, end);
+    if (from < to && !(looks && Cancelled(call))) f(at + (from - first) * step, from, to - from, step);
   });
 }
 
@@ -50,14 +60,14 @@ template <class T>
 keel_rc RunMaxPool(const keel_call* call) {
   using V = Compute<T>;
   const Window& w = State<Pool>(call).w;
-  const int64_t n = w.out[w.rank - 1], pixels = w.Cells(w.image);
-  EachRow(call, w, [&](int64_t image, const int64_t* place, int64_t result) {
+  const int64_t pixels = w.Cells(w.image);
+  EachRow(call, w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     const T* x = In<T>(call, 0) + image * pixels;
     T* y = Out<T>(call, 0) + result;
     T least;
     Narrow(kLeast<V>, least);
-    std::fill(y, y + n, least);
-    EachCell(w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+    std::fill(y + begin, y + end, least);
+    EachCellOf(call, w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
       const T* p = x + at;
       T* q = y + first;
       WithStep(step, [&](auto by) {
@@ -81,12 +91,12 @@ int64_t ColumnMajor(const Window& w, int64_t offset) {
 template <class T>
 keel_rc RunMaxPoolIndex(const keel_call* call) {
   const Pool& s = State<Pool>(call);
-  const int64_t n = s.w.out[s.w.rank - 1], pixels = s.w.Cells(s.w.image);
-  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result) {
+  const int64_t pixels = s.w.Cells(s.w.image);
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     const T* x = In<T>(call, 0) + image * pixels;
     int64_t* y = Out<int64_t>(call, 0) + result;
-    std::fill(y, y + n, int64_t{-1});
-    EachCell(s.w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+    std::fill(y + begin, y + end, int64_t{-1});
+    EachCellOf(call, s.w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
       for (int64_t i = 0; i < m; i++) {
         const int64_t cell = at + i * step, old = y[first + i];
         const auto now = Widen(x[cell]);
@@ -95,7 +105,7 @@ keel_rc RunMaxPoolIndex(const keel_call* call) {
         if (old < 0 || now > best || (now != now && best == best)) y[first + i] = cell;
       }
     });
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = begin; i < end; i++)
       if (y[i] >= 0) y[i] = image * pixels + (s.column_major ? ColumnMajor(s.w, y[i]) : y[i]);
   });
   return Done(call);
@@ -118,21 +128,20 @@ keel_rc RunAvgPool(const keel_call* call) {
   const int64_t n = s.w.out[last], pixels = s.w.Cells(s.w.image);
   std::vector<V> counts(static_cast<size_t>(n));
   for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
-  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result) {
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     constexpr int64_t kChunk = 512;  // sums of a part of the row
     const T* x = In<T>(call, 0) + image * pixels;
     T* y = Out<T>(call, 0) + result;
     int64_t outer = 1;
     for (int d = 0; d < last; d++) outer *= Counted(s, d, place[d]);
     const V* count = counts.data();
-    for (int64_t part = 0; part < n; part += kChunk) {
-      const int64_t stop = std::min(n, part + kChunk);
+    for (int64_t part = begin; part < end; part += kChunk) {
+      const int64_t stop = std::min(end, part + kChunk);
       V sums[kChunk];
       std::fill(sums, sums + (stop - part), V{0});
-      EachCell(s.w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
-        const int64_t from = std::max(first, part), to = std::min(first + m, stop);
+      EachCellOf(call, s.w, place, part, stop, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
         WithStep(step, [&](auto by) {
-          for (int64_t o = from; o < to; o++) sums[o - part] += Widen(x[at + (o - first) * by]);
+          for (int64_t o = 0; o < m; o++) sums[first - part + o] += Widen(x[at + o * by]);
         });
       });
       for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);

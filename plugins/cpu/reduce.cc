@@ -46,6 +46,12 @@ void ReduceLines(const keel_call* call, const ReduceOp& op, int64_t lines, int64
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   ParallelFor(call, lines, n + 4, [&](int64_t begin, int64_t end) {
+    for (; Pieces(n) > 1 && begin < end; begin++) {
+      alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+      op.start(acc, 1);
+      ReduceRow(call, op, x + begin * n * op.size, n, acc);
+      op.finish(acc, 1, n, y + begin * op.size);
+    }
     op.lines(x + begin * n * op.size, end - begin, n, y + begin * op.size);
   });
 }
@@ -59,15 +65,18 @@ void ReduceRows(const keel_call* call, const ReduceOp& op, Shape s) {
     s.kept.Rows(begin, end, [&](int64_t r, const int64_t* at) {
       alignas(kAccumulatorSize) char acc[kAccumulatorSize];
       op.start(acc, 1);
-      s.reduced.Rows(0, rows,
-                     [&](int64_t, const int64_t* in) { op.row(x + (at[0] + in[0]) * op.size, n, acc); });
+      InChunks(call, 0, rows, n + 2, [&](int64_t first, int64_t last) {
+        s.reduced.Rows(first, last, [&](int64_t, const int64_t* in) {
+          ReduceRow(call, op, x + (at[0] + in[0]) * op.size, n, acc);
+        });
+      });
       op.finish(acc, 1, s.count, y + r * op.size);
     });
   });
 }
 
 void ReduceColumns(const keel_call* call, const ReduceOp& op, const Shape& s) {
-  constexpr int64_t kChunk = 512;
+  constexpr int64_t kChunk = 512, kDeep = 1024;  // columns, rows: a multiple of what is summed at once
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   const int64_t n = s.kept.Inner(), chunks = (n + kChunk - 1) / kChunk, outer = s.reduced.Rows();
@@ -79,8 +88,14 @@ void ReduceColumns(const keel_call* call, const ReduceOp& op, const Shape& s) {
           const int64_t row = unit / chunks, first = unit % chunks * kChunk, m = std::min(kChunk, n - first);
           s.kept.Rows(row, row + 1, [&](int64_t, const int64_t* at) {
             op.start(acc, m);
-            s.reduced.Rows(0, outer, [&](int64_t, const int64_t* in) {
-              op.column(x + (at[0] + in[0] + first) * op.size, rows, stride, m, acc);
+            InChunks(call, 0, outer, rows * m, [&](int64_t from, int64_t to) {
+              s.reduced.Rows(from, to, [&](int64_t, const int64_t* in) {
+                const char* column = x + (at[0] + in[0] + first) * op.size;
+                InChunks(call, 0, (rows + kDeep - 1) / kDeep, kDeep * (m + 4), [&](int64_t a, int64_t b) {
+                  op.column(column + a * kDeep * stride * op.size, std::min(rows, b * kDeep) - a * kDeep,
+                            stride, m, acc);
+                });
+              });
             });
             op.finish(acc, m, s.count, y + (row * n + first) * op.size);
           });
@@ -123,6 +138,12 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t n, void* acc) {
+  if (Pieces(n) == 1) return op.row(x, n, acc);
+  for (int64_t i = 0; i < n && !Cancelled(call); i += kPiece)
+    op.row(x + i * op.size, std::min(kPiece, n - i), acc);
+}
 
 Impls ReduceImpls() { return kImpls; }
 

@@ -28,4 +28,7 @@ struct ReduceTable {
 const ReduceTable& Reductions();
 const ReduceOp* FindReduction(const char* op, keel_dt);  // null: there is none
 
+// As row, but looks between pieces whether anybody still waits; the bits are the same.
+void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t n, void* acc);
+
 }  // namespace keel_cpu

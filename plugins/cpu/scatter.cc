@@ -1,8 +1,10 @@
 // scatter.cc: ops that place elements by indices given as data, in the order of the indices; one thread,
 // since indices may repeat.
 #include <cstring>
+#include <memory>
 
 #include "index.h"
+#include "parallel.h"
 
 namespace keel_cpu {
 namespace {
@@ -27,20 +29,35 @@ keel_rc RunScatterAdd(const keel_call* call) {
   T* to = Out<T>(call, 0);
   const int64_t picks = keel_count(call->in[0]), n = y.shape[axis], outer = Product(y.shape, axis);
   const int64_t inner = Product(y.shape + axis + 1, y.ndim - axis - 1);
-  for (int64_t k = 0; k < picks; k++) CheckIndex(index[k], n);
-  std::vector<Compute<T>> wide(std::is_same_v<T, Compute<T>> ? 0 : static_cast<size_t>(n * inner));
-  for (int64_t o = 0; o < outer; o++, to += n * inner) {
+  const bool all = InChunks(call, 0, picks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; k++) CheckIndex(index[k], n);
+  });
+  if (!all) return KEEL_CANCELLED;  // no index may be used unseen
+  const auto wide =                 // its elements are zeroed below, in pieces
+      std::make_unique_for_overwrite<Compute<T>[]>(
+          std::is_same_v<T, Compute<T>> ? 0 : static_cast<size_t>(n * inner));
+  for (int64_t o = 0; o < outer && !Cancelled(call); o++, to += n * inner) {
     Compute<T>* sums;
     if constexpr (std::is_same_v<T, Compute<T>>)
       sums = to;
     else
-      sums = wide.data();
-    std::fill(sums, sums + n * inner, Compute<T>{0});
-    for (int64_t k = 0; k < picks; k++, u += inner) AddRow<T>(sums + index[k] * inner, u, inner);
+      sums = wide.get();
+    ParallelFor(call, n * inner, 1,
+                [&](int64_t begin, int64_t end) { std::fill(sums + begin, sums + end, Compute<T>{0}); });
+    const int64_t pieces = Pieces(inner);
+    InChunks(call, 0, picks * pieces, std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++) {
+        const int64_t k = pieces == 1 ? r : r / pieces, first = (r - k * pieces) * kPiece;
+        AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, std::min(kPiece, inner - first));
+      }
+    });
+    u += picks * inner;
     if constexpr (!std::is_same_v<T, Compute<T>>)
-      for (int64_t e = 0; e < n * inner; e++) Narrow(sums[e], to[e]);
+      ParallelFor(call, n * inner, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t e = begin; e < end; e++) Narrow(sums[e], to[e]);
+      });
   }
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareScatterAdd(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);
@@ -100,16 +117,25 @@ keel_rc RunScatterNd(const keel_call* call) {
   const T* u = In<T>(call, 2);
   T* y = Out<T>(call, 0);
   if (call->count > 0 && y != In<T>(call, 0))
-    std::memcpy(y, In<T>(call, 0), static_cast<size_t>(call->count) * sizeof(T));
-  for (int64_t r = 0; r < rows; r++, index += k) {
-    const int64_t at = Locate(index, x.shape, k, slice);
-    for (int64_t e = 0; e < slice; e++, u++) {
-      Narrow(Mode::Apply(Widen(y[at + e]), Widen(*u)), y[at + e]);
+    CopyBytes(call, y, In<T>(call, 0), call->count * static_cast<int64_t>(sizeof(T)));
+  const auto place = [&](T* to, const T* from, int64_t n) {
+    for (int64_t e = 0; e < n; e++) {
+      Narrow(Mode::Apply(Widen(to[e]), Widen(from[e])), to[e]);
       if constexpr (std::is_same_v<T, uint8_t>)
-        if (clip) y[at + e] = y[at + e] != 0;
+        if (clip) to[e] = to[e] != 0;
     }
-  }
-  return KEEL_OK;
+  };
+  InChunks(call, 0, rows, 2 * slice + 8, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      const int64_t at = Locate(index + r * k, x.shape, k, slice);
+      if (Pieces(slice) == 1)
+        place(y + at, u + r * slice, slice);
+      else
+        InChunks(call, 0, slice, 2,
+                 [&](int64_t from, int64_t to) { place(y + at + from, u + r * slice + from, to - from); });
+    }
+  });
+  return Done(call);
 }
 
 template <class Mode>

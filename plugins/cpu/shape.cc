@@ -13,8 +13,8 @@ constexpr uint32_t kAny = KEEL_IMPL_ANY_DIMS;
 keel_rc RunCopy(const keel_call* call) {
   const int64_t bytes = call->count * ItemSize(*call->out[0]);
   if (bytes > 0 && keel_ptr(call->in[0]) != keel_ptr(call->out[0]))
-    std::memcpy(keel_ptr(call->out[0]), keel_ptr(call->in[0]), static_cast<size_t>(bytes));
-  return KEEL_OK;
+    CopyBytes(call, keel_ptr(call->out[0]), keel_ptr(call->in[0]), bytes);
+  return Done(call);
 }
 keel_rc PrepareCopy(const Node&, keel_launch* launch) {
   launch->run = RunCopy;
@@ -45,12 +45,22 @@ template <class T>
 keel_rc RunIota(const keel_call* call) {
   const int64_t axis = State<int64_t>(call);
   const keel_tensor& t = *call->out[0];
-  const int64_t outer = Product(t.shape, axis), n = t.shape[axis],
-                inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
+  const int64_t n = t.shape[axis], inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   T* y = Out<T>(call, 0);
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t i = 0; i < n; i++, y += inner) std::fill(y, y + inner, FromInt<T>(i));
-  return KEEL_OK;
+  const auto row = [&](int64_t e, int64_t end) {  // of inner 1: up to the end of its numbers
+    const int64_t first = e % n, m = std::min(end - e, n - first);
+    for (int64_t i = 0; i < m; i++) y[e + i] = FromInt<T>(first + i);
+    return e + m;
+  };
+  const auto equal = [&](int64_t e, int64_t end) {
+    const int64_t m = std::min(end - e, inner - e % inner);
+    std::fill(y + e, y + e + m, FromInt<T>(e / inner % n));
+    return e + m;
+  };
+  ParallelFor(call, call->count, 1, [&](int64_t begin, int64_t end) {
+    while (begin < end) begin = inner == 1 ? row(begin, end) : equal(begin, end);
+  });
+  return Done(call);
 }
 keel_rc PrepareIota(const Node& node, keel_launch* launch) {
   const keel_tensor y = node.Out(0);
@@ -76,11 +86,14 @@ keel_rc RunOneHot(const keel_call* call) {
                 inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   const I* index = In<I>(call, 0);
   T* y = Out<T>(call, 0);
-  std::memset(static_cast<void*>(y), 0, static_cast<size_t>(call->count) * sizeof(T));
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t i = 0; i < inner; i++)
-      if (const int64_t k = index[o * inner + i]; k >= 0 && k < n) y[(o * n + k) * inner + i] = FromInt<T>(1);
-  return KEEL_OK;
+  ParallelFor(call, call->count, 1,
+              [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, FromInt<T>(0)); });
+  InChunks(call, 0, outer * inner, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      if (const int64_t k = index[i]; k >= 0 && k < n)
+        y[(i / inner * n + k) * inner + i % inner] = FromInt<T>(1);
+  });
+  return Done(call);
 }
 keel_rc PrepareOneHot(const Node& node, keel_launch* launch) {
   const keel_tensor i = node.In(0), y = node.Out(0);
@@ -111,18 +124,29 @@ keel_rc RunBlocks(const keel_call* call) {
     char* at = static_cast<char*>(keel_ptr(&whole)) + before;
     before += b.bytes;
     if (b.bytes == 0) continue;
-    ParallelFor(call, outer, b.bytes / 4 + 4, [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; o++) {
-        char* mine = b.data + o * b.bytes;
-        std::memcpy(kSplit ? mine : at + o * row, kSplit ? at + o * row : mine, static_cast<size_t>(b.bytes));
-      }
-    });
+    const auto copy = [&](int64_t o, int64_t begin, int64_t end) {
+      char *mine = b.data + o * b.bytes + begin, *its = at + o * row + begin;
+      std::memcpy(kSplit ? mine : its, kSplit ? its : mine, static_cast<size_t>(end - begin));
+    };
+    ParallelPieces(call, outer, b.bytes, 1, copy);
   }
   return Done(call);
 }
 template <bool kSplit>
 keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   return Keep(launch, node.Int("axis"), RunBlocks<kSplit>);
+}
+
+// What the first `have` bytes are becomes all of `want`.
+void Repeat(const keel_call* call, char* to, int64_t have, int64_t want) {
+  if (have > kPiece || want <= kPiece) {
+    for (int64_t done = have; done < want && !Cancelled(call); done += have)
+      CopyBytes(call, to + done, to, have);
+    return;
+  }
+  InChunks(call, 1, have == 0 ? 1 : want / have, have, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) std::memcpy(to + i * have, to, static_cast<size_t>(have));
+  });
 }
 
 // Repeats from the last dim to the first: each step doubles back over what the result already holds.
@@ -136,33 +160,32 @@ keel_rc RunTile(const keel_call* call) {
   const int64_t count = keel_count(&x);
   // Copies of all of x's rows go to their first places, then each dim's block is repeated.
   const int64_t run = rank == 0 ? item : x.shape[rank - 1] * item;
-  for (int64_t r = 0, rows = run == 0 ? 0 : count * item / run; r < rows; r++) {
+  for (int64_t r = 0, rows = run == 0 ? 0 : count * item / run; r < rows && !Cancelled(call); r++) {
     int64_t at = 0, stride = rank == 0 ? 1 : y.shape[rank - 1];
     for (int64_t d = rank - 2, rest = r; d >= 0; d--) {
       at += rest % x.shape[d] * stride;
       rest /= x.shape[d];
       stride *= y.shape[d];
     }
-    std::memcpy(to + at * item, from + r * run, static_cast<size_t>(run));
+    CopyBytes(call, to + at * item, from + r * run, run);
   }
   int64_t block = item;  // bytes of one index of dim d in the result
   for (int64_t d = rank - 1; d >= 0; d--) {
     const int64_t have = block * x.shape[d], want = block * y.shape[d];
     // Only places whose outer indices lie within x hold data yet.
     const int64_t outer = Product(x.shape, d);
-    for (int64_t o = 0; o < outer; o++) {
+    for (int64_t o = 0; o < outer && !Cancelled(call); o++) {
       int64_t at = 0, stride = want;
       for (int64_t e = d - 1, rest = o; e >= 0; e--) {
         at += rest % x.shape[e] * stride;
         rest /= x.shape[e];
         stride *= y.shape[e];
       }
-      for (int64_t done = have; done < want; done += have)
-        std::memcpy(to + at + done, to + at, static_cast<size_t>(have));
+      Repeat(call, to + at, have, want);
     }
     block = want;
   }
-  return KEEL_OK;
+  return Done(call);
 }
 keel_rc PrepareTile(const Node&, keel_launch* launch) {
   launch->run = RunTile;
@@ -180,16 +203,19 @@ keel_rc RunTriangle(const keel_call* call) {
   const char* x = In<char>(call, 0);
   char* y = Out<char>(call, 0);
   if (call->count == 0) return KEEL_OK;
-  for (int64_t r = 0, rows = call->count / n; r < rows; r++, x += n * item, y += n * item) {
+  ParallelPieces(call, call->count / n, n, 4, [&](int64_t r, int64_t begin, int64_t end) {
     // Columns up to the diagonal: [0, edge] stay in the lower triangle, [edge, n) in the upper one.
     const int64_t i = r % m, k = std::clamp(s.k, -m - n, m + n);
-    const int64_t edge = std::clamp<int64_t>(s.upper ? i + k : i + k + 1, 0, n);
-    const int64_t from = s.upper ? edge : 0, to = s.upper ? n : edge;
-    std::memset(y, 0, static_cast<size_t>(from * item));
-    std::memcpy(y + from * item, x + from * item, static_cast<size_t>((to - from) * item));
-    std::memset(y + to * item, 0, static_cast<size_t>((n - to) * item));
-  }
-  return KEEL_OK;
+    const int64_t edge = std::clamp<int64_t>(s.upper ? i + k : i + k + 1, begin, end);
+    const int64_t from = s.upper ? edge : begin, to = s.upper ? end : edge, row = r * n;
+    const auto zero = [&](int64_t a, int64_t b) {
+      std::memset(y + (row + a) * item, 0, static_cast<size_t>((b - a) * item));
+    };
+    zero(begin, from);
+    std::memcpy(y + (row + from) * item, x + (row + from) * item, static_cast<size_t>((to - from) * item));
+    zero(to, end);
+  });
+  return Done(call);
 }
 keel_rc PrepareTriangle(const Node& node, keel_launch* launch) {
   return Keep(launch, Triangle{node.Flag("upper"), node.Int("k")}, RunTriangle);
