@@ -6,6 +6,7 @@
 #include "kernel/plan/device_runner.h"
 
 #include "kernel/plugin/body.h"
+#include "kernel/values/blocks.h"
 
 namespace keel {
 namespace {
@@ -147,7 +148,7 @@ Deadline EndOfRun(const PlanOptions& options, const Deadline* given) {
 
 Block NewBlock(uint64_t bytes) {
   uint64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
-  return Block(static_cast<char*>(std::aligned_alloc(kAlign, rounded ? rounded : kAlign)));
+  return Block(static_cast<char*>(AllocateLarge(kAlign, rounded ? rounded : kAlign)));
 }
 
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,

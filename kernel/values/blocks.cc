@@ -2,12 +2,21 @@
 #include "kernel/values/blocks.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <bit>
 #include <cstdlib>
 #include <new>
 
 namespace keel {
+
+void* AllocateLarge(uint64_t align, uint64_t bytes) {
+  constexpr uint64_t kWorth = 64 << 20, kPage = 4096;
+  void* memory = std::aligned_alloc(align, bytes);
+  auto first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  if (memory && bytes >= kWorth) madvise(reinterpret_cast<void*>(first), bytes - kPage, MADV_HUGEPAGE);
+  return memory;
+}
 
 __thread ThreadBlocks thread_blocks __attribute__((tls_model("initial-exec"))) = {};
 
@@ -53,7 +62,7 @@ class TryHold {
 
 keel_array* NewBlock(uint64_t payload, uint8_t kind) {
   uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
-  void* memory = std::aligned_alloc(kAlign, bytes);
+  void* memory = AllocateLarge(kAlign, bytes);
   if (!memory) return nullptr;
   auto* a = new (memory) keel_array;
   a->block = kind;

@@ -12,6 +12,10 @@
 
 namespace keel {
 
+// aligned_alloc, but what is large lies in huge pages where the system has them: to get its pages and to give
+// them back takes a fraction of the time, and a run that is stopped must do the latter before it returns.
+void* AllocateLarge(uint64_t align, uint64_t bytes);
+
 inline constexpr uint8_t kSizes = 5, kHeapBlock = 5, kBorrowedBlock = 6, kLargeBlock = 7;  // and the next 23
 inline constexpr uint32_t kPayload[kSizes] = {64, 512, 4096, 16384, 65536};  // bytes behind the header
 

@@ -8,18 +8,16 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kGrain = 48;  // rows: what kernels take at once
-
-void Split(const Box& box, size_t d, int64_t work, std::vector<Box>* out) {
+void Split(const Box& box, size_t d, int64_t work, int64_t grain, std::vector<Box>* out) {
   if (work <= PartWork() || d == box.size.size()) return out->push_back(box);
   const int64_t n = box.size[d], parts = std::min(n, (work + PartWork() - 1) / PartWork());
   int64_t step = (n + parts - 1) / parts;
-  if (step > kGrain) step = (step + kGrain - 1) / kGrain * kGrain;
+  if (step > grain) step = (step + grain - 1) / grain * grain;
   for (int64_t i = 0; i < n; i += step) {
     Box part = box;
     part.lo[d] = i;
     part.size[d] = std::min(step, n - i);
-    Split(part, d + 1, work / n * part.size[d], out);
+    Split(part, d + 1, work / n * part.size[d], grain, out);
   }
 }
 
@@ -30,9 +28,9 @@ int64_t PartWork() {
   return kWork[SimdLevel()];
 }
 
-std::vector<Box> Boxes(const Dims& dims, int64_t work) {
+std::vector<Box> Boxes(const Dims& dims, int64_t work, int64_t grain) {
   std::vector<Box> boxes;
-  Split({Dims(dims.size()), dims}, 0, work, &boxes);
+  Split({Dims(dims.size()), dims}, 0, work, grain, &boxes);
   return boxes;
 }
 
@@ -42,8 +40,13 @@ dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_
   int64_t at = 0;
   for (size_t d = 0; d < leading; d++) {
     if (dims[d] == 1) continue;
+    int64_t block = 1;  // places that lie together: strides are those of blocks
+    for (int i = 0; i < whole.get_inner_nblks(); i++)
+      if (whole.get_inner_idxs()[static_cast<size_t>(i)] == static_cast<int64_t>(d))
+        block *= whole.get_inner_blks()[static_cast<size_t>(i)];
+    if (box.lo[d] % block != 0) throw dnnl::error(dnnl_unimplemented, "a part begins within a block");
     dims[d] = box.size[d];
-    at += box.lo[d] * strides[d];
+    at += box.lo[d] / block * strides[d];
   }
   *offset = static_cast<uint64_t>(at) * dnnl::memory::data_type_size(whole.get_data_type());
   if (whole.get_inner_nblks() > 0) return whole.submemory_desc(dims, Dims(dims.size()));

@@ -12,8 +12,11 @@ int64_t PartWork();
 struct Box {
   Dims lo, size;
 };
-// The dims that may be cut, outermost first; `work` is that of all. One box: no need to cut.
-std::vector<Box> Boxes(const Dims& dims, int64_t work);
+// The dims that may be cut, outermost first; `work` is that of all. One box: no need to cut. What is more
+// than `grain` is cut at multiples of it.
+std::vector<Box> Boxes(const Dims& dims, int64_t work, int64_t grain = 48);
+// In multiplications: what reading and writing so many numbers of f32 takes, where they are not in the cache.
+inline int64_t TouchWork(int64_t elements) { return 32 * elements; }
 
 // The part of a layout whose leading dims are those of the boxes (or 1, which repeats), and where it begins.
 dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_t leading, uint64_t* offset);

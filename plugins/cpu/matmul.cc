@@ -98,7 +98,8 @@ keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
   const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
-  if (big && s.Work() > PartWork() && !IsInner(node)) return PrepareAlone(node, launch);
+  if (big && s.Work() + TouchWork(s.Touched()) > PartWork() && !IsInner(node))
+    return PrepareAlone(node, launch);
   return big ? PrepareMatmulOneDnn(node, s, launch) : PrepareMatmulLoops(node, s, launch);
 }
 

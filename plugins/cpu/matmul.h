@@ -14,6 +14,7 @@ struct MatmulShape {
 
   int64_t Batches() const { return batch.Rows(); }
   int64_t Work() const { return Batches() * m * n * k; }
+  int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }  // elements
 };
 MatmulShape ReadMatmul(const Node& node);
 

@@ -43,10 +43,13 @@ bool Describe(Builder& b, const Recipe& r, const Dims& out, bool in_place, const
 }
 
 // The same as oneDNN's attributes; `others` are the layouts of the operands.
-dnnl::primitive_attr Attr(const Recipe& r, const Attributes& a, const std::vector<Layout>& others) {
+dnnl::primitive_attr Attr(const Recipe& r, const Attributes& a, const std::vector<Layout>& others,
+                          bool adds = false, bool last = true) {
   dnnl::post_ops ops;
   size_t next = 0;
+  if (adds) ops.append_sum(1.0f);
   for (const PostOp& p : r.post) {
+    if (!last) break;
     if (p.kind == PostOp::kUnary)
       ops.append_eltwise(p.algorithm, p.alpha, p.beta);
     else if (&p == a.sum)
@@ -83,10 +86,11 @@ template <class P>
 struct Parts {
   struct Part {
     Layout src, weights, bias, out;
-    uint64_t src_at = 0, weights_at = 0, out_at = 0;  // where it begins, in bytes
-    Box box;                                          // of the leading dims of the result
-    size_t leading = 0;                               // their number
-    Dims lo, hi;                                      // padding, of a convolution
+    uint64_t src_at = 0, weights_at = 0, bias_at = 0, out_at = 0;  // where it begins, in bytes
+    bool adds = false, last = true;  // to what is there; only the last one has post-ops
+    Box box, x;                      // of the leading dims of the result, and of x
+    size_t leading = 0;              // their number
+    Dims lo, hi;                     // padding, of a convolution
   };
   std::vector<Part> parts;
   std::function<typename P::primitive_desc(const Part&, const dnnl::primitive_attr&)> make;
@@ -125,12 +129,16 @@ bool EmitParts(Builder& b, const Recipe& r, const Attributes& a, const Parts<P>&
     for (const auto& part : cut.parts) {
       std::vector<Arg> mine = whole;
       std::vector<Layout> others;
-      for (size_t i = 3; i + 1 < mine.size(); i++)
+      if (!part.last) mine.erase(mine.begin() + 3, mine.end() - 1);
+      for (size_t i = 3; i + 1 < mine.size(); i++) {
+        if (part.adds) mine[i].id += DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) - DNNL_ARG_ATTR_MULTIPLE_POST_OP(0);
         others.push_back(mine[i].layout = PartOf(whole[i].layout, part.box, part.leading, &mine[i].offset));
+      }
       mine[0] = {DNNL_ARG_SRC, part.src, whole[0].buffer, part.src_at};
       mine[1] = {DNNL_ARG_WEIGHTS, part.weights, whole[1].buffer, part.weights_at};
+      mine[2] = {DNNL_ARG_BIAS, part.bias, part.bias.is_zero() ? -1 : whole[2].buffer, part.bias_at};
       mine.back() = {DNNL_ARG_DST, part.out, whole.back().buffer, part.out_at};
-      made.push_back(cut.make(part, Attr(r, a, others)));
+      made.push_back(cut.make(part, Attr(r, a, others, part.adds, part.last)));
       if (!Good(made.back())) return false;
       args.push_back(std::move(mine));
     }
@@ -144,10 +152,11 @@ bool EmitParts(Builder& b, const Recipe& r, const Attributes& a, const Parts<P>&
   return true;
 }
 
-// The rest is alike for both: operands of the post-ops, the result, the scratchpad, parts of what takes long.
+// The rest is alike for both: operands of the post-ops, the result, the scratchpad, parts of what takes long
+// by the first way to cut it that oneDNN is good at.
 template <class P>
 void EmitWith(Builder& b, const typename P::primitive_desc& d, const Recipe& r, const Attributes& a,
-              const Parts<P>& cut, std::vector<Arg> args) {
+              const std::vector<Parts<P>>& cuts, std::vector<Arg> args) {
   for (Arg& other : OtherArgs(b, r, a, d)) args.push_back(std::move(other));
   const Layout out = d.dst_desc();
   int made;
@@ -156,7 +165,8 @@ void EmitWith(Builder& b, const typename P::primitive_desc& d, const Recipe& r, 
   else
     made = b.Made(r.out, out);
   args.push_back({DNNL_ARG_DST, out, made});
-  if (cut.parts.size() > 1 && EmitParts(b, r, a, cut, args)) return;
+  for (const Parts<P>& cut : cuts)
+    if (cut.parts.size() > 1 && EmitParts(b, r, a, cut, args)) return;
   AddScratch(b, d.scratchpad_desc(), &args);
   b.Emit(P(d), std::move(args));
 }
@@ -225,7 +235,7 @@ std::optional<Dims> MatmulView(const Dims& dims, const Dims& c, const Dims& merg
   return view;
 }
 
-// Up to here channels last is half as fast as what oneDNN chooses, whose rows cannot be cut.
+// Up to here channels last is half as fast as what oneDNN chooses, whose rows cannot be cut in place.
 constexpr int64_t kFewChannels = 8;
 
 Layout ChannelsLast(const Dims& dims, dnnl::memory::data_type type) {
@@ -240,9 +250,9 @@ Layout ChannelsLast(const Dims& dims, dnnl::memory::data_type type) {
 // Images, or rows of one image, which must be channels last; no parts: one primitive does it soon enough.
 Parts<dnnl::convolution_forward> ConvParts(const Conv& s, const Geometry& g,
                                            const dnnl::convolution_forward::primitive_desc& d,
-                                           const Layout& bias) {
+                                           const Layout& bias, int64_t finer = 1) {
   Parts<dnnl::convolution_forward> cut;
-  const std::vector<Box> boxes = Boxes({s.n, s.w.out[0]}, s.Work());
+  const std::vector<Box> boxes = Boxes({s.n, s.w.out[0]}, s.Work() * finer);
   if (boxes.size() == 1) return cut;
   const int64_t reach = s.w.dil[0] * (s.w.window[0] - 1) + 1, stride = s.w.stride[0], lo = s.w.lo[0];
   for (const Box& box : boxes) {
@@ -258,6 +268,7 @@ Parts<dnnl::convolution_forward> ConvParts(const Conv& s, const Geometry& g,
     p.weights = d.weights_desc();
     p.bias = bias;
     p.box = y;
+    p.x = x;
     p.leading = 3;
     p.lo = g.lo;
     p.hi = g.hi;
@@ -271,6 +282,66 @@ Parts<dnnl::convolution_forward> ConvParts(const Conv& s, const Geometry& g,
                                                      p.bias, p.out, g.stride, g.dil, p.lo, p.hi, attr);
   };
   return cut;
+}
+
+// Rows of images whose layout cannot be cut: each part is copied, computed and copied out again, small enough
+// to stay in the cache meanwhile. False: not possible, and nothing was emitted.
+bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s,
+                const Geometry& g, const dnnl::convolution_forward::primitive_desc& d,
+                const std::vector<Arg>& whole) {
+  using Forward = dnnl::convolution_forward;
+  struct Strip {
+    Forward::primitive_desc conv;
+    Layout in, out;
+    uint64_t in_at, out_at;
+    dnnl::reorder enter, leave;
+    std::vector<Arg> others;
+  };
+  constexpr int64_t kFiner = 4;
+  const Layout source = b.LayoutOf(node.in[0]);
+  const Layout out = b.Value(r.out).result != kNone ? b.PlainOf(r.out) : d.dst_desc();
+  const bool whole_sized =
+      a.sum != nullptr || std::any_of(a.others.begin(), a.others.end(), [](auto& o) { return o.whole; });
+  if (whole_sized || source.get_dims() != g.x || out.get_dims() != g.y) return false;
+  std::vector<Strip> strips;
+  const Parts<Forward> cut = ConvParts(s, g, d, whole[2].layout, kFiner);
+  for (const auto& p : cut.parts) {
+    Strip t;
+    std::vector<Layout> others;
+    for (size_t i = 3; i < whole.size(); i++) {
+      t.others.push_back(whole[i]);
+      others.push_back(t.others.back().layout = PartOf(whole[i].layout, p.box, 3, &t.others.back().offset));
+    }
+    auto any = p;
+    any.src = AnyLayout(p.src.get_dims(), source.get_data_type());
+    any.out = AnyLayout(p.out.get_dims(), source.get_data_type());
+    t.conv = cut.make(any, Attr(r, a, others));
+    if (!Good(t.conv)) return false;
+    t.in = PartOf(source, p.x, 3, &t.in_at);
+    t.out = PartOf(out, p.box, 3, &t.out_at);
+    t.enter = dnnl::reorder({Engine(), t.in, Engine(), t.conv.src_desc(), UserScratch()});
+    t.leave = dnnl::reorder({Engine(), t.conv.dst_desc(), Engine(), t.out, UserScratch()});
+    strips.push_back(std::move(t));
+  }
+  const int from = b.Need(node.in[0], source), to = b.Made(r.out, out);
+  for (Strip& t : strips) {
+    const Layout x = t.conv.src_desc(), y = t.conv.dst_desc();
+    const int in = b.Scratch(x.get_size()), made = b.Scratch(y.get_size());
+    b.Emit(t.enter, {{DNNL_ARG_FROM, t.in, from, t.in_at}, {DNNL_ARG_TO, x, in}});
+    std::vector<Arg> args = {{DNNL_ARG_SRC, x, in}, whole[1], whole[2], {DNNL_ARG_DST, y, made}};
+    args.insert(args.end(), t.others.begin(), t.others.end());
+    AddScratch(b, t.conv.scratchpad_desc(), &args);
+    b.Emit(Forward(t.conv), std::move(args));
+    b.Emit(t.leave, {{DNNL_ARG_FROM, y, made}, {DNNL_ARG_TO, t.out, to, t.out_at}});
+  }
+  return !strips.empty();
+}
+bool TryStrips(auto&&... args) {
+  try {
+    return EmitStrips(args...);
+  } catch (const dnnl::error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -296,8 +367,9 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
       d = make(ChannelsLast(g.x, type), ChannelsLast(g.y, type));
   } catch (const dnnl::error&) {
   }
+  const bool rows = d && Good(d);  // can be cut
   try {
-    if (!d || !Good(d)) d = make(AnyLayout(g.x, type), AnyLayout(g.y, type));
+    if (!rows) d = make(AnyLayout(g.x, type), AnyLayout(g.y, type));
   } catch (const dnnl::error&) {
     return false;
   }
@@ -305,32 +377,75 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
   const int64_t per_channel = Product(g.w.data(), static_cast<int64_t>(g.w.size())) / s.o;
   const int weights =
       Weights(b, node, r, Plain(g.w, type), d.weights_desc(), [=](int64_t i) { return i / per_channel; });
-  EmitWith<Forward>(b, d, r, a, ConvParts(s, g, d, bias),
-                    {{DNNL_ARG_SRC, d.src_desc(), b.Need(node.in[0], d.src_desc())},
-                     {DNNL_ARG_WEIGHTS, d.weights_desc(), weights},
-                     {DNNL_ARG_BIAS, bias, BiasOf(b, r)}});
+  std::vector<Arg> args = {{DNNL_ARG_SRC, d.src_desc(), -1},
+                           {DNNL_ARG_WEIGHTS, d.weights_desc(), weights},
+                           {DNNL_ARG_BIAS, bias, BiasOf(b, r)}};
+  if (s.Work() / s.n > PartWork() && !rows) {
+    std::vector<Arg> all = args;
+    for (Arg& other : OtherArgs(b, r, a, d)) all.push_back(std::move(other));
+    if (TryStrips(b, node, r, a, s, g, d, all)) return true;
+  }
+  args[0].buffer = b.Need(node.in[0], d.src_desc());
+  EmitWith<Forward>(b, d, r, a, {ConvParts(s, g, d, bias)}, std::move(args));
   return true;
 }
 
 namespace {
 
-// Some of the batch, or rows of one product.
+using MatmulPart = Parts<dnnl::matmul>::Part;
+
+// The part of all operands that a box of batch, rows, columns and depth is.
+MatmulPart MatmulPartOf(const dnnl::matmul::primitive_desc& d, const Layout& left, const Layout& bias,
+                        const Box& all, int64_t depth) {
+  const size_t rank = all.size.size() - 1, row = rank - 2, column = rank - 1, deep = rank;
+  const auto pick = [&](size_t i, size_t j) {
+    Box b = {Dims(all.lo.begin(), all.lo.end() - 3), Dims(all.size.begin(), all.size.end() - 3)};
+    for (size_t at : {i, j}) {
+      b.lo.push_back(all.lo[at]);
+      b.size.push_back(all.size[at]);
+    }
+    return b;
+  };
+  MatmulPart p;
+  p.box = pick(row, column);
+  p.leading = rank;
+  p.src = PartOf(left, pick(row, deep), rank, &p.src_at);
+  p.weights = PartOf(d.weights_desc(), pick(deep, column), rank, &p.weights_at);
+  p.out = PartOf(d.dst_desc(), p.box, rank, &p.out_at);
+  p.adds = all.lo[deep] > 0;
+  p.last = all.lo[deep] + all.size[deep] == depth;
+  if (!bias.is_zero() && !p.adds) p.bias = PartOf(bias, p.box, rank, &p.bias_at);
+  return p;
+}
+
+// Some of the batch; of one product rows, or columns where there are more, or (deep) parts of its sums, which
+// are added up where the result lies, so nothing else may lie there.
 Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primitive_desc& d,
-                                const Layout& left, const Layout& bias) {
+                                const Layout& left, const Layout& bias, bool deep) {
+  constexpr int64_t kGrain = 192;  // a multiple of all blocks of packed weights
   Parts<dnnl::matmul> cut;
-  Dims dims = d.dst_desc().get_dims();
-  dims.pop_back();
-  const std::vector<Box> boxes = Boxes(dims, s.Work());
-  if (boxes.size() == 1) return cut;
-  for (const Box& box : boxes) {
-    typename Parts<dnnl::matmul>::Part p;
-    p.src = PartOf(left, box, dims.size(), &p.src_at);
-    p.weights = PartOf(d.weights_desc(), box, dims.size() - 1, &p.weights_at);
-    p.out = PartOf(d.dst_desc(), box, dims.size(), &p.out_at);
-    p.bias = bias;
-    p.box = box;
-    p.leading = dims.size();
-    cut.parts.push_back(std::move(p));
+  const Dims out = d.dst_desc().get_dims();
+  const size_t batch = out.size() - 2;
+  const int64_t work = s.Work() + TouchWork(s.Touched());
+  std::vector<size_t> order = {batch, batch + 1};
+  if (s.n > s.m) std::swap(order[0], order[1]);
+  if (deep) order = {batch + 2};
+  if (work <= PartWork()) return cut;
+  Dims all = out, dims(out.begin(), out.end() - 2);
+  all.push_back(s.k);
+  for (size_t i : order) dims.push_back(all[i]);
+  try {
+    for (const Box& box : Boxes(dims, work, kGrain)) {
+      Box part = {Dims(all.size()), all};
+      for (size_t i = 0; i < dims.size(); i++) {
+        const size_t at = i < batch ? i : order[i - batch];
+        part.lo[at] = box.lo[i];
+        part.size[at] = box.size[i];
+      }
+      cut.parts.push_back(MatmulPartOf(d, left, bias, part, s.k));
+    }
+  } catch (const dnnl::error&) {
+    return {};
   }
   cut.make = [](const auto& p, const dnnl::primitive_attr& attr) {
     return dnnl::matmul::primitive_desc(Engine(), p.src, p.weights, p.bias, p.out, attr);
@@ -367,7 +482,11 @@ bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   const int64_t n = s.n, k = s.k;
   const int weights =
       Weights(b, node, r, right, d.weights_desc(), [=](int64_t i) { return tb ? i / k : i % n; });
-  EmitWith<Product>(b, d, r, a, MatmulParts(s, d, left, bias),
+  std::vector<Parts<Product>> cuts = {MatmulParts(s, d, left, bias, false)};
+  if (a.sum == nullptr)
+    cuts.insert(s.k > 16 * std::max(s.m, s.n) ? cuts.begin() : cuts.end(),
+                MatmulParts(s, d, left, bias, true));
+  EmitWith<Product>(b, d, r, a, cuts,
                     {{DNNL_ARG_SRC, left, b.Need(node.in[0], b.PlainOf(node.in[0]))},
                      {DNNL_ARG_WEIGHTS, d.weights_desc(), weights},
                      {DNNL_ARG_BIAS, bias, BiasOf(b, r)}});

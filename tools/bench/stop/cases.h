@@ -149,8 +149,8 @@ inline constexpr Case kCases[] = {
     {"matmul i8", "i8[2000, 2000]", "i8[2000, 2000]", "r = matmul(x, x)"},
     {"matmul i64", "i64[1000, 1000]", "i64[1000, 1000]", "r = matmul(x, x)"},
     {"matmul i32 of 8 rows", "i32[8, 10000] i32[10000, 20000]", "i32[8, 20000]", "r = matmul(x, y)"},
-    {"matmul i64 inner", "i64[4, 20000000] i64[20000000, 4]", "i64[4, 4]", "r = matmul(x, y)"},
-    {"matmul f64 inner of vectors", "f64[1, 100000000] f64[100000000, 1]", "f64[1, 1]", "r = matmul(x, y)"},
+    {"matmul i64 inner", "i64[4, 2000000] i64[2000000, 4]", "i64[4, 4]", "r = matmul(x, y)"},
+    {"matmul f64 inner of vectors", "f64[1, 4000000] f64[4000000, 1]", "f64[1, 1]", "r = matmul(x, y)"},
     {"dense layer of 16 rows", "f32[16, 10000] f32[10000, 40000] f32[40000]", "f32[16, 40000]",
      "a = matmul(x, y)\n b = a + z\n r = relu(b)"},
     // conv, pool
