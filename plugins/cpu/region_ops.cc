@@ -427,15 +427,17 @@ Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primit
   const Dims out = d.dst_desc().get_dims();
   const size_t batch = out.size() - 2;
   const int64_t work = s.Work() + TouchWork(s.Touched());
-  std::vector<size_t> order = {batch, batch + 1};
-  if (s.n > s.m) std::swap(order[0], order[1]);
+  const bool rows = s.m >= s.n;
+  std::vector<size_t> order = {rows ? batch : batch + 1};
+  // The other dim too where this one has not enough: parts that are a little long are no reason.
+  if (work / std::max(s.m, s.n) * kGrain > PartWork()) order.push_back(rows ? batch + 1 : batch);
   if (deep) order = {batch + 2};
   if (work <= PartWork()) return cut;
   Dims all = out, dims(out.begin(), out.end() - 2);
   all.push_back(s.k);
   for (size_t i : order) dims.push_back(all[i]);
   try {
-    for (const Box& box : Boxes(dims, work, kGrain)) {
+    for (const Box& box : Boxes(dims, work, rows && !deep ? 48 : kGrain)) {
       Box part = {Dims(all.size()), all};
       for (size_t i = 0; i < dims.size(); i++) {
         const size_t at = i < batch ? i : order[i - batch];
