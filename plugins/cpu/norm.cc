@@ -108,21 +108,19 @@ keel_rc RunLrn(const keel_call* call) {
   ParallelPieces(
       call, t.shape[0] * c, n, 4 * (std::min(s.size, c) + 16), [&](int64_t p, int64_t begin, int64_t end) {
         C sum[kChunk];
-        {
-          const int64_t first = std::max<int64_t>(0, p % c - std::min(below, c));
-          const int64_t stop = std::min(c, p % c + std::min(s.size - below, c));
-          const T* image = x + p / c * c * n;
-          for (int64_t at = begin; at < end; at += kChunk) {
-            const int64_t m = std::min(kChunk, end - at);
-            std::fill(sum, sum + m, C{0});
-            for (int64_t k = first; k < stop; k++)
-              for (int64_t i = 0; i < m; i++)
-                sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
-            for (int64_t i = 0; i < m; i++) {
-              const C base =
-                  static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
-              Narrow(Widen(x[p * n + at + i]) / std::pow(base, static_cast<C>(s.beta)), y[p * n + at + i]);
-            }
+        const int64_t first = std::max<int64_t>(0, p % c - std::min(below, c));
+        const int64_t stop = std::min(c, p % c + std::min(s.size - below, c));
+        const T* image = x + p / c * c * n;
+        for (int64_t at = begin; at < end; at += kChunk) {
+          const int64_t m = std::min(kChunk, end - at);
+          std::fill(sum, sum + m, C{0});
+          for (int64_t k = first; k < stop; k++)
+            for (int64_t i = 0; i < m; i++)
+              sum[i] += Widen(image[k * n + at + i]) * Widen(image[k * n + at + i]);
+          for (int64_t i = 0; i < m; i++) {
+            const C base =
+                static_cast<C>(s.bias) + static_cast<C>(s.alpha / static_cast<double>(s.size)) * sum[i];
+            Narrow(Widen(x[p * n + at + i]) / std::pow(base, static_cast<C>(s.beta)), y[p * n + at + i]);
           }
         }
       });
