@@ -35,7 +35,8 @@ KEEL_API keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, u
                                   keel_error** err);
 /* body gets what is carried and an entry of the first dim of each of xs; its first n_carry results are
  * carried on, the others are stacked. length: -1 for that of xs. Eagerly, on the host: tapes do not see
- * entries. */
+ * entries. Of no entries: what is carried, and results whose first dim is 0; what the body would give is
+ * found by tracing it, eagerly too. */
 KEEL_API keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n_carry,
                                  keel_array* const* xs, uint32_t n_xs, keel_dim length, int32_t reverse,
                                  keel_block body, void* arg, keel_array** out, uint32_t room, uint32_t* n_out,

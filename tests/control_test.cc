@@ -218,6 +218,47 @@ TEST_P(Control, ScanCarriesAndStacks) {
       {1, 3}, {1024, 3072});
 }
 
+// As the traced one; the body does not run, so neither what it prints nor what it assigns happens.
+TEST_P(Control, ScanOfNoEntries) {
+  keel::Variable v(context_, I(5));
+  Array none = Array::of<float>(context_, std::vector<int64_t>{0, 2}, Floats{});
+  auto program = [&](keel_trace* t, const Array& carry, const Array& xs, keel_dim length) {
+    return Scan(t, {carry}, {xs}, {[&](keel_trace* body, const Arrays& in) {
+                  EXPECT_TRUE(keel_trace_writes(body));
+                  EXPECT_EQ(keel::Tensor(in[1]).type(), "f32[2]");
+                  keel::call(keel_trace_write, body, v.get(), "assign_add", I(1).get());
+                  Array two = Do("add", in[1], F({1, 2}));
+                  return Arrays{Do("add", in[0], Sum(two)), two, Do("less", Sum(two), in[0]),
+                                Scan(body, {in[0]}, {two}, {[&](auto, const Arrays& d) {
+                                       return Arrays{Do("mul", d[0], d[1]), I(1)};
+                                     }})[1]};
+                }},
+                length);
+  };
+  for (keel_dim length : {-1, 0}) {
+    Arrays made = program(nullptr, Scalar(7), none, length);
+    ASSERT_EQ(made.size(), 4u);
+    EXPECT_EQ(Values(made[0]), Floats{7});
+    const char* wanted[] = {"f32[0, 2]", "bool[0]", "i32[0, 2]"};
+    for (size_t i = 0; i < 3; i++) EXPECT_EQ(keel::Tensor(made[i + 1]).type(), wanted[i]);
+    EXPECT_EQ(v.read().values<int32_t>()[0], 5);
+  }
+  Array leaked;
+  Arrays kept = Scan(nullptr, {}, {none}, {[&](auto, const Arrays& in) {
+                       leaked = in[0];
+                       return Arrays{};
+                     }});
+  EXPECT_TRUE(kept.empty());
+  EXPECT_TRUE(Has(Failure([&] { Do("add", leaked, leaked); }), "has ended"));
+  EXPECT_TRUE(Has(Failure([&] {
+                    Scan(nullptr, {Scalar(1)}, {none},
+                         {[&](auto, const Arrays& in) { return Arrays{in[1]}; }});
+                  }),
+                  "result 0 of body"));
+  EXPECT_TRUE(Has(Failure([&] { Scan(nullptr, {}, {F({1})}, {[](auto, auto& in) { return in; }}, 0); }),
+                  "has 1 entries, not 0"));
+}
+
 // The node of one condition, by begin and end.
 TEST_P(Control, BodiesBetweenBeginAndEnd) {
   auto body = [&](keel_trace* t, const char* label, const Program& code, const Array& x) {

@@ -192,9 +192,57 @@ absl::StatusOr<int64_t> LengthOf(const ScanWanted& scan) {
   return length;
 }
 
+Attrs ScanAttrs(keel_dim length, bool reverse) {
+  Attrs attrs;
+  AttrValue v;
+  v.kind = KEEL_ATTR_DIM;
+  v.i = length;
+  if (length != -1) attrs.push_back({"length", v});
+  v.kind = KEEL_ATTR_BOOL;
+  v.i = 1;
+  if (reverse) attrs.push_back({"reverse", v});
+  return attrs;
+}
+
+absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const ScanWanted& scan,
+                                   const Code& code) {
+  std::vector<keel_array*> all(scan.carry.begin(), scan.carry.end());
+  all.insert(all.end(), scan.xs.begin(), scan.xs.end());
+  BodyWanted wanted{"body", all, scan.carry.size()};
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, Write(within, trace, wanted, code));
+  return AddNode(within, trace,
+                 {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}});
+}
+
+// The body never runs: a trace that is thrown away tells what it would stack.
+absl::StatusOr<Results> ScanNothing(const keel_trace* within, const ScanWanted& scan, const Code& code) {
+  std::shared_ptr<Context> context = within ? within->tracing.context : nullptr;
+  auto module = std::make_shared<Module>(context ? context->catalogue : std::make_shared<Catalogue>());
+  ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("scan"));
+  keel_trace apart{{context, std::make_shared<Trace>(module, graph, ""), {}}};  // no tape: nothing happens
+  Trace& trace = *apart.tracing.trace;
+  Results params;
+  for (Arrays list : {scan.carry, scan.xs})
+    for (const keel_array* array : list) {
+      ASSIGN_OR_RETURN(params.emplace_back(), trace.Param("", TypeOf(array)));
+    }
+  std::vector<keel_array*> raw = Raw(params);
+  Arrays all(raw), carry = all.first(scan.carry.size()), xs = all.subspan(carry.size());
+  ASSIGN_OR_RETURN(Results made, ScanTraced(&apart, trace, {carry, xs, 0, false}, code));
+  RETURN_IF_ERROR(trace.End());
+  Results results = Share(scan.carry);
+  for (size_t i = carry.size(); i < made.size(); i++) {
+    if (std::ranges::count(made[i]->shape(), -1))
+      return Invalid("a scan of no entries stacks ", made[i]->symbolic()->Describe(),
+                     ": its shape depends on elements, and there are none");
+    ASSIGN_OR_RETURN(results.emplace_back(), NewArray(made[i]->dtype, made[i]->shape(), false));
+  }
+  return results;
+}
+
 absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, const Code& body) {
   ASSIGN_OR_RETURN(int64_t length, LengthOf(scan));
-  if (!length) return Unimplemented("a scan of no entries needs a trace: what it stacks is not known else");
+  if (!length) return ScanNothing(within, scan, body);
   Results carry = Share(scan.carry), stacked;
   std::vector<ArrayRef> rows;
   for (keel_array* x : scan.xs) {
@@ -217,18 +265,6 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, cons
   }
   for (ArrayRef& array : stacked) carry.push_back(std::move(array));
   return carry;
-}
-
-Attrs ScanAttrs(keel_dim length, bool reverse) {
-  Attrs attrs;
-  AttrValue v;
-  v.kind = KEEL_ATTR_DIM;
-  v.i = length;
-  if (length != -1) attrs.push_back({"length", v});
-  v.kind = KEEL_ATTR_BOOL;
-  v.i = 1;
-  if (reverse) attrs.push_back({"reverse", v});
-  return attrs;
 }
 
 // The trace of the caller, or that of the arrays; null: now.
@@ -290,12 +326,7 @@ keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n
     ScanWanted scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
     ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
     if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
-    std::vector<keel_array*> all(carry, carry + n_carry);
-    all.insert(all.end(), xs, xs + n_xs);
-    BodyWanted wanted{"body", all, n_carry};
-    ASSIGN_OR_RETURN(std::shared_ptr<Trace> written, Write(within, *trace, wanted, {body, arg}));
-    ControlWanted node{"scan", scan.carry, scan.xs, {written.get()}, ScanAttrs(length, scan.reverse), {}};
-    return Give(AddNode(within, *trace, node), out, room, n_out);
+    return Give(ScanTraced(within, *trace, scan, {body, arg}), out, room, n_out);
   });
 }
 

@@ -167,6 +167,17 @@ TEST_P(ControlFlow, EmptyAndSingleEntries) {
   };
   Both(program, keel::zeros({0, 2}), "f32[2] [1. 2.]");
   Both(program, {{10.f, 20.f}}, "f32[5] [11. 22.  1.  2. 30.]");
+  {
+    keel::Eagerly all;  // no function is traced, yet what the body would stack is known
+    EXPECT_EQ(Text(program(keel::zeros({0, 2}))), "f32[2] [1. 2.]");
+    EXPECT_TRUE(Has(Failure([] {
+                      keel::scan(Tensor(0), keel::zeros({0}), [](const Tensor& s, const Tensor& x) {
+                        if (x.symbolic()) throw keel::Error(KEEL_INVALID, "the body's own error");
+                        return std::pair(s, x);
+                      });
+                    }),
+                    "the body's own error"));
+  }
   auto kept = [](const Tensor& x) {
     return keel::while_loop(
         x, [](const Tensor& y) { return keel::reduce_sum(y) > 0; }, [](const Tensor& y) { return y - 1; });

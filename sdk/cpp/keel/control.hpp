@@ -196,6 +196,41 @@ void check_carried(const C& before, const C& after) {
   if (!same) throw Error(KEEL_INVALID, "the body returns another number of tensors than it carries");
 }
 
+/// An eager scan of no entries: libkeel traces the body, for what it would stack, and runs nothing.
+template <class R, class Code>
+R scan_nothing(const std::vector<keel_array*>& carried, const std::vector<keel_array*>& over,
+               const Code& body) {
+  struct Call {
+    const Code& body;
+    std::optional<R> made;
+    std::exception_ptr thrown;
+    static keel_rc run(void* arg, keel_trace* trace, keel_array* const* in, uint32_t n, keel_error**) {
+      auto& mine = *static_cast<Call*>(arg);
+      try {
+        Within written(here(), trace, nullptr);
+        std::vector<Array> params;
+        for (uint32_t k = 0; k < n; k++) params.emplace_back(keel_array_retain(in[k]));
+        for (keel_array* array : tensors_of(mine.made.emplace(mine.body(params))))
+          call(keel_trace_result, trace, static_cast<const char*>(nullptr), array);
+      } catch (...) {
+        mine.thrown = std::current_exception();
+        return KEEL_INVALID;
+      }
+      return KEEL_OK;
+    }
+  } mine{body, {}, {}};
+  std::array<keel_array*, 256> out;
+  uint32_t n = 0;
+  keel_error* error = nullptr;
+  keel_rc rc = keel_trace_scan(this_trace, carried.data(), static_cast<uint32_t>(carried.size()), over.data(),
+                               static_cast<uint32_t>(over.size()), 0, 0, Call::run, &mine, out.data(),
+                               static_cast<uint32_t>(out.size()), &n, &error);
+  if (rc == KEEL_OK) return with_tensors(*mine.made, take_arrays({out.begin(), out.begin() + n}));
+  Error failure = Error::take(rc, error);
+  if (mine.thrown) std::rethrow_exception(mine.thrown);
+  throw failure;
+}
+
 inline bool any_symbolic(const std::vector<keel_array*>& arrays) {
   return std::any_of(arrays.begin(), arrays.end(), [](keel_array* a) { return keel_array_symbolic(a) != 0; });
 }
@@ -296,11 +331,14 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
     std::vector<keel_array*> carried = detail::tensors_of(init), over = detail::tensors_of(xs),
                              like = carried;
     like.insert(like.end(), over.begin(), over.end());
+    auto on_entries = [&](const std::vector<Array>& params) {
+      auto entries = params.begin() + static_cast<ptrdiff_t>(carried.size());
+      return R(body(detail::with_tensors(init, {params.begin(), entries}),
+                    detail::with_tensors(xs, {entries, params.end()})));
+    };
     if (detail::writes() || detail::any_symbolic(like)) {
       detail::Body looped("body", like, carried.size(), 0);
-      auto entries = looped.params.begin() + static_cast<ptrdiff_t>(carried.size());
-      R made = body(detail::with_tensors(init, {looped.params.begin(), entries}),
-                    detail::with_tensors(xs, {entries, looped.params.end()}));
+      R made = on_entries(looped.params);
       looped.leave();
       std::vector<keel_array*> results = detail::tensors_of(made);
       looped.results(results);
@@ -320,10 +358,8 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
     if (!length) {  // only a trace tells what it stacks
       std::optional<R> like;
       auto traced = function("scan", [&](const C& carry, const X& none) {
-        if (!detail::writes())
-          throw Error(KEEL_UNIMPLEMENTED,
-                      "a scan of no entries cannot run eagerly: what it stacks is unknown");
-        like.emplace(scan(carry, none, body, options, where));
+        like.emplace(detail::writes() ? scan(carry, none, body, options, where)
+                                      : detail::scan_nothing<R>(carried, over, on_entries));
         std::vector<Tensor> flat;
         for (keel_array* made : detail::tensors_of(*like)) flat.emplace_back(Array(keel_array_retain(made)));
         return flat;
