@@ -342,6 +342,10 @@ KEEL_API keel_rc keel_plan_run_observed(keel_plan*, keel_array* const* in, uint3
 KEEL_API keel_rc keel_trace_new(keel_context*, const char* name, const char* device, keel_trace** out,
                                 keel_error** err);
 KEEL_API keel_rc keel_trace_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
+/* As keel_trace_dim, of names that are there; of another one: KEEL_NOT_FOUND, which says what is there. */
+KEEL_API keel_rc keel_trace_known_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
+/* Any array's dim (-1: the last) as text that they read: "3", or in a trace also "2*b+1". */
+KEEL_API keel_rc keel_array_dim(const keel_array*, int64_t axis, keel_text** out, keel_error** err);
 KEEL_API keel_rc keel_trace_param(keel_trace*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_array** out, keel_error** err);
 /* As keel_apply, for ops that belong to the trace though no operand is symbolic. */

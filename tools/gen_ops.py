@@ -24,7 +24,7 @@ KINDS = [
     (r"f64", "double", "f64"),
     (r"str", "const char*", "text"),
     (r"dtype", "keel_dt", "dtype"),
-    (r"dim", "int64_t", "dim"),
+    (r"dim", "Dim", "dim"),
     (r"i64|axis(\[\w+\])?|rank\[\w+\]", "int64_t", "i64"),
     (r"enum\(.*\)", "const char*", "text"),
     (r"i64\[\w*\]|axes\[\w+\]|perm\[\w+\]", "Ints", "i64s"),
@@ -106,13 +106,13 @@ def options(op, optional):
 def add_attribute(a, optional):
     cpp, method = kind_of(a)
     name = f"o.{a['name']}" if optional else a["name"]
-    call = {"i64s": 'ints("{0}", KEEL_ATTR_I64S, {1})', "dims": 'ints("{0}", KEEL_ATTR_DIMS, {1})'}.get(
+    call = {"dim": 'dim("{0}", {1}.handle())', "i64s": 'ints("{0}", KEEL_ATTR_I64S, {1})', "dims": 'ints("{0}", KEEL_ATTR_DIMS, {1})'}.get(
         method, method + '("{0}", {1})')
     if method in ("i64s", "dims"):
         line = "detail::" + call.format(a["name"], name)
         line = line.replace("ints(", "ints(at, ")
     else:
-        line = "at." + call.format(a["name"], ("*" if optional and default_of(a) == "" else "") + name)
+        line = "at." + call.format(a["name"], f"(*{name})" if optional and default_of(a) == "" else name)
     if not optional:
         return f"  {line};"
     if default_of(a) == "":
@@ -127,7 +127,7 @@ def results_of(op):
     name, pattern, n = op["name"], op["results"][0]["pattern"], len(op["results"])
     each = re.search(r"each\((\w+)\)", pattern)
     if each:
-        return "std::vector<Tensor>", f"detail::many(OpId::{name}, {{}}, {each.group(1)}.list.size(), at, {{}})"
+        return "std::vector<Tensor>", f"detail::many(OpId::{name}, {{}}, {each.group(1)}.size(), at, {{}})"
     if n == 1:
         return "Tensor", f"detail::one(OpId::{name}, {{}}, at, {{}})"
     return f"std::array<Tensor, {n}>", f"detail::several<{n}>(OpId::{name}, {{}}, at, {{}})"
@@ -143,7 +143,7 @@ def function(op):
         names.append(o["name"])
     for a in required:
         cpp = kind_of(a)[0]
-        params.append(f"const {cpp}& {a['name']}" if cpp == "Ints" else f"{cpp} {a['name']}")
+        params.append(f"const {cpp}& {a['name']}" if cpp in ("Ints", "Dim") else f"{cpp} {a['name']}")
     for k, o in enumerate(op["operands"]):
         if o["optional"]:
             params[k] += " = none"

@@ -34,12 +34,39 @@ keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, ke
   });
 }
 
-keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+namespace {
+
+keel_rc DimOf(keel_trace* t, const char* expression, bool known, keel_dim* out, keel_error** err,
+              const char* caller = __builtin_FUNCTION()) {
+  return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     RETURN_IF_ERROR(NeedPointer(expression, "expression"));
-    ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression));
+    ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression, known));
     return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
+  return DimOf(t, expression, false, out, err);
+}
+
+keel_rc keel_trace_known_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
+  return DimOf(t, expression, true, out, err);
+}
+
+keel_rc keel_array_dim(const keel_array* a, int64_t axis, keel_text** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(a, "array"));
+    int64_t rank = a->view.ndim;
+    if (axis < -rank || axis >= rank)
+      return Error(absl::StatusCode::kOutOfRange, "axis ", axis, " of an array of rank ", rank);
+    auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    const Trace* trace = Trace::Of(a);
+    if (!trace) return GiveText(absl::StrCat(a->dims[at]), out);
+    return GiveText(trace->module()->dims.Print(trace->graph()->values[Trace::ValueOf(a)].type.dims[at]),
+                    out);
   });
 }
 

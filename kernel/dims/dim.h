@@ -64,8 +64,8 @@ class DimTable {
   void Symbols(Dim, std::vector<size_t>* out) const;
 
   std::string Print(Dim) const;  // "2*b+1"; parses back to the same Dim
-  absl::StatusOr<Dim> Parse(
-      std::string_view expression);  // + - * // % max(a,b) min(a,b) ( ); new names become symbols
+  // + - * // % max(a,b) min(a,b) ( ); new names become symbols, or are errors if `known`.
+  absl::StatusOr<Dim> Parse(std::string_view expression, bool known = false);
 
  private:
   struct Impl;

@@ -19,7 +19,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // Recursive descent, one function per level of precedence.
 class Reader {
  public:
-  Reader(std::string_view text, DimTable& table) : text_(text), table_(table) {}
+  Reader(std::string_view text, DimTable& table, bool known) : text_(text), table_(table), known_(known) {}
 
   absl::StatusOr<Dim> All() {
     ASSIGN_OR_RETURN(Dim d, Additive());
@@ -92,6 +92,13 @@ class Reader {
     return d;
   }
 
+  absl::Status Unknown(std::string_view name) {
+    std::string there;
+    for (size_t s = 0; s < table_.symbol_count(); s++)
+      absl::StrAppend(&there, s ? ", " : "; there are ", table_.symbol_name(s));
+    return NotFound("there is no size named ", name, there.empty() ? ": none has a name" : there);
+  }
+
   absl::StatusOr<Dim> Digits() {
     int64_t value = 0;
     auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
@@ -105,7 +112,8 @@ class Reader {
     size_t begin = at_;
     while (at_ < text_.size() && (IsLetter(text_[at_]) || IsDigit(text_[at_]))) at_++;
     std::string_view name = text_.substr(begin, at_ - begin);
-    if ((name != "max" && name != "min") || !Accept("(")) return table_.Symbol(name);
+    if ((name != "max" && name != "min") || !Accept("("))
+      return known_ && !table_.FindSymbol(name) ? Unknown(name) : table_.Symbol(name);
     ASSIGN_OR_RETURN(Dim a, Additive());
     if (!Accept(",")) return Fail("expected ','");
     ASSIGN_OR_RETURN(Dim b, Additive());
@@ -115,6 +123,7 @@ class Reader {
 
   std::string_view text_;
   DimTable& table_;
+  bool known_;
   size_t at_ = 0;
   int depth_ = 0;
 };
@@ -165,10 +174,10 @@ std::string DimTable::Print(Dim d) const {
   return found ? impl_->Print(found->sum) : "?";
 }
 
-absl::StatusOr<Dim> DimTable::Parse(std::string_view expression) {
+absl::StatusOr<Dim> DimTable::Parse(std::string_view expression, bool known) {
   if (expression.size() > dims::kMaxText)
     return Exhausted("a dim expression of ", expression.size(), " bytes is too long");
-  return Reader(expression, *this).All();
+  return Reader(expression, *this, known).All();
 }
 
 }  // namespace keel

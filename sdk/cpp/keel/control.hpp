@@ -316,7 +316,7 @@ C while_loop(const C& init, const Test& test, const Code& body, const Place& whe
 }
 
 struct ScanOptions {
-  int64_t length = -1;   // how often the body runs; -1: as many entries as xs have
+  Dim length = -1;       // how often the body runs; -1: as many entries as xs have
   bool reverse = false;  // the last entry first
 };
 
@@ -342,10 +342,11 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
       looped.leave();
       std::vector<keel_array*> results = detail::tensors_of(made);
       looped.results(results);
-      return detail::with_tensors(made, detail::run_bodies("scan", carried, over, {looped.get()},
-                                                           results.size(), options.length, options.reverse));
+      return detail::with_tensors(made,
+                                  detail::run_bodies("scan", carried, over, {looped.get()}, results.size(),
+                                                     options.length.handle(), options.reverse));
     }
-    int64_t length = options.length;
+    int64_t length = options.length.number();
     for (keel_array* x : over) {
       Tensor t{Array(keel_array_retain(x))};
       if (!t.ndim()) throw Error(KEEL_INVALID, "an operand is a scalar: it has no dim to go over");

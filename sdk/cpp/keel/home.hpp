@@ -26,7 +26,10 @@ class Attributes {
   void flag(const char* name, bool v) { add(name, {KEEL_ATTR_BOOL, 0, v, 0, nullptr}); }
   void f64(const char* name, double v) { add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
   void dtype(const char* name, keel_dt v) { add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
-  void dim(const char* name, int64_t v) { add(name, {KEEL_ATTR_DIM, 0, v, 0, nullptr}); }
+  void dim(const char* name, keel_dim v) {
+    symbolic_ = symbolic_ || KEEL_DIM_IS_HANDLE(v);
+    add(name, {KEEL_ATTR_DIM, 0, v, 0, nullptr});
+  }
   void text(const char* name, const char* v) {
     add(name, {KEEL_ATTR_STR, static_cast<uint32_t>(std::char_traits<char>::length(v)), 0, 0, v});
   }
@@ -34,7 +37,13 @@ class Attributes {
   void list(const char* name, int32_t kind, const std::vector<int64_t>& v) {
     add(name, {kind, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
   }
+  /// Sizes of which some are those of a trace; kept.
+  void sizes(const char* name, std::vector<keel_dim> v) {
+    list(name, KEEL_ATTR_DIMS, own_.emplace_back(std::move(v)));
+    symbolic_ = true;
+  }
   bool empty() const { return n_ == 0; }
+  bool symbolic() const { return symbolic_; }  // holds sizes of a trace: the op belongs there
 
   keel_op* bind(keel_context* context, const char* device, const char* op) const {
     keel_op* out = nullptr;
@@ -61,6 +70,8 @@ class Attributes {
   std::array<const char*, 8> names_;
   std::array<keel_attr, 8> attrs_;
   uint32_t n_ = 0;
+  std::vector<std::vector<keel_dim>> own_;
+  bool symbolic_ = false;
 };
 
 class Homes;

@@ -1,28 +1,47 @@
-// ints.hpp: lists of numbers as attributes: axes, sizes, strides.
+// ints.hpp: lists of numbers as attributes: axes, sizes (which may be those of a trace), strides.
 #ifndef KEEL_INTS_HPP
 #define KEEL_INTS_HPP
 #include <concepts>
+#include <utility>
 #include <vector>
 
-#include "home.hpp"
+#include "dim.hpp"
 
 namespace keel {
 
 /// {2, 2}, a vector, or one number, which counts for each dim where the op takes one per dim. Ints(), {}:
-/// left to the op's default; no numbers at all are Ints(std::vector<int64_t>()).
+/// left to the op's default; no numbers at all are Ints(std::vector<int64_t>()). Shapes may hold sizes of the
+/// trace: {x.dim(0), 10}.
 struct Ints {
   std::vector<int64_t> list;
+  std::vector<Dim> sizes;  // in place of it where one is symbolic
   enum Form : uint8_t { kDefault, kOne, kList } form = kDefault;
   Ints() = default;
   Ints(std::initializer_list<int64_t> v) : list(v), form(kList) {}
   Ints(std::vector<int64_t> v) : list(std::move(v)), form(kList) {}
   Ints(std::integral auto v) : list{static_cast<int64_t>(v)}, form(kOne) {}
+  Ints(std::initializer_list<Dim> v) : Ints(std::vector(v)) {}
+  Ints(std::vector<Dim> v) : sizes(std::move(v)), form(kList) {
+    for (const Dim& d : sizes)
+      if (d.symbolic()) return;
+    for (const Dim& d : std::exchange(sizes, {})) list.push_back(d.number());
+  }
+  Ints(const Dim& v) : Ints({v}) { form = kOne; }
+  size_t size() const { return list.size() + sizes.size(); }
   explicit operator bool() const { return form != kDefault; }
 };
 
 namespace detail {
 inline void ints(Attributes& at, const char* name, int32_t kind, const Ints& v) {
-  if (v.form == Ints::kOne)
+  std::vector<keel_dim> handles;
+  for (const Dim& d : v.sizes) {
+    if (kind == KEEL_ATTR_I64S && d.symbolic())
+      throw Error(KEEL_INVALID, std::string(name) + " takes numbers, got the size " + d.text());
+    handles.push_back(d.handle());
+  }
+  if (!handles.empty())
+    v.form == Ints::kOne ? at.dim(name, handles[0]) : at.sizes(name, std::move(handles));
+  else if (v.form == Ints::kOne)
     kind == KEEL_ATTR_DIMS ? at.dim(name, v.list[0]) : at.i64(name, v.list[0]);
   else
     at.list(name, kind, v.list);

@@ -16,6 +16,7 @@
 #include "control.hpp"   // IWYU pragma: export
 #include "custom.hpp"    // IWYU pragma: export
 #include "data.hpp"      // IWYU pragma: export
+#include "dim.hpp"       // IWYU pragma: export
 #include "dtype.hpp"     // IWYU pragma: export
 #include "error.hpp"     // IWYU pragma: export
 #include "format.hpp"    // IWYU pragma: export

@@ -5,6 +5,7 @@
 // where an operand is symbolic, writes a node. Failures name the op, the operands' types and the place.
 #ifndef KEEL_OPERATORS_HPP
 #define KEEL_OPERATORS_HPP
+#include "ints.hpp"
 #include "tensor.hpp"
 
 namespace keel {
@@ -142,11 +143,14 @@ inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   return KEEL_OK;
 }
 
-inline keel_rc call_op(keel_op* op, OpId id, keel_array* const* in, size_t n, std::span<keel_array*> out,
-                       keel_error** error) {
+/// here_too: no operand need be symbolic for it to belong to the trace.
+inline keel_rc call_op(keel_op* op, bool here_too, keel_array* const* in, size_t n,
+                       std::span<keel_array*> out, keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
-  if (info(id).effect && this_trace) [[unlikely]]
-    return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
+  if (here_too && this_trace) [[unlikely]] {
+    keel_rc rc = keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
+    return rc == KEEL_OK ? cut(out, error) : rc;
+  }
   if (!this_tape) return keel_apply(op, in, n_in, out.data(), n_out, error);
   keel_rc rc = keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
   return rc == KEEL_OK ? cut(out, error) : rc;
@@ -178,12 +182,13 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
       if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
       raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
     }
-    rc = call_op(home.op(id, attributes), id, raw.data(), raw.size(), out, &error);
+    bool here_too = info(id).effect || attributes.symbolic();
+    rc = call_op(home.op(id, attributes), here_too, raw.data(), raw.size(), out, &error);
     std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
     if (!other.empty()) {
       keel_error_free(std::exchange(error, nullptr));
       Home& there = home.family().at(home.context(), other);
-      rc = call_op(there.op(id, attributes), id, raw.data(), raw.size(), out, &error);
+      rc = call_op(there.op(id, attributes), here_too, raw.data(), raw.size(), out, &error);
     }
     if (rc != KEEL_OK) throw Error::take(rc, std::exchange(error, nullptr));
   } catch (const Error& e) {
@@ -241,6 +246,21 @@ inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise)
 }
 
 }  // namespace detail
+
+/// Sizes of a trace make it a value of the trace.
+inline Tensor zeros(const Ints& shape, keel_dt dtype = KEEL_F32, const Place& where = Place::current()) {
+  if (!shape.sizes.empty()) {
+    Tensor zero = tensor(0, dtype);
+    Operand operand(zero, where);
+    detail::Attributes at;
+    detail::ints(at, "dims", KEEL_ATTR_DIMS, Ints(shape.sizes));
+    return detail::one(OpId::fill, {&operand}, at, where);
+  }
+  keel_array* out = nullptr;
+  call(keel_array_new, detail::here().context(), dtype, shape.list.data(),
+       static_cast<int32_t>(shape.list.size()), &out);
+  return Tensor(Array(out));
+}
 
 inline Tensor operator+(const Operand& a, const Operand& b) {
   return detail::quick(OpId::add, a.where(), a, b);

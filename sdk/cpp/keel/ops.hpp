@@ -136,18 +136,18 @@ inline Tensor cumsum(const Operand& x, const CumsumOptions& o = {}) {
 }
 struct DimOptions { keel_dt dtype = KEEL_I64; };
 /// A dim as a number. (){of: dim, dtype: dtype = i64} -> dtype[].
-inline Tensor dim(int64_t of, const DimOptions& o = {}, const Place& where = Place::current()) {
+inline Tensor dim(const Dim& of, const DimOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
-  at.dim("of", of);
+  at.dim("of", of.handle());
   if (o.dtype != KEEL_I64) at.dtype("dtype", o.dtype);
   return detail::one(OpId::dim, {}, at, where);
 }
-struct EyeOptions { std::optional<int64_t> cols = {}; keel_dt dtype = KEEL_F32; };
+struct EyeOptions { std::optional<Dim> cols = {}; keel_dt dtype = KEEL_F32; };
 /// 1 on the main diagonal, else 0. (){rows: dim, cols: dim = rows, dtype: dtype = f32} -> dtype[rows, cols].
-inline Tensor eye(int64_t rows, const EyeOptions& o = {}, const Place& where = Place::current()) {
+inline Tensor eye(const Dim& rows, const EyeOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
-  at.dim("rows", rows);
-  if (o.cols) at.dim("cols", *o.cols);
+  at.dim("rows", rows.handle());
+  if (o.cols) at.dim("cols", (*o.cols).handle());
   if (o.dtype != KEEL_F32) at.dtype("dtype", o.dtype);
   return detail::one(OpId::eye, {}, at, where);
 }
@@ -280,9 +280,9 @@ inline Tensor max_pool_index(const Operand& x, const Ints& window, const MaxPool
 struct OneHotOptions { int64_t axis = -1; keel_dt dtype = KEEL_F32; };
 /// 1 at place i along a new axis, else 0; an index outside gives zeros. (i: I[P.., @axis, Q..]){depth: dim,
 /// axis: axis = -1, dtype: dtype = f32} -> dtype[P.., depth, Q..]; I one of i32 i64.
-inline Tensor one_hot(const Operand& i, int64_t depth, const OneHotOptions& o = {}) {
+inline Tensor one_hot(const Operand& i, const Dim& depth, const OneHotOptions& o = {}) {
   detail::Attributes at;
-  at.dim("depth", depth);
+  at.dim("depth", depth.handle());
   if (o.axis != -1) at.i64("axis", o.axis);
   if (o.dtype != KEEL_F32) at.dtype("dtype", o.dtype);
   return detail::one(OpId::one_hot, {&i}, at, i.where());
@@ -382,9 +382,9 @@ inline Tensor rms_norm(const Operand& x, const Operand& g, const RmsNormOptions&
 struct ScatterAddOptions { int64_t axis = 0; };
 /// Zeros, to which slice k of u is added at place i[k] along axis. (i: I[R..], u: T[P.., R..@axis,
 /// Q..]){axis: axis = 0, size: dim} -> T[P.., size, Q..]; I one of i32 i64.
-inline Tensor scatter_add(const Operand& i, const Operand& u, int64_t size, const ScatterAddOptions& o = {}) {
+inline Tensor scatter_add(const Operand& i, const Operand& u, const Dim& size, const ScatterAddOptions& o = {}) {
   detail::Attributes at;
-  at.dim("size", size);
+  at.dim("size", size.handle());
   if (o.axis != 0) at.i64("axis", o.axis);
   return detail::one(OpId::scatter_add, {&i, &u}, at, i.where());
 }
@@ -420,7 +420,7 @@ inline std::vector<Tensor> split(const Operand& x, const Ints& sizes, const Spli
   detail::Attributes at;
   detail::ints(at, "sizes", KEEL_ATTR_DIMS, sizes);
   if (o.axis != 0) at.i64("axis", o.axis);
-  return detail::many(OpId::split, {&x}, sizes.list.size(), at, x.where());
+  return detail::many(OpId::split, {&x}, sizes.size(), at, x.where());
 }
 /// The opposite of broadcast_to: sums over what was broadcast. (x: T[P..]){dims: shape[D..]} -> T[D..].
 inline Tensor sum_to(const Operand& x, const Ints& dims) {
@@ -437,9 +437,9 @@ inline Tensor tile(const Operand& x, const Ints& times) {
 struct TopKOptions { bool largest = true; };
 /// The k greatest (or least) along the last dim, in order, and where they are; of equals the first. (x:
 /// T[P.., n]){k: dim, largest: bool = true} -> T[P.., k], i64[P.., k].
-inline std::array<Tensor, 2> top_k(const Operand& x, int64_t k, const TopKOptions& o = {}) {
+inline std::array<Tensor, 2> top_k(const Operand& x, const Dim& k, const TopKOptions& o = {}) {
   detail::Attributes at;
-  at.dim("k", k);
+  at.dim("k", k.handle());
   if (o.largest != true) at.flag("largest", o.largest);
   return detail::several<2>(OpId::top_k, {&x}, at, x.where());
 }

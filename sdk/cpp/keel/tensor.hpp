@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "dim.hpp"
 #include "literal.hpp"
 #include "scope.hpp"
 
@@ -58,6 +59,12 @@ class Tensor {
   std::span<const int64_t> shape() const { return need().shape(); }
   int64_t ndim() const { return static_cast<int64_t>(shape().size()); }
   int64_t size() const { return need().size(); }
+  /// Of that axis, -1 for the last: what shapes take, known yet or not.
+  Dim dim(int64_t axis) const {
+    keel_text* out = nullptr;
+    call(keel_array_dim, need().get(), axis, &out);
+    return Dim::parse(take_text(out));
+  }
   /// "f32[2, 3]".
   std::string type() const { return type_text(need().tensor()); }
   /// "cuda:0"; "" for host memory.
@@ -167,12 +174,6 @@ inline Tensor i32(const Literal& v) { return tensor(v, KEEL_I32); }
 inline Tensor i64(const Literal& v) { return tensor(v, KEEL_I64); }
 inline Tensor f32(const Literal& v) { return tensor(v, KEEL_F32); }
 inline Tensor f64(const Literal& v) { return tensor(v, KEEL_F64); }
-inline Tensor zeros(std::vector<int64_t> shape, keel_dt dtype = KEEL_F32) {
-  keel_array* out = nullptr;
-  call(keel_array_new, detail::here().context(), dtype, shape.data(), static_cast<int32_t>(shape.size()),
-       &out);
-  return Tensor(Array(out));
-}
 /// Same dtype, same shape, same bytes: NaN equals NaN, 0.0 is not -0.0.
 inline bool same(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !std::ranges::equal(a.shape(), b.shape())) return false;
