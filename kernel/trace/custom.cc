@@ -157,7 +157,8 @@ absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* ou
   return status;
 }
 
-// As a recorded call of a small graph. The results are arrays of their own, in the same memory.
+// As a recorded call of a small graph, which steps of a training loop share: what it reads and captures is
+// fed. The results are arrays of their own, in the same memory.
 absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
   auto module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("custom"));
@@ -176,9 +177,9 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
   RETURN_IF_ERROR(trace->End(&links));
   Values feeds = graph->params;
   for (const TraceLink& link : links) {  // what backward code reads is of now
-    if (!link.variable) continue;
+    if (link.value == kNoValue) continue;
     feeds.push_back(link.value);
-    in.push_back(params.emplace_back(link.variable->Read()).get());
+    in.push_back(params.emplace_back(link.variable ? link.variable->Read() : link.array).get());
   }
   for (keel_array* y : wanted.ys) {
     RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
@@ -190,7 +191,8 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
     out->push_back(*std::move(same));
     made.push_back(out->back().get());
   }
-  Record(Taped::Of(module, graph, std::move(feeds), graph->results), device_, in, made);
+  Record(context_->gradients.Share(Taped::Of(module, graph, std::move(feeds), graph->results)), device_, in,
+         made);
   return absl::OkStatus();
 }
 

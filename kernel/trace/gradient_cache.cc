@@ -1,6 +1,8 @@
 // gradient_cache.cc: from a recording to a graph with its gradient, and a plan of that.
 #include "kernel/trace/gradient_cache.h"
 
+#include <algorithm>
+
 #include "kernel/grad/gradient.h"
 #include "kernel/trace/context.h"
 
@@ -158,6 +160,20 @@ absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context&
   plans_.push_front(made);
   if (plans_.size() > kMost) plans_.pop_back();
   return made;
+}
+
+std::shared_ptr<const Taped> GradientCache::Share(std::shared_ptr<const Taped> graph) {
+  std::lock_guard lock(mutex_);
+  auto it = std::ranges::find_if(shared_, [&](const auto& g) { return Taped::SameGraphs(*g, *graph); });
+  if (it == shared_.end()) it = shared_.insert(it, std::move(graph));
+  shared_.splice(shared_.begin(), shared_, it);
+  if (shared_.size() > kMost) shared_.pop_back();
+  return shared_.front();
+}
+
+size_t GradientCache::plans() {
+  std::lock_guard lock(mutex_);
+  return plans_.size();
 }
 
 }  // namespace keel

@@ -59,11 +59,15 @@ absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId
 class GradientCache {
  public:
   absl::StatusOr<std::shared_ptr<const GradientPlan>> Find(Context& context, const Recording& recording);
+  // The graph, or the one like it that was shared before: recordings of both have the same key then.
+  std::shared_ptr<const Taped> Share(std::shared_ptr<const Taped> graph);
+  size_t plans();  // for tests
 
  private:
   static constexpr size_t kMost = 64;
   std::mutex mutex_;
   std::list<std::shared_ptr<const GradientPlan>> plans_;  // used last first
+  std::list<std::shared_ptr<const Taped>> shared_;        // so, too
 };
 
 }  // namespace keel

@@ -1,6 +1,9 @@
 // taped.cc: see taped.h.
 #include "kernel/trace/taped.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "kernel/graph/graph.h"
 #include "kernel/trace/transplant.h"
 
@@ -20,6 +23,25 @@ uint64_t Bits(const std::vector<bool>& read, bool variadic) {
 template <typename Infos>
 bool EndsVariadic(const Infos& infos) {
   return !infos.empty() && infos.back().variadic;
+}
+
+bool SameNode(const Node& a, const Node& b) {
+  auto same = [](const Attr& x, const Attr& y) { return x.name == y.name && x.value == y.value; };
+  return a.op == b.op && a.in == b.in && a.out == b.out && a.device == b.device &&
+         std::ranges::equal(a.attrs, b.attrs, same);
+}
+
+// fed: the elements of these constants do not count.
+bool SameGraph(const Graph& a, const Graph& b, std::span<const ValueId> fed) {
+  if (a.values.size() != b.values.size() || a.params != b.params || a.results != b.results) return false;
+  for (ValueId v = 0; v < a.values.size(); v++) {
+    const Value &x = a.values[v], &y = b.values[v];
+    if (x.kind != y.kind || x.index != y.index || x.result != y.result || x.type != y.type) return false;
+    if (x.kind != ValueKind::kConstant || std::ranges::find(fed, v) != fed.end()) continue;
+    const Constant &was = a.module->constants[x.index], &is = b.module->constants[y.index];
+    if (was.bytes != is.bytes || std::memcmp(was.data, is.data, was.bytes) != 0) return false;
+  }
+  return std::ranges::equal(a.nodes, b.nodes, SameNode);
 }
 
 }  // namespace
@@ -46,6 +68,17 @@ std::shared_ptr<const Taped> Taped::Of(std::shared_ptr<const Module> owner, cons
   taped->fetches = std::move(fetches);
   taped->reads.assign(1, {~uint64_t{0}, 0});
   return taped;
+}
+
+// Sizes that have names may differ though their handles do not.
+bool Taped::SameGraphs(const Taped& a, const Taped& b) {
+  const Module &x = *a.owner, &y = *b.owner;
+  if (a.feeds != b.feeds || a.fetches != b.fetches || x.devices != y.devices || x.dims.symbol_count() ||
+      y.dims.symbol_count())
+    return false;
+  return std::ranges::equal(x.graphs, y.graphs, [&](const auto& g, const auto& h) {
+    return SameGraph(*g, *h, g.get() == a.graph ? std::span(a.feeds) : std::span<const ValueId>());
+  });
 }
 
 absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId> operands) const {

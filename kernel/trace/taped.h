@@ -25,6 +25,8 @@ struct Taped {
   const Reads& ReadsOf(size_t operand) const {
     return reads[operand < reads.size() ? operand : reads.size() - 1];
   }
+  // Whether two graphs compute the same from what they are fed.
+  static bool SameGraphs(const Taped& a, const Taped& b);
   // Writes it to the end of a graph; gives its results. Operands may be kNoValue.
   absl::StatusOr<std::vector<ValueId>> Write(Graph* to, std::vector<ValueId> operands) const;
 
