@@ -60,9 +60,15 @@ class TryHold {
   Central* list_;
 };
 
-keel_array* NewBlock(uint64_t payload, uint8_t kind) {
+constexpr uint64_t kBorrowingKept = 1024;
+constinit Central borrowing;
+
+void* NewMemory(uint64_t payload) {
   uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
-  void* memory = AllocateLarge(kAlign, bytes);
+  return AllocateLarge(kAlign, bytes);
+}
+
+keel_array* BlockIn(void* memory, uint8_t kind) {
   if (!memory) return nullptr;
   auto* a = new (memory) keel_array;
   a->block = kind;
@@ -71,6 +77,7 @@ keel_array* NewBlock(uint64_t payload, uint8_t kind) {
   a->view.data = a->payload();
   return a;
 }
+keel_array* NewBlock(uint64_t payload, uint8_t kind) { return BlockIn(NewMemory(payload), kind); }
 
 // Up to `n` blocks of the thread's list, as a list of their own.
 struct Batch {
@@ -143,6 +150,21 @@ void GiveLarge(keel_array* a) {
   list.free = a;
 }
 
+// Traces make and drop one for each value.
+void GiveBorrowing(keel_array* a) {
+  TryHold hold(borrowing);
+  if (!kFreeLists || !hold || borrowing.count == kBorrowingKept) return std::free(a);
+  borrowing.count++;
+  a->next_free = std::exchange(borrowing.free, a);
+}
+
+void* TakeBorrowed() {
+  TryHold hold(borrowing);
+  if (!hold || !borrowing.free) return nullptr;
+  borrowing.count--;
+  return std::exchange(borrowing.free, borrowing.free->next_free);
+}
+
 // A thread that ends has no room any more: what it frees later, in other destructors, goes to the heap.
 void DrainThread(void* arg) {
   auto* mine = static_cast<ThreadBlocks*>(arg);
@@ -186,7 +208,7 @@ keel_array* TakeSlowly(uint64_t payload) {
 void GiveSlowly(keel_array* a) {
   if (a->block == kBorrowedBlock) {
     Borrowed borrowed = *BorrowedOf(a);
-    std::free(a);
+    GiveBorrowing(a);
     if (borrowed.release) borrowed.release(borrowed.arg);
     return;
   }
@@ -199,7 +221,8 @@ void GiveSlowly(keel_array* a) {
 }
 
 keel_array* TakeBorrowing() {
-  keel_array* a = NewBlock(sizeof(Borrowed), kBorrowedBlock);
+  void* kept = TakeBorrowed();
+  keel_array* a = BlockIn(kept ? kept : NewMemory(sizeof(Borrowed)), kBorrowedBlock);
   if (a) new (a->payload()) Borrowed{};
   return a;
 }
