@@ -342,9 +342,8 @@ KEEL_API keel_rc keel_plan_run_observed(keel_plan*, keel_array* const* in, uint3
 KEEL_API keel_rc keel_trace_new(keel_context*, const char* name, const char* device, keel_trace** out,
                                 keel_error** err);
 KEEL_API keel_rc keel_trace_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
-/* As keel_trace_dim, of names that are there; of another one: KEEL_NOT_FOUND, which says what is there. */
+/* Of names that are there, else KEEL_NOT_FOUND says which; an array's dim (axis -1: the last) as text. */
 KEEL_API keel_rc keel_trace_known_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
-/* Any array's dim (-1: the last) as text that they read: "3", or in a trace also "2*b+1". */
 KEEL_API keel_rc keel_array_dim(const keel_array*, int64_t axis, keel_text** out, keel_error** err);
 KEEL_API keel_rc keel_trace_param(keel_trace*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_array** out, keel_error** err);
@@ -459,8 +458,8 @@ KEEL_API keel_rc keel_tape_call_within(keel_tape*, keel_function*, keel_trace* w
                                        const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
                                        uint32_t* n_out, keel_error** err);
 /* 1: nothing is recorded, until 0 was said as often. In a program that is being traced for a call that the
- * tape records as a whole, this hides nothing, for its graph serves all calls: apply stop_gradient there. In a
- * body of control flow that was begun with the tape it hides from all tapes around the body. */
+ * tape records as a whole, this hides nothing, for its graph serves all calls: apply stop_gradient there. In
+ * a body of control flow that was begun with the tape it hides from all tapes around the body. */
 KEEL_API void keel_tape_pause(keel_tape*, int32_t on);
 KEEL_API void keel_tape_reset(keel_tape*); /* forgets everything, watched arrays too */
 /* The gradient of the sum of all elements of ys with respect to each x: out has n_xs arrays, NULL where no y
