@@ -188,6 +188,9 @@ constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::p
   return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
 }
 
+// A launch that copies elements of four bytes from one layout with strides to another (permute.cc).
+keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch);
+
 using Impls = std::span<const keel_impl>;
 Impls ElementwiseImpls();
 Impls UnaryImpls();

@@ -10,9 +10,10 @@ namespace {
 
 void Split(const Box& box, size_t d, int64_t work, int64_t grain, std::vector<Box>* out) {
   if (work <= PartWork() || d == box.size.size()) return out->push_back(box);
-  const int64_t n = box.size[d], parts = std::min(n, (work + PartWork() - 1) / PartWork());
-  int64_t step = (n + parts - 1) / parts;
-  if (step > grain) step = (step + grain - 1) / grain * grain;
+  // Never a little more than is wanted: that would cut the next dim too.
+  const int64_t n = box.size[d], parts = (work + PartWork() - 1) / PartWork();
+  int64_t step = std::max<int64_t>(1, n / parts);
+  if (step > grain) step = step / grain * grain;
   for (int64_t i = 0; i < n; i += step) {
     Box part = box;
     part.lo[d] = i;

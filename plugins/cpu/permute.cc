@@ -1,6 +1,9 @@
 // permute.cc: ops that are one walk with strides: transpose, broadcast_to, slice, pad, reverse. The
 // operand is read (or for pad: the result written) with a step per dim; dims that can be walked as one
 // are merged; a transposed pair of dims goes in blocks so that both sides stay in cache.
+#include <algorithm>
+#include <numeric>
+
 #include "broadcast.h"
 #include "parallel.h"
 #include "transpose.h"
@@ -123,6 +126,19 @@ keel_rc RunBroadcastTo(const keel_call* call) {
   for (int d = 0; d < x.ndim; d++) steps[d + shift] = x.shape[d] == 1 ? 0 : own[d];
   return Gathered<T>(call, steps, 0);
 }
+struct Layouts {
+  Dims from, to, order;  // strides; dims, outermost in `to` first
+};
+keel_rc RunRelay(const keel_call* call) {
+  const Layouts& s = State<Layouts>(call);
+  Walk<2> w;
+  for (int64_t d : s.order) {
+    const auto i = static_cast<size_t>(d);
+    AppendDim<2>(&w, call->out[0]->shape[d], {s.from[i], s.to[i]});
+  }
+  Copy(call, w, In<uint32_t>(call, 0), Out<uint32_t>(call, 0));
+  return Done(call);
+}
 template <class T>
 keel_rc RunReverse(const keel_call* call) {
   const keel_tensor& x = *call->in[0];
@@ -202,6 +218,15 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch) {
+  Dims order(to.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return to[static_cast<size_t>(a)] > to[static_cast<size_t>(b)];
+  });
+  return Keep(launch, Layouts{std::move(from), std::move(to), std::move(order)}, Guard<RunRelay>);
+}
 
 Impls PermuteImpls() { return kImpls; }
 

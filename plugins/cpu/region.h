@@ -134,6 +134,7 @@ class Builder {
     Layout layout;
     int buffer;
   };
+  void EmitRelay(uint32_t v, const Copy& from, const Copy& to);
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);

@@ -426,7 +426,8 @@ Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primit
   Parts<dnnl::matmul> cut;
   const Dims out = d.dst_desc().get_dims();
   const size_t batch = out.size() - 2;
-  const int64_t work = s.Work() + TouchWork(s.Touched());
+  const int64_t finer = s.m * s.n < 16 ? 4 : 1;  // one thread reads so few rows
+  const int64_t work = s.Work() + finer * TouchWork(s.Touched());
   const bool rows = s.m >= s.n;
   std::vector<size_t> order = {rows ? batch : batch + 1};
   // The other dim too where this one has not enough: parts that are a little long are no reason.
