@@ -148,10 +148,10 @@ void Module::DropGraphs(size_t first) noexcept {
   for (; graphs.size() > first; graphs.pop_back()) index->graphs.erase(graphs.back()->name);
 }
 
-void Module::ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph) {
+std::unique_ptr<Graph> Module::ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph) noexcept {
   graph->module = this;
-  graph->called = graphs[number]->called;
-  graphs[number] = std::move(graph);
+  graphs[number].swap(graph);
+  return graph;
 }
 
 }  // namespace keel

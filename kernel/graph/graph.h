@@ -146,9 +146,10 @@ struct Module {
   absl::StatusOr<TensorType> VariableType(int64_t variable) const;
   absl::StatusOr<Graph*> AddGraph(std::string_view name);
   absl::Status AddEntry(std::string_view name, const Graph*);
-  void DropGraphs(size_t first) noexcept;  // all from that number on; nobody calls them
-  // Puts a graph of the same name in the place of another.
-  void ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph);
+  void DropGraphs(size_t first) noexcept;     // all from that number on; nobody calls them
+  void DropConstants(size_t first) noexcept;  // all from that number on; nobody uses them
+  // Puts a graph of the same name in the place of another, which comes back.
+  std::unique_ptr<Graph> ExchangeGraph(uint32_t number, std::unique_ptr<Graph> graph) noexcept;
   // Types of a graph that can be a body.
   absl::StatusOr<GraphTypes> BodyTypes(int64_t graph) const;
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one

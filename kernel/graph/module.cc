@@ -122,6 +122,16 @@ absl::StatusOr<uint32_t> Module::AddConstant(Constant c, bool apart) {
   return number;
 }
 
+void Module::DropConstants(size_t first) noexcept {
+  for (; constants.size() > first; constants.pop_back()) {
+    const Constant& c = constants.back();
+    if (c.name.empty())
+      index->scalars.erase(ScalarKey(c));
+    else
+      index->constants.erase(c.name);
+  }
+}
+
 absl::StatusOr<uint32_t> Module::FindConstant(std::string_view name) const {
   auto it = index->constants.find(name);
   if (it == index->constants.end()) return NotFound("the module has no constant '", name, "'");

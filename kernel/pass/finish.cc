@@ -163,7 +163,7 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   if (!mine_) return from_;
   Writer writer(from_, *mine_, Nodes(), kept_, from_.graph->nodes.size());
   RETURN_IF_ERROR(writer.Run(roots_, result_names_));
-  own_->ExchangeGraph(number_, writer.Take());
+  edited_ = own_->ExchangeGraph(number_, writer.Take());
   own_->graphs[number_]->called = from_.graph->called;
   PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, {}, from_.plan};
   if (from_.main) result.main = own_->graphs[*own_->GraphNumber(from_.main->name)].get();
@@ -171,6 +171,7 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   result.roots = result.graph->results;
   result.effects = MustRunNodes(*result.graph);
   RETURN_IF_ERROR(SameContract(from_, result));
+  was_.reset();
   return result;
 }
 

@@ -57,16 +57,18 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, std::unique_ptr<
   return absl::OkStatus();
 }
 
-// Bodies of those calls that the device does not take whole.
-void AddBodies(const PassGraph& graph, const PassTarget& target, size_t given,
+// Bodies of those calls that the device does not take whole, where the graphs are open; they are no more.
+void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<bool>* open,
                std::vector<uint32_t>* bodies) {
   Rewrite reader(graph, target);
   for (NodeId n : reader.Nodes()) {
     std::vector<uint32_t> of_node = BodiesOf(reader.Find(n)->attrs);
     if (of_node.empty() || reader.Supported(n)) continue;
-    for (uint32_t body : of_node)
-      if (body < given && std::find(bodies->begin(), bodies->end(), body) == bodies->end())
-        bodies->push_back(body);
+    for (uint32_t body : of_node) {
+      if (body >= open->size() || !(*open)[body]) continue;
+      (*open)[body] = false;
+      bodies->push_back(body);
+    }
   }
 }
 
@@ -120,14 +122,14 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   report->level = choice.level;
   std::erase_if(passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
   if (passes.empty()) return graph;
-  const size_t given = graph.graph->module->graphs.size();  // what comes later is made for the device
+  std::vector<bool> open(graph.graph->module->graphs.size(), true);  // what comes later is for the device
   const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
   ASSIGN_OR_RETURN(graph, RunOn(passes, target, std::move(graph), report));
   std::vector<uint32_t> bodies;
-  AddBodies(graph, target, given, &bodies);
+  AddBodies(graph, target, &open, &bodies);
   for (size_t i = 0; i < bodies.size(); i++) {
     ASSIGN_OR_RETURN(PassGraph body, RunOn(passes, target, BodyIn(graph, bodies[i]), report));
-    AddBodies(body, target, given, &bodies);
+    AddBodies(body, target, &open, &bodies);
     if (!body.owner) continue;
     graph.owner = body.owner;
     graph.graph = graph.owner->graphs[main].get();

@@ -26,6 +26,13 @@ Rewrite::Rewrite(const PassGraph& from, const PassTarget& target)
   for (ValueId v : roots_) rooted_[v] = 1;
 }
 
+Rewrite::~Rewrite() {
+  if (!was_) return;
+  own_->ExchangeGraph(number_, std::move(was_));
+  own_->DropGraphs(graphs_);
+  own_->DropConstants(constants_);
+}
+
 std::span<const NodeId> Rewrite::Nodes() {
   if (order_known_) return order_;
   order_.clear();
@@ -194,7 +201,14 @@ void Rewrite::Own() {
   if (mine_) return;
   CountUses();
   number_ = *graph_->module->GraphNumber(graph_->name);
-  own_ = CopyModule(*graph_->module, from_.plan ? (from_.main ? from_.main : graph_) : nullptr);
+  own_ = from_.owner;
+  if (own_) {
+    graphs_ = own_->graphs.size();
+    constants_ = own_->constants.size();
+    was_ = own_->ExchangeGraph(number_, std::make_unique<Graph>(*graph_));
+  } else {
+    own_ = CopyModule(*graph_->module, from_.plan ? (from_.main ? from_.main : graph_) : nullptr);
+  }
   mine_ = own_->graphs[number_].get();
   mine_->called = false;
   graph_ = mine_;

@@ -1,7 +1,9 @@
-// rewrite.h: one pass at work on one graph. Until the first edit it reads the caller's graph; then it makes
-// a private copy and edits that. Nodes and values are only ever added to the copy, so their numbers stay;
-// which nodes are alive, and in which order they run, is kept beside it. Finish writes the result out as a
-// new graph through the same functions that build any graph, which is also how it is verified.
+// rewrite.h: one pass at work on one graph. Until the first edit it reads the graph as it is; then it makes
+// a private copy and edits that: of the caller's module, or of the graph alone where an earlier pass has made
+// the module. Nodes and values are only ever added to the copy, so their numbers stay; which nodes are alive,
+// and in which order they run, is kept beside it. Finish writes the result out as a new graph through the
+// same functions that build any graph, which is also how it is verified. Without a Finish that went well the
+// module is in the end as it was.
 #pragma once
 
 #include <memory>
@@ -17,7 +19,7 @@ namespace keel {
 
 // A graph as passes see it: cut at the feeds, and with all that the roots need.
 struct PassGraph {
-  std::shared_ptr<Module> owner;  // null: the caller's graph
+  std::shared_ptr<Module> owner;  // made by a pass of this run, for it alone; null: the caller's graph
   const Graph* graph = nullptr;
   std::vector<ValueId> feeds, roots;      // roots: fetches, then targets
   std::vector<std::string> result_names;  // one for each root, may be ""
@@ -37,6 +39,9 @@ struct PassTarget {
 class Rewrite : public Rewriter {
  public:
   Rewrite(const PassGraph& from, const PassTarget& target);
+  Rewrite(const Rewrite&) = delete;
+  Rewrite& operator=(const Rewrite&) = delete;
+  ~Rewrite() override;
 
   keel_edit* edit() { return &edit_; }
   uint64_t edits() const { return edits_; }  // without those that were undone
@@ -97,6 +102,9 @@ class Rewrite : public Rewriter {
   uint32_t number_ = 0;  // of the graph in the module
   const Graph* graph_;   // the caller's, or ours
   Graph* mine_ = nullptr;
+  std::unique_ptr<Graph> was_,
+      edited_;                         // in a module that was private before: what stood there; after Finish
+  size_t graphs_ = 0, constants_ = 0;  // of that module, before
   keel_edit edit_;
   uint64_t edits_ = 0, evaluated_ = 0;
   HashSet<NodeId> outlined_;  // calls that this pass made

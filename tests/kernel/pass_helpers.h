@@ -138,4 +138,31 @@ struct Reader {
   }
 };
 
+// Graphs to try them on, and simple ones.
+inline constexpr char kChain[] =
+    "fn @main(x: f32[2]) -> y: f32[2] {\n  a = neg(x)\n  b = relu(a)\n  y = exp(b)\n  return y\n}\n"
+    "entry main = @main (x) -> (y)\n";
+
+inline constexpr char kCalls[] =
+    "fn @deep(x: f32[2]) -> f32[2] {\n  a = neg(x)\n  b = relu(a)\n  return b\n}\n"
+    "fn @inner(x: f32[2]) -> f32[2] {\n  c = call(x){body=@deep}\n  d = neg(c)\n  e = abs(d)\n  return e\n}\n"
+    "fn @other(x: f32[2]) -> f32[2] {\n  a = neg(x)\n  b = relu(a)\n  return b\n}\n"
+    "fn @main(x: f32[2]) -> y: f32[2] {\n  p = call(x){body=@inner}\n  q = call(p){body=@inner}\n  y = "
+    "exp(q)\n"
+    "  return y\n}\nentry main = @main (x) -> (y)\n";
+
+// Drops the first node that is not fetched.
+inline keel_rc DropOne(const keel_host* h, keel_edit* e) {
+  Reader r{h, e};
+  uint32_t first = r.Nodes()[0];
+  return h->edit_fetched(e, r.Out(first)) ? KEEL_OK : h->edit_replace(e, r.Out(first), r.In(first, 0));
+}
+
+// Drops every neg.
+inline keel_rc DropNegs(const keel_host* h, keel_edit* e) {
+  Reader r{h, e};
+  for (uint32_t neg : r.Nodes("neg")) EXPECT_EQ(h->edit_replace(e, r.Out(neg), r.In(neg, 0)), KEEL_OK);
+  return KEEL_OK;
+}
+
 }  // namespace keel::test

@@ -5,17 +5,6 @@
 namespace keel::test {
 namespace {
 
-constexpr char kChain[] =
-    "fn @main(x: f32[2]) -> y: f32[2] {\n  a = neg(x)\n  b = relu(a)\n  y = exp(b)\n  return y\n}\n"
-    "entry main = @main (x) -> (y)\n";
-
-// Drops the first node that is not fetched.
-keel_rc DropOne(const keel_host* h, keel_edit* e) {
-  Reader r{h, e};
-  uint32_t first = r.Nodes()[0];
-  return h->edit_fetched(e, r.Out(first)) ? KEEL_OK : h->edit_replace(e, r.Out(first), r.In(first, 0));
-}
-
 TEST_F(PassTest, CanonRunsUntilARoundEditsNothing) {
   ASSERT_TRUE(Add("p", {{"drop"}, {"look"}, {"once", KEEL_PHASE_LOWER}}).ok());
   Parse(kChain);
@@ -93,21 +82,6 @@ TEST_F(PassTest, DeviceScopesStay) {
     return h->edit_outline(e, all.data(), 2, "g", nullptr);
   });
   EXPECT_EQ(Main(text), "  b = call(x){body=@g} @one : f32[2]\n  y = exp(b) @two : f32[2]\n  return y\n");
-}
-
-constexpr char kCalls[] =
-    "fn @deep(x: f32[2]) -> f32[2] {\n  a = neg(x)\n  b = relu(a)\n  return b\n}\n"
-    "fn @inner(x: f32[2]) -> f32[2] {\n  c = call(x){body=@deep}\n  d = neg(c)\n  e = abs(d)\n  return e\n}\n"
-    "fn @other(x: f32[2]) -> f32[2] {\n  a = neg(x)\n  b = relu(a)\n  return b\n}\n"
-    "fn @main(x: f32[2]) -> y: f32[2] {\n  p = call(x){body=@inner}\n  q = call(p){body=@inner}\n  y = "
-    "exp(q)\n"
-    "  return y\n}\nentry main = @main (x) -> (y)\n";
-
-// Drops every neg.
-keel_rc DropNegs(const keel_host* h, keel_edit* e) {
-  Reader r{h, e};
-  for (uint32_t neg : r.Nodes("neg")) EXPECT_EQ(h->edit_replace(e, r.Out(neg), r.In(neg, 0)), KEEL_OK);
-  return KEEL_OK;
 }
 
 TEST_F(PassTest, BodiesOfCallsAreOptimisedOnce) {
