@@ -7,6 +7,8 @@
 namespace keel {
 namespace {
 
+constexpr std::string_view kForeign = "a traced function sees its own arguments and concrete arrays only";
+
 struct TracedValue : StandsFor {
   TracedValue(std::shared_ptr<Trace> of, ValueId id) : trace(std::move(of)), value(id) {}
   std::string Describe() const override {
@@ -42,7 +44,7 @@ absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
     if (first)
       return Annotate(Invalid("operands of two traces: ", first->symbolic()->Describe(), ", and ",
                               array->symbolic()->Describe()),
-                      kErrorHint, "a traced function sees its own arguments and concrete arrays only");
+                      kErrorHint, kForeign);
     first = array;
   }
   return first ? Of(first)->Current() : nullptr;
@@ -147,7 +149,7 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
   if (parent_) return FromParent(array);
   if (!traced) return Capture(array);
   return Annotate(Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\""),
-                  kErrorHint, "what a body computes leaves it as a result");
+                  kErrorHint, traced->trace->parent_ ? "what a body computes leaves it as a result" : kForeign);
 }
 
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,

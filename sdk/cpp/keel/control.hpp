@@ -14,7 +14,6 @@
 #define KEEL_CONTROL_HPP
 #include "function.hpp"
 #include "index.hpp"
-#include "keel_control.h"
 #include "ops.hpp"
 #include "tape.hpp"
 
@@ -61,7 +60,6 @@ decltype(auto) call_with(const F& f, const A&... args) {
   else
     return std::apply([&](const auto&... carried) { return f(carried...); }, args...);
 }
-inline bool writes() { return keel_trace_writes(this_trace) != 0; }
 
 /// One body while it is written: all ops of this thread go there until it ends, or is given up.
 class Body {

@@ -16,6 +16,7 @@
 
 #include "catalogue.hpp"
 #include "error.hpp"
+#include "keel_control.h"
 
 namespace keel::detail {
 
@@ -142,6 +143,7 @@ class Homes {
 
 inline constinit thread_local Home* this_home = nullptr;         // set by Scope
 inline constinit thread_local keel_trace* this_trace = nullptr;  // of the function that is being traced
+inline bool writes() { return keel_trace_writes(this_trace) != 0; }
 
 /// A tape at work on this thread, and those around it (tape.hpp); without a handle: nothing may be recorded.
 struct Recorder {

@@ -143,17 +143,14 @@ inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   return KEEL_OK;
 }
 
-/// here_too: no operand need be symbolic for it to belong to the trace.
-inline keel_rc call_op(keel_op* op, bool here_too, keel_array* const* in, size_t n,
-                       std::span<keel_array*> out, keel_error** error) {
+/// While a function is traced every op is its trace's, also one on captured arrays alone: it is computed with
+/// each call, and gradients flow through it.
+inline keel_rc apply_op(keel_op* op, keel_array* const* in, size_t n, std::span<keel_array*> out,
+                        keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
-  if (here_too && this_trace) [[unlikely]] {
-    keel_rc rc = keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
-    return rc == KEEL_OK ? cut(out, error) : rc;
-  }
-  if (!this_tape) return keel_apply(op, in, n_in, out.data(), n_out, error);
-  keel_rc rc = keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
-  return rc == KEEL_OK ? cut(out, error) : rc;
+  if (this_trace && writes()) return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
+  if (this_tape) return keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
+  return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
 
 /// The device that holds an operand; "" if all are in host memory.
@@ -182,14 +179,14 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
       if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
       raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
     }
-    bool here_too = info(id).effect || attributes.symbolic();
-    rc = call_op(home.op(id, attributes), here_too, raw.data(), raw.size(), out, &error);
+    auto run = [&](Home& at) { return apply_op(at.op(id, attributes), raw.data(), raw.size(), out, &error); };
+    rc = run(home);
     std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
     if (!other.empty()) {
       keel_error_free(std::exchange(error, nullptr));
-      Home& there = home.family().at(home.context(), other);
-      rc = call_op(there.op(id, attributes), here_too, raw.data(), raw.size(), out, &error);
+      rc = run(home.family().at(home.context(), other));
     }
+    if (rc == KEEL_OK) rc = cut(out, &error);
     if (rc != KEEL_OK) throw Error::take(rc, std::exchange(error, nullptr));
   } catch (const Error& e) {
     fail(id, e, in, where);
@@ -200,12 +197,9 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
 template <class... Operands>
 Tensor quick(OpId id, const Place& where, const Operands&... in) {
   keel_array* out = nullptr;
-  if ((... && (in.get() != nullptr)) && !info(id).effect && (!this_tape || this_tape->handle)) [[likely]] {
+  if ((... && (in.get() != nullptr)) && (!this_tape || this_tape->handle)) [[likely]] {
     keel_array* raw[] = {in.get()...};
-    keel_op* op = here().op(id);
-    keel_rc rc = this_tape ? keel_tape_apply(this_tape->handle, op, raw, sizeof...(in), &out, 1, nullptr)
-                           : keel_apply(op, raw, sizeof...(in), &out, 1, nullptr);
-    if (rc == KEEL_OK) [[likely]]
+    if (apply_op(here().op(id), raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }
   const Operand* all[] = {&in...};
