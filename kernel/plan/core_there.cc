@@ -4,6 +4,7 @@
 #include "kernel/plan/step.h"
 
 namespace keel {
+
 keel_rc CoreThere::Run(const keel_call* call) {
   CoreThere& mine = *static_cast<CoreThere*>(call->state);
   absl::Status status = mine.core_.core->reads ? absl::OkStatus() : mine.Fetch(*call);

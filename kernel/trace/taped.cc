@@ -26,9 +26,7 @@ bool EndsVariadic(const Infos& infos) {
 }
 
 bool SameNode(const Node& a, const Node& b) {
-  auto same = [](const Attr& x, const Attr& y) { return x.name == y.name && x.value == y.value; };
-  return a.op == b.op && a.in == b.in && a.out == b.out && a.device == b.device &&
-         std::ranges::equal(a.attrs, b.attrs, same);
+  return a.op == b.op && a.in == b.in && a.out == b.out && a.device == b.device && a.attrs == b.attrs;
 }
 
 // fed: the elements of these constants do not count.

@@ -57,9 +57,8 @@ int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n,
   ReduceRow(call, best, reinterpret_cast<const char*>(p), n, acc);
   best.finish(acc, 1, n, &value);
   for (int64_t i = 0, pieces = Pieces(n); i < pieces && !Cancelled(call); i++) {
-    const int64_t first = pieces == 1 ? 0 : (last ? pieces - 1 - i : i) * kPiece;
-    if (const int64_t at = Place(p + first, pieces == 1 ? n : std::min(kPiece, n - first), value, last);
-        at >= 0)
+    const int64_t first = (last ? pieces - 1 - i : i) * kPiece;
+    if (const int64_t at = Place(p + first, std::min(kPiece, n - first), value, last); at >= 0)
       return first + at;
   }
   return 0;

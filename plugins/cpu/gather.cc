@@ -3,21 +3,9 @@
 #include <cstring>
 
 #include "index.h"
-#include "parallel.h"
 
 namespace keel_cpu {
 namespace {
-
-template <class I>
-void CheckAll(const keel_call* call, const I* index, int64_t count, int64_t n) {
-  using U = std::make_unsigned_t<I>;
-  const bool all = InChunks(call, 0, count, 1, [&](int64_t begin, int64_t end) {
-    bool bad = false;
-    for (int64_t k = begin; k < end; k++) bad |= static_cast<U>(index[k]) >= static_cast<uint64_t>(n);
-    for (int64_t k = begin; bad && k < end; k++) CheckIndex(index[k], n);
-  });
-  if (!all) throw Reported{KEEL_CANCELLED};  // no index may be used unseen
-}
 
 // Copies blocks of one size; the compiler makes moves of a size that it knows.
 template <int kBytes, class I>

@@ -2,12 +2,24 @@
 #pragma once
 
 #include "common.h"
+#include "parallel.h"
 
 namespace keel_cpu {
 
 inline void CheckIndex(int64_t i, int64_t n) {
   if (i < 0 || i >= n)
     Throw(KEEL_RANGE, "index " + std::to_string(i) + " is not in [0, " + std::to_string(n) + ")");
+}
+
+// All of `count` indices, before any is used; throws where one is outside of [0, n) or the run is cancelled.
+template <class I>
+void CheckAll(const keel_call* call, const I* index, int64_t count, int64_t n) {
+  const bool all = InChunks(call, 0, count, 1, [&](int64_t begin, int64_t end) {
+    bool bad = false;
+    for (int64_t k = begin; k < end; k++) bad |= static_cast<uint64_t>(index[k]) >= static_cast<uint64_t>(n);
+    for (int64_t k = begin; bad && k < end; k++) CheckIndex(index[k], n);
+  });
+  if (!all) throw Reported{KEEL_CANCELLED};
 }
 
 // Calls f.operator()<I>() with the type of the indices of operand i.

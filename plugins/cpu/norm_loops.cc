@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common.h"
+#include "parallel.h"
 #include "simd.h"
 
 #define KEEL_LOOPS "norm_loops.inc"

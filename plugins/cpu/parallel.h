@@ -57,6 +57,15 @@ bool InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F
 // What one unit of a loop is cut into where it may be long: a multiple of all tiles and vectors.
 inline constexpr int64_t kPiece = 256 * 1024;
 inline int64_t Pieces(int64_t n) { return n <= kPiece ? 1 : (n + kPiece - 1) / kPiece; }
+// f(row, begin, end) of the pieces [first, stop) of rows of n elements each, counted through all rows.
+template <class F>
+void EachPiece(int64_t first, int64_t stop, int64_t n, F&& f) {
+  const int64_t pieces = Pieces(n);
+  for (int64_t u = first; u < stop; u++) {
+    const int64_t row = pieces == 1 ? u : u / pieces, begin = (u - row * pieces) * kPiece;
+    f(row, begin, std::min(n, begin + kPiece));
+  }
+}
 
 // Sets the calling thread's OpenMP team size, which oneDNN asks for.
 inline void SetThreads(int n) {
@@ -85,13 +94,8 @@ void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
 // f(row, begin, end) over rows of n elements each, in pieces where they are long. Cost: of four elements.
 template <class F>
 void ParallelPieces(const keel_call* call, int64_t rows, int64_t n, int64_t cost, F&& f) {
-  const int64_t pieces = Pieces(n), most = pieces == 1 ? n : kPiece;
-  ParallelFor(call, rows * pieces, most * cost / 4 + 2, [&](int64_t begin, int64_t end) {
-    for (int64_t u = begin; u < end; u++) {
-      const int64_t row = pieces == 1 ? u : u / pieces, first = (u - row * pieces) * most;
-      f(row, first, std::min(n, first + most));
-    }
-  });
+  ParallelFor(call, rows * Pieces(n), std::min(n, kPiece) * cost / 4 + 2,
+              [&](int64_t first, int64_t stop) { EachPiece(first, stop, n, f); });
 }
 // memcpy that looks.
 inline void CopyBytes(const keel_call* call, void* to, const void* from, int64_t bytes) {

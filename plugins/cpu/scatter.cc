@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "index.h"
-#include "parallel.h"
 
 namespace keel_cpu {
 namespace {
@@ -29,11 +28,8 @@ keel_rc RunScatterAdd(const keel_call* call) {
   T* to = Out<T>(call, 0);
   const int64_t picks = keel_count(call->in[0]), n = y.shape[axis], outer = Product(y.shape, axis);
   const int64_t inner = Product(y.shape + axis + 1, y.ndim - axis - 1);
-  const bool all = InChunks(call, 0, picks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; k++) CheckIndex(index[k], n);
-  });
-  if (!all) return KEEL_CANCELLED;  // no index may be used unseen
-  const auto wide =                 // its elements are zeroed below, in pieces
+  CheckAll(call, index, picks, n);
+  const auto wide =  // its elements are zeroed below, in pieces
       std::make_unique_for_overwrite<Compute<T>[]>(
           std::is_same_v<T, Compute<T>> ? 0 : static_cast<size_t>(n * inner));
   for (int64_t o = 0; o < outer && !Cancelled(call); o++, to += n * inner) {
@@ -44,12 +40,10 @@ keel_rc RunScatterAdd(const keel_call* call) {
       sums = wide.get();
     ParallelFor(call, n * inner, 1,
                 [&](int64_t begin, int64_t end) { std::fill(sums + begin, sums + end, Compute<T>{0}); });
-    const int64_t pieces = Pieces(inner);
-    InChunks(call, 0, picks * pieces, std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; r++) {
-        const int64_t k = pieces == 1 ? r : r / pieces, first = (r - k * pieces) * kPiece;
-        AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, std::min(kPiece, inner - first));
-      }
+    InChunks(call, 0, picks * Pieces(inner), std::min(inner, kPiece) + 4, [&](int64_t begin, int64_t end) {
+      EachPiece(begin, end, inner, [&](int64_t k, int64_t first, int64_t stop) {
+        AddRow<T>(sums + index[k] * inner + first, u + k * inner + first, stop - first);
+      });
     });
     u += picks * inner;
     if constexpr (!std::is_same_v<T, Compute<T>>)
