@@ -109,7 +109,7 @@ struct Strip {
 };
 Geometry Narrowed(const Conv& s, int64_t images, int64_t channels, const Strip& strip) {
   Geometry g = Describe(s);
-  const int64_t reach = s.w.dil[0] * (s.w.window[0] - 1) + 1, start = strip.from * s.w.stride[0] - s.w.lo[0];
+  const int64_t reach = s.w.Reach(0), start = strip.from * s.w.stride[0] - s.w.lo[0];
   g.x[0] = g.y[0] = images;
   g.y[1] = channels;
   if (s.groups == 1) g.w[0] = channels;
@@ -136,15 +136,14 @@ dnnl::convolution_forward::primitive_desc Hint(const Geometry& g) {
 template <class Desc>
 void Check(const Desc& d, bool grouped) {
   // Its way by products makes one small product for each group of each image.
-  if (std::strstr(d.impl_info_str(), "ref") != nullptr ||
-      (grouped && std::strstr(d.impl_info_str(), "gemm") != nullptr))
+  if (!Good(d) || (grouped && std::strstr(d.impl_info_str(), "gemm") != nullptr))
     throw dnnl::error(dnnl_unimplemented, "oneDNN has slow code only");
 }
 
 // The part of x that rows [at, at + n) of the image are.
 Part PartOfX(const Conv& s, const Geometry& whole, const Layout& weights, const Box& box) {
   const int64_t at = box.lo[1], end = at + box.size[1], stride = s.w.stride[0];
-  const int64_t reach = s.w.dil[0] * (s.w.window[0] - 1) + 1;
+  const int64_t reach = s.w.Reach(0);
   // Windows from the first that ends behind `at` to the last that begins before `end`.
   const int64_t before = at + s.w.lo[0] - reach, behind = end - 1 + s.w.lo[0];
   const int64_t from = before < 0 ? 0 : before / stride + 1, to = std::min(s.w.out[0], behind / stride + 1);
@@ -167,7 +166,7 @@ Part PartOfX(const Conv& s, const Geometry& whole, const Layout& weights, const 
 // What some images and rows of some channels of y send back to w. The box: channels, images, rows.
 Part PartOfW(const Conv& s, const Geometry& whole, const Box& box) {
   const int64_t from = box.lo[2], to = from + box.size[2], stride = s.w.stride[0];
-  const int64_t reach = s.w.dil[0] * (s.w.window[0] - 1) + 1, start = from * stride - s.w.lo[0];
+  const int64_t reach = s.w.Reach(0), start = from * stride - s.w.lo[0];
   const int64_t lo = std::max<int64_t>(0, start);
   const int64_t hi = std::min(s.w.image[0], (to - 1) * stride - s.w.lo[0] + reach);
   if (lo >= hi) throw dnnl::error(dnnl_unimplemented, "windows that see no row");

@@ -2,7 +2,6 @@
 #include "matmul.h"
 
 #include "body.h"
-#include "cut.h"
 #include "matmul_loops.h"
 #include "matmul_small.h"
 #include "onednn.h"
@@ -94,25 +93,7 @@ keel_rc RunOwn(const keel_call* call) {
 // Up to here our own loops beat oneDNN, whose call alone costs some 300 ns (measured with AVX-512).
 constexpr int64_t kSmallWork = 256 * 1024;
 
-keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
-  const keel_tensor a = node.In(0);
-  const MatmulShape s = ReadMatmul(node);
-  const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
-  if (big && s.Work() + TouchWork(s.Touched()) > PartWork() && !IsInner(node))
-    return PrepareAlone(node, launch);
-  return big ? PrepareMatmulOneDnn(node, s, launch) : PrepareMatmulLoops(node, s, launch);
-}
-
-constexpr keel_impl kImpls[] = {
-    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, 0, "T=f32", 1),
-    Impl("matmul", "blocked loops", Prepare<PrepareMatmul>),
-};
-
-}  // namespace
-
-bool PaysOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
-
-keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
+keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
   const keel_tensor a = node.In(0), b = node.In(1);
   if (PrepareMatmulSmall(keel_dt_of(&a), s, launch)) return KEEL_OK;
   OwnMatmul w = {s, nullptr, nullptr};
@@ -126,6 +107,23 @@ keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& s, keel_launch* 
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(keel_ptr(&b)), p, w.constant.get());
   return Keep(launch, std::move(w), RunOwn);
 }
+
+keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
+  const keel_tensor a = node.In(0);
+  const MatmulShape s = ReadMatmul(node);
+  const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
+  // Where a region has this node, oneDNN has refused it there.
+  return big && !IsInner(node) ? PrepareAlone(node, launch) : PrepareLoops(node, s, launch);
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, 0, "T=f32", 1),
+    Impl("matmul", "blocked loops", Prepare<PrepareMatmul>),
+};
+
+}  // namespace
+
+bool PaysOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
 
 Impls MatmulImpls() { return kImpls; }
 

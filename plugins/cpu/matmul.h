@@ -1,8 +1,7 @@
-// matmul.h: the geometry of a matmul node, shared by its two impls.
+// matmul.h: the geometry of a matmul node, shared by our own loops and by regions.
 #pragma once
 
 #include "broadcast.h"
-#include "onednn.h"
 
 namespace keel_cpu {
 
@@ -20,12 +19,5 @@ MatmulShape ReadMatmul(const Node& node);
 
 // Small f32 products are left to our own loops.
 bool PaysOneDnn(const MatmulShape& shape);
-// Operand 0 or 1 as oneDNN sees it: the batch dims (1 where it is repeated), then rows and columns.
-dnnl::memory::desc MatmulOperand(const MatmulShape& shape, int which,
-                                 dnnl::memory::data_type type = dnnl::memory::data_type::f32);
-
-// The impls' own prepares; both take any matmul of their dtypes.
-keel_rc PrepareMatmulLoops(const Node& node, const MatmulShape& shape, keel_launch* launch);
-keel_rc PrepareMatmulOneDnn(const Node& node, const MatmulShape& shape, keel_launch* launch);
 
 }  // namespace keel_cpu

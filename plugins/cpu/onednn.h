@@ -5,6 +5,7 @@
 // another number gets another primitive, made when that first happens and kept.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,6 +37,11 @@ inline dnnl::memory At(const dnnl::memory::desc& d, const void* data) {
   return dnnl::memory(d, Engine(), const_cast<void*>(data));
 }
 dnnl::primitive_attr UserScratch();
+// Whether a primitive would run by better code than oneDNN's reference.
+template <class Desc>
+bool Good(const Desc& d) {
+  return std::strstr(d.impl_info_str(), "ref") == nullptr;
+}
 
 // A constant operand in the layout that a primitive wants; the caller's memory where that is the same.
 struct Packed {

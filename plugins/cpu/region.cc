@@ -2,7 +2,6 @@
 // the run itself.
 #include "region.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "invalid.h"
@@ -211,15 +210,9 @@ keel_rc RunRegion(const keel_call* call) {
   return rc == KEEL_OK && invalid ? run(r.Careful(), &invalid) : rc;
 }
 
-bool Empty(const Body& body) {
-  return std::any_of(body.values.begin(), body.values.end(),
-                     [](const BodyValue& v) { return v.Count() == 0; });
-}
-
 keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
-  const bool empty = Empty(r->body);  // our own impls know what to do with nothing
-  if (!empty) r->groups = MakeGroups(r->body);
-  r->programs = r->Make(empty ? Builder::kOwn : Builder::kFast);
+  r->groups = MakeGroups(r->body);
+  r->programs = r->Make(Builder::kFast);
   r->body.open = false;
   r->scratch = r->programs->First()->program->arena;
   const uint64_t bytes = r->scratch;

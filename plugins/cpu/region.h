@@ -2,7 +2,8 @@
 //
 // How to read it: body.h is what a region is made of; fuse.h decides which nodes become one primitive;
 // Builder (region_build.cc) keeps book of the layouts in which each value exists, puts reorders in
-// between and plans memory; region_ops.cc emits one op each; region.cc runs the program.
+// between and plans memory; region_conv.cc, region_matmul.cc (by region_ops.h) and region_alone.cc emit one
+// op each; region.cc runs the program.
 #pragma once
 
 #include <array>
@@ -91,8 +92,7 @@ bool IsPlain(const Layout& layout);
 
 class Builder {
  public:
-  // kOwn: our own impls do everything, as for values without elements. kCareful: nothing that may lose a NaN.
-  enum Kind : uint8_t { kFast, kCareful, kOwn };
+  enum Kind : uint8_t { kFast, kCareful };  // careful: nothing that may lose a NaN
   Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, OwnLaunches* launches,
           Kind kind)
       : body(body),
@@ -122,8 +122,17 @@ class Builder {
   int Constant(const void* data, uint64_t bytes);
   int Scratch(uint64_t bytes);
   void Emit(dnnl::primitive run, std::vector<Arg> args);
+  // The same with the scratchpad that it wants.
+  template <class P>
+  void Emit(const typename P::primitive_desc& d, std::vector<Arg> args) {
+    const Layout pad = d.scratchpad_desc();
+    if (pad.get_size() > 0) args.push_back({DNNL_ARG_SCRATCHPAD, pad, Scratch(pad.get_size())});
+    Emit(P(d), std::move(args));
+  }
   void EmitOwn(const BodyNode& node);
-  void EmitOwn(std::unique_ptr<OwnStep> step);
+  // By a launch of this step's own; buffers of in, then out.
+  void EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,
+               std::vector<int> buffers);
   // Whether what a recipe or an op asks may be done: notes that it loses a NaN, which a careful program may
   // not.
   bool Allows(const PostOp& op);
@@ -135,9 +144,11 @@ class Builder {
     int buffer;
   };
   void EmitRelay(uint32_t v, const Copy& from, const Copy& to);
+  void EmitOwn(std::unique_ptr<OwnStep> step);
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);
+  bool Empty(const BodyNode& node) const;
   void EmitNode(uint32_t n);
   void Finish();
   void PlanArena();

@@ -1,7 +1,5 @@
 // region_alone.cc: ops of a region that are primitives by themselves. They keep the layout in which
 // their operand comes; on plain operands our own impls are as good, so there these step aside.
-#include <cstring>
-
 #include "region.h"
 #include "window.h"
 
@@ -11,14 +9,8 @@ namespace {
 template <class P>
 bool TryEmit(Builder& b, const typename P::primitive_desc& d, uint32_t out, std::vector<Arg> args) {
   args.push_back({DNNL_ARG_DST, d.dst_desc(), b.Made(out, d.dst_desc())});
-  const Layout pad = d.scratchpad_desc();
-  if (pad.get_size() > 0) args.push_back({DNNL_ARG_SCRATCHPAD, pad, b.Scratch(pad.get_size())});
-  b.Emit(P(d), std::move(args));
+  b.Emit<P>(d, std::move(args));
   return true;
-}
-template <class Desc>
-bool Good(const Desc& d) {
-  return std::strstr(d.impl_info_str(), "ref") == nullptr;
 }
 
 constexpr auto kInference = dnnl::prop_kind::forward_inference;

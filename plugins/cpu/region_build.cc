@@ -97,14 +97,9 @@ int Builder::Need(uint32_t v, const Layout& layout) {
   return buffer;
 }
 void Builder::EmitRelay(uint32_t v, const Copy& from, const Copy& to) {
-  auto own = std::make_unique<OwnStep>();
-  own->made = std::make_unique<OwnLaunch>();
-  own->launch = own->made.get();
-  KeepRelay(from.layout.get_strides(), to.layout.get_strides(), &own->made->launch);
-  own->made->run = own->made->launch.run;
-  own->in = own->out = {v};
-  own->buffers = {from.buffer, to.buffer};
-  EmitOwn(std::move(own));
+  auto own = std::make_unique<OwnLaunch>();
+  KeepRelay(from.layout.get_strides(), to.layout.get_strides(), &own->launch);
+  EmitOwn(std::move(own), {v}, {v}, {from.buffer, to.buffer});
 }
 
 int Builder::Made(uint32_t v, const Layout& layout) {
@@ -161,6 +156,17 @@ void Builder::EmitOwn(const BodyNode& node) {
   if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
   EmitOwn(std::move(own));
 }
+void Builder::EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,
+                      std::vector<int> buffers) {
+  made->run = made->launch.run;
+  auto own = std::make_unique<OwnStep>();
+  own->launch = made.get();
+  own->in = std::move(in);
+  own->out = std::move(out);
+  own->buffers = std::move(buffers);
+  own->made = std::move(made);
+  EmitOwn(std::move(own));
+}
 void Builder::EmitOwn(std::unique_ptr<OwnStep> own) {
   for (int b : own->buffers)
     if (b >= 0) Use(b);
@@ -190,9 +196,16 @@ bool Builder::Alias(const BodyNode& node) {
   return true;
 }
 
+// Our own impls know what to do with nothing.
+bool Builder::Empty(const BodyNode& node) const {
+  const auto empty = [this](uint32_t v) { return v != kNone && Value(v).Count() == 0; };
+  return std::any_of(node.in.begin(), node.in.end(), empty) ||
+         std::any_of(node.out.begin(), node.out.end(), empty);
+}
+
 void Builder::EmitNode(uint32_t n) {
   const BodyNode& node = body.nodes[n];
-  if (kind_ == kOwn || !FindEmitter(node.op)(*this, node)) EmitOwn(node);
+  if (Empty(node) || !FindEmitter(node.op)(*this, node)) EmitOwn(node);
   done_[n] = true;
 }
 

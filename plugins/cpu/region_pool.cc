@@ -103,15 +103,9 @@ bool EmitMaxPool(Builder& b, const BodyNode& n, const Layout& x, const Layout& y
   m.w = ReadWindow(n.node, b.Value(n.in[0]).dims, b.Value(n.out[0]).dims);
   m.images = b.Value(n.in[0]).dims[0];
   m.loop = MaxOfCellsLoop();
-  auto own = std::make_unique<OwnStep>();
-  own->made = std::make_unique<OwnLaunch>();
-  own->launch = own->made.get();
-  Keep(&own->made->launch, std::move(m), Guard<RunBlockedMax>);
-  own->made->run = own->made->launch.run;
-  own->in = n.in;
-  own->out = n.out;
-  own->buffers = {b.Need(n.in[0], x), b.Made(n.out[0], y)};
-  b.EmitOwn(std::move(own));
+  auto own = std::make_unique<OwnLaunch>();
+  Keep(&own->launch, std::move(m), Guard<RunBlockedMax>);
+  b.EmitOwn(std::move(own), n.in, n.out, {b.Need(n.in[0], x), b.Made(n.out[0], y)});
   return true;
 }
 

@@ -47,9 +47,9 @@ struct TransposeBlock {
   }
 };
 
-// y[j * sy + i] = x[i * sx + j] for i < rows, j < columns.
-template <class T>
-void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
+// Blocks in tiles of whole cache lines: kDown: each line of y is done with before the next, else each of x.
+template <class T, bool kDown>
+void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
   constexpr int64_t kSide = TransposeBlock<T>::kSide, kLine = std::max<int64_t>(64 / sizeof(T), kSide);
   const auto corner = [=](int64_t i, int64_t ie, int64_t j, int64_t je) {
     for (int64_t a = i; a < ie; a++)
@@ -59,12 +59,27 @@ void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int6
     for (int64_t j = 0; j < columns; j += kLine) {
       const int64_t ie = std::min(rows, i + kLine), je = std::min(columns, j + kLine);
       const int64_t iw = i + (ie - i) / kSide * kSide, jw = j + (je - j) / kSide * kSide;
-      for (int64_t a = i; a < iw; a += kSide)
+      const auto block = [=](int64_t a, int64_t b) {
+        TransposeBlock<T>::Run(x + a * sx + b, sx, y + b * sy + a, sy);
+      };
+      if constexpr (kDown) {
         for (int64_t b = j; b < jw; b += kSide)
-          TransposeBlock<T>::Run(x + a * sx + b, sx, y + b * sy + a, sy);
+          for (int64_t a = i; a < iw; a += kSide) block(a, b);
+      } else {
+        for (int64_t a = i; a < iw; a += kSide)
+          for (int64_t b = j; b < jw; b += kSide) block(a, b);
+      }
       corner(i, iw, jw, je);
       corner(iw, ie, j, je);
     }
+}
+
+// y[j * sy + i] = x[i * sx + j] for i < rows, j < columns. Lines that are a large power of two from each
+// other share one place in the cache.
+template <class T>
+void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
+  if (sy * sizeof(T) % 4096 == 0 && sy > sx) return TransposeTiles<T, true>(x, sx, rows, columns, y, sy);
+  TransposeTiles<T, false>(x, sx, rows, columns, y, sy);
 }
 
 }  // namespace keel_cpu

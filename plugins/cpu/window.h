@@ -23,6 +23,9 @@ struct Window {
   // Cell of the image along dim d for place o and window cell k; outside if not in [0, image[d]).
   int64_t At(int d, int64_t o, int64_t k) const { return o * stride[d] + k * dil[d] - lo[d]; }
 
+  // Cells of the image along dim d from a window's first to its last.
+  int64_t Reach(int d) const { return dil[d] * (window[d] - 1) + 1; }
+
   // Places [first, stop) along dim d whose window cell k lies in the image.
   void Range(int d, int64_t k, int64_t* first, int64_t* stop) const {
     const int64_t shift = lo[d] - k * dil[d];  // o * stride must be in [shift, shift + image)

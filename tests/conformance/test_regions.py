@@ -211,6 +211,14 @@ def test_product_without_terms(context):
     case.check(context, case.node("relu", case.node("add", v, case.constant((64,)))))
 
 
+def test_nothing_beside_something(context):
+    """A value without elements leaves the others to oneDNN."""
+    case = Case(12)
+    v = case.node("relu", case.conv(case.feed((2, 16, 9, 9)), 32, 16, (3, 3)))
+    none = case.node("matmul", case.feed((64, 0)), case.constant((0, 64)))
+    case.check(context, v, case.node("relu", none), tolerance=1e-4)
+
+
 def test_values_of_other_dtypes_pass_through(context):
     case = Case(13)
     v = case.node("matmul", case.feed((64, 80)), case.constant((80, 96)))
