@@ -113,6 +113,12 @@ def test_index_out_of_range(context, device, index):
         context.apply(device, "gather", np.arange(3, dtype=F), np.int64([0, index]))
 
 
+def test_negative_index_into_a_dim_that_its_dtype_cannot_count(context, device):
+    """Zeros that nobody reads take no memory."""
+    with refused("RANGE", "gather", "-1"):
+        context.apply(device, "gather", np.zeros(2**32 + 8, np.uint8), np.int32([-1]))
+
+
 @pytest.mark.parametrize("op", ["div", "mod", "rem"])
 @pytest.mark.parametrize("kind", ["i1", "i4", "i8", "u2", "u8"])
 def test_integer_division_by_zero(context, device, op, kind):
