@@ -18,6 +18,16 @@ constexpr Option kOptions[] = {
     {"level", [](void* w, const std::string& v) { return SetLevel(v, &static_cast<Wanted*>(w)->passes); }},
     {"passes",
      [](void* w, const std::string& v) { return ParsePasses(v, &static_cast<Wanted*>(w)->passes); }},
+    {"fuel",
+     [](void* w, const std::string& v) -> absl::Status {
+       ASSIGN_OR_RETURN(static_cast<Wanted*>(w)->passes.fuel, ParseNumber("fuel", v, 0, UINT64_MAX));
+       return absl::OkStatus();
+     }},
+    {"dump_after",
+     [](void* w, const std::string& v) {
+       static_cast<Wanted*>(w)->passes.dump = v;
+       return absl::OkStatus();
+     }},
 };
 
 // Handles of graphs follow to the new module; sessions keep the graph that they were made for.

@@ -34,7 +34,6 @@ NodeId Rewrite::Insert(NodeId n, NodeId before) {
   Link(n, before);
   for (ValueId v : mine_->nodes[n].in)
     if (v != kNoValue) users_[v].push_back(n), uses_[v]++;
-  edits_++;
   return n;
 }
 
@@ -112,7 +111,19 @@ void Rewrite::TakeName(ValueId from, ValueId to) {
     if (roots_[i] == from && result_names_[i].empty()) result_names_[i] = name;
 }
 
+absl::Status Rewrite::CheckAllowed() {
+  stopped_ = edits_ >= allowed_;
+  return stopped_ ? Precondition("no more edits are allowed") : absl::OkStatus();
+}
+
 absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
+  RETURN_IF_ERROR(CheckAllowed());
+  RETURN_IF_ERROR(Exchange(old_value, new_value));
+  if (old_value != new_value) edits_++;
+  return absl::OkStatus();
+}
+
+absl::Status Rewrite::Exchange(ValueId old_value, ValueId new_value) {
   RETURN_IF_ERROR(CheckValue(old_value));
   RETURN_IF_ERROR(CheckValue(new_value));
   if (old_value == new_value) return absl::OkStatus();
@@ -141,7 +152,6 @@ absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
   uses_[new_value] += static_cast<uint32_t>(moved.size());
   users_[old_value].clear();
   uses_[old_value] = 0;
-  edits_++;
   if (NodeId producer = Producer(old_value); producer != kNoValue) Kill(producer);
   return absl::OkStatus();
 }

@@ -111,6 +111,7 @@ absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view 
 }
 
 absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::string_view name) {
+  RETURN_IF_ERROR(CheckAllowed());
   ASSIGN_OR_RETURN(Group group, Gather(nodes));
   RETURN_IF_ERROR(Separate(&group));
   Boundary(&group);
@@ -133,6 +134,7 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   NodeId after = next_[group.nodes.back()];
   Insert(call, after);
   outlined_.insert(call);
+  edits_++;
   for (NodeId n : group.later) {
     Unlink(n);
     Link(n, after);
@@ -160,8 +162,8 @@ absl::Status Rewrite::Inline(NodeId call) {
   if (!Alive(call)) return NotFound("node ", call, " does not exist (any more)");
   if (!IsTypedByGraph(*graph_->nodes[call].op))
     return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
+  if (!outlined_.contains(call)) RETURN_IF_ERROR(CheckAllowed());
   Own();
-  uint64_t before = edits_;
   const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
   std::vector<ValueId> map(body.values.size(), kNoValue), in = mine_->nodes[call].in,
                                                           out = mine_->nodes[call].out;
@@ -195,7 +197,7 @@ absl::Status Rewrite::Inline(NodeId call) {
     ValueId value = map[body.results[i]];
     std::string name = mine_->values[out[i]].name;
     bool root = rooted_[out[i]];
-    RETURN_IF_ERROR(Replace(out[i], value));
+    RETURN_IF_ERROR(Exchange(out[i], value));
     if (!root && !name.empty() && mine_->values[value].kind == ValueKind::kResult && !rooted_[value]) {
       mine_->values[out[i]].name.clear();
       mine_->values[value].name = name;
@@ -203,7 +205,7 @@ absl::Status Rewrite::Inline(NodeId call) {
   }
   kept_[call] = 0;
   Kill(call);
-  edits_ = outlined_.erase(call) ? before - 1 : before + 1;  // an outlining that is undone counts for nothing
+  outlined_.erase(call) ? edits_-- : edits_++;  // an outlining that is undone counts for nothing
   return absl::OkStatus();
 }
 

@@ -24,9 +24,10 @@ bool Wanted(const keel_pass& pass, const PassChoice& choice) {
 }
 
 absl::Status CheckNames(const std::vector<Pass>& passes, const PassChoice& choice) {
-  std::vector<std::string> known;
+  std::vector<std::string> known, dumped;
   for (const Pass& p : passes) known.emplace_back(p.table.name);
-  for (const auto* list : {&choice.only, &choice.on, &choice.off})
+  if (!choice.dump.empty() && choice.dump != "all") dumped.push_back(choice.dump);
+  for (const auto* list : {&choice.only, &choice.on, &choice.off, &std::as_const(dumped)})
     for (const std::string& name : *list)
       if (!Lists(known, name))
         return Annotate(
@@ -37,18 +38,19 @@ absl::Status CheckNames(const std::vector<Pass>& passes, const PassChoice& choic
 }
 
 // One pass. The graph is replaced where it went well and edited something.
-absl::Status RunOne(const Pass& pass, const PassTarget& target, std::unique_ptr<Rewrite>* work,
+absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, std::unique_ptr<Rewrite>* work,
                     PassGraph* graph, PassRun* run) {
   if (!*work) *work = std::make_unique<Rewrite>(*graph, target);
+  (*work)->Allow(fuel);
   HostCall call;
   absl::Status status =
       call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
   if ((*work)->exhausted()) return Exhausted("no memory for pass \"", run->name, "\"");
   run->edits = (*work)->edits();
-  if (!status.ok()) return status;
+  if (!status.ok() && !(*work)->stopped()) return status;
   if (!run->edits) {
     if ((*work)->touched()) work->reset();
-    return status;
+    return absl::OkStatus();
   }
   absl::StatusOr<PassGraph> result = (*work)->Finish();
   if (!result.ok()) return result.status();
@@ -80,6 +82,19 @@ PassGraph BodyIn(const PassGraph& whole, uint32_t number) {
 
 }  // namespace
 
+struct Passes::Job {
+  std::vector<Pass> passes;
+  const PassTarget& target;
+  const PassChoice& choice;
+  PassReport* report;
+};
+
+uint64_t PassReport::Edits() const {
+  uint64_t edits = 0;
+  for (const PassRun& run : runs) edits += run.edits;
+  return edits;
+}
+
 void PassReport::Add(PassRun run) {
   auto sum = std::find_if(runs.begin(), runs.end(), [&](const PassRun& r) { return r.name == run.name; });
   if (sum == runs.end()) return runs.push_back(std::move(run));
@@ -93,6 +108,7 @@ void PassReport::Add(PassRun run) {
 void PassReport::Add(const PassReport& more) {
   level = more.level;
   for (const PassRun& run : more.runs) Add(run);
+  dumps.insert(dumps.end(), more.dumps.begin(), more.dumps.end());
 }
 
 absl::Status ParsePasses(const std::string& text, PassChoice* choice) {
@@ -117,18 +133,18 @@ std::string Passes::Disabled(const std::string& name) {
 
 absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target, const PassChoice& choice,
                                       PassReport* report) {
-  std::vector<Pass> passes = registry_.Passes();
-  RETURN_IF_ERROR(CheckNames(passes, choice));
+  Job job{registry_.Passes(), target, choice, report};
+  RETURN_IF_ERROR(CheckNames(job.passes, choice));
   report->level = choice.level;
-  std::erase_if(passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
-  if (passes.empty()) return graph;
+  std::erase_if(job.passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
+  if (job.passes.empty()) return graph;
   std::vector<bool> open(graph.graph->module->graphs.size(), true);  // what comes later is for the device
   const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
-  ASSIGN_OR_RETURN(graph, RunOn(passes, target, std::move(graph), report));
+  ASSIGN_OR_RETURN(graph, RunOn(job, std::move(graph)));
   std::vector<uint32_t> bodies;
   AddBodies(graph, target, &open, &bodies);
   for (size_t i = 0; i < bodies.size(); i++) {
-    ASSIGN_OR_RETURN(PassGraph body, RunOn(passes, target, BodyIn(graph, bodies[i]), report));
+    ASSIGN_OR_RETURN(PassGraph body, RunOn(job, BodyIn(graph, bodies[i])));
     AddBodies(body, target, &open, &bodies);
     if (!body.owner) continue;
     graph.owner = body.owner;
@@ -137,37 +153,43 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   return graph;
 }
 
-absl::StatusOr<PassGraph> Passes::RunOn(std::span<const Pass> passes, const PassTarget& target,
-                                        PassGraph graph, PassReport* report) {
-  auto later = std::find_if(passes.begin(), passes.end(),
-                            [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
+absl::StatusOr<PassGraph> Passes::RunOn(const Job& job, PassGraph graph) {
+  auto begin = job.passes.begin(), end = job.passes.end();
+  auto later = std::find_if(begin, end, [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
   std::unique_ptr<Rewrite> work;
   for (int round = 0; round < kMostRounds; round++) {
-    ASSIGN_OR_RETURN(uint64_t edits, RunEach({passes.begin(), later}, target, &work, &graph, report));
+    ASSIGN_OR_RETURN(uint64_t edits, RunEach(job, {begin, later}, &work, &graph));
     if (!edits) break;
   }
-  RETURN_IF_ERROR(RunEach({later, passes.end()}, target, &work, &graph, report).status());
+  RETURN_IF_ERROR(RunEach(job, {later, end}, &work, &graph).status());
   return graph;
 }
 
-absl::StatusOr<uint64_t> Passes::RunEach(std::span<const Pass> passes, const PassTarget& target,
-                                         std::unique_ptr<Rewrite>* work, PassGraph* graph,
-                                         PassReport* report) {
+std::string Passes::WhyNot(const Job& job, const std::string& name) {
+  if (job.report->Edits() >= job.choice.fuel) return "no edits are left of the fuel";
+  return Disabled(name);
+}
+
+absl::StatusOr<uint64_t> Passes::RunEach(const Job& job, std::span<const Pass> passes,
+                                         std::unique_ptr<Rewrite>* work, PassGraph* graph) {
   uint64_t edits = 0;
   for (const Pass& pass : passes) {
     PassRun run;
     run.name = pass.table.name;
     run.plugin = pass.plugin->name;
-    run.skipped = Disabled(run.name);
+    run.skipped = WhyNot(job, run.name);
     if (run.skipped.empty()) {
       auto start = std::chrono::steady_clock::now();
-      absl::Status status = RunOne(pass, target, work, graph, &run);
+      absl::Status status =
+          RunOne(pass, job.target, job.choice.fuel - job.report->Edits(), work, graph, &run);
       run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
       if (absl::IsResourceExhausted(status)) return status;  // not the pass's fault
       if (!status.ok()) Disable(status, work, &run);
       edits += run.edits;
+      if (run.edits && (job.choice.dump == "all" || job.choice.dump == run.name))
+        job.report->dumps.push_back({run.name, PrintText(*graph->owner)});
     }
-    report->Add(std::move(run));
+    job.report->Add(std::move(run));
   }
   return edits;
 }

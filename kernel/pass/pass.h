@@ -18,6 +18,8 @@ struct PassChoice {
   int32_t level = 2;  // 0: none ... 3: also those that may change results
   bool level_given = false;
   std::vector<std::string> only, on, off;
+  uint64_t fuel = UINT64_MAX;  // edits of all passes together; then they stop where they are
+  std::string dump = {};       // the pass after which graphs are printed, or "all"
 
   bool given() const { return level_given || !only.empty() || !on.empty() || !off.empty(); }
 };
@@ -31,10 +33,15 @@ struct PassRun {
   std::string error, diff;  // of a pass that was rolled back, with what it had edited
   std::string skipped;      // why it did not run
 };
+struct PassDump {
+  std::string pass, text;  // of the whole module
+};
 struct PassReport {
   int32_t level = 0;
   std::vector<PassRun> runs;  // one for each pass
+  std::vector<PassDump> dumps;
 
+  uint64_t Edits() const;
   void Add(PassRun run);  // to the sum of the runs of that pass
   void Add(const PassReport& more);
 };
@@ -49,11 +56,12 @@ class Passes {
   std::string Disabled(const std::string& name);
 
  private:
-  absl::StatusOr<PassGraph> RunOn(std::span<const Pass> passes, const PassTarget& target, PassGraph graph,
-                                  PassReport* report);
+  struct Job;
+  absl::StatusOr<PassGraph> RunOn(const Job& job, PassGraph graph);
   // `work` stays for the next pass if one edits nothing. Gives the number of edits.
-  absl::StatusOr<uint64_t> RunEach(std::span<const Pass> passes, const PassTarget& target,
-                                   std::unique_ptr<Rewrite>* work, PassGraph* graph, PassReport* report);
+  absl::StatusOr<uint64_t> RunEach(const Job& job, std::span<const Pass> passes,
+                                   std::unique_ptr<Rewrite>* work, PassGraph* graph);
+  std::string WhyNot(const Job& job, const std::string& name);
   void Disable(const absl::Status& status, std::unique_ptr<Rewrite>* work, PassRun* run);
 
   Registry& registry_;

@@ -44,7 +44,11 @@ class Rewrite : public Rewriter {
   ~Rewrite() override;
 
   keel_edit* edit() { return &edit_; }
+  // An edit is a value that took another's place, a group of nodes that became a call, or a call that was
+  // written out. Each leaves a graph that means the same, so work may stop after any.
   uint64_t edits() const { return edits_; }  // without those that were undone
+  void Allow(uint64_t edits) { allowed_ = edits; }
+  bool stopped() const { return stopped_; }  // was one refused for that?
   bool touched() const { return mine_; }     // is there a copy that differs, if only by what was undone?
   bool exhausted() const { return edit_.rewriter != this; }  // memory was short in the middle of an edit
   absl::StatusOr<PassGraph> Finish();                        // the result, verified; once
@@ -77,6 +81,8 @@ class Rewrite : public Rewriter {
   void Unlink(NodeId node);
   void Relabel();
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
+  absl::Status CheckAllowed();
+  absl::Status Exchange(ValueId old_value, ValueId new_value);
   absl::Status CheckValue(ValueId value) const;
   bool AnyKept() const { return !from_.effects.empty(); }
   bool KeptBetween(NodeId from, NodeId to);  // in program order; kNoValue: the end
@@ -106,7 +112,8 @@ class Rewrite : public Rewriter {
       edited_;                         // in a module that was private before: what stood there; after Finish
   size_t graphs_ = 0, constants_ = 0;  // of that module, before
   keel_edit edit_;
-  uint64_t edits_ = 0, evaluated_ = 0;
+  uint64_t edits_ = 0, allowed_ = UINT64_MAX, evaluated_ = 0;
+  bool stopped_ = false;
   HashSet<NodeId> outlined_;  // calls that this pass made
   std::vector<ValueId> roots_;
   std::vector<std::string> result_names_;

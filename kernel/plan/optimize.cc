@@ -130,6 +130,15 @@ void WriteReport(Json& json, const PassReport& report) {
     json.EndObject();
   }
   json.EndArray();
+  if (report.dumps.empty()) return;
+  json.Key("dumps").BeginArray();
+  for (const PassDump& dump : report.dumps) {
+    json.BeginObject();
+    json.Key("pass").String(dump.pass);
+    json.Key("text").String(dump.text);
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 }  // namespace keel

@@ -149,7 +149,8 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
   if (parent_) return FromParent(array);
   if (!traced) return Capture(array);
   return Annotate(Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\""),
-                  kErrorHint, traced->trace->parent_ ? "what a body computes leaves it as a result" : kForeign);
+                  kErrorHint,
+                  traced->trace->parent_ ? "what a body computes leaves it as a result" : kForeign);
 }
 
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,

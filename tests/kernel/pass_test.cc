@@ -311,6 +311,46 @@ TEST_F(PassTest, FailuresAreNotMovedOverEffects) {
             "  c, d = call(b, i, a){body=@g} : f32[1], f32[1]\n  return d, c\n");
 }
 
+// Three edits; with less fuel the first ones, in the same order, and later passes do not run.
+TEST_F(PassTest, FuelEndsThePassesAfterSoManyEdits) {
+  ASSERT_TRUE(Add("first", {{"first", KEEL_PHASE_LOWER}}).ok());
+  ASSERT_TRUE(Add("second", {{"second", KEEL_PHASE_LOWER}}).ok());
+  const char* text =
+      "fn @main(x: f32[2]) -> y: f32[2] {\n  a = relu(x)\n  b = relu(a)\n  y = relu(b)\n  return y\n}\n"
+      "entry main = @main (x) -> (y)\n";
+  auto to_neg = [](const keel_host* h, keel_edit* e, size_t most) -> keel_rc {
+    Reader r{h, e};
+    for (uint32_t n : r.Nodes("relu")) {
+      keel_value v = 0;
+      if (!most--) break;
+      EXPECT_EQ(h->edit_before(e, n), KEEL_OK);
+      EXPECT_EQ(r.AddNode("neg", {r.In(n, 0)}, &v), KEEL_OK);
+      if (keel_rc rc = h->edit_replace(e, r.Out(n), v); rc != KEEL_OK) return rc;
+    }
+    return KEEL_OK;
+  };
+  Bodies()[0] = [&](const keel_host* h, keel_edit* e) { return to_neg(h, e, 2); };
+  Bodies()[1] = [&](const keel_host* h, keel_edit* e) { return to_neg(h, e, 9); };
+  for (uint64_t fuel = 0; fuel <= 4; fuel++) {
+    Parse(text);
+    PassChoice choice;
+    choice.fuel = fuel;
+    choice.dump = "second";
+    PassReport report;
+    auto made = OptimizeModule(passes_, choice, *graph_, device_, {}, &report);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(report.Edits(), std::min<uint64_t>(fuel, 3));
+    std::string after = *made ? PrintText(**made) : PrintText(*module_);
+    std::string ops;
+    for (size_t at = 0; (at = after.find(" = ", at)) != std::string::npos; at++) ops += after[at + 3];
+    EXPECT_EQ(ops.substr(0, 3), std::string("nnnrrr").substr(3 - report.Edits(), 3)) << after;
+    EXPECT_EQ(report.runs.back().skipped.empty(), fuel > 2);
+    ASSERT_EQ(report.dumps.size(), fuel > 2);
+    for (const PassDump& dump : report.dumps) EXPECT_EQ(dump.text, after);
+    for (const PassRun& run : report.runs) EXPECT_EQ(run.error, "");
+  }
+}
+
 TEST_F(PassTest, APlanRunsWhatPassesMade) {
   ASSERT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
   Parse(

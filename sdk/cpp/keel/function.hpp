@@ -10,7 +10,9 @@
 //
 // Arguments: tensors (by dtype and shape) and static values (by type and value), in any structure that
 // structure.hpp can walk. Results: tensors, tuples, structs, one vector of them. What the code throws comes
-// out of the call unchanged. Eagerly, the same code runs on numbers: run_eagerly().
+// out of the call unchanged. While it is traced each op is a node, also one on captured tensors alone: their
+// numbers are known, those computed from them are not yet. Eagerly, the same code runs on numbers:
+// run_eagerly().
 #ifndef KEEL_FUNCTION_HPP
 #define KEEL_FUNCTION_HPP
 #include <array>
@@ -46,14 +48,18 @@ inline std::atomic<bool> eager_process{false};
 class Within {  // what the ops of a body see; tapes around a call do not see into a trace of its own
  public:
   Within(Home& home, keel_trace* trace, Recorder* tape)
-      : home_(home), before_(std::exchange(this_trace, trace)), tape_(std::exchange(this_tape, tape)) {}
-  ~Within() { this_trace = before_, this_tape = tape_; }
+      : home_(home),
+        before_(std::exchange(this_trace, trace)),
+        took_all_(std::exchange(trace_takes_all, true)),
+        tape_(std::exchange(this_tape, tape)) {}
+  ~Within() { this_trace = before_, trace_takes_all = took_all_, this_tape = tape_; }
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
 
  private:
   Scope home_;
   keel_trace* before_;
+  bool took_all_;
   Recorder* tape_;
 };
 

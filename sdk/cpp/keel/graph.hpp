@@ -96,12 +96,14 @@ class [[nodiscard]] GraphScope {
       : graph_(graph),
         home_(detail::need_open(graph).home),
         graph_before_(std::exchange(detail::this_graph, &graph_)),
-        trace_before_(std::exchange(detail::this_trace, graph.open()->trace.get())) {}
+        trace_before_(std::exchange(detail::this_trace, graph.open()->trace.get())),
+        took_all_(std::exchange(detail::trace_takes_all, false)) {}
   GraphScope(const GraphScope&) = delete;
   GraphScope& operator=(const GraphScope&) = delete;
   ~GraphScope() {
     detail::this_graph = graph_before_;
     detail::this_trace = trace_before_;
+    detail::trace_takes_all = took_all_;
   }
 
  private:
@@ -109,6 +111,7 @@ class [[nodiscard]] GraphScope {
   Scope home_;
   const Graph* graph_before_;
   keel_trace* trace_before_;
+  bool took_all_;
 };
 
 /// That of the innermost GraphScope of this thread.

@@ -142,7 +142,8 @@ class Homes {
 };
 
 inline constinit thread_local Home* this_home = nullptr;         // set by Scope
-inline constinit thread_local keel_trace* this_trace = nullptr;  // of the function that is being traced
+inline constinit thread_local keel_trace* this_trace = nullptr;  // to which ops are added
+inline constinit thread_local bool trace_takes_all = false;      // of a function: also ops on numbers alone
 inline bool writes() { return keel_trace_writes(this_trace) != 0; }
 
 /// A tape at work on this thread, and those around it (tape.hpp); without a handle: nothing may be recorded.

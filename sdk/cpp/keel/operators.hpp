@@ -143,12 +143,16 @@ inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   return KEEL_OK;
 }
 
-/// While a function is traced every op is its trace's, also one on captured arrays alone: it is computed with
-/// each call, and gradients flow through it.
-inline keel_rc apply_op(keel_op* op, keel_array* const* in, size_t n, std::span<keel_array*> out,
-                        keel_error** error) {
+/// Is the op a node though no operand need be symbolic? While a function is traced all are, so that what it
+/// makes of captured arrays is computed with each call, and gradients flow through it. In a GraphScope those
+/// on results of a session are not.
+inline bool belongs_to_trace(OpId id, bool of_its_sizes) {
+  return this_trace && (trace_takes_all || of_its_sizes || info(id).effect) && writes();
+}
+inline keel_rc apply_op(keel_op* op, bool to_trace, keel_array* const* in, size_t n,
+                        std::span<keel_array*> out, keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
-  if (this_trace && writes()) return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
+  if (to_trace) return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
   if (this_tape) return keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
   return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
@@ -179,7 +183,10 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
       if (in[k]->weak()) settled[k] = in[k]->settle(home.context(), literal_dtype(id, in, k));
       raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
     }
-    auto run = [&](Home& at) { return apply_op(at.op(id, attributes), raw.data(), raw.size(), out, &error); };
+    const bool to_trace = belongs_to_trace(id, attributes.symbolic());
+    auto run = [&](Home& at) {
+      return apply_op(at.op(id, attributes), to_trace, raw.data(), raw.size(), out, &error);
+    };
     rc = run(home);
     std::string other = rc == KEEL_OK || this_home ? "" : home_of(raw);
     if (!other.empty()) {
@@ -199,7 +206,8 @@ Tensor quick(OpId id, const Place& where, const Operands&... in) {
   keel_array* out = nullptr;
   if ((... && (in.get() != nullptr)) && (!this_tape || this_tape->handle)) [[likely]] {
     keel_array* raw[] = {in.get()...};
-    if (apply_op(here().op(id), raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
+    const bool to_trace = belongs_to_trace(id, false);
+    if (apply_op(here().op(id), to_trace, raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }
   const Operand* all[] = {&in...};
