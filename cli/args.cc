@@ -16,8 +16,8 @@ namespace cli {
 namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
-// tolerances · L time limit · O passes · G of what, with respect to what · R strict · Y fetches ·
-// x statements
+// tolerances · L time limit · O passes · U fuel, dumps, differences · G of what, with respect to what · R
+// strict · Y fetches · x statements
 constexpr Command kCommands[] = {
     {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLORY", run_command},
     {"eval", "Run statements of the text form one by one: x = [1, 2]; print x + 1", "xd", eval_command},
@@ -37,7 +37,8 @@ constexpr Command kCommands[] = {
     {"plan", "Show how a device will run a graph: launches and memory", "fidpeO", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
     {"demo", "Run and train two small networks that come with Keel, on every device", "d", demo_command},
-    {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTO", optimize_command},
+    {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTOU", optimize_command},
+    {"bisect", "Find the edit of a pass that changes what a graph computes", "fideOt", bisect_command},
     {"grad", "Add an entry that also computes gradients; save the file, or print it as text", "foeTG",
      grad_command},
     {"passes", "List the passes in the order in which they run", "", passes_command},
@@ -161,6 +162,14 @@ const std::map<char, Maker>& flag_makers() {
              ->check(CLI::Range(0, 3));
          app.add_option("--passes", a.passes,
                         "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
+       }},
+      {'U',
+       [](auto& app, Args& a) {
+         app.add_option("--fuel", a.fuel, "stop the passes after so many edits")->type_name("N");
+         app.add_option("--dump-after", a.dump_after,
+                        "print the text after each time that this pass edited, or all did")
+             ->type_name("PASS|all");
+         app.add_flag("--diff", a.diff, "print only lines that go (-) and come (+)");
        }},
       {'G', add_gradient},
       {'x',

@@ -37,6 +37,8 @@ struct Args {
   bool nodes = false;                // compare
   int level = -1;                    // passes; -1: libkeel decides
   std::string passes;
+  std::string fuel, dump_after;      // optimize
+  bool diff = false;                 // optimize
   std::optional<double> rtol, atol;  // compare, verify, convert
 };
 
@@ -66,6 +68,7 @@ int verify_command(const Args&);
 int demo_command(const Args&);
 int optimize_command(const Args&);
 int passes_command(const Args&);
+int bisect_command(const Args&);
 int grad_command(const Args&);
 
 // Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "exit.h"
+#include "lines.h"
 #include "load.h"
 #include "print.h"
 
@@ -49,21 +50,25 @@ int optimize_command(const Args& args) {
   Model model = open_model(context, args.file, args);
   const Entry& entry = pick_entry(model, args.entry);
   keel::Options options = session_options(args, "");
+  if (!args.fuel.empty()) options.set("fuel", args.fuel);
+  if (!args.dump_after.empty()) options.set("dump_after", args.dump_after);
+  std::string before = args.diff ? model.module.text() : "";
   Json report = Json::parse(model.module.optimize(entry.name, device, options));
   const Json& passes = report.at("passes");
   std::string text;
-  if (args.output.empty())
-    text = model.module.text();
-  else
-    save_model(args, args.output, model);
+  if (args.output.empty() || args.diff) text = model.module.text();
+  if (args.diff) text = changed_lines(before, text);
+  if (!args.output.empty()) save_model(args, args.output, model);
   if (args.json) {
     Json json{{"schema", "keel.optimize/1"}, {"device", device}};
     json.update(report);
-    if (args.output.empty()) json["text"] = text;
+    if (!text.empty()) json["text"] = text;
     print_json(json);
   } else {
     print_runs(passes);
-    if (args.output.empty()) fmt::print("{}", text);
+    for (const Json& dump : report.value("dumps", Json::array()))
+      fmt::print("# after {}\n{}\n", cell(dump.at("pass")), cell(dump.at("text")));
+    fmt::print("{}", text);
   }
   return any_failed(passes) ? kCheckFailed : kOk;
 }
