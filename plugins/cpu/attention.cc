@@ -60,7 +60,7 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
   const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;  // columns that some row sees
   const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
   for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
-    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), rows, w.s, w.d, p, scores);
+    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
   for (int64_t r = 0; r < rows && !Cancelled(call); r++) {
     const int64_t n = w.causal ? std::min(seen, first + r + 1) : seen;
     const char* mask = nullptr;
@@ -73,7 +73,7 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
   panels += w.Panels(w.s) * w.PanelBytes(w.d);
   char* y = Out<char>(call, 0) + (head * w.l + first) * w.e * size;
   for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
-    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), rows, w.e, seen, i, y);
+    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), w.multiply->panel, rows, w.e, seen, i, y);
 }
 
 keel_rc RunAttention(const keel_call* call) {

@@ -41,16 +41,21 @@ MatmulShape ReadMatmul(const Node& node) {
 
 namespace {
 
+// Panels that so few rows pass by are read from b as it lies: packing would take longer than it gains.
+constexpr int64_t kFewRows = 64;
+
 struct OwnMatmul {
   MatmulShape s;
   const MatmulOp* op;
-  Bytes constant;  // the panels of b where it is a constant
+  Bytes constant;      // the panels of b where it is a constant
+  bool as_is = false;  // panels of whole width are not packed
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
     return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size)));
   }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
+  bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
   // Panel number p of all of b's.
   void PackOne(const char* b, int64_t p, char* to) const {
     const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
@@ -69,7 +74,8 @@ keel_rc RunOwn(const keel_call* call) {
   if (packed == nullptr) {
     char* to = static_cast<char*>(call->scratch);
     ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; p++) w.PackOne(In<char>(call, 1), p, to);
+      for (int64_t p = begin; p < end; p++)
+        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
     });
     packed = to;
   }
@@ -82,8 +88,11 @@ keel_rc RunOwn(const keel_call* call) {
       s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
         const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
         const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
-        w.op->multiply(x, packed + (matrix * panels + p) * panel_bytes, std::min(kRows, s.m - first), s.n,
-                       s.k, p, c + (batch * s.m + first) * s.n * size);
+        const bool as_is = w.AsIs(p);
+        const char* panel = as_is ? In<char>(call, 1) + matrix * w.MatrixBytes() + p * w.op->panel * size
+                                  : packed + (matrix * panels + p) * panel_bytes;
+        w.op->multiply(x, panel, as_is ? s.n : w.op->panel, std::min(kRows, s.m - first), s.n, s.k, p,
+                       c + (batch * s.m + first) * s.n * size);
       });
     }
   });
@@ -102,6 +111,7 @@ keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch
   if (w.op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
   const int64_t panels = s.b_matrices * w.Panels();
   const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
+  w.as_is = b.data == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
   if (b.data == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
   w.constant = AllocateConstant(bytes);
   for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(keel_ptr(&b)), p, w.constant.get());

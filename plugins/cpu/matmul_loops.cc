@@ -2,6 +2,7 @@
 #include "matmul_loops.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "common.h"
 #include "simd.h"

@@ -16,11 +16,14 @@ struct MatmulOp {
   keel_dt dtype;
   uint8_t size;         // bytes of an element of the operands
   uint8_t packed_size;  // and of one in a panel
+  bool as_is;           // an element of a panel is one of b: panels of whole width can be read from b itself
   int64_t panel;        // columns
   // Panel number p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
-  // c[m, columns of panel p] = a[m, k] * panel; c is a whole row-major matrix [m, n].
-  void (*multiply)(Matrix a, const void* panel, int64_t m, int64_t n, int64_t k, int64_t p, void* c);
+  // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is a whole row-major
+  // matrix [m, n].
+  void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
+                   void* c);
 };
 struct MatmulTable {
   const MatmulOp* dtypes;
