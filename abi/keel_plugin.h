@@ -95,11 +95,11 @@ typedef struct keel_host {
   /* [C] The body of a `call` in match and prepare; KEEL_NOT_FOUND for any other op. */
   keel_rc (*node_body)(const keel_node*, keel_body* out);
 
-  /* [C] Rewriting a graph in a pass. Nodes and values keep their numbers during one pass; what a list
-   * points to is valid until the next edit. Each edit is checked when it is made; one that would change
-   * a type, a name that is asked for or the order of effects is refused and changes nothing.
-   * What nobody needs any more goes by itself: there is no erase. Where a pass may edit no more (option
-   * "fuel"), replace, outline and inline give KEEL_PRECONDITION: it returns that, or anything. */
+  /* [C] Rewriting a graph in a pass. Nodes and values keep their numbers during one pass, and what is added
+   * gets the next ones; what a list points to is valid until the next edit. Each edit is checked when it is
+   * made; one that would change a type, a name that is asked for or the order of effects is refused and
+   * changes nothing. What nobody needs any more goes by itself: there is no erase. Where a pass may edit no
+   * more (option "fuel"), replace, outline and inline give KEEL_PRECONDITION: it returns that, or anything. */
   const char* (*edit_device)(keel_edit*);                     /* where the graph will run: "cpu:0" */
   uint32_t (*edit_nodes)(keel_edit*, const uint32_t** nodes); /* in program order; gives their number */
   const keel_node* (*edit_node)(keel_edit*, uint32_t node);   /* for node_op, node_attr, node_body ...;

@@ -64,7 +64,8 @@ absl::Status Rewrite::Separate(Group* group) {
             [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
   for (const std::vector<NodeId>* moved : {&group->nodes, &group->later})
     for (NodeId n : *moved)
-      if (EffectsOf(*graph_, graph_->nodes[n]).fails && KeptBetween(n, group->nodes.back()))
+      if (EffectsOf(*graph_, graph_->nodes[n]).fails &&
+          Between(kKeptOnes, n, group->nodes.back()) != kNoValue)
         return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
                        ") may fail and would be moved behind a node with an effect");
   return absl::OkStatus();
@@ -191,6 +192,7 @@ absl::Status Rewrite::Inline(NodeId call) {
     for (size_t i = 0; i < inner.out.size(); i++) map[inner.out[i]] = mine_->nodes[made].out[i];
     Insert(made, call);
     kept_[made] = kept_[call] && MustRun(*mine_, mine_->nodes[made]);
+    if (marked_) Mark(made, true);
   }
   // Replacing names the results as the call's were, where they are fetched; other names are the call's too.
   for (size_t i = 0; i < out.size(); i++) {
@@ -203,6 +205,7 @@ absl::Status Rewrite::Inline(NodeId call) {
       mine_->values[value].name = name;
     }
   }
+  if (marked_) Mark(call, false);
   kept_[call] = 0;
   Kill(call);
   outlined_.erase(call) ? edits_-- : edits_++;  // an outlining that is undone counts for nothing

@@ -102,7 +102,7 @@ class Edit {
   bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }     // a node with one result
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
-  std::vector<NodeId> inlined(NodeId call);                            // its nodes, in program order
+  std::vector<NodeId> inlined(NodeId call, size_t count);  // takes the last outlining, of so many nodes, back
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
 
  private:
