@@ -107,7 +107,8 @@ typedef struct keel_host {
   keel_rc (*edit_operands)(keel_edit*, uint32_t node, const keel_value** in, uint32_t* n_in,
                            const keel_value** out, uint32_t* n_out);
   uint32_t (*edit_producer)(keel_edit*, keel_value); /* the node, or KEEL_NO_VALUE: parameter, constant */
-  uint32_t (*edit_users)(keel_edit*, keel_value, const uint32_t** nodes); /* a node once for each use */
+  uint32_t (*edit_users)(keel_edit*, keel_value, const uint32_t** nodes); /* a node once for each use; nodes
+                                                                             NULL: only how many, at once */
   int32_t (*edit_fetched)(keel_edit*, keel_value); /* 1: a result of the graph: must stay computed */
   /* add_node puts what it adds before this node; KEEL_NO_VALUE: at the end. */
   keel_rc (*edit_before)(keel_edit*, uint32_t node);

@@ -73,6 +73,12 @@ std::span<const NodeId> Rewrite::Users(ValueId v) {
   return {users.data(), users.size()};
 }
 
+uint32_t Rewrite::Uses(ValueId v) {
+  if (v >= graph_->values.size()) return 0;
+  CountUses();
+  return uses_[v];
+}
+
 bool Rewrite::Fetched(ValueId v) { return v < rooted_.size() && rooted_[v]; }
 
 absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
@@ -231,6 +237,7 @@ void Rewrite::Own() {
   }
   mine_ = own_->graphs[number_].get();
   mine_->called = false;
+  mine_->limit = 8 * kMaxNodes;
   graph_ = mine_;
   edit_.module = own_.get();
   edit_.graph = mine_;

@@ -61,6 +61,7 @@ class Rewrite : public Rewriter {
   const keel_node* ViewNode(NodeId node) override;
   NodeId Producer(ValueId value) override;
   std::span<const NodeId> Users(ValueId value) override;
+  uint32_t Uses(ValueId value) override;
   bool Fetched(ValueId value) override;
   bool Supported(NodeId node) override;
   absl::Status Before(NodeId node) override;

@@ -91,6 +91,7 @@ class Rewriter {
   virtual const keel_node* ViewNode(NodeId node) = 0;  // likewise
   virtual NodeId Producer(ValueId value) = 0;          // kNoValue: none
   virtual std::span<const NodeId> Users(ValueId value) = 0;
+  virtual uint32_t Uses(ValueId value) = 0;  // how many these are
   virtual bool Fetched(ValueId value) = 0;
   virtual bool Supported(NodeId node) = 0;
   virtual absl::Status Before(NodeId node) = 0;

@@ -41,6 +41,7 @@ keel_rc Operands(Edit* e, uint32_t node, const keel_value** in, uint32_t* n_in, 
 uint32_t Producer(Edit* e, keel_value v) { return e->rewriter ? e->rewriter->Producer(v) : KEEL_NO_VALUE; }
 
 uint32_t Users(Edit* e, keel_value v, const uint32_t** nodes) {
+  if (!nodes) return e->rewriter ? e->rewriter->Uses(v) : 0;
   return Give(e->rewriter ? e->rewriter->Users(v) : std::span<const uint32_t>(), nodes);
 }
 
@@ -81,6 +82,7 @@ class OutOfMemory : public Rewriter {
   const keel_node* ViewNode(NodeId) override { return nullptr; }
   NodeId Producer(ValueId) override { return kNoValue; }
   std::span<const NodeId> Users(ValueId) override { return {}; }
+  uint32_t Uses(ValueId) override { return 0; }
   bool Fetched(ValueId) override { return false; }
   bool Supported(NodeId) override { return false; }
   absl::Status Before(NodeId) override { return Refuse(); }

@@ -88,7 +88,7 @@ class Edit {
   NodeId made_by(keel_value v, std::string_view op) const;  // kNone where it is another op
   std::vector<NodeId> users(keel_value v) const;            // a node once for each use
   bool fetched(keel_value v) const { return host_->edit_fetched(edit_, v) != 0; }
-  bool single_use(keel_value v) const { return !fetched(v) && users(v).size() == 1; }
+  bool single_use(keel_value v) const { return !fetched(v) && host_->edit_users(edit_, v, nullptr) == 1; }
   int32_t compare(keel_dim a, keel_dim b) const;
   bool same(keel_dim a, keel_dim b) const { return compare(a, b) == KEEL_EQUAL; }
   bool same(const Dims& a, const Dims& b) const;
