@@ -71,6 +71,9 @@ class Rewrite : public Rewriter {
   absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) override;
   absl::Status Inline(NodeId call) override;
   absl::Status Eval(NodeId node) override;
+  uint64_t Hash(NodeId node) override;
+  bool Same(NodeId one, NodeId other) override;
+  absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) override;
 
  private:
   struct Group;  // of Outline
@@ -106,7 +109,8 @@ class Rewrite : public Rewriter {
   absl::Status Separate(Group* group);
   void Boundary(Group* group);
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
-  std::string NameFor(const Node& node, NodeId id, size_t result) const;
+  std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
+  absl::Status WriteOut(NodeId node, uint32_t graph, std::vector<ValueId> in);
 
   PassTarget target_;
   PassGraph from_;

@@ -129,6 +129,10 @@ bool Edit::redirect(keel_value old_value, keel_value new_value) {
 
 bool Edit::eval(NodeId n) { return host_->edit_eval(edit_, n) == KEEL_OK; }
 
+bool Edit::splice(NodeId n, int64_t graph, const Ids& in) {
+  return host_->edit_splice(edit_, n, graph, in.data(), static_cast<uint32_t>(in.size())) == KEEL_OK;
+}
+
 NodeId Edit::outline(const std::vector<NodeId>& nodes, const char* name) {
   NodeId call = kNone;
   const keel_rc rc =

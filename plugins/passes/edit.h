@@ -103,6 +103,9 @@ class Edit {
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
   std::vector<NodeId> inlined(NodeId call, size_t count);  // takes the last outlining, of so many nodes, back
+  bool splice(NodeId n, int64_t graph, const Ids& in);     // one of its graphs on these, in its place
+  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }  // 0: not to be merged
+  bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
 
  private:
