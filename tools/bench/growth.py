@@ -53,12 +53,12 @@ def wide(n):
     return [], lines, names[0]
 
 
-def nested(head, tail, around):
-    """Nodes with bodies of 18 nodes, one behind the other."""
+def nested(head, tail, around, inside):
+    """Nodes with bodies of so many nodes, one behind the other."""
     def make(n):
         lines, last = [], "x"
-        for i in range(n // 20):
-            inner, result = block("b", "s", 18, "      ")
+        for i in range(n // (inside + 2)):
+            inner, result = block("b", "s", inside, "      ")
             lines += [f"  o{i} = " + head.format(last), "    " + around, *inner, f"      yield {result} }}{tail}"]
             last = f"o{i}"
         return [], lines, last
@@ -80,10 +80,10 @@ SHAPES = {
     "chain": (chain, "elementwise nodes, one behind the other"),
     "dense": (dense, "product, sum and relu, a weight for each layer"),
     "wide": (wide, "nodes that read one value, and a tree of sums"),
-    "scans": (nested("scan({0}, x){{carry=1, invariants=1, length=1}}", "", "body(s, x) {"),
+    "scans": (nested("scan({0}, x){{carry=1, invariants=1, length=1}}", "", "body(s, x) {", 18),
               "scans, each with a body of 18 nodes"),
-    "conds": (nested("cond(flag, {0}, x)", " else(s, x) { yield s }", "then(s, x) {"),
-              "conditions, each with a branch of 18 nodes"),
+    "conds": (nested("cond(flag, {0}, x)", " else(s, x) { yield s }", "then(s, x) {", 38),
+              "conditions, each with a branch of 38 nodes"),
     "effects": (effects, "reads, writes and assertions among elementwise nodes"),
 }
 
