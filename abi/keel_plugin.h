@@ -95,11 +95,12 @@ typedef struct keel_host {
   /* [C] The body of a `call` in match and prepare; KEEL_NOT_FOUND for any other op. */
   keel_rc (*node_body)(const keel_node*, keel_body* out);
 
-  /* [C] Rewriting a graph in a pass. Nodes and values keep their numbers during one pass; what a list
-   * points to is valid until the next edit. Each edit is checked when it is made; one that would change
-   * a type, a name that is asked for or the order of effects is refused and changes nothing.
-   * What nobody needs any more goes by itself: there is no erase. Where a pass may edit no more (option
-   * "fuel"), replace, outline and inline give KEEL_PRECONDITION: it returns that, or anything. */
+  /* [C] Rewriting a graph in a pass. Nodes and values keep their numbers during one pass, and what is added
+   * gets the next ones; what a list points to is valid until the next edit. Each edit is checked when it is
+   * made; one that would change a type, a name that is asked for or the order of effects is refused and
+   * changes nothing. What nobody needs any more goes by itself: there is no erase. Where a pass may edit no
+   * more (option "fuel"), replace, outline, inline and splice give KEEL_PRECONDITION: it returns that, or
+   * anything. */
   const char* (*edit_device)(keel_edit*);                     /* where the graph will run: "cpu:0" */
   uint32_t (*edit_nodes)(keel_edit*, const uint32_t** nodes); /* in program order; gives their number */
   const keel_node* (*edit_node)(keel_edit*, uint32_t node);   /* for node_op, node_attr, node_body ...;
@@ -107,7 +108,8 @@ typedef struct keel_host {
   keel_rc (*edit_operands)(keel_edit*, uint32_t node, const keel_value** in, uint32_t* n_in,
                            const keel_value** out, uint32_t* n_out);
   uint32_t (*edit_producer)(keel_edit*, keel_value); /* the node, or KEEL_NO_VALUE: parameter, constant */
-  uint32_t (*edit_users)(keel_edit*, keel_value, const uint32_t** nodes); /* a node once for each use */
+  uint32_t (*edit_users)(keel_edit*, keel_value, const uint32_t** nodes); /* a node once for each use; nodes
+                                                                             NULL: only how many, at once */
   int32_t (*edit_fetched)(keel_edit*, keel_value); /* 1: a result of the graph: must stay computed */
   /* add_node puts what it adds before this node; KEEL_NO_VALUE: at the end. */
   keel_rc (*edit_before)(keel_edit*, uint32_t node);
@@ -122,8 +124,15 @@ typedef struct keel_host {
   /* Runs a node whose operands are all constants on the device, and puts constants in place of its
    * results. KEEL_PRECONDITION: an operand is not constant, or the result is too large to keep. */
   keel_rc (*edit_eval)(keel_edit*, uint32_t node);
+  /* Of a node's op, attributes and device scope, not of its operands; 0: it has no results, or an effect
+   * other than reading a variable, so that another node cannot stand for it. */
+  uint64_t (*edit_hash)(keel_edit*, uint32_t node);
+  int32_t (*edit_same)(keel_edit*, uint32_t node, uint32_t other); /* 1: all of these are equal */
+  /* Puts the nodes of a graph that this node runs, one of its attributes, in the node's place. The graph is
+   * given the values in; its results are the node's. The node has no effect but reading variables. */
+  keel_rc (*edit_splice)(keel_edit*, uint32_t node, int64_t graph, const keel_value* in, uint32_t n_in);
 } keel_host;
-KEEL_SEALED(keel_host, edit_eval);
+KEEL_SEALED(keel_host, edit_splice);
 
 /* ---- the launch: what a device made of one node */
 typedef struct keel_env {        /* what all launches of a run share */

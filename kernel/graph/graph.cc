@@ -22,9 +22,8 @@ absl::Status CheckFree(const Graph& g, std::string_view what, std::string_view n
 }
 
 absl::Status RoomForValues(const Graph& g, size_t more) {
-  constexpr size_t kMaxValues = 4 * kMaxNodes;
-  if (g.values.size() + more <= kMaxValues) return absl::OkStatus();
-  return Exhausted("graph '", g.name, "' would have more than ", kMaxValues, " values");
+  if (g.values.size() + more <= 4 * g.limit) return absl::OkStatus();
+  return Exhausted("graph '", g.name, "' would have more than ", 4 * g.limit, " values");
 }
 
 ValueId Append(Graph& g, Value value) {
@@ -102,8 +101,8 @@ absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, ui
   }
   if (*depth > kMaxCallDepth)
     return Exhausted("calls would nest ", *depth, " deep; the limit is ", kMaxCallDepth);
-  if (*expanded > kMaxNodes)
-    return Exhausted("graph '", g.name, "' would have more than ", kMaxNodes,
+  if (*expanded > g.limit)
+    return Exhausted("graph '", g.name, "' would have more than ", g.limit,
                      " nodes, the limit, with the bodies of its calls");
   return absl::OkStatus();
 }
@@ -112,8 +111,7 @@ absl::Status PrepareNode(const Graph& g, const OpDef& op, const std::vector<Valu
                          const std::vector<std::string>& names, const std::vector<TensorType>& declared) {
   Module::Index& index = *g.module->index;
   const OpFacts& facts = index.Facts(op);
-  if (g.nodes.size() >= kMaxNodes)
-    return Exhausted("graph '", g.name, "' has ", kMaxNodes, " nodes, the limit");
+  if (g.nodes.size() >= g.limit) return Exhausted("graph '", g.name, "' has ", g.limit, " nodes, the limit");
   RETURN_IF_ERROR(CanonicalAttrs(facts, g.module->dims, attrs));
   for (uint32_t body : BodiesOf(*attrs))
     if (body < g.module->graphs.size() && g.module->graphs[body].get() == &g)

@@ -87,7 +87,9 @@ struct Graph {
   bool called = false;    // the body of a node: then it cannot grow any more, so no graph calls itself
   uint32_t depth = 0;     // how deep its calls nest; 0: it has none
   uint64_t expanded = 0;  // nodes, with all bodies written out in place of calls
-  Effects effects;        // of all its nodes
+  size_t limit =
+      kMaxNodes;    // of these; a pass, of whose nodes many are dead, has a higher one while it works
+  Effects effects;  // of all its nodes
 
   absl::StatusOr<ValueId> AddParam(std::string_view name, TensorType type);
   absl::Status AddRule(std::string_view text);             // the parameters are there

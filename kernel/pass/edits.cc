@@ -48,6 +48,7 @@ void Rewrite::Kill(NodeId start) {
                     [&](ValueId v) { return !fed_[v] && (uses_[v] || rooted_[v]); }))
       continue;
     alive_[n] = 0;
+    if (marked_) Mark(n, false);
     Unlink(n);
     Changed(n);
     for (ValueId v : node.in) {

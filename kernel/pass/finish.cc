@@ -25,6 +25,7 @@ class Writer {
     fresh_->module = old.module;
     fresh_->name = old.name;
     fresh_->rules = old.rules;
+    fresh_->limit = from.plan ? 2 * kMaxNodes : kMaxNodes;  // calls count beside their bodies
     fresh_->Reserve(old.values.size(), order.size());
   }
 

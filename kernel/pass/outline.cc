@@ -64,7 +64,8 @@ absl::Status Rewrite::Separate(Group* group) {
             [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
   for (const std::vector<NodeId>* moved : {&group->nodes, &group->later})
     for (NodeId n : *moved)
-      if (EffectsOf(*graph_, graph_->nodes[n]).fails && KeptBetween(n, group->nodes.back()))
+      if (EffectsOf(*graph_, graph_->nodes[n]).fails &&
+          Between(kKeptOnes, n, group->nodes.back()) != kNoValue)
         return Invalid("node ", n, " (", OpName(*graph_->nodes[n].op),
                        ") may fail and would be moved behind a node with an effect");
   return absl::OkStatus();
@@ -150,9 +151,8 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
 }
 
 // Names of a body's values come back where they are free, else after the call.
-std::string Rewrite::NameFor(const Node& inner, NodeId call, size_t result) const {
-  const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
-  const std::string& name = body.values[inner.out[result]].name;
+std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) const {
+  const std::string& name = body.values[value].name;
   if (name.empty()) return "";
   if (!mine_->by_name.contains(name)) return name;
   return FreshName(absl::StrCat(graph_->NodeName(call), "/", name));
@@ -162,12 +162,48 @@ absl::Status Rewrite::Inline(NodeId call) {
   if (!Alive(call)) return NotFound("node ", call, " does not exist (any more)");
   if (!IsTypedByGraph(*graph_->nodes[call].op))
     return Invalid("node ", call, " (", OpName(*graph_->nodes[call].op), ") is not a call");
+  const Node& node = graph_->nodes[call];
   if (!outlined_.contains(call)) RETURN_IF_ERROR(CheckAllowed());
+  RETURN_IF_ERROR(WriteOut(call, BodiesOf(node.attrs)[0], node.in));
+  outlined_.erase(call) ? edits_-- : edits_++;  // an outlining that is undone counts for nothing
+  return absl::OkStatus();
+}
+
+absl::Status Rewrite::Splice(NodeId n, int64_t graph, std::span<const ValueId> in) {
+  if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
+  const Node& node = graph_->nodes[n];
+  if (MustRun(*graph_, node)) return Invalid("node ", n, " (", OpName(*node.op), ") must run as it is");
+  std::vector<uint32_t> bodies = BodiesOf(node.attrs);
+  if (std::find(bodies.begin(), bodies.end(), graph) == bodies.end())
+    return Invalid("node ", n, " (", OpName(*node.op), ") does not run graph ", graph);
+  ASSIGN_OR_RETURN(GraphTypes types, edit_.module->BodyTypes(graph));
+  auto fit = [&](std::span<const ValueId> values, const std::vector<TensorType>& wanted) {
+    return std::ranges::equal(values, wanted, [&](ValueId v, const TensorType& type) {
+      return v < graph_->values.size() && graph_->values[v].type == type;
+    });
+  };
+  if (!fit(in, types.params) || !fit(node.out, types.results))
+    return Invalid("graph \"", types.name, "\" does not fit what it is given, or the results of node ", n);
+  for (ValueId v : in) RETURN_IF_ERROR(CheckUse(v, n));
+  for (const auto& [constant, value] : edit_.module->graphs[static_cast<size_t>(graph)]->constant_values)
+    if (!graph_->constant_values.contains(constant) &&
+        graph_->by_name.contains(edit_.module->constants[constant].name))
+      return Invalid("there is a value \"", edit_.module->constants[constant].name, "\" already");
+  RETURN_IF_ERROR(CheckAllowed());
+  RETURN_IF_ERROR(WriteOut(n, static_cast<uint32_t>(graph), {in.begin(), in.end()}));
+  edits_++;
+  return absl::OkStatus();
+}
+
+absl::Status Rewrite::WriteOut(NodeId call, uint32_t graph, std::vector<ValueId> in) {
   Own();
-  const Graph& body = *own_->graphs[BodiesOf(mine_->nodes[call].attrs)[0]];
-  std::vector<ValueId> map(body.values.size(), kNoValue), in = mine_->nodes[call].in,
-                                                          out = mine_->nodes[call].out;
+  const Graph& body = *own_->graphs[graph];
+  std::vector<ValueId> map(body.values.size(), kNoValue), out = mine_->nodes[call].out;
   for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
+  for (const auto& [constant, value] : body.constant_values) {
+    ASSIGN_OR_RETURN(map[value], mine_->AddConstant(constant));
+  }
+  Grow();
   // The names of values that are outlined now and were named before are free again.
   for (const Node& inner : body.nodes)
     for (ValueId v : inner.out)
@@ -182,7 +218,7 @@ absl::Status Rewrite::Inline(NodeId call) {
     std::vector<TensorType> types;
     for (ValueId v : inner.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
     for (size_t i = 0; i < inner.out.size(); i++) {
-      names.push_back(NameFor(inner, call, i));
+      names.push_back(NameFor(body, inner.out[i], call));
       types.push_back(body.values[inner.out[i]].type);
     }
     if (!inner.name.empty())
@@ -191,6 +227,7 @@ absl::Status Rewrite::Inline(NodeId call) {
     for (size_t i = 0; i < inner.out.size(); i++) map[inner.out[i]] = mine_->nodes[made].out[i];
     Insert(made, call);
     kept_[made] = kept_[call] && MustRun(*mine_, mine_->nodes[made]);
+    if (marked_) Mark(made, true);
   }
   // Replacing names the results as the call's were, where they are fetched; other names are the call's too.
   for (size_t i = 0; i < out.size(); i++) {
@@ -203,9 +240,9 @@ absl::Status Rewrite::Inline(NodeId call) {
       mine_->values[value].name = name;
     }
   }
+  if (marked_) Mark(call, false);
   kept_[call] = 0;
   Kill(call);
-  outlined_.erase(call) ? edits_-- : edits_++;  // an outlining that is undone counts for nothing
   return absl::OkStatus();
 }
 

@@ -73,6 +73,12 @@ std::span<const NodeId> Rewrite::Users(ValueId v) {
   return {users.data(), users.size()};
 }
 
+uint32_t Rewrite::Uses(ValueId v) {
+  if (v >= graph_->values.size()) return 0;
+  CountUses();
+  return uses_[v];
+}
+
 bool Rewrite::Fetched(ValueId v) { return v < rooted_.size() && rooted_[v]; }
 
 absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
@@ -163,13 +169,31 @@ absl::Status Rewrite::CheckUse(ValueId v, NodeId before) {
                  OpName(*graph_->nodes[before].op), "), which would use it");
 }
 
-// A node that may fail must not be moved past one that runs for its effect: what stands before a failure has
-// happened, and what stands behind it has not.
-bool Rewrite::KeptBetween(NodeId from, NodeId to) {
-  if (!AnyKept()) return false;
-  for (NodeId n : Nodes())
-    if (kept_[n] && Place(n) > Place(from) && (to == kNoValue || Place(n) < Place(to))) return true;
-  return false;
+void Rewrite::Mark(NodeId n, bool there) {
+  if (!MustRun(*graph_, graph_->nodes[n])) return;
+  auto mark = [&](int64_t mark) {
+    std::vector<NodeId>& list = marks_[mark];
+    auto at = std::lower_bound(list.begin(), list.end(), n,
+                               [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+    if (there)
+      list.insert(at, n);
+    else if (at != list.end() && *at == n)
+      list.erase(at);
+  };
+  Effects effects = EffectsOf(*graph_, graph_->nodes[n]);
+  if (kept_[n]) mark(kKeptOnes);
+  if (effects.host) mark(kHostCalls);
+  for (uint32_t variable : effects.writes) mark(variable);
+}
+
+NodeId Rewrite::Between(int64_t mark, NodeId from, NodeId to) {
+  if (!marked_)
+    for (NodeId n : Nodes()) Mark(n, true);
+  marked_ = true;
+  const std::vector<NodeId>& list = marks_[mark];
+  auto next = std::upper_bound(list.begin(), list.end(), from,
+                               [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  return next != list.end() && (to == kNoValue || Place(*next) < Place(to)) ? *next : kNoValue;
 }
 
 // May uses of one value become uses of the other? What was read stays read at its place: another read of the
@@ -190,9 +214,11 @@ absl::Status Rewrite::CheckOrder(ValueId old_value, ValueId new_value) {
   if (!reads && !own.fails) return absl::OkStatus();
   if (!reads && (is == kNoValue || Place(is) < Place(was))) return absl::OkStatus();
   NodeId first = Place(is) < Place(was) ? is : was, last = first == is ? was : is;
-  for (NodeId n : Nodes())
-    if (Place(n) > Place(first) && Place(n) < Place(last) &&
-        (reads ? Writes(*graph_, graph_->nodes[n], own.reads) : kept_[n] != 0))
+  std::vector<int64_t> marks(own.reads.begin(), own.reads.end());
+  marks.push_back(kHostCalls);
+  if (!reads) marks = {kKeptOnes};
+  for (int64_t mark : marks)
+    if (NodeId n = Between(mark, first, last); n != kNoValue)
       return refuse(absl::StrCat("node ", n, " (", OpName(*graph_->nodes[n].op), ") stands between"));
   return absl::OkStatus();
 }
@@ -211,6 +237,7 @@ void Rewrite::Own() {
   }
   mine_ = own_->graphs[number_].get();
   mine_->called = false;
+  mine_->limit = 8 * kMaxNodes;
   graph_ = mine_;
   edit_.module = own_.get();
   edit_.graph = mine_;

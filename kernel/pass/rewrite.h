@@ -6,6 +6,7 @@
 // module is in the end as it was.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,6 +61,7 @@ class Rewrite : public Rewriter {
   const keel_node* ViewNode(NodeId node) override;
   NodeId Producer(ValueId value) override;
   std::span<const NodeId> Users(ValueId value) override;
+  uint32_t Uses(ValueId value) override;
   bool Fetched(ValueId value) override;
   bool Supported(NodeId node) override;
   absl::Status Before(NodeId node) override;
@@ -69,6 +71,9 @@ class Rewrite : public Rewriter {
   absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) override;
   absl::Status Inline(NodeId call) override;
   absl::Status Eval(NodeId node) override;
+  uint64_t Hash(NodeId node) override;
+  bool Same(NodeId one, NodeId other) override;
+  absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) override;
 
  private:
   struct Group;  // of Outline
@@ -85,7 +90,11 @@ class Rewrite : public Rewriter {
   absl::Status Exchange(ValueId old_value, ValueId new_value);
   absl::Status CheckValue(ValueId value) const;
   bool AnyKept() const { return !from_.effects.empty(); }
-  bool KeptBetween(NodeId from, NodeId to);  // in program order; kNoValue: the end
+  // Of nodes that must run, in program order: the kept ones, those that call the host, those that write a
+  // variable (by its number).
+  enum : int64_t { kKeptOnes = -1, kHostCalls = -2 };
+  void Mark(NodeId node, bool there);
+  NodeId Between(int64_t mark, NodeId from, NodeId to);  // kNoValue: none; as `to`: the end
   absl::Status CheckOrder(ValueId old_value, ValueId new_value);
   absl::Status CheckUse(ValueId value, NodeId before);  // is it there when that node runs?
   NodeId Insert(NodeId node, NodeId before);            // makes a node that was appended part of the graph
@@ -100,7 +109,8 @@ class Rewrite : public Rewriter {
   absl::Status Separate(Group* group);
   void Boundary(Group* group);
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
-  std::string NameFor(const Node& node, NodeId id, size_t result) const;
+  std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
+  absl::Status WriteOut(NodeId node, uint32_t graph, std::vector<ValueId> in);
 
   PassTarget target_;
   PassGraph from_;
@@ -127,6 +137,8 @@ class Rewrite : public Rewriter {
   std::vector<uint32_t> uses_;         // by value: operands of nodes that are alive
   std::vector<uint8_t> stale_;         // by value: its users have to be sifted
   std::vector<absl::InlinedVector<NodeId, 2>> users_;
+  std::map<int64_t, std::vector<NodeId>> marks_;
+  bool marked_ = false;
   std::vector<NodeId> order_;  // Nodes
   bool order_known_ = false;
   std::vector<std::unique_ptr<keel_node>> views_;

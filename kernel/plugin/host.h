@@ -91,6 +91,7 @@ class Rewriter {
   virtual const keel_node* ViewNode(NodeId node) = 0;  // likewise
   virtual NodeId Producer(ValueId value) = 0;          // kNoValue: none
   virtual std::span<const NodeId> Users(ValueId value) = 0;
+  virtual uint32_t Uses(ValueId value) = 0;  // how many these are
   virtual bool Fetched(ValueId value) = 0;
   virtual bool Supported(NodeId node) = 0;
   virtual absl::Status Before(NodeId node) = 0;
@@ -100,6 +101,9 @@ class Rewriter {
   virtual absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) = 0;
   virtual absl::Status Inline(NodeId call) = 0;
   virtual absl::Status Eval(NodeId node) = 0;
+  virtual uint64_t Hash(NodeId node) = 0;  // of op, attributes, device scope; 0: it may not be merged
+  virtual bool Same(NodeId one, NodeId other) = 0;
+  virtual absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) = 0;
 };
 
 // The best impl of the device that takes these types and this node, or null (choose.cc).

@@ -41,6 +41,7 @@ keel_rc Operands(Edit* e, uint32_t node, const keel_value** in, uint32_t* n_in, 
 uint32_t Producer(Edit* e, keel_value v) { return e->rewriter ? e->rewriter->Producer(v) : KEEL_NO_VALUE; }
 
 uint32_t Users(Edit* e, keel_value v, const uint32_t** nodes) {
+  if (!nodes) return e->rewriter ? e->rewriter->Uses(v) : 0;
   return Give(e->rewriter ? e->rewriter->Users(v) : std::span<const uint32_t>(), nodes);
 }
 
@@ -72,6 +73,14 @@ keel_rc Eval(Edit* e, uint32_t node) {
   return e->rewriter ? HostFail(e->rewriter->Eval(node)) : NoPass("edit_eval");
 }
 
+uint64_t Hash(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->Hash(node) : 0; }
+
+int32_t Same(Edit* e, uint32_t one, uint32_t other) { return e->rewriter && e->rewriter->Same(one, other); }
+
+keel_rc Splice(Edit* e, uint32_t node, int64_t graph, const keel_value* in, uint32_t n_in) {
+  return e->rewriter ? HostFail(e->rewriter->Splice(node, graph, {in, n_in})) : NoPass("edit_splice");
+}
+
 // In place of a rewriter that ran out of memory.
 class OutOfMemory : public Rewriter {
  public:
@@ -81,6 +90,7 @@ class OutOfMemory : public Rewriter {
   const keel_node* ViewNode(NodeId) override { return nullptr; }
   NodeId Producer(ValueId) override { return kNoValue; }
   std::span<const NodeId> Users(ValueId) override { return {}; }
+  uint32_t Uses(ValueId) override { return 0; }
   bool Fetched(ValueId) override { return false; }
   bool Supported(NodeId) override { return false; }
   absl::Status Before(NodeId) override { return Refuse(); }
@@ -90,6 +100,9 @@ class OutOfMemory : public Rewriter {
   absl::StatusOr<NodeId> Outline(std::span<const NodeId>, std::string_view) override { return Refuse(); }
   absl::Status Inline(NodeId) override { return Refuse(); }
   absl::Status Eval(NodeId) override { return Refuse(); }
+  uint64_t Hash(NodeId) override { return 0; }
+  bool Same(NodeId, NodeId) override { return false; }
+  absl::Status Splice(NodeId, int64_t, std::span<const ValueId>) override { return Refuse(); }
 
  private:
   static absl::Status Refuse() { return Exhausted("out of memory in this pass before"); }
@@ -117,6 +130,9 @@ void FillRewriteMembers(keel_host* t) {
   t->edit_inline = Guarded<Inline>;
   t->edit_supported = Guarded<Supported, 0>;
   t->edit_eval = Guarded<Eval>;
+  t->edit_hash = Guarded<Hash, 0>;
+  t->edit_same = Guarded<Same, 0>;
+  t->edit_splice = Guarded<Splice>;
 }
 
 }  // namespace keel

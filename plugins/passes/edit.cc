@@ -1,7 +1,7 @@
 // edit.cc: calls into the host's edit table.
 #include "edit.h"
 
-#include <unordered_set>
+#include <numeric>
 
 namespace keel_passes {
 
@@ -129,6 +129,10 @@ bool Edit::redirect(keel_value old_value, keel_value new_value) {
 
 bool Edit::eval(NodeId n) { return host_->edit_eval(edit_, n) == KEEL_OK; }
 
+bool Edit::splice(NodeId n, int64_t graph, const Ids& in) {
+  return host_->edit_splice(edit_, n, graph, in.data(), static_cast<uint32_t>(in.size())) == KEEL_OK;
+}
+
 NodeId Edit::outline(const std::vector<NodeId>& nodes, const char* name) {
   NodeId call = kNone;
   const keel_rc rc =
@@ -136,13 +140,10 @@ NodeId Edit::outline(const std::vector<NodeId>& nodes, const char* name) {
   return rc == KEEL_OK ? call : kNone;
 }
 
-std::vector<NodeId> Edit::inlined(NodeId call) {
-  const std::vector<NodeId> before = nodes();
+std::vector<NodeId> Edit::inlined(NodeId call, size_t count) {
   check(host_->edit_inline(edit_, call));
-  const std::unordered_set<NodeId> known(before.begin(), before.end());
-  std::vector<NodeId> back;
-  for (NodeId n : nodes())
-    if (!known.contains(n)) back.push_back(n);
+  std::vector<NodeId> back(count);
+  std::iota(back.begin(), back.end(), call + 1);
   return back;
 }
 

@@ -88,7 +88,7 @@ class Edit {
   NodeId made_by(keel_value v, std::string_view op) const;  // kNone where it is another op
   std::vector<NodeId> users(keel_value v) const;            // a node once for each use
   bool fetched(keel_value v) const { return host_->edit_fetched(edit_, v) != 0; }
-  bool single_use(keel_value v) const { return !fetched(v) && users(v).size() == 1; }
+  bool single_use(keel_value v) const { return !fetched(v) && host_->edit_users(edit_, v, nullptr) == 1; }
   int32_t compare(keel_dim a, keel_dim b) const;
   bool same(keel_dim a, keel_dim b) const { return compare(a, b) == KEEL_EQUAL; }
   bool same(const Dims& a, const Dims& b) const;
@@ -102,7 +102,10 @@ class Edit {
   bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }     // a node with one result
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
-  std::vector<NodeId> inlined(NodeId call);                            // its nodes, in program order
+  std::vector<NodeId> inlined(NodeId call, size_t count);  // takes the last outlining, of so many nodes, back
+  bool splice(NodeId n, int64_t graph, const Ids& in);     // one of its graphs on these, in its place
+  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }  // 0: not to be merged
+  bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
 
  private:

@@ -6,8 +6,10 @@
 
 namespace keel_passes {
 
+void loop(Edit&);
 void fold(Edit&);
 void simplify(Edit&);
+void cse(Edit&);
 void nearby(Edit&);
 void layout(Edit&);
 void epilogue(Edit&);

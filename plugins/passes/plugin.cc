@@ -22,10 +22,14 @@ keel_rc run(const keel_host* host, keel_edit* edit) {
 }
 
 const keel_pass kPasses[] = {
+    {"loop", "takes the branch that is known", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, "fold",
+     run<loop>},
     {"fold", "computes at once what depends on constants only", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
      nullptr, run<fold>},
     {"simplify", "drops and merges nodes by identities that hold for all values", KEEL_PHASE_CANON, 1,
      KEEL_EXACT, 0, "fold", nullptr, run<simplify>},
+    {"cse", "computes once what is computed twice", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, "fold simplify",
+     "nearby", run<cse>},
     {"nearby", "scales and batch norms into weights; cheaper forms of the same", KEEL_PHASE_CANON, 2,
      KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
     {"layout", "gives connected image ops to the device whole, for layouts of its own", KEEL_PHASE_LOWER, 2,

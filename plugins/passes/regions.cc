@@ -78,7 +78,7 @@ std::vector<NodeId> Claims::take(const std::vector<NodeId>& nodes) {
     return {};
   }
   refused_++;
-  return e_.inlined(call);
+  return e_.inlined(call, nodes.size());
 }
 
 void Claims::claim(std::vector<NodeId> nodes) {
@@ -93,7 +93,7 @@ void Claims::claim(std::vector<NodeId> nodes) {
       const NodeId call = half < least_ ? kNone : outline({nodes.begin(), middle});
       const bool taken = call != kNone && e_.supported(call);
       if (call != kNone) {
-        std::vector<NodeId> back = e_.inlined(call);
+        std::vector<NodeId> back = e_.inlined(call, half);
         std::copy(back.begin(), back.end(), nodes.begin());
       }
       (taken || half < least_ ? good : bad) = half;

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from optimizer import dump, optimize
 from operands import operands, same_bits
-from test_text import GROUPS, cases, whole
+from test_text import GROUPS, LISTED, cases, whole
 
 SIZES = (3, 1, 0, 17)  # of symbols
 
@@ -44,7 +44,7 @@ def each(*names):
             yield pytest.param(name, *rest, id=f"{name}: {title}")
 
 
-@pytest.mark.parametrize("name, constants, params, body, wanted", each("fold", "simplify", *GROUPS))
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("fold", "simplify", "loop", *LISTED))
 def test_exact(context, tmp_path, name, constants, params, body, wanted):
     before, after = both(tmp_path, name, constants, params, body)
     random = np.random.default_rng(zlib.crc32(body.encode()))
