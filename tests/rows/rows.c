@@ -44,6 +44,21 @@ static void V6(void) {
   EXPECT(strstr(keel_text_data(after), "mul(x, ") && !strstr(keel_text_data(after), "add("));
   keel_text_free(after), keel_module_free(module);
 }
+static void V8(void) {
+  const char* text =
+      "keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = read(v) + x\n  b = read(v) + x\n  assign_add(v, x)\n"
+      "  c = read(v) + x\n  return a * b * c\n}\nentry f = @f (x) -> (y)\n";
+  keel_kv passes = {"passes", "cse"};
+  keel_module* module = NULL;
+  keel_text* after = NULL;
+  int adds = 0;
+  check(keel_module_parse(context, text, strlen(text), &module, &error));
+  check(keel_module_optimize(module, "f", device, &passes, 1, NULL, &error));
+  check(keel_module_text(module, &after, &error));
+  for (const char* at = keel_text_data(after); (at = strstr(at, " = add(")) != NULL; at++) adds++;
+  EXPECT(adds == 2); /* one before the write, one after it */
+  keel_text_free(after), keel_module_free(module);
+}
 static void V9(void) {
   keel_function* f = function("f", relu, NULL);
   keel_array* x = f32(1);
@@ -368,7 +383,7 @@ static void K7(void) {
 }
 
 static const struct row kRows[] = {
-    {"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V9", V9},   {"V10", V10}, {"V11", V11},
+    {"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V8", V8},   {"V9", V9},   {"V10", V10}, {"V11", V11},
     {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},   {"Z12", Z12}, {"Z15", Z15},
     {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},   {"T10", T10}, {"T12", T12}, {"T13", T13},
     {"T14", T14}, {"T15", T15}, {"T17", T17}, {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23},

@@ -83,6 +83,25 @@ TEST_P(Rows, V6_ConstantsAreFolded) {
   EXPECT_EQ(Printed(Tensor(plan.run(std::vector{Tensor{1.f, 2.f}.array()})[0])), "[2. 4.]");
 }
 
+TEST_P(Rows, V8_EqualNodesAreOne) {
+  auto count = [](const std::string& text, const std::string& what) {
+    size_t n = 0;
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at++) n++;
+    return n;
+  };
+  keel::Module module = keel::Module::parse(
+      keel::default_context(),
+      "keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = read(v) + exp(x)\n  b = read(v) + exp(x)\n"
+      "  assign_add(v, x)\n  c = read(v) + exp(x)\n  return a, b, c\n}\nentry f = @f (x) -> (a, b, c)\n");
+  module.optimize("f", GetParam(), {{"passes", "cse"}});
+  EXPECT_EQ(count(module.text(), " = exp("), 1u) << module.text();
+  EXPECT_EQ(count(module.text(), " = read("), 2u) << "the write stands between";
+  EXPECT_EQ(count(module.text(), " = add("), 2u);
+  keel::Plan plan = keel::Session(module, GetParam()).prepare();
+  std::vector<keel::Array> out = plan.run(std::vector{Tensor(0.f).array()});
+  EXPECT_EQ(Printed(Tensor(out[0]), Tensor(out[1]), Tensor(out[2])), "2.02.02.0");
+}
+
 TEST_P(Rows, K6_MnistBecomesRows) {
   Tensor x = keel::cast(keel::zeros({60000, 28, 28}, KEEL_U8) + 7, KEEL_F32);
   Tensor rows = keel::reshape(x, {-1, 784});

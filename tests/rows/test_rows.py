@@ -47,6 +47,14 @@ def test_V6_constants_are_folded(keel, graph, on):
     assert "add(" not in text and "2.0" in text and "mul(x, " in text
 
 
+def test_V8_equal_nodes_are_one(keel, graph, on):
+    path = graph("keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = exp(x) + read(v)\n  assign_add(v, x)\n"
+                 "  b = exp(x) + read(v)\n  return a * exp(x) + b\n}\nentry f = @f (x) -> (y)\n")
+    text = keel("optimize", path, "--passes=cse", *on).out
+    assert text.count(" = exp(") == 1 and text.count(" = read(") == 2
+    assert keel("run", path, "-i", "x=0", *on).out == keel("run", path, "-i", "x=0", "--level", "0", *on).out
+
+
 def test_V14_old_files_stay_readable(keel, graph, on):
     """tests/data keeps files as they were written; each carries the answers that it gave."""
     old = Path(__file__).resolve().parents[1] / "data/digits.keel"
