@@ -1,5 +1,6 @@
 // nearby.cc: rewrites that are not the same bits but as near to the exact result: constants are combined
-// in double and rounded once, a composite replaces the ops that its body is made of.
+// in double and rounded once. Gelu is found here too (compose_gelu.cc), for its half would go into the
+// weights of the product that follows.
 #include "passes.h"
 
 namespace keel_passes {

@@ -83,6 +83,11 @@ bool is_all(const Edit& e, keel_value v, double number) {
   return all && *all == number && std::signbit(*all) == std::signbit(number);
 }
 
+bool near(double a, double b, keel_dt dtype) {
+  const double eps = dtype == KEEL_F64 ? 1e-15 : dtype == KEEL_F32 ? 1.2e-7 : dtype == KEEL_F16 ? 1e-3 : 8e-3;
+  return std::fabs(a - b) <= 2 * eps * std::fabs(b);
+}
+
 std::optional<std::vector<double>> doubles(const Edit& e, keel_value v) {
   if (v == KEEL_NO_VALUE) return std::nullopt;
   const Type t = e.type(v);

@@ -11,6 +11,8 @@ namespace keel_passes {
 std::optional<double> uniform(const Edit& e, keel_value v);
 // The same, and it is this number; zeros differ by their sign.
 bool is_all(const Edit& e, keel_value v, double number);
+// Equal but for the rounding to the dtype, which a power and a quotient may repeat.
+bool near(double a, double b, keel_dt dtype);
 
 // Elements of a constant of f32 or f64; nothing for others.
 std::optional<std::vector<double>> doubles(const Edit& e, keel_value v);

@@ -11,6 +11,7 @@ void fold(Edit&);
 void simplify(Edit&);
 void cse(Edit&);
 void nearby(Edit&);
+void compose(Edit&);
 void layout(Edit&);
 void epilogue(Edit&);
 void map(Edit&);
@@ -24,11 +25,14 @@ using Rules = std::span<const Rule>;
 // Applies the rules to all nodes in program order, again and again until none applies.
 void apply(Edit& e, std::initializer_list<Rules> rules);
 
-Rules moving_rules();  // simplify_moves.cc: elements that only move
-Rules shape_rules();   // simplify_shapes.cc: ops that lose the moves around them
-Rules value_rules();   // simplify_values.cc: arithmetic and logic
-Rules weight_rules();  // nearby_weights.cc
-Rules form_rules();    // nearby_forms.cc
-Rules gelu_rules();    // nearby_gelu.cc
+Rules moving_rules();     // simplify_moves.cc: elements that only move
+Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them
+Rules value_rules();      // simplify_values.cc: arithmetic and logic
+Rules weight_rules();     // nearby_weights.cc
+Rules form_rules();       // nearby_forms.cc
+Rules softmax_rules();    // compose_softmax.cc
+Rules norm_rules();       // compose_norm.cc
+Rules gelu_rules();       // compose_gelu.cc
+Rules attention_rules();  // compose_attention.cc
 
 }  // namespace keel_passes

@@ -32,6 +32,8 @@ const keel_pass kPasses[] = {
      "nearby", run<cse>},
     {"nearby", "scales and batch norms into weights; cheaper forms of the same", KEEL_PHASE_CANON, 2,
      KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
+    {"compose", "softmax, norms, gelu and attention from the ops that spell them out", KEEL_PHASE_LOWER, 1,
+     KEEL_CLOSE, 0, nullptr, "layout epilogue map", run<compose>},
     {"layout", "gives connected image ops to the device whole, for layouts of its own", KEEL_PHASE_LOWER, 2,
      KEEL_CLOSE, 0, nullptr, nullptr, run<layout>},
     {"epilogue", "gives a product or convolution and what follows it to the device as one", KEEL_PHASE_LOWER,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from optimizer import dump, optimize
 from operands import operands, same_bits
-from test_text import GROUPS, LISTED, cases, whole
+from test_text import DEVICES, GROUPS, LISTED, cases, whole
 
 SIZES = (3, 1, 0, 17)  # of symbols
 
@@ -34,7 +34,7 @@ def same_outcome(expected, got):
 def both(tmp_path, name, constants, params, body):
     before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
     before.write_text(whole(constants, params, body))
-    optimize(before, after, "claims:0" if name in GROUPS else "reference", only=name)
+    optimize(before, after, DEVICES.get(name, "reference").format(0), only=name)
     return dump(before), dump(after)
 
 
@@ -63,7 +63,7 @@ def error(got, truth):
     return float(np.nanmax(np.where(np.isfinite(truth), found, 0), initial=0))
 
 
-@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby"))
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby", "compose"))
 def test_close(context, tmp_path, name, constants, params, body, wanted):
     before, after = both(tmp_path, name, constants, params, body)
     exact = before.replace("f32", "f64").replace("f16", "f64")
@@ -81,7 +81,7 @@ def test_close(context, tmp_path, name, constants, params, body, wanted):
                 assert same_bits(a, b)
 
 
-@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby"))
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("nearby", "compose"))
 def test_close_keeps_what_is_no_number(context, tmp_path, name, constants, params, body, wanted):
     before, after = both(tmp_path, name, constants, params, body)
     random = np.random.default_rng(zlib.crc32(body.encode()))

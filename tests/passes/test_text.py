@@ -9,6 +9,7 @@ from keel_text import expression, outline, read
 HERE = Path(__file__).resolve().parent
 GROUPS = ("layout", "epilogue", "map")
 LISTED = (*GROUPS, "cse")  # whose cases say which ops are left
+DEVICES = {name: "claims:{}" for name in GROUPS} | {"nearby": "cpu", "compose": "cpu"}  # the others: reference
 
 
 def cases(name):
@@ -22,7 +23,7 @@ def cases(name):
 
 
 def all_cases():
-    for name in ("fold", "simplify", "nearby", "loop", *LISTED):
+    for name in ("fold", "simplify", "nearby", "loop", "compose", *LISTED):
         for title, *rest in cases(name):
             yield pytest.param(name, *rest, id=f"{name}: {title}")
 
@@ -47,7 +48,7 @@ def rewritten(path, name, device):
 def test_pass(tmp_path, name, device, constants, params, body, wanted):
     before = tmp_path / "before.keelt"
     before.write_text(whole(constants, params, body))
-    after = rewritten(before, name, f"claims:{device}" if name in GROUPS else "reference")
+    after = rewritten(before, name, DEVICES.get(name, "reference").format(device))
     if name in LISTED:
         assert outline(read(after)[0]) == wanted
         return

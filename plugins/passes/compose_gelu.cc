@@ -1,4 +1,4 @@
-// nearby_gelu.cc: finds gelu, by erf and by tanh, in any order of its factors.
+// compose_gelu.cc: finds gelu, by erf and by tanh, in any order of its factors.
 //
 // How to read it: a product is flattened into the numbers and the other values that it multiplies. Gelu is
 // 0.5 x (1 + erf(x / sqrt 2)), or 0.5 x (1 + tanh(0.797885 (x + 0.044715 x^3))).
@@ -7,6 +7,7 @@
 
 #include "numbers.h"
 #include "passes.h"
+#include "pattern.h"
 
 namespace keel_passes {
 namespace {
@@ -37,12 +38,6 @@ void flatten(const Edit& e, keel_value v, bool is_whole, int depth, Product* p) 
   } else {
     p->values.push_back(v);
   }
-}
-
-// Equal but for the rounding to the dtype, which a power and a quotient may repeat.
-bool near(double a, double b, keel_dt dtype) {
-  const double eps = dtype == KEEL_F64 ? 1e-15 : dtype == KEEL_F32 ? 1.2e-7 : dtype == KEEL_F16 ? 1e-3 : 8e-3;
-  return std::fabs(a - b) <= 2 * eps * std::fabs(b);
 }
 
 bool is_power(const Product& p, keel_value x, size_t power) {
@@ -96,8 +91,7 @@ bool to_gelu(Edit& e, NodeId n) {
     bool tanh = false;
     const Gelu g = {e, p.values[i], type.dtype};
     if (!e.same_type(g.x, e.out(n)) || !g.is_gate(p.values[1 - i], &tanh)) continue;
-    e.at(n);
-    return e.replace(n, e.add("gelu", {g.x}, Attrs().flag("tanh", tanh)));
+    return Pattern(e, n).become("gelu", {g.x}, Attrs().flag("tanh", tanh));
   }
   return false;
 }

@@ -1,0 +1,91 @@
+// compose_attention.cc: softmax(q k' * scale + mask) v, with softmax found already.
+//
+// How to read it: from the product with v back to q and k: softmax over the last axis, a mask that is added,
+// a causal one that selects -inf, factors on the scores or on q and k. k must come with its last two dims
+// turned, by matmul's flag or by a transpose, between reshapes of the dims before them or not.
+#include <cmath>
+#include <utility>
+
+#include "numbers.h"
+#include "passes.h"
+#include "pattern.h"
+
+namespace keel_passes {
+namespace {
+
+struct Attention {
+  keel_value q = KEEL_NO_VALUE, k = KEEL_NO_VALUE, v = KEEL_NO_VALUE, mask = KEEL_NO_VALUE;
+  bool k_turned = false, v_turned = false;  // the operand has its last two dims swapped
+  double scale = 1;
+};
+
+// What has the last two dims of v swapped, where that takes no more than the transpose that made v.
+keel_value turned(Edit& e, keel_value v) {
+  Dims dims = e.type(v).dims;
+  const size_t rank = dims.size();
+  if (const NodeId t = e.made_by(v, "transpose"); t != kNone) {
+    Ints perm = e.list(t, "perm");
+    std::swap(perm[rank - 1], perm[rank - 2]);
+    bool whole = true;
+    for (size_t i = 0; i < rank; i++) whole = whole && perm[i] == static_cast<int64_t>(i);
+    return whole ? e.in(t, 0) : e.add("transpose", {e.in(t, 0)}, Attrs().ints("perm", perm));
+  }
+  const NodeId r = e.made_by(v, "reshape");
+  if (r == kNone) return KEEL_NO_VALUE;
+  const Dims from = e.type(e.in(r, 0)).dims;
+  const bool keeps = from.size() >= 2 && e.same(from[from.size() - 1], dims[rank - 1]) &&
+                     e.same(from[from.size() - 2], dims[rank - 2]);
+  const keel_value x = keeps ? turned(e, e.in(r, 0)) : KEEL_NO_VALUE;
+  std::swap(dims[rank - 1], dims[rank - 2]);
+  return x == KEEL_NO_VALUE ? x : e.add("reshape", {x}, Attrs().dims("to", dims));
+}
+
+bool read_scores(Pattern& p, keel_value scores, Attention* a) {
+  Edit& e = p.edit();
+  a->scale = 1;
+  const keel_value product = p.unscaled(scores, &a->scale);
+  const NodeId n = p.made_by(product, "matmul");
+  if (n == kNone || e.integer(n, "ta") != 0) return false;
+  a->q = p.unscaled(e.in(n, 0), &a->scale);
+  a->k = p.unscaled(e.in(n, 1), &a->scale);
+  a->k_turned = e.integer(n, "tb") == 0;
+  return a->scale != 0 && std::isfinite(a->scale);  // 0 has a meaning of its own
+}
+
+bool read_masked(Pattern& p, keel_value z, Attention* a) {
+  Pattern bare = p;
+  if (read_scores(bare, z, a)) {
+    p = bare;
+    return true;
+  }
+  return p.either(p.made_by(z, "add"), [&](Pattern& q, keel_value scores, keel_value mask) {
+    a->mask = mask;
+    return q.edit().same_type(scores, z) && read_scores(q, scores, a);
+  });
+}
+
+bool to_attention(Edit& e, NodeId n) {
+  Pattern p(e, n);
+  Attention a;
+  const NodeId softmax = p.made_by(e.in(n, 0), "softmax");
+  if (softmax == kNone || e.integer(n, "ta") != 0) return false;
+  const keel_value z = e.in(softmax, 0);
+  if (e.integer(softmax, "axis") + 1 != static_cast<int64_t>(e.type(z).rank())) return false;
+  if (!read_masked(p, z, &a) || !p.closed()) return false;
+  a.v = e.in(n, 1);
+  e.at(n);
+  if (a.k_turned) a.k = turned(e, a.k);
+  if (e.integer(n, "tb") != 0) a.v = turned(e, a.v);
+  if (a.k == KEEL_NO_VALUE || a.v == KEEL_NO_VALUE) return false;
+  Ids in = {a.q, a.k, a.v};
+  if (a.mask != KEEL_NO_VALUE) in.push_back(a.mask);
+  return p.become("attention", in, Attrs().f("scale", a.scale));
+}
+
+constexpr Rule kRules[] = {{"matmul", to_attention}};
+
+}  // namespace
+
+Rules attention_rules() { return kRules; }
+
+}  // namespace keel_passes
