@@ -18,7 +18,7 @@ struct Attention {
   const NormOp* norm;
   int64_t heads = 1, l = 0, s = 0, d = 0, e = 0;
   double scale = 1;
-  bool causal = false;
+  bool causal = false, zero_nan = false;
   bool masked = false;
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
   std::vector<int64_t> mask_start;        // of each head
@@ -52,6 +52,13 @@ void Pack(const keel_call* call, const Attention& w) {
   });
 }
 
+// A row of weights is all NaN or has none.
+void ZeroNan(char* row, int64_t n, int64_t size) {
+  const bool is_nan = size == 4 ? std::isnan(*reinterpret_cast<const float*>(row))
+                                : std::isnan(*reinterpret_cast<const double*>(row));
+  if (is_nan) std::fill_n(row, n * size, 0);
+}
+
 // Rows [first, first + rows) of one head.
 void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
               char* scores) {
@@ -68,6 +75,7 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
       mask = In<char>(call, 3) + (w.mask_start[static_cast<size_t>(head)] + (first + r) * w.mask_row) * size;
     w.norm->masked_softmax(scores + r * w.s * size, n, seen, w.scale, mask, w.mask_column,
                            call->env->cancelled);
+    if (w.zero_nan && n > 0) ZeroNan(scores + r * w.s * size, n, size);
   }
   const Matrix p = {scores, w.s, 1};
   panels += w.Panels(w.s) * w.PanelBytes(w.d);
@@ -133,6 +141,7 @@ keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
   w.scale = node.Real("scale");
   if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
   w.causal = node.Flag("causal");
+  w.zero_nan = node.Flag("zero_nan");
   if (keel_tensor mask; node.host->node_in(node.node, 3, &mask) == KEEL_OK) ReadMask(node, &w);
   w.threads = Budget();
   const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.ScoreBytes();

@@ -17,6 +17,7 @@ struct Attention {
   keel_value q = KEEL_NO_VALUE, k = KEEL_NO_VALUE, v = KEEL_NO_VALUE, mask = KEEL_NO_VALUE;
   bool k_turned = false, v_turned = false;  // the operand has its last two dims swapped
   double scale = 1;
+  bool zero_nan = false;
 };
 
 // What has the last two dims of v swapped, where that takes no more than the transpose that made v.
@@ -64,10 +65,23 @@ bool read_masked(Pattern& p, keel_value z, Attention* a) {
   });
 }
 
+// w of select(is_nan(w), 0, w), which PyTorch writes for rows that a mask hides; else v itself.
+keel_value read_weights(Pattern& p, keel_value v, Attention* a) {
+  const Edit& e = p.edit();
+  const NodeId n = e.made_by(v, "select");
+  const NodeId test = n == kNone ? kNone : e.made_by(e.in(n, 0), "is_nan");
+  const keel_value w = test == kNone ? KEEL_NO_VALUE : e.in(test, 0);
+  if (w == KEEL_NO_VALUE || e.in(n, 2) != w || !is_all(e, e.in(n, 1), 0) || !e.same_type(v, w)) return v;
+  p.made_by(v, "select");
+  p.made_by(e.in(n, 0), "is_nan");
+  a->zero_nan = true;
+  return w;
+}
+
 bool to_attention(Edit& e, NodeId n) {
   Pattern p(e, n);
   Attention a;
-  const NodeId softmax = p.made_by(e.in(n, 0), "softmax");
+  const NodeId softmax = p.made_by(read_weights(p, e.in(n, 0), &a), "softmax");
   if (softmax == kNone || e.integer(n, "ta") != 0) return false;
   const keel_value z = e.in(softmax, 0);
   if (e.integer(softmax, "axis") + 1 != static_cast<int64_t>(e.type(z).rank())) return false;
@@ -79,7 +93,7 @@ bool to_attention(Edit& e, NodeId n) {
   if (a.k == KEEL_NO_VALUE || a.v == KEEL_NO_VALUE) return false;
   Ids in = {a.q, a.k, a.v};
   if (a.mask != KEEL_NO_VALUE) in.push_back(a.mask);
-  return p.become("attention", in, Attrs().f("scale", a.scale));
+  return p.become("attention", in, Attrs().f("scale", a.scale).flag("zero_nan", a.zero_nan));
 }
 
 constexpr Rule kRules[] = {{"matmul", to_attention}};

@@ -444,7 +444,7 @@ TEST(CpuImpls, AttentionByBlocks) {
           }
           return masked ? bare::Get(in[3], dt, offset) : 0;
         };
-        CompareElements(n.Real("scale", 0).Flag("causal", causal).node, in,
+        CompareElements(n.Real("scale", 0).Flag("causal", causal).Flag("zero_nan", causal).node, in,
                         [&](int64_t i) {
                           const int64_t column = i % c.e, row = i / c.e % c.l, head = i / c.e / c.l;
                           double total = 0, sum = 0;

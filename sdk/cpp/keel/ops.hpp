@@ -31,14 +31,16 @@ inline Tensor arg_min(const Operand& x, const ArgMinOptions& o = {}) {
   if (o.last != false) at.flag("last", o.last);
   return detail::one(OpId::arg_min, {&x}, at, x.where());
 }
-struct AttentionOptions { double scale = 0.0; bool causal = false; };
+struct AttentionOptions { double scale = 0.0; bool causal = false; bool zero_nan = false; };
 /// softmax(q k' * scale + mask) v. scale 0: 1 / sqrt(d). mask broadcasts over [B.., l, s]. causal: row i sees
-/// columns up to i. (q: T[B.., l, d], k: T[B.., s, d], v: T[B.., s, e], mask: T[M..]){scale: f64 = 0.0,
-/// causal: bool = false} -> T[B.., l, e]; T one of f16 bf16 f32 f64.
+/// columns up to i. zero_nan: weights that are no numbers, as where the mask hides a whole row, are 0. (q:
+/// T[B.., l, d], k: T[B.., s, d], v: T[B.., s, e], mask: T[M..]){scale: f64 = 0.0, causal: bool = false,
+/// zero_nan: bool = false} -> T[B.., l, e]; T one of f16 bf16 f32 f64.
 inline Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask = none, const AttentionOptions& o = {}) {
   detail::Attributes at;
   if (o.scale != 0.0) at.f64("scale", o.scale);
   if (o.causal != false) at.flag("causal", o.causal);
+  if (o.zero_nan != false) at.flag("zero_nan", o.zero_nan);
   return detail::one(OpId::attention, {&q, &k, &v, &mask}, at, q.where());
 }
 struct AvgPoolOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {}; Ints over = {};

@@ -3,8 +3,6 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-OPSET = 17
-
 
 class Weights:
     """Numbers for a model's weights, drawn in the order in which it asks."""
@@ -24,6 +22,7 @@ class Weights:
 
 class OnnxForm:
     """Nodes of one ONNX graph; each op returns the name of its result."""
+    opset = 17
 
     def __init__(self):
         self.nodes, self.constants = [], []
@@ -105,9 +104,9 @@ class OnnxForm:
         return self.matmul(x, self.node("Transpose", table, perm=[1, 0]))
 
 
-def write(model, inputs, path, free_rows=False):
+def write(model, inputs, path, free_rows=False, kind=OnnxForm):
     """The file of a model; free_rows: the first dim is a symbol."""
-    form, names = OnnxForm(), [f"x{i}" for i in range(len(inputs))]
+    form, names = kind(), [f"x{i}" for i in range(len(inputs))]
     result = model(form, Weights(form), *names)
     form.nodes[-1].output[0] = "y"
     assert all(result not in n.input for n in form.nodes)
@@ -117,7 +116,7 @@ def write(model, inputs, path, free_rows=False):
         form.nodes, "bench", [helper.make_tensor_value_info(*row) for row in zip(names, kinds, shapes)],
         [helper.make_tensor_value_info("y", kinds[0] if kinds[0] == onnx.TensorProto.INT32 else 1, None)],
         form.constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", kind.opset)], ir_version=8), path)
     return path
 
 

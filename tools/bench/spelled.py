@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Keel on models spelled out in primitive ops beside the same models with composite ops (softmax, layer norm, gelu, attention).
+
+Usage: spelled.py [NAME...] [--rounds 15] [--threads 1] [--wall]
+  NAME: bert, bert8, bert512, gpt2 of models.py (default: bert bert512 gpt2)
+  --wall: seconds in place of seconds of processor
+
+Both files hold the same weights; answers are compared first. Each is a process of its own; they take turns in
+every round. A line has the medians, and the median of the rounds' ratios with its 95 % interval and its quartiles.
+"""
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+from bench import SPAN, check, rounds_of  # noqa: E402
+from figures import interval, time_text  # noqa: E402
+from forms import onnx_form  # noqa: E402
+from forms.composite_form import CompositeForm, SpelledForm  # noqa: E402
+from models import WORKLOADS  # noqa: E402
+from sides import serve  # noqa: E402
+from worker import Worker  # noqa: E402
+
+KINDS = {"composite": CompositeForm, "spelled": SpelledForm}
+
+
+def measured(name, folder, args):
+    """-> times of each kind, one for each round."""
+    model, inputs, _ = WORKLOADS[name]
+    workers = {}
+    try:
+        for kind, form in KINDS.items():
+            path = onnx_form.write(model, inputs(), Path(folder) / f"{kind}.onnx", kind=form)
+            workers[kind] = Worker(serve, "keel", name, path, args.threads, "cpu", not args.wall)
+        check({kind: w.first for kind, w in workers.items()})
+        runs = {kind: max(1, int(SPAN / w.ask(3))) for kind, w in workers.items()}
+        return rounds_of(workers, args.rounds, runs)
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+def line(name, times):
+    ratios = [a / b for a, b in zip(times["spelled"], times["composite"])]
+    low, high = interval(ratios)
+    first, _, third = statistics.quantiles(ratios, n=4)
+    medians = "  ".join(f"{kind} {time_text(1e3 * statistics.median(t))}" for kind, t in times.items())
+    return f"{WORKLOADS[name][2]:32} {medians}  ratio {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]" \
+        f"  quartiles {first:.3f}, {third:.3f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--wall", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
+        for name in args.names or ("bert", "bert512", "gpt2"):
+            print(line(name, measured(name, folder, args)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
