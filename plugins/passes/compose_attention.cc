@@ -17,7 +17,7 @@ struct Attention {
   keel_value q = KEEL_NO_VALUE, k = KEEL_NO_VALUE, v = KEEL_NO_VALUE, mask = KEEL_NO_VALUE;
   bool k_turned = false, v_turned = false;  // the operand has its last two dims swapped
   double scale = 1;
-  bool zero_nan = false;
+  bool causal = false, zero_nan = false;
 };
 
 // What has the last two dims of v swapped, where that takes no more than the transpose that made v.
@@ -53,6 +53,46 @@ bool read_scores(Pattern& p, keel_value scores, Attention* a) {
   return a->scale != 0 && std::isfinite(a->scale);  // 0 has a meaning of its own
 }
 
+// Is element [i, j] of every last two dims true exactly where j <= i (or, `above`, where it is not)?
+bool is_triangle(const Edit& e, keel_value v, bool above) {
+  const Type t = e.type(v);
+  const auto* bytes = static_cast<const uint8_t*>(t.data);
+  if (bytes == nullptr || t.rank() < 2 || t.dtype != KEEL_BOOL) return false;
+  const int64_t columns = t.dims[t.rank() - 1], rows = t.dims[t.rank() - 2];
+  for (int64_t at = 0, n = t.count(); at < n; at++)
+    if ((bytes[at] != 0) != ((at % columns <= at / columns % rows) != above)) return false;
+  return true;
+}
+
+// Column number <= row number, computed: as the catalogue's body has it.
+bool is_computed_triangle(const Edit& e, keel_value v) {
+  const NodeId n = e.made_by(v, "less_equal");
+  const int64_t rank = static_cast<int64_t>(e.type(v).rank());
+  for (size_t i = 0; i < 2; i++) {
+    const NodeId iota = n == kNone ? kNone : e.made_by(e.in(n, i), "iota");
+    const bool same = iota != kNone && e.same(e.type(e.in(n, i)).dims, e.type(v).dims);
+    if (!same || e.integer(iota, "axis") != rank - 1 - static_cast<int64_t>(i)) return false;
+  }
+  return rank >= 2;
+}
+
+// What is left where a triangle selects it and -inf elsewhere; else z itself.
+keel_value read_causal(Pattern& p, keel_value z, Attention* a) {
+  const Edit& e = p.edit();
+  const NodeId n = e.made_by(z, "select");
+  for (size_t i = 1; n != kNone && i < 3; i++) {
+    const keel_value kept = e.in(n, i), chosen = e.in(n, 0);
+    const bool triangle = is_triangle(e, chosen, i == 2) || (i == 1 && is_computed_triangle(e, chosen));
+    const Dims dims = e.type(kept).dims, most = e.type(chosen).dims;
+    if (!triangle || !is_all(e, e.in(n, 3 - i), -HUGE_VAL) || dims.size() < 2) continue;
+    if (!e.same(Dims(dims.end() - 2, dims.end()), Dims(most.end() - 2, most.end()))) continue;
+    p.made_by(z, "select");
+    a->causal = true;
+    return kept;
+  }
+  return z;
+}
+
 bool read_masked(Pattern& p, keel_value z, Attention* a) {
   Pattern bare = p;
   if (read_scores(bare, z, a)) {
@@ -61,7 +101,7 @@ bool read_masked(Pattern& p, keel_value z, Attention* a) {
   }
   return p.either(p.made_by(z, "add"), [&](Pattern& q, keel_value scores, keel_value mask) {
     a->mask = mask;
-    return q.edit().same_type(scores, z) && read_scores(q, scores, a);
+    return read_scores(q, scores, a);
   });
 }
 
@@ -85,7 +125,7 @@ bool to_attention(Edit& e, NodeId n) {
   if (softmax == kNone || e.integer(n, "ta") != 0) return false;
   const keel_value z = e.in(softmax, 0);
   if (e.integer(softmax, "axis") + 1 != static_cast<int64_t>(e.type(z).rank())) return false;
-  if (!read_masked(p, z, &a) || !p.closed()) return false;
+  if (!read_masked(p, read_causal(p, z, &a), &a) || !p.closed()) return false;
   a.v = e.in(n, 1);
   e.at(n);
   if (a.k_turned) a.k = turned(e, a.k);
@@ -93,7 +133,8 @@ bool to_attention(Edit& e, NodeId n) {
   if (a.k == KEEL_NO_VALUE || a.v == KEEL_NO_VALUE) return false;
   Ids in = {a.q, a.k, a.v};
   if (a.mask != KEEL_NO_VALUE) in.push_back(a.mask);
-  return p.become("attention", in, Attrs().f("scale", a.scale).flag("zero_nan", a.zero_nan));
+  return p.become("attention", in,
+                  Attrs().f("scale", a.scale).flag("causal", a.causal).flag("zero_nan", a.zero_nan));
 }
 
 constexpr Rule kRules[] = {{"matmul", to_attention}};
