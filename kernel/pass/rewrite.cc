@@ -105,7 +105,7 @@ absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
     const Value& value = graph_->values[v];
     out.dtype = value.type.dtype;
     for (Dim d : value.type.dims) out.dims.push_back(IsSymbolic(d) ? -1 : d);
-    if (value.kind == ValueKind::kConstant) out.data = edit_.module->constants[value.index].data;
+    if (value.kind == ValueKind::kConstant && !fed_[v]) out.data = edit_.module->constants[value.index].data;
     return out;
   };
   keel_node view;

@@ -63,6 +63,7 @@ class Rewrite : public Rewriter {
   std::span<const NodeId> Users(ValueId value) override;
   uint32_t Uses(ValueId value) override;
   bool Fetched(ValueId value) override;
+  bool Fed(ValueId value) override { return fed_[value]; }
   bool Supported(NodeId node) override;
   absl::Status Before(NodeId node) override;
   absl::Status AddNode(const keel_node_spec& spec, std::span<ValueId> out) override;

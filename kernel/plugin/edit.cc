@@ -94,7 +94,8 @@ keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
   out->dtype = PartsOf(v.type.dtype);
   out->ndim = static_cast<int32_t>(v.type.dims.size());
   out->shape = const_cast<int64_t*>(v.type.dims.data());
-  if (v.kind == ValueKind::kConstant) out->data = const_cast<void*>(e->module->constants[v.index].data);
+  if (v.kind == ValueKind::kConstant && !(e->rewriter && e->rewriter->Fed(value)))
+    out->data = const_cast<void*>(e->module->constants[v.index].data);
   return KEEL_OK;
 }
 

@@ -93,6 +93,7 @@ class Rewriter {
   virtual std::span<const NodeId> Users(ValueId value) = 0;
   virtual uint32_t Uses(ValueId value) = 0;  // how many these are
   virtual bool Fetched(ValueId value) = 0;
+  virtual bool Fed(ValueId value) = 0;  // then a constant is none
   virtual bool Supported(NodeId node) = 0;
   virtual absl::Status Before(NodeId node) = 0;
   virtual absl::Status AddNode(const keel_node_spec& spec, std::span<ValueId> out) = 0;

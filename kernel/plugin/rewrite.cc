@@ -92,6 +92,7 @@ class OutOfMemory : public Rewriter {
   std::span<const NodeId> Users(ValueId) override { return {}; }
   uint32_t Uses(ValueId) override { return 0; }
   bool Fetched(ValueId) override { return false; }
+  bool Fed(ValueId) override { return false; }
   bool Supported(NodeId) override { return false; }
   absl::Status Before(NodeId) override { return Refuse(); }
   absl::Status AddNode(const keel_node_spec&, std::span<ValueId>) override { return Refuse(); }

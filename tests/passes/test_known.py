@@ -43,3 +43,12 @@ def test_counts(context, tmp_path, only, head, body, counted, left):
         got = [context.parse(dump(path)).session("reference", level=0).prepare().run(np.array(p), np.float32(1.5))
                for path in (before, after)]
         assert all(same_bits(np.array(a), np.array(b)) for a, b in zip(*got, strict=True))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_constant_that_is_fed_is_none(context, level):
+    """Neither its ones nor that another has the same bytes tells what a run computes."""
+    module = context.parse("keel 1\nconst p: f32[2] = [1.0, 1.0]\nconst q: f32[2] = [1.0, 1.0]\nfn @main(x: f32[2]) {\n"
+                           "  a = mul(x, p)\n  b = mul(x, q)\n  y = add(a, b)\n  return y\n}\nentry main = @main (x) -> (y)\n")
+    plan = module.session("reference", level=level).prepare(["x", "p"], ["y"])
+    assert np.array(plan.run(np.float32([1, 2]), np.float32([10, 10]))[0]).tolist() == [11, 22]
