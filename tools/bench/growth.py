@@ -44,7 +44,7 @@ def dense(n):
 def wide(n):
     """Nodes that all read one value, then a tree of sums."""
     names = [f"l{i}" for i in range(n // 2)]
-    lines = [f"  {name} = {OPS[i % len(OPS)].format('x')}" for i, name in enumerate(names)]
+    lines = [f"  {name} = mul(x, {i}.5)" for i, name in enumerate(names)]  # no two are the same
     while len(names) > 1:
         pairs = list(zip(names[::2], names[1::2]))
         sums = [f"{a}s" for a, _ in pairs]
