@@ -267,10 +267,9 @@ KEEL_API keel_rc keel_module_add_case(keel_module*, const char* name, const char
 KEEL_API keel_rc keel_module_case(keel_module*, uint32_t index, keel_array** in, uint32_t n_in,
                                   keel_array** expected, uint32_t n_expected, keel_error** err);
 /* Lets passes rewrite the graph of an entry (NULL: the only one) for a device, and the graphs that it calls
- * where the device does not take such a call whole. Device scopes stay. Options: "level", "passes" as for
- * sessions; "threads", "memory"; "fuel": most edits in all; "dump_after": a pass or "all". Sessions made
- * before keep the graph; values change numbers. report (may be NULL): JSON, "passes" with "ms" and "edits",
- * "dumps". */
+ * where the device does not take such a call whole; device scopes stay. Options: "level", "passes" as for
+ * sessions; "threads", "memory"; "fuel": most edits; "dump_after": a pass or "all". Older sessions keep the
+ * graph; values change numbers. report (may be NULL): JSON, "passes" with "ms" and "edits", "dumps". */
 KEEL_API keel_rc keel_module_optimize(keel_module*, const char* entry, const char* device,
                                       const keel_kv* options, uint32_t n_options, keel_text** report,
                                       keel_error** err);

@@ -94,6 +94,20 @@ void add_gradient(CLI::App& app, Args& a) {
   app.add_flag("--jacobian", a.jacobian, "each element of one value by each element, not its sum");
 }
 
+void add_passes(CLI::App& app, Args& a) {
+  app.add_option("--level", a.level, "0: no passes, 1, 2 (default), 3: also those that may change results")
+      ->check(CLI::Range(0, 3));
+  app.add_option("--passes", a.passes, "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
+}
+
+void add_edits(CLI::App& app, Args& a) {
+  app.add_option("--fuel", a.fuel, "stop the passes after so many edits")->type_name("N");
+  app.add_option("--dump-after", a.dump_after,
+                 "print the text after each time that this pass edited, or all did")
+      ->type_name("PASS|all");
+  app.add_flag("--diff", a.diff, "print only lines that go (-) and come (+)");
+}
+
 const std::map<char, Maker>& flag_makers() {
   static const std::map<char, Maker> makers = {
       {'f',
@@ -155,22 +169,8 @@ const std::map<char, Maker>& flag_makers() {
        [](auto& app, Args& a) {
          app.add_option("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)");
        }},
-      {'O',
-       [](auto& app, Args& a) {
-         app.add_option("--level", a.level,
-                        "0: no passes, 1, 2 (default), 3: also those that may change results")
-             ->check(CLI::Range(0, 3));
-         app.add_option("--passes", a.passes,
-                        "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
-       }},
-      {'U',
-       [](auto& app, Args& a) {
-         app.add_option("--fuel", a.fuel, "stop the passes after so many edits")->type_name("N");
-         app.add_option("--dump-after", a.dump_after,
-                        "print the text after each time that this pass edited, or all did")
-             ->type_name("PASS|all");
-         app.add_flag("--diff", a.diff, "print only lines that go (-) and come (+)");
-       }},
+      {'O', add_passes},
+      {'U', add_edits},
       {'G', add_gradient},
       {'x',
        [](auto& app, Args& a) {

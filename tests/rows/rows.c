@@ -46,7 +46,8 @@ static void V6(void) {
 }
 static void V8(void) {
   const char* text =
-      "keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = read(v) + x\n  b = read(v) + x\n  assign_add(v, x)\n"
+      "keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = read(v) + x\n  b = read(v) + x\n  assign_add(v, "
+      "x)\n"
       "  c = read(v) + x\n  return a * b * c\n}\nentry f = @f (x) -> (y)\n";
   keel_kv passes = {"passes", "cse"};
   keel_module* module = NULL;
@@ -383,11 +384,11 @@ static void K7(void) {
 }
 
 static const struct row kRows[] = {
-    {"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V8", V8},   {"V9", V9},   {"V10", V10}, {"V11", V11},
-    {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},   {"Z12", Z12}, {"Z15", Z15},
-    {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},   {"T10", T10}, {"T12", T12}, {"T13", T13},
-    {"T14", T14}, {"T15", T15}, {"T17", T17}, {"T18", T18}, {"T20", T20}, {"T22", T22}, {"T23", T23},
-    {"T24", T24}, {"T25", T25}, {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},   {"K10", K10},
-    {"Z7", Z7},   {"Z9", Z9},   {"Z18", Z18}, {"K7", K7}};
+    {"V1", V1},   {"V2", V2},   {"V5", V5},   {"V6", V6},   {"V8", V8},   {"V9", V9},   {"V10", V10},
+    {"V11", V11}, {"V12", V12}, {"V13", V13}, {"V15", V15}, {"Z1", Z1},   {"Z6", Z6},   {"Z12", Z12},
+    {"Z15", Z15}, {"T1", T1},   {"T4", T4},   {"T5", T5},   {"T9", T9},   {"T10", T10}, {"T12", T12},
+    {"T13", T13}, {"T14", T14}, {"T15", T15}, {"T17", T17}, {"T18", T18}, {"T20", T20}, {"T22", T22},
+    {"T23", T23}, {"T24", T24}, {"T25", T25}, {"T26", T26}, {"K6", K6},   {"K2", K2},   {"K3", K3},
+    {"K10", K10}, {"Z7", Z7},   {"Z9", Z9},   {"Z18", Z18}, {"K7", K7}};
 
 int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }
