@@ -98,12 +98,14 @@ absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
   return value;
 }
 
-// A root goes by its name. The new value takes the old one's if it can have another name.
+// A root goes by its name. The new value takes the old one's if it can have another name; in a plan one that
+// was there before keeps its own, by which a failure is told.
 void Rewrite::TakeName(ValueId from, ValueId to) {
   std::string name = graph_->values[from].name;
   if (name.empty() && from_.plan) name = graph_->ValueName(from);
   Value& target = mine_->values[to];
-  if (target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to]) {
+  bool renames = target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to];
+  if (renames && !(from_.plan && target.index < from_.graph->nodes.size())) {
     target.name = name;
     mine_->values[from].name.clear();
     return;
