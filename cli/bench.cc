@@ -70,7 +70,7 @@ int bench_command(const Args& args) {
   double load_ms = ms_since(start);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  if (!inputs.made_up.empty()) fmt::print(stderr, "keel bench: made up {}\n", join(inputs.made_up, ", "));
+  say_made_up(args, inputs);
   start = Clock::now();
   keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name)).prepare();
   double prepare_ms = ms_since(start);

@@ -27,8 +27,7 @@ class Search {
     Model model = open_model(context_, args_.file, args_, given_ = parse_inputs(context_, args_.inputs));
     entry_ = pick_entry(model, args_.entry);
     inputs_ = gather_inputs(context_, model, entry_, given_, args_, true);
-    if (!inputs_.made_up.empty())
-      fmt::print(stderr, "keel bisect: made up {}\n", join(inputs_.made_up, ", "));
+    say_made_up(args, inputs_);
     want_ = run(model);
   }
 
@@ -50,13 +49,13 @@ class Search {
 
  private:
   std::vector<keel::Array> run(const Model& model) const {
-    keel::Options options;
-    options.set("entry", entry_.name).set("level", "0");
-    if (args_.threads) options.set("threads", std::to_string(args_.threads));
+    Args as_written = args_;
+    as_written.level = 0;
+    as_written.passes.clear();
+    keel::Options options = session_options(as_written, entry_.name);
     std::vector<keel::Array> out =
         keel::Session(model.module, device_, options).prepare().run(inputs_.arrays);
-    for (keel::Array& a : out)
-      if (!a.contiguous()) a = keel::Array::copy_of(context_, a.tensor());
+    for (keel::Array& a : out) a = packed(context_, a);
     return out;
   }
 
@@ -124,9 +123,12 @@ int bisect_command(const Args& args) {
   Attempt good = search.attempt(0);
   if (!good.why.empty())
     throw Fail(kCheckFailed, "without any edit too: " + good.why, "is the graph random?");
-  while (bad.edits - good.edits > 1) {
-    Attempt middle = search.attempt(good.edits + (bad.edits - good.edits) / 2);
-    (middle.why.empty() ? good : bad) = std::move(middle);
+  for (uint64_t low = 0, high = all; high - low > 1;) {
+    uint64_t fuel = low + (high - low) / 2;
+    Attempt middle = search.attempt(fuel);
+    bool is_good = middle.why.empty();
+    (is_good ? low : high) = fuel;
+    (is_good ? good : bad) = std::move(middle);
   }
   print_found(good, bad, all, args.json);
   return kCheckFailed;

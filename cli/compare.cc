@@ -47,8 +47,7 @@ keel::Plan prepare(const Job& job, const std::string& device, bool observe) {
 
 std::vector<keel::Array> run_on(const Job& job, const std::string& device) {
   std::vector<keel::Array> out = prepare(job, device, false).run(job.inputs.arrays);
-  for (keel::Array& a : out)
-    if (!a.contiguous()) a = keel::Array::copy_of(job.context, a.tensor());
+  for (keel::Array& a : out) a = packed(job.context, a);
   return out;
 }
 
@@ -156,7 +155,7 @@ int compare_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  if (!inputs.made_up.empty()) fmt::print(stderr, "keel compare: made up {}\n", join(inputs.made_up, ", "));
+  say_made_up(args, inputs);
   Job job{context, model, entry, inputs, args};
 
   std::vector<std::vector<std::string>> rows{

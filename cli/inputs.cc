@@ -152,4 +152,13 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
   return out;
 }
 
+void say_made_up(const Args& args, const Inputs& inputs) {
+  if (inputs.made_up.empty()) return;
+  fmt::print(stderr, "keel {}: made up {}\n", args.command->name, join(inputs.made_up, ", "));
+}
+
+keel::Array packed(const keel::Context& context, const keel::Array& array) {
+  return array.contiguous() ? array : keel::Array::copy_of(context, array.tensor());
+}
+
 }  // namespace cli

@@ -64,6 +64,9 @@ struct Inputs {
 };
 Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
                      const std::vector<InputSpec>& given, const Args& args, bool make_up);
+void say_made_up(const Args& args, const Inputs& inputs);  // on stderr, if there are any
+// The array, or a copy of it without gaps.
+keel::Array packed(const keel::Context& context, const keel::Array& array);
 
 }  // namespace cli
 #endif

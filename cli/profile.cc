@@ -218,7 +218,7 @@ int profile_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  if (!inputs.made_up.empty()) fmt::print(stderr, "keel profile: made up {}\n", join(inputs.made_up, ", "));
+  say_made_up(args, inputs);
   keel::Options options = session_options(args, entry.name);
   options.set("profile", "1");
   keel::Plan plan = keel::Session(model.module, device, options).prepare();

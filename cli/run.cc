@@ -158,8 +158,7 @@ int run_command(const Args& given_args) {
   }
   NamedArrays results;
   for (size_t i = 0; i < out.size(); i++)
-    results.emplace_back(entry.results.at(i).name,
-                         out[i].contiguous() ? out[i] : keel::Array::copy_of(context, out[i].tensor()));
+    results.emplace_back(entry.results.at(i).name, packed(context, out[i]));
   if (args.output.empty())
     print_results(results, args, device);
   else

@@ -30,11 +30,8 @@ Verdict verify_case(const keel::Context& context, const Model& model, uint32_t i
   for (size_t i = 0; i < got.size(); i++) {
     std::optional<double> rtol = args.rtol ? args.rtol : stored.rtol,
                           atol = args.atol ? args.atol : stored.atol;
-    auto packed = [&](const keel::Array& a) {
-      return a.contiguous() ? a : keel::Array::copy_of(context, a.tensor());
-    };
-    Diff diff =
-        diff_arrays(packed(got[i]), packed(c.expected.at(i)), tolerance_for(got[i].dtype(), rtol, atol));
+    Diff diff = diff_arrays(packed(context, got[i]), packed(context, c.expected.at(i)),
+                            tolerance_for(got[i].dtype(), rtol, atol));
     Json one = diff.json();
     one["output"] = entry.results[i].name;
     verdict.outputs.push_back(std::move(one));

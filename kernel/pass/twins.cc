@@ -26,7 +26,7 @@ uint64_t Rewrite::Hash(NodeId n) {
 }
 
 bool Rewrite::Same(NodeId one, NodeId other) {
-  if (!Hash(one) || Hash(one) != Hash(other)) return false;
+  if (!Hash(one) || !Alive(other)) return false;
   const Node &a = graph_->nodes[one], &b = graph_->nodes[other];
   return a.op == b.op && a.device == b.device &&
          std::ranges::equal(a.attrs, b.attrs, [](const Attr& x, const Attr& y) {

@@ -15,7 +15,7 @@ namespace {
 
 struct Attention {
   keel_value q = KEEL_NO_VALUE, k = KEEL_NO_VALUE, v = KEEL_NO_VALUE, mask = KEEL_NO_VALUE;
-  bool k_turned = false, v_turned = false;  // the operand has its last two dims swapped
+  bool k_turned = false;  // it has its last two dims swapped
   double scale = 1;
   bool causal = false, zero_nan = false;
 };
