@@ -10,6 +10,8 @@
 namespace keel_cpu {
 namespace {
 
+keel_dt TypeOf(const keel_tensor& t) { return keel_dt_of(&t); }
+
 bool Is(const char* op, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [=](const char* n) { return std::strcmp(op, n) == 0; });
 }
@@ -17,6 +19,7 @@ bool Is(const char* op, std::initializer_list<const char*> names) {
 struct Compiled {
   MapStep step = {};
   int64_t cost = 1;
+  const JitRow* jit = nullptr;  // null: there is only the loop
 };
 
 std::optional<Compiled> OneOfThree(const Node& node, const char* op) {
@@ -65,6 +68,9 @@ std::optional<Compiled> Find(const Node& node, const keel_body_node& n) {
   if (!c) return c;
   c->step.n_in = static_cast<uint8_t>(n.n_in);
   c->step.size_out = static_cast<uint8_t>(ItemSize(node.Out(0)));
+  keel_dt in[3];
+  for (uint32_t i = 0; i < n.n_in; i++) in[i] = TypeOf(node.In(i));
+  if (!c->step.failure) c->jit = FindJit(node.host->node_op(node.node), in, TypeOf(node.Out(0)));
   return c;
 }
 
@@ -83,6 +89,12 @@ MapStep Copy(uint16_t from, uint16_t to, uint8_t size) {
   return s;
 }
 
+// What becomes one step: a node, or several with machine code.
+struct Unit {
+  std::vector<uint32_t> nodes;
+  bool fused = false;
+};
+
 class Compiler {
  public:
   explicit Compiler(const Node& node) : node_(node) {
@@ -95,16 +107,23 @@ class Compiler {
     for (uint32_t i = 0; i < map_.n_in; i++) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node.In(i))));
     for (uint32_t i = 0; i < map_.n_out; i++)
       map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node.Out(i))));
-    std::vector<uint16_t> every;
-    for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
-    Compile(every, &map_.all);
-    for (uint16_t r = 0; map_.n_out > 1 && r < map_.n_out; r++) {
-      map_.single.emplace_back();
-      Compile({r}, &map_.single.back());
-    }
   }
   bool ok() const { return ok_; }
-  Map Take() { return std::move(map_); }
+
+  // Whether there are enough slots; the code is made only where it is kept.
+  bool Fits() {
+    MapProgram all;
+    return ok_ && Program(EveryResult(), &all);
+  }
+  Map Take() {
+    Program(EveryResult(), &map_.all);
+    Fuse(&map_.all);
+    for (uint16_t r = 0; map_.n_out > 1 && r < map_.n_out; r++) {
+      map_.single.emplace_back();
+      Program({r}, &map_.single.back());
+    }
+    return std::move(map_);
+  }
 
  private:
   bool ReadNodes() {
@@ -117,16 +136,141 @@ class Compiler {
     }
     return true;
   }
+  std::vector<uint16_t> EveryResult() const {
+    std::vector<uint16_t> every;
+    for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
+    return every;
+  }
 
-  // Which nodes the results need, and where each value is read last.
-  void FindUses(const std::vector<uint16_t>& results) {
-    last_.assign(body_.n_values, -1);
-    for (uint16_t r : results) last_[body_.results[r]] = static_cast<int64_t>(body_.n_nodes);
-    for (int64_t i = int64_t{body_.n_nodes} - 1; i >= 0; i--) {
+  // The nodes that the results need, in order.
+  std::vector<uint32_t> Needed(const std::vector<uint16_t>& results) const {
+    std::vector<bool> needed(body_.n_values);
+    for (uint16_t r : results) needed[body_.results[r]] = true;
+    std::vector<uint32_t> nodes;
+    for (uint32_t i = body_.n_nodes; i-- > 0;) {
       const keel_body_node& n = body_.nodes[i];
-      if (last_[n.out] < 0) continue;
-      for (uint32_t k = 0; k < n.n_in; k++) last_[n.in[k]] = std::max(last_[n.in[k]], i);
+      if (!needed[n.out]) continue;
+      nodes.push_back(i);
+      for (uint32_t k = 0; k < n.n_in; k++) needed[n.in[k]] = true;
     }
+    std::reverse(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+  bool Program(const std::vector<uint16_t>& results, MapProgram* p) {
+    std::vector<Unit> units;
+    std::vector<bool> read(body_.n_values);
+    for (uint32_t i : Needed(results)) {
+      units.push_back({{i}});
+      for (uint32_t k = 0; k < body_.nodes[i].n_in; k++) read[body_.nodes[i].in[k]] = true;
+    }
+    for (uint16_t r : results) read[body_.results[r]] = true;
+    for (uint16_t v = 0; v < map_.n_in; v++)
+      if (read[v]) p->operands.push_back(v);
+    p->results = results;
+    return Compile(units, *p, &p->plain, nullptr);
+  }
+
+  // ---- several nodes as one step
+
+  void Fuse(MapProgram* p) {
+    const uint32_t flat = Ones(*p, false), rows = Ones(*p, true);
+    AddFused(flat, p);
+    if (rows != flat) AddFused(rows, p);
+  }
+  // Operands that will have one element, as far as their dims tell: in all, or in each row.
+  uint32_t Ones(const MapProgram& p, bool in_rows) const {
+    const keel_tensor y = node_.Out(p.results[0]);
+    int last = y.ndim - 1;
+    while (last >= 0 && y.shape[last] == 1) last--;
+    uint32_t ones = 0;
+    for (uint16_t v : p.operands) {
+      const keel_tensor x = node_.In(v);
+      const int d = last - (y.ndim - x.ndim);
+      const bool one = in_rows ? d < 0 || x.shape[d] == 1
+                               : std::all_of(x.shape, x.shape + x.ndim, [](int64_t n) { return n == 1; });
+      if (one && last >= 0) ones |= 1u << v;
+    }
+    return ones;
+  }
+  void AddFused(uint32_t ones, MapProgram* p) {
+    for (size_t most : {SIZE_MAX, size_t{12}}) {  // shorter where too many values are alive for the registers
+      MapFused fused = {ones, {}, {}};
+      const std::vector<Unit> units = Grouped(*p, ones, most);
+      const auto made = std::count_if(units.begin(), units.end(), [](const Unit& u) { return u.fused; });
+      if (made == 0) return;
+      if (!Compile(units, *p, &fused.code, &fused.kept)) continue;
+      const bool whole = made == 1 && std::all_of(units.begin(), units.end(), [&](const Unit& u) {
+                           return u.fused || one_[body_.nodes[u.nodes[0]].out];
+                         });
+      if (whole) fused.code.tile = kWholeTile;
+      return p->fused.push_back(std::move(fused));
+    }
+  }
+  // First the nodes all of whose operands are one element; then neighbours that have code together.
+  std::vector<Unit> Grouped(const MapProgram& p, uint32_t ones, size_t most) {
+    one_.assign(body_.n_values, false);
+    for (uint16_t v : p.operands) one_[v] = ones >> v & 1;
+    std::vector<Unit> units, groups;
+    for (uint32_t i : Needed(p.results)) {
+      const keel_body_node& n = body_.nodes[i];
+      one_[n.out] = std::all_of(n.in, n.in + n.n_in, [&](uint32_t v) { return one_[v]; });
+      const bool fused = compiled_[i].jit && !one_[n.out];
+      if (one_[n.out])
+        units.push_back({{i}});
+      else if (fused && !groups.empty() && groups.back().fused && groups.back().nodes.size() < most)
+        groups.back().nodes.push_back(i);
+      else
+        groups.push_back({{i}, fused});
+    }
+    for (Unit& u : groups) u.fused = u.fused && u.nodes.size() > 1;
+    units.insert(units.end(), groups.begin(), groups.end());
+    return units;
+  }
+
+  MapStep FusedStep(const Unit& unit, const std::vector<uint16_t>& slot, int64_t at,
+                    std::vector<FlatCode>* kept) {
+    MapStep s = {};
+    JitBody body;
+    std::vector<JitPort> in, out;
+    std::vector<uint32_t> number(body_.n_values, KEEL_NO_VALUE);
+    auto add = [&](uint32_t v, const keel_tensor& t) {
+      number[v] = static_cast<uint32_t>(body.values.size());
+      body.values.push_back(TypeOf(t));
+      return number[v];
+    };
+    for (uint32_t i : unit.nodes) {
+      const keel_body_node& n = body_.nodes[i];
+      const Node node{node_.host, n.node};
+      JitOp op = {compiled_[i].jit, {}, 0, static_cast<uint8_t>(n.n_in)};
+      for (uint32_t k = 0; k < n.n_in; k++) {
+        if (number[n.in[k]] == KEEL_NO_VALUE)
+          in.push_back({add(n.in[k], node.In(k)), slot[n.in[k]], one_[n.in[k]]});
+        op.in[k] = number[n.in[k]];
+      }
+      op.out = add(n.out, node.Out(0));
+      body.ops.push_back(op);
+      if (last_[n.out] <= at) continue;
+      out.push_back({op.out, slot[n.out], false});
+      s.writes |= uint64_t{1} << slot[n.out];
+    }
+    s.kind = MapStep::kFused;
+    kept->push_back(CompileFlat(body, in, out));
+    s.fused = kept->back().get();
+    ok_ = ok_ && s.fused;
+    return s;
+  }
+
+  // ---- slots
+
+  // By value: the last unit that reads it, all units where it is a result; -1: nobody.
+  void FindUses(const std::vector<Unit>& units, const std::vector<uint16_t>& results) {
+    last_.assign(body_.n_values, -1);
+    for (size_t u = 0; u < units.size(); u++)
+      for (uint32_t i : units[u].nodes)
+        for (uint32_t k = 0; k < body_.nodes[i].n_in; k++)
+          last_[body_.nodes[i].in[k]] = static_cast<int64_t>(u);
+    for (uint16_t r : results) last_[body_.results[r]] = static_cast<int64_t>(units.size());
   }
 
   // Result 0 may lie in the place of an operand, so it is written when no operand is read any more.
@@ -149,36 +293,46 @@ class Compiler {
     return 0;
   }
 
-  void Compile(const std::vector<uint16_t>& results, MapProgram* p) {
-    FindUses(results);
+  // Whether there is code for all.
+  bool Compile(const std::vector<Unit>& units, const MapProgram& p, MapCode* code,
+               std::vector<FlatCode>* kept) {
+    FindUses(units, p.results);
     std::fill(busy_, busy_ + kMapTemps, int64_t{-1});
     std::vector<uint16_t> slot(body_.n_values);
     uint8_t widest = 1;
-    for (uint16_t v = 0; v < map_.n_in; v++) {
-      slot[v] = v;
-      if (last_[v] >= 0) p->operands.push_back(v), widest = std::max(widest, map_.sizes[v]);
+    for (uint16_t v : p.operands) slot[v] = v, widest = std::max(widest, map_.sizes[v]);
+    for (int64_t u = 0; ok_ && u < static_cast<int64_t>(units.size()); u++) {
+      const Unit& unit = units[static_cast<size_t>(u)];
+      for (uint32_t i : unit.nodes) {
+        const uint32_t out = body_.nodes[i].out;
+        if (!unit.fused || last_[out] > u) slot[out] = Place(p.results, out, u);
+        widest = std::max(widest, compiled_[i].step.size_out);
+        code->cost += compiled_[i].cost;
+      }
+      code->steps.push_back(unit.fused ? FusedStep(unit, slot, u, kept) : PlainStep(unit.nodes[0], slot));
     }
-    for (uint32_t i = 0; i < body_.n_nodes && ok_; i++) {
-      const keel_body_node& n = body_.nodes[i];
-      if (last_[n.out] < 0) continue;
-      MapStep s = compiled_[i].step;
-      for (uint32_t k = 0; k < n.n_in; k++) s.in[k] = slot[n.in[k]];
-      s.out = slot[n.out] = Place(results, n.out, i);
-      widest = std::max(widest, s.size_out);
-      p->steps.push_back(s);
-      p->cost += compiled_[i].cost;
-    }
-    // Result 0 comes last here too: a result may be an operand as it is.
-    for (size_t at = results.size(); at-- > 0 && ok_;) {
+    AddCopies(p.results, slot, code);
+    code->temps =
+        static_cast<int>(std::count_if(busy_, busy_ + kMapTemps, [](int64_t last) { return last >= 0; }));
+    code->tile = kSlotBytes / std::max<int64_t>(widest, 4);
+    code->cost = std::max<int64_t>(code->cost, 1);
+    return std::exchange(ok_, true);
+  }
+  MapStep PlainStep(uint32_t node, const std::vector<uint16_t>& slot) const {
+    const keel_body_node& n = body_.nodes[node];
+    MapStep s = compiled_[node].step;
+    for (uint32_t k = 0; k < n.n_in; k++) s.in[k] = slot[n.in[k]];
+    s.out = slot[n.out];
+    return s;
+  }
+  // Result 0 comes last here too: a result may be an operand as it is.
+  void AddCopies(const std::vector<uint16_t>& results, const std::vector<uint16_t>& slot,
+                 MapCode* code) const {
+    for (size_t at = results.size(); at-- > 0;) {
       const uint16_t r = results[at], from = slot[body_.results[r]],
                      to = static_cast<uint16_t>(map_.n_in + r);
-      if (from != to) p->steps.push_back(Copy(from, to, map_.sizes[to]));
+      if (from != to) code->steps.push_back(Copy(from, to, map_.sizes[to]));
     }
-    p->results = results;
-    p->temps =
-        static_cast<int>(std::count_if(busy_, busy_ + kMapTemps, [](int64_t last) { return last >= 0; }));
-    p->tile = kSlotBytes / std::max<int64_t>(widest, 4);
-    p->cost = std::max<int64_t>(p->cost, 1);
   }
 
   Node node_;
@@ -186,20 +340,21 @@ class Compiler {
   bool ok_ = false;
   Map map_;
   std::vector<Compiled> compiled_;  // by node
-  std::vector<int64_t> last_;       // by value: the last node that reads it; -1: nobody
-  int64_t busy_[kMapTemps];         // by temporary: the last node that reads what it holds
+  std::vector<int64_t> last_;       // by value
+  std::vector<bool> one_;           // by value: one element
+  int64_t busy_[kMapTemps];         // by temporary: the last unit that reads what it holds
 };
 
 int32_t MatchMap(keel_dev, const keel_host* host, const keel_node* node) {
   try {
-    return Compiler(Node{host, node}).ok();
+    return Compiler(Node{host, node}).Fits();
   } catch (...) {
     return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
   }
 }
 keel_rc PrepareMap(const Node& node, keel_launch* launch) {
   Compiler compiler(node);
-  if (!compiler.ok()) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
+  if (!compiler.Fits()) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
   return Keep(launch, compiler.Take(), RunMap);
 }
 

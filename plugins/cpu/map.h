@@ -1,12 +1,14 @@
 // map.h: a group of elementwise ops as one launch, the impl of `call`. prepare compiles the body to a
 // program (map.cc); run interprets it a tile at a time, so that what lies between two ops stays in L1
-// (map_run.cc). Each instruction is a loop of the op's own family: the bits are those of the ops alone.
+// (map_run.cc). Each instruction is a loop of the op's own family, or of several ops for which there is
+// machine code (jit.h): the bits are those of the ops alone.
 #pragma once
 
 #include <vector>
 
 #include "binary_loops.h"
 #include "common.h"
+#include "jit.h"
 #include "select_loops.h"
 #include "unary_loops.h"
 
@@ -14,7 +16,7 @@ namespace keel_cpu {
 
 // A program's values live in slots, numbered: the call's operands, its results, then temporaries.
 struct MapStep {
-  enum Kind : uint8_t { kUnary, kBinary, kSelect, kClamp } kind;
+  enum Kind : uint8_t { kUnary, kBinary, kSelect, kClamp, kFused } kind;
   uint8_t n_in, size_out;
   uint16_t in[3], out;
   union {
@@ -22,17 +24,29 @@ struct MapStep {
     const BinaryLoop* binary;
     SelectLoop select;
     ClampLoop clamp;
+    FlatLoop* fused;  // reads and writes the slots that it was made for
   };
   const char* failure;  // of a binary loop that can fail
+  uint64_t writes;      // of fused: a bit for each slot
 };
 
-struct MapProgram {
+struct MapCode {
   std::vector<MapStep> steps;
-  std::vector<uint16_t> operands;  // those that are read
-  std::vector<uint16_t> results;   // those that are written; all of one shape
   int temps = 0;
   int64_t tile = 0;  // elements: a slot of a tile has kSlotBytes at most
   int64_t cost = 0;  // of an element, for parallel.h
+};
+// Steps for operands of which exactly these have one element, in all or in a row.
+struct MapFused {
+  uint32_t ones = 0;  // a bit for each operand
+  MapCode code;
+  std::vector<FlatCode> kept;
+};
+struct MapProgram {
+  std::vector<uint16_t> operands;  // those that are read
+  std::vector<uint16_t> results;   // those that are written; all of one shape
+  MapCode plain;                   // for all operands
+  std::vector<MapFused> fused;
 };
 
 struct Map {
@@ -45,6 +59,7 @@ struct Map {
 inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 inline constexpr int kMapSlots = kMapOperands + kMapResults + kMapTemps;
 inline constexpr int64_t kSlotBytes = 4096;
+inline constexpr int64_t kWholeTile = 8192;  // elements, where no temporary has more than one
 
 keel_rc RunMap(const keel_call* call);
 

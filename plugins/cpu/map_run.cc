@@ -4,6 +4,7 @@
 //   bits   ... and the last dim is short: broadcast operands are spread into a tile first
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -19,6 +20,7 @@ struct Layout {
   const keel_call* call;
   const Map* map;
   const MapProgram* program;
+  const MapCode* code = &program->plain;
   int64_t count = 0;          // elements of each result
   bool one[kMapOperands];     // has one element (in flat tiles, or in a row)
   bool spread[kMapOperands];  // neither one nor all
@@ -38,7 +40,7 @@ class Failure {
     const uint64_t first = first_;
     if (first == kNone) return Done(l.call);
     char text[96];
-    std::snprintf(text, sizeof(text), "%s at element %lld", l.program->steps[first >> 48].failure,
+    std::snprintf(text, sizeof(text), "%s at element %lld", l.code->steps[first >> 48].failure,
                   static_cast<long long>(first & ((uint64_t{1} << 48) - 1)));
     return l.call->env->host->fail(KEEL_RANGE, text);
   }
@@ -73,6 +75,9 @@ int64_t RunStep(const MapStep& s, const Slots& t, int64_t n) {
     case MapStep::kClamp:
       s.clamp(at[s.in[0]], at[s.in[1]], at[s.in[2]], at[s.out], n);
       return -1;
+    case MapStep::kFused:
+      s.fused(at, n);
+      return -1;
   }
   return -1;
 }
@@ -81,10 +86,13 @@ int64_t RunStep(const MapStep& s, const Slots& t, int64_t n) {
 // all one element makes one element.
 void RunTile(const Layout& l, Slots* t, int64_t n, int64_t first, Failure* failure) {
   size_t i = 0;
-  for (const MapStep& s : l.program->steps) {
-    bool one = t->one[s.in[0]];
+  for (const MapStep& s : l.code->steps) {
+    bool one = s.kind != MapStep::kFused && t->one[s.in[0]];
     for (int k = 1; k < s.n_in; k++) one &= t->one[s.in[k]];
-    t->one[s.out] = one;
+    if (s.kind != MapStep::kFused)
+      t->one[s.out] = one;
+    else
+      for (uint64_t left = s.writes; left != 0; left &= left - 1) t->one[std::countr_zero(left)] = false;
     const int64_t bad = RunStep(s, *t, one ? 1 : n);
     if (bad >= 0) return failure->Note(i, first + bad);
     i++;
@@ -139,31 +147,40 @@ void SetOperand(const Layout& l, int v, int64_t element, Slots* t) {
 void Begin(const Layout& l, char* temps, int64_t slot, Slots* t) {
   for (const uint16_t v : l.program->operands) t->one[v] = l.one[v];
   const int first = l.map->n_in + l.map->n_out;
-  for (int i = 0; i < l.program->temps; i++) t->at[first + i] = temps + i * slot;
+  for (int i = 0; i < l.code->temps; i++) t->at[first + i] = temps + i * slot;
 }
 
 void RunOne(Layout* l, Failure* failure) {
   alignas(64) char temps[kMapTemps * 8];
   Slots t;
   for (const uint16_t v : l->program->operands) l->one[v] = false;  // elements side by side, of which one
+  if (!l->program->fused.empty()) l->code = &l->program->fused[0].code;
   Begin(*l, temps, 8, &t);
   for (const uint16_t v : l->program->operands) SetOperand(*l, v, 0, &t);
   SetResults(*l, 0, &t);
   RunTile(*l, &t, 1, 0, failure);
 }
 
+// The quickest code for the operands that have one element.
+void ChooseCode(Layout* l) {
+  uint32_t ones = 0;
+  for (const uint16_t v : l->program->operands) ones |= uint32_t{l->one[v]} << v;
+  for (const MapFused& fused : l->program->fused)
+    if (fused.ones == ones) l->code = &fused.code;
+}
+
 void RunFlat(const Layout& l, Failure* failure) {
   const MapProgram& p = *l.program;
-  const int64_t tiles = (l.count + p.tile - 1) / p.tile;
-  ParallelFor(l.call, tiles, p.tile * p.cost, [&](int64_t begin, int64_t end) {
+  const int64_t tile = l.code->tile, tiles = (l.count + tile - 1) / tile;
+  ParallelFor(l.call, tiles, std::min(tile, l.count) * l.code->cost, [&](int64_t begin, int64_t end) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
-    for (int64_t tile = begin; tile < end; tile++) {
-      const int64_t e = tile * p.tile;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t e = i * tile;
       for (const uint16_t v : p.operands) SetOperand(l, v, l.one[v] ? 0 : e, &t);
       SetResults(l, e, &t);
-      RunTile(l, &t, std::min(p.tile, l.count - e), e, failure);
+      RunTile(l, &t, std::min(tile, l.count - e), e, failure);
     }
   });
 }
@@ -180,18 +197,19 @@ int64_t RowStart(const Layout& l, int v, int64_t row) {
 
 void RunRows(Layout* layout, Failure* failure) {
   const MapProgram& p = *layout->program;
-  const int64_t n = layout->dims[layout->rank - 1], parts = (n + p.tile - 1) / p.tile;
   for (const uint16_t v : p.operands) layout->one[v] = layout->steps[v][layout->rank - 1] == 0;
+  ChooseCode(layout);
   const Layout& l = *layout;
-  ParallelFor(l.call, l.count / n * parts, std::min(n, p.tile) * p.cost, [&](int64_t begin, int64_t end) {
+  const int64_t tile = l.code->tile, n = l.dims[l.rank - 1], parts = (n + tile - 1) / tile;
+  ParallelFor(l.call, l.count / n * parts, std::min(n, tile) * l.code->cost, [&](int64_t begin, int64_t end) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
     for (int64_t unit = begin; unit < end; unit++) {
-      const int64_t row = unit / parts, e = unit % parts * p.tile;
+      const int64_t row = unit / parts, e = unit % parts * tile;
       for (const uint16_t v : p.operands) SetOperand(l, v, RowStart(l, v, row) + (l.one[v] ? 0 : e), &t);
       SetResults(l, row * n + e, &t);
-      RunTile(l, &t, std::min(p.tile, n - e), row * n + e, failure);
+      RunTile(l, &t, std::min(tile, n - e), row * n + e, failure);
     }
   });
 }
@@ -223,14 +241,14 @@ void SpreadTile(const Layout& l, int v, int64_t first, int64_t n, T* to) {
 
 void RunBits(const Layout& l, Failure* failure) {
   const MapProgram& p = *l.program;
-  const int64_t tiles = (l.count + p.tile - 1) / p.tile;
-  ParallelFor(l.call, tiles, p.tile * (p.cost + 2), [&](int64_t begin, int64_t end) {
+  const int64_t most = p.plain.tile, tiles = (l.count + most - 1) / most;
+  ParallelFor(l.call, tiles, most * (l.code->cost + 2), [&](int64_t begin, int64_t end) {
     alignas(64) char temps[kMapTemps * kSlotBytes];
     alignas(64) char spread[kMapOperands * kSlotBytes];
     Slots t;
     Begin(l, temps, kSlotBytes, &t);
     for (int64_t tile = begin; tile < end; tile++) {
-      const int64_t e = tile * p.tile, n = std::min(p.tile, l.count - e);
+      const int64_t e = tile * most, n = std::min(most, l.count - e);
       for (const uint16_t v : p.operands) {
         SetOperand(l, v, l.one[v] || l.spread[v] ? 0 : e, &t);
         if (!l.spread[v]) continue;
@@ -252,13 +270,16 @@ keel_rc RunProgram(const keel_call* call, const Map& map, const MapProgram& prog
   if (l.count == 1) {
     RunOne(&l, &failure);
   } else if (!ReadOperands(&l)) {
+    ChooseCode(&l);
     RunFlat(l, &failure);
   } else {
     MergeDims(&l);
-    if (l.dims[l.rank - 1] >= kLongRow)
+    if (l.dims[l.rank - 1] >= kLongRow) {
       RunRows(&l, &failure);
-    else
+    } else {
+      ChooseCode(&l);
       RunBits(l, &failure);
+    }
   }
   return failure.Report(l);
 }

@@ -33,14 +33,14 @@ def as_call(context, build, inputs, constants, device="cpu", dims=None, **option
     return module.session(device, **options).prepare()
 
 
-def as_nodes(context, build, inputs, constants, device="reference"):
+def as_nodes(context, build, inputs, constants, device="reference", **options):
     """-> a plan of the same nodes, one by one."""
     module = context.module()
     main = module.graph("main")
     values = [main.param(f"x{i}", a.dtype, a.shape) for i, a in enumerate(inputs)]
     results_of(main, build, [*values, *[main.constant(a) for a in constants]])
     module.entry("main", main)
-    return module.session(device).prepare()
+    return module.session(device, **options).prepare()
 
 
 def run_both(context, build, inputs, constants):

@@ -1,0 +1,46 @@
+// jit.h: machine code for a run of elementwise ops, so that what lies between two ops stays in registers.
+//
+// How it is meant to be read: a JitBody lists values by dtype and ops on them, in order. FindJit says which
+// ops can be in one; CompileFlat makes a function over arrays of it. jit_ops.cc has a row for each op,
+// jit_assembler.h the registers, jit_flat.cc the loop, jit_memory.cc where code lies. The bits are those of
+// the ops' own loops: nothing is fused into one rounding. It needs AVX-512 and memory that may be executed;
+// without, everything here says no, and the callers interpret.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+struct JitRow;  // how one op is emitted for some dtypes
+
+// Null: there is no code for this op with these dtypes.
+const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out);
+
+struct JitOp {
+  const JitRow* row;
+  uint32_t in[3];  // values
+  uint32_t out;
+  uint8_t n_in;
+};
+struct JitBody {
+  std::vector<keel_dt> values;
+  std::vector<JitOp> ops;
+};
+
+// Where an operand or result of a flat program lies: in at[slot].
+struct JitPort {
+  uint32_t value;
+  uint16_t slot;
+  bool one;  // it has one element, for all places
+};
+using FlatLoop = void(char* const* at, int64_t n);
+using FlatCode = std::shared_ptr<FlatLoop>;
+
+// All ops on n elements, of operands that have n or one; a result may lie where an operand of n elements
+// does. Null: not on this machine, or more values alive at once than there are registers.
+FlatCode CompileFlat(const JitBody& body, const std::vector<JitPort>& in, const std::vector<JitPort>& out);
+
+}  // namespace keel_cpu

@@ -1,0 +1,105 @@
+// jit_memory.cc: see jit_memory.h. Code lies in regions that are mapped twice, to be written and to be
+// executed, so no page is ever both, and code that other threads run needs no change of rights.
+#include "jit_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+namespace keel_cpu {
+namespace {
+
+#if defined(__linux__)
+
+class Region {
+ public:
+  explicit Region(size_t bytes) : bytes_(bytes) {
+    const int file = memfd_create("keel-code", MFD_CLOEXEC);
+    if (file < 0) return;
+    if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+      write_ = Map(file, PROT_READ | PROT_WRITE);
+      run_ = Map(file, PROT_READ | PROT_EXEC);
+    }
+    close(file);
+  }
+  ~Region() {
+    if (write_) munmap(write_, bytes_);
+    if (run_) munmap(run_, bytes_);
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  bool ok() const { return write_ && run_; }
+  // Null: it does not fit.
+  const void* Add(const std::string& code) {
+    constexpr size_t kLine = 64;
+    if (!ok() || bytes_ - used_ < code.size()) return nullptr;
+    std::memcpy(write_ + used_, code.data(), code.size());
+    const void* at = run_ + used_;
+    used_ = std::min(bytes_, (used_ + code.size() + kLine - 1) / kLine * kLine);
+    return at;
+  }
+
+ private:
+  char* Map(int file, int rights) {
+    void* p = mmap(nullptr, bytes_, rights, MAP_SHARED, file, 0);
+    return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+  }
+  size_t bytes_, used_ = 0;
+  char *write_ = nullptr, *run_ = nullptr;
+};
+
+#else
+
+struct Region {
+  explicit Region(size_t) {}
+  bool ok() const { return false; }
+  const void* Add(const std::string&) { return nullptr; }
+};
+
+#endif
+
+struct Store {
+  std::mutex mutex;
+  std::shared_ptr<Region> last;
+  std::unordered_map<std::string, std::weak_ptr<const void>> known;
+  size_t sweep_at = 64;
+
+  std::shared_ptr<const void> Add(const std::string& code) {
+    constexpr size_t kRegion = 256 * 1024;
+    const void* at = last ? last->Add(code) : nullptr;
+    if (!at) {
+      last = std::make_shared<Region>(std::max(kRegion, code.size()));
+      at = last->Add(code);
+    }
+    return at ? std::shared_ptr<const void>(last, at) : nullptr;
+  }
+  // What nobody keeps any more is forgotten now and then.
+  void Sweep() {
+    if (known.size() < sweep_at) return;
+    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at = 64 + 2 * known.size();
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const void> PublishCode(const std::string& code) {
+  static Store* store = new Store;  // outlives all plans
+  const std::lock_guard lock(store->mutex);
+  std::weak_ptr<const void>& entry = store->known[code];
+  std::shared_ptr<const void> found = entry.lock();
+  if (!found) {
+    entry = found = store->Add(code);
+    store->Sweep();
+  }
+  return found;
+}
+
+}  // namespace keel_cpu

@@ -1,0 +1,127 @@
+// map.cc: a group of elementwise ops beside one loop written by hand, through the C ABI, one thread.
+//   bench_map [--rounds 15]
+// Prints for each size the time of both and the ratio: its median over rounds in which they take turns, and
+// its quartiles. Answers are compared bit by bit. See ../README.md.
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "../hot/harness.h"
+#include "hand.h"
+
+namespace {
+
+using hot::Call;
+
+struct Chain {
+  const char* name;
+  const char* body;  // of x, w, b: f32[n]
+  void (*hand)(const float* x, const float* w, const float* b, float* y, int64_t n);
+};
+const Chain kChains[] = {
+    {"9 ops", R"(  t0 = x * w
+  t1 = t0 + b
+  t2 = maximum(t1, -2.0)
+  t3 = t2 - x
+  t4 = t3 * t3
+  t5 = t4 + w
+  t6 = abs(t5)
+  t7 = t6 * 0.5
+  y = t7 + x
+)",
+     map_bench::NineOps},
+    {"gelu by tanh", R"(  t0 = x * x
+  t1 = t0 * x
+  t2 = t1 * 0.044715
+  t3 = t2 + x
+  t4 = t3 * 0.7978846
+  t5 = tanh(t4)
+  t6 = t5 + 1.0
+  t7 = x * 0.5
+  y = t7 * t6
+)",
+     nullptr},
+};
+
+std::string Text(const Chain& chain, int64_t n) {
+  const std::string type = "f32[" + std::to_string(n) + "]";
+  const bool one = !chain.hand;
+  return "keel 1\n\nfn @main(x: " + type + (one ? "" : ", w: " + type + ", b: " + type) + ") {\n" +
+         chain.body + "  return y\n}\n\nentry main = @main (" + (one ? "x" : "x, w, b") + ")\n";
+}
+
+double Seconds(const std::function<void()>& body, int64_t n) {
+  const int64_t times = std::max<int64_t>(1, 2'000'000 / (n + 200));
+  const double start = hot::ProcessorNow();
+  for (int64_t i = 0; i < times; i++) body();
+  return (hot::ProcessorNow() - start) / static_cast<double>(times);
+}
+
+void Bench(keel_context* context, const Chain& chain, int64_t n, int rounds) {
+  const hot::Prepared keel(context, "cpu", Text(chain, n), {{"threads", "1"}});
+  std::vector<keel_array*> arrays;
+  std::vector<float*> data;
+  for (float value : {0.7f, 1.3f, -0.4f}) {
+    arrays.push_back(hot::Filled(context, KEEL_F32, {n}, value));
+    keel_tensor t;
+    keel_array_tensor(arrays.back(), &t);
+    data.push_back(static_cast<float*>(t.data));
+    for (int64_t i = 0; i < n; i++)
+      data.back()[i] = value * static_cast<float>(std::sin(0.1 * static_cast<double>(i)));
+  }
+  std::vector<float> y(static_cast<size_t>(n));
+  keel_array* result = nullptr;
+  const auto run = [&] {
+    keel_array_release(result);
+    Call(keel_plan_run, keel.plan, arrays.data(), keel_plan_inputs(keel.plan), &result, 1u);
+  };
+  const auto hand = [&] { chain.hand(data[0], data[1], data[2], y.data(), n); };
+  run();
+  if (!chain.hand) {
+    std::vector<double> ns;
+    for (int r = 0; r < rounds; r++) ns.push_back(Seconds(run, n));
+    const hot::Figure f = hot::Summarise(chain.name, 0, ns);
+    std::printf("| %s | %lld | %.4g |  |  |\n", chain.name, static_cast<long long>(n), f.median / 1e3);
+    return;
+  }
+  hand();
+  keel_tensor got;
+  keel_array_tensor(result, &got);
+  if (std::memcmp(y.data(), got.data, y.size() * sizeof(float)) != 0) {
+    std::fprintf(stderr, "bench_map: other bits than the hand-written loop's, %s of %lld\n", chain.name,
+                 static_cast<long long>(n));
+    std::exit(1);
+  }
+  std::vector<double> ours, theirs, ratios;
+  for (int r = 0; r < rounds; r++) {
+    ours.push_back(Seconds(run, n));
+    theirs.push_back(Seconds(hand, n));
+    ratios.push_back(ours.back() / theirs.back());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const auto at = [&](double q) {
+    return ratios[static_cast<size_t>(q * static_cast<double>(ratios.size() - 1))];
+  };
+  std::printf("| %s | %lld | %.4g | %.4g | %.2f [%.2f, %.2f] |\n", chain.name, static_cast<long long>(n),
+              hot::Summarise("", 0, ours).median / 1e3, hot::Summarise("", 0, theirs).median / 1e3, at(0.5),
+              at(0.25), at(0.75));
+  for (keel_array* a : arrays) keel_array_release(a);
+  keel_array_release(result);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 15;
+  for (int i = 1; i + 1 < argc; i++)
+    if (!std::strcmp(argv[i], "--rounds")) rounds = std::atoi(argv[i + 1]);
+  keel_context* context = nullptr;
+  Call(keel_open, static_cast<const keel_kv*>(nullptr), 0u, &context);
+  Call(keel_plugin_scan, context);
+  std::printf(
+      "| ops | elements | Keel, us | by hand, us | ratio [quartiles] |\n| --- | --- | --- | --- | --- |\n");
+  for (const Chain& chain : kChains)
+    for (int64_t n : {1, 64, 1000, 4096, 65536, 1 << 20, 1 << 24}) Bench(context, chain, n, rounds);
+  keel_close(context);
+  return 0;
+}
