@@ -171,18 +171,11 @@ class Lowering : public BodySink {
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
-    Step step{&op,
-              nullptr,
-              StepName(op, names),
-              std::move(in),
-              {},
-              std::move(inferred.attrs),
-              {},
-              false,
-              nullptr,
-              nullptr,
-              {},
-              nullptr};
+    Step step;
+    step.op = &op;
+    step.name = StepName(op, names);
+    step.in = std::move(in);
+    step.attrs = std::move(inferred.attrs);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
@@ -203,9 +196,30 @@ class Lowering : public BodySink {
     return AddResults(inferred, names);
   }
 
+  // Some devices run a loop or a branch as one launch.
+  absl::Status OfferWhole(Step* step, const Inferred& inferred) {
+    if (options_.observe || HasEffects(step->attrs) ||
+        !out_.device->plugin().impls.contains(std::string(OpName(*step->op))))
+      return absl::OkStatus();
+    for (uint32_t number : BodiesOf(*step->op, step->attrs)) {
+      ASSIGN_OR_RETURN(step->graphs.emplace_back(),
+                       MakeBody(*graph_->module->graphs[number], out_.dims, translate_));
+    }
+    Step probe = *step;
+    ASSIGN_OR_RETURN(step->impl, ChooseImpl(*out_.device, *step->op, inferred,
+                                            [&] { return ViewTyped(probe, inferred); }));
+    if (!step->impl) step->graphs.clear();
+    for (const auto& graph : step->graphs)
+      out_.checks.insert(out_.checks.end(), graph->checks.begin(), graph->checks.end());
+    return absl::OkStatus();
+  }
+
   // Each body is lowered by itself, as a plan of the same device.
   absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
                                                 const std::vector<std::string>& names) {
+    for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
+    RETURN_IF_ERROR(OfferWhole(&step, inferred));
+    if (step.impl) return AddStep(std::move(step), inferred, names);
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
       const Graph& body = *graph_->module->graphs[number];
       PlanOptions options = options_;
@@ -218,7 +232,6 @@ class Lowering : public BodySink {
     step.impl = CoreImpl();
     step.needs_dims = true;
     step.out = AddResults(inferred, names);
-    for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
     return out;
@@ -351,7 +364,7 @@ class Lowering : public BodySink {
     step.needs_dims = step.impl->table.prepare && !(step.impl->table.flags & KEEL_IMPL_ANY_DIMS) &&
                       MentionsSymbols(out_, step);
     if (step.body) out_.checks.insert(out_.checks.end(), step.body->checks.begin(), step.body->checks.end());
-    if (!options_.observe && CanFold(out_, step, &folded_bytes_)) {
+    if (!options_.observe && !IsControl(*step.op) && CanFold(out_, step, &folded_bytes_)) {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
       // A device that fails is another matter, unless it is only full.

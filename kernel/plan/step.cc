@@ -59,6 +59,9 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
   if (step.body) {
     ASSIGN_OR_RETURN(node.body, ViewBody(*step.body, number, number));
   }
+  for (const auto& graph : step.graphs) {
+    ASSIGN_OR_RETURN(node.graphs.emplace_back(), ViewBody(*graph, number, number));
+  }
   return node;
 }
 

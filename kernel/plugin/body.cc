@@ -31,7 +31,10 @@ class Maker {
     for (ValueId v : graph_.params) RETURN_IF_ERROR(AddValue(v));
     body_->n_params = static_cast<uint32_t>(graph_.params.size());
     for (const Node& node : graph_.nodes) RETURN_IF_ERROR(AddNode(node));
-    for (ValueId v : graph_.results) body_->results.push_back(numbers_[v]);
+    for (ValueId v : graph_.results) {
+      RETURN_IF_ERROR(AddConstant(v));
+      body_->results.push_back(numbers_[v]);
+    }
     return std::shared_ptr<const Body>(std::move(body_));
   }
 
@@ -42,11 +45,19 @@ class Maker {
     return MapDims(map_, &body_->values.back());
   }
 
+  absl::Status AddConstant(ValueId v) {
+    if (v == kNoValue || numbers_[v] != kNoValue) return absl::OkStatus();
+    RETURN_IF_ERROR(AddValue(v));
+    body_->constants[numbers_[v]] = graph_.module->constants[graph_.values[v].index];
+    return absl::OkStatus();
+  }
+
   absl::Status AddNode(const Node& from) {
     Body::Node node{from.op, "", {}, {}, from.attrs, nullptr};
     node.name = graph_.NodeName(static_cast<NodeId>(&from - graph_.nodes.data()));
     std::vector<Operand> operands;
     for (ValueId v : from.in) {
+      RETURN_IF_ERROR(AddConstant(v));
       node.in.push_back(v == kNoValue ? kNoValue : numbers_[v]);
       operands.push_back(v == kNoValue ? Operand{Operand::kAbsent, {}}
                                        : Operand{Operand::kTyped, body_->values[numbers_[v]]});
@@ -156,7 +167,11 @@ absl::StatusOr<std::shared_ptr<const BodyView>> ViewBody(const Body& body, const
     keel_node node;
     node.op = from.op;
     node.name = from.name;
-    for (uint32_t v : from.in) node.in.push_back(v == kNoValue ? keel_node::Side{} : SideOf(types[v]));
+    for (uint32_t v : from.in) {
+      node.in.push_back(v == kNoValue ? keel_node::Side{} : SideOf(types[v]));
+      if (auto constant = body.constants.find(v); constant != body.constants.end())
+        node.in.back().data = constant->second.data;
+    }
     for (uint32_t v : from.out) node.out.push_back(SideOf(types[v]));
     node.attrs = from.attrs;
     RETURN_IF_ERROR(MapDims(of_attrs, &node.attrs));

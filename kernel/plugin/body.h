@@ -1,8 +1,9 @@
-// body.h: the body of a `call` as plugins see it. Body: the graph with complete attributes, dims of a table
-// of the owner's choice. BodyView: the same with numbers for dims, behind keel_host.node_body.
+// body.h: the graphs that a node runs as plugins see them. Body: the graph with complete attributes, dims of a
+// table of the owner's choice. BodyView: the same with numbers for dims, behind keel_host.node_body and node_graph.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace keel {
 
-// Values are numbered as in keel_body: parameters, then the results of each node.
+// Values are numbered as in keel_body: parameters, then the results of each node, and constants before who reads
+// them first.
 struct Body {
   struct Node {
     const OpDef* op;
@@ -23,6 +25,7 @@ struct Body {
   std::vector<TensorType> values;
   std::vector<Node> nodes;
   std::vector<uint32_t> results;
+  std::map<uint32_t, Constant> constants;
   std::vector<Inferred::Check> checks;  // facts that inference could not prove
 };
 

@@ -63,13 +63,19 @@ keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
   return KEEL_NOT_FOUND;
 }
 
-keel_rc NodeBody(const keel_node* n, keel_body* out) {
-  const BodyView* body = Filled(n)->body.get();
+keel_rc Show(const BodyView* body, keel_body* out) {
   if (!body) return KEEL_NOT_FOUND;
   *out = {sizeof(keel_body), static_cast<uint32_t>(body->rows.size()),
           body->n_values,    static_cast<uint32_t>(body->results.size()),
           body->rows.data(), body->results.data()};
   return KEEL_OK;
+}
+
+keel_rc NodeBody(const keel_node* n, keel_body* out) { return Show(Filled(n)->body.get(), out); }
+
+keel_rc NodeGraph(const keel_node* n, uint32_t i, keel_body* out) {
+  const auto& graphs = Filled(n)->graphs;
+  return Show(i < graphs.size() ? graphs[i].get() : nullptr, out);
 }
 
 keel_host MakeTable() {
@@ -86,6 +92,7 @@ keel_host MakeTable() {
   table.node_out = Guarded<NodeOut>;
   table.node_attr = Guarded<NodeAttr>;
   table.node_body = Guarded<NodeBody>;
+  table.node_graph = Guarded<NodeGraph>;
   FillEditMembers(&table);
   FillRewriteMembers(&table);
   return table;

@@ -29,6 +29,7 @@ struct keel_node {
   std::vector<Side> in, out;
   keel::Attrs attrs;                           // complete; every dim a number (in a pass: or a handle)
   std::shared_ptr<const keel::BodyView> body;  // of a call
+  std::vector<std::shared_ptr<const keel::BodyView>> graphs;  // of a control op
   // Passes look at many nodes, mostly at their op: the rest is filled in when it is asked for.
   std::function<void(keel_node*)> fill;
 };

@@ -212,6 +212,7 @@ Impls RandomImpls();
 Impls RegionImpls();
 Impls AllImpls();  // joined, in plugin.cc
 Impls MapImpls();
+Impls WhileImpls();
 Impls AttentionImpls();
 
 }  // namespace keel_cpu

@@ -17,7 +17,8 @@ std::vector<keel_impl> Join() {
   for (Impls (*family)() :
        {ElementwiseImpls, UnaryImpls,  SelectImpls, CastImpls,   ShapeImpls,  PermuteImpls,  GatherImpls,
         ScatterImpls,     ReduceImpls, ArgImpls,    NormImpls,   MatmulImpls, ConvImpls,     ConvGradImpls,
-        ConvLoopImpls,    PoolImpls,   RandomImpls, RegionImpls, MapImpls,    AttentionImpls})
+        ConvLoopImpls,    PoolImpls,   RandomImpls, RegionImpls, MapImpls,    AttentionImpls,
+        WhileImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }
