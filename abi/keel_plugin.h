@@ -132,9 +132,10 @@ typedef struct keel_host {
    * given the values in; its results are the node's. The node has no effect but reading variables. */
   keel_rc (*edit_splice)(keel_edit*, uint32_t node, int64_t graph, const keel_value* in, uint32_t n_in);
 
-  /* [C] In match and prepare of an impl for `cond`, `switch`, `while` or `scan`, which runs it as one launch: graph
-   * i of those that it runs, in the order of its attributes. Constants are values too, numbered before the
-   * results of the node that reads them first; node_in of that node has their data. KEEL_NOT_FOUND: none. */
+  /* [C] In match and prepare of an impl for `cond`, `switch`, `while` or `scan`, which runs it as one launch:
+   * graph i of those that it runs, in the order of its attributes. Constants are values too, numbered before
+   * the results of the node that reads them first; node_in of that node has their data. KEEL_NOT_FOUND: none.
+   */
   keel_rc (*node_graph)(const keel_node*, uint32_t i, keel_body* out);
 } keel_host;
 KEEL_SEALED(keel_host, node_graph);

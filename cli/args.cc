@@ -17,7 +17,7 @@ namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
 // tolerances · L time limit · O passes · U fuel, dumps, differences · G of what, with respect to what · R
-// strict · Y fetches · x statements
+// strict · M map of memory · Y fetches · x statements
 constexpr Command kCommands[] = {
     {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLORY", run_command},
     {"eval", "Run statements of the text form one by one: x = [1, 2]; print x + 1", "xd", eval_command},
@@ -34,7 +34,7 @@ constexpr Command kCommands[] = {
     {"bench", "Measure load, first run and steady state of a graph", "fidpeNLO", bench_command},
     {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNPO", profile_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetnO", compare_command},
-    {"plan", "Show how a device will run a graph: launches and memory", "fidpeO", plan_command},
+    {"plan", "Show how a device will run a graph: launches and memory", "fidpeOM", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
     {"demo", "Run and train two small networks that come with Keel, on every device", "d", demo_command},
     {"optimize", "Let passes rewrite a graph; save it, or print it as text", "fodeTOU", optimize_command},
@@ -177,6 +177,7 @@ const std::map<char, Maker>& flag_makers() {
          app.add_option("text", a.statements, "NAME = EXPRESSION, print \"{}\", VALUE, or EXPRESSION");
          app.add_option("-f,--file", a.file, "a file of statements, run before TEXT; -: stdin");
        }},
+      {'M', [](auto& app, Args& a) { app.add_flag("--map", a.map, "draw what lies where in memory"); }},
       {'n', [](auto& app, Args& a) { app.add_flag("--nodes", a.nodes, "find the first node that differs"); }},
   };
   return makers;

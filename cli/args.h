@@ -35,6 +35,7 @@ struct Args {
   std::string as = "grad";           // grad
   bool jacobian = false;             // grad
   bool nodes = false;                // compare
+  bool map = false;                  // plan
   int level = -1;                    // passes; -1: libkeel decides
   std::string passes;
   std::string fuel, dump_after;      // optimize

@@ -3,6 +3,7 @@
 
 #include "exit.h"
 #include "load.h"
+#include "memory.h"
 #include "print.h"
 
 namespace cli {
@@ -54,6 +55,7 @@ int plan_command(const Args& args) {
   if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())
     if (value.is_number() && !key.ends_with("nodes")) fmt::print("{}: {}\n", key, value.dump());
+  print_memory(report, args.map);
   if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
   return kOk;
 }

@@ -129,7 +129,7 @@ absl::Status CheckMemory(const Binding& b, const PlanOptions& options) {
   return Annotate(
       Exhausted("a run needs ", needed, " bytes (", b.arena_bytes, " for values, ", b.scratch_bytes,
                 " scratch, ", b.output_bytes, " results), the limit is ", options.memory),
-      kErrorHint, "raise the option \"memory\", or run smaller inputs");
+      kErrorHint, "raise the option \"memory\", or run smaller inputs; `keel plan` lists the arrays");
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ struct Step {  // one launch
   std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
   Attrs attrs;                    // complete; dims symbolic
   std::vector<DType> in_dtypes;
-  bool needs_dims = false;                       // prepared for each binding
-  std::shared_ptr<Launch> launch;                // if not
-  std::shared_ptr<const Body> body;              // of a call
+  bool needs_dims = false;                          // prepared for each binding
+  std::shared_ptr<Launch> launch;                   // if not
+  std::shared_ptr<const Body> body;                 // of a call
   std::vector<std::shared_ptr<const Body>> graphs;  // of a control step that the device takes whole
-  std::vector<std::shared_ptr<Lowered>> bodies;  // of a control step (control.h), in the order of its op
-  std::shared_ptr<const Core> core;              // the kernel runs it itself
+  std::vector<std::shared_ptr<Lowered>> bodies;     // of a control step (control.h), in the order of its op
+  std::shared_ptr<const Core> core;                 // the kernel runs it itself
 };
 
 struct Lowered {

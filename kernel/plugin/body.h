@@ -1,5 +1,6 @@
-// body.h: the graphs that a node runs as plugins see them. Body: the graph with complete attributes, dims of a
-// table of the owner's choice. BodyView: the same with numbers for dims, behind keel_host.node_body and node_graph.
+// body.h: the graphs that a node runs as plugins see them. Body: the graph with complete attributes, dims of
+// a table of the owner's choice. BodyView: the same with numbers for dims, behind keel_host.node_body and
+// node_graph.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace keel {
 
-// Values are numbered as in keel_body: parameters, then the results of each node, and constants before who reads
-// them first.
+// Values are numbered as in keel_body: parameters, then the results of each node, and constants before who
+// reads them first.
 struct Body {
   struct Node {
     const OpDef* op;

@@ -21,7 +21,7 @@ const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out);
 
 struct JitOp {
   const JitRow* row;  // null, where a function does it: only in loops over scalars
-  uint32_t in[3];  // values
+  uint32_t in[3];     // values
   uint32_t out;
   uint8_t n_in;
   const void* function = nullptr;  // UnaryLoop or BinaryLoop, by n_in
@@ -46,14 +46,15 @@ FlatCode CompileFlat(const JitBody& body, const std::vector<JitPort>& in, const 
 
 // A loop over scalars. Its values begin with what it is given, of which the first `carry` are carried.
 struct JitWhile {
-  JitBody body;           // the ops of the test, then those of the body
-  size_t test_ops = 0;    // so many are the test's
-  uint32_t go = 0;        // the test's result
-  uint32_t given = 0;     // values that are in at[number]
-  std::vector<uint32_t> next;                          // what is carried on, by carry
+  JitBody body;                                         // the ops of the test, then those of the body
+  size_t test_ops = 0;                                  // so many are the test's
+  uint32_t go = 0;                                      // the test's result
+  uint32_t given = 0;                                   // values that are in at[number]
+  std::vector<uint32_t> next;                           // what is carried on, by carry
   std::vector<std::pair<uint32_t, uint64_t>> literals;  // values that are constants, and their bits
 };
-// Runs until the test is false; then carried value i is in at[given + i]. 1: stopped, as *cancelled was not 0.
+// Runs until the test is false; then carried value i is in at[given + i]. 1: stopped, as *cancelled was not
+// 0.
 using WhileLoop = int(char* const* at, const volatile int32_t* cancelled);
 std::shared_ptr<WhileLoop> CompileWhile(const JitWhile& loop);
 

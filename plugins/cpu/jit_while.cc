@@ -1,5 +1,6 @@
-// jit_while.cc: see jit.h. Everything that the loop is given, carries or holds as a constant has a register from
-// beginning to end, so an iteration touches no memory. A scalar fills its register: all lanes are the same number.
+// jit_while.cc: see jit.h. Everything that the loop is given, carries or holds as a constant has a register
+// from beginning to end, so an iteration touches no memory. A scalar fills its register: all lanes are the
+// same number.
 #include "jit.h"
 
 #if defined(KEEL_JIT)
@@ -105,7 +106,8 @@ class While {
       j_.and_(j_.ecx, 1);
       j_.mov(j_.byte[base + offset], j_.cl);
     } else {
-      Width(v) == 4 ? j_.vmovss(j_.dword[base + offset], j_.V(v)) : j_.vmovsd(j_.qword[base + offset], j_.V(v));
+      Width(v) == 4 ? j_.vmovss(j_.dword[base + offset], j_.V(v))
+                    : j_.vmovsd(j_.qword[base + offset], j_.V(v));
     }
   }
 
@@ -158,7 +160,8 @@ class While {
         j_.IsMask(i) ? j_.kmovw(j_.K(i), j_.K(from)) : Move(i, j_.V(from));
     }
     const auto is_literal = [&](uint32_t v) {
-      return std::any_of(loop_.literals.begin(), loop_.literals.end(), [=](const auto& l) { return l.first == v; });
+      return std::any_of(loop_.literals.begin(), loop_.literals.end(),
+                         [=](const auto& l) { return l.first == v; });
     };
     for (uint32_t v : loop_.next)
       if (v >= loop_.given && !is_literal(v) && j_.Placed(v)) j_.Free(v);

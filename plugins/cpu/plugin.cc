@@ -15,10 +15,9 @@ namespace {
 std::vector<keel_impl> Join() {
   std::vector<keel_impl> all;
   for (Impls (*family)() :
-       {ElementwiseImpls, UnaryImpls,  SelectImpls, CastImpls,   ShapeImpls,  PermuteImpls,  GatherImpls,
-        ScatterImpls,     ReduceImpls, ArgImpls,    NormImpls,   MatmulImpls, ConvImpls,     ConvGradImpls,
-        ConvLoopImpls,    PoolImpls,   RandomImpls, RegionImpls, MapImpls,    AttentionImpls,
-        WhileImpls})
+       {ElementwiseImpls, UnaryImpls,  SelectImpls, CastImpls,   ShapeImpls,  PermuteImpls,   GatherImpls,
+        ScatterImpls,     ReduceImpls, ArgImpls,    NormImpls,   MatmulImpls, ConvImpls,      ConvGradImpls,
+        ConvLoopImpls,    PoolImpls,   RandomImpls, RegionImpls, MapImpls,    AttentionImpls, WhileImpls})
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }

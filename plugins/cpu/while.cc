@@ -1,5 +1,5 @@
-// while.cc: a `while` over scalars as one launch, in machine code (jit.h). Anything else that is carried, an op
-// that may fail, an effect: refused, and libkeel runs the loop's bodies one launch after the other.
+// while.cc: a `while` over scalars as one launch, in machine code (jit.h). Anything else that is carried, an
+// op that may fail, an effect: refused, and libkeel runs the loop's bodies one launch after the other.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -100,8 +100,8 @@ class Compiler {
       number_[n.out] = number_[n.in[0]];
       return true;
     }
-    JitOp made = {FindJit(node.host->node_op(n.node), types, TypeOf(node.Out(0))), {}, 0,
-                  static_cast<uint8_t>(n.n_in)};
+    JitOp made = {
+        FindJit(node.host->node_op(n.node), types, TypeOf(node.Out(0))), {}, 0, static_cast<uint8_t>(n.n_in)};
     if (!made.row) made.function = FunctionOf(node, op, n.n_in);
     const std::optional<uint32_t> out = Add(node.Out(0));
     if ((!made.row && !made.function) || !out) return false;
@@ -156,8 +156,8 @@ keel_rc PrepareWhile(const Node& node, keel_launch* launch) {
   return Keep(launch, std::move(made), RunWhile);
 }
 
-constexpr keel_impl kImpls[] = {
-    {"while", 1, 1, nullptr, "loop over scalars", 0, KEEL_IMPL_ANY_DIMS, MatchWhile, Prepare<PrepareWhile>, nullptr}};
+constexpr keel_impl kImpls[] = {{"while", 1, 1, nullptr, "loop over scalars", 0, KEEL_IMPL_ANY_DIMS,
+                                 MatchWhile, Prepare<PrepareWhile>, nullptr}};
 
 }  // namespace
 
