@@ -7,10 +7,13 @@
 
 #include "common.h"
 #include "parallel.h"
+#include "pool_loops.h"
 #include "window.h"
 
 namespace keel_cpu {
 namespace {
+
+constexpr int64_t kMostCells = 64;
 
 struct Pool {
   Window w;
@@ -88,23 +91,61 @@ int64_t ColumnMajor(const Window& w, int64_t offset) {
   return at;
 }
 
+// Of results [begin, end) of a row: which cell of the image holds the greatest. The first of equals, and the
+// first NaN, stay.
+template <class T>
+void IndexRow(const keel_call* call, const Window& w, const int64_t* place, const T* x, int64_t begin,
+              int64_t end, int64_t* y) {
+  std::fill(y + begin, y + end, int64_t{-1});
+  EachCellOf(call, w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
+    for (int64_t i = 0; i < m; i++) {
+      const int64_t cell = at + i * step, old = y[first + i];
+      const auto now = Widen(x[cell]);
+      const auto best = Widen(x[old < 0 ? cell : old]);
+      if (old < 0 || now > best || (now != now && best == best)) y[first + i] = cell;
+    }
+  });
+}
+// Few cells, and no place sees a padding.
+bool SeesWhole(const Window& w) {
+  bool whole = w.Cells(w.window) <= kMostCells;
+  for (int d = 0; d < w.rank; d++)
+    whole = whole && w.lo[d] == 0 && w.At(d, w.out[d] - 1, w.window[d] - 1) < w.image[d];
+  return whole;
+}
+
+// All rows where each place sees its whole window: the cells lie alike around each place.
+void IndexWhole(const keel_call* call, const Pool& s, const float* x, int64_t* y) {
+  static const IndexOfCells loop = IndexOfCellsLoop();
+  const Window& w = s.w;
+  const int last = w.rank - 1;
+  const int64_t n = w.out[last], rows = Product(w.out, last), pixels = w.Cells(w.image);
+  int64_t at[kMostCells], cells = 0;
+  constexpr int64_t kFirst[kMaxImage] = {};
+  EachCell(w, kFirst, [&](int64_t, int64_t offset, int64_t, int64_t, int64_t) { at[cells++] = offset; });
+  ParallelFor(call, call->count / n, n * cells, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      int64_t place[kMaxImage], base = 0;
+      Unravel(r % rows, w.out, last, place);
+      for (int d = 0; d < last; d++) base = (base + place[d] * w.stride[d]) * w.image[d + 1];
+      const int64_t image = r / rows * pixels;
+      loop(x + image + base, at, cells, w.stride[last], n, y + r * n);
+      for (int64_t i = r * n; i < r * n + n; i++)
+        y[i] = image + (s.column_major ? ColumnMajor(w, base + y[i]) : base + y[i]);
+    }
+  });
+}
+
 template <class T>
 keel_rc RunMaxPoolIndex(const keel_call* call) {
   const Pool& s = State<Pool>(call);
+  if (call->count == 0) return KEEL_OK;
+  if constexpr (std::is_same_v<T, float>)
+    if (SeesWhole(s.w)) return IndexWhole(call, s, In<T>(call, 0), Out<int64_t>(call, 0)), Done(call);
   const int64_t pixels = s.w.Cells(s.w.image);
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
-    const T* x = In<T>(call, 0) + image * pixels;
     int64_t* y = Out<int64_t>(call, 0) + result;
-    std::fill(y + begin, y + end, int64_t{-1});
-    EachCellOf(call, s.w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
-      for (int64_t i = 0; i < m; i++) {
-        const int64_t cell = at + i * step, old = y[first + i];
-        const auto now = Widen(x[cell]);
-        // The first of equals, and the first NaN, stay.
-        const auto best = Widen(x[old < 0 ? cell : old]);
-        if (old < 0 || now > best || (now != now && best == best)) y[first + i] = cell;
-      }
-    });
+    IndexRow(call, s.w, place, In<T>(call, 0) + image * pixels, begin, end, y);
     for (int64_t i = begin; i < end; i++)
       if (y[i] >= 0) y[i] = image * pixels + (s.column_major ? ColumnMajor(s.w, y[i]) : y[i]);
   });

@@ -1,6 +1,7 @@
 // pool_loops.cc: compiles pool_loops.inc per SIMD level and picks one.
 #include "pool_loops.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -12,5 +13,6 @@
 namespace keel_cpu {
 
 MaxOfCells MaxOfCellsLoop() { return *KEEL_PICK(kMaxOfCells); }
+IndexOfCells IndexOfCellsLoop() { return *KEEL_PICK(kIndexOfCells); }
 
 }  // namespace keel_cpu

@@ -1,4 +1,5 @@
-// pool_loops.h: the inner loop of max pooling on images whose channels lie side by side.
+// pool_loops.h: the inner loops of max pooling: of images whose channels lie side by side, and of which cell
+// it was.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +11,11 @@ namespace keel_cpu {
 using MaxOfCells = void (*)(const float* x, const int64_t* at, int64_t cells, int64_t channels,
                             int64_t pixels, int64_t x_step, float* y, int64_t y_step);
 MaxOfCells MaxOfCellsLoop();
+
+// For place o of n: y[o] = the o * step + at[i] that has the greatest of x, the first of equals, the first
+// NaN before all.
+using IndexOfCells = void (*)(const float* x, const int64_t* at, int64_t cells, int64_t step, int64_t n,
+                              int64_t* y);
+IndexOfCells IndexOfCellsLoop();
 
 }  // namespace keel_cpu
