@@ -182,6 +182,16 @@ void Plans(Bench& b) {
       Text("a: f32[n], b: f32[n]) -> f32[n]", "  y = add(a, b)\n", "y"),
       {Filled(b.context, KEEL_F32, {4}, 1.0f), Filled(b.context, KEEL_F32, {4}, 1.0f)});
   run("plan of 200 scalar nodes, a node", 10, 200, Chain(100), {scalar(0.5), scalar(0.5)});
+  const std::string loop = R"(  i, y = while(0, 0.0, x, n){carry=2}
+    test(i, a, x, n) { t = less(i, n)
+      yield t }
+    body(i, a, x, n) { j = i + 1
+      b = a * 0.5
+      c = b + x
+      yield j, c }
+)";
+  run("while of 1,000 iterations over scalars", 8000, 1,
+      Text("x: f32[], n: i32[]) -> f32[]", loop, "y"), {scalar(1), Filled(b.context, KEEL_I32, {}, 1000)});
   run("power, 100 matmuls as a graph", 5000, 1, Power(100), {Filled(b.context, KEEL_I32, {10, 10}, 1)});
 }
 
