@@ -33,6 +33,12 @@ class Resolver {
     return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", parts...),
                     kErrorOp, def_.name);
   }
+  template <typename... Parts>
+  absl::Status FailAt(const Expr& e, const Parts&... parts) const {
+    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ":", e.line, ":", e.column, ": ",
+                            def_.version ? "op " : "", def_.name, ": ", parts...),
+                    kErrorOp, def_.name);
+  }
 
   uint16_t FindSlot(std::string_view name) const {
     auto place = std::find(def_.slots.begin(), def_.slots.end(), name);
@@ -263,18 +269,18 @@ class Resolver {
 
   absl::Status StaticName(Expr* e, bool words) {
     if (Bind(e) || words) return absl::OkStatus();
-    return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+    return FailAt(*e, "'", e->text, "' is bound by nothing");
   }
 
   absl::Status StaticCall(Expr* e) {
     e->function = FindFunction(e->text);
-    if (!e->function) return Fail("line ", e->line, ": '", e->text, "' is not a shape function");
+    if (!e->function) return FailAt(*e, "'", e->text, "' is not a shape function");
     if (!e->attrs.empty())
-      return Fail("line ", e->line, ": the shape function ", e->text, " has no attributes");
+      return FailAt(*e, "the shape function ", e->text, " has no attributes");
     if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
-      return Fail("line ", e->line, ": ", e->text, " wants ", e->function->least, " arguments, not ",
+      return FailAt(*e, e->text, " wants ", e->function->least, " arguments, not ",
                   e->parts.size());
-    if (e->text != "dims" && e->text != "given") {
+    if (!e->function->names) {
       for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
       return absl::OkStatus();
     }
@@ -286,7 +292,7 @@ class Resolver {
         return absl::OkStatus();
       }
     if (arg.kind == Expr::kName && locals_.count(arg.text)) return absl::OkStatus();
-    return Fail("line ", e->line, ": ", e->text, "(...) wants the name of an operand");
+    return FailAt(*e, e->text, "(...) wants the name of an operand");
   }
 
   // Value reading: names are operands, locals, attributes (as weak literals), inf, nan, none.
@@ -294,14 +300,14 @@ class Resolver {
     switch (e->kind) {
       case Expr::kName:
         if (Bind(e) || locals_.count(e->text) || e->text == "none") return absl::OkStatus();
-        return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+        return FailAt(*e, "'", e->text, "' is bound by nothing");
       case Expr::kString:
       case Expr::kList:
       case Expr::kNot:
-        return Fail("line ", e->line, ": strings, lists and '!' are not values");
+        return FailAt(*e, "strings, lists and '!' are not values");
       case Expr::kBinary:
         if (opset::Info(e->op).op.empty())
-          return Fail("line ", e->line, ": '", opset::Info(e->op).text, "' is not for values");
+          return FailAt(*e, "'", opset::Info(e->op).text, "' is not for values");
         break;
       case Expr::kCond:
         RETURN_IF_ERROR(Static(&e->parts[0]));

@@ -48,7 +48,7 @@ int32_t OwnKind(const Val& v, int32_t wanted) {
 }  // namespace
 
 Expander::Expander(const Catalogue& catalogue, Env& env, BodySink& sink)
-    : catalogue_(catalogue), env_(env), sink_(sink) {
+    : catalogue_(catalogue), env_(env), outer_(env.locals), sink_(sink) {
   env_.locals = this;
 }
 

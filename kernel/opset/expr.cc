@@ -167,6 +167,7 @@ class Parser {
     Expr out;
     out.kind = kind;
     out.line = lex_.Peek().line;
+    out.column = lex_.Peek().column;
     return out;
   }
   static Expr Number(int64_t value, Expr at) {

@@ -47,7 +47,7 @@ struct Expr {
   BinOp op = BinOp::kAdd;
   Ref ref = kNothing;
   uint16_t index = 0;  // of the slot, type variable, operand; the DType; the bool
-  uint32_t line = 0;
+  uint32_t line = 0, column = 0;
   int64_t i = 0;
   double f = 0;
   std::string text;                                 // a name, a call's name, a string

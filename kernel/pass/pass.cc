@@ -44,7 +44,8 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, s
   (*work)->Allow(fuel);
   HostCall call;
   absl::Status status =
-      call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
+      pass.by_rule ? pass.by_rule((*work)->edit())
+                   : call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
   if ((*work)->exhausted()) return Exhausted("no memory for pass \"", run->name, "\"");
   run->edits = (*work)->edits();
   if (!status.ok() && !(*work)->stopped()) return status;

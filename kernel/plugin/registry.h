@@ -2,6 +2,7 @@
 // found. Loading is in loader.cc, the look at a file before it is loaded in note.cc.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -30,6 +31,8 @@ bool Takes(const Impl&, uint32_t version, std::span<const std::pair<std::string,
 struct Pass {
   keel_pass table;
   const Plugin* plugin;
+  bool extends = false;                            // adds to the pass of that name, wherever it is from
+  std::function<absl::Status(keel_edit*)> by_rule = {};  // in place of table.run
 };
 
 struct Plugin {
@@ -83,7 +86,10 @@ struct Attempt {  // one line of `keel doctor`
 
 class Registry {
  public:
-  explicit Registry(std::shared_ptr<Catalogue> catalogue);
+  // What reads a file of rules (kernel/rules) as a plugin, with the path for messages.
+  using RuleReader = absl::StatusOr<std::unique_ptr<Plugin>> (*)(std::string_view text,
+                                                                 const std::string& path, const Catalogue&);
+  Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules);
   ~Registry();
   // All of the default places, in order; refusals are only recorded.
   void Scan(const std::string& folder_option);
@@ -106,8 +112,10 @@ class Registry {
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
   static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
   absl::Status OpenFile(const std::string& path, std::string* taken);
+  absl::Status Take(std::shared_ptr<Plugin> plugin, std::string* taken);
 
   std::shared_ptr<Catalogue> catalogue_;
+  RuleReader rules_;
   std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<Plugin>> plugins_;
   std::vector<std::unique_ptr<Device>> devices_;
@@ -124,6 +132,7 @@ std::string MissingLibrary(const std::string& dlerror_text);
 
 // pass_order.cc
 absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
+absl::Status CheckPass(const keel_pass&, size_t number);  // its words and numbers
 // An error names a name that is taken, or passes that wait for each other.
 absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> passes);
 
