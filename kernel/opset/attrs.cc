@@ -7,6 +7,10 @@
 
 namespace keel {
 
+void SortAttrs(Attrs* attrs) {
+  std::sort(attrs->begin(), attrs->end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+}
+
 std::string_view AttrKindName(int32_t kind) {
   constexpr std::string_view kNames[] = {
       "nothing", "a bool",     "an integer",         "a float",          "a string",

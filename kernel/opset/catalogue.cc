@@ -15,9 +15,6 @@
 namespace keel {
 namespace {
 
-using opset::AttrDef;
-using opset::Expr;
-
 constexpr size_t kMaxTextBytes = 1 << 20, kMaxOps = 4096, kMaxOpName = 256;
 
 struct Entry {
@@ -84,7 +81,6 @@ struct Catalogue::Impl {
   absl::Status AddText(std::string_view text, std::string_view origin, bool core);
   absl::StatusOr<const OpDef*> Parsed(Entry* e) const;
   std::string Closest(std::string_view name) const;
-  absl::Status CheckCalls(const Catalogue&, const OpDef&) const;
   std::vector<Entry*> All() const;
 };
 
@@ -203,39 +199,6 @@ std::vector<Entry*> Catalogue::Impl::All() const {
   return out;
 }
 
-// Calls in bodies and rules must name ops, their attributes and choices, and no more operands than there are.
-absl::Status Catalogue::Impl::CheckCalls(const Catalogue& catalogue, const OpDef& def) const {
-  absl::Status status;
-  opset::ForEachCall(def, [&](const Expr& call) {
-    if (!status.ok()) return;
-    auto op = catalogue.Find(call.text, 0);
-    if (!op.ok()) {
-      status = Annotate(Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, ": ",
-                                op.status().message()),
-                        kErrorOp, def.name);
-      return;
-    }
-    bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
-                               [](const Expr& e) { return e.kind == Expr::kSplice; });
-    if (!spliced && ((call.parts.size() > (*op)->operands.size() && !(*op)->has_variadic) ||
-                     call.parts.size() < (*op)->required_operands))
-      status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, " with ",
-                       call.parts.size(), " operands");
-    for (const auto& [name, value] : call.attrs) {
-      auto a = std::find_if((*op)->attrs.begin(), (*op)->attrs.end(),
-                            [&name = name](const AttrDef& d) { return d.name == name; });
-      if (a == (*op)->attrs.end())
-        status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text,
-                         ", which has no attribute ", name);
-      else if (value.kind == Expr::kName && value.ref == Expr::kNothing &&
-               std::find(a->choices.begin(), a->choices.end(), value.text) == a->choices.end())
-        status = Invalid(def.origin, ":", call.line, ": op ", def.name, ": '", value.text,
-                         "' is bound by nothing");
-    }
-  });
-  return status;
-}
-
 Catalogue::Catalogue() : impl_(std::make_unique<Impl>()) {
   for (const auto& [name, text] : core_opset) {
     absl::Status status = impl_->AddText(text, name, true);
@@ -281,7 +244,7 @@ std::vector<std::string> Catalogue::Names() const {
 absl::Status Catalogue::ParseAll() const {
   for (Entry* e : impl_->All()) {
     ASSIGN_OR_RETURN(const OpDef* def, impl_->Parsed(e));
-    RETURN_IF_ERROR(impl_->CheckCalls(*this, *def));
+    RETURN_IF_ERROR(opset::CheckCalls(*this, *def));
   }
   return absl::OkStatus();
 }

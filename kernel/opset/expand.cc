@@ -245,7 +245,7 @@ absl::StatusOr<Attrs> Expander::CallAttrs(const OpDef& def, const Expr& e) {
     }
     out.push_back({name, ToAttr(v, OwnKind(v, wanted))});
   }
-  std::sort(out.begin(), out.end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+  SortAttrs(&out);
   return out;
 }
 

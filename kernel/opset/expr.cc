@@ -195,6 +195,12 @@ absl::StatusOr<Expr> ValueItem(Lexer& lex) {
   return splice;
 }
 
+}  // namespace
+
+const BinOpInfo& Info(BinOp op) { return kBinOps[static_cast<size_t>(op)]; }
+
+absl::StatusOr<Expr> ParseExpr(Lexer& lex) { return Parser(lex).Conditional(); }
+
 absl::StatusOr<Statement> ParseStatement(Lexer& lex) {
   Statement out;
   if (lex.Accept("return")) {
@@ -218,12 +224,6 @@ absl::StatusOr<Statement> ParseStatement(Lexer& lex) {
   out.values.push_back(std::move(value));
   return out;
 }
-
-}  // namespace
-
-const BinOpInfo& Info(BinOp op) { return kBinOps[static_cast<size_t>(op)]; }
-
-absl::StatusOr<Expr> ParseExpr(Lexer& lex) { return Parser(lex).Conditional(); }
 
 absl::StatusOr<Block> ParseBlock(Lexer& lex) {
   Block out;

@@ -87,6 +87,7 @@ class Rewrite : public Rewriter {
   void Unlink(NodeId node);
   void Relabel();
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
+  void SortByPlace(std::vector<NodeId>*) const;
   absl::Status CheckAllowed();
   absl::Status Exchange(ValueId old_value, ValueId new_value);
   absl::Status CheckValue(ValueId value) const;

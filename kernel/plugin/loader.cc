@@ -175,7 +175,7 @@ absl::Status Registry::Take(std::shared_ptr<Plugin> plugin, std::string* taken) 
     passes.insert(passes.end(), other->passes.begin(), other->passes.end());
   }
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
-  ASSIGN_OR_RETURN(passes, OrderPasses(std::move(passes)));
+  ASSIGN_OR_RETURN(passes, OrderPasses(passes));
   std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin);
   if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version);
   plugins_.reserve(plugins_.size() + 1);

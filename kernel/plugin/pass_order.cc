@@ -24,9 +24,12 @@ bool Precedes(const Pass& a, const Pass& b) {
   return Lists(b.table.after, a.table.name) || Lists(a.table.before, b.table.name);
 }
 
-// One round of passes that wait for each other; every pass of `left` waits for another of it.
+// One round of passes that wait for each other; every pass of the first phase left waits for another of it.
 std::string Cycle(const std::vector<Pass>& left) {
-  std::vector<size_t> path{0};
+  auto first = std::min_element(left.begin(), left.end(), [](const Pass& a, const Pass& b) {
+    return a.table.phase < b.table.phase;
+  });
+  std::vector<size_t> path{static_cast<size_t>(first - left.begin())};
   for (;;) {
     size_t previous = 0;
     while (!Precedes(left[previous], left[path.back()])) previous++;
@@ -70,21 +73,20 @@ absl::Status ReadPasses(const keel_plugin& t, Plugin* plugin) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> left) {
-  std::vector<Pass> more;
-  std::copy_if(left.begin(), left.end(), std::back_inserter(more), [](const Pass& p) { return p.extends; });
-  std::erase_if(left, [](const Pass& p) { return p.extends; });
+absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& all) {
+  std::vector<Pass> left, more;
+  for (const Pass& p : all) (p.extends ? more : left).push_back(p);
   for (size_t i = 0; i < left.size(); i++)
     for (size_t j = 0; j < i; j++)
       if (std::string_view(left[i].table.name) == left[j].table.name)
         return Error(absl::StatusCode::kAlreadyExists, "pass \"", left[i].table.name,
                      "\" is there already, from plugin \"", left[j].plugin->name, "\"");
-  std::stable_sort(left.begin(), left.end(),
-                   [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
   std::vector<Pass> out;
   while (!left.empty()) {
     auto ready = std::find_if(left.begin(), left.end(), [&](const Pass& p) {
-      return std::none_of(left.begin(), left.end(), [&](const Pass& other) { return Precedes(other, p); });
+      return std::none_of(left.begin(), left.end(), [&](const Pass& other) {
+        return other.table.phase < p.table.phase || Precedes(other, p);
+      });
     });
     if (ready == left.end()) return Invalid("its passes cannot be ordered: ", Cycle(left));
     out.push_back(*ready);

@@ -2,7 +2,6 @@
 // found. Loading is in loader.cc, the look at a file before it is loaded in note.cc.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,6 +17,9 @@
 namespace keel {
 
 struct Plugin;
+namespace rules {
+struct RulePass;
+}
 
 struct Impl {
   keel_impl table;
@@ -31,8 +33,8 @@ bool Takes(const Impl&, uint32_t version, std::span<const std::pair<std::string,
 struct Pass {
   keel_pass table;
   const Plugin* plugin;
-  bool extends = false;                            // adds to the pass of that name, wherever it is from
-  std::function<absl::Status(keel_edit*)> by_rule = {};  // in place of table.run
+  const rules::RulePass* rules = nullptr;  // in place of table.run
+  bool extends = false;                    // adds to the pass of that name, wherever it is from
 };
 
 struct Plugin {
@@ -41,6 +43,7 @@ struct Plugin {
   keel_device device{};
   std::vector<keel_importer> importers;
   std::vector<Pass> passes;
+  std::vector<std::shared_ptr<const rules::RulePass>> rules;  // of a file of rules
   HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
 };
 
@@ -133,8 +136,9 @@ std::string MissingLibrary(const std::string& dlerror_text);
 // pass_order.cc
 absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
 absl::Status CheckPass(const keel_pass&, size_t number);  // its words and numbers
-// An error names a name that is taken, or passes that wait for each other.
-absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> passes);
+// What extends a pass stands behind it, and is left out where it is not there (yet). An error names a name that
+// is taken, or passes that wait for each other.
+absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& passes);
 
 // table.cc: takes over a plugin's tables, checked.
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path);

@@ -4,46 +4,30 @@
 #include <cmath>
 #include <cstring>
 
-#include "absl/container/inlined_vector.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
+#include "kernel/opset/compare.h"
 #include "kernel/opset/expander.h"
 #include "kernel/rules/rules.h"
 
 namespace keel::rules {
 namespace {
 
+using opset::Expr;
 using opset::Val;
-
-Val ToVal(const AttrValue& a) {
-  Val v;
-  v.i = a.i;
-  v.f = a.f;
-  v.s = a.s;
-  v.list.assign(a.list.begin(), a.list.end());
-  v.floats = a.floats;
-  v.kind = a.kind == KEEL_ATTR_BOOL    ? Val::kBool
-           : a.kind == KEEL_ATTR_F64   ? Val::kFloat
-           : a.kind == KEEL_ATTR_STR   ? Val::kStr
-           : a.kind == KEEL_ATTR_DTYPE ? Val::kDType
-           : a.kind == KEEL_ATTR_F64S  ? Val::kFloats
-           : a.kind == KEEL_ATTR_I64 || a.kind == KEEL_ATTR_DIM ? Val::kInt
-                                                                : Val::kList;
-  return v;
-}
 
 class Attempt : public opset::LocalDims, public BodySink {
  public:
-  Attempt(const Rule& rule, keel_edit* edit) : rule_(rule), edit_(edit), graph_(*edit->rewriter) {}
+  Attempt(const OpDef& rule, keel_edit* edit) : rule_(rule), edit_(edit), graph_(*edit->rewriter) {}
 
   absl::StatusOr<Outcome> Run(NodeId root) {
     do {
-      values_.assign(rule_.def.operands.size(), kNoValue);
+      values_.assign(rule_.operands.size(), kNoValue);
+      values_[0] = graph_.Find(root)->out[0];
       calls_.clear();
-      types_.clear();
       step_ = 0;
-      if (!Matches(rule_.pattern, graph_.Find(root)->out[0])) continue;
-      opset::Env env(rule_.def, edit_->module->dims);
+      if (!Matches(rule_.match[0].values[0], values_[0])) continue;
+      opset::Env env(rule_, edit_->module->dims);
       if (!Holds(env)) continue;
       ASSIGN_OR_RETURN(Outcome outcome, Build(env, root));
       if (outcome != Outcome::kNone) return outcome;
@@ -54,37 +38,36 @@ class Attempt : public opset::LocalDims, public BodySink {
  private:
   const keel::Value& At(ValueId v) const { return edit_->graph->values[v]; }
 
-  bool Choose() {
-    if (step_ == choices_.size()) choices_.push_back(false);
-    return choices_[step_++];
-  }
+  // The first choice is the highest bit. The next attempt differs in the last choice that was asked for and can.
+  bool Choose() { return step_ < kMostChoices && choices_ >> (kMostChoices - ++step_) & 1; }
   bool NextChoice() {
-    choices_.resize(step_);
-    while (!choices_.empty() && choices_.back()) choices_.pop_back();
-    if (choices_.empty()) return false;
-    return choices_.back() = true;
+    uint32_t last = 1u << (kMostChoices - step_);
+    choices_ = (choices_ & ~(last - 1)) + last;
+    return step_ && choices_ < 1u << kMostChoices;
   }
 
-  bool Matches(const Pattern& p, ValueId v) {
-    if (v == kNoValue || p.kind == Pattern::kNone) return v == kNoValue && p.kind == Pattern::kNone;
-    if (p.name >= 0) {
-      ValueId& bound = values_[static_cast<size_t>(p.name)];
-      if (bound != kNoValue && bound != v) return false;
-      bound = v;
-    }
-    if (p.kind == Pattern::kNumber) return IsNumber(v, p.number);
-    return p.kind == Pattern::kAny || MatchesCall(p, graph_.Producer(v));
-  }
-
-  bool MatchesCall(const Pattern& p, NodeId n) {
+  bool Matches(const Expr& e, ValueId v) {
+    if (e.kind == Expr::kName && e.ref == Expr::kNothing) return v == kNoValue;  // none
+    if (v == kNoValue) return false;
+    if (e.kind == Expr::kName && e.ref == Expr::kOperand) return MatchesName(e, v);
+    std::string_view op = OpNamed(e);
+    if (op.empty()) return IsNumber(v, e.kind == Expr::kInt ? static_cast<double>(e.i) : e.ref == Expr::kBool ? e.index : e.f);
+    NodeId n = graph_.Producer(v);
     const keel::Node* node = n == kNoValue ? nullptr : graph_.Find(n);
-    if (!node || node->op != p.op || node->in.size() > p.in.size()) return false;
-    if (!p.attrs.empty()) calls_.emplace_back(&p, node);
-    bool swap = p.commutes && node->in[0] != node->in[1] && Choose();
-    for (size_t i = 0; i < p.in.size(); i++) {
-      size_t k = swap && i < 2 ? 1 - i : i;
-      if (!Matches(p.in[i], k < node->in.size() ? node->in[k] : kNoValue)) return false;
-    }
+    if (!node || node->op->name != op || node->in.size() > e.parts.size()) return false;
+    if (!e.attrs.empty()) calls_.emplace_back(&e, node);
+    bool swap = Has(*node->op, Trait::kCommutative) && node->in[0] != node->in[1] && Choose();
+    for (size_t i = 0; i < e.parts.size(); i++)
+      if (!Matches(e.parts[i], i < node->in.size() ? node->in[swap ? 1 - i : i] : kNoValue)) return false;
+    return true;
+  }
+
+  bool MatchesName(const Expr& e, ValueId v) {
+    ValueId& bound = values_[e.index];
+    if (bound != kNoValue) return bound == v;
+    bound = v;
+    for (const opset::Statement& s : rule_.match)
+      if (s.slot == e.index) return Matches(s.values[0], v);
     return true;
   }
 
@@ -110,31 +93,46 @@ class Attempt : public opset::LocalDims, public BodySink {
     return first && !std::memcmp(first, &element, SizeOf(dtype));
   }
 
-  // Names of attributes are bound, and all conditions hold.
+  // Names of attributes are bound, and all conditions hold; what is not known does not.
   bool Holds(opset::Env& env) {
-    for (ValueId v : values_) types_.push_back({Operand::kTyped, At(v).type});
+    for (ValueId v : values_)
+      if (v == kNoValue) return false;
+    types_ = opset::TypesOf(values_, *this);
     env.operands = types_;
     env.locals = this;
     std::vector<Inferred::Check> unknown;
     env.checks = &unknown;
-    for (const auto& [pattern, node] : calls_) {
-      attrs_.push_back(InferredAttrs(*node));
-      for (const auto& [name, slot] : pattern->attrs)
-        for (const Attr& a : attrs_.back())
-          if (a.name == name) env.slots[slot] = ToVal(a.value);
-    }
-    for (const opset::CheckDef& check : rule_.def.checks) {
+    for (bool bind : {true, false})
+      for (const auto& [call, node] : calls_)
+        if (!Attributes(env, *call, *node, bind)) return false;
+    for (const opset::CheckDef& check : rule_.checks) {
       bool holds = false;
-      if (!opset::EvalBool(check.condition, env, &holds).ok() || !holds || !unknown.empty()) return false;
+      if (!opset::EvalBool(check.condition, env, &holds).ok() || !holds) return false;
     }
-    return true;
+    return unknown.empty();
   }
 
-  Attrs InferredAttrs(const keel::Node& node) {
+  // Binds new names first; then the others are compared.
+  bool Attributes(opset::Env& env, const Expr& call, const keel::Node& node, bool bind) {
+    opset::Env own(*node.op, env.dims);
     std::vector<Operand> operands = opset::TypesOf(node.in, *this);
+    own.operands = operands;
     Inferred inferred;
-    absl::Status status = Infer(*node.op, operands, node.attrs, edit_->module->dims, &inferred);
-    return status.ok() ? std::move(inferred.attrs) : Attrs();
+    if (!opset::InferInto(own, node.attrs, &inferred).ok()) return false;
+    for (const auto& [name, wanted] : call.attrs)
+      for (const opset::AttrDef& a : node.op->attrs) {
+        if (a.name != name) continue;
+        const Val& got = own.slots[a.slot];
+        Val* slot = wanted.kind == Expr::kName && wanted.ref == Expr::kSlot ? &env.slots[wanted.index] : nullptr;
+        if (bind && slot && slot->kind == Val::kNone) *slot = got;
+        if (bind) continue;
+        Val other;
+        opset::Truth same = opset::Truth::kFalse;
+        if (!opset::Eval(wanted, env, &other).ok() ||
+            !opset::CompareVals(env, opset::BinOp::kEq, got, other, &same).ok() || same != opset::Truth::kTrue)
+          return false;
+      }
+    return true;
   }
 
   absl::StatusOr<Outcome> Build(opset::Env& env, NodeId root) {
@@ -149,7 +147,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     }
     ValueId old = values_[0];
     if (!built.ok() || *built == old || !(At(*built).type == At(old).type)) return Outcome::kNone;
-    if (rule_.supported && !graph_.Supported(graph_.Producer(*built))) return Outcome::kNone;
+    if (rule_.when_supported && !graph_.Supported(graph_.Producer(*built))) return Outcome::kNone;
     absl::Status status = graph_.Replace(old, *built);
     if (status.ok()) return Outcome::kEdited;
     if (absl::IsFailedPrecondition(status)) return Outcome::kStop;
@@ -159,7 +157,7 @@ class Attempt : public opset::LocalDims, public BodySink {
   absl::StatusOr<ValueId> Write(opset::Env& env) {
     opset::Expander expander(*edit_->module->catalogue, env, *this);
     expander.BindOperands(values_);
-    ASSIGN_OR_RETURN(const opset::Statement* result, expander.Run(rule_.def.body, false));
+    ASSIGN_OR_RETURN(const opset::Statement* result, expander.Run(rule_.body, false));
     ASSIGN_OR_RETURN(opset::BodyValue v, expander.One(result->values[0]));
     if (v.kind == opset::BodyValue::kInt || v.kind == opset::BodyValue::kFloat)
       return expander.Filled(At(values_[0]).type, v.number);
@@ -221,21 +219,20 @@ class Attempt : public opset::LocalDims, public BodySink {
   }
   TensorType Type(ValueId v) override { return At(v).type; }
 
-  const Rule& rule_;
+  static constexpr uint32_t kMostChoices = 8;  // of the nodes that commute the others are taken as they are
+  const OpDef& rule_;
   keel_edit* edit_;
   Rewriter& graph_;
   const Module* module_ = edit_->module;
-  absl::InlinedVector<ValueId, 8> values_;  // by operand of the rule
-  absl::InlinedVector<bool, 8> choices_;    // swap the operands? in the order in which it is asked
-  size_t step_ = 0;
-  std::vector<std::pair<const Pattern*, const keel::Node*>> calls_;  // whose attributes are asked for
-  std::deque<Attrs> attrs_;                                          // what slots borrow words of
-  std::vector<Operand> types_;
+  std::vector<ValueId> values_;  // by operand of the rule
+  std::vector<Operand> types_;   // theirs
+  std::vector<std::pair<const Expr*, const keel::Node*>> calls_;  // whose attributes are asked for
+  uint32_t choices_ = 0, step_ = 0;  // swap the operands? in the order in which it is asked
 };
 
 }  // namespace
 
-absl::StatusOr<Outcome> Apply(const Rule& rule, keel_edit* edit, NodeId node) {
+absl::StatusOr<Outcome> Apply(const OpDef& rule, keel_edit* edit, NodeId node) {
   return Attempt(rule, edit).Run(node);
 }
 

@@ -1,4 +1,6 @@
 // run.cc: the loop over the rules of a pass.
+#include <algorithm>
+
 #include "kernel/rules/rules.h"
 
 namespace keel::rules {
@@ -15,16 +17,18 @@ absl::Status Run(const RulePass& pass, keel_edit* edit) {
     nodes.assign(graph.Nodes().begin(), graph.Nodes().end());
     for (NodeId n : nodes) {
       const Node* node = graph.Find(n);
-      auto found = node ? pass.by_op.find(node->op) : pass.by_op.end();
-      if (found == pass.by_op.end()) continue;
+      if (!node) continue;
+      auto first = std::lower_bound(pass.by_op.begin(), pass.by_op.end(), node->op,
+                                    [](const auto& a, const OpDef* b) { return a.first < b; });
+      if (first == pass.by_op.end() || first->first != node->op) continue;
       if (ValueId out = node->out[0]; !graph.Uses(out) && !graph.Fetched(out)) continue;  // built in vain
-      for (const Rule* rule : found->second) {
-        ASSIGN_OR_RETURN(Outcome outcome, Apply(*rule, edit, n));
+      for (auto rule = first; rule != pass.by_op.end() && rule->first == first->first; ++rule) {
+        ASSIGN_OR_RETURN(Outcome outcome, Apply(*rule->second, edit, n));
         if (outcome == Outcome::kStop) return absl::OkStatus();
         if (outcome == Outcome::kNone) continue;
         changed = true;
         if (--left) break;
-        return Internal("the rules of pass \"", pass.name, "\" come to no end, the last was \"", rule->def.name,
+        return Internal("the rules of pass \"", pass.name, "\" come to no end, the last was \"", rule->second->name,
                         "\": what a rule builds must not match again");
       }
     }

@@ -25,11 +25,10 @@ using Rules = std::span<const Rule>;
 // Applies the rules to all nodes in program order, again and again until none applies.
 void apply(Edit& e, std::initializer_list<Rules> rules);
 
+// Most rules of simplify and nearby are text: passes.rules.
 Rules moving_rules();     // simplify_moves.cc: elements that only move
-Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them
-Rules value_rules();      // simplify_values.cc: arithmetic and logic
+Rules matmul_rules();     // simplify_matmul.cc: transposes in its flags
 Rules weight_rules();     // nearby_weights.cc
-Rules form_rules();       // nearby_forms.cc
 Rules softmax_rules();    // compose_softmax.cc
 Rules norm_rules();       // compose_norm.cc
 Rules gelu_rules();       // compose_gelu.cc
