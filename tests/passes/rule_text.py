@@ -17,7 +17,7 @@ INFIX = [{"==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">"
 NUMBERS = {"inf", "nan", "true", "false", "none"}
 DTYPES = ["f32"] * 6 + ["f64", "f16", "bf16", "i8", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "bool"]
 SHAPES = [[], ["1"], ["3"], ["2", "3"], ["1", "3"], ["2", "1"], ["b"], ["b", "3"], ["0", "3"], ["2", "1", "3"], ["4", "2", "3"],
-          ["6"], ["3", "2"], ["1", "1"]]
+          ["6"], ["3", "2"], ["1", "1"], ["3", "3"], ["3", "3"], ["2", "2", "2"], ["1", "3", "3"]]
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Drawer:
         if name == "to" and op == "cast":
             return self.pick(DTYPES)
         if name in ("to", "dims"):
-            return "[" + ", ".join(self.pick([*SHAPES, self.shape])) + "]"
+            return "[" + ", ".join(self.pick(self.pool)) + "]"
         if name == "times":
             return str([1] * rank)
         if name in ("start", "stop", "lo", "hi", "axis"):
@@ -183,12 +183,12 @@ class Drawer:
     def graph(self):
         """-> text of a graph whose result is what the rule matches."""
         common, self.shape = self.pick(DTYPES), self.pick(SHAPES)
-        self.rank = len(self.shape)
+        self.rank, self.pool = len(self.shape), [self.shape, self.pick(SHAPES), self.pick(SHAPES)]
         leaves = sorted(set().union(self.names(self.main), *map(self.names, self.parts.values())) - set(self.parts))
         params, constants, values = [], [], {}
         for name in leaves:
             dtype = common if self.random.random() < 0.85 else self.pick(DTYPES)
-            dims = self.shape if self.random.random() < 0.6 else self.pick(SHAPES)
+            dims = self.shape if self.random.random() < 0.6 else self.pick(self.pool)
             if name in self.fixed or (self.random.random() < 0.05 and "b" not in dims):
                 dims = [d for d in dims if d != "b"]
                 constants.append(f"const {name}: {dtype}[{', '.join(dims)}] = {self.constant(dtype, dims)}")

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
 FILES = sorted((BUILD / "lib" / "plugins").glob("*.rules"))
 LEVELS = {"simplify": "exact", "nearby": "close"}
-WANTED, MOST = 12, 6000  # graphs that a rule edits, and how often is drawn for them
+WANTED, MOST = 12, 20000  # graphs that a rule edits, and how often is drawn for them
 SIZES = (3, 1, 0, 17)
 
 ALL = {rule.where: rule for path in FILES for rule in rules(path.read_text(), LEVELS)}
@@ -89,7 +89,7 @@ def check(rule, text, tmp_path, required):
             continue
         edited.append(graph)
         for size in SIZES if "b" in graph.split("{")[0] else SIZES[:1]:
-            for special in ((False, True) if rule.level == "exact" else (False,)):
+            for special in ((False, True, True, True) if rule.level == "exact" else (False,)):
                 compare(rule, graph, before, after, list(inputs(graph, draw.random, special, size)), context)
         if len(edited) == WANTED:
             break
@@ -98,8 +98,8 @@ def check(rule, text, tmp_path, required):
 
 def compare(rule, graph, before, after, arrays, context):
     expected, got = run(before, arrays), run(after, arrays)
-    if isinstance(expected, str):  # a pass may remove an error only for what is not used
-        assert isinstance(got, str) or rule.level == "fast", (graph, expected, got)
+    if isinstance(expected, str):  # a check of sizes goes with its node; all other failures stay
+        assert isinstance(got, str) or "with these sizes" in expected, (graph, expected, got)
         return
     assert not isinstance(got, str), (graph, got)
     same = same_bits(as_bits(expected), as_bits(got)) if rule.level == "exact" else close_enough(rule, graph, expected, got, arrays, context)
@@ -127,7 +127,7 @@ MUTANTS = [
     ("simplify: reverse_twice", "match reverse(reverse(x){axes=a}){axes=a}", "match reverse(reverse(x){axes=a}){axes=b}"),
     ("simplify: cast_twice", "lossless(dtype(x), by),", ""),
     ("simplify: sum_of_one (reduce_sum)", ", !floating(dtype(x))", ""),
-    ("simplify: reduce_one (reduce_max)", "pick(dims(x), a) == 1", "prod(dims(result)) == prod(dims(x))"),
+    ("simplify: reduce_one (reduce_max)", "reshape(x)", "reshape(neg(x))"),
     ("simplify: quotient", "invertible(c)", "number(c) > 0"),
     ("simplify: minus_negative", "x + y", "y - x"),
     ("simplify: select_first", "broadcast_to(a)", "broadcast_to(b)"),
