@@ -150,9 +150,8 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
   auto names = by_name;
   for (auto& e : fresh) {
     auto& versions = names[e->name];
-    versions.push_back(e.get());
-    std::sort(versions.begin(), versions.end(),
-              [](const Entry* a, const Entry* b) { return a->version > b->version; });
+    auto older = [&](const Entry* other) { return other->version < e->version; };
+    versions.insert(std::find_if(versions.begin(), versions.end(), older), e.get());
     all.push_back(std::move(e));
   }
   entries.swap(all);

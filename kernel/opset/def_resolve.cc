@@ -59,10 +59,11 @@ class Resolver {
     for (AttrDef& a : def_.attrs) {
       if (FindSlot(a.name) != kNoSlot) return Fail(absl::StrCat("two attributes are named ", a.name));
       ASSIGN_OR_RETURN(a.slot, MakeSlot(a.name));
-      def_.attrs_by_name.push_back(static_cast<uint16_t>(def_.attrs_by_name.size()));
+      auto& sorted = def_.attrs_by_name;
+      auto later = [&](uint16_t other) { return a.name < def_.attrs[other].name; };
+      auto place = std::find_if(sorted.begin(), sorted.end(), later);
+      sorted.insert(place, static_cast<uint16_t>(&a - def_.attrs.data()));
     }
-    std::sort(def_.attrs_by_name.begin(), def_.attrs_by_name.end(),
-              [&](uint16_t a, uint16_t b) { return def_.attrs[a].name < def_.attrs[b].name; });
     for (AttrDef& a : def_.attrs) {
       if (a.type != AttrDef::kRankOf) continue;
       ASSIGN_OR_RETURN(uint16_t group, MakeSlot(a.group_name));

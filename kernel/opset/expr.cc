@@ -68,6 +68,7 @@ class Parser {
   }
 
   int Operator(int lowest) const {
+    if (lex_.Peek().kind != Token::kPunct || lex_.AtPunct(",") || lex_.AtPunct(")")) return -1;
     for (size_t i = 0; i < kBinOps.size(); i++)
       if (lex_.AtPunct(kBinOps[i].text)) return kBinOps[i].level >= lowest ? static_cast<int>(i) : -1;
     return -1;

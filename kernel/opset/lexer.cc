@@ -96,7 +96,7 @@ Token Lexer::Scan() {
     t.kind = kSingles.find(c) != std::string_view::npos ? Token::kPunct : Token::kBad;
     size_t length = 1;
     for (std::string_view p : kPuncts)
-      if (length == 1 && text_.substr(at_, p.size()) == p) length = p.size();
+      if (c == p[0] && length == 1 && text_.substr(at_, p.size()) == p) length = p.size();
     at_ += length;
   }
   t.text = text_.substr(begin, at_ - begin);

@@ -96,17 +96,17 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
   if (folder.empty() || folder[0] != '/')
     return Record(folder, source, Verdict::kSkipped, "not an absolute path: only those are searched");
   std::error_code error;
-  std::vector<std::string> files;
+  std::vector<std::string> files, rules;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::string file = it->path().filename().string();
     if (file.rfind("keel-", 0) == 0 && file.size() > 8 && (IsRules(file) || absl::EndsWith(file, ".so")))
-      files.push_back(it->path().string());
+      (IsRules(file) ? rules : files).push_back(it->path().string());
   }
   if (error)
     return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
-  std::sort(files.begin(), files.end(), [](const std::string& a, const std::string& b) {  // ops, then rules
-    return std::pair(IsRules(a), std::string_view(a)) < std::pair(IsRules(b), std::string_view(b));
-  });
+  std::sort(files.begin(), files.end());
+  std::sort(rules.begin(), rules.end());
+  files.insert(files.end(), rules.begin(), rules.end());  // they may name ops of the others
   Record(folder, source, Verdict::kTaken,
          absl::StrCat(files.size(), files.size() == 1 ? " plugin file" : " plugin files"));
   for (const std::string& file : files)

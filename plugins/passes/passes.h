@@ -27,7 +27,7 @@ void apply(Edit& e, std::initializer_list<Rules> rules);
 
 // Most rules of simplify and nearby are text: passes.rules.
 Rules moving_rules();     // simplify_moves.cc: elements that only move
-Rules matmul_rules();     // simplify_matmul.cc: transposes in its flags
+Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them
 Rules weight_rules();     // nearby_weights.cc
 Rules softmax_rules();    // compose_softmax.cc
 Rules norm_rules();       // compose_norm.cc

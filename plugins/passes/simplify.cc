@@ -4,6 +4,6 @@
 
 namespace keel_passes {
 
-void simplify(Edit& e) { apply(e, {moving_rules(), matmul_rules()}); }
+void simplify(Edit& e) { apply(e, {moving_rules(), shape_rules()}); }
 
 }  // namespace keel_passes
