@@ -24,11 +24,13 @@ std::string WrongCall(const Catalogue& catalogue, const OpDef& def, const Expr& 
   auto op = catalogue.Find(call.text, 0);
   if (!op.ok()) return std::string(op.status().message());
   const OpDef& o = **op;
-  if (!def.version && (HasEffect(o) || IsTypedByGraph(o) || IsControl(o) || o.results.size() != 1 || o.results[0].variadic))
+  if (!def.version &&
+      (HasEffect(o) || IsTypedByGraph(o) || IsControl(o) || o.results.size() != 1 || o.results[0].variadic))
     return call.text + " has an effect, bodies or several results: a rule cannot name it";
   bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
                              [](const Expr& e) { return e.kind == Expr::kSplice; });
-  if (!spliced && ((call.parts.size() > o.operands.size() && !o.has_variadic) || call.parts.size() < o.required_operands))
+  if (!spliced &&
+      ((call.parts.size() > o.operands.size() && !o.has_variadic) || call.parts.size() < o.required_operands))
     return absl::StrCat(call.text, " takes ", o.operands.size(), " operands, not ", call.parts.size());
   std::string wrong;
   for (const auto& [name, value] : call.attrs)

@@ -149,9 +149,9 @@ struct OpDef {
   bool close = false;
   opset::Rule vjp;
   opset::Block body;
-  opset::Block match;             // of a rule (version 0, kernel/rules): its pattern, then what `where` says
-  bool when_supported = false;    // likewise: only where the device has what is built
-  std::vector<std::string> slots;      // names
+  opset::Block match;              // of a rule (version 0, kernel/rules): its pattern, then what `where` says
+  bool when_supported = false;     // likewise: only where the device has what is built
+  std::vector<std::string> slots;  // names
   std::vector<uint16_t> group_length;  // per slot: the slot of the rank[...] attribute that sizes it
   size_t required_operands = 0;
   bool has_variadic = false;           // it is the last operand
@@ -165,8 +165,6 @@ namespace keel::opset {
 
 // Text of one op, from "op NAME since N" to its end. `line` is the line of its first word in the file.
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin, uint32_t line);
-// One rule, from its name on; or, if `for f in OP, ...` follows that, one for each op, which f stands for.
-absl::Status ParseRules(Lexer* lex, std::string_view origin, std::vector<std::unique_ptr<OpDef>>* out);
 // Turns names into slots; refuses unbound names and patterns that could match in two ways.
 absl::Status Resolve(OpDef*);
 absl::Status FailIn(const OpDef&, uint32_t line, uint32_t column, std::string_view message);

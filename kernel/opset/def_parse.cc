@@ -82,42 +82,10 @@ std::string Slice(std::string_view text, size_t begin, size_t end) {
 
 class Reader {
  public:
-  Reader(std::string_view text, const Lexer& lex, std::string_view origin)
-      : text_(text), lex_(lex), def_(std::make_unique<OpDef>()) {
+  Reader(std::string_view text, std::string_view origin, uint32_t line)
+      : text_(text), lex_(text, origin, line), def_(std::make_unique<OpDef>()) {
     def_->origin = std::string(origin);
   }
-
-  absl::StatusOr<std::unique_ptr<OpDef>> Rule(std::string_view name) {
-    def_->name = name;
-    def_->results.emplace_back().pattern.dtype_name = "f32";  // of no meaning: it has the type of `result`
-    RETURN_IF_ERROR(lex_.Expect("match"));
-    RETURN_IF_ERROR(Returned(&def_->match));
-    if (lex_.Accept("where")) {
-      do {
-        if (lex_.At("let") || lex_.At("return")) return lex_.Fail("expected NAME = what it is");
-        ASSIGN_OR_RETURN(Statement s, ParseStatement(lex_));
-        def_->match.push_back(std::move(s));
-      } while (lex_.Accept(","));
-    }
-    if (lex_.Accept("when")) {
-      do {
-        if (lex_.Accept("supported")) {
-          def_->when_supported = true;
-          continue;
-        }
-        RETURN_IF_ERROR(Room(def_->checks));
-        ASSIGN_OR_RETURN(def_->checks.emplace_back().condition, ParseExpr(lex_));
-      } while (lex_.Accept(","));
-    }
-    RETURN_IF_ERROR(lex_.Expect("build"));
-    if (lex_.AtPunct("{")) {
-      ASSIGN_OR_RETURN(def_->body, ParseBlock(lex_));
-    } else {
-      RETURN_IF_ERROR(Returned(&def_->body));
-    }
-    return std::move(def_);
-  }
-  const Lexer& lex() const { return lex_; }
 
   absl::StatusOr<std::unique_ptr<OpDef>> Op() {
     RETURN_IF_ERROR(lex_.Expect("op"));
@@ -131,15 +99,6 @@ class Reader {
   }
 
  private:
-  // An expression that is all of a block.
-  absl::Status Returned(Block* out) {
-    Statement s;
-    s.kind = Statement::kReturn;
-    ASSIGN_OR_RETURN(s.values.emplace_back(), ParseExpr(lex_));
-    out->push_back(std::move(s));
-    return absl::OkStatus();
-  }
-
   using Handler = absl::Status (Reader::*)();
   struct ClauseName {
     std::string_view name;
@@ -469,33 +428,9 @@ const Reader::ClauseName Reader::kClauses[kClauseCount] = {
 
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin,
                                                uint32_t line) {
-  ASSIGN_OR_RETURN(auto def, Reader(text, Lexer(text, origin, line), origin).Op());
+  ASSIGN_OR_RETURN(auto def, Reader(text, origin, line).Op());
   RETURN_IF_ERROR(Resolve(def.get()));
   return def;
-}
-
-absl::Status ParseRules(Lexer* lex, std::string_view origin, std::vector<std::unique_ptr<OpDef>>* out) {
-  ASSIGN_OR_RETURN(std::string_view name, lex->Name("the rule's name"));
-  std::string_view alias;
-  std::vector<std::string_view> ops;
-  if (lex->Accept("for")) {
-    ASSIGN_OR_RETURN(alias, lex->Name("a name for several ops"));
-    RETURN_IF_ERROR(lex->Expect("in"));
-  }
-  do {
-    ASSIGN_OR_RETURN(ops.emplace_back(), alias.empty() ? "" : lex->Name("an op"));
-  } while (!alias.empty() && lex->Accept(","));
-  Lexer begin = *lex;
-  for (std::string_view op : ops) {
-    begin.Rename(alias, op);
-    Reader reader("", begin, origin);
-    ASSIGN_OR_RETURN(auto def, reader.Rule(name));
-    *lex = reader.lex();
-    RETURN_IF_ERROR(Resolve(def.get()));
-    out->push_back(std::move(def));
-  }
-  lex->Rename("", "");
-  return absl::OkStatus();
 }
 
 }  // namespace keel::opset

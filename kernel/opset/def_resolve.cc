@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "kernel/opset/def.h"
 #include "kernel/opset/functions.h"
@@ -30,8 +31,8 @@ class Resolver {
 
  private:
   absl::Status Fail(std::string_view message) const {
-    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", message), kErrorOp,
-                    def_.name);
+    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", message),
+                    kErrorOp, def_.name);
   }
   absl::Status FailAt(const Expr& e, std::string_view message) const {
     return FailIn(def_, e.line, e.column, message);
@@ -55,7 +56,8 @@ class Resolver {
   }
 
   absl::Status Attributes() {
-    if (def_.types.size() > kMaxOpTypes) return Fail(absl::StrCat("more than ", kMaxOpTypes, " type variables"));
+    if (def_.types.size() > kMaxOpTypes)
+      return Fail(absl::StrCat("more than ", kMaxOpTypes, " type variables"));
     for (AttrDef& a : def_.attrs) {
       if (FindSlot(a.name) != kNoSlot) return Fail(absl::StrCat("two attributes are named ", a.name));
       ASSIGN_OR_RETURN(a.slot, MakeSlot(a.name));
@@ -84,7 +86,8 @@ class Resolver {
     }
     bool on_var = def_.effect == EffectKind::kRead || def_.effect == EffectKind::kWrite;
     const AttrDef* on = FindAttr(def_.effect_on);
-    if (!def_.effect_on.empty() && !on) return Fail(absl::StrCat("its effect is on '", def_.effect_on, "', no attribute"));
+    if (!def_.effect_on.empty() && !on)
+      return Fail(absl::StrCat("its effect is on '", def_.effect_on, "', no attribute"));
     if (on_var && (!on || on->type != AttrDef::kVar))
       return Fail("its effect wants a variable, as read(var)");
     return absl::OkStatus();
@@ -101,7 +104,8 @@ class Resolver {
       def_.has_variadic |= o.variadic;
       if (!o.condition_name.empty()) {
         const AttrDef* a = FindAttr(o.condition_name);
-        if (!a || a->type != AttrDef::kBool) return Fail(absl::StrCat("'", o.condition_name, " ?' wants a bool attribute"));
+        if (!a || a->type != AttrDef::kBool)
+          return Fail(absl::StrCat("'", o.condition_name, " ?' wants a bool attribute"));
         o.condition = a->slot;
       }
       std::set<uint16_t> before = bound_;
@@ -162,7 +166,8 @@ class Resolver {
       return absl::OkStatus();
     }
     auto fixed = DTypeNamed(p->dtype_name);
-    if (!fixed) return Fail(absl::StrCat("'", p->dtype_name, "' is no dtype, type variable or dtype attribute"));
+    if (!fixed)
+      return Fail(absl::StrCat("'", p->dtype_name, "' is no dtype, type variable or dtype attribute"));
     p->dtype = {DTypeRef::kFixed, *fixed, 0};
     return absl::OkStatus();
   }
@@ -201,7 +206,8 @@ class Resolver {
       if (r.variadic && def_.results.size() != 1) return Fail("a variadic result must be the only one");
       if (!r.typed_by.empty()) {
         const AttrDef* a = FindAttr(r.typed_by);
-        if (!a || a->type != AttrDef::kGraph) return Fail(absl::StrCat("'of ", r.typed_by, "' wants a graph attribute"));
+        if (!a || a->type != AttrDef::kGraph)
+          return Fail(absl::StrCat("'of ", r.typed_by, "' wants a graph attribute"));
         def_.typed_by = a->slot;
         continue;
       }
@@ -276,8 +282,8 @@ class Resolver {
     if (!e->attrs.empty())
       return FailAt(*e, absl::StrCat("the shape function ", e->text, " has no attributes"));
     if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
-      return FailAt(*e, absl::StrCat(e->text, " wants ", e->function->least, " arguments, not ",
-                  e->parts.size()));
+      return FailAt(
+          *e, absl::StrCat(e->text, " wants ", e->function->least, " arguments, not ", e->parts.size()));
     if (!e->function->names) {
       for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
       return absl::OkStatus();
@@ -348,15 +354,16 @@ class Resolver {
     }
     if (def_.vjp.block.empty()) return absl::OkStatus();
     if (def_.vjp.cotangents.size() != def_.results.size())
-      return Fail(absl::StrCat("vjp names ", def_.vjp.cotangents.size(), " cotangents for ", def_.results.size(),
-                  " results"));
+      return Fail(absl::StrCat("vjp names ", def_.vjp.cotangents.size(), " cotangents for ",
+                               def_.results.size(), " results"));
     locals_ = operands;
     for (const ResultDef& r : def_.results) locals_.insert(r.name);
     locals_.insert(def_.vjp.cotangents.begin(), def_.vjp.cotangents.end());
     return ResolveBlock(&def_.vjp.block, def_.operands.size(), "vjp");
   }
 
-  // Of a rule: names of values become operands, new names of attributes slots; the first operand is the whole.
+  // Of a rule: names of values become operands, new names of attributes slots; the first operand is the
+  // whole.
   absl::Status Rule() {
     if (def_.match.empty()) return absl::OkStatus();
     NewOperand("result");
@@ -405,9 +412,11 @@ class Resolver {
     if (found != all.end()) return absl::OkStatus();
     if (all.size() >= kMaxOpSlots) return FailAt(*e, "too many names");
     NewOperand(e->text);
+    bool said = false;
     for (Statement& s : def_.match) {
       if (s.kind != Statement::kAssign || s.names[0] != e->text) continue;
-      if (s.slot != kNoSlot || s.names.size() != 1) return FailAt(s.values[0], "'where' says one thing of one name");
+      if (std::exchange(said, true) || s.names.size() != 1)
+        return FailAt(s.values[0], "'where' says one thing of one name");
       s.slot = e->index;
       RETURN_IF_ERROR(Part(&s.values[0]));
     }
@@ -426,55 +435,6 @@ void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {
 }
 
 }  // namespace
-
-int32_t KindOf(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kBool:
-      return KEEL_ATTR_BOOL;
-    case AttrDef::kF64:
-      return KEEL_ATTR_F64;
-    case AttrDef::kStr:
-    case AttrDef::kEnum:
-      return KEEL_ATTR_STR;
-    case AttrDef::kDType:
-      return KEEL_ATTR_DTYPE;
-    case AttrDef::kGraph:
-      return KEEL_ATTR_GRAPH;
-    case AttrDef::kGraphList:
-      return KEEL_ATTR_GRAPHS;
-    case AttrDef::kVar:
-      return KEEL_ATTR_VAR;
-    case AttrDef::kDim:
-      return KEEL_ATTR_DIM;
-    case AttrDef::kF64List:
-      return KEEL_ATTR_F64S;
-    case AttrDef::kDimEach:
-    case AttrDef::kDimList:
-    case AttrDef::kShape:
-      return KEEL_ATTR_DIMS;
-    case AttrDef::kI64Each:
-    case AttrDef::kI64List:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return KEEL_ATTR_I64S;
-    default:
-      return KEEL_ATTR_I64;
-  }
-}
-
-bool NeedsGroup(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kI64Each:
-    case AttrDef::kDimEach:
-    case AttrDef::kShape:
-    case AttrDef::kAxisOf:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return true;
-    default:
-      return false;
-  }
-}
 
 absl::Status FailIn(const OpDef& def, uint32_t line, uint32_t column, std::string_view message) {
   return Annotate(Invalid(absl::StrCat(def.origin, def.origin.empty() ? "" : ":", line, ":", column,

@@ -29,7 +29,7 @@ class Lexer {
   Token PeekSecond() const;
   Token Next();
   void Rename(std::string_view from, std::string_view to);  // from here on, if the current word is not it
-  size_t offset() const;  // where the current token begins in the text
+  size_t offset() const;                                    // where the current token begins in the text
   bool AtEnd() const { return current_.kind == Token::kEnd; }
 
   // `word` is a name or a punctuation; names never match strings.

@@ -26,9 +26,8 @@ bool Precedes(const Pass& a, const Pass& b) {
 
 // One round of passes that wait for each other; every pass of the first phase left waits for another of it.
 std::string Cycle(const std::vector<Pass>& left) {
-  auto first = std::min_element(left.begin(), left.end(), [](const Pass& a, const Pass& b) {
-    return a.table.phase < b.table.phase;
-  });
+  auto first = std::min_element(left.begin(), left.end(),
+                                [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
   std::vector<size_t> path{static_cast<size_t>(first - left.begin())};
   for (;;) {
     size_t previous = 0;

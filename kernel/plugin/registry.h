@@ -44,7 +44,7 @@ struct Plugin {
   std::vector<keel_importer> importers;
   std::vector<Pass> passes;
   std::vector<std::shared_ptr<const rules::RulePass>> rules;  // of a file of rules
-  HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
+  HashMap<std::string, std::vector<Impl>> impls;              // by op, best first
 };
 
 // A device that was opened; closed with the last who uses it.
@@ -136,8 +136,8 @@ std::string MissingLibrary(const std::string& dlerror_text);
 // pass_order.cc
 absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
 absl::Status CheckPass(const keel_pass&, size_t number);  // its words and numbers
-// What extends a pass stands behind it, and is left out where it is not there (yet). An error names a name that
-// is taken, or passes that wait for each other.
+// What extends a pass stands behind it, and is left out where it is not there (yet). An error names a name
+// that is taken, or passes that wait for each other.
 absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& passes);
 
 // table.cc: takes over a plugin's tables, checked.

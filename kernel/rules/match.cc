@@ -38,7 +38,8 @@ class Attempt : public opset::LocalDims, public BodySink {
  private:
   const keel::Value& At(ValueId v) const { return edit_->graph->values[v]; }
 
-  // The first choice is the highest bit. The next attempt differs in the last choice that was asked for and can.
+  // The first choice is the highest bit. The next attempt differs in the last choice that was asked for and
+  // can.
   bool Choose() { return step_ < kMostChoices && choices_ >> (kMostChoices - ++step_) & 1; }
   bool NextChoice() {
     uint32_t last = 1u << (kMostChoices - step_);
@@ -51,7 +52,10 @@ class Attempt : public opset::LocalDims, public BodySink {
     if (v == kNoValue) return false;
     if (e.kind == Expr::kName && e.ref == Expr::kOperand) return MatchesName(e, v);
     std::string_view op = OpNamed(e);
-    if (op.empty()) return IsNumber(v, e.kind == Expr::kInt ? static_cast<double>(e.i) : e.ref == Expr::kBool ? e.index : e.f);
+    if (op.empty())
+      return IsNumber(v, e.kind == Expr::kInt   ? static_cast<double>(e.i)
+                         : e.ref == Expr::kBool ? e.index
+                                                : e.f);
     NodeId n = graph_.Producer(v);
     const keel::Node* node = n == kNoValue ? nullptr : graph_.Find(n);
     if (!node || node->op->name != op || node->in.size() > e.parts.size()) return false;
@@ -123,13 +127,15 @@ class Attempt : public opset::LocalDims, public BodySink {
       for (const opset::AttrDef& a : node.op->attrs) {
         if (a.name != name) continue;
         const Val& got = own.slots[a.slot];
-        Val* slot = wanted.kind == Expr::kName && wanted.ref == Expr::kSlot ? &env.slots[wanted.index] : nullptr;
+        Val* slot =
+            wanted.kind == Expr::kName && wanted.ref == Expr::kSlot ? &env.slots[wanted.index] : nullptr;
         if (bind && slot && slot->kind == Val::kNone) *slot = got;
         if (bind) continue;
         Val other;
         opset::Truth same = opset::Truth::kFalse;
         if (!opset::Eval(wanted, env, &other).ok() ||
-            !opset::CompareVals(env, opset::BinOp::kEq, got, other, &same).ok() || same != opset::Truth::kTrue)
+            !opset::CompareVals(env, opset::BinOp::kEq, got, other, &same).ok() ||
+            same != opset::Truth::kTrue)
           return false;
       }
     return true;
@@ -204,8 +210,15 @@ class Attempt : public opset::LocalDims, public BodySink {
       names.push_back(a.name.c_str());
       views.push_back(ViewAttr(a.value));
     }
-    keel_node_spec spec{sizeof spec, 0,           name.c_str(), nullptr, in.data(), names.data(),
-                        views.data(), static_cast<uint32_t>(in.size()), static_cast<uint32_t>(views.size())};
+    keel_node_spec spec{sizeof spec,
+                        0,
+                        name.c_str(),
+                        nullptr,
+                        in.data(),
+                        names.data(),
+                        views.data(),
+                        static_cast<uint32_t>(in.size()),
+                        static_cast<uint32_t>(views.size())};
     ValueId out = kNoValue;
     RETURN_IF_ERROR(graph_.AddNode(spec, {&out, 1}));
     ASSIGN_OR_RETURN(const OpDef* def, edit_->module->catalogue->Find(op, 0));
@@ -224,8 +237,8 @@ class Attempt : public opset::LocalDims, public BodySink {
   keel_edit* edit_;
   Rewriter& graph_;
   const Module* module_ = edit_->module;
-  std::vector<ValueId> values_;  // by operand of the rule
-  std::vector<Operand> types_;   // theirs
+  std::vector<ValueId> values_;                                   // by operand of the rule
+  std::vector<Operand> types_;                                    // theirs
   std::vector<std::pair<const Expr*, const keel::Node*>> calls_;  // whose attributes are asked for
   uint32_t choices_ = 0, step_ = 0;  // swap the operands? in the order in which it is asked
 };

@@ -1,4 +1,4 @@
-// read.cc: the text of rules. Single rules are read where ops are (opset/def_parse.cc).
+// read.cc: the text of rules. Names are resolved where those of ops are (opset/def_resolve.cc).
 #include <algorithm>
 
 #include "kernel/rules/rules.h"
@@ -7,7 +7,7 @@ namespace keel {
 namespace rules {
 namespace {
 
-constexpr size_t kMostText = 1 << 20, kMostRules = 4096;
+constexpr size_t kMostText = 1 << 20, kMostRules = 4096, kMostParts = 64;
 
 // Words that say all by themselves, and what they set.
 struct Word {
@@ -15,18 +15,53 @@ struct Word {
   int32_t keel_pass::*member;
   int32_t value;
 };
-constexpr Word kWords[] = {{"canon", &keel_pass::phase, KEEL_PHASE_CANON},
-                           {"placed", &keel_pass::phase, KEEL_PHASE_PLACED},
-                           {"lower", &keel_pass::phase, KEEL_PHASE_LOWER},
-                           {"exact", &keel_pass::exactness, KEEL_EXACT},
-                           {"close", &keel_pass::exactness, KEEL_CLOSE},
-                           {"fast", &keel_pass::exactness, KEEL_FAST}};
+constexpr Word kWords[] = {
+    {"canon", &keel_pass::phase, KEEL_PHASE_CANON}, {"placed", &keel_pass::phase, KEEL_PHASE_PLACED},
+    {"lower", &keel_pass::phase, KEEL_PHASE_LOWER}, {"exact", &keel_pass::exactness, KEEL_EXACT},
+    {"close", &keel_pass::exactness, KEEL_CLOSE},   {"fast", &keel_pass::exactness, KEEL_FAST}};
 // Words before names, and where these go.
 struct List {
   std::string_view text;
   std::string RulePass::*member;
 };
-constexpr List kLists[] = {{"after", &RulePass::after}, {"before", &RulePass::before}, {"for", &RulePass::device}};
+constexpr List kLists[] = {
+    {"after", &RulePass::after}, {"before", &RulePass::before}, {"for", &RulePass::device}};
+
+// An expression that is all of a block.
+absl::Status Returned(Lexer& lex, opset::Block* out) {
+  opset::Statement s;
+  s.kind = opset::Statement::kReturn;
+  ASSIGN_OR_RETURN(s.values.emplace_back(), opset::ParseExpr(lex));
+  out->push_back(std::move(s));
+  return absl::OkStatus();
+}
+
+// What stands behind a rule's name.
+absl::Status ReadRule(Lexer& lex, OpDef* rule) {
+  rule->results.emplace_back().pattern.dtype_name = "f32";  // of no meaning: it has the type of `result`
+  RETURN_IF_ERROR(lex.Expect("match"));
+  RETURN_IF_ERROR(Returned(lex, &rule->match));
+  if (lex.Accept("where")) {
+    do {
+      if (lex.At("let") || lex.At("return")) return lex.Fail("expected NAME = what it is");
+      ASSIGN_OR_RETURN(opset::Statement s, opset::ParseStatement(lex));
+      rule->match.push_back(std::move(s));
+    } while (rule->match.size() < kMostParts && lex.Accept(","));
+  }
+  if (lex.Accept("when")) {
+    do {
+      if (lex.Accept("supported")) {
+        rule->when_supported = true;
+        continue;
+      }
+      ASSIGN_OR_RETURN(rule->checks.emplace_back().condition, opset::ParseExpr(lex));
+    } while (rule->checks.size() < kMostParts && lex.Accept(","));
+  }
+  RETURN_IF_ERROR(lex.Expect("build"));
+  if (!lex.AtPunct("{")) return Returned(lex, &rule->body);
+  ASSIGN_OR_RETURN(rule->body, opset::ParseBlock(lex));
+  return absl::OkStatus();
+}
 
 class Reader {
  public:
@@ -71,8 +106,9 @@ class Reader {
     plugin_->passes.push_back(entry);
     while (lex_.Accept("rule")) RETURN_IF_ERROR(ReadRules(pass.get()));
     if (lex_.AtEnd() || lex_.At("pass") || lex_.At("extend")) return absl::OkStatus();
-    return lex_.Fail("expected rule, pass or extend; or level N, exact, close, fast, canon, placed, lower, after, "
-                     "before, for in front of the rules");
+    return lex_.Fail(
+        "expected rule, pass or extend; or level N, exact, close, fast, canon, placed, lower, after, "
+        "before, for in front of the rules");
   }
 
   absl::Status Clauses(RulePass* pass, keel_pass* table) {
@@ -102,20 +138,42 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // One rule; or, if `for f in OP, ...` follows its name, one for each op, which f stands for.
   absl::Status ReadRules(RulePass* pass) {
-    size_t first = pass->rules.size();
-    RETURN_IF_ERROR(opset::ParseRules(&lex_, path_, &pass->rules));
-    if (pass->rules.size() > kMostRules) return lex_.Fail("too many rules for one pass");
-    for (size_t i = first; i < pass->rules.size(); i++) {
-      const OpDef& rule = *pass->rules[i];
-      RETURN_IF_ERROR(opset::CheckCalls(ops_, rule));
-      const opset::Expr& root = rule.match[0].values[0];
-      absl::StatusOr<const OpDef*> op = ops_.Find(OpNamed(root), 0);
-      if (!op.ok()) return opset::FailIn(rule, root.line, root.column, "a rule matches an op");
-      auto at = std::upper_bound(pass->by_op.begin(), pass->by_op.end(), *op,
-                                 [](const OpDef* a, const auto& b) { return a < b.first; });
-      pass->by_op.insert(at, {*op, &rule});
+    ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the rule's name"));
+    std::string_view alias;
+    std::vector<std::string_view> ops{""};
+    if (lex_.Accept("for")) {
+      ASSIGN_OR_RETURN(alias, lex_.Name("a name for several ops"));
+      RETURN_IF_ERROR(lex_.Expect("in"));
+      ASSIGN_OR_RETURN(ops[0], lex_.Name("an op"));
+      while (lex_.Accept(",")) {
+        ASSIGN_OR_RETURN(ops.emplace_back(), lex_.Name("an op"));
+      }
     }
+    Lexer begin = lex_;
+    for (std::string_view op : ops) {
+      lex_ = begin;
+      lex_.Rename(alias, op);
+      auto& rule = pass->rules.emplace_back(std::make_unique<OpDef>());
+      rule->name = name;
+      rule->origin = path_;
+      RETURN_IF_ERROR(ReadRule(lex_, rule.get()));
+      RETURN_IF_ERROR(Enter(pass, rule.get()));
+    }
+    lex_.Rename("", "");
+    return pass->rules.size() <= kMostRules ? absl::OkStatus() : lex_.Fail("too many rules for one pass");
+  }
+
+  absl::Status Enter(RulePass* pass, OpDef* rule) {
+    RETURN_IF_ERROR(opset::Resolve(rule));
+    RETURN_IF_ERROR(opset::CheckCalls(ops_, *rule));
+    const opset::Expr& root = rule->match[0].values[0];
+    absl::StatusOr<const OpDef*> op = ops_.Find(OpNamed(root), 0);
+    if (!op.ok()) return opset::FailIn(*rule, root.line, root.column, "a rule matches an op");
+    auto at = std::upper_bound(pass->by_op.begin(), pass->by_op.end(), *op,
+                               [](const OpDef* a, const auto& b) { return a < b.first; });
+    pass->by_op.insert(at, {*op, rule});
     return absl::OkStatus();
   }
 

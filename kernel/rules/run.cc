@@ -28,8 +28,8 @@ absl::Status Run(const RulePass& pass, keel_edit* edit) {
         if (outcome == Outcome::kNone) continue;
         changed = true;
         if (--left) break;
-        return Internal("the rules of pass \"", pass.name, "\" come to no end, the last was \"", rule->second->name,
-                        "\": what a rule builds must not match again");
+        return Internal("the rules of pass \"", pass.name, "\" come to no end, the last was \"",
+                        rule->second->name, "\": what a rule builds must not match again");
       }
     }
   }

@@ -53,7 +53,8 @@ bool Holds(DType wide, DType narrow) {
   if (n.kind == DKind::kFloat) return w.kind == DKind::kFloat && w.size > n.size;  // f16 and bf16 differ
   auto is_signed = [](const DTypeInfo& d) { return d.kind == DKind::kInt || d.kind == DKind::kFloat; };
   auto digits = [](DType d, const DTypeInfo& i) {  // of the integers that it holds without a gap
-    if (i.kind == DKind::kFloat) return d == DType::kF16 ? 11u : d == DType::kBF16 ? 8u : i.size == 4 ? 24u : 53u;
+    if (i.kind == DKind::kFloat)
+      return d == DType::kF16 ? 11u : d == DType::kBF16 ? 8u : i.size == 4 ? 24u : 53u;
     return i.kind == DKind::kBool ? 1u : i.size * 8 - (i.kind == DKind::kInt ? 1 : 0);
   };
   return digits(narrow, n) <= digits(wide, w) && (is_signed(w) || !is_signed(n));

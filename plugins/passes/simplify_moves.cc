@@ -1,5 +1,5 @@
-// simplify_moves.cc: rules for ops that move elements and that text cannot say: what takes any number of operands, and
-// transposes of dims of size 1. The others are in passes.rules.
+// simplify_moves.cc: rules for ops that move elements and that text cannot say: what takes any number of
+// operands, and transposes of dims of size 1. The others are in passes.rules.
 #include "passes.h"
 
 namespace keel_passes {

@@ -64,12 +64,12 @@ bool matmul_of_transpose(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"matmul", matmul_of_transpose}, {"add", spread_operand},         {"sub", spread_operand},
-    {"mul", spread_operand},         {"div", spread_operand},         {"pow", spread_operand},
-    {"maximum", spread_operand},     {"minimum", spread_operand},     {"equal", spread_operand},
-    {"not_equal", spread_operand},   {"less", spread_operand},        {"less_equal", spread_operand},
+    {"matmul", matmul_of_transpose}, {"add", spread_operand},           {"sub", spread_operand},
+    {"mul", spread_operand},         {"div", spread_operand},           {"pow", spread_operand},
+    {"maximum", spread_operand},     {"minimum", spread_operand},       {"equal", spread_operand},
+    {"not_equal", spread_operand},   {"less", spread_operand},          {"less_equal", spread_operand},
     {"greater", spread_operand},     {"greater_equal", spread_operand}, {"logical_and", spread_operand},
-    {"logical_or", spread_operand},  {"logical_xor", spread_operand}, {"select", spread_operand},
+    {"logical_or", spread_operand},  {"logical_xor", spread_operand},   {"select", spread_operand},
 };
 
 }  // namespace

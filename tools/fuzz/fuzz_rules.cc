@@ -1,4 +1,5 @@
-// fuzz_rules.cc: any text as rules of passes is taken or refused with a place; what is taken runs on a small graph.
+// fuzz_rules.cc: any text as rules of passes is taken or refused with a place; what is taken runs on a small
+// graph.
 #include <cstdint>
 #include <cstdlib>
 
