@@ -97,6 +97,8 @@ class Reader {
     keel_pass& table = entry.table;
     table.phase = KEEL_PHASE_CANON;
     RETURN_IF_ERROR(Clauses(pass.get(), &table));
+    if (entry.extends && (table.level || table.exactness || !pass->after.empty() || !pass->before.empty()))
+      return lex_.FailAt(at, "its level, class and place are like the pass that it extends: leave them out");
     if (!table.level) table.level = table.exactness == KEEL_FAST ? 3 : 1;
     table.name = pass->name.c_str();
     table.about = pass->about.c_str();
@@ -116,7 +118,7 @@ class Reader {
       found = lex_.Accept("level");
       if (found) {
         ASSIGN_OR_RETURN(int64_t level, lex_.Int("a level"));
-        table->level = static_cast<int32_t>(std::clamp<int64_t>(level, -1, 4));
+        table->level = level ? static_cast<int32_t>(std::clamp<int64_t>(level, -1, 999)) : -1;
       }
       for (const Word& word : kWords)
         if (lex_.Accept(word.text)) table->*word.member = word.value, found = true;
