@@ -28,6 +28,12 @@ enum {
   KEEL_DIM_MAX = 4,
   KEEL_DIM_MIN = 5
 };
+enum {
+  KEEL_READS = 1,
+  KEEL_MUST_RUN = 2,
+  KEEL_MAY_FAIL = 4
+}; /* variables or random numbers; though nobody needs it;
+       on its data, also if that is in a graph that it runs */
 enum { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 };
 
 /* A node to append: op by name, its operands, attributes by name. Borrowed for the call. */
@@ -137,8 +143,22 @@ typedef struct keel_host {
    * the results of the node that reads them first; node_in of that node has their data. KEEL_NOT_FOUND: none.
    */
   keel_rc (*node_graph)(const keel_node*, uint32_t i, keel_body* out);
+
+  /* [C] In a pass. What running a node does beside computing its results: a sum of KEEL_READS ...; 0:
+   * nothing, or no such node. */
+  uint32_t (*edit_effects)(keel_edit*, uint32_t node);
+  /* A graph that a node runs, one of its attributes, for all members that only read; its parameters and
+   * results are as many as the node gives and takes. Valid during the pass, whatever is edited. */
+  keel_rc (*edit_body)(keel_edit*, int64_t graph, keel_edit** body, const keel_value** params,
+                       const keel_value** results);
+  /* Another graph, with those nodes of a graph that the results need from the params on, and with those that
+   * must run; params and results are values of that graph. Where a param is KEEL_NO_VALUE the new graph has
+   * one that it does not read, of the type of types[i], a value of the graph that is edited. out: for
+   * add_node. */
+  keel_rc (*edit_graph)(keel_edit*, int64_t graph, const keel_value* params, const keel_value* types,
+                        uint32_t n_params, const keel_value* results, uint32_t n_results, int64_t* out);
 } keel_host;
-KEEL_SEALED(keel_host, node_graph);
+KEEL_SEALED(keel_host, edit_graph);
 
 /* ---- the launch: what a device made of one node */
 typedef struct keel_env {        /* what all launches of a run share */

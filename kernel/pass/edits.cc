@@ -60,6 +60,7 @@ void Rewrite::Kill(NodeId start) {
 }
 
 absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out) {
+  RETURN_IF_ERROR(CheckWrites());
   ASSIGN_OR_RETURN(const OpDef* op, edit_.module->catalogue->Find(spec.op, spec.version));
   if (HasEffect(*op)) return Invalid(spec.op, " has an effect: a pass may not add one");
   for (uint32_t i = 0; i < spec.n_attrs; i++)
@@ -88,7 +89,13 @@ absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out
   return absl::OkStatus();
 }
 
+absl::Status Rewrite::CheckWrites() const {
+  return reads_ ? Precondition("a graph that a node runs is only read; edit_graph makes another one")
+                : absl::OkStatus();
+}
+
 absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
+  RETURN_IF_ERROR(CheckWrites());
   Own();
   if (!constant.name.empty() || !constant.type.dims.empty())
     constant.name = FreshName(constant.name.empty() ? "c" : constant.name);
@@ -107,6 +114,7 @@ void Rewrite::TakeName(ValueId from, ValueId to) {
   bool renames = target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to];
   if (renames && !(from_.plan && target.index < from_.graph->nodes.size())) {
     target.name = name;
+    mine_->by_name[name] = to;
     mine_->values[from].name.clear();
     return;
   }
@@ -114,7 +122,13 @@ void Rewrite::TakeName(ValueId from, ValueId to) {
     if (roots_[i] == from && result_names_[i].empty()) result_names_[i] = name;
 }
 
+bool Rewrite::IsNew(ValueId v) const {
+  const Value& value = graph_->values[v];
+  return value.kind == ValueKind::kResult && value.index >= from_.graph->nodes.size();
+}
+
 absl::Status Rewrite::CheckAllowed() {
+  RETURN_IF_ERROR(CheckWrites());
   stopped_ = edits_ >= allowed_;
   return stopped_ ? Precondition("no more edits are allowed") : absl::OkStatus();
 }
@@ -144,6 +158,8 @@ absl::Status Rewrite::Exchange(ValueId old_value, ValueId new_value) {
       if (root == old_value) root = new_value;
     rooted_[old_value] = 0;
     rooted_[new_value] = 1;
+  } else if (IsNew(new_value) && mine_->values[new_value].name.empty() && !IsNew(old_value)) {
+    TakeName(old_value, new_value);
   }
   std::span<const NodeId> moved = Users(old_value);
   for (NodeId user : moved) {

@@ -1,6 +1,7 @@
 // finish.cc: the result of a pass: written out node by node through Graph's own functions, which infer and
 // check everything again; and what was edited, as a text diff.
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_join.h"
 #include "kernel/pass/rewrite.h"
@@ -29,8 +30,15 @@ class Writer {
     fresh_->Reserve(old.values.size(), order.size());
   }
 
-  absl::Status Run(std::span<const ValueId> roots, std::span<const std::string> names) {
-    for (ValueId v : from_.feeds) {
+  // unused: types of feeds that are no values.
+  [[gnu::noinline]] absl::Status Run(std::span<const ValueId> roots, std::span<const std::string> names,
+                                     std::span<const TensorType> unused = {}) {
+    for (size_t i = 0; i < from_.feeds.size(); i++) {
+      ValueId v = from_.feeds[i];
+      if (v == kNoValue) {
+        RETURN_IF_ERROR(fresh_->AddParam("", unused[i]).status());
+        continue;
+      }
       ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(old_.ValueName(v), old_.values[v].type));
     }
     std::vector<bool> needed = Needed(roots);
@@ -48,7 +56,6 @@ class Writer {
  private:
   std::vector<bool> Needed(std::span<const ValueId> roots) {
     std::vector<bool> node(old_.nodes.size()), value(old_.values.size());
-    for (ValueId v : from_.feeds) value[v] = false;
     for (ValueId v : roots) value[v] = true;
     for (size_t i = order_.size(); i-- > 0;) {
       const Node& n = old_.nodes[order_[i]];
@@ -174,6 +181,37 @@ absl::StatusOr<PassGraph> Rewrite::Finish() {
   RETURN_IF_ERROR(SameContract(from_, result));
   was_.reset();
   return result;
+}
+
+absl::StatusOr<uint32_t> Rewrite::Derive(int64_t graph, std::span<const ValueId> params, const ValueId* types,
+                                         std::span<const ValueId> results) {
+  RETURN_IF_ERROR(CheckWrites());
+  ASSIGN_OR_RETURN(Rewriter * body, Body(graph));
+  const Graph& old = *body->edit()->graph;
+  Own();
+  size_t values = old.values.size();
+  bool found = std::ranges::all_of(results, [&](ValueId v) { return v < values; });
+  std::vector<TensorType> unused(params.size());
+  for (size_t i = 0; found && i < params.size(); i++) {
+    bool typed = params[i] == kNoValue;
+    found = typed ? types[i] < mine_->values.size() : params[i] < values;
+    if (typed && found) unused[i] = mine_->values[types[i]].type;
+  }
+  if (!found) return NotFound("a value does not exist");
+  PassGraph part;
+  part.feeds.assign(params.begin(), params.end());
+  std::vector<NodeId> order(old.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<uint8_t> kept(order.size());
+  for (NodeId n : MustRunNodes(old)) kept[n] = 1;
+  Writer writer(part, old, order, kept, order.size());
+  std::vector<std::string> names(results.size());
+  RETURN_IF_ERROR(writer.Run(results, names, unused));
+  ASSIGN_OR_RETURN(uint32_t number, AddGraph(old.name));
+  std::unique_ptr<Graph> fresh = writer.Take();
+  fresh->name = own_->graphs[number]->name;
+  own_->ExchangeGraph(number, std::move(fresh));
+  return number;
 }
 
 std::string Rewrite::Diff() const {

@@ -88,10 +88,15 @@ void Rewrite::Boundary(Group* group) {
   }
 }
 
+absl::StatusOr<uint32_t> Rewrite::AddGraph(std::string_view name) {
+  std::string own = FreeName(name, [&](const std::string& n) { return own_->GraphNumber(n).ok(); });
+  RETURN_IF_ERROR(own_->AddGraph(own).status());
+  return static_cast<uint32_t>(own_->graphs.size() - 1);
+}
+
 absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view name) {
-  std::string own =
-      FreeName(name.empty() ? "body" : name, [&](const std::string& n) { return own_->GraphNumber(n).ok(); });
-  ASSIGN_OR_RETURN(Graph * body, own_->AddGraph(own));
+  ASSIGN_OR_RETURN(uint32_t number, AddGraph(name.empty() ? "body" : name));
+  Graph* body = own_->graphs[number].get();
   HashMap<ValueId, ValueId> map;
   for (ValueId v : group.in) {
     ASSIGN_OR_RETURN(map[v], body->AddParam(graph_->values[v].name, graph_->values[v].type));
@@ -110,7 +115,7 @@ absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view 
     for (size_t i = 0; i < node.out.size(); i++) map[node.out[i]] = body->nodes[made].out[i];
   }
   for (ValueId v : group.out) RETURN_IF_ERROR(body->AddResult("", map.at(v)));
-  return own_->GraphNumber(own);
+  return number;
 }
 
 absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::string_view name) {
@@ -152,9 +157,17 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   return call;
 }
 
-// Names of a body's values come back where they are free, else after the call.
+// Names of a body's values come back where they are free, else after the call. In a plan, where failures are
+// told by them, a node is called as it would be without the pass.
 std::string Rewrite::NameFor(const Graph& body, ValueId value, NodeId call) const {
-  const std::string& name = body.values[value].name;
+  const Value& v = body.values[value];
+  const std::string& name = v.name;
+  if (from_.plan && !outlined_.contains(call) && v.result == 0) {
+    bool typed = IsTypedByGraph(*graph_->nodes[call].op);
+    return FreshName(
+        absl::StrCat(typed ? graph_->NodeName(call) : body.name, "/",
+                     typed && name.empty() ? OpName(*body.nodes[v.index].op) : body.ValueName(value)));
+  }
   if (name.empty()) return "";
   if (!mine_->by_name.contains(name)) return name;
   return FreshName(absl::StrCat(graph_->NodeName(call), "/", name));
@@ -234,12 +247,14 @@ absl::Status Rewrite::WriteOut(NodeId call, uint32_t graph, std::vector<ValueId>
   // Replacing names the results as the call's were, where they are fetched; other names are the call's too.
   for (size_t i = 0; i < out.size(); i++) {
     ValueId value = map[body.results[i]];
-    std::string name = mine_->values[out[i]].name;
+    bool told = from_.plan && call < from_.graph->nodes.size();
+    std::string name = told ? mine_->ValueName(out[i]) : mine_->values[out[i]].name;
     bool root = rooted_[out[i]];
     RETURN_IF_ERROR(Exchange(out[i], value));
     if (!root && !name.empty() && mine_->values[value].kind == ValueKind::kResult && !rooted_[value]) {
       mine_->values[out[i]].name.clear();
       mine_->values[value].name = name;
+      mine_->by_name[name] = value;
     }
   }
   if (marked_) Mark(call, false);

@@ -62,15 +62,17 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, s
 }
 
 // Bodies of those calls that the device does not take whole, where the graphs are open; they are no more.
-void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<bool>* open,
+// What passes outlined is for the device; bodies of loops that they made are open.
+void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<uint8_t>* open,
                std::vector<uint32_t>* bodies) {
   Rewrite reader(graph, target);
   for (NodeId n : reader.Nodes()) {
     std::vector<uint32_t> of_node = BodiesOf(reader.Find(n)->attrs);
     if (of_node.empty() || reader.Supported(n)) continue;
     for (uint32_t body : of_node) {
+      if (body >= open->size() && !IsTypedByGraph(*reader.Find(n)->op)) open->resize(body + 1, 1);
       if (body >= open->size() || !(*open)[body]) continue;
-      (*open)[body] = false;
+      (*open)[body] = 0;
       bodies->push_back(body);
     }
   }
@@ -140,7 +142,7 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   report->level = choice.level;
   std::erase_if(job.passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
   if (job.passes.empty()) return graph;
-  std::vector<bool> open(graph.graph->module->graphs.size(), true);  // what comes later is for the device
+  std::vector<uint8_t> open(graph.graph->module->graphs.size(), 1);  // what comes later is for the device
   const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
   ASSIGN_OR_RETURN(graph, RunOn(job, std::move(graph)));
   std::vector<uint32_t> bodies;

@@ -44,7 +44,7 @@ class Rewrite : public Rewriter {
   Rewrite& operator=(const Rewrite&) = delete;
   ~Rewrite() override;
 
-  keel_edit* edit() { return &edit_; }
+  keel_edit* edit() override { return &edit_; }
   // An edit is a value that took another's place, a group of nodes that became a call, or a call that was
   // written out. Each leaves a graph that means the same, so work may stop after any.
   uint64_t edits() const { return edits_; }  // without those that were undone
@@ -75,6 +75,10 @@ class Rewrite : public Rewriter {
   uint64_t Hash(NodeId node) override;
   bool Same(NodeId one, NodeId other) override;
   absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) override;
+  uint32_t EffectsAt(NodeId node) override;
+  absl::StatusOr<Rewriter*> Body(int64_t graph) override;
+  absl::StatusOr<uint32_t> Derive(int64_t graph, std::span<const ValueId> params, const ValueId* types,
+                                  std::span<const ValueId> results) override;
 
  private:
   struct Group;  // of Outline
@@ -89,6 +93,8 @@ class Rewrite : public Rewriter {
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
   void SortByPlace(std::vector<NodeId>*) const;
   absl::Status CheckAllowed();
+  absl::Status CheckWrites() const;
+  bool IsNew(ValueId value) const;  // computed by a node that this pass added
   absl::Status Exchange(ValueId old_value, ValueId new_value);
   absl::Status CheckValue(ValueId value) const;
   bool AnyKept() const { return !from_.effects.empty(); }
@@ -110,6 +116,7 @@ class Rewrite : public Rewriter {
   absl::StatusOr<Group> Gather(std::span<const NodeId> nodes);
   absl::Status Separate(Group* group);
   void Boundary(Group* group);
+  absl::StatusOr<uint32_t> AddGraph(std::string_view name);
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
   std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
   absl::Status WriteOut(NodeId node, uint32_t graph, std::vector<ValueId> in);
@@ -144,6 +151,8 @@ class Rewrite : public Rewriter {
   std::vector<NodeId> order_;  // Nodes
   bool order_known_ = false;
   std::vector<std::unique_ptr<keel_node>> views_;
+  std::vector<std::unique_ptr<Rewrite>> bodies_;  // by graph: those that the pass reads
+  bool reads_ = false;                            // this one is such a graph
 };
 
 }  // namespace keel

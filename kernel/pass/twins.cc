@@ -1,4 +1,5 @@
-// twins.cc: which nodes do the same with the same operands. Numbers are compared bit by bit.
+// twins.cc: what a pass asks about nodes: which do the same with the same operands, what they do beside
+// computing, and the graphs that they run. Numbers are compared bit by bit.
 #include <bit>
 
 #include "kernel/pass/rewrite.h"
@@ -25,6 +26,13 @@ uint64_t Rewrite::Hash(NodeId n) {
   return hash | 1;
 }
 
+uint32_t Rewrite::EffectsAt(NodeId n) {
+  if (!Alive(n)) return 0;
+  Effects e = EffectsOf(*graph_, graph_->nodes[n]);
+  uint32_t reads = e.rng || !e.reads.empty() ? KEEL_READS : 0, runs = e.Must() ? KEEL_MUST_RUN : 0;
+  return reads | runs | (e.fails ? uint32_t{KEEL_MAY_FAIL} : 0);
+}
+
 bool Rewrite::Same(NodeId one, NodeId other) {
   if (!Hash(one) || !Alive(other)) return false;
   const Node &a = graph_->nodes[one], &b = graph_->nodes[other];
@@ -32,6 +40,20 @@ bool Rewrite::Same(NodeId one, NodeId other) {
          std::ranges::equal(a.attrs, b.attrs, [](const Attr& x, const Attr& y) {
            return x.name == y.name && x.value.s == y.value.s && Bits(x.value) == Bits(y.value);
          });
+}
+
+absl::StatusOr<Rewriter*> Rewrite::Body(int64_t number) {
+  const auto& graphs = edit_.module->graphs;
+  auto at = static_cast<size_t>(number);
+  if (at >= graphs.size()) return NotFound("there is no graph ", number);
+  if (bodies_.size() <= at) bodies_.resize(at + 1);
+  if (!bodies_[at]) {
+    const Graph& g = *graphs[at];
+    bodies_[at] =
+        std::make_unique<Rewrite>(PassGraph{nullptr, &g, g.params, g.results, {}, MustRunNodes(g)}, target_);
+    bodies_[at]->reads_ = true;
+  }
+  return bodies_[at].get();
 }
 
 }  // namespace keel

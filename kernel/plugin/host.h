@@ -106,6 +106,11 @@ class Rewriter {
   virtual uint64_t Hash(NodeId node) = 0;  // of op, attributes, device scope; 0: it may not be merged
   virtual bool Same(NodeId one, NodeId other) = 0;
   virtual absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) = 0;
+  virtual uint32_t EffectsAt(NodeId node) = 0;
+  virtual absl::StatusOr<Rewriter*> Body(int64_t graph) = 0;  // only to be read
+  virtual keel_edit* edit() = 0;
+  virtual absl::StatusOr<uint32_t> Derive(int64_t graph, std::span<const ValueId> params,
+                                          const ValueId* types, std::span<const ValueId> results) = 0;
 };
 
 // The best impl of the device that takes these types and this node, or null (choose.cc).

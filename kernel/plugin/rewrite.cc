@@ -81,6 +81,28 @@ keel_rc Splice(Edit* e, uint32_t node, int64_t graph, const keel_value* in, uint
   return e->rewriter ? HostFail(e->rewriter->Splice(node, graph, {in, n_in})) : NoPass("edit_splice");
 }
 
+uint32_t EffectsAt(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->EffectsAt(node) : 0; }
+
+keel_rc Body(Edit* e, int64_t graph, keel_edit** body, const keel_value** params,
+             const keel_value** results) {
+  if (!e->rewriter) return NoPass("edit_body");
+  absl::StatusOr<Rewriter*> found = e->rewriter->Body(graph);
+  if (!found.ok()) return HostFail(found.status());
+  *body = (*found)->edit();
+  if (params) *params = (*body)->graph->params.data();
+  if (results) *results = (*body)->graph->results.data();
+  return KEEL_OK;
+}
+
+keel_rc Derive(Edit* e, int64_t graph, const keel_value* params, const keel_value* types, uint32_t n_params,
+               const keel_value* results, uint32_t n_results, int64_t* out) {
+  if (!e->rewriter) return NoPass("edit_graph");
+  absl::StatusOr<uint32_t> made = e->rewriter->Derive(graph, {params, n_params}, types, {results, n_results});
+  if (!made.ok()) return HostFail(made.status());
+  *out = *made;
+  return KEEL_OK;
+}
+
 // In place of a rewriter that ran out of memory.
 class OutOfMemory : public Rewriter {
  public:
@@ -104,6 +126,13 @@ class OutOfMemory : public Rewriter {
   uint64_t Hash(NodeId) override { return 0; }
   bool Same(NodeId, NodeId) override { return false; }
   absl::Status Splice(NodeId, int64_t, std::span<const ValueId>) override { return Refuse(); }
+  uint32_t EffectsAt(NodeId) override { return 0; }
+  absl::StatusOr<Rewriter*> Body(int64_t) override { return Refuse(); }
+  keel_edit* edit() override { return nullptr; }
+  absl::StatusOr<uint32_t> Derive(int64_t, std::span<const ValueId>, const ValueId*,
+                                  std::span<const ValueId>) override {
+    return Refuse();
+  }
 
  private:
   static absl::Status Refuse() { return Exhausted("out of memory in this pass before"); }
@@ -134,6 +163,9 @@ void FillRewriteMembers(keel_host* t) {
   t->edit_hash = Guarded<Hash, 0>;
   t->edit_same = Guarded<Same, 0>;
   t->edit_splice = Guarded<Splice>;
+  t->edit_effects = Guarded<EffectsAt, 0>;
+  t->edit_body = Guarded<Body>;
+  t->edit_graph = Guarded<Derive>;
 }
 
 }  // namespace keel

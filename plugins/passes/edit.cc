@@ -97,6 +97,10 @@ bool Edit::same_type(keel_value a, keel_value b) const {
 }
 
 keel_value Edit::add(const std::string& op, const Ids& in, const Attrs& attrs) {
+  return add(op, in, attrs, 1)[0];
+}
+
+Ids Edit::add(const std::string& op, const Ids& in, const Attrs& attrs, size_t results) {
   keel_node_spec spec = {};
   spec.struct_size = sizeof spec;
   spec.op = op.c_str();
@@ -105,8 +109,8 @@ keel_value Edit::add(const std::string& op, const Ids& in, const Attrs& attrs) {
   spec.attrs = attrs.values().data();
   spec.n_in = static_cast<uint32_t>(in.size());
   spec.n_attrs = static_cast<uint32_t>(attrs.names().size());
-  keel_value out = KEEL_NO_VALUE;
-  check(host_->add_node(edit_, &spec, &out, 1));
+  Ids out(results);
+  check(host_->add_node(edit_, &spec, out.data(), static_cast<uint32_t>(results)));
   return out;
 }
 
@@ -128,6 +132,28 @@ bool Edit::redirect(keel_value old_value, keel_value new_value) {
 }
 
 bool Edit::eval(NodeId n) { return host_->edit_eval(edit_, n) == KEEL_OK; }
+
+uint32_t Edit::body_size(NodeId call) const {
+  keel_body body = {};
+  body.struct_size = sizeof body;
+  check(host_->node_body(host_->edit_node(edit_, call), &body));
+  return body.n_nodes;
+}
+
+Edit::Body Edit::body(int64_t graph) const {
+  keel_edit* inside = nullptr;
+  Body b = {*this, nullptr, nullptr};
+  check(host_->edit_body(edit_, graph, &inside, &b.params, &b.results));
+  b.edit = Edit(host_, inside);
+  return b;
+}
+
+int64_t Edit::graph(int64_t of, const Ids& params, const Ids& types, const Ids& results) {
+  int64_t made = -1;
+  check(host_->edit_graph(edit_, of, params.data(), types.data(), static_cast<uint32_t>(params.size()),
+                          results.data(), static_cast<uint32_t>(results.size()), &made));
+  return made;
+}
 
 bool Edit::splice(NodeId n, int64_t graph, const Ids& in) {
   return host_->edit_splice(edit_, n, graph, in.data(), static_cast<uint32_t>(in.size())) == KEEL_OK;

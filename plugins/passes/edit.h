@@ -103,10 +103,21 @@ class Edit {
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
   std::vector<NodeId> inlined(NodeId call, size_t count);  // takes the last outlining, of so many nodes, back
-  bool splice(NodeId n, int64_t graph, const Ids& in);     // one of its graphs on these, in its place
-  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }  // 0: not to be merged
+  bool inlined(NodeId call) { return host_->edit_inline(edit_, call) == KEEL_OK; }
+  uint32_t body_size(NodeId call) const;                // nodes of its graph
+  bool splice(NodeId n, int64_t graph, const Ids& in);  // one of its graphs on these, in its place
+  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }        // 0: not to be merged
+  uint32_t effects(NodeId n) const { return host_->edit_effects(edit_, n); }  // KEEL_READS ...
   bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
+
+  // Graphs that nodes run.
+  struct Body;
+  Body body(int64_t graph) const;  // to be read
+  // The part of such a graph between these of its values. A param that is no value has the type of types[i],
+  // and is not read.
+  int64_t graph(int64_t of, const Ids& params, const Ids& types, const Ids& results);
+  Ids add(const std::string& op, const Ids& in, const Attrs& attrs, size_t results);
 
  private:
   void check(keel_rc rc) const {
@@ -114,6 +125,11 @@ class Edit {
   }
   const keel_host* host_;
   keel_edit* edit_;
+};
+
+struct Edit::Body {
+  Edit edit;
+  const keel_value *params, *results;  // of the graph: as many as its node gives and takes
 };
 
 }  // namespace keel_passes

@@ -22,8 +22,10 @@ keel_rc run(const keel_host* host, keel_edit* edit) {
 }
 
 const keel_pass kPasses[] = {
-    {"loop", "takes the branch that is known", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr, "fold",
-     run<loop>},
+    {"inline", "writes graphs out where they are called", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
+     "loop fold", run<inline_calls>},
+    {"loop", "takes the branch that is known, and out of loops what need not be there", KEEL_PHASE_CANON, 1,
+     KEEL_EXACT, 0, nullptr, "fold", run<loop>},
     {"fold", "computes at once what depends on constants only", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
      nullptr, run<fold>},
     {"simplify", "drops and merges nodes by identities that hold for all values", KEEL_PHASE_CANON, 1,
@@ -34,6 +36,8 @@ const keel_pass kPasses[] = {
      KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
     {"compose", "softmax, norms, gelu and attention from the ops that spell them out", KEEL_PHASE_LOWER, 1,
      KEEL_CLOSE, 0, nullptr, "layout epilogue map", run<compose>},
+    {"transpose", "transposes and reshapes that cancel across other ops", KEEL_PHASE_LOWER, 1, KEEL_EXACT, 0,
+     "compose", "layout epilogue map", run<transpose>},
     {"layout", "gives connected image ops to the device whole, for layouts of its own", KEEL_PHASE_LOWER, 2,
      KEEL_CLOSE, 0, nullptr, nullptr, run<layout>},
     {"epilogue", "gives a product or convolution and what follows it to the device as one", KEEL_PHASE_LOWER,

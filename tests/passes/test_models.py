@@ -10,7 +10,7 @@ from light_weights import image, reseeded
 from onnx_cases import folder_case, light_models, tiny_models
 
 TINY = [f"{kind}_{form}" for kind in ("bert", "gpt2", "resnet", "vit") for form in ("dyn20", "dyn23", "ts17")]
-EXACT = "fold,simplify,map"
+EXACT = "inline,loop,fold,simplify,transpose,map"
 
 
 def run(context, path, device, inputs):

@@ -44,7 +44,7 @@ def each(*names):
             yield pytest.param(name, *rest, id=f"{name}: {title}")
 
 
-@pytest.mark.parametrize("name, constants, params, body, wanted", each("fold", "simplify", "loop", *LISTED))
+@pytest.mark.parametrize("name, constants, params, body, wanted", each("fold", "simplify", "inline", "loop", "transpose", *LISTED))
 def test_exact(context, tmp_path, name, constants, params, body, wanted):
     before, after = both(tmp_path, name, constants, params, body)
     random = np.random.default_rng(zlib.crc32(body.encode()))

@@ -80,8 +80,8 @@ def test_random(context, tmp_path, seed):
     before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
     before.write_text(Writer(seed).text(30))
     device = f"claims:{seed % 3}"
-    optimize(before, after, device, only="fold,simplify,cse,layout,epilogue,map")
-    optimize(after, again, device, only="fold,simplify,cse,layout,epilogue,map")
+    optimize(before, after, device, only="fold,simplify,cse,transpose,layout,epilogue,map")
+    optimize(after, again, device, only="fold,simplify,cse,transpose,layout,epilogue,map")
     text, changed = dump(before), dump(after)
     assert dump(again) == changed, "a second run changed something"
     for special in (False, True):

@@ -9,21 +9,22 @@ from keel_text import expression, outline, read
 HERE = Path(__file__).resolve().parent
 GROUPS = ("layout", "epilogue", "map")
 LISTED = (*GROUPS, "cse")  # whose cases say which ops are left
+HEAD = r"(?:const [^\n]*\n|fn [^\n]*\n(?:  [^\n]*\n)*\}\n)*"  # constants and functions
 DEVICES = {name: "claims:{}" for name in GROUPS} | {"nearby": "cpu", "compose": "cpu"}  # the others: reference
 
 
 def cases(name):
-    """-> (title, device number, constants, parameters, body, wanted) of each case of a pass."""
+    """-> (title, device number, constants and functions, parameters, body, wanted) of each case of a pass."""
     text = re.sub(r"(?m)^#.*\n", "", (HERE / f"{name}.cases").read_text())
     for block in re.split(r"(?m)^== ", text)[1:]:
         title, rest = block.split("\n", 1)
-        found = re.fullmatch(r"(?:\[(\d)\]\n)?((?:const .*\n)*)(\(.*?\)) (\{.*\})\n-> (.*?)\s*", rest, re.S)
+        found = re.fullmatch(rf"(?:\[(\d)\]\n)?({HEAD})(\(.*?\)) (\{{.*\}})\n-> (.*?)\s*", rest, re.S)
         assert found, f"{name}.cases: the case '{title}' cannot be read"
         yield title, int(found[1] or 0), *found.groups()[1:]
 
 
 def all_cases():
-    for name in ("fold", "simplify", "nearby", "loop", "compose", *LISTED):
+    for name in ("fold", "simplify", "nearby", "inline", "loop", "compose", "transpose", *LISTED):
         for title, *rest in cases(name):
             yield pytest.param(name, *rest, id=f"{name}: {title}")
 
@@ -53,7 +54,7 @@ def test_pass(tmp_path, name, device, constants, params, body, wanted):
         assert outline(read(after)[0]) == wanted
         return
     target = tmp_path / "after.keelt"
-    found = re.fullmatch(r"((?:const .*\n)*)(\{.*\})", wanted, re.S)
+    found = re.fullmatch(rf"({HEAD})(\{{.*\}})", wanted, re.S)
     target.write_text(before.read_text() if wanted == "same" else
                       whole(constants + found[1], params, found[2]))
     assert expression(*read(after)) == expression(*read(dump(target)))

@@ -1,0 +1,66 @@
+"""Which calls are written out and which stay: devices that take calls, effects, sizes, and what failures are called."""
+import keel_abi
+import numpy as np
+import pytest
+from optimizer import dump, optimize
+from operands import same_bits
+
+VAR = "var v: f32[] = [2.0]\n"
+SMALL = "fn @f(a: f32[]) -> f32[] {\n  b = tanh(a)\n  return b\n}\n"
+
+
+def function(name, nodes):
+    lines = "\n".join(f"  n{i + 1} = neg(n{i})" for i in range(nodes))
+    return f"fn @{name}(n0: f32[]) -> f32[] {{\n{lines}\n  return n{nodes}\n}}\n"
+
+
+def optimized(tmp_path, head, body, device="reference"):
+    """-> @main after the pass, where a second run changes nothing; what it computes, before and after."""
+    before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
+    before.write_text(f"keel 1\n{head}fn @main(x: f32[]) {{\n{body}\n}}\nentry main = @main (x)\n")
+    optimize(before, after, device, only="inline")
+    optimize(after, again, device, only="inline")
+    assert dump(again) == dump(after), "a second run changed something"
+    return dump(before), dump(after), dump(after).split("fn @main(")[1]
+
+
+CASES = [
+    ("a device that takes it", "claims:0", SMALL, "return call(x){body=@f}", 1),
+    ("a device that does not", "claims:2", SMALL, "return call(x){body=@f}", 0),
+    ("a write", "reference", VAR + "fn @f(a: f32[]) -> f32[] {\n  assign(v, a)\n  return a\n}\n", "return call(x){body=@f}", 1),
+    ("a print", "reference", "fn @f(a: f32[]) -> f32[] {\n  print(a)\n  return a\n}\n", "return call(x){body=@f}", 1),
+    ("a read", "reference", VAR + "fn @f(a: f32[]) -> f32[] {\n  r = read(v)\n  b = mul(a, r)\n  return b\n}\n",
+     "a = call(x){body=@f}\nassign(v, x)\nb = call(x){body=@f}\nreturn a + b", 0),
+    ("large, once", "reference", function("f", 33), "return call(x){body=@f}", 0),
+    ("large, twice", "reference", function("f", 33), "return call(call(x){body=@f}){body=@f}", 2),
+    ("small, twice", "reference", function("f", 32), "return call(call(x){body=@f}){body=@f}", 0),
+]
+
+
+@pytest.mark.parametrize("device, head, body, left", [pytest.param(*c[1:], id=c[0]) for c in CASES])
+def test_counts(context, tmp_path, device, head, body, left):
+    before, after, main = optimized(tmp_path, head, body, device)
+    assert main.count("= call(") == left, after
+    got = [np.array(context.parse(text).session("reference", level=0).prepare().run(np.float32(1.5))[0]) for text in (before, after)]
+    assert same_bits(*got)
+
+
+def test_a_tower_of_calls_ends(tmp_path):
+    """Each calls the next one twice: written out, these would be 2**13 nodes."""
+    tower = "fn @f0(a: f32[]) -> f32[] {\n  b = tanh(a)\n  return b\n}\n"
+    for i in range(1, 14):
+        tower += f"fn @f{i}(a: f32[]) -> f32[] {{\n  b = call(a){{body=@f{i - 1}}}\n  c = call(b){{body=@f{i - 1}}}\n  return c\n}}\n"
+    main = optimized(tmp_path, tower, "return call(x){body=@f13}")[2]
+    assert 2000 < main.count(" = ") <= 4096
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_failures_are_told_by_the_same_names(context, level):
+    inner = "fn @g(a: f32[3], i: i32[1]) -> f32[1] {\n  return neg(gather(a, i))\n}\n"
+    text = (f"keel 1\n{inner}fn @f(a: f32[3], i: i32[1]) -> f32[1] {{\n  k = call(a, i){{body=@g}}\n  return exp(k)\n}}\n"
+            "fn @main(x: f32[3], i: i32[1], j: i32[1]) {\n  p = call(x, i){body=@f}\n  q = call(x, j){body=@f}\n  return p + q\n}\n"
+            "entry main = @main (x, i, j)\n")
+    plan = context.parse(text).session("reference", level=level).prepare()
+    for i, j, name in ((7, 0, "p/k/gather"), (0, 7, "q/k/gather")):
+        with pytest.raises(keel_abi.KeelError, match=f'gather "{name}": index 7'):
+            plan.run(np.ones(3, np.float32), np.int32([i]), np.int32([j]))

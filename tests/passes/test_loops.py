@@ -1,0 +1,232 @@
+"""What `loop` takes out of loops: the ops that are left outside and inside, by their depth in the text of @main; the
+results keep their bits, and a second run changes nothing."""
+import re
+
+import numpy as np
+import pytest
+from optimizer import dump, keel, optimize
+from operands import operands, same_bits
+
+HEAD = "const w: f32[3] = [1.0, 2.0, 3.0]\nvar v: f32[] = [2.0]\n"
+WHILE = """i, a = while(i32(0), x, y, n){carry=2}
+    test(i, a, y, n) {
+      TEST
+    }
+    body(i, a, y, n) {
+      j = add(i, 1)
+      BODY
+    }
+  return a"""
+SCAN = """a, s = scan(x, y, z){carry=1, invariants=1}
+    body(a, y, z) {
+      BODY
+    }
+  return a, s"""
+
+
+def loop(body, test="t = less(i, n)\n yield t"):
+    return WHILE.replace("TEST", test).replace("BODY", body)
+
+
+def scan(body):
+    return SCAN.replace("BODY", body)
+
+
+# (title, body of @main(x, y: f32[3], z: f32[n, 3], n: i32), ops outside, ops inside); "same": nothing is done
+CASES = [
+    ("computed from what is captured", loop("e = exp(y)\n b = mul(a, e)\n yield j, b"), "exp while", "less add mul"),
+    ("a chain, of which only the end goes in", loop("e = exp(y)\n f = mul(e, w)\n b = mul(a, f)\n yield j, b"),
+     "exp mul while", "less add mul"),
+    ("two ends", loop("e = exp(y)\n f = neg(e)\n b = mul(a, f)\n c = add(b, e)\n yield j, c"), "exp neg while", "less add mul add"),
+    ("in the test", loop("b = mul(a, 2.0)\n yield j, b", "m = mul(n, 2)\n t = less(i, m)\n yield t"), "mul while", "less add mul"),
+    ("in both", loop("e = exp(y)\n b = mul(a, e)\n yield j, b", "m = mul(n, 2)\n t = less(i, m)\n yield t"),
+     "exp mul while", "less add mul"),
+    ("what only spreads stays", loop("e = broadcast_to(y){dims=[2, 3]}\n f = reduce_sum(e){axes=[0]}\n g = reshape(y){to=[1, 3]}\n"
+                                     " h = mul(a, w)\n b = add(h, reshape(g){to=[3]})\n c = add(b, f)\n yield j, c"),
+     "broadcast_to reduce_sum while", "less add reshape mul reshape add add"),
+    ("what changes stays", loop("b = mul(a, y)\n yield j, b"), "same", None),
+    ("what may fail stays", loop("k = div(n, n)\n e = cast(k){to=f32}\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
+    ("what reads a variable stays", loop("r = read(v)\n e = exp(r)\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
+    ("what prints stays", loop("print(y)\n e = exp(y)\n b = mul(a, e)\n yield j, b"), "same", None),
+    ("from constants only: fold's", loop("e = exp(w)\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
+    ("of a scan", scan("e = exp(y)\n b = add(mul(a, e), z)\n yield b, e"), "exp scan", "mul add"),
+    ("entries change", scan("e = exp(z)\n b = add(mul(a, y), e)\n yield b, e"), "same", None),
+    ("a branch", scan("q = reduce_sum(y)\n p = less(q, 0.0)\n e = cond(p, y)\n  then(y) { g = exp(y)\n yield g }\n"
+                      "  else(y) { yield y }\n b = add(mul(a, e), z)\n yield b, b"), "reduce_sum less cond scan", "mul add"),
+    ("a loop that may not end", scan("e = while(y){carry=1}\n  test(y) { q = reduce_sum(y)\n t = less(q, 5.0)\n yield t }\n"
+                                     "  body(y) { g = add(y, 1.0)\n yield g }\n b = add(mul(a, e), z)\n yield b, b"), "same", None),
+    ("carried, but never changed", """i, a, c = while(i32(0), x, y, n){carry=3}
+    test(i, a, c, n) {
+      t = less(i, n)
+      yield t
+    }
+    body(i, a, c, n) {
+      j = add(i, 1)
+      b = mul(a, c)
+      yield j, b, c
+    }
+  return a, c""", "while{carry=2}", "less add mul"),
+    ("carried for nobody", """i, a, c = while(i32(0), x, y, n){carry=3}
+    test(i, a, c, n) {
+      t = less(i, n)
+      yield t
+    }
+    body(i, a, c, n) {
+      j = add(i, 1)
+      b = mul(a, 0.5)
+      d = mul(c, a)
+      yield j, b, d
+    }
+  return a""", "while{carry=2}", "less add mul"),
+    ("two that only need each other", """a, c, d = scan(x, y, y, z){carry=3}
+    body(a, c, d, z) {
+      b = add(a, z)
+      e = mul(d, 0.5)
+      f = add(c, e)
+      yield b, e, f
+    }
+  return a""", "scan{carry=1}", "add"),
+    ("carried for one that is asked for", """a, c, d = scan(x, y, y, z){carry=3}
+    body(a, c, d, z) {
+      b = add(a, z)
+      e = mul(d, 0.5)
+      f = add(c, e)
+      yield b, e, f
+    }
+  return a, c""", "same", None),
+    ("carried for the test", """i, a, k = while(i32(0), x, n){carry=3}
+    test(i, a, k) {
+      t = less(i, k)
+      yield t
+    }
+    body(i, a, k) {
+      j = add(i, 1)
+      b = mul(a, 0.5)
+      m = sub(k, 1)
+      yield j, b, m
+    }
+  return a""", "same", None),
+    ("stacked for nobody", """a, s, t = scan(x, z){carry=1}
+    body(a, z) {
+      b = add(a, z)
+      e = exp(b)
+      f = neg(b)
+      yield b, e, f
+    }
+  return a, t""", "scan{carry=1}", "add neg"),
+    ("captured for nobody", """a, s = scan(x, y, y, z){carry=1, invariants=2}
+    body(a, c, d, z) {
+      b = add(mul(a, d), z)
+      yield b, b
+    }
+  return a, s""", "scan{carry=1, invariants=1}", "mul add"),
+    ("from the last to the first, and not all", """k = cast(n){to=i64}
+  l = minimum(k, 1)
+  a, s = scan(x, y, z, l){carry=1, invariants=1, reverse=true, counted=true}
+    body(a, y, z) {
+      e = exp(y)
+      b = add(mul(a, e), z)
+      yield b, b
+    }
+  return a, s""", "cast minimum exp scan{carry=1, counted=true, invariants=1, reverse=true}", "mul add"),
+    ("beside a write", "q = reduce_sum(x)\n  assign(v, q)\n  " + loop("e = exp(y)\n b = mul(a, e)\n yield j, b"),
+     "reduce_sum exp while", "less add mul"),
+    ("one entry, or none", """k = cast(n){to=i64}
+  l = minimum(k, 1)
+  r = reshape(y){to=[1, 3]}
+  a, s = scan(x, r, l){carry=1, counted=true}
+    body(a, r) {
+      b = mul(a, r)
+      yield b, b
+    }
+  return a, s""", "same", None),
+    ("twice, which is known", """i, a = while(i32(0), x, i32(2)){carry=2}
+    test(i, a, k) {
+      t = less(i, k)
+      yield t
+    }
+    body(i, a, k) {
+      j = add(i, 1)
+      b = mul(a, 0.5)
+      yield j, b
+    }
+  return a""", "same", None),
+    ("how often is an attribute", """a = scan(x, y){carry=1, invariants=1, length=4}
+    body(a, y) {
+      e = exp(y)
+      b = mul(a, e)
+      yield b
+    }
+  return a""", "exp scan{carry=1, invariants=1, length=4}", "mul"),
+]
+
+
+def text(body):
+    return f"keel 1\n{HEAD}fn @main(x: f32[3], y: f32[3], z: f32[m, 3], n: i32[]) {{\n  {body}\n}}\nentry main = @main (x, y, z, n)\n"
+
+
+def ops(main, depth, attributes):
+    """The ops of lines that are so deep; a loop with its numbers, where `attributes`."""
+    found = re.findall(rf"(?m)^{' ' * depth}\S.* = (\w+)\([^\n]*?\)((?:\{{[^\n]*\}})?)(?: :|$)", main)
+    return " ".join(op + (kept if attributes and op in ("while", "scan") else "") for op, kept in found)
+
+
+def results(context, source, inputs):
+    return [np.array(y) for y in context.parse(source).session("reference", level=0).prepare().run(*inputs)]
+
+
+@pytest.mark.parametrize("body, outside, inside", [pytest.param(*c[1:], id=c[0]) for c in CASES])
+def test_taken_out(context, tmp_path, body, outside, inside):
+    before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
+    before.write_text(text(body))
+    optimize(before, after, "reference", only="loop")
+    optimize(after, again, "reference", only="loop")
+    assert dump(again) == dump(after), "a second run changed something"
+    main = dump(after).split("fn @main(")[1].split("\n}")[0]
+    if outside == "same":
+        assert main == dump(before).split("fn @main(")[1].split("\n}")[0]
+        return
+    assert ops(main, 2, "{" in outside) == outside, main
+    assert ops(main, 6, False) == inside, main
+    random = np.random.default_rng(1)
+    for times in (0, 1, 3):
+        for special in (False, True):
+            inputs = operands(dump(before), random, special, times)
+            inputs[3] = np.int32(times)
+            got = [results(context, dump(path), inputs) for path in (before, after)]
+            assert all(same_bits(a, b) for a, b in zip(*got, strict=True)), inputs
+
+
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+@pytest.mark.parametrize("title", [c[0] for c in CASES])
+def test_at_once(context, title, device):
+    """The same in a session, with all passes: bodies that are made anew are optimized and run like others."""
+    body = next(c[1] for c in CASES if c[0] == title)
+    if "print(" in body:
+        pytest.skip("prints while the tests run")
+    random = np.random.default_rng(2)
+    for times in (0, 1, 3):
+        inputs = operands(text(body), random, False, times)
+        inputs[3] = np.int32(times)
+        expected = results(context, text(body), inputs)
+        got = [np.array(y) for y in context.parse(text(body)).session(device).prepare().run(*inputs)]
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("fuel", range(8))
+def test_any_number_of_edits_means_the_same(context, tmp_path, fuel):
+    body = next(c[1] for c in CASES if c[0] == "in both")
+    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
+    before.write_text(text(body))
+    keel("optimize", before, "-o", after, "-d", "reference", "--passes", "loop", "--fuel", fuel)
+    inputs = operands(dump(before), np.random.default_rng(3), True, 2)
+    inputs[3] = np.int32(2)
+    assert all(same_bits(a, b) for a, b in zip(*(results(context, dump(p), inputs) for p in (before, after)), strict=True))
+
+
+def test_a_new_body_is_optimized(tmp_path):
+    before, after = tmp_path / "before.keelt", tmp_path / "after.keelt"
+    before.write_text(text(loop("e = exp(y)\n b = mul(mul(a, e), 1.0)\n yield j, b")))
+    optimize(before, after, "reference", only="loop,simplify")
+    assert ops(dump(after).split("fn @main(")[1].split("\n}")[0], 6, False) == "less add mul"
