@@ -61,7 +61,7 @@ KEEL_API void keel_close(keel_context*);
  * everything stays usable. on = 0: runs work again. Any thread; async-signal-safe. */
 KEEL_API void keel_cancel(keel_context*, int32_t on);
 /* Looks in the folders of KEEL_PLUGIN_PATH, the plugins folder beside libkeel and the system folder.
- * A plugin that is refused is no failure: report "plugins" says why. */
+ * A plugin that is refused is no failure: report "plugins" says why. load: a library or a .rules file. */
 KEEL_API keel_rc keel_plugin_scan(keel_context*, keel_error** err);
 KEEL_API keel_rc keel_plugin_load(keel_context*, const char* path, keel_error** err);
 KEEL_API keel_rc keel_plugin_add(keel_context*, const struct keel_plugin*,

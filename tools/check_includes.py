@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "device", "pass", "grad", "plan", "trace",
+LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "rules", "device", "pass", "grad", "plan", "trace",
           "api"]  # kernel, from below
 SEARCH = ["", "sdk/cpp"]  # where a quoted include is looked for, after its own folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -217,6 +217,17 @@ absl::Status ElementFromDouble(DType dtype, double value, void* element) {
   return from ? from(dtype, value, element) : Invalid("a number needs a dtype");
 }
 
+double ElementToDouble(DType dtype, const void* element) {
+  if (dtype == DType::kF64) return Load<double>(element);
+  if (dtype == DType::kF32) return static_cast<double>(Load<float>(element));
+  if (IsFloating(dtype)) return Decode(dtype == DType::kF16 ? kHalf : kBrain, Load<uint16_t>(element));
+  uint64_t bits = 0;
+  std::memcpy(&bits, element, SizeOf(dtype));
+  if (Info(dtype).kind != DKind::kInt) return static_cast<double>(bits);
+  const uint32_t unused = 64 - 8 * SizeOf(dtype);
+  return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
+}
+
 std::string PrintHex(const void* data, size_t bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   auto p = static_cast<const uint8_t*>(data);

@@ -18,6 +18,7 @@ absl::Status ParseElement(DType dtype, std::string_view text, void* element);
 
 // Rounds to nearest even, beyond the largest to inf; integers truncate and must fit; bool: not zero.
 absl::Status ElementFromDouble(DType dtype, double value, void* element);
+double ElementToDouble(DType dtype, const void* element);  // rounded beyond 2^53; a bool is 0 or 1
 
 // "0f80": two digits a byte, in memory order.
 std::string PrintHex(const void* data, size_t bytes);

@@ -40,11 +40,11 @@ size_t Distance(std::string_view a, std::string_view b, size_t limit) {
 }
 
 std::string CloseNames(const Graph& g, std::string_view name) {
-  std::vector<std::pair<size_t, std::string>> close;
+  std::vector<std::string> close;  // distance, name
   size_t limit = std::min<size_t>(name.size() / 2 + 1, 4), looked = 0;
   auto look = [&](const std::string& known) {
     if (known.empty() || ++looked > 10000) return;
-    if (size_t d = Distance(known, name, limit); d < limit) close.emplace_back(d, known);
+    if (size_t d = Distance(known, name, limit); d < limit) close.push_back(absl::StrCat(d, known));
   };
   for (const Value& v : g.values) look(v.name);
   for (const std::string& r : g.result_names) look(r);
@@ -52,7 +52,7 @@ std::string CloseNames(const Graph& g, std::string_view name) {
   close.erase(std::unique(close.begin(), close.end()), close.end());
   std::string out;
   for (size_t i = 0; i < close.size() && i < 3; i++)
-    absl::StrAppend(&out, i == 0 ? "; close names: '" : "', '", close[i].second);
+    absl::StrAppend(&out, i == 0 ? "; close names: '" : "', '", close[i].substr(1));
   return out.empty() ? out : out + "'";
 }
 

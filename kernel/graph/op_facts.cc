@@ -153,8 +153,7 @@ absl::Status CanonicalAttrs(const OpFacts& op, const DimTable&, Attrs* attrs) {
   if (attrs->empty()) return absl::OkStatus();
   if (attrs->size() > kMaxAttrs)
     return Invalid(op.name, " got ", attrs->size(), " attributes; the limit is ", kMaxAttrs);
-  auto by_name = [](const Attr& a, const Attr& b) { return a.name < b.name; };
-  std::sort(attrs->begin(), attrs->end(), by_name);
+  SortAttrs(attrs);
   Attrs kept;
   for (size_t i = 0; i < attrs->size(); i++) {
     Attr& a = (*attrs)[i];

@@ -7,6 +7,10 @@
 
 namespace keel {
 
+void SortAttrs(Attrs* attrs) {
+  std::sort(attrs->begin(), attrs->end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+}
+
 std::string_view AttrKindName(int32_t kind) {
   constexpr std::string_view kNames[] = {
       "nothing", "a bool",     "an integer",         "a float",          "a string",
@@ -243,6 +247,55 @@ absl::Status SettleShape(Env& env, const AttrDef& a, Val* v) {
 }
 
 }  // namespace
+
+int32_t KindOf(AttrDef::Type type) {
+  switch (type) {
+    case AttrDef::kBool:
+      return KEEL_ATTR_BOOL;
+    case AttrDef::kF64:
+      return KEEL_ATTR_F64;
+    case AttrDef::kStr:
+    case AttrDef::kEnum:
+      return KEEL_ATTR_STR;
+    case AttrDef::kDType:
+      return KEEL_ATTR_DTYPE;
+    case AttrDef::kGraph:
+      return KEEL_ATTR_GRAPH;
+    case AttrDef::kGraphList:
+      return KEEL_ATTR_GRAPHS;
+    case AttrDef::kVar:
+      return KEEL_ATTR_VAR;
+    case AttrDef::kDim:
+      return KEEL_ATTR_DIM;
+    case AttrDef::kF64List:
+      return KEEL_ATTR_F64S;
+    case AttrDef::kDimEach:
+    case AttrDef::kDimList:
+    case AttrDef::kShape:
+      return KEEL_ATTR_DIMS;
+    case AttrDef::kI64Each:
+    case AttrDef::kI64List:
+    case AttrDef::kAxesOf:
+    case AttrDef::kPermOf:
+      return KEEL_ATTR_I64S;
+    default:
+      return KEEL_ATTR_I64;
+  }
+}
+
+bool NeedsGroup(AttrDef::Type type) {
+  switch (type) {
+    case AttrDef::kI64Each:
+    case AttrDef::kDimEach:
+    case AttrDef::kShape:
+    case AttrDef::kAxisOf:
+    case AttrDef::kAxesOf:
+    case AttrDef::kPermOf:
+      return true;
+    default:
+      return false;
+  }
+}
 
 absl::Status BindAttrs(Env& env, const Attrs& given) {
   size_t used = 0;

@@ -15,9 +15,6 @@
 namespace keel {
 namespace {
 
-using opset::AttrDef;
-using opset::Expr;
-
 constexpr size_t kMaxTextBytes = 1 << 20, kMaxOps = 4096, kMaxOpName = 256;
 
 struct Entry {
@@ -84,7 +81,6 @@ struct Catalogue::Impl {
   absl::Status AddText(std::string_view text, std::string_view origin, bool core);
   absl::StatusOr<const OpDef*> Parsed(Entry* e) const;
   std::string Closest(std::string_view name) const;
-  absl::Status CheckCalls(const Catalogue&, const OpDef&) const;
   std::vector<Entry*> All() const;
 };
 
@@ -154,9 +150,8 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
   auto names = by_name;
   for (auto& e : fresh) {
     auto& versions = names[e->name];
-    versions.push_back(e.get());
-    std::sort(versions.begin(), versions.end(),
-              [](const Entry* a, const Entry* b) { return a->version > b->version; });
+    auto older = [&](const Entry* other) { return other->version < e->version; };
+    versions.insert(std::find_if(versions.begin(), versions.end(), older), e.get());
     all.push_back(std::move(e));
   }
   entries.swap(all);
@@ -201,39 +196,6 @@ std::vector<Entry*> Catalogue::Impl::All() const {
     return a->name != b->name ? a->name < b->name : a->version < b->version;
   });
   return out;
-}
-
-// Calls in bodies and rules must name ops, their attributes and choices, and no more operands than there are.
-absl::Status Catalogue::Impl::CheckCalls(const Catalogue& catalogue, const OpDef& def) const {
-  absl::Status status;
-  opset::ForEachCall(def, [&](const Expr& call) {
-    if (!status.ok()) return;
-    auto op = catalogue.Find(call.text, 0);
-    if (!op.ok()) {
-      status = Annotate(Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, ": ",
-                                op.status().message()),
-                        kErrorOp, def.name);
-      return;
-    }
-    bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
-                               [](const Expr& e) { return e.kind == Expr::kSplice; });
-    if (!spliced && ((call.parts.size() > (*op)->operands.size() && !(*op)->has_variadic) ||
-                     call.parts.size() < (*op)->required_operands))
-      status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text, " with ",
-                       call.parts.size(), " operands");
-    for (const auto& [name, value] : call.attrs) {
-      auto a = std::find_if((*op)->attrs.begin(), (*op)->attrs.end(),
-                            [&name = name](const AttrDef& d) { return d.name == name; });
-      if (a == (*op)->attrs.end())
-        status = Invalid(def.origin, ":", call.line, ": op ", def.name, " calls ", call.text,
-                         ", which has no attribute ", name);
-      else if (value.kind == Expr::kName && value.ref == Expr::kNothing &&
-               std::find(a->choices.begin(), a->choices.end(), value.text) == a->choices.end())
-        status = Invalid(def.origin, ":", call.line, ": op ", def.name, ": '", value.text,
-                         "' is bound by nothing");
-    }
-  });
-  return status;
 }
 
 Catalogue::Catalogue() : impl_(std::make_unique<Impl>()) {
@@ -281,7 +243,7 @@ std::vector<std::string> Catalogue::Names() const {
 absl::Status Catalogue::ParseAll() const {
   for (Entry* e : impl_->All()) {
     ASSIGN_OR_RETURN(const OpDef* def, impl_->Parsed(e));
-    RETURN_IF_ERROR(impl_->CheckCalls(*this, *def));
+    RETURN_IF_ERROR(opset::CheckCalls(*this, *def));
   }
   return absl::OkStatus();
 }

@@ -149,7 +149,9 @@ struct OpDef {
   bool close = false;
   opset::Rule vjp;
   opset::Block body;
-  std::vector<std::string> slots;      // names
+  opset::Block match;              // of a rule (version 0, kernel/rules): its pattern, then what `where` says
+  bool when_supported = false;     // likewise: only where the device has what is built
+  std::vector<std::string> slots;  // names
   std::vector<uint16_t> group_length;  // per slot: the slot of the rank[...] attribute that sizes it
   size_t required_operands = 0;
   bool has_variadic = false;           // it is the last operand
@@ -165,6 +167,9 @@ namespace keel::opset {
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin, uint32_t line);
 // Turns names into slots; refuses unbound names and patterns that could match in two ways.
 absl::Status Resolve(OpDef*);
+absl::Status FailIn(const OpDef&, uint32_t line, uint32_t column, std::string_view message);
+// Calls in bodies and rules must name ops, their attributes and choices, and no more operands than there are.
+absl::Status CheckCalls(const Catalogue&, const OpDef&);
 // The ops that rules and bodies mention, with their calls, for checks against a catalogue.
 void ForEachCall(const OpDef&, const std::function<void(const Expr&)>& visit);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "kernel/opset/def.h"
 #include "kernel/opset/functions.h"
@@ -17,6 +18,7 @@ class Resolver {
   absl::Status Run() {
     RETURN_IF_ERROR(Attributes());
     RETURN_IF_ERROR(Variables());
+    RETURN_IF_ERROR(Rule());
     RETURN_IF_ERROR(Operands());
     RETURN_IF_ERROR(Shapes());
     RETURN_IF_ERROR(Groups());
@@ -28,10 +30,12 @@ class Resolver {
   }
 
  private:
-  template <typename... Parts>
-  absl::Status Fail(const Parts&... parts) const {
-    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", parts...),
+  absl::Status Fail(std::string_view message) const {
+    return Annotate(Invalid(def_.origin, def_.origin.empty() ? "" : ": ", "op ", def_.name, ": ", message),
                     kErrorOp, def_.name);
+  }
+  absl::Status FailAt(const Expr& e, std::string_view message) const {
+    return FailIn(def_, e.line, e.column, message);
   }
 
   uint16_t FindSlot(std::string_view name) const {
@@ -40,7 +44,7 @@ class Resolver {
   }
   absl::StatusOr<uint16_t> MakeSlot(std::string_view name) {
     if (uint16_t found = FindSlot(name); found != kNoSlot) return found;
-    if (def_.slots.size() >= kMaxOpSlots) return Fail("more than ", kMaxOpSlots, " names");
+    if (def_.slots.size() >= kMaxOpSlots) return Fail(absl::StrCat("more than ", kMaxOpSlots, " names"));
     def_.slots.emplace_back(name);
     def_.group_length.push_back(kNoSlot);
     return static_cast<uint16_t>(def_.slots.size() - 1);
@@ -52,14 +56,16 @@ class Resolver {
   }
 
   absl::Status Attributes() {
-    if (def_.types.size() > kMaxOpTypes) return Fail("more than ", kMaxOpTypes, " type variables");
+    if (def_.types.size() > kMaxOpTypes)
+      return Fail(absl::StrCat("more than ", kMaxOpTypes, " type variables"));
     for (AttrDef& a : def_.attrs) {
-      if (FindSlot(a.name) != kNoSlot) return Fail("two attributes are named ", a.name);
+      if (FindSlot(a.name) != kNoSlot) return Fail(absl::StrCat("two attributes are named ", a.name));
       ASSIGN_OR_RETURN(a.slot, MakeSlot(a.name));
-      def_.attrs_by_name.push_back(static_cast<uint16_t>(def_.attrs_by_name.size()));
+      auto& sorted = def_.attrs_by_name;
+      auto later = [&](uint16_t other) { return a.name < def_.attrs[other].name; };
+      auto place = std::find_if(sorted.begin(), sorted.end(), later);
+      sorted.insert(place, static_cast<uint16_t>(&a - def_.attrs.data()));
     }
-    std::sort(def_.attrs_by_name.begin(), def_.attrs_by_name.end(),
-              [&](uint16_t a, uint16_t b) { return def_.attrs[a].name < def_.attrs[b].name; });
     for (AttrDef& a : def_.attrs) {
       if (a.type != AttrDef::kRankOf) continue;
       ASSIGN_OR_RETURN(uint16_t group, MakeSlot(a.group_name));
@@ -73,14 +79,15 @@ class Resolver {
     size_t count = 0;
     for (AttrDef& a : def_.attrs) {
       if (a.type != AttrDef::kVar) continue;
-      if (a.has_default) return Fail("attribute ", a.name, ": a variable has no default");
+      if (a.has_default) return Fail(absl::StrCat("attribute ", a.name, ": a variable has no default"));
       if (a.shape.any || ++count > 1) return Fail("an op names one variable at most, with its pattern");
       RETURN_IF_ERROR(ResolveDType(&a.shape));
       RETURN_IF_ERROR(Items(&a.shape, a.name, false, &bound_));
     }
     bool on_var = def_.effect == EffectKind::kRead || def_.effect == EffectKind::kWrite;
     const AttrDef* on = FindAttr(def_.effect_on);
-    if (!def_.effect_on.empty() && !on) return Fail("its effect is on '", def_.effect_on, "', no attribute");
+    if (!def_.effect_on.empty() && !on)
+      return Fail(absl::StrCat("its effect is on '", def_.effect_on, "', no attribute"));
     if (on_var && (!on || on->type != AttrDef::kVar))
       return Fail("its effect wants a variable, as read(var)");
     return absl::OkStatus();
@@ -90,14 +97,15 @@ class Resolver {
     std::set<std::string> names;
     for (size_t i = 0; i < def_.operands.size(); i++) {
       OperandDef& o = def_.operands[i];
-      if (!names.insert(o.name).second) return Fail("two operands are named ", o.name);
+      if (!names.insert(o.name).second) return Fail(absl::StrCat("two operands are named ", o.name));
       if (o.variadic && i + 1 != def_.operands.size())
-        return Fail("the variadic operand ", o.name, " must be the last");
+        return Fail(absl::StrCat("the variadic operand ", o.name, " must be the last"));
       if (!o.variadic && !o.optional) def_.required_operands = i + 1;
       def_.has_variadic |= o.variadic;
       if (!o.condition_name.empty()) {
         const AttrDef* a = FindAttr(o.condition_name);
-        if (!a || a->type != AttrDef::kBool) return Fail("'", o.condition_name, " ?' wants a bool attribute");
+        if (!a || a->type != AttrDef::kBool)
+          return Fail(absl::StrCat("'", o.condition_name, " ?' wants a bool attribute"));
         o.condition = a->slot;
       }
       std::set<uint16_t> before = bound_;
@@ -116,7 +124,7 @@ class Resolver {
     if (!p->axis_name.empty()) {
       const AttrDef* a = FindAttr(p->axis_name);
       if (!a || a->type != AttrDef::kAxis)
-        return Fail("'@", p->axis_name, "' wants an attribute of type axis");
+        return Fail(absl::StrCat("'@", p->axis_name, "' wants an attribute of type axis"));
       p->axis = a->slot;
       tied_.insert(a->slot);
     }
@@ -134,14 +142,14 @@ class Resolver {
         continue;
       }
       if (item.kind == Item::kCollect && !variadic)
-        return Fail("'*' stands only in a variadic operand, not in ", where);
+        return Fail(absl::StrCat("'*' stands only in a variadic operand, not in ", where));
       if (item.kind == Item::kNumber || item.kind == Item::kMark) continue;
       ASSIGN_OR_RETURN(item.slot, MakeSlot(item.expr.text));
       bool sized = bound->count(item.slot) || def_.group_length[item.slot] != kNoSlot;
       if (item.kind == Item::kGroup && !sized && ++open > 1)
-        return Fail(where, ": two groups of unknown length compete for the dims");
+        return Fail(absl::StrCat(where, ": two groups of unknown length compete for the dims"));
       if (item.kind == Item::kGroup && !mine.insert(item.slot).second)
-        return Fail(where, ": a group stands twice in one pattern");
+        return Fail(absl::StrCat(where, ": a group stands twice in one pattern"));
       bound->insert(item.slot);
     }
     return absl::OkStatus();
@@ -158,7 +166,8 @@ class Resolver {
       return absl::OkStatus();
     }
     auto fixed = DTypeNamed(p->dtype_name);
-    if (!fixed) return Fail("'", p->dtype_name, "' is no dtype, type variable or dtype attribute");
+    if (!fixed)
+      return Fail(absl::StrCat("'", p->dtype_name, "' is no dtype, type variable or dtype attribute"));
     p->dtype = {DTypeRef::kFixed, *fixed, 0};
     return absl::OkStatus();
   }
@@ -174,7 +183,7 @@ class Resolver {
       if (a.group_name.empty()) continue;
       a.group = FindSlot(a.group_name);
       if (a.group == kNoSlot || (a.type != AttrDef::kRankOf && !bound_.count(a.group)))
-        return Fail("attribute ", a.name, ": no operand has the group ", a.group_name);
+        return Fail(absl::StrCat("attribute ", a.name, ": no operand has the group ", a.group_name));
     }
     return absl::OkStatus();
   }
@@ -184,7 +193,7 @@ class Resolver {
       if (!a.has_default) continue;
       if (a.type == AttrDef::kEnum) {
         if (std::find(a.choices.begin(), a.choices.end(), a.default_value.text) == a.choices.end())
-          return Fail("the default of ", a.name, " is none of its choices");
+          return Fail(absl::StrCat("the default of ", a.name, " is none of its choices"));
         continue;
       }
       RETURN_IF_ERROR(Static(&a.default_value));
@@ -197,21 +206,22 @@ class Resolver {
       if (r.variadic && def_.results.size() != 1) return Fail("a variadic result must be the only one");
       if (!r.typed_by.empty()) {
         const AttrDef* a = FindAttr(r.typed_by);
-        if (!a || a->type != AttrDef::kGraph) return Fail("'of ", r.typed_by, "' wants a graph attribute");
+        if (!a || a->type != AttrDef::kGraph)
+          return Fail(absl::StrCat("'of ", r.typed_by, "' wants a graph attribute"));
         def_.typed_by = a->slot;
         continue;
       }
       if (!r.rule.empty()) {
         def_.control = FindControlRule(r.rule);
-        if (!def_.control) return Fail("there is no rule '", r.rule, "'");
+        if (!def_.control) return Fail(absl::StrCat("there is no rule '", r.rule, "'"));
         continue;
       }
-      if (r.pattern.any) return Fail("the type of result ", r.name, " must be given");
+      if (r.pattern.any) return Fail(absl::StrCat("the type of result ", r.name, " must be given"));
       RETURN_IF_ERROR(ResolveDType(&r.pattern));
       if (r.variadic) RETURN_IF_ERROR(Static(&r.count));
       for (Item& item : r.pattern.items) {
         if (item.kind == Item::kCollect || item.kind == Item::kMark || item.marked)
-          return Fail("'*' and '@' stand only in operands, not in result ", r.name);
+          return Fail(absl::StrCat("'*' and '@' stand only in operands, not in result ", r.name));
         if (item.kind == Item::kNumber) continue;
         RETURN_IF_ERROR(Static(&item.expr));
         item.slot = item.expr.ref == Expr::kSlot ? item.expr.index : kNoSlot;
@@ -231,7 +241,7 @@ class Resolver {
   absl::Status AxesAreTied() {
     for (const AttrDef& a : def_.attrs)
       if (a.type == AttrDef::kAxis && !tied_.count(a.slot))
-        return Fail("axis attribute ", a.name, " is used by no '@' of an operand");
+        return Fail(absl::StrCat("axis attribute ", a.name, " is used by no '@' of an operand"));
     return absl::OkStatus();
   }
 
@@ -263,18 +273,18 @@ class Resolver {
 
   absl::Status StaticName(Expr* e, bool words) {
     if (Bind(e) || words) return absl::OkStatus();
-    return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+    return FailAt(*e, absl::StrCat("'", e->text, "' is bound by nothing"));
   }
 
   absl::Status StaticCall(Expr* e) {
     e->function = FindFunction(e->text);
-    if (!e->function) return Fail("line ", e->line, ": '", e->text, "' is not a shape function");
+    if (!e->function) return FailAt(*e, absl::StrCat("'", e->text, "' is not a shape function"));
     if (!e->attrs.empty())
-      return Fail("line ", e->line, ": the shape function ", e->text, " has no attributes");
+      return FailAt(*e, absl::StrCat("the shape function ", e->text, " has no attributes"));
     if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
-      return Fail("line ", e->line, ": ", e->text, " wants ", e->function->least, " arguments, not ",
-                  e->parts.size());
-    if (e->text != "dims" && e->text != "given") {
+      return FailAt(
+          *e, absl::StrCat(e->text, " wants ", e->function->least, " arguments, not ", e->parts.size()));
+    if (!e->function->names) {
       for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
       return absl::OkStatus();
     }
@@ -286,7 +296,7 @@ class Resolver {
         return absl::OkStatus();
       }
     if (arg.kind == Expr::kName && locals_.count(arg.text)) return absl::OkStatus();
-    return Fail("line ", e->line, ": ", e->text, "(...) wants the name of an operand");
+    return FailAt(*e, absl::StrCat(e->text, "(...) wants the name of an operand"));
   }
 
   // Value reading: names are operands, locals, attributes (as weak literals), inf, nan, none.
@@ -294,14 +304,14 @@ class Resolver {
     switch (e->kind) {
       case Expr::kName:
         if (Bind(e) || locals_.count(e->text) || e->text == "none") return absl::OkStatus();
-        return Fail("line ", e->line, ": '", e->text, "' is bound by nothing");
+        return FailAt(*e, absl::StrCat("'", e->text, "' is bound by nothing"));
       case Expr::kString:
       case Expr::kList:
       case Expr::kNot:
-        return Fail("line ", e->line, ": strings, lists and '!' are not values");
+        return FailAt(*e, "strings, lists and '!' are not values");
       case Expr::kBinary:
         if (opset::Info(e->op).op.empty())
-          return Fail("line ", e->line, ": '", opset::Info(e->op).text, "' is not for values");
+          return FailAt(*e, absl::StrCat("'", opset::Info(e->op).text, "' is not for values"));
         break;
       case Expr::kCond:
         RETURN_IF_ERROR(Static(&e->parts[0]));
@@ -319,19 +329,19 @@ class Resolver {
     for (Statement& s : *block) {
       if (s.kind == Statement::kLet) {
         RETURN_IF_ERROR(Static(&s.values[0]));
-        if (FindSlot(s.names[0]) != kNoSlot) return Fail("let ", s.names[0], " hides a name");
+        if (FindSlot(s.names[0]) != kNoSlot) return Fail(absl::StrCat("let ", s.names[0], " hides a name"));
         ASSIGN_OR_RETURN(s.slot, MakeSlot(s.names[0]));
         continue;
       }
       for (Expr& value : s.values) RETURN_IF_ERROR(Value(&value));
       for (const std::string& name : s.names)
-        if (!locals_.insert(name).second) return Fail(what, " binds '", name, "' twice");
+        if (!locals_.insert(name).second) return Fail(absl::StrCat(what, " binds '", name, "' twice"));
     }
     const Statement& last = block->back();
     bool spliced = std::any_of(last.values.begin(), last.values.end(),
                                [](const Expr& e) { return e.kind == Expr::kSplice; });
     if (!spliced && last.values.size() != returns)
-      return Fail(what, " returns ", last.values.size(), " values instead of ", returns);
+      return Fail(absl::StrCat(what, " returns ", last.values.size(), " values instead of ", returns));
     return absl::OkStatus();
   }
 
@@ -344,15 +354,77 @@ class Resolver {
     }
     if (def_.vjp.block.empty()) return absl::OkStatus();
     if (def_.vjp.cotangents.size() != def_.results.size())
-      return Fail("vjp names ", def_.vjp.cotangents.size(), " cotangents for ", def_.results.size(),
-                  " results");
+      return Fail(absl::StrCat("vjp names ", def_.vjp.cotangents.size(), " cotangents for ",
+                               def_.results.size(), " results"));
     locals_ = operands;
     for (const ResultDef& r : def_.results) locals_.insert(r.name);
     locals_.insert(def_.vjp.cotangents.begin(), def_.vjp.cotangents.end());
     return ResolveBlock(&def_.vjp.block, def_.operands.size(), "vjp");
   }
 
+  // Of a rule: names of values become operands, new names of attributes slots; the first operand is the
+  // whole.
+  absl::Status Rule() {
+    if (def_.match.empty()) return absl::OkStatus();
+    NewOperand("result");
+    RETURN_IF_ERROR(Part(&def_.match[0].values[0]));
+    for (const Statement& s : def_.match)
+      if (s.kind == Statement::kAssign && s.slot == kNoSlot)
+        return FailAt(s.values[0], absl::StrCat("'", s.names[0], "' is not in the pattern"));
+    for (Expr* attr : attrs_) RETURN_IF_ERROR(Static(attr));
+    for (const OperandDef& o : def_.operands)
+      if (FindSlot(o.name) != kNoSlot)
+        return FailAt(def_.match[0].values[0], absl::StrCat("'", o.name, "' is a value and an attribute"));
+    return absl::OkStatus();
+  }
+
+  void NewOperand(std::string_view name) {
+    def_.operands.emplace_back().name = name;
+    def_.operands.back().patterns.emplace_back().any = true;
+  }
+
+  absl::Status Part(Expr* e) {
+    bool op = e->kind == Expr::kCall || (e->kind == Expr::kBinary && !opset::Info(e->op).op.empty());
+    if (e->kind == Expr::kNeg && e->parts[0].text == "inf") {
+      e->kind = Expr::kFloat;
+      e->f = -__builtin_inf();
+    }
+    if (e->kind == Expr::kInt || e->kind == Expr::kFloat) return absl::OkStatus();
+    if (e->kind == Expr::kName) return PartName(e);
+    if (!op && e->kind != Expr::kNeg) return FailAt(*e, "a pattern is made of ops, names and numbers");
+    for (Expr& part : e->parts) RETURN_IF_ERROR(Part(&part));
+    for (auto& [name, value] : e->attrs) {
+      attrs_.push_back(&value);
+      if (value.kind == Expr::kName && !Bind(&value)) RETURN_IF_ERROR(MakeSlot(value.text).status());
+    }
+    return absl::OkStatus();
+  }
+
+  // What `where` says of a name is part of the pattern where the name stands first.
+  absl::Status PartName(Expr* e) {
+    constexpr std::string_view kWords[] = {"none", "inf", "nan", "true", "false"};
+    if (std::find(std::begin(kWords), std::end(kWords), e->text) != std::end(kWords)) return Value(e);
+    if (e->text == "result") return FailAt(*e, "'result' names the whole: use another name");
+    auto& all = def_.operands;
+    auto found = std::find_if(all.begin(), all.end(), [&](const OperandDef& o) { return o.name == e->text; });
+    e->ref = Expr::kOperand;
+    e->index = static_cast<uint16_t>(found - all.begin());
+    if (found != all.end()) return absl::OkStatus();
+    if (all.size() >= kMaxOpSlots) return FailAt(*e, "too many names");
+    NewOperand(e->text);
+    bool said = false;
+    for (Statement& s : def_.match) {
+      if (s.kind != Statement::kAssign || s.names[0] != e->text) continue;
+      if (std::exchange(said, true) || s.names.size() != 1)
+        return FailAt(s.values[0], "'where' says one thing of one name");
+      s.slot = e->index;
+      RETURN_IF_ERROR(Part(&s.values[0]));
+    }
+    return absl::OkStatus();
+  }
+
   OpDef& def_;
+  std::vector<Expr*> attrs_;  // of a pattern
   std::set<uint16_t> bound_, tied_;
   std::set<std::string> locals_;
 };
@@ -364,59 +436,16 @@ void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {
 
 }  // namespace
 
-int32_t KindOf(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kBool:
-      return KEEL_ATTR_BOOL;
-    case AttrDef::kF64:
-      return KEEL_ATTR_F64;
-    case AttrDef::kStr:
-    case AttrDef::kEnum:
-      return KEEL_ATTR_STR;
-    case AttrDef::kDType:
-      return KEEL_ATTR_DTYPE;
-    case AttrDef::kGraph:
-      return KEEL_ATTR_GRAPH;
-    case AttrDef::kGraphList:
-      return KEEL_ATTR_GRAPHS;
-    case AttrDef::kVar:
-      return KEEL_ATTR_VAR;
-    case AttrDef::kDim:
-      return KEEL_ATTR_DIM;
-    case AttrDef::kF64List:
-      return KEEL_ATTR_F64S;
-    case AttrDef::kDimEach:
-    case AttrDef::kDimList:
-    case AttrDef::kShape:
-      return KEEL_ATTR_DIMS;
-    case AttrDef::kI64Each:
-    case AttrDef::kI64List:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return KEEL_ATTR_I64S;
-    default:
-      return KEEL_ATTR_I64;
-  }
-}
-
-bool NeedsGroup(AttrDef::Type type) {
-  switch (type) {
-    case AttrDef::kI64Each:
-    case AttrDef::kDimEach:
-    case AttrDef::kShape:
-    case AttrDef::kAxisOf:
-    case AttrDef::kAxesOf:
-    case AttrDef::kPermOf:
-      return true;
-    default:
-      return false;
-  }
+absl::Status FailIn(const OpDef& def, uint32_t line, uint32_t column, std::string_view message) {
+  return Annotate(Invalid(absl::StrCat(def.origin, def.origin.empty() ? "" : ":", line, ":", column,
+                                       def.version ? ": op " : ": rule ", def.name, ": ", message)),
+                  kErrorOp, def.name);
 }
 
 absl::Status Resolve(OpDef* def) { return Resolver(def).Run(); }
 
 void ForEachCall(const OpDef& def, const std::function<void(const Expr&)>& visit) {
-  for (const Block* block : {&def.body, &def.vjp.block})
+  for (const Block* block : {&def.match, &def.body, &def.vjp.block})
     for (const Statement& s : *block)
       if (s.kind != Statement::kLet)
         for (const Expr& value : s.values) Visit(value, visit);

@@ -41,6 +41,7 @@ absl::Status EvalLocal(const Expr& e, Env& env, Val* out) {
     out->i = given;
     return absl::OkStatus();
   }
+  if (e.function->name != "dims") return LocalDims::NotHere(e.text);
   ASSIGN_OR_RETURN(Dims dims, env.locals->DimsOf(e.parts[0].text));
   out->kind = Val::kList;
   out->list.assign(dims.begin(), dims.end());
@@ -65,7 +66,14 @@ absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
     out->i = present;
     return absl::OkStatus();
   }
-  if (!present) return env.Fail("dims(", arg.text, ") of an operand that is left out");
+  if (!present) return env.Fail(e.text, "(", arg.text, ") of an operand that is left out");
+  if (e.function->name == "dtype") {
+    out->kind = Val::kDType;
+    out->i = static_cast<int64_t>(env.operands[arg.index].type.dtype);
+    return absl::OkStatus();
+  }
+  if (e.function->name != "dims")
+    return env.locals ? env.locals->Ask(e.text, arg.index, out) : LocalDims::NotHere(e.text);
   const Dims& dims = env.operands[arg.index].type.dims;
   out->kind = Val::kList;
   out->list.assign(dims.begin(), dims.end());

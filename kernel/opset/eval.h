@@ -15,6 +15,13 @@ class LocalDims {
   virtual ~LocalDims() = default;
   virtual absl::StatusOr<Dims> DimsOf(const std::string& name) = 0;
   virtual absl::StatusOr<bool> IsGiven(const std::string& name) = 0;
+  // Of the rules of passes (kernel/rules): uses, constant, number, invertible of an operand.
+  virtual absl::Status Ask(std::string_view function, uint16_t /*operand*/, Val* /*out*/) {
+    return NotHere(function);
+  }
+  static absl::Status NotHere(std::string_view function) {
+    return Invalid("'", function, "' is for what a rule matches");
+  }
 };
 
 struct Env {

@@ -48,7 +48,7 @@ int32_t OwnKind(const Val& v, int32_t wanted) {
 }  // namespace
 
 Expander::Expander(const Catalogue& catalogue, Env& env, BodySink& sink)
-    : catalogue_(catalogue), env_(env), sink_(sink) {
+    : catalogue_(catalogue), env_(env), outer_(env.locals), sink_(sink) {
   env_.locals = this;
 }
 
@@ -245,7 +245,7 @@ absl::StatusOr<Attrs> Expander::CallAttrs(const OpDef& def, const Expr& e) {
     }
     out.push_back({name, ToAttr(v, OwnKind(v, wanted))});
   }
-  std::sort(out.begin(), out.end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+  SortAttrs(&out);
   return out;
 }
 

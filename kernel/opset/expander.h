@@ -41,6 +41,9 @@ class Expander : public LocalDims {
   // For shape functions that ask about a name of the block.
   absl::StatusOr<Dims> DimsOf(const std::string& name) override;
   absl::StatusOr<bool> IsGiven(const std::string& name) override;
+  absl::Status Ask(std::string_view function, uint16_t operand, Val* out) override {
+    return outer_ ? outer_->Ask(function, operand, out) : NotHere(function);
+  }
 
  private:
   absl::Status Assign(const Statement& s);
@@ -59,6 +62,7 @@ class Expander : public LocalDims {
 
   const Catalogue& catalogue_;
   Env& env_;
+  LocalDims* outer_;
   BodySink& sink_;
   HashMap<std::string, BodyValue> locals_;
   HashMap<std::string, std::vector<BodyValue>> lists_;

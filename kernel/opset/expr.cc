@@ -68,6 +68,7 @@ class Parser {
   }
 
   int Operator(int lowest) const {
+    if (lex_.Peek().kind != Token::kPunct || lex_.AtPunct(",") || lex_.AtPunct(")")) return -1;
     for (size_t i = 0; i < kBinOps.size(); i++)
       if (lex_.AtPunct(kBinOps[i].text)) return kBinOps[i].level >= lowest ? static_cast<int>(i) : -1;
     return -1;
@@ -167,6 +168,7 @@ class Parser {
     Expr out;
     out.kind = kind;
     out.line = lex_.Peek().line;
+    out.column = lex_.Peek().column;
     return out;
   }
   static Expr Number(int64_t value, Expr at) {
@@ -194,6 +196,12 @@ absl::StatusOr<Expr> ValueItem(Lexer& lex) {
   return splice;
 }
 
+}  // namespace
+
+const BinOpInfo& Info(BinOp op) { return kBinOps[static_cast<size_t>(op)]; }
+
+absl::StatusOr<Expr> ParseExpr(Lexer& lex) { return Parser(lex).Conditional(); }
+
 absl::StatusOr<Statement> ParseStatement(Lexer& lex) {
   Statement out;
   if (lex.Accept("return")) {
@@ -217,12 +225,6 @@ absl::StatusOr<Statement> ParseStatement(Lexer& lex) {
   out.values.push_back(std::move(value));
   return out;
 }
-
-}  // namespace
-
-const BinOpInfo& Info(BinOp op) { return kBinOps[static_cast<size_t>(op)]; }
-
-absl::StatusOr<Expr> ParseExpr(Lexer& lex) { return Parser(lex).Conditional(); }
 
 absl::StatusOr<Block> ParseBlock(Lexer& lex) {
   Block out;

@@ -47,7 +47,7 @@ struct Expr {
   BinOp op = BinOp::kAdd;
   Ref ref = kNothing;
   uint16_t index = 0;  // of the slot, type variable, operand; the DType; the bool
-  uint32_t line = 0;
+  uint32_t line = 0, column = 0;
   int64_t i = 0;
   double f = 0;
   std::string text;                                 // a name, a call's name, a string
@@ -72,12 +72,13 @@ inline Expr& Expr::operator=(Expr&&) noexcept = default;
 struct Statement {
   enum Kind : uint8_t { kAssign, kLet, kReturn } kind = kAssign;
   std::vector<std::string> names;  // kAssign
-  uint16_t slot = 0;               // kLet
+  uint16_t slot = 0xffff;          // kLet; of what a rule's `where` says: the operand
   std::vector<Expr> values;        // kReturn: any number; else one
 };
 using Block = std::vector<Statement>;
 
 absl::StatusOr<Expr> ParseExpr(Lexer&);
+absl::StatusOr<Statement> ParseStatement(Lexer&);
 absl::StatusOr<Block> ParseBlock(Lexer&);  // with its braces
 
 }  // namespace keel::opset

@@ -206,6 +206,14 @@ absl::Status Floating(Env& env, Args args, Val* out) {
   return absl::OkStatus();
 }
 
+// Does every value of the first dtype survive in the second?
+absl::Status Lossless(Env& env, Args args, Val* out) {
+  if (args[0].kind != Val::kDType || args[1].kind != Val::kDType) return env.Fail("lossless wants dtypes");
+  out->kind = Val::kBool;
+  out->i = Holds(static_cast<DType>(args[1].i), static_cast<DType>(args[0].i));
+  return absl::OkStatus();
+}
+
 absl::Status Zipped(Env& env, Args, Val*) { return env.Fail("this function is evaluated entry by entry"); }
 
 constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
@@ -224,12 +232,18 @@ constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
                                    {"all", 1, 1, All},
                                    {"reversed", 1, 1, Reversed},
                                    {"inverse", 1, 1, Inverse},
-                                   {"dims", 1, 1, nullptr},
-                                   {"given", 1, 1, nullptr},
+                                   {"dims", 1, 1, nullptr, true},
+                                   {"given", 1, 1, nullptr, true},
+                                   {"dtype", 1, 1, nullptr, true},
+                                   {"uses", 1, 1, nullptr, true},
+                                   {"constant", 1, 1, nullptr, true},
+                                   {"number", 1, 1, nullptr, true},
+                                   {"invertible", 1, 1, nullptr, true},
                                    {"spread_axes", 2, 2, SpreadAxes},
                                    {"after", 2, 2, After},
                                    {"before", 2, 2, Before},
-                                   {"floating", 1, 1, Floating}};
+                                   {"floating", 1, 1, Floating},
+                                   {"lossless", 2, 2, Lossless}};
 
 }  // namespace
 

@@ -28,6 +28,7 @@ struct Function {
   std::string_view name;
   uint8_t least, most;                                              // arguments
   absl::Status (*call)(Env&, std::span<const Val> args, Val* out);  // null: evaluated by eval.cc itself
+  bool names = false;                                               // its argument is the name of a value
 };
 const Function* FindFunction(std::string_view name);
 

@@ -42,6 +42,11 @@ Lexer::Lexer(std::string_view text, std::string_view origin, uint32_t first_line
 
 size_t Lexer::offset() const { return static_cast<size_t>(current_.text.data() - text_.data()); }
 
+void Lexer::Rename(std::string_view from, std::string_view to) {
+  from_ = from;
+  to_ = to;
+}
+
 Token Lexer::Next() { return std::exchange(current_, Scan()); }
 
 Token Lexer::PeekSecond() const {
@@ -91,10 +96,11 @@ Token Lexer::Scan() {
     t.kind = kSingles.find(c) != std::string_view::npos ? Token::kPunct : Token::kBad;
     size_t length = 1;
     for (std::string_view p : kPuncts)
-      if (length == 1 && text_.substr(at_, p.size()) == p) length = p.size();
+      if (c == p[0] && length == 1 && text_.substr(at_, p.size()) == p) length = p.size();
     at_ += length;
   }
   t.text = text_.substr(begin, at_ - begin);
+  if (t.kind == Token::kName && t.text == from_) t.text = to_;
   return t;
 }
 

@@ -28,7 +28,8 @@ class Lexer {
   const Token& Peek() const { return current_; }
   Token PeekSecond() const;
   Token Next();
-  size_t offset() const;  // where the current token begins in the text
+  void Rename(std::string_view from, std::string_view to);  // from here on, if the current word is not it
+  size_t offset() const;                                    // where the current token begins in the text
   bool AtEnd() const { return current_.kind == Token::kEnd; }
 
   // `word` is a name or a punctuation; names never match strings.
@@ -55,7 +56,7 @@ class Lexer {
   void ScanNumber(Token*);
   void ScanString(Token*);
 
-  std::string_view text_, origin_;
+  std::string_view text_, origin_, from_, to_;
   size_t at_ = 0, line_start_ = 0;
   uint32_t line_;
   Token current_;

@@ -43,6 +43,7 @@ struct Attr {
   bool operator==(const Attr&) const = default;
 };
 using Attrs = std::vector<Attr>;  // sorted by name, each name once
+void SortAttrs(Attrs*);
 
 struct OpDef;  // parsed form, private to opset/; facts about it through the functions below
 

@@ -14,6 +14,10 @@ struct Rewrite::Group {
   std::vector<ValueId> in, out;
 };
 
+void Rewrite::SortByPlace(std::vector<NodeId>* nodes) const {
+  std::sort(nodes->begin(), nodes->end(), [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+}
+
 absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
   if (nodes.empty()) return Invalid("no nodes to outline");
   Group group;
@@ -29,8 +33,7 @@ absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
     if (!group.members.insert(n).second) return Invalid("node ", n, " is in the group twice");
   }
   group.nodes.assign(nodes.begin(), nodes.end());
-  std::sort(group.nodes.begin(), group.nodes.end(),
-            [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  SortByPlace(&group.nodes);
   return group;
 }
 
@@ -60,8 +63,7 @@ absl::Status Rewrite::Separate(Group* group) {
         group->later.push_back(user);
       }
   }
-  std::sort(group->later.begin(), group->later.end(),
-            [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+  SortByPlace(&group->later);
   for (const std::vector<NodeId>* moved : {&group->nodes, &group->later})
     for (NodeId n : *moved)
       if (EffectsOf(*graph_, graph_->nodes[n]).fails &&

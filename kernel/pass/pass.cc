@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kernel/rules/rules.h"
 
 namespace keel {
 namespace {
@@ -44,7 +45,8 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, s
   (*work)->Allow(fuel);
   HostCall call;
   absl::Status status =
-      call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
+      pass.rules ? rules::Run(*pass.rules, (*work)->edit())
+                 : call.Finish(pass.table.run(&HostTable(), (*work)->edit()), *pass.plugin, "ran a pass");
   if ((*work)->exhausted()) return Exhausted("no memory for pass \"", run->name, "\"");
   run->edits = (*work)->edits();
   if (!status.ok() && !(*work)->stopped()) return status;

@@ -91,6 +91,7 @@ class Rewrite : public Rewriter {
   void Unlink(NodeId node);
   void Relabel();
   uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
+  void SortByPlace(std::vector<NodeId>*) const;
   absl::Status CheckAllowed();
   absl::Status CheckWrites() const;
   bool IsNew(ValueId value) const;  // computed by a node that this pass added

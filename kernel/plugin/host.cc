@@ -188,7 +188,7 @@ absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs,
     if (!value.ok()) return Invalid("attribute \"", names[i], "\": ", value.status().message());
     out.push_back({names[i], *std::move(value)});
   }
-  std::sort(out.begin(), out.end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
+  SortAttrs(&out);
   for (size_t i = 1; i < out.size(); i++)
     if (out[i].name == out[i - 1].name) return Invalid("attribute \"", out[i].name, "\" is given twice");
   return out;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernel/plugin/host.h"
@@ -41,6 +42,8 @@ bool MatchesAny(const char* globs, const std::string& name) {
   return false;
 }
 
+bool IsRules(std::string_view path) { return absl::EndsWith(path, ".rules"); }
+
 // "" or why the user's filters leave the plugin out.
 std::string Filtered(const std::string& name) {
   const char* only = secure_getenv("KEEL_PLUGINS_ONLY");
@@ -69,7 +72,8 @@ std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& pl
 
 }  // namespace
 
-Registry::Registry(std::shared_ptr<Catalogue> catalogue) : catalogue_(std::move(catalogue)) {}
+Registry::Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules)
+    : catalogue_(std::move(catalogue)), rules_(rules) {}
 Registry::~Registry() = default;
 
 void Registry::Record(const std::string& path, const std::string& source, Verdict verdict,
@@ -92,15 +96,17 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
   if (folder.empty() || folder[0] != '/')
     return Record(folder, source, Verdict::kSkipped, "not an absolute path: only those are searched");
   std::error_code error;
-  std::vector<std::string> files;
+  std::vector<std::string> files, rules;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::string file = it->path().filename().string();
-    if (file.rfind("keel-", 0) == 0 && file.size() > 8 && file.substr(file.size() - 3) == ".so")
-      files.push_back(it->path().string());
+    if (file.rfind("keel-", 0) == 0 && file.size() > 8 && (IsRules(file) || absl::EndsWith(file, ".so")))
+      (IsRules(file) ? rules : files).push_back(it->path().string());
   }
   if (error)
     return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
   std::sort(files.begin(), files.end());
+  std::sort(rules.begin(), rules.end());
+  files.insert(files.end(), rules.begin(), rules.end());  // they may name ops of the others
   Record(folder, source, Verdict::kTaken,
          absl::StrCat(files.size(), files.size() == 1 ? " plugin file" : " plugin files"));
   for (const std::string& file : files)
@@ -139,6 +145,13 @@ absl::Status Registry::Refuse(Attempt* attempt, const absl::Status& why) {
 }
 
 absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
+  if (IsRules(path)) {
+    ASSIGN_OR_RETURN(FileMap file, MapFile(path));
+    std::string_view text(reinterpret_cast<const char*>(file.data), file.size);
+    ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, rules_(text, path, *catalogue_));
+    plugin->name = PluginNameOf(path) + ".rules";
+    return Take(std::move(plugin), taken);
+  }
   RETURN_IF_ERROR(CheckPluginFile(path));
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return LoadError(path);
@@ -148,17 +161,23 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
 }
 
 absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
-  std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, ReadPlugin(table, path));
-  for (const auto& other : plugins_)
+  return Take(std::move(plugin), taken);
+}
+
+absl::Status Registry::Take(std::shared_ptr<Plugin> plugin, std::string* taken) {
+  std::lock_guard lock(mutex_);
+  std::vector<Pass> passes;
+  for (const auto& other : plugins_) {
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
                    "\" was taken before", other->path.empty() ? "" : ": ", other->path);
-  std::vector<Pass> passes = passes_;
+    passes.insert(passes.end(), other->passes.begin(), other->passes.end());
+  }
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
-  ASSIGN_OR_RETURN(passes, OrderPasses(std::move(passes)));
+  ASSIGN_OR_RETURN(passes, OrderPasses(passes));
   std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin);
-  if (taken) *taken = absl::StrCat(plugin->name, " ", plugin->version);
+  if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version);
   plugins_.reserve(plugins_.size() + 1);
   devices_.reserve(devices_.size() + devices.size());
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));

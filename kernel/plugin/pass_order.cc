@@ -24,9 +24,11 @@ bool Precedes(const Pass& a, const Pass& b) {
   return Lists(b.table.after, a.table.name) || Lists(a.table.before, b.table.name);
 }
 
-// One round of passes that wait for each other; every pass of `left` waits for another of it.
+// One round of passes that wait for each other; every pass of the first phase left waits for another of it.
 std::string Cycle(const std::vector<Pass>& left) {
-  std::vector<size_t> path{0};
+  auto first = std::min_element(left.begin(), left.end(),
+                                [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
+  std::vector<size_t> path{static_cast<size_t>(first - left.begin())};
   for (;;) {
     size_t previous = 0;
     while (!Precedes(left[previous], left[path.back()])) previous++;
@@ -40,13 +42,14 @@ std::string Cycle(const std::vector<Pass>& left) {
   }
 }
 
-absl::Status CheckPass(const keel_pass& p, uint32_t i) {
+}  // namespace
+
+absl::Status CheckPass(const keel_pass& p, size_t i) {
   std::string_view name = p.name ? p.name : "";
   bool word = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
   if (!word) return Invalid("pass ", i, ": name \"", name, "\": wanted lower case letters, digits and '_'");
-  if (!p.run) return Invalid("pass \"", name, "\" has no run");
   if (p.level < 1 || p.level > 3) return Invalid("pass \"", name, "\": level ", p.level, ", wanted 1 to 3");
   if (p.exactness < KEEL_EXACT || p.exactness > KEEL_FAST)
     return Invalid("pass \"", name, "\": exactness ", p.exactness, ", wanted 0 to 2");
@@ -56,35 +59,46 @@ absl::Status CheckPass(const keel_pass& p, uint32_t i) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::Status ReadPasses(const keel_plugin& t, Plugin* plugin) {
   if (t.n_passes && (!t.passes || t.pass_stride < KEEL_END(keel_pass, run)))
     return Invalid("passes: stride ", t.pass_stride, ", wanted at least ", KEEL_END(keel_pass, run));
   for (uint32_t i = 0; i < t.n_passes; i++) {
     const char* row = reinterpret_cast<const char*>(t.passes) + uint64_t{i} * t.pass_stride;
-    plugin->passes.push_back({*reinterpret_cast<const keel_pass*>(row), plugin});
-    RETURN_IF_ERROR(CheckPass(plugin->passes.back().table, i));
+    const auto* table = reinterpret_cast<const keel_pass*>(row);
+    RETURN_IF_ERROR(CheckPass(*table, i));
+    if (!table->run) return Invalid("pass \"", table->name, "\" has no run");
+    plugin->passes.push_back({*table, plugin});
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> left) {
+absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& all) {
+  std::vector<Pass> left, more;
+  for (const Pass& p : all) (p.extends ? more : left).push_back(p);
   for (size_t i = 0; i < left.size(); i++)
     for (size_t j = 0; j < i; j++)
       if (std::string_view(left[i].table.name) == left[j].table.name)
         return Error(absl::StatusCode::kAlreadyExists, "pass \"", left[i].table.name,
                      "\" is there already, from plugin \"", left[j].plugin->name, "\"");
-  std::stable_sort(left.begin(), left.end(),
-                   [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
   std::vector<Pass> out;
   while (!left.empty()) {
     auto ready = std::find_if(left.begin(), left.end(), [&](const Pass& p) {
-      return std::none_of(left.begin(), left.end(), [&](const Pass& other) { return Precedes(other, p); });
+      return std::none_of(left.begin(), left.end(), [&](const Pass& other) {
+        return other.table.phase < p.table.phase || Precedes(other, p);
+      });
     });
     if (ready == left.end()) return Invalid("its passes cannot be ordered: ", Cycle(left));
     out.push_back(*ready);
     left.erase(ready);
+  }
+  for (Pass& p : more) {  // what has nothing to extend waits for a plugin that brings it
+    auto same = [&](const Pass& other) { return std::string_view(p.table.name) == other.table.name; };
+    auto last = std::find_if(out.rbegin(), out.rend(), same);
+    if (last == out.rend()) continue;
+    p.table.phase = last->table.phase;
+    p.table.level = last->table.level;
+    p.table.exactness = last->table.exactness;
+    out.insert(last.base(), std::move(p));
   }
   return out;
 }

@@ -17,6 +17,9 @@
 namespace keel {
 
 struct Plugin;
+namespace rules {
+struct RulePass;
+}
 
 struct Impl {
   keel_impl table;
@@ -30,6 +33,8 @@ bool Takes(const Impl&, uint32_t version, std::span<const std::pair<std::string,
 struct Pass {
   keel_pass table;
   const Plugin* plugin;
+  const rules::RulePass* rules = nullptr;  // in place of table.run
+  bool extends = false;                    // adds to the pass of that name, wherever it is from
 };
 
 struct Plugin {
@@ -38,7 +43,8 @@ struct Plugin {
   keel_device device{};
   std::vector<keel_importer> importers;
   std::vector<Pass> passes;
-  HashMap<std::string, std::vector<Impl>> impls;  // by op, best first
+  std::vector<std::shared_ptr<const rules::RulePass>> rules;  // of a file of rules
+  HashMap<std::string, std::vector<Impl>> impls;              // by op, best first
 };
 
 // A device that was opened; closed with the last who uses it.
@@ -83,7 +89,10 @@ struct Attempt {  // one line of `keel doctor`
 
 class Registry {
  public:
-  explicit Registry(std::shared_ptr<Catalogue> catalogue);
+  // What reads a file of rules (kernel/rules) as a plugin, with the path for messages.
+  using RuleReader = absl::StatusOr<std::unique_ptr<Plugin>> (*)(std::string_view text,
+                                                                 const std::string& path, const Catalogue&);
+  Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules);
   ~Registry();
   // All of the default places, in order; refusals are only recorded.
   void Scan(const std::string& folder_option);
@@ -106,8 +115,10 @@ class Registry {
   void Record(const std::string& path, const std::string& source, Verdict verdict, const std::string& reason);
   static absl::Status Refuse(Attempt* attempt, const absl::Status& why);
   absl::Status OpenFile(const std::string& path, std::string* taken);
+  absl::Status Take(std::shared_ptr<Plugin> plugin, std::string* taken);
 
   std::shared_ptr<Catalogue> catalogue_;
+  RuleReader rules_;
   std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<Plugin>> plugins_;
   std::vector<std::unique_ptr<Device>> devices_;
@@ -124,8 +135,10 @@ std::string MissingLibrary(const std::string& dlerror_text);
 
 // pass_order.cc
 absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
-// An error names a name that is taken, or passes that wait for each other.
-absl::StatusOr<std::vector<Pass>> OrderPasses(std::vector<Pass> passes);
+absl::Status CheckPass(const keel_pass&, size_t number);  // its words and numbers
+// What extends a pass stands behind it, and is left out where it is not there (yet). An error names a name
+// that is taken, or passes that wait for each other.
+absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& passes);
 
 // table.cc: takes over a plugin's tables, checked.
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path);

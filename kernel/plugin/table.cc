@@ -98,11 +98,11 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
     if (!impl.table.run && !impl.table.prepare)
       return Invalid("impl ", i, " (\"", impl.table.op, "\") has neither run nor prepare");
     RETURN_IF_ERROR(ParseTypes(impl.table.types, &impl));
-    plugin->impls[impl.table.op].push_back(std::move(impl));
+    std::vector<Impl>& rows = plugin->impls[impl.table.op];
+    auto place = std::find_if(rows.begin(), rows.end(),
+                              [&](const Impl& other) { return impl.table.priority > other.table.priority; });
+    rows.insert(place, std::move(impl));
   }
-  for (auto& [op, rows] : plugin->impls)
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Impl& a, const Impl& b) { return a.table.priority > b.table.priority; });
   return absl::OkStatus();
 }
 

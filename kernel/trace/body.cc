@@ -213,7 +213,7 @@ absl::Status Trace::RewriteAll(const ControlWanted& wanted, const std::vector<Va
     attrs->push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(wanted.before.size()))});
   if (wanted.op == "scan")
     attrs->push_back({"invariants", Number(KEEL_ATTR_I64, static_cast<int64_t>(captured.size()))});
-  std::ranges::sort(*attrs, {}, &Attr::name);
+  SortAttrs(attrs);
   return absl::OkStatus();
 }
 

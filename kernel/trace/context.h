@@ -9,13 +9,14 @@
 #include "kernel/plan/printer.h"
 #include "kernel/plan/stop.h"
 #include "kernel/plugin/registry.h"
+#include "kernel/rules/rules.h"
 #include "kernel/trace/gradient_cache.h"
 
 namespace keel {
 
 struct Context {
   std::shared_ptr<Catalogue> catalogue = std::make_shared<Catalogue>();
-  Registry registry{catalogue};
+  Registry registry{catalogue, ReadRules};
   Passes passes{registry};
   uint32_t threads = 1;
   uint64_t memory = 0;

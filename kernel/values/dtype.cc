@@ -47,6 +47,19 @@ std::optional<DType> DTypeOf(keel_dtype p) {
   return DTypeOf(static_cast<keel_dt>(p.code | p.bits << 8 | static_cast<uint32_t>(p.lanes) << 16));
 }
 
+bool Holds(DType wide, DType narrow) {
+  if (wide == narrow) return true;
+  const DTypeInfo &w = Info(wide), &n = Info(narrow);
+  if (n.kind == DKind::kFloat) return w.kind == DKind::kFloat && w.size > n.size;  // f16 and bf16 differ
+  auto is_signed = [](const DTypeInfo& d) { return d.kind == DKind::kInt || d.kind == DKind::kFloat; };
+  auto digits = [](DType d, const DTypeInfo& i) {  // of the integers that it holds without a gap
+    if (i.kind == DKind::kFloat)
+      return d == DType::kF16 ? 11u : d == DType::kBF16 ? 8u : i.size == 4 ? 24u : 53u;
+    return i.kind == DKind::kBool ? 1u : i.size * 8 - (i.kind == DKind::kInt ? 1 : 0);
+  };
+  return digits(narrow, n) <= digits(wide, w) && (is_signed(w) || !is_signed(n));
+}
+
 keel_dtype PartsOf(DType d) { return std::bit_cast<keel_dtype>(Info(d).code); }
 
 }  // namespace keel

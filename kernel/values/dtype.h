@@ -46,5 +46,6 @@ std::optional<DType> DTypeNamed(std::string_view name);
 std::optional<DType> DTypeOf(keel_dt code);
 std::optional<DType> DTypeOf(keel_dtype parts);
 keel_dtype PartsOf(DType);
+bool Holds(DType wide, DType narrow);  // every value of the second, and equal values stay equal
 
 }  // namespace keel

@@ -6,12 +6,10 @@
 namespace keel_passes {
 
 enum : uint32_t {
-  kUnary = 1,        // one operand
-  kBinary = 2,       // two, broadcast
-  kIdempotent = 4,   // f(f(x)) is f(x)
-  kSelfInverse = 8,  // f(f(x)) is x
-  kSpreads = 16,     // operands broadcast to each other
-  kPostOp = 32,      // what libraries of products and convolutions apply to their results
+  kUnary = 1,     // one operand
+  kBinary = 2,    // two, broadcast
+  kSpreads = 16,  // operands broadcast to each other
+  kPostOp = 32,   // what libraries of products and convolutions apply to their results
 };
 // 0: not elementwise.
 uint32_t elementwise(std::string_view op);

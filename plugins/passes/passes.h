@@ -29,11 +29,10 @@ void apply(Edit& e, std::initializer_list<Rules> rules);
 
 Rules known_rules();      // loop_known.cc: what is known to run
 Rules motion_rules();     // loop_motion.cc: loops with less in them
+// Most rules of simplify and nearby are text: passes.rules.
 Rules moving_rules();     // simplify_moves.cc: elements that only move
 Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them
-Rules value_rules();      // simplify_values.cc: arithmetic and logic
 Rules weight_rules();     // nearby_weights.cc
-Rules form_rules();       // nearby_forms.cc
 Rules softmax_rules();    // compose_softmax.cc
 Rules norm_rules();       // compose_norm.cc
 Rules gelu_rules();       // compose_gelu.cc

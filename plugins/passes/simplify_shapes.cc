@@ -1,8 +1,7 @@
-// simplify_shapes.cc: rules by which ops that compute lose the moves around them.
+// simplify_shapes.cc: rules by which ops that compute lose the moves around them, where text would be longer.
 #include <algorithm>
 #include <utility>
 
-#include "elementwise.h"
 #include "passes.h"
 
 namespace keel_passes {
@@ -41,18 +40,6 @@ bool spread_operand(Edit& e, NodeId n) {
   return false;
 }
 
-// The greatest of one is that one. A sum of one float is not: 0 + -0 is 0.
-bool reduce_of_one(Edit& e, NodeId n) {
-  const keel_value x = e.in(n, 0);
-  const Type type = e.type(x);
-  const bool sums = e.is(n, "reduce_sum") || e.is(n, "reduce_mean");
-  if (sums && !is_integer(type.dtype)) return false;
-  for (int64_t axis : e.list(n, "axes"))
-    if (type.dims[static_cast<size_t>(axis)] != 1) return false;
-  e.at(n);
-  return e.replace(n, e.add("reshape", {x}, Attrs().dims("to", e.type(e.out(n)).dims)));
-}
-
 bool is_identity(const Ints& perm) { return std::is_sorted(perm.begin(), perm.end()); }
 
 // A matmul reads an operand whose last two dims are swapped as it lies. Of a longer permutation only the swap
@@ -76,51 +63,13 @@ bool matmul_of_transpose(Edit& e, NodeId n) {
   return false;
 }
 
-// A product of rows that were laid out as one matrix only for it: a reshaped, b a matrix, one user.
-bool is_flattened(const Edit& e, NodeId matmul) {
-  if (matmul == kNone || !e.single_use(e.out(matmul)) || e.integer(matmul, "ta") != 0) return false;
-  const Type a = e.type(e.in(matmul, 0)), b = e.type(e.in(matmul, 1));
-  return a.rank() == 2 && b.rank() == 2 && e.made_by(e.in(matmul, 0), "reshape") != kNone &&
-         is_number(b.dims[0]) && is_number(b.dims[1]) && b.dims[0] > 0 && b.dims[1] > 0;
-}
-
-keel_value unflattened(Edit& e, NodeId matmul, const Dims& result) {
-  Dims rows = result;
-  rows.back() = e.type(e.in(matmul, 0)).dims[1];
-  const keel_value a = e.add("reshape", {e.in(matmul, 0)}, Attrs().dims("to", rows));
-  return e.add("matmul", {a, e.in(matmul, 1)}, Attrs().flag("tb", e.integer(matmul, "tb") != 0));
-}
-
-// reshape(matmul(reshape(x), w)) is matmul(x, w) for rows in any number of dims; also with a bias.
-bool reshape_of_flattened(Edit& e, NodeId n) {
-  const keel_value x = e.in(n, 0);
-  const Dims from = e.type(x).dims, to = e.type(e.out(n)).dims;
-  if (from.size() != 2 || to.size() < 2 || !e.same(from[1], to.back())) return false;
-  if (const NodeId m = e.made_by(x, "matmul"); is_flattened(e, m)) {
-    e.at(n);
-    return e.replace(n, unflattened(e, m, to));
-  }
-  const NodeId add = e.made_by(x, "add");
-  if (add == kNone || !e.single_use(x)) return false;
-  for (size_t i = 0; i < 2; i++) {
-    const NodeId m = e.made_by(e.in(add, i), "matmul");
-    const keel_value bias = e.in(add, 1 - i);
-    if (!is_flattened(e, m) || e.type(bias).rank() > 1) continue;
-    e.at(n);
-    return e.replace(n, e.add("add", {unflattened(e, m, to), bias}));
-  }
-  return false;
-}
-
 constexpr Rule kRules[] = {
-    {"reduce_max", reduce_of_one},     {"reduce_min", reduce_of_one},     {"reduce_prod", reduce_of_one},
-    {"reduce_sum", reduce_of_one},     {"reduce_mean", reduce_of_one},    {"matmul", matmul_of_transpose},
-    {"reshape", reshape_of_flattened}, {"add", spread_operand},           {"sub", spread_operand},
-    {"mul", spread_operand},           {"div", spread_operand},           {"pow", spread_operand},
-    {"maximum", spread_operand},       {"minimum", spread_operand},       {"equal", spread_operand},
-    {"not_equal", spread_operand},     {"less", spread_operand},          {"less_equal", spread_operand},
-    {"greater", spread_operand},       {"greater_equal", spread_operand}, {"logical_and", spread_operand},
-    {"logical_or", spread_operand},    {"logical_xor", spread_operand},   {"select", spread_operand},
+    {"matmul", matmul_of_transpose}, {"add", spread_operand},           {"sub", spread_operand},
+    {"mul", spread_operand},         {"div", spread_operand},           {"pow", spread_operand},
+    {"maximum", spread_operand},     {"minimum", spread_operand},       {"equal", spread_operand},
+    {"not_equal", spread_operand},   {"less", spread_operand},          {"less_equal", spread_operand},
+    {"greater", spread_operand},     {"greater_equal", spread_operand}, {"logical_and", spread_operand},
+    {"logical_or", spread_operand},  {"logical_xor", spread_operand},   {"select", spread_operand},
 };
 
 }  // namespace

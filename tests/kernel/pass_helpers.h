@@ -10,6 +10,7 @@
 
 #include "kernel/plan/optimize.h"
 #include "kernel/plan/plan.h"
+#include "kernel/rules/rules.h"
 
 namespace keel::test {
 
@@ -34,7 +35,7 @@ struct PassSpec {
 
 class PassTest : public testing::Test {
  protected:
-  PassTest() : registry_(std::make_shared<Catalogue>()), passes_(registry_) {
+  PassTest() : registry_(std::make_shared<Catalogue>(), ReadRules), passes_(registry_) {
     absl::Status loaded = registry_.LoadFile(KEEL_TEST_PLUGINS "/keel-reference.so", "");
     EXPECT_TRUE(loaded.ok()) << loaded;
     device_ = *registry_.FindDevice("reference");

@@ -17,7 +17,7 @@ namespace {
 
 class PlanTest : public testing::Test {
  protected:
-  PlanTest() : registry_(std::make_shared<Catalogue>()) {
+  PlanTest() : registry_(std::make_shared<Catalogue>(), nullptr) {
     absl::Status loaded = registry_.LoadFile(KEEL_TEST_PLUGINS "/keel-reference.so", "");
     EXPECT_TRUE(loaded.ok()) << loaded;
     device_ = *registry_.FindDevice("reference");

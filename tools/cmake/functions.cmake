@@ -1,5 +1,6 @@
 # The functions that the folders' CMakeLists.txt call:
 #   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/plugins/keel-NAME.so
+#   keel_add_rules(FILE.rules...)                           files of rules: lib/plugins/keel-FILE.rules
 #   keel_add_test(NAME SOURCES file... [LIBS target...])    one GoogleTest program, known to ctest
 #   keel_embed(TARGET VARIABLE file...)                     text files as data of a library
 #   keel_flatbuffer(TARGET schema.fbs)                      the schema's generated header
@@ -27,6 +28,18 @@ function(keel_add_plugin name)
     LIBRARY_OUTPUT_DIRECTORY "${KEEL_PLUGIN_OUTPUT}")
   add_dependencies(keel_plugins keel-${name})
   install(TARGETS keel-${name} LIBRARY DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT runtime)
+endfunction()
+
+# Passes that are text; they are plugins as they are.
+function(keel_add_rules)
+  foreach(file IN LISTS ARGN)
+    set(copy "${KEEL_PLUGIN_OUTPUT}/keel-${file}")
+    add_custom_command(OUTPUT "${copy}" DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}" VERBATIM
+      COMMAND "${CMAKE_COMMAND}" -E copy "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${copy}")
+    add_custom_target(keel-${file} ALL DEPENDS "${copy}")
+    add_dependencies(keel_plugins keel-${file})
+    install(FILES "${copy}" DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT runtime)
+  endforeach()
 endfunction()
 
 # Tests know where things are by KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data) and

@@ -1,0 +1,53 @@
+// check_calls.cc: the calls in bodies and rules against the ops that there are.
+#include <algorithm>
+
+#include "kernel/opset/def.h"
+
+namespace keel::opset {
+namespace {
+
+// A bare word is a choice of an enum; in the pattern of a rule it would be a new name, so there it is quoted.
+std::string WrongAttribute(const OpDef& op, const std::string& name, const Expr& value) {
+  std::string wrong = absl::StrCat(op.name, " has no attribute '", name, "'; its attributes:");
+  for (const AttrDef& a : op.attrs) {
+    absl::StrAppend(&wrong, " ", a.name);
+    if (a.name != name) continue;
+    bool choice = std::find(a.choices.begin(), a.choices.end(), value.text) != a.choices.end();
+    if (value.kind != Expr::kName || choice == (value.ref == Expr::kNothing)) return "";
+    return choice ? absl::StrCat("write \"", value.text, "\" in quotes")
+                  : absl::StrCat("'", value.text, "' is bound by nothing");
+  }
+  return wrong;
+}
+
+std::string WrongCall(const Catalogue& catalogue, const OpDef& def, const Expr& call) {
+  auto op = catalogue.Find(call.text, 0);
+  if (!op.ok()) return std::string(op.status().message());
+  const OpDef& o = **op;
+  if (!def.version &&
+      (HasEffect(o) || IsTypedByGraph(o) || IsControl(o) || o.results.size() != 1 || o.results[0].variadic))
+    return call.text + " has an effect, bodies or several results: a rule cannot name it";
+  bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
+                             [](const Expr& e) { return e.kind == Expr::kSplice; });
+  if (!spliced &&
+      ((call.parts.size() > o.operands.size() && !o.has_variadic) || call.parts.size() < o.required_operands))
+    return absl::StrCat(call.text, " takes ", o.operands.size(), " operands, not ", call.parts.size());
+  std::string wrong;
+  for (const auto& [name, value] : call.attrs)
+    if (wrong.empty()) wrong = WrongAttribute(o, name, value);
+  return wrong;
+}
+
+}  // namespace
+
+absl::Status CheckCalls(const Catalogue& catalogue, const OpDef& def) {
+  absl::Status status;
+  ForEachCall(def, [&](const Expr& call) {
+    if (!status.ok()) return;
+    std::string wrong = WrongCall(catalogue, def, call);
+    if (!wrong.empty()) status = FailIn(def, call.line, call.column, wrong);
+  });
+  return status;
+}
+
+}  // namespace keel::opset

@@ -1,0 +1,162 @@
+"""Every rule of every file of rules, without a case by hand: operands are drawn until the pattern and the conditions
+hold, only that rule runs, and both graphs run on the reference device. By class: exact gives the same bits but for
+those inside a NaN; the error of close is at most twice the one before and 4 ulp; fast says its bound in the file.
+
+`MUTANTS` are rules with a mistake: each must be caught by the same check.
+"""
+import os
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from operands import operand, same_bits
+from rule_text import Drawer, rules
+from test_numbers import error
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
+FILES = sorted((BUILD / "lib" / "plugins").glob("*.rules"))
+LEVELS = {"simplify": "exact", "nearby": "close"}
+WANTED, MOST = 60, 20000  # graphs that a rule edits, and how often is drawn for them
+SIZES = (3, 1, 0, 17)
+
+ALL = {rule.where: rule for path in FILES for rule in rules(path.read_text(), LEVELS)}
+
+
+@pytest.fixture(scope="module")
+def required(context):
+    return {op["name"]: [a["name"] for a in op["attributes"] if a["default"] == ""] for op in context.report("ops")}
+
+
+def alone(tmp_path, text):
+    """A context that knows this rule as pass `only`."""
+    import keel_abi
+    path = tmp_path / "keel-only.rules"
+    path.write_text(text)
+    context = keel_abi.Context()
+    context.load_plugin(str(path))
+    return context
+
+
+def inputs(text, random, special, size):
+    import ml_dtypes
+    head = re.search(r"fn @main\((.*?)\) \{", text)[1]
+    for kind, dims in re.findall(r": (\w+)\[(.*?)\]", head):
+        array = operand(kind, [int(d) if d.isdigit() else size for d in dims.replace(" ", "").split(",") if d], random, special)
+        yield array.view(ml_dtypes.bfloat16) if kind == "bf16" else array
+
+
+def run(plan, arrays):
+    import keel_abi
+    try:
+        return np.array(plan.run(*arrays)[0])
+    except keel_abi.KeelError as e:
+        return str(e).splitlines()[0]
+
+
+def wide(array):
+    return array.astype(np.float64) if array.dtype.kind in "fV" else array
+
+
+def close_enough(rule, text, before, after, arrays, context):
+    """The error against float64."""
+    exact = re.sub(r"\b(f32|f16|bf16)\b", "f64", text)
+    truth = run(context.parse(exact).session("reference", level=0).prepare(), [wide(x) for x in arrays])
+    if before.dtype.kind != "f" or before.dtype.itemsize < 4 or isinstance(truth, str):
+        return same_bits(before, after) or before.dtype.itemsize < 4 or rule.level == "fast"
+    if rule.level == "close":
+        scale = 1 if before.dtype == np.float32 else 2.0**-29
+        return error(after, truth) <= 2 * error(before, truth) + 8 * scale
+    if not np.isfinite(before).all():  # what overflows on the way may be right now
+        return True
+    largest = max([1.0, *(float(np.abs(wide(x)).max(initial=0)) for x in (*arrays, truth) if np.isfinite(wide(x)).all())])
+    return bool(np.allclose(after, truth, rtol=rule.bound, atol=rule.bound * largest, equal_nan=True))
+
+
+def check(rule, text, tmp_path, required):
+    """-> the graphs that were edited. Fails where one computes something else."""
+    import keel_abi
+    context = alone(tmp_path, text)
+    draw, edited = Drawer(rule, required, zlib.crc32(rule.where.encode())), []
+    for _ in range(MOST):
+        graph = draw.graph()
+        try:
+            module = context.parse(graph)
+            before, after = (module.session("reference", **o).prepare() for o in ({"level": 0}, {"passes": "only"}))
+        except keel_abi.KeelError:
+            continue
+        if not sum(p["edits"] for p in after.report()["passes"]):
+            continue
+        edited.append(graph)
+        for size in SIZES if "b" in graph.split("{")[0] else SIZES[:1]:
+            for special in ((False, True, True, True) if rule.level == "exact" else (False,)):
+                compare(rule, graph, before, after, list(inputs(graph, draw.random, special, size)), context)
+        if len(edited) == WANTED:
+            break
+    return edited
+
+
+def compare(rule, graph, before, after, arrays, context):
+    expected, got = run(before, arrays), run(after, arrays)
+    if isinstance(expected, str):  # a check of sizes goes with its node; all other failures stay
+        assert isinstance(got, str) or "with these sizes" in expected, (graph, expected, got)
+        return
+    assert not isinstance(got, str), (graph, got)
+    same = same_bits(as_bits(expected), as_bits(got)) if rule.level == "exact" else close_enough(rule, graph, expected, got, arrays, context)
+    assert same, (graph, arrays, expected, got)
+
+
+def as_bits(array):
+    """bfloat16 as float32, which keeps its NaNs such."""
+    return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rule(tmp_path, required, name):
+    edited = check(ALL[name], ALL[name].alone(), tmp_path, required)
+    assert len(edited) >= 8, f"only {len(edited)} of {MOST} graphs met the rule"
+
+
+# (rule, what stands there, the mistake)
+MUTANTS = [
+    ("simplify: plus_zero", "when  !floating(dtype(x))", ""),
+    ("simplify: plus_minus_zero", "x + -0.0", "x + 0.0"),
+    ("simplify: nothing_right (sub)", "(x, 0)", "(x, -0.0)"),
+    ("simplify: times_one", "x * 1", "x * -1"),
+    ("simplify: transpose_twice", "pick(p, q)", "pick(q, p)"),
+    ("simplify: reverse_twice", "match reverse(reverse(x){axes=a}){axes=a}", "match reverse(reverse(x){axes=a}){axes=b}"),
+    ("simplify: cast_twice", "lossless(dtype(x), by),", ""),
+    ("simplify: sum_of_one (reduce_sum)", ", !floating(dtype(x))", ""),
+    ("simplify: reduce_one (reduce_max)", "reshape(x)", "reshape(neg(x))"),
+    ("simplify: quotient", "invertible(c)", "number(c) > 0"),
+    ("simplify: minus_negative", "x + y", "y - x"),
+    ("simplify: select_first", "broadcast_to(a)", "broadcast_to(b)"),
+    ("simplify: or_false (logical_xor)", "(x, false)", "(x, true)"),
+    ("simplify: at_least_least", "-inf", "-1e30"),
+    ("simplify: and_all_bits", "65535", "32767"),
+    ("simplify: rows", "{tb=t}", "{tb=false}"),
+    ("nearby: cube", "x * x * x", "x * x"),
+    ("nearby: by_root", "y * rsqrt(x)", "y * sqrt(x)"),
+    ("nearby: sigmoid", "n = neg(x)", "n = abs(x)"),
+    ("nearby: silu", "silu(x)", "sigmoid(x)"),
+    ("fastmath: add_to_sub_constants", "d - c", "c - d"),
+    ("fastmath: factor_out", "(x + y) * c", "x + y * c"),
+    ("fastmath: root_of_square", "abs(x)", "x"),
+]
+
+
+@pytest.mark.parametrize("name, right, wrong", [pytest.param(*m, id=f"{m[0]}: {m[2] or 'without ' + m[1]}") for m in MUTANTS])
+def test_a_mistake_is_caught(tmp_path, required, name, right, wrong):
+    rule = ALL[name]
+    assert right in rule.text
+    text = re.sub(r"\bwhen\s+(?=build)", "", rule.text.replace(right, wrong))
+    changed = next(rules(f"pass only {rule.level}\n{text}", LEVELS))
+    changed.where, changed.bound = rule.where, rule.bound
+    with pytest.raises(AssertionError):
+        assert check(changed, changed.alone(), tmp_path, required)
+
+
+def test_there_are_rules():
+    assert {"simplify", "nearby", "fastmath"} <= {name.split(":")[0] for name in ALL}
