@@ -1,0 +1,430 @@
+"""Fragments that the passes look for, right and nearly right: BAIT has a function for each, which adds its nodes to a
+drawer. One in three has a detail that is not as it should be; what others need too comes by itself, for later nodes may
+use any value."""
+import numpy as np
+from draw import Refused
+from graphs import Type
+
+WIDE = ("f32", "f32", "f32", "f64", "f16", "bf16")
+
+
+def floats(d, least=0, dtypes=WIDE):
+    """A float, there already or new."""
+    found = [v for v in d.values if v.type.dtype in dtypes and len(v.type.dims) >= least]
+    if found and d.chance(0.7):
+        return d.one(found)
+    return d.fresh(Type(d.one(dtypes), d.dims(d.one([least, least, least + 1, max(least, 2)]))))
+
+
+def mostly(d, right, *others):
+    return right if d.chance(0.75) else d.one([right, *others])
+
+
+def vector(d, like, n, kind="round"):
+    return d.fresh(Type(like.type.dtype, (n,)), mostly(d, kind, "plain", "special"))
+
+
+def anything(d):
+    return d.value()
+
+
+def twice(d, op, **attrs):
+    return d.apply(op, d.apply(op, floats(d), **attrs), **attrs)
+
+
+def undone(d):
+    twice(d, d.one(["neg", "abs", "relu", "floor", "sign", "ceil", "round"]))
+
+
+def not_twice(d):
+    x = d.value(lambda v: v.type.dtype == "bool")
+    y = x if d.chance(0.5) else d.apply(d.one(["equal", "not_equal"]), x, x)
+    d.apply("logical_not", d.apply("logical_not", y) if d.chance(0.5) else y)
+
+
+def neutral(d):
+    """An operand that changes nothing, or nearly: as a literal or a constant that may also spread."""
+    op, number = d.one([("add", "-0.0"), ("add", "0.0"), ("sub", "0.0"), ("mul", "1.0"), ("div", "1.0"), ("pow", "1.0"), ("div", "8.0"), ("div", "0.25"),
+                        ("div", "-2.0"), ("div", "3.0"), ("maximum", "-inf"), ("minimum", "inf"), ("maximum", "inf"), ("mul", "0.0"), ("sub", "-0.0"), ("div", "1e38")])
+    x = floats(d)
+    with_constant = d.top and d.chance(0.4) and all(isinstance(n, int) for n in x.type.dims)
+    if with_constant:
+        from elements import numpy_dtype
+        dims = d.one([x.type.dims, x.type.dims[1:], (1,) * len(x.type.dims), (2, *(1 for _ in x.type.dims))])
+        number = d.constant(Type(x.type.dtype, dims), np.full(dims, float(number), numpy_dtype(x.type.dtype)))
+    elif x.type.dtype == "f16" and "e" in number:
+        raise Refused("too large for f16")
+    d.turn(op, x, number) if d.chance(0.4) else d.apply(op, x, number)
+
+
+def neutral_bits(d):
+    op = d.one(["bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "add", "mul", "div", "pow", "maximum", "logical_and", "logical_or", "logical_xor"])
+    logical = op.startswith("logical")
+    x = d.value(lambda v: v.type.dtype == "bool" if logical else v.type.dtype[0] == "u" or (v.type.dtype[0] == "i" and "shift" not in op))
+    bits = int(x.type.dtype[1:]) if not logical else 0
+    full = "-1" if x.type.dtype[0] == "i" else str(2**bits - 1)
+    number = d.one(["true", "false"] if logical else ["0", "1", full])
+    d.turn(op, x, number) if d.chance(0.4) else d.apply(op, x, number)
+
+
+def negated(d):
+    x, y = floats(d), None
+    y = d.value(lambda v: v.type.dtype == x.type.dtype)
+    n = d.apply("neg", y)
+    d.turn(d.one(["add", "add", "sub"]), x, n)
+
+
+def chosen(d):
+    x = anything(d)
+    y = d.value(lambda v: v.type.dtype == x.type.dtype)
+    p = d.one(["true", "false"]) if d.chance(0.6) else d.value(lambda v: v.type.dtype == "bool")
+    d.apply("select", p, x, x if d.chance(0.4) else y)
+
+
+def reshapes(d):
+    x = anything(d)
+    from attributes import reshape
+    for _ in range(d.one([2, 2, 3])):
+        x = d.apply("reshape", x, **dict(reshape(d, {"P": x.type.dims})))
+    if d.chance(0.3):
+        d.apply("reshape", x, to=anything(d).type.dims)
+
+
+def transposes(d):
+    x = d.value(lambda v: len(v.type.dims) >= 2)
+    rank = len(x.type.dims)
+    perm = [int(i) for i in d.random.permutation(rank)]
+    y = d.apply("transpose", x, perm=perm)
+    if d.chance(0.3):
+        y = d.apply(d.one(["neg", "identity", "abs"]), y)
+    back = [perm.index(i) for i in range(rank)]
+    d.apply("transpose", y, perm=mostly(d, back, perm, list(range(rank))))
+
+
+def of_ones(d):
+    dims = [1 if d.chance(0.6) else d.dim() for _ in range(d.one([2, 3, 4]))]
+    x = d.fresh(Type(d.one(WIDE), tuple(dims)))
+    d.apply("transpose", x, perm=[int(i) for i in d.random.permutation(len(dims))])
+    axes = [i for i, n in enumerate(dims) if n == 1]
+    d.apply(d.one(["reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "reduce_mean"]), x, axes=mostly(d, axes, [0], []), keep=d.chance(0.5))
+
+
+def reduce_of_one_integer(d):
+    x = d.fresh(Type(d.one(["i32", "i64", "u8"]), d.one([(1, 3), (3, 1), (1,), (1, 1)])))
+    d.apply(d.one(["reduce_sum", "reduce_mean", "reduce_max", "reduce_prod"]), x, axes=[0], keep=d.chance(0.5))
+
+
+def casts(d):
+    x = anything(d)
+    from draw import DTYPES
+    for _ in range(d.one([2, 2, 3])):
+        x = d.apply("cast", x, to=mostly(d, d.one(DTYPES), x.type.dtype))
+    if d.chance(0.3):
+        d.apply("cast", x, to=x.type.dtype)
+
+
+def reverses(d):
+    x = d.value(lambda v: v.type.dims)
+    axes = sorted({int(d.random.integers(len(x.type.dims))) for _ in range(2)})
+    d.apply("reverse", d.apply("reverse", x, axes=axes), axes=mostly(d, axes, [0]))
+
+
+def nothing_moved(d):
+    """Slices, pads, tiles, broadcasts that keep all, or nearly."""
+    x = anything(d)
+    dims, rank = x.type.dims, len(x.type.dims)
+    some = [0] * rank if d.chance(0.7) else [int(d.chance(0.5)) for _ in range(rank)]
+    which = d.one(["slice", "pad", "tile", "broadcast_to", "identity", "sum_to", "concat", "split"])
+    if which == "slice":
+        d.apply("slice", x, start=some, stop=dims)
+    elif which == "pad":
+        number = {"f": "1.0", "b": "1.0" if x.type.dtype == "bf16" else "true"}.get(x.type.dtype[0], "1")
+        d.apply("pad", x, number, **{d.one(["lo", "hi", "gap"]): some})
+    elif which == "tile":
+        d.apply("tile", x, times=[1 + s for s in some])
+    elif which in ("broadcast_to", "sum_to"):
+        d.apply(which, x, dims=mostly(d, dims, (2, *dims)))
+    elif which == "identity":
+        d.apply(d.one(["identity", "stop_gradient"]), x)
+    elif which == "concat" and rank:
+        axis = d.one(range(rank))
+        empty = tuple(0 if i == axis else n for i, n in enumerate(dims))
+        more = [d.fresh(Type(x.type.dtype, empty)), x][:d.one([0, 1, 1, 2])]
+        d.apply("concat", *([x, *more] if d.chance(0.5) else [*more, x]), axis=axis)
+    elif which == "split" and rank and isinstance(dims[0], int):
+        d.apply("split", x, sizes=[dims[0]], axis=0)
+
+
+def spread_twice(d):
+    x = d.fresh(Type(d.one(WIDE), (d.one([1, 3]), 1)))
+    y = d.apply("broadcast_to", x, dims=(x.type.dims[0], 4))
+    z = d.apply("broadcast_to", y, dims=d.one([(2, x.type.dims[0], 4), (3, 4), (x.type.dims[0], 4)])) if d.chance(0.5) else y
+    other = d.fresh(Type(x.type.dtype, d.one([(4,), (3, 4), (1, 1), ()])))
+    d.turn(d.one(["add", "mul", "maximum", "sub", "div", "less", "equal", "pow"]), z, other)
+
+
+def filled(d):
+    x = floats(d)
+    y = d.apply("fill", f"{x.type.dtype}({d.one(['0.0', '1.0', '2.0', '-0.0', '3.0'])})", dims=mostly(d, x.type.dims, (2, *x.type.dims)))
+    d.turn(d.one(["add", "mul", "sub", "div", "maximum", "pow"]), x, y)
+
+
+def equal_nodes(d):
+    """The same twice, operands of equal constants; or nearly."""
+    x = floats(d, 1)
+    op = d.one(["exp", "reduce_sum", "softmax", "transpose", "add", "cumsum"])
+    if op == "add":
+        same = [d.fresh(Type(x.type.dtype, (1,)), "same") for _ in range(2)]
+        a, b = d.apply("add", x, same[0]), d.apply("add", x, same[1])
+    elif op in ("reduce_sum", "softmax", "cumsum"):
+        key = {"reduce_sum": "axes"}.get(op, "axis")
+        axis = [0] if op == "reduce_sum" else 0
+        last = [-1] if op == "reduce_sum" else -1
+        a, b = d.apply(op, x, **{key: axis}), d.apply(op, x, **{key: mostly(d, axis, last)})
+    else:
+        a, b = d.apply(op, x), d.apply(op, x)
+    d.turn(d.one(["sub", "mul"]), a, b if d.chance(0.6) else d.apply("neg", b))
+
+
+def powers(d):
+    x = floats(d)
+    power = d.one(["2.0", "3.0", "-1.0", "0.5", "1.0", "4.0"])
+    if d.top and d.chance(0.3):
+        dims = (d.one([1, 2]), *(1 for _ in x.type.dims))
+        power = d.constant(Type(x.type.dtype, dims), np.full(dims, float(power)))
+    d.apply("pow", x, power)
+
+
+def roots(d):
+    x = floats(d)
+    root = d.apply(mostly(d, "sqrt", "rsqrt", "exp"), d.apply("abs", x) if d.chance(0.6) else x)
+    y = d.value(lambda v: v.type.dtype == x.type.dtype)
+    d.one([lambda: d.apply("div", y, root), lambda: d.apply("reciprocal", root), lambda: d.apply("div", "1.0", root), lambda: d.apply("div", root, y)])()
+
+
+def logistic(d):
+    x = floats(d)
+    n = d.apply("neg", x) if d.chance(0.9) else d.apply("abs", x)
+    w = d.turn("add", d.apply("exp", n), mostly(d, "1.0", "2.0"))
+    y = d.apply("reciprocal", w) if d.chance(0.5) else d.apply("div", mostly(d, "1.0", "2.0"), w)
+    if d.chance(0.6):
+        d.turn("mul", y, mostly(d, x, floats(d)))
+
+
+def gated(d):
+    x = floats(d)
+    d.turn("mul", d.apply("sigmoid", x), mostly(d, x, floats(d)))
+
+
+def affine(d, y, channels, back, constant=True):
+    """A chain of sums, products and norms with a number for each channel, or not quite."""
+    for _ in range(d.one([0, 1, 1, 2, 3])):
+        dims = mostly(d, (channels,) + (1,) * back, (1,) * (back + 1), (), (channels,))
+        c = d.fresh(Type(y.type.dtype, dims), "round") if d.chance(0.9) else d.parameter(Type(y.type.dtype, dims))
+        y = d.turn(d.one(["add", "sub", "mul", "div", "mul"]), y, c)
+        if d.chance(0.15) and back + 2 == len(y.type.dims):
+            y = norm_of_batch(d, y, channels)
+    return y
+
+
+def constant(d, dtype, dims):
+    return d.constant(Type(dtype, dims), (np.random.default_rng(int(d.random.integers(1 << 30))).integers(-12, 13, dims) / 8 + 1 / 16).astype(
+        "f4" if dtype == "f32" else "f8"))
+
+
+def norm_of_batch(d, y, channels):
+    g, b, m, v = (constant(d, y.type.dtype, (channels,)) for _ in range(4))
+    return d.apply("batch_norm", y, g, b, m, d.apply("abs", v), eps=d.one([1e-5, 0.5]))
+
+
+def convolution(d):
+    dtype, groups, c, o = d.one(["f32", "f32", "f64"]), d.one([1, 1, 2]), d.one([1, 2, 3]), d.one([1, 2, 3])
+    image, window = d.one([((4,), (2,)), ((5, 4), (1, 1)), ((4, 5), (3, 2))])
+    turned = d.chance(0.2)
+    x = d.fresh(Type(dtype, (d.one([1, 2, "b"]), (o if turned else c) * groups, *image)))
+    if not d.top:
+        raise Refused("weights are constants")
+    if d.chance(0.4):
+        x = affine(d, x, (o if turned else c) * groups, len(image))
+    w = constant(d, dtype, (o * groups, c, *window)) if d.chance(0.9) else d.parameter(Type(dtype, (o * groups, c, *window)))
+    if turned:
+        dims = [x.type.dims[0], c * groups, *(i + k - 1 for i, k in zip(image, window))]
+        y = d.apply("conv_grad_x", x, w, dims=dims, groups=groups)
+        affine(d, y, c * groups, len(image))
+        return
+    attrs = {"groups": groups} | ({"lo": [1] * len(image)} if d.chance(0.3) else {}) | ({"stride": [2] * len(image)} if d.chance(0.2) else {})
+    y = affine(d, d.apply("conv", x, w, **attrs), o * groups, len(image))
+    if d.chance(0.3):
+        y = norm_of_batch(d, y, o * groups)
+    if d.chance(0.5):
+        y = d.apply(d.one(["relu", "sigmoid", "tanh"]), y)
+    if d.chance(0.3):
+        y = d.apply(d.one(["max_pool", "avg_pool"]), y, window=[1] * len(image))
+    if d.chance(0.3):
+        d.apply("concat", y, y, axis=1)
+    if d.chance(0.3):
+        d.apply("reduce_mean", y, axes=list(range(2, 2 + len(image))), keep=d.chance(0.5))
+
+
+def product(d):
+    """matmul, what turns and flattens its operands, and what follows."""
+    dtype = d.one(["f32", "f32", "f64", "i32"])
+    m, k, n = (d.one([1, 2, 3, 4, 17]) for _ in range(3))
+    lead = d.one([(), (), (2,), ("b",), (2, 3)])
+    flags = {}
+    def side(name, dims, constant_too):
+        t = d.chance(0.3)
+        last = dims[-2:][::-1] if t else dims[-2:]
+        dims = (*dims[:-2], *last)
+        x = constant(d, dtype, dims) if constant_too and d.top and dtype != "i32" and d.chance(0.7) else d.fresh(Type(dtype, dims), "plain")
+        if t and d.chance(0.6):
+            perm = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
+            if len(dims) == 3 and d.chance(0.2):
+                perm = [1, 0, 2] if dims[0] == dims[1] else perm
+            return d.apply("transpose", x, perm=perm)
+        if t:
+            flags[name] = True
+        return x
+    flat = lead and d.chance(0.4)
+    if flat:
+        x = d.fresh(Type(dtype, (*lead, m, k)), "plain")
+        a = d.apply("reshape", x, to=[-1, k])
+    else:
+        a = side("ta", (*lead, m, k), False)
+        if d.chance(0.2) and dtype != "i32":
+            a = d.turn("mul", a, d.one(["0.5", "2.0"]))
+    b = side("tb", (k, n) if flat or d.chance(0.7) else (*lead, k, n), True)
+    y = d.apply("matmul", a, b, **flags)
+    if dtype != "i32":
+        y = affine(d, y, n, 0) if d.top else y
+        if d.chance(0.4):
+            y = d.apply(d.one(["relu", "tanh", "gelu", "exp"]), y)
+    if flat:
+        d.apply("reshape", y, to=mostly(d, [*lead, m, n], [-1, n]))
+
+
+def kept(d, op, x, axis):
+    how = mostly(d, "keep", "reshape")
+    y = d.apply(op, x, axes=[axis], keep=how == "keep")
+    return y if how == "keep" else d.apply("reshape", y, to=[1 if i == axis else n for i, n in enumerate(x.type.dims)])
+
+
+def softmax(d, x=None, axis=None):
+    x = x or floats(d, 1)
+    rank = len(x.type.dims)
+    axis = int(d.random.integers(rank)) if axis is None else axis
+    other = mostly(d, axis, int(d.random.integers(rank)))
+    s = d.apply("sub", x, kept(d, "reduce_max", mostly(d, x, floats(d, 1)), other))
+    e = d.apply("exp", s)
+    total = kept(d, "reduce_sum", e, mostly(d, axis, int(d.random.integers(rank))))
+    if d.chance(0.25):
+        return d.apply("sub", s, d.apply("log", total))
+    return d.apply("div", e, total) if d.chance(0.6) else d.turn("mul", e, d.apply("reciprocal", total))
+
+
+def mean(d, x, axis):
+    if d.chance(0.7):
+        return kept(d, "reduce_mean", x, axis)
+    n = x.type.dims[axis]
+    total = kept(d, "reduce_sum", x, axis)
+    if not isinstance(n, int) or n == 0:
+        raise Refused("a mean of unknown length")
+    return d.apply("div", total, mostly(d, f"{float(n)}", "2.0")) if d.chance(0.6) or n & (n - 1) else d.turn("mul", total, repr(1 / n))
+
+
+def norm(d):
+    n = d.one([2, 3, 4, 17])
+    x = d.fresh(Type(d.one(["f32", "f32", "f64", "f16"]), d.one([(n,), (2, n), ("b", n), (2, 3, n), (n, n)])))
+    last = len(x.type.dims) - 1
+    axis = mostly(d, last, 0)
+    centred = d.chance(0.6)
+    middle = mean(d, x, axis) if centred else None
+    c = d.apply("sub", x, middle) if centred else x
+    square = d.one([lambda: d.apply("mul", c, c), lambda: d.apply("pow", c, mostly(d, "2.0", "3.0")), lambda: d.apply("square", c),
+                    lambda: d.apply("mul", c, mostly(d, c, x))])()
+    v = mean(d, square, axis)
+    if centred and d.chance(0.3):
+        v = d.apply("sub", mean(d, d.apply("mul", x, x), axis), d.apply("mul", middle, middle))
+        v = d.turn("maximum", v, "0.0") if d.chance(0.5) else v
+    w = d.turn("add", v, mostly(d, "0.5", "0.25", "0.0"))
+    if d.chance(0.5):
+        y = d.apply("div", c, d.apply("sqrt", w) if d.chance(0.7) else d.apply("pow", w, "0.5"))
+    else:
+        root = d.one([lambda: d.apply("rsqrt", w), lambda: d.apply("pow", w, "-0.5"), lambda: d.apply("reciprocal", d.apply("sqrt", w))])()
+        if d.chance(0.3):
+            root = d.turn("mul", root, vector(d, x, n))
+        if centred and d.chance(0.3):
+            return d.turn("add", d.turn("mul", x, root), d.apply("sub", vector(d, x, n), d.turn("mul", middle, root)))
+        y = d.turn("mul", c, root)
+    if d.chance(0.7):
+        y = d.turn("mul", y, mostly(d, vector(d, x, n), floats(d)))
+    if d.chance(0.6):
+        y = d.turn("add", y, vector(d, x, n))
+    return y
+
+
+def gelu(d):
+    x = floats(d, dtypes=("f32", "f32", "f64"))
+    if d.chance(0.5):
+        inner = d.one([lambda: d.turn("mul", x, "0.7071067811865476"), lambda: d.apply("div", x, mostly(d, "1.4142135623730951", "1.5"))])()
+        curve = d.apply("erf", inner)
+    else:
+        cube = d.apply("pow", x, mostly(d, "3.0", "2.0")) if d.chance(0.5) else d.turn("mul", d.apply("mul", x, x), x)
+        sum_ = d.turn("add", x, d.turn("mul", cube, mostly(d, "0.044715", "0.04")))
+        curve = d.apply("tanh", d.turn("mul", sum_, mostly(d, "0.7978845608028654", "0.8")))
+    gate = d.turn("add", curve, mostly(d, "1.0", "2.0"))
+    if d.chance(0.5):
+        d.turn("mul", d.turn("mul", x, gate), mostly(d, "0.5", "0.25"))
+    else:
+        d.turn("mul", d.turn("mul", mostly(d, x, floats(d)), "0.5"), gate)
+
+
+def attention(d):
+    dtype, l, s, k, e = d.one(["f32", "f32", "f64"]), d.one([1, 2, 4]), d.one([2, 3, 4]), d.one([1, 2, 4]), d.one([1, 3])
+    lead = d.one([(), (2,), ("b",)])
+    q, keys, v = (d.fresh(Type(dtype, (*lead, *dims)), "plain") for dims in ((l, k), (s, k), (s, e)))
+    rank = len(lead) + 2
+    if d.chance(0.4):
+        scores = d.apply("matmul", q, keys, tb=True)
+    else:
+        turned = d.apply("transpose", keys, perm=[*range(rank - 2), rank - 1, rank - 2])
+        if d.chance(0.3):
+            turned = d.apply("reshape", d.apply("reshape", turned, to=[1, *turned.type.dims]), to=turned.type.dims)
+        scores = d.apply("matmul", q, turned)
+    if d.chance(0.6):
+        scores = d.turn(mostly(d, "mul", "div"), scores, mostly(d, "0.5", "2.0", "0.0"))
+    if d.chance(0.3):
+        scores = d.turn("add", scores, d.fresh(Type(dtype, d.one([(l, s), (s,), (1, s)])), "plain"))
+    if d.chance(0.3) and d.top:
+        triangle = np.tri(l, s, 0, bool)
+        mask = d.constant(Type("bool", (l, s)), mostly(d, triangle, ~triangle, np.tri(l, s, 1, bool)))
+        both = [scores, mostly(d, "-inf", "0.0")]
+        scores = d.apply("select", mask, *(both if d.chance(0.8) else both[::-1]))
+    weights = d.apply("softmax", scores, axis=mostly(d, -1, 0)) if d.chance(0.7) else softmax(d, scores, rank - 1)
+    if d.chance(0.3):
+        weights = d.apply("select", d.apply("is_nan", weights), mostly(d, "0.0", "1.0"), weights)
+    d.apply("matmul", weights, v)
+
+
+def known_branch(d):
+    """A cond or switch whose branch is known."""
+    from bodies import CONTROL
+    CONTROL[d.one(["cond", "cond", "switch"])](d)
+
+
+def reads(d):
+    """Two reads of a variable, with a write between them or not."""
+    from draw import variable, any_node
+    from graphs import Node
+    name = variable(d, d.shared.ops["read"], {})
+    t = d.graph.variables[name][0]
+    a = d.add(Node("read", [], var=name))[0]
+    if d.chance(0.5) and t.dtype != "bool":
+        d.add(Node(d.one(["assign", "assign_add", "assign_sub"]), [a.name], var=name))
+    b = d.add(Node("read", [], var=name))[0]
+    d.turn("equal", a, b)
+
+
+BAIT = {f.__name__: f for f in (undone, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
+                                reverses, nothing_moved, spread_twice, filled, equal_nodes, powers, roots, logistic, gated, convolution, product,
+                                softmax, norm, gelu, attention, known_branch, reads)}
