@@ -228,6 +228,8 @@ def affine(d, y, channels, back, constant=True):
 
 
 def constant(d, dtype, dims):
+    if any(isinstance(n, str) for n in dims):
+        raise Refused("constants have fixed dims")
     return d.constant(Type(dtype, dims), (np.random.default_rng(int(d.random.integers(1 << 30))).integers(-12, 13, dims) / 8 + 1 / 16).astype(
         "f4" if dtype == "f32" else "f8"))
 

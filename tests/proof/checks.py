@@ -9,10 +9,10 @@ from compare import closely, exactly, same_failure
 from oracle import Different, wide
 
 
-def exact(base, device, passes):
+def exact(base, check, device, passes):
     o = base.oracle
     made = o.optimized(base.text, device, passes=",".join(passes))
-    if made != plain(base):
+    if made not in (plain(base), base.normal.get(check)):
         for kind, size in base.exact_runs:
             exactly(base.outcome(kind, size), o.run_text(made, "reference", base.arrays(kind, size)), made)
     return made
@@ -25,13 +25,13 @@ def plain(base):
 
 
 def exact_passes(base):
-    return exact(base, "reference", base.oracle.exact)
+    return exact(base, "exact_passes", "reference", base.oracle.exact)
 
 
 def grouping_passes(base):
     """For a device that takes calls; only groups, so the same bits come out."""
     passes = [p["name"] for p in base.oracle.passes if p["phase"] == "lower" and p["name"] != "compose"]
-    return exact(base, f"claims:{base.graph.seed % 3}", [*base.oracle.exact, *passes])
+    return exact(base, "grouping_passes", f"claims:{base.graph.seed % 3}", [*base.oracle.exact, *passes])
 
 
 def all_passes(base, device="cpu", tiny=False):
@@ -39,7 +39,7 @@ def all_passes(base, device="cpu", tiny=False):
     o = base.oracle
     text = base.wide if tiny else base.text
     made = o.optimized(text, device, level=2)
-    if made == plain(base) or not base.comparable:
+    if made in (plain(base), base.normal.get("all_passes_wide" if tiny else "all_passes")) or not (tiny or base.comparable):
         return made
     for kind, size in base.close_runs:
         arrays = wide(base.arrays(kind, size)) if tiny else base.arrays(kind, size)
@@ -50,7 +50,7 @@ def all_passes(base, device="cpu", tiny=False):
 
 def all_passes_wide(base):
     """In float64 a wrong scale, axis or epsilon is far off."""
-    return all_passes(base, tiny=True)
+    return all_passes(base, tiny=True) if base.has_wide else ""
 
 
 def round_trips(base):
@@ -66,7 +66,8 @@ def round_trips(base):
 
 
 def devices(base):
-    """Each level on each device, against the graph as it is on that device and on the reference."""
+    """Each level on each device, against the graph as it is on that device and on the reference. Where a device itself has
+    NaN and infinities (it may multiply padding with them) is a matter of tests/conformance."""
     o = base.oracle
     if not base.comparable:
         return
@@ -87,7 +88,8 @@ def levels(base, device, kind, size):
         got = plainly if level == 0 else base.oracle.run_text(base.text, device, arrays, level)
         try:
             if same_failure(plainly, got, base.text) and not expected.failure:
-                closely(base, expected, got, base.text, kind, size, [plainly] if level else [])
+                first, others = (plainly, [expected]) if level else (expected, [])
+                closely(base, first, got, base.text, kind, size, others, finite=not level)
         except Different as e:
             raise Different(f"level {level}: {e}") from e
 

@@ -32,8 +32,9 @@ def exactly(expected, got, text):
             raise Different(f"bits: {a} became {b}")
 
 
-def closely(base, expected, got, text, kind, size, more=(), tiny=False):
-    """more: other outcomes of the graph as it is, such as another device's, which may err as much."""
+def closely(base, expected, got, text, kind, size, more=(), tiny=False, finite=False):
+    """more: other outcomes of the graph as it is, such as another device's, which may err as much. finite: what is NaN or
+    infinite does not count."""
     ran = same_failure(expected, got, text)
     if words(expected.lines) != words(got.lines):
         raise Different(f"printed {expected.lines}, then {got.lines}")
@@ -45,7 +46,7 @@ def closely(base, expected, got, text, kind, size, more=(), tiny=False):
     for i, (a, b, t) in enumerate(zip(expected.values, got.values, truth.values, strict=True)):
         spread, steady = base.spread(i, kind, size, tiny)
         if spread is not None:
-            one(a, b, t, spread, steady, [o.values[i] for o in more if not o.failure], base.tame)
+            one(a, b, t, spread, steady, [o.values[i] for o in more if not o.failure], base.tame and not finite)
 
 
 def is_float(x):
@@ -73,8 +74,9 @@ def one(a, b, t, spread, steady, others, tame):
             raise Different(f"infinity elsewhere: {a} became {b}")
         err = lambda x: np.where(np.isfinite(t) & steady & (np.isfinite(x) if not tame else True), np.abs(x - t), 0)
         before = np.max([err(x) for x in (a, *others)], axis=0)
-        worst = max(before.max(initial=0), 0)
-        allowed = 2 * (before + 2 * spread) + 4 * unit * np.abs(np.where(np.isfinite(t), t, 0)) + worst
+        sizes = np.where(np.isfinite(t) & steady & np.isfinite(a), np.abs(t), 0)
+        worst = before.max(initial=0) + unit * sizes.max(initial=0)  # a sum that cancels has the error of its largest part
+        allowed = 2 * (before + 2 * spread) + 4 * unit * sizes + worst
         if not (err(b) <= allowed).all():
             at = np.unravel_index(np.argmax(err(b) - allowed), t.shape)
             raise Different(f"error: at {at} {a[at]} became {b[at]}, float64 says {t[at]}; allowed {allowed[at]}\n{a}\n{b}\n{t}")

@@ -85,12 +85,14 @@ class Base:
 
     def __init__(self, oracle, graph):
         self.oracle, self.graph, self.made = oracle, graph, {}
+        self.normal = {}  # what a check made of it before; the same is right again
         self.text, self.texts = graph.text(), {}
         self.wide = graph.text(wide=True)
         self.exact_runs, self.close_runs = ([(kind, size) for kind, size in runs if size == 3 or graph.symbols()]
                                             for runs in (EXACT_RUNS, CLOSE_RUNS))
         self.tame = is_tame(graph)
-        self.comparable = not graph.ops() & RANDOM_OPS and self.is_graph(self.wide)
+        self.has_wide = self.is_graph(self.wide)
+        self.comparable = self.has_wide and not graph.ops() & RANDOM_OPS
 
     def is_graph(self, text):
         """With f64 for other floats a default dtype may not fit any more."""

@@ -20,7 +20,7 @@ def catalogue(context):
 
 def new_context(passes=None):
     """With all devices of the build, and one that takes calls for what the passes group."""
-    context = keel_abi.Context(plugins=False)
+    context = keel_abi.Context(plugins=False, threads=1)  # without threads of its own a process may fork
     for plugin in ("reference", "cpu"):
         context.load_plugin(keel_abi.BUILD / "lib" / "plugins" / f"keel-{plugin}.so")
     context.load_plugin(passes or keel_abi.BUILD / "lib" / "plugins" / "keel-passes.so")
