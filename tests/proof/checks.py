@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from compare import closely, exactly, same_failure
+from gradients import gradients
 from oracle import Different, wide
 
 
@@ -88,14 +89,14 @@ def levels(base, device, kind, size):
         got = plainly if level == 0 else base.oracle.run_text(base.text, device, arrays, level)
         try:
             if same_failure(plainly, got, base.text) and not expected.failure:
-                first, others = (plainly, [expected]) if level else (expected, [])
+                first, others = (plainly, [expected]) if level or kind != "plain" else (expected, [])
                 closely(base, first, got, base.text, kind, size, others, finite=not level)
         except Different as e:
             raise Different(f"level {level}: {e}") from e
 
 
 PASSES = [exact_passes, grouping_passes, all_passes, all_passes_wide]
-CHECKS = [*PASSES, round_trips, devices]
+CHECKS = [*PASSES, round_trips, gradients, devices]
 
 
 def failure(base, checks=CHECKS):
