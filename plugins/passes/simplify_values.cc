@@ -13,9 +13,16 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
+bool all_spread(const Edit& e, NodeId n) {
+  const Dims result = e.type(e.out(n)).dims;
+  const Ids in = e.ins(n);
+  return std::all_of(in.begin(), in.end(),
+                     [&](keel_value v) { return surely_spreads(e, e.type(v).dims, result); });
+}
+
 bool keep(Edit& e, NodeId n, size_t operand) {
   const keel_value x = e.in(n, operand);
-  return e.same_type(x, e.out(n)) && e.replace(n, x);
+  return e.same_type(x, e.out(n)) && all_spread(e, n) && e.replace(n, x);
 }
 
 // x op c is x where c is neutral; so is c op x where the op is commutative.
@@ -97,7 +104,7 @@ bool not_of_equal(Edit& e, NodeId n) {
 
 bool select_known(Edit& e, NodeId n) {
   const std::optional<double> p = uniform(e, e.in(n, 0));
-  if (!p && e.in(n, 1) != e.in(n, 2)) return false;
+  if ((!p && e.in(n, 1) != e.in(n, 2)) || !all_spread(e, n)) return false;
   const keel_value chosen = e.in(n, p && *p == 0 ? 2 : 1);
   if (e.same_type(chosen, e.out(n))) return e.replace(n, chosen);
   e.at(n);

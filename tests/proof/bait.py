@@ -1,6 +1,10 @@
 """Fragments that the passes look for, right and nearly right: BAIT has a function for each, which adds its nodes to a
 drawer. One in three has a detail that is not as it should be; what others need too comes by itself, for later nodes may
-use any value."""
+use any value.
+
+What it returns says what must become of it where it stands alone: ops in any order ("mul mul"; "": none), ops that are among
+them ("~softmax"), ops that are not ("!mul div"), or None where that hangs on more. It counts if no detail is wrong.
+"""
 import numpy as np
 from draw import Refused
 from graphs import Type
@@ -17,7 +21,10 @@ def floats(d, least=0, dtypes=WIDE):
 
 
 def mostly(d, right, *others):
-    return right if d.chance(0.75) else d.one([right, *others])
+    if d.chance(0.95 if d.alone else 0.75):
+        return right
+    d.wrong = True
+    return d.one([right, *others])
 
 
 def vector(d, like, n, kind="round"):
@@ -33,20 +40,25 @@ def twice(d, op, **attrs):
 
 
 def undone(d):
-    twice(d, d.one(["neg", "abs", "relu", "floor", "sign", "ceil", "round"]))
+    op = d.one(["neg", "abs", "relu", "floor", "sign", "ceil", "round"])
+    twice(d, op)
+    return "" if op == "neg" else op
 
 
 def not_twice(d):
     x = d.value(lambda v: v.type.dtype == "bool")
-    y = x if d.chance(0.5) else d.apply(d.one(["equal", "not_equal"]), x, x)
-    d.apply("logical_not", d.apply("logical_not", y) if d.chance(0.5) else y)
+    op, times = d.one(["", "equal", "not_equal"]), d.one([1, 2])
+    y = d.apply(op, x, x) if op else x
+    for _ in range(times):
+        y = d.apply("logical_not", y)
+    return op if times == 2 else {"": "logical_not", "equal": "not_equal", "not_equal": "equal"}[op]
 
 
 def neutral(d):
     """An operand that changes nothing, or nearly: as a literal or a constant that may also spread."""
     op, number = d.one([("add", "-0.0"), ("add", "0.0"), ("sub", "0.0"), ("mul", "1.0"), ("div", "1.0"), ("pow", "1.0"), ("div", "8.0"), ("div", "0.25"),
                         ("div", "-2.0"), ("div", "3.0"), ("maximum", "-inf"), ("minimum", "inf"), ("maximum", "inf"), ("mul", "0.0"), ("sub", "-0.0"), ("div", "1e38")])
-    x = floats(d)
+    x, literal = floats(d), (op, number)
     with_constant = d.top and d.chance(0.4) and all(isinstance(n, int) for n in x.type.dims)
     if with_constant:
         from elements import numpy_dtype
@@ -54,7 +66,12 @@ def neutral(d):
         number = d.constant(Type(x.type.dtype, dims), np.full(dims, float(number), numpy_dtype(x.type.dtype)))
     elif x.type.dtype == "f16" and "e" in number:
         raise Refused("too large for f16")
-    d.turn(op, x, number) if d.chance(0.4) else d.apply(op, x, number)
+    y = d.apply(op, x, number)
+    if d.chance(0.3):
+        d.apply(op, number, x)
+        return None
+    stays = literal in {("add", "0.0"), ("maximum", "inf"), ("minimum", "-inf"), ("mul", "0.0"), ("sub", "-0.0"), ("div", "3.0"), ("div", "1e38")}
+    return None if y.type != x.type or (stays and with_constant) else op if stays else "mul" if literal in {("div", n) for n in ("8.0", "0.25", "-2.0")} else ""
 
 
 def neutral_bits(d):
@@ -64,30 +81,36 @@ def neutral_bits(d):
     bits = int(x.type.dtype[1:]) if not logical else 0
     full = "-1" if x.type.dtype[0] == "i" else str(2**bits - 1)
     number = d.one(["true", "false"] if logical else ["0", "1", full])
-    d.turn(op, x, number) if d.chance(0.4) else d.apply(op, x, number)
+    d.last_first = x.name
+    d.turn(op, x, number) if d.chance(0.2) else d.apply(op, x, number)
+    neutral_ones = {"bit_and": full, "bit_or": "0", "bit_xor": "0", "shift_left": "0", "shift_right": "0", "add": "0", "mul": "1", "div": "1", "pow": "1",
+                    "logical_and": "true", "logical_or": "false", "logical_xor": "false"}
+    return "" if neutral_ones.get(op) == number and d.last_first == x.name and bits < 64 else None
 
 
 def negated(d):
     x, y = floats(d), None
     y = d.value(lambda v: v.type.dtype == x.type.dtype)
-    n = d.apply("neg", y)
-    d.turn(d.one(["add", "add", "sub"]), x, n)
+    n, op = d.apply("neg", y), d.one(["add", "sub"])
+    d.turn(op, x, n)
+    return "sub" if op == "add" else "add" if d.last_first == x.name else None
 
 
 def chosen(d):
     x = anything(d)
     y = d.value(lambda v: v.type.dtype == x.type.dtype)
     p = d.one(["true", "false"]) if d.chance(0.6) else d.value(lambda v: v.type.dtype == "bool")
-    d.apply("select", p, x, x if d.chance(0.4) else y)
+    z = d.apply("select", p, x, x if d.chance(0.4) else y)
+    return "" if p in ("true", "false") and x.type == y.type == z.type else None
 
 
 def reshapes(d):
     x = anything(d)
     from attributes import reshape
+    first = x
     for _ in range(d.one([2, 2, 3])):
         x = d.apply("reshape", x, **dict(reshape(d, {"P": x.type.dims})))
-    if d.chance(0.3):
-        d.apply("reshape", x, to=anything(d).type.dims)
+    return "" if x.type == first.type else "reshape"
 
 
 def transposes(d):
@@ -98,7 +121,9 @@ def transposes(d):
     if d.chance(0.3):
         y = d.apply(d.one(["neg", "identity", "abs"]), y)
     back = [perm.index(i) for i in range(rank)]
+    changed = d.block.nodes[-1].op != "transpose"
     d.apply("transpose", y, perm=mostly(d, back, perm, list(range(rank))))
+    return None if changed else ""
 
 
 def of_ones(d):
@@ -127,13 +152,14 @@ def reverses(d):
     x = d.value(lambda v: v.type.dims)
     axes = sorted({int(d.random.integers(len(x.type.dims))) for _ in range(2)})
     d.apply("reverse", d.apply("reverse", x, axes=axes), axes=mostly(d, axes, [0]))
+    return ""
 
 
 def nothing_moved(d):
     """Slices, pads, tiles, broadcasts that keep all, or nearly."""
     x = anything(d)
     dims, rank = x.type.dims, len(x.type.dims)
-    some = [0] * rank if d.chance(0.7) else [int(d.chance(0.5)) for _ in range(rank)]
+    some = [0] * rank if d.chance(0.7) or not rank else [int(d.chance(0.5)) for _ in range(rank)]
     which = d.one(["slice", "pad", "tile", "broadcast_to", "identity", "sum_to", "concat", "split"])
     if which == "slice":
         d.apply("slice", x, start=some, stop=dims)
@@ -153,6 +179,9 @@ def nothing_moved(d):
         d.apply("concat", *([x, *more] if d.chance(0.5) else [*more, x]), axis=axis)
     elif which == "split" and rank and isinstance(dims[0], int):
         d.apply("split", x, sizes=[dims[0]], axis=0)
+    if which == "slice":
+        return "" if not any(some) else None
+    return "" if not any(some) and which in ("pad", "tile", "broadcast_to") else None
 
 
 def spread_twice(d):
@@ -183,7 +212,11 @@ def equal_nodes(d):
         a, b = d.apply(op, x, **{key: axis}), d.apply(op, x, **{key: mostly(d, axis, last)})
     else:
         a, b = d.apply(op, x), d.apply(op, x)
-    d.turn(d.one(["sub", "mul"]), a, b if d.chance(0.6) else d.apply("neg", b))
+    if d.chance(0.4):
+        d.turn("mul", a, d.apply("neg", b))
+        return None
+    d.turn("sub", a, b)
+    return None if op in ("add", "transpose") else f"{op} sub"
 
 
 def powers(d):
@@ -192,36 +225,49 @@ def powers(d):
     if d.top and d.chance(0.3):
         dims = (d.one([1, 2]), *(1 for _ in x.type.dims))
         power = d.constant(Type(x.type.dtype, dims), np.full(dims, float(power)))
-    d.apply("pow", x, power)
+    y = d.apply("pow", x, power)
+    literal = power if isinstance(power, str) else d.graph.constants[power.name][1].split(",")[0].strip("[]")
+    same = y.type == x.type and (x.type.dtype in ("f32", "f64") or literal != "0.5")
+    return {"2.0": "mul", "3.0": "mul mul", "-1.0": "reciprocal", "1.0": "", "4.0": "pow"}.get(literal) if same else None
 
 
 def roots(d):
     x = floats(d)
-    root = d.apply(mostly(d, "sqrt", "rsqrt", "exp"), d.apply("abs", x) if d.chance(0.6) else x)
     y = d.value(lambda v: v.type.dtype == x.type.dtype)
-    d.one([lambda: d.apply("div", y, root), lambda: d.apply("reciprocal", root), lambda: d.apply("div", "1.0", root), lambda: d.apply("div", root, y)])()
+    root = d.apply(mostly(d, "sqrt", "rsqrt", "exp"), x)
+    how = d.one(["over", "inverse", "one over", "root over"])
+    {"over": lambda: d.apply("div", y, root), "inverse": lambda: d.apply("reciprocal", root), "one over": lambda: d.apply("div", "1.0", root),
+     "root over": lambda: d.apply("div", root, y)}[how]()
+    return {"over": "rsqrt mul", "root over": "sqrt div"}.get(how, "rsqrt")
 
 
 def logistic(d):
     x = floats(d)
-    n = d.apply("neg", x) if d.chance(0.9) else d.apply("abs", x)
+    n_op = mostly(d, "neg", "abs")
+    n = d.apply(n_op, x)
     w = d.turn("add", d.apply("exp", n), mostly(d, "1.0", "2.0"))
     y = d.apply("reciprocal", w) if d.chance(0.5) else d.apply("div", mostly(d, "1.0", "2.0"), w)
+    right = d.block.nodes[-3].op == "exp" or d.block.nodes[-1].op == "reciprocal"
     if d.chance(0.6):
         d.turn("mul", y, mostly(d, x, floats(d)))
+        return "silu" if right and n_op == "neg" else None
+    return "sigmoid" if right and n_op == "neg" else None
 
 
 def gated(d):
     x = floats(d)
     d.turn("mul", d.apply("sigmoid", x), mostly(d, x, floats(d)))
+    return "silu"
 
 
-def affine(d, y, channels, back, constant=True):
+def affine(d, y, channels, back):
     """A chain of sums, products and norms with a number for each channel, or not quite."""
     for _ in range(d.one([0, 1, 1, 2, 3])):
         dims = mostly(d, (channels,) + (1,) * back, (1,) * (back + 1), (), (channels,))
-        c = d.fresh(Type(y.type.dtype, dims), "round") if d.chance(0.9) else d.parameter(Type(y.type.dtype, dims))
-        y = d.turn(d.one(["add", "sub", "mul", "div", "mul"]), y, c)
+        c = constant(d, y.type.dtype, dims) if mostly(d, 1, 0) else d.parameter(Type(y.type.dtype, dims))
+        op, before = d.one(["add", "sub", "mul", "div", "mul"]), y
+        y = d.turn(op, y, c)
+        d.wrong |= op == "div" and d.last_first != before.name  # a quotient by the product stays
         if d.chance(0.15) and back + 2 == len(y.type.dims):
             y = norm_of_batch(d, y, channels)
     return y
@@ -246,14 +292,15 @@ def convolution(d):
     x = d.fresh(Type(dtype, (d.one([1, 2, "b"]), (o if turned else c) * groups, *image)))
     if not d.top:
         raise Refused("weights are constants")
-    if d.chance(0.4):
+    shifted = d.chance(0.4)  # sums in front stay, for padding is not shifted
+    if shifted:
         x = affine(d, x, (o if turned else c) * groups, len(image))
-    w = constant(d, dtype, (o * groups, c, *window)) if d.chance(0.9) else d.parameter(Type(dtype, (o * groups, c, *window)))
+    w = constant(d, dtype, (o * groups, c, *window)) if mostly(d, 1, 0) else d.parameter(Type(dtype, (o * groups, c, *window)))
     if turned:
         dims = [x.type.dims[0], c * groups, *(i + k - 1 for i, k in zip(image, window))]
         y = d.apply("conv_grad_x", x, w, dims=dims, groups=groups)
         affine(d, y, c * groups, len(image))
-        return
+        return "!mul div sub batch_norm" if not shifted else None
     attrs = {"groups": groups} | ({"lo": [1] * len(image)} if d.chance(0.3) else {}) | ({"stride": [2] * len(image)} if d.chance(0.2) else {})
     y = affine(d, d.apply("conv", x, w, **attrs), o * groups, len(image))
     if d.chance(0.3):
@@ -266,6 +313,7 @@ def convolution(d):
         d.apply("concat", y, y, axis=1)
     if d.chance(0.3):
         d.apply("reduce_mean", y, axes=list(range(2, 2 + len(image))), keep=d.chance(0.5))
+    return "!div batch_norm" if not shifted else None
 
 
 def product(d):
@@ -303,6 +351,8 @@ def product(d):
             y = d.apply(d.one(["relu", "tanh", "gelu", "exp"]), y)
     if flat:
         d.apply("reshape", y, to=mostly(d, [*lead, m, n], [-1, n]))
+        return None
+    return "~matmul" if any(n.op == "reshape" for n in d.block.nodes) else "!transpose"
 
 
 def kept(d, op, x, axis):
@@ -320,8 +370,15 @@ def softmax(d, x=None, axis=None):
     e = d.apply("exp", s)
     total = kept(d, "reduce_sum", e, mostly(d, axis, int(d.random.integers(rank))))
     if d.chance(0.25):
+        d.logarithm = True
         return d.apply("sub", s, d.apply("log", total))
     return d.apply("div", e, total) if d.chance(0.6) else d.turn("mul", e, d.apply("reciprocal", total))
+
+
+def softmax_alone(d):
+    d.logarithm = False
+    x = softmax(d)
+    return None if x.type.dtype != "f32" or 1 in x.type.dims else "log_softmax" if d.logarithm else "softmax"
 
 
 def mean(d, x, axis):
@@ -335,11 +392,11 @@ def mean(d, x, axis):
 
 
 def norm(d):
-    n = d.one([2, 3, 4, 17])
+    n, centred = d.one([2, 3, 4, 17]), d.chance(0.6)
     x = d.fresh(Type(d.one(["f32", "f32", "f64", "f16"]), d.one([(n,), (2, n), ("b", n), (2, 3, n), (n, n)])))
+    wanted = None if x.type.dtype != "f32" or not x.name.startswith("p") else "~layer_norm" if centred else "~rms_norm"
     last = len(x.type.dims) - 1
     axis = mostly(d, last, 0)
-    centred = d.chance(0.6)
     middle = mean(d, x, axis) if centred else None
     c = d.apply("sub", x, middle) if centred else x
     square = d.one([lambda: d.apply("mul", c, c), lambda: d.apply("pow", c, mostly(d, "2.0", "3.0")), lambda: d.apply("square", c),
@@ -356,13 +413,14 @@ def norm(d):
         if d.chance(0.3):
             root = d.turn("mul", root, vector(d, x, n))
         if centred and d.chance(0.3):
-            return d.turn("add", d.turn("mul", x, root), d.apply("sub", vector(d, x, n), d.turn("mul", middle, root)))
+            d.turn("add", d.turn("mul", x, root), d.apply("sub", vector(d, x, n), d.turn("mul", middle, root)))
+            return wanted
         y = d.turn("mul", c, root)
     if d.chance(0.7):
         y = d.turn("mul", y, mostly(d, vector(d, x, n), floats(d)))
     if d.chance(0.6):
         y = d.turn("add", y, vector(d, x, n))
-    return y
+    return wanted
 
 
 def gelu(d):
@@ -379,6 +437,7 @@ def gelu(d):
         d.turn("mul", d.turn("mul", x, gate), mostly(d, "0.5", "0.25"))
     else:
         d.turn("mul", d.turn("mul", mostly(d, x, floats(d)), "0.5"), gate)
+    return "gelu" if x.type.dtype == "f32" else None
 
 
 def attention(d):
@@ -402,16 +461,22 @@ def attention(d):
         mask = d.constant(Type("bool", (l, s)), mostly(d, triangle, ~triangle, np.tri(l, s, 1, bool)))
         both = [scores, mostly(d, "-inf", "0.0")]
         scores = d.apply("select", mask, *(both if d.chance(0.8) else both[::-1]))
+    d.logarithm = False
     weights = d.apply("softmax", scores, axis=mostly(d, -1, 0)) if d.chance(0.7) else softmax(d, scores, rank - 1)
+    d.wrong |= d.logarithm
     if d.chance(0.3):
         weights = d.apply("select", d.apply("is_nan", weights), mostly(d, "0.0", "1.0"), weights)
     d.apply("matmul", weights, v)
+    return "~attention" if dtype == "f32" and 1 not in (s, k) else None  # a transpose of ones is a reshape
 
 
 def known_branch(d):
     """A cond or switch whose branch is known."""
     from bodies import CONTROL
     CONTROL[d.one(["cond", "cond", "switch"])](d)
+    node = d.block.nodes[-1]
+    known = node.op == "switch" or node.ins[0] in ("true", "false")
+    return "!cond switch" if known and not any(n.var or not n.outs or n.bodies for _, b in node.bodies for n in b.all_nodes()) else None
 
 
 def reads(d):
@@ -421,12 +486,14 @@ def reads(d):
     name = variable(d, d.shared.ops["read"], {})
     t = d.graph.variables[name][0]
     a = d.add(Node("read", [], var=name))[0]
-    if d.chance(0.5) and t.dtype != "bool":
+    written = d.chance(0.5) and t.dtype != "bool"
+    if written:
         d.add(Node(d.one(["assign", "assign_add", "assign_sub"]), [a.name], var=name))
     b = d.add(Node("read", [], var=name))[0]
     d.turn("equal", a, b)
+    return None if written else "read equal"
 
 
 BAIT = {f.__name__: f for f in (undone, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
                                 reverses, nothing_moved, spread_twice, filled, equal_nodes, powers, roots, logistic, gated, convolution, product,
-                                softmax, norm, gelu, attention, known_branch, reads)}
+                                softmax_alone, norm, gelu, attention, known_branch, reads)}

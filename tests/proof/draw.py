@@ -40,6 +40,8 @@ class Drawer:
     def __init__(self, shared, block, values=(), top=True):
         self.shared, self.block, self.values, self.top = shared, block, list(values), top
         self.random, self.graph = shared.random, shared.graph
+        self.wrong, self.last_first = False, ""  # of a bait: a detail is; the first operand that was turned
+        self.alone = self.logarithm = False  # a bait, on parameters: constants would be folded
 
     # -- choices
     def one(self, among):
@@ -67,7 +69,7 @@ class Drawer:
         if np.prod(sized, dtype=np.int64) > MOST_ELEMENTS:
             raise Refused("too large")
         fixed = all(isinstance(d, int) for d in type.dims)
-        if self.top and (not fixed or (kind is None and self.chance(0.5))):
+        if self.top and (not fixed or (self.alone and kind != "same") or (kind is None and self.chance(0.5))):
             return self.parameter(type, kind)
         if self.top:
             kind = kind or self.one(["plain", "special", "same", "same", "round"])
@@ -110,7 +112,9 @@ class Drawer:
 
     def turn(self, op, a, b):
         """Operands either way round."""
-        return self.apply(op, a, b) if self.chance(0.5) else self.apply(op, b, a)
+        a, b = (a, b) if self.chance(0.5) else (b, a)
+        self.last_first = a.name if isinstance(a, Value) else a
+        return self.apply(op, a, b)
 
     def finish(self):
         """Results: what nobody uses, mostly, and some others."""
@@ -381,6 +385,22 @@ def draw(context, ops, seed, length=18):
     fill(drawer, length, BAIT, CONTROL)
     drawer.finish()
     return shared
+
+
+def draw_bait(context, ops, name, seed):
+    """-> a graph of one fragment alone, and what must become of it, or None."""
+    from bait import BAIT
+    shared = Shared(context, ops, seed)
+    drawer = Drawer(shared, shared.graph.main)
+    drawer.alone = True
+    for dtype, dims in [("f32", (3, 4)), ("f32", ("b", 4)), ("bool", (4,)), ("u8", (2, 3)), ("f64", (2, 1, 4)), ("i32", ())]:
+        drawer.parameter(Type(dtype, dims), "plain")
+    try:
+        wanted = BAIT[name](drawer)
+    except Refused:
+        return None, None
+    drawer.block.results = drawer.block.nodes[-1].outs if drawer.block.nodes else []
+    return shared.graph, None if drawer.wrong or not drawer.block.results else wanted
 
 
 def fill(drawer, length, bait, control):

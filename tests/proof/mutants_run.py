@@ -14,8 +14,10 @@ import zlib
 
 import conftest
 import keel_abi
+from bait import BAIT
+from becomes import becomes
 from checks import PASSES
-from draw import draw
+from draw import draw, draw_bait
 from oracle import Base, Different, Oracle
 from proof import catalogue, new_context
 
@@ -47,14 +49,17 @@ def oracle():
 
 
 class Trial:
-    def __init__(self, seeds, cases, length=18):
+    def __init__(self, seeds, cases, length=18, alone=25):
         self.switch = Switch()
         self.seeds, self.cases, self.after = [], [], {}
         self.by_mutant = {n: ([], []) for n in self.switch.names}
-        plain = oracle()
+        plain = self.oracle = oracle()
         ops = catalogue(plain.context)
         for seed in seeds:
             self.add_graph(Base(plain, draw(plain.context, ops, seed, length).graph))
+        for name in sorted(BAIT):
+            for seed in range(alone):
+                self.add_bait(plain.context, ops, name, seed)
         for case in cases:
             reached = self.switch.reached(lambda c=case: self.after.update({c.title: c.rewritten(plain)}))
             for n in reached:
@@ -64,18 +69,25 @@ class Trial:
         for check in PASSES:
             def run(base=base, check=check):
                 base.normal[check.__name__] = check(base)
-            for n in self.switch.reached(run):
-                self.by_mutant[n][0].append((base, check))
+            self.note(run, f"seed {base.graph.seed}, {check.__name__}", lambda o, base=base, check=check: again(base, check, o))
+
+    def add_bait(self, context, ops, name, seed):
+        graph, wanted = draw_bait(context, ops, name, seed)
+        if wanted is not None:
+            self.note(lambda: becomes(self.oracle, graph, wanted), f"{name} {seed}", lambda o: becomes(o, graph, wanted))
+
+    def note(self, run, title, task):
+        for n in self.switch.reached(run):
+            self.by_mutant[n][0].append((title, task))
 
     # -- one mutant, in a process of its own
     def by_graphs(self, n):
         o = oracle()
-        for base, check in self.by_mutant[n][0]:
-            base.oracle = o
+        for title, task in self.by_mutant[n][0]:
             try:
-                check(base)
+                task(o)
             except Different as e:
-                return f"seed {base.graph.seed}, {check.__name__}: {str(e).splitlines()[0][:90]}"
+                return f"{title}: {str(e).splitlines()[0][:90]}"
         return ""
 
     def by_cases(self, n):
@@ -122,6 +134,11 @@ class Trial:
             with os.fdopen(inside) as said:
                 found[n][place] = said.read() or ("" if status == 0 else f"ends with signal {status & 127} or status {status >> 8}")
         return {n: tuple(v) for n, v in found.items()}
+
+
+def again(base, check, o):
+    base.oracle = o
+    check(base)
 
 
 class Case:
