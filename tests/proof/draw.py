@@ -232,7 +232,7 @@ def index(drawer, items, env, allowed, kind):
 def calculated(text, env):
     names = {"after": lambda p, k: tuple(p[k:]), "before": lambda p, k: tuple(p[:k]), "rank": len, **env}
     try:
-        return eval(text.strip("()"), {}, names)
+        return eval(text, {}, names)
     except Exception as e:
         raise Refused(text) from e
 
