@@ -46,6 +46,7 @@ class Source:
             if not found[0].isspace() and not found[0].startswith(("//", "/*", "#")):
                 self.tokens.append((found[0], found.start(), found.end()))
         self.code = [False] * len(self.tokens)
+        self.in_rule = set()  # tokens of rules, which say whether they rewrote
         self.partner = {}
         self.mark()
 
@@ -54,18 +55,22 @@ class Source:
 
     def mark(self):
         """Which tokens lie in functions, and pairs of brackets."""
-        stack, begin, skipped = [], 0, False
+        stack, begin, skipped, first = [], 0, False, None
         for i, (word, *_) in enumerate(self.tokens):
             inside = bool(stack) and stack[-1][1]
             if word in CLOSES:
                 opens = word == "{" and not inside and self.word(i - 1) in (")", "const", "&&", "noexcept", "override")
                 stack.append((i, inside or opens))
+                rule = opens and re.search(r"bool \w+\(Edit& e, NodeId n\) $", self.text[:self.start(i)])
+                first = i if rule else None if opens else first
             elif word in CLOSES.values() and stack:
                 start, _ = stack.pop()
                 self.partner[start], self.partner[i] = i, start
             self.code[i] = inside and not skipped
-            if word in (";", "{", "}"):
-                begin = i + 1
+            if inside and first is not None:
+                self.in_rule.add(i)
+            if word == ";" or (word in "{}" and not (skipped and self.word(begin) in ("static", "constexpr"))):
+                begin = i + 1  # what is computed once, before a mutant is chosen, is left as it is
             skipped = self.word(begin) in ("constexpr", "static", "using", "template", "case")
 
     def spaced(self, i):
@@ -141,6 +146,8 @@ def literals(s):
     for i, (word, *_) in enumerate(s.tokens):
         if not s.code[i]:
             continue
+        if s.word(i - 1) == "return" and word == "false" and i in s.in_rule:
+            continue  # a rule that says it did what it did not is asked again, and no more
         if word in ("true", "false"):
             yield "literal", nearby(s, i), around(s, i, i, "(km(%d) != ", ")")
         elif re.fullmatch(r"\d+", word) and not declared(s, i) and s.word(i - 1) != "<":

@@ -21,10 +21,16 @@ def floats(d, least=0, dtypes=WIDE):
 
 
 def mostly(d, right, *others):
-    if d.chance(0.95 if d.alone else 0.75):
+    if d.chance(0.96 if d.strict else 0.75):
         return right
     d.wrong = True
     return d.one([right, *others])
+
+
+def itself(d, x):
+    """x, or now and then another value of its type."""
+    d.wrong |= (other := d.chance(0.04 if d.strict else 0.2))
+    return d.fresh(x.type, "plain") if other else x
 
 
 def vector(d, like, n, kind="round"):
@@ -148,6 +154,13 @@ def casts(d):
         d.apply("cast", x, to=x.type.dtype)
 
 
+def by_integers(d):
+    """A cast that loses a fraction or saturates, and back."""
+    x = floats(d, dtypes=("f16", "bf16", "f32", "f64")) if d.chance(0.6) else d.value(lambda v: v.type.dtype[0] in "iu")
+    by = d.one(["i64", "i64", "i32", "u64", "f64", "f32", "i8", "bool"])
+    d.apply("cast", d.apply("cast", x, to=by), to=d.one([x.type.dtype, "f64", "f32", "i16", "u8"]))
+
+
 def reverses(d):
     x = d.value(lambda v: v.type.dims)
     axes = sorted({int(d.random.integers(len(x.type.dims))) for _ in range(2)})
@@ -249,21 +262,21 @@ def logistic(d):
     y = d.apply("reciprocal", w) if d.chance(0.5) else d.apply("div", mostly(d, "1.0", "2.0"), w)
     right = d.block.nodes[-3].op == "exp" or d.block.nodes[-1].op == "reciprocal"
     if d.chance(0.6):
-        d.turn("mul", y, mostly(d, x, floats(d)))
+        d.turn("mul", y, itself(d, x))
         return "silu" if right and n_op == "neg" else None
     return "sigmoid" if right and n_op == "neg" else None
 
 
 def gated(d):
     x = floats(d)
-    d.turn("mul", d.apply("sigmoid", x), mostly(d, x, floats(d)))
+    d.turn("mul", d.apply("sigmoid", x), itself(d, x))
     return "silu"
 
 
 def affine(d, y, channels, back):
     """A chain of sums, products and norms with a number for each channel, or not quite."""
     for _ in range(d.one([0, 1, 1, 2, 3])):
-        dims = mostly(d, (channels,) + (1,) * back, (1,) * (back + 1), (), (channels,))
+        dims = mostly(d, (channels,) + (1,) * back, (1,) * (back + 1), (), (channels,), (1,) * (len(y.type.dims) + 1), (1, channels) + (1,) * back)
         c = constant(d, y.type.dtype, dims) if mostly(d, 1, 0) else d.parameter(Type(y.type.dtype, dims))
         op, before = d.one(["add", "sub", "mul", "div", "mul"]), y
         y = d.turn(op, y, c)
@@ -326,11 +339,19 @@ def product(d):
         t = d.chance(0.3)
         last = dims[-2:][::-1] if t else dims[-2:]
         dims = (*dims[:-2], *last)
+        if len(dims) > 2 and d.chance(0.4):  # as heads of attention come
+            perm = [int(i) for i in d.random.permutation(len(dims))]
+            y = d.fresh(Type(dtype, tuple(dims[perm.index(i)] for i in range(len(dims)))), "plain")
+            y = d.apply("transpose", y, perm=perm)
+            d.wrong = True
+            if t:
+                flags[name] = True
+            if d.chance(0.2):
+                d.apply("neg", y)
+            return y
         x = constant(d, dtype, dims) if constant_too and d.top and dtype != "i32" and d.chance(0.7) else d.fresh(Type(dtype, dims), "plain")
         if t and d.chance(0.6):
             perm = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
-            if len(dims) == 3 and d.chance(0.2):
-                perm = [1, 0, 2] if dims[0] == dims[1] else perm
             return d.apply("transpose", x, perm=perm)
         if t:
             flags[name] = True
@@ -350,8 +371,9 @@ def product(d):
         if d.chance(0.4):
             y = d.apply(d.one(["relu", "tanh", "gelu", "exp"]), y)
     if flat:
+        right = d.block.nodes[-1].op in ("matmul", "add")
         d.apply("reshape", y, to=mostly(d, [*lead, m, n], [-1, n]))
-        return None
+        return "!reshape" if right and not flags and not any(o.op in ("transpose", "sub", "mul", "div") for o in d.block.nodes) else None
     return "~matmul" if any(n.op == "reshape" for n in d.block.nodes) else "!transpose"
 
 
@@ -366,7 +388,7 @@ def softmax(d, x=None, axis=None):
     rank = len(x.type.dims)
     axis = int(d.random.integers(rank)) if axis is None else axis
     other = mostly(d, axis, int(d.random.integers(rank)))
-    s = d.apply("sub", x, kept(d, "reduce_max", mostly(d, x, floats(d, 1)), other))
+    s = d.apply("sub", x, kept(d, "reduce_max", itself(d, x), other))
     e = d.apply("exp", s)
     total = kept(d, "reduce_sum", e, mostly(d, axis, int(d.random.integers(rank))))
     if d.chance(0.25):
@@ -400,11 +422,11 @@ def norm(d):
     middle = mean(d, x, axis) if centred else None
     c = d.apply("sub", x, middle) if centred else x
     square = d.one([lambda: d.apply("mul", c, c), lambda: d.apply("pow", c, mostly(d, "2.0", "3.0")), lambda: d.apply("square", c),
-                    lambda: d.apply("mul", c, mostly(d, c, x))])()
+                    lambda: d.apply("mul", c, itself(d, c))])()
     v = mean(d, square, axis)
     if centred and d.chance(0.3):
-        v = d.apply("sub", mean(d, d.apply("mul", x, x), axis), d.apply("mul", middle, middle))
-        v = d.turn("maximum", v, "0.0") if d.chance(0.5) else v
+        v = d.apply("sub", mean(d, d.apply("mul", x, itself(d, x)), axis), d.apply("mul", middle, itself(d, middle)))
+        v = d.turn("maximum", v, mostly(d, "0.0", "0.5")) if d.chance(0.5) else v
     w = d.turn("add", v, mostly(d, "0.5", "0.25", "0.0"))
     if d.chance(0.5):
         y = d.apply("div", c, d.apply("sqrt", w) if d.chance(0.7) else d.apply("pow", w, "0.5"))
@@ -417,27 +439,32 @@ def norm(d):
             return wanted
         y = d.turn("mul", c, root)
     if d.chance(0.7):
-        y = d.turn("mul", y, mostly(d, vector(d, x, n), floats(d)))
+        y = d.turn("mul", y, vector(d, x, n) if mostly(d, 1, 0) else d.fresh(x.type))
     if d.chance(0.6):
         y = d.turn("add", y, vector(d, x, n))
     return wanted
 
 
 def gelu(d):
-    x = floats(d, dtypes=("f32", "f32", "f64"))
+    x = floats(d, dtypes=("f32", "f32", "f64", "f16"))
     if d.chance(0.5):
-        inner = d.one([lambda: d.turn("mul", x, "0.7071067811865476"), lambda: d.apply("div", x, mostly(d, "1.4142135623730951", "1.5"))])()
-        curve = d.apply("erf", inner)
+        y = itself(d, x)
+        inner = d.one([lambda: d.turn("mul", y, mostly(d, "0.7071067811865476", "0.7")), lambda: d.apply("div", y, mostly(d, "1.4142135623730951", "1.5"))])()
+        curve = d.apply(mostly(d, "erf", "tanh", "sin"), inner)
     else:
-        cube = d.apply("pow", x, mostly(d, "3.0", "2.0")) if d.chance(0.5) else d.turn("mul", d.apply("mul", x, x), x)
+        square = d.one([lambda: d.apply("mul", x, x), lambda: d.apply("pow", x, "2.0")])
+        cube = d.apply("pow", x, mostly(d, "3.0", "2.0")) if d.chance(0.5) else d.turn("mul", square(), itself(d, x))
         sum_ = d.turn("add", x, d.turn("mul", cube, mostly(d, "0.044715", "0.04")))
-        curve = d.apply("tanh", d.turn("mul", sum_, mostly(d, "0.7978845608028654", "0.8")))
+        curve = d.apply(mostly(d, "tanh", "erf"), d.turn("mul", sum_, mostly(d, "0.7978845608028654", "0.8")))
     gate = d.turn("add", curve, mostly(d, "1.0", "2.0"))
+    if d.chance(0.1):
+        d.apply("neg", d.one([curve, gate]))  # somebody else needs it, too
+        d.wrong = True
     if d.chance(0.5):
         d.turn("mul", d.turn("mul", x, gate), mostly(d, "0.5", "0.25"))
     else:
-        d.turn("mul", d.turn("mul", mostly(d, x, floats(d)), "0.5"), gate)
-    return "gelu" if x.type.dtype == "f32" else None
+        d.turn("mul", d.turn("mul", itself(d, x), "0.5"), gate)
+    return "gelu"
 
 
 def attention(d):
@@ -494,6 +521,6 @@ def reads(d):
     return None if written else "read equal"
 
 
-BAIT = {f.__name__: f for f in (undone, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
+BAIT = {f.__name__: f for f in (undone, by_integers, not_twice, neutral, neutral_bits, negated, chosen, reshapes, transposes, of_ones, reduce_of_one_integer, casts,
                                 reverses, nothing_moved, spread_twice, filled, equal_nodes, powers, roots, logistic, gated, convolution, product,
                                 softmax_alone, norm, gelu, attention, known_branch, reads)}

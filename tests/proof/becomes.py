@@ -12,6 +12,24 @@ def ops_of(text):
     return [op for _, op, *_ in read(text)[0]["main"].nodes]
 
 
+def elementwise(ops):
+    """Names of ops that compute each float from the floats at its place, as their patterns say."""
+    for name, op in ops.items():
+        ins, outs = ([o["pattern"] for o in op[k]] for k in ("operands", "results"))
+        simple = all(i in ("T[P..]", "T[Q..]") for i in ins) and outs in (["T[P..]"], ["T[bcast(P, Q)..]"])
+        if simple and ins and not op["attributes"] and "f32" in op["types"]["T"] and name not in ("identity", "stop_gradient"):
+            yield name, len(ins)
+
+
+def grouped(oracle, name, operands):
+    """An elementwise op becomes one call with others."""
+    text = f"keel 1\nfn @main(x: f32[3], y: f32[3]) {{\n  a = tanh(x)\n  b = {name}({', '.join('ay'[:operands])})\n  return b\n}}\n" \
+        "entry main = @main (x, y)\n"
+    made = oracle.optimized(text, "claims:0", passes="map")
+    if ops_of(made) != ["call"]:
+        raise Different(f"{name} joins no group: {made}")
+
+
 def becomes(oracle, graph, wanted):
     made = oracle.optimized(graph.text(), "cpu", level=2, passes=PASSES)
     ops, listed = ops_of(made), wanted.lstrip("!~").split()

@@ -41,7 +41,7 @@ class Drawer:
         self.shared, self.block, self.values, self.top = shared, block, list(values), top
         self.random, self.graph = shared.random, shared.graph
         self.wrong, self.last_first = False, ""  # of a bait: a detail is; the first operand that was turned
-        self.alone = self.logarithm = False  # a bait, on parameters: constants would be folded
+        self.alone = self.strict = self.logarithm = False  # a bait, on parameters, for constants would be folded; few details are wrong
 
     # -- choices
     def one(self, among):
@@ -392,7 +392,7 @@ def draw_bait(context, ops, name, seed):
     from bait import BAIT
     shared = Shared(context, ops, seed)
     drawer = Drawer(shared, shared.graph.main)
-    drawer.alone = True
+    drawer.alone, drawer.strict = True, seed % 2 == 0
     for dtype, dims in [("f32", (3, 4)), ("f32", ("b", 4)), ("bool", (4,)), ("u8", (2, 3)), ("f64", (2, 1, 4)), ("i32", ())]:
         drawer.parameter(Type(dtype, dims), "plain")
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 import conftest
 import keel_abi
 from bait import BAIT
-from becomes import becomes
+from becomes import becomes, elementwise, grouped
 from checks import PASSES
 from draw import draw, draw_bait
 from oracle import Base, Different, Oracle
@@ -57,30 +57,35 @@ def oracle():
 
 
 class Trial:
-    def __init__(self, seeds, cases, length=18, alone=25):
+    def __init__(self, seeds, cases, length=18, alone=12):
         self.switch = Switch()
         self.seeds, self.cases, self.after = [], [], {}
         self.by_mutant = {n: ([], []) for n in self.switch.names}
         plain = self.oracle = oracle()
         ops = catalogue(plain.context)
         for seed in seeds:
-            self.add_graph(Base(plain, draw(plain.context, ops, seed, length).graph))
+            self.add_graph(Base(plain, draw(plain.context, ops, seed, length).graph), f"seed {seed}")
         for name in sorted(BAIT):
             for seed in range(alone):
                 self.add_bait(plain.context, ops, name, seed)
+        for name, operands in elementwise(ops):
+            task = lambda o, name=name, operands=operands: grouped(o, name, operands)
+            self.note(lambda: task(plain), f"group with {name}", task)
         for case in cases:
             reached = self.switch.reached(lambda c=case: self.after.update({c.title: c.rewritten(plain)}))
             for n in reached:
                 self.by_mutant[n][1].append(case)
 
-    def add_graph(self, base):
+    def add_graph(self, base, title):
         for check in PASSES:
             def run(base=base, check=check):
                 base.normal[check.__name__] = check(base)
-            self.note(run, f"seed {base.graph.seed}, {check.__name__}", lambda o, base=base, check=check: again(base, check, o))
+            self.note(run, f"{title}, {check.__name__}", lambda o, base=base, check=check: again(base, check, o))
 
     def add_bait(self, context, ops, name, seed):
         graph, wanted = draw_bait(context, ops, name, seed)
+        if graph is not None and graph.main.results:
+            self.add_graph(Base(self.oracle, graph), f"{name} {seed}")
         if wanted is not None:
             self.note(lambda: becomes(self.oracle, graph, wanted), f"{name} {seed}", lambda o: becomes(o, graph, wanted))
 
@@ -197,7 +202,7 @@ def main():
     begin = time.monotonic()
     trial = Trial(range(given.first, given.first + given.seeds), list(known_cases()))
     print(f"{time.monotonic() - begin:.0f} s to run {given.seeds} graphs as they are", flush=True)
-    found = trial.try_all(trial.switch.sample(given.count or len(trial.switch.names)))
+    found = trial.try_all(trial.switch.sample(given.count or len(trial.switch.names), () if given.all else explained()))
     for n, (graphs, cases) in found.items() if given.all else ():
         print(f"{trial.switch.names[n]}\n    {graphs or '-'}\n    {cases or '-'}")
     print("\n".join(report(trial, found, time.monotonic() - begin)))
