@@ -98,7 +98,8 @@ absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view 
   HashMap<ValueId, ValueId> map;
   for (ValueId v : group.in) {  // "p1" may be what the body calls one without a name
     const std::string& called = graph_->values[v].name;
-    ASSIGN_OR_RETURN(map[v], body->AddParam(body->by_name.contains(called) ? "" : called, graph_->values[v].type));
+    ASSIGN_OR_RETURN(map[v],
+                     body->AddParam(body->by_name.contains(called) ? "" : called, graph_->values[v].type));
   }
   for (NodeId n : group.nodes) {
     const Node& node = mine_->nodes[n];

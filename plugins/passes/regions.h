@@ -32,8 +32,9 @@ class Regions {
 class Claims {
  public:
   Claims(Edit& e, const char* name, size_t least) : e_(e), name_(name), least_(least) {}
-  // Nodes in program order, of which each beginning may run as one. Outlines all, or the longest beginning that the
-  // device takes, and so on with the others, without the first of them where it takes none; at least `least` nodes each.
+  // Nodes in program order, of which each beginning may run as one. Outlines all, or the longest beginning
+  // that the device takes, and so on with the others, without the first of them where it takes none; at least
+  // `least` nodes each.
   void claim(std::vector<NodeId> nodes);
   // Only the longest beginning.
   void beginning(std::vector<NodeId> nodes);
