@@ -259,7 +259,7 @@ def known_branch(d):
 
 def reads(d):
     """Two reads of a variable, with a write between them or not."""
-    from draw import variable, any_node
+    from draw import variable
     from graphs import Node
     name = variable(d, d.shared.ops["read"], {})
     t = d.graph.variables[name][0]

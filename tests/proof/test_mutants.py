@@ -2,7 +2,6 @@
 explained.txt names mutants that change nothing that can be seen, each with its reason; they are left out."""
 import os
 import time
-from pathlib import Path
 
 import pytest
 from mutants_run import Trial, explained, known_cases, report
