@@ -5,6 +5,7 @@ known case reaches, and what comes out. `Trial.try_all` then forks for each muta
 only those that reach its place.
 """
 import ctypes as C
+import faulthandler
 import json
 import os
 import resource
@@ -114,6 +115,7 @@ class Trial:
         return ""
 
     def child(self, n, how, out):
+        faulthandler.disable()  # some crash, and pytest would tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, 3 << 30))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
