@@ -33,9 +33,21 @@ template <class A, class B> bool km_lt(int n, const A& a, const B& b) { return k
 template <class A, class B> bool km_le(int n, const A& a, const B& b) { return km(n) ? a < b : a <= b; }
 template <class A, class B> bool km_gt(int n, const A& a, const B& b) { return km(n) ? a >= b : a > b; }
 template <class A, class B> bool km_ge(int n, const A& a, const B& b) { return km(n) ? a > b : a >= b; }
-template <class A, class B> auto km_add(int n, const A& a, const B& b) { return km(n) ? a - b : a + b; }
-template <class A, class B> auto km_sub(int n, const A& a, const B& b) { return km(n) ? a + b : a - b; }
-template <class A, class B> auto km_div(int n, const A& a, const B& b) { return km(n) ? a * b : a / b; }
+template <class A, class B> auto km_add(int n, const A& a, const B& b) {
+  if constexpr (requires(decltype(a + b) r) { r = a - b; })
+    if (km(n)) return static_cast<decltype(a + b)>(a - b);
+  return a + b;
+}
+template <class A, class B> auto km_sub(int n, const A& a, const B& b) {
+  if constexpr (requires(decltype(a - b) r) { r = a + b; })
+    if (km(n)) return static_cast<decltype(a - b)>(a + b);
+  return a - b;
+}
+template <class A, class B> auto km_div(int n, const A& a, const B& b) {
+  if constexpr (requires(decltype(a / b) r) { r = a * b; })
+    if (km(n)) return static_cast<decltype(a / b)>(a * b);
+  return a / b;
+}
 """
 
 
