@@ -103,7 +103,7 @@ class Writer {
       types.push_back(old_.values[node.out[i]].type);
     }
     if (node.out.empty() && (!node.name.empty() || (from_.plan && n < originals_)))
-      names.push_back(old_.NodeName(n));
+      if (std::string name = old_.NodeName(n); !old_.by_name.contains(name)) names.push_back(std::move(name));
     fresh_->scope = node.device;
     ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++)

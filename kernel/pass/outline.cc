@@ -98,8 +98,10 @@ absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view 
   ASSIGN_OR_RETURN(uint32_t number, AddGraph(name.empty() ? "body" : name));
   Graph* body = own_->graphs[number].get();
   HashMap<ValueId, ValueId> map;
-  for (ValueId v : group.in) {
-    ASSIGN_OR_RETURN(map[v], body->AddParam(graph_->values[v].name, graph_->values[v].type));
+  for (ValueId v : group.in) {  // "p1" may be what the body calls one without a name
+    const std::string& called = graph_->values[v].name;
+    ASSIGN_OR_RETURN(map[v],
+                     body->AddParam(body->by_name.contains(called) ? "" : called, graph_->values[v].type));
   }
   for (NodeId n : group.nodes) {
     const Node& node = mine_->nodes[n];

@@ -181,9 +181,11 @@ bool Builder::Allows(const PostOp& op) {
 }
 // What a careful program will need, while nodes can be asked for their attributes.
 void Builder::PrepareOwn() {
-  for (const Group& g : groups_)
-    for (uint32_t n : g.nodes)
-      if (FindImpl(body.nodes[n]) != nullptr) Launch(body.nodes[n]);
+  for (uint32_t n = 0; n < body.nodes.size(); n++) {
+    const auto is_anchor = [n](const Group& g) { return g.anchor == n; };
+    if (std::any_of(groups_.begin(), groups_.end(), is_anchor)) continue;
+    if (FindImpl(body.nodes[n]) != nullptr) Launch(body.nodes[n]);
+  }
 }
 
 bool Builder::Alias(const BodyNode& node) {

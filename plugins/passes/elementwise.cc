@@ -67,4 +67,13 @@ uint32_t elementwise(std::string_view op) {
   return found == kOps.end() ? 0 : found->second;
 }
 
+bool surely_spreads(const Edit& e, const Dims& dims, const Dims& result) {
+  if (dims.size() > result.size()) return false;
+  for (size_t back = 1; back <= dims.size(); back++) {
+    const keel_dim d = dims[dims.size() - back];
+    if (d != 1 && !e.same(d, result[result.size() - back])) return false;
+  }
+  return true;
+}
+
 }  // namespace keel_passes

@@ -14,4 +14,8 @@ enum : uint32_t {
 // 0: not elementwise.
 uint32_t elementwise(std::string_view op);
 
+// Does an operand of these dims surely broadcast to the result's? Where the host must compare symbols in the
+// run, an operand that leaves would take that check with it.
+bool surely_spreads(const Edit& e, const Dims& dims, const Dims& result);
+
 }  // namespace keel_passes

@@ -100,7 +100,7 @@ void Claims::claim(std::vector<NodeId> nodes) {
     }
     const auto end = nodes.begin() + static_cast<ptrdiff_t>(good);
     if (good >= least_) take({nodes.begin(), end});
-    nodes.erase(nodes.begin(), end + 1);
+    nodes.erase(nodes.begin(), good >= least_ ? end : nodes.begin() + 1);
   }
 }
 

@@ -33,7 +33,8 @@ class Claims {
  public:
   Claims(Edit& e, const char* name, size_t least) : e_(e), name_(name), least_(least) {}
   // Nodes in program order, of which each beginning may run as one. Outlines all, or the longest beginning
-  // that the device takes and what follows the node that it did not take; at least `least` nodes each.
+  // that the device takes, and so on with the others, without the first of them where it takes none; at least
+  // `least` nodes each.
   void claim(std::vector<NodeId> nodes);
   // Only the longest beginning.
   void beginning(std::vector<NodeId> nodes);

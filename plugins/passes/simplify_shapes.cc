@@ -32,6 +32,7 @@ bool spread_operand(Edit& e, NodeId n) {
     const NodeId spread = e.producer(in[i]);
     if (!e.is(spread, "broadcast_to") && !e.is(spread, "fill")) continue;
     const keel_value x = e.in(spread, 0);
+    if (!surely_spreads(e, e.type(in[i]).dims, result)) continue;
     if (!still_spreads(e, in, i, e.type(x).dims, result)) continue;
     in[i] = x;
     e.at(n);

@@ -1,0 +1,42 @@
+"""What must become of a fragment that stands alone: `becomes(oracle, graph, wanted)` holds the ops that are left against
+what bait.py says."""
+import re
+from collections import Counter
+
+from oracle import Different
+
+PASSES = "-layout,-epilogue,-map"  # what these group is written in bodies
+
+
+def ops_of(text):
+    """Those of @main, without those of its bodies."""
+    main = text[text.index("fn @main("):].split("\n}")[0]
+    return re.findall(r"(?m)^  (?:[^ ].* = )?(\w+)\(", main)
+
+
+def elementwise(ops):
+    """Names of ops that compute each float from the floats at its place, as their patterns say."""
+    for name, op in ops.items():
+        ins, outs = ([o["pattern"] for o in op[k]] for k in ("operands", "results"))
+        simple = all(i in ("T[P..]", "T[Q..]") for i in ins) and outs in (["T[P..]"], ["T[bcast(P, Q)..]"])
+        if simple and ins and not op["attributes"] and "f32" in op["types"]["T"] and name not in ("identity", "stop_gradient"):
+            yield name, len(ins)
+
+
+def grouped(oracle, name, operands):
+    """An elementwise op becomes one call with others."""
+    text = f"keel 1\nfn @main(x: f32[3], y: f32[3]) {{\n  a = tanh(x)\n  b = {name}({', '.join('ay'[:operands])})\n  return b\n}}\n" \
+        "entry main = @main (x, y)\n"
+    made = oracle.optimized(text, "claims:0", passes="map")
+    if ops_of(made) != ["call"]:
+        raise Different(f"{name} joins no group: {made}")
+
+
+def becomes(oracle, graph, wanted):
+    made = oracle.optimized(graph.text(), "cpu", level=2, passes=PASSES)
+    ops, listed = ops_of(made), wanted.lstrip("!~").split()
+    found = set(listed) <= set(ops) if wanted.startswith("~") else not set(listed) & set(ops) if wanted.startswith("!") \
+        else Counter(listed) == Counter(ops)
+    if not found:
+        raise Different(f"wanted {wanted!r}, got {' '.join(ops)!r}\n{made}")
+    return made

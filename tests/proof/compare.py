@@ -1,0 +1,90 @@
+"""How two outcomes of a graph are compared: bit by bit, or by what float64 says."""
+import re
+
+import numpy as np
+from elements import BF16, same_bits
+from oracle import Different
+
+LARGE = {"f16": 6e3, "bf16": 1e37, "float32": 1e37, "float64": 1e300, "float16": 6e3, "bfloat16": 1e37}
+SMALL = {"float16": 1e-3, "bfloat16": 1e-36, "float32": 1e-36, "float64": 1e-290}
+ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+def same_failure(expected, got, text):
+    """Both ran, or both failed alike. A failure may go with the node that failed."""
+    if expected.failure and not got.failure:
+        name = expected.failure[2]
+        if name and (name not in got.nodes if got.nodes is not None else f"{name} = " not in text):
+            return False
+    if bool(expected.failure) != bool(got.failure) or (expected.failure and expected.failure[0] != got.failure[0]):
+        raise Different(f"failure: {expected.failure} became {got.failure}")
+    return not expected.failure
+
+
+def words(lines):
+    return [re.sub(r"[-+]?(?:nan|inf|[\d.]+(?:e[-+]?\d+)?)", "#", line) for line in lines]
+
+
+def gone(expected, got):
+    """The node that failed is not there any more: what stands behind it happens now."""
+    return expected.failure and not got.failure
+
+
+def exactly(expected, got, text):
+    ran = same_failure(expected, got, text)
+    if not gone(expected, got) and expected.lines != got.lines:
+        raise Different(f"printed {expected.lines}, then {got.lines}")
+    for a, b in zip([*expected.values, *expected.variables], [*got.values, *got.variables], strict=True) if ran else ():
+        if not same_bits(a, b):
+            raise Different(f"bits: {a} became {b}")
+
+
+def closely(base, expected, got, text, kind, size, more=(), tiny=False, finite=False):
+    """more: other outcomes of the graph as it is, such as another device's, which may err as much. finite: another
+    device as it is, so sums are in another order, and what is NaN or infinite does not count."""
+    ran = same_failure(expected, got, text)
+    if not gone(expected, got) and words(expected.lines) != words(got.lines):
+        raise Different(f"printed {expected.lines}, then {got.lines}")
+    if not ran:
+        return
+    truth = base.outcome(kind, size, "wide")
+    if truth.failure:
+        return
+    for i, (a, b, t) in enumerate(zip(expected.values, got.values, truth.values, strict=True)):
+        spread, steady = base.spread(i, kind, size, tiny)
+        if spread is not None:
+            one(a, b, t, spread, steady, [o.values[i] for o in more if not o.failure], base.tame and not finite, 16 if finite else 1)
+
+
+def is_float(x):
+    return x.dtype == BF16 or x.dtype.kind == "f"
+
+
+def one(a, b, t, spread, steady, others, tame, slack=1):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise Different(f"{a.dtype}{a.shape} became {b.dtype}{b.shape}")
+    if not is_float(a):
+        steady = steady & (a == t)
+        if not np.array_equal(a[steady], b[steady]):
+            raise Different(f"{a} became {b}")
+        return
+    with np.errstate(all="ignore"):
+        low, high = SMALL[a.dtype.name], LARGE[a.dtype.name]
+        unit, a, b, others = ULP[a.dtype.name], *(x.astype(np.float64) for x in (a, b)), [o.astype(np.float64) for o in others]
+        inside = ~(np.abs(t) > high) & ~(np.abs(a) > high) & ((np.abs(t) > low) | (t == 0))
+        steady = steady & (inside | np.isinf(t)) & (np.isnan(a) == np.isnan(t)) & (np.isinf(a) == np.isinf(t))
+        for o in others:
+            steady &= (np.isnan(a) == np.isnan(o)) & (np.isinf(a) == np.isinf(o))
+        if tame and not np.array_equal(np.isnan(a[steady]), np.isnan(b[steady])):
+            raise Different(f"NaN elsewhere: {a} became {b}")
+        if tame and not np.array_equal(np.where(np.isinf(a), a, 0)[steady], np.where(np.isinf(b), b, 0)[steady]):
+            raise Different(f"infinity elsewhere: {a} became {b}")
+        err = lambda x: np.where(np.isfinite(t) & steady & (np.isfinite(x) if not tame else True), np.abs(x - t), 0)
+        before = np.max([err(x) for x in (a, *others)], axis=0)
+        sizes = np.where(np.isfinite(t) & steady & np.isfinite(a), np.abs(t), 0)
+        worst = before.max(initial=0) + unit * sizes.max(initial=0)  # a sum that cancels has the error of its largest part
+        allowed = 2 * (before + 2 * spread) + 4 * unit * sizes + worst
+        allowed = slack * allowed
+        if not (err(b) <= allowed).all():
+            at = np.unravel_index(np.argmax(err(b) - allowed), t.shape)
+            raise Different(f"error: at {at} {a[at]} became {b[at]}, float64 says {t[at]}; allowed {allowed[at]}\n{a}\n{b}\n{t}")

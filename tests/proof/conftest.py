@@ -1,0 +1,6 @@
+"""Where the proof finds its helpers."""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), *(str(HERE.parent / name) for name in ("passes", "python"))]

@@ -1,0 +1,30 @@
+"""Faults made mechanically in our own passes are seen: by random graphs, fragments alone and the known cases of tests/passes.
+explained.txt names mutants that change nothing that can be seen, each with its reason; they are left out."""
+import os
+import time
+
+import pytest
+from mutants_run import Trial, explained, known_cases, report
+
+COUNT, SEEDS = 100, 60
+
+
+@pytest.mark.skipif("KEEL_SANITIZE" in os.environ, reason="forks of a process under a sanitizer are slow")
+def test_mutants_are_seen(capsys):
+    begin = time.monotonic()
+    trial = Trial(range(SEEDS), list(known_cases()))
+    numbers = trial.switch.sample(COUNT, explained())
+    found = trial.try_all(numbers, os.cpu_count() or 1)
+    lines = list(report(trial, found, time.monotonic() - begin))
+    with capsys.disabled():
+        print(f" [{lines[0]}] ", end="")
+    left = [n for n, both in found.items() if not any(both)]
+    assert len(left) <= COUNT * 5 // 100, "\n".join(lines)
+    assert sum(bool(graphs) for graphs, _ in found.values()) >= COUNT * 6 // 10, "\n".join(lines)
+
+
+def test_explained_mutants_exist():
+    """A line of explained.txt names a mutant that there is."""
+    from mutants_run import Switch
+    names = set(Switch().names.values())
+    assert [name for name in explained() if name not in names] == []
