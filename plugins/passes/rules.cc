@@ -34,6 +34,7 @@ void apply(Edit& e, std::initializer_list<Rules> lists) {
       const auto found = by_op.find(e.op(n));
       if (found == by_op.end()) continue;
       for (auto* rule : found->second) {
+        if (!e.alive(n)) break;  // one that says no may have taken a part of what it makes
         if (!applied(rule, e, n)) continue;
         changed = true;
         break;

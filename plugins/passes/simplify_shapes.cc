@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "elementwise.h"
 #include "passes.h"
 
 namespace keel_passes {

@@ -24,6 +24,8 @@ def new_context(passes=None):
     for plugin in ("reference", "cpu"):
         context.load_plugin(keel_abi.BUILD / "lib" / "plugins" / f"keel-{plugin}.so")
     context.load_plugin(passes or keel_abi.BUILD / "lib" / "plugins" / "keel-passes.so")
+    for rules in sorted((keel_abi.BUILD / "lib" / "plugins").glob("*.rules")) if passes is None or "mutants" in str(passes) else ():
+        context.load_plugin(rules)
     context.load_plugin(keel_abi.BUILD / "tests" / "passes" / "keel-claims.so")
     return context
 
