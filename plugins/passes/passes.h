@@ -27,8 +27,8 @@ using Rules = std::span<const Rule>;
 // Applies the rules to all nodes in program order, again and again until none applies.
 void apply(Edit& e, std::initializer_list<Rules> rules);
 
-Rules known_rules();      // loop_known.cc: what is known to run
-Rules motion_rules();     // loop_motion.cc: loops with less in them
+Rules known_rules();   // loop_known.cc: what is known to run
+Rules motion_rules();  // loop_motion.cc: loops with less in them
 // Most rules of simplify and nearby are text: passes.rules.
 Rules moving_rules();     // simplify_moves.cc: elements that only move
 Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them

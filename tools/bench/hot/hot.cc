@@ -190,8 +190,8 @@ void Plans(Bench& b) {
       c = b + x
       yield j, c }
 )";
-  run("while of 1,000 iterations over scalars", 8000, 1,
-      Text("x: f32[], n: i32[]) -> f32[]", loop, "y"), {scalar(1), Filled(b.context, KEEL_I32, {}, 1000)});
+  run("while of 1,000 iterations over scalars", 8000, 1, Text("x: f32[], n: i32[]) -> f32[]", loop, "y"),
+      {scalar(1), Filled(b.context, KEEL_I32, {}, 1000)});
   run("power, 100 matmuls as a graph", 5000, 1, Power(100), {Filled(b.context, KEEL_I32, {10, 10}, 1)});
 }
 
