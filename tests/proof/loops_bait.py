@@ -26,7 +26,7 @@ def repeated(d):
         test, t = child(d, given)
         test.block.results = [test.apply("less", t[0], d.one(["0", "1", "3"])).name]
         inner.block.results = [inner.apply("add", p[0], "1").name, s.name, kept.name]
-        d.add(Node("while", ["i32(0)", x.name, same.name, w.name], {"carry": "3"}, bodies=[("test", test.block), ("body", inner.block)]))
+        d.add(Node("while", [count.name, x.name, same.name, w.name], {"carry": "3"}, bodies=[("test", test.block), ("body", inner.block)]))
         return None
     y = inner.turn("mul", p[3], e)
     inner.block.results = [s.name, kept.name, y.name] + [e.name] * d.chance(0.3)

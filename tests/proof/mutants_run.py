@@ -47,10 +47,11 @@ class Switch:
         return sorted(named, key=lambda n: zlib.crc32(self.names[n].encode()))[:count]
 
 
-def explained():
-    """name: why nothing can be seen of it."""
+def explained(still_open=False):
+    """name: why nothing can be seen of it, or why nothing sees it yet."""
     lines = (Path(__file__).resolve().parent / "explained.txt").read_text().splitlines()
-    return dict(line.split(" -- ", 1) for line in lines if line and not line.startswith("#"))
+    listed = dict(line.split(" -- ", 1) for line in lines if line and not line.startswith("#"))
+    return {name: why for name, why in listed.items() if why.startswith("OPEN") == still_open}
 
 
 def oracle():
