@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& all) {
     out.push_back(*ready);
     left.erase(ready);
   }
-  for (const Pass& p : more) {  // what has nothing to extend waits for a plugin that brings it
+  for (Pass& p : more) {  // what has nothing to extend waits for a plugin that brings it
     auto same = [&](const Pass& other) { return std::string_view(p.table.name) == other.table.name; };
     auto last = std::find_if(out.rbegin(), out.rend(), same);
     if (last == out.rend()) continue;
