@@ -14,10 +14,14 @@ def function(name, nodes):
     return f"fn @{name}(n0: f32[]) -> f32[] {{\n{lines}\n  return n{nodes}\n}}\n"
 
 
+def text(head, body):
+    return f"keel 1\n{head}fn @main(x: f32[]) {{\n{body}\n}}\nentry main = @main (x)\n"
+
+
 def optimized(tmp_path, head, body, device="reference"):
     """-> @main after the pass, where a second run changes nothing; what it computes, before and after."""
     before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
-    before.write_text(f"keel 1\n{head}fn @main(x: f32[]) {{\n{body}\n}}\nentry main = @main (x)\n")
+    before.write_text(text(head, body))
     optimize(before, after, device, only="inline")
     optimize(after, again, device, only="inline")
     assert dump(again) == dump(after), "a second run changed something"

@@ -151,6 +151,17 @@ CASES = [
       yield j, b
     }
   return a""", "same", None),
+    ("once, but counted too deep to follow", """i, a = while(i32(4), x){carry=2}
+    test(i, a) {
+      t = less(i, 5)
+      yield t
+    }
+    body(i, a) {
+      j = DEEP
+      b = mul(a, 0.5)
+      yield j, b
+    }
+  return a""".replace("DEEP", "add(1, " * 10 + "i" + ")" * 10), "same", None),
     ("how often is an attribute", """a = scan(x, y){carry=1, invariants=1, length=4}
     body(a, y) {
       e = exp(y)

@@ -176,10 +176,16 @@ class Case:
 
 
 def known_cases():
+    import test_inline
+    import test_loops
     from test_text import DEVICES, all_cases, whole
     for case in all_cases():
         name, device, constants, params, body, _ = case.values
         yield Case(case.id, whole(constants, params, body), DEVICES.get(name, "reference").format(device), name)
+    for title, body, *_ in test_loops.CASES:
+        yield Case(f"loop: {title}", test_loops.text(body), "reference", "loop")
+    for title, device, head, body, _ in test_inline.CASES:
+        yield Case(f"inline: {title}", test_inline.text(head, body), device, "inline")
 
 
 def report(trial, found, seconds):
