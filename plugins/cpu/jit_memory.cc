@@ -1,5 +1,6 @@
 // jit_memory.cc: see jit_memory.h. Code lies in regions that are mapped twice, to be written and to be
-// executed, so no page is ever both, and code that other threads run needs no change of rights.
+// executed, so no page is ever both, and code that other threads run needs no change of rights. A forked
+// child shares the regions: it runs what is there, and puts its own code elsewhere.
 #include "jit_memory.h"
 
 #include <algorithm>
@@ -36,10 +37,10 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   bool ok() const { return write_ && run_; }
-  // Null: it does not fit.
+  // Null: it does not fit, or the region is another process's.
   const void* Add(const std::string& code) {
     constexpr size_t kLine = 64;
-    if (!ok() || bytes_ - used_ < code.size()) return nullptr;
+    if (!ok() || bytes_ - used_ < code.size() || made_by_ != getpid()) return nullptr;
     std::memcpy(write_ + used_, code.data(), code.size());
     const void* at = run_ + used_;
     used_ = std::min(bytes_, (used_ + code.size() + kLine - 1) / kLine * kLine);
@@ -52,6 +53,7 @@ class Region {
     return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
   }
   size_t bytes_, used_ = 0;
+  const pid_t made_by_ = getpid();
   char *write_ = nullptr, *run_ = nullptr;
 };
 

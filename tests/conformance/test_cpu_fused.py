@@ -4,6 +4,7 @@ instruction may get wrong.
 
 The number of a size says what is met: whole vectors of 16 and 8, tails, a single element, none, several tiles.
 """
+import subprocess
 import sys
 from pathlib import Path
 
@@ -110,3 +111,35 @@ def test_more_values_than_registers(context):
             back = graph.node("sub", back, value)
         return [back]
     check(context, build, draw("f32", *[[777]] * 30, seed=1))
+
+
+FORKED = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+import numpy as np
+import keel_abi
+from regions import as_call
+
+def plan(context, second):
+    x = np.arange(1, 100, dtype=np.float32)
+    return as_call(context, lambda g, a: [g.node(second, g.node("mul", a, a), a)], [x], []), x
+
+context = keel_abi.Context()
+plan(context, "add")[0].run(plan(context, "add")[1])
+child_has, parent_has = os.pipe(), os.pipe()
+if child := os.fork():
+    os.read(child_has[0], 1)  # the child made its code; ours would lie at the same place
+    p, x = plan(context, "maximum")
+    assert np.array_equal(np.array(p.run(x)[0]), np.maximum(x * x, x))
+    os.write(parent_has[1], b"x")
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+p, x = plan(context, "sub")
+os.write(child_has[1], b"x")
+os.read(parent_has[0], 1)
+os._exit(0 if np.array_equal(np.array(p.run(x)[0]), x * x - x) else 3)
+"""
+
+
+def test_code_of_a_forked_child_and_of_its_parent(context):
+    done = subprocess.run([sys.executable, "-c", FORKED, *sys.path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
