@@ -6,6 +6,7 @@
 #if defined(KEEL_JIT)
 #include <algorithm>
 
+#include "common.h"
 #include "jit_assembler.h"
 #include "jit_memory.h"
 #include "simd.h"
@@ -126,7 +127,7 @@ class Flat {
       if (tail)
         j_.vmovdqu8(Bytes() | j_.Tail() | j_.T_z, from);
       else
-        lanes_ == 16 ? j_.vmovdqu(Bytes(), from) : j_.vmovq(Bytes(), from);
+        lanes_ == 16 ? j_.vmovdqu8(Bytes(), from) : j_.vmovq(Bytes(), from);
       return j_.vptestmb(j_.K(p.value), Bytes(), Bytes());
     }
     const Xmm to = j_.V(p.value);
@@ -144,7 +145,7 @@ class Flat {
       if (tail)
         j_.vmovdqu8(to | j_.Tail(), Bytes());
       else
-        lanes_ == 16 ? j_.vmovdqu(to, Bytes()) : j_.vmovq(to, Bytes());
+        lanes_ == 16 ? j_.vmovdqu8(to, Bytes()) : j_.vmovq(to, Bytes());
       return;
     }
     const Xmm from = j_.V(p.value);
@@ -195,8 +196,9 @@ FlatCode CompileFlat(const JitBody& body, const std::vector<JitPort>& in, const 
     return FlatCode(code, reinterpret_cast<FlatLoop*>(const_cast<void*>(code.get())));
   } catch (const OutOfRegisters&) {
     return nullptr;
-  } catch (const Xbyak::Error&) {
-    return nullptr;  // the buffer is full
+  } catch (const Xbyak::Error& e) {
+    if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
+    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
   }
 }
 

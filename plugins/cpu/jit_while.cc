@@ -6,6 +6,7 @@
 #if defined(KEEL_JIT)
 #include <algorithm>
 
+#include "common.h"
 #include "jit_assembler.h"
 #include "jit_memory.h"
 #include "simd.h"
@@ -184,8 +185,9 @@ std::shared_ptr<WhileLoop> CompileWhile(const JitWhile& loop) {
     return {code, reinterpret_cast<WhileLoop*>(const_cast<void*>(code.get()))};
   } catch (const OutOfRegisters&) {
     return nullptr;
-  } catch (const Xbyak::Error&) {
-    return nullptr;  // the buffer is full
+  } catch (const Xbyak::Error& e) {
+    if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
+    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
   }
 }
 
