@@ -176,10 +176,10 @@ class Lowering : public BodySink {
     step.name = StepName(op, names);
     step.in = std::move(in);
     step.attrs = std::move(inferred.attrs);
+    for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
-    for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
     // An observer wants to see every node.
     bool effects = step.body && HasEffects(step.attrs);  // which no device may have
     if (!step.body || !(options_.observe || effects)) {
@@ -217,7 +217,6 @@ class Lowering : public BodySink {
   // Each body is lowered by itself, as a plan of the same device.
   absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
                                                 const std::vector<std::string>& names) {
-    for (uint32_t v : step.in) step.in_dtypes.push_back(out_.values[v].type.dtype);
     RETURN_IF_ERROR(OfferWhole(&step, inferred));
     if (step.impl) return AddStep(std::move(step), inferred, names);
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {

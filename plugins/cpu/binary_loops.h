@@ -16,7 +16,7 @@ struct BinaryOp {
   uint8_t size_in, size_out;  // bytes of an element
   uint16_t cost;              // of an element, for parallel.h
   BinaryLoop loops[3];        // both vary; a is one element; b is one element
-  const char* failure;        // the text of the catalogue's `fails`
+  const char* failure;        // the text of the catalogue's `fails`; null: no data can make it fail
 };
 struct BinaryFamily {
   const char* op;

@@ -49,6 +49,7 @@ int64_t Product(const int64_t* dims, int64_t n);
 inline keel_dtype PartsOf(keel_dt dt) {
   return {static_cast<uint8_t>(dt), static_cast<uint8_t>(dt >> 8), static_cast<uint16_t>(dt >> 16)};
 }
+inline keel_dt TypeOf(const keel_tensor& t) { return keel_dt_of(&t); }
 inline int64_t ItemSize(const keel_tensor& t) { return t.dtype.bits / 8; }
 
 template <class T>

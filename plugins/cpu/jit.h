@@ -19,6 +19,8 @@ struct JitRow;  // how one op is emitted for some dtypes
 // Null: there is no code for this op with these dtypes.
 const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out);
 
+bool HasRegisters(keel_dt);  // may values of this dtype be in a JitBody?
+
 struct JitOp {
   const JitRow* row;  // null, where a function does it: only in loops over scalars
   uint32_t in[3];     // values

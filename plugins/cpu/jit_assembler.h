@@ -7,10 +7,12 @@
 
 #include <xbyak/xbyak.h>
 
-#include <deque>
 #include <map>
 
+#include "common.h"
 #include "jit.h"
+#include "jit_memory.h"
+#include "simd.h"
 
 namespace keel_cpu {
 
@@ -37,16 +39,25 @@ class JitAssembler : public Xbyak::CodeGenerator {
   }
   Xbyak::Xmm V(uint32_t value) const { return Vector(WidthOf(TypeOf(value)), place_[value]); }
   Xbyak::Opmask K(uint32_t value) const { return Xbyak::Opmask(place_[value]); }
+  Xbyak::Xmm Bytes() const { return Vector(1, kVectors + 2); }  // the last spare one, a byte for each lane
   // For the emitter of an op, as wide as a value.
   Xbyak::Xmm Spare(uint32_t like, int i = 0) const { return Vector(WidthOf(TypeOf(like)), kVectors + i); }
   Xbyak::Opmask SpareMask() const { return Xbyak::Opmask(kMasks); }
   Xbyak::Opmask Tail() const { return Xbyak::Opmask(kMasks + 1); }
 
-  // A number in memory beside the code: bits of an element that an instruction spreads over its lanes.
-  Xbyak::Address Literal(uint64_t bits, int width) {
-    Xbyak::Label& label = literals_[{bits, width}];
-    return ptr_b[rip + label];
+  // The element there, in all lanes of a value's register. Of a bool eax is used.
+  void Spread(uint32_t value, const Xbyak::RegExp& there) {
+    if (!IsMask(value))
+      return WidthOf(TypeOf(value)) == 4 ? vpbroadcastd(V(value), dword[there])
+                                         : vpbroadcastq(V(value), qword[there]);
+    cmp(byte[there], 1);  // borrows where it is 0
+    sbb(eax, eax);
+    not_(eax);
+    kmovw(K(value), eax);
   }
+
+  // A number in memory beside the code: bits of an element that an instruction spreads over its lanes.
+  Xbyak::Address Literal(uint64_t bits, int width) { return ptr_b[rip + literals_[{bits, width}]]; }
   Xbyak::Address LiteralScalar(uint64_t bits, int width) { return ptr[rip + literals_[{bits, width}]]; }
 
   bool Placed(uint32_t value) const { return place_[value] >= 0; }
@@ -90,5 +101,23 @@ struct JitRow {
   bool (*takes)(const keel_dt* in, keel_dt out);
   void (*emit)(JitAssembler&, const JitOp&);
 };
+
+// What `make` writes with a JitAssembler on that memory, ready to run. Null: not on this machine, too many
+// values or too much code.
+template <class Function, class Make>
+std::shared_ptr<Function> Assembled(Make make) {
+  constexpr size_t kMost = 256 * 1024;
+  if (SimdLevel() < 2) return nullptr;
+  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kMost);
+  try {
+    const std::shared_ptr<const void> code = PublishCode(make(buffer.get(), kMost));
+    return {code, reinterpret_cast<Function*>(const_cast<void*>(code.get()))};
+  } catch (const OutOfRegisters&) {
+    return nullptr;
+  } catch (const Xbyak::Error& e) {
+    if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
+    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
+  }
+}
 
 }  // namespace keel_cpu

@@ -6,10 +6,7 @@
 #if defined(KEEL_JIT)
 #include <algorithm>
 
-#include "common.h"
 #include "jit_assembler.h"
-#include "jit_memory.h"
-#include "simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -95,16 +92,7 @@ class Flat {
   void SpreadOne(const JitPort& p) {
     j_.Allocate(p.value);
     j_.mov(kSpare, j_.ptr[kAt + 8 * p.slot]);
-    if (j_.IsMask(p.value)) {
-      j_.cmp(j_.byte[kSpare], 1);  // borrows where it is 0
-      j_.sbb(j_.eax, j_.eax);
-      j_.not_(j_.eax);
-      j_.kmovd(j_.K(p.value), j_.eax);
-    } else if (WidthOf(j_.TypeOf(p.value)) == 4) {
-      j_.vpbroadcastd(j_.V(p.value), j_.dword[kSpare]);
-    } else {
-      j_.vpbroadcastq(j_.V(p.value), j_.qword[kSpare]);
-    }
+    j_.Spread(p.value, kSpare);
   }
 
   // The elements under way of a slot.
@@ -118,17 +106,16 @@ class Flat {
       j_.mov(kSpare, j_.ptr[kAt + 8 * p.slot]);
     return j_.ptr[base + kIndex * WidthOf(j_.TypeOf(p.value))];
   }
-  Xmm Bytes() const { return j_.Vector(1, 31); }  // a bool each
 
   void Load(const JitPort& p, bool tail) {
     j_.Allocate(p.value);
     const Xbyak::Address from = At(p);
     if (j_.IsMask(p.value)) {
       if (tail)
-        j_.vmovdqu8(Bytes() | j_.Tail() | j_.T_z, from);
+        j_.vmovdqu8(j_.Bytes() | j_.Tail() | j_.T_z, from);
       else
-        lanes_ == 16 ? j_.vmovdqu8(Bytes(), from) : j_.vmovq(Bytes(), from);
-      return j_.vptestmb(j_.K(p.value), Bytes(), Bytes());
+        lanes_ == 16 ? j_.vmovdqu8(j_.Bytes(), from) : j_.vmovq(j_.Bytes(), from);
+      return j_.vptestmb(j_.K(p.value), j_.Bytes(), j_.Bytes());
     }
     const Xmm to = j_.V(p.value);
     const bool narrow = WidthOf(j_.TypeOf(p.value)) == 4;
@@ -140,12 +127,12 @@ class Flat {
   void Store(const JitPort& p, bool tail) {
     const Xbyak::Address to = At(p);
     if (j_.IsMask(p.value)) {
-      j_.vpmovm2b(Bytes(), j_.K(p.value));
-      j_.vpabsb(Bytes(), Bytes());
+      j_.vpmovm2b(j_.Bytes(), j_.K(p.value));
+      j_.vpabsb(j_.Bytes(), j_.Bytes());
       if (tail)
-        j_.vmovdqu8(to | j_.Tail(), Bytes());
+        j_.vmovdqu8(to | j_.Tail(), j_.Bytes());
       else
-        lanes_ == 16 ? j_.vmovdqu8(to, Bytes()) : j_.vmovq(to, Bytes());
+        lanes_ == 16 ? j_.vmovdqu8(to, j_.Bytes()) : j_.vmovq(to, j_.Bytes());
       return;
     }
     const Xmm from = j_.V(p.value);
@@ -187,19 +174,8 @@ class Flat {
 }  // namespace
 
 FlatCode CompileFlat(const JitBody& body, const std::vector<JitPort>& in, const std::vector<JitPort>& out) {
-  if (SimdLevel() < 2) return nullptr;
-  std::vector<uint8_t> buffer(64 * 1024);
-  try {
-    const std::shared_ptr<const void> code =
-        PublishCode(Flat(body, in, out, buffer.data(), buffer.size()).Make());
-    if (!code) return nullptr;
-    return FlatCode(code, reinterpret_cast<FlatLoop*>(const_cast<void*>(code.get())));
-  } catch (const OutOfRegisters&) {
-    return nullptr;
-  } catch (const Xbyak::Error& e) {
-    if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
-    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
-  }
+  return Assembled<FlatLoop>(
+      [&](void* buffer, size_t bytes) { return Flat(body, in, out, buffer, bytes).Make(); });
 }
 
 }  // namespace keel_cpu

@@ -275,8 +275,8 @@ bool Floats(const keel_dt* in, keel_dt) { return in[0] == KEEL_F32 || in[0] == K
 bool SignedNumbers(const keel_dt* in, keel_dt) { return IsNumber(in[0]) && (in[0] & 0xff) != 1; }
 bool Integers(const keel_dt* in, keel_dt) { return IsNumber(in[0]) && !IsFloat(in[0]); }
 bool Bools(const keel_dt* in, keel_dt) { return in[0] == KEEL_BOOL; }
-bool Both(const keel_dt* in, keel_dt) { return IsNumber(in[0]) || in[0] == KEEL_BOOL; }
-bool Chosen(const keel_dt* in, keel_dt) { return IsNumber(in[1]) || in[1] == KEEL_BOOL; }
+bool Both(const keel_dt* in, keel_dt) { return HasRegisters(in[0]); }
+bool Chosen(const keel_dt* in, keel_dt) { return HasRegisters(in[1]); }
 bool CastsOf(const keel_dt* in, keel_dt out) {
   if (in[0] == KEEL_BOOL) return IsNumber(out);
   return out == KEEL_BOOL ? IsNumber(in[0]) : FindCastRow(in[0], out) != nullptr;
@@ -326,6 +326,8 @@ constexpr JitRow kRows[] = {
 
 }  // namespace
 
+bool HasRegisters(keel_dt dt) { return IsNumber(dt) || dt == KEEL_BOOL; }
+
 const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out) {
   for (const JitRow& row : kRows)
     if (std::strcmp(row.op, op) == 0) return row.takes(in, out) ? &row : nullptr;
@@ -338,6 +340,7 @@ const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out) {
 
 namespace keel_cpu {
 
+bool HasRegisters(keel_dt) { return false; }
 const JitRow* FindJit(const char*, const keel_dt*, keel_dt) { return nullptr; }
 
 }  // namespace keel_cpu

@@ -6,10 +6,7 @@
 #if defined(KEEL_JIT)
 #include <algorithm>
 
-#include "common.h"
 #include "jit_assembler.h"
-#include "jit_memory.h"
-#include "simd.h"
 
 namespace keel_cpu {
 namespace {
@@ -76,26 +73,20 @@ class While {
   void Release(uint32_t v, int64_t after) {
     if (j_.Placed(v) && last_[v] <= after) j_.Free(v);
   }
-  void Spread(uint32_t v, const Xbyak::Address& from) {
-    Width(v) == 4 ? j_.vpbroadcastd(j_.V(v), from) : j_.vpbroadcastq(j_.V(v), from);
-  }
-  // A mask of which all bits are the truth of the byte.
-  void Truth(uint32_t v, const Xbyak::Address& byte) {
-    j_.cmp(byte, 1);  // borrows where it is 0
-    j_.sbb(j_.eax, j_.eax);
-    j_.not_(j_.eax);
-    j_.kmovw(j_.K(v), j_.eax);
-  }
   void Read(uint32_t v) {
     j_.Allocate(v);
     j_.mov(kSpare, j_.ptr[kAt + 8 * v]);
-    j_.IsMask(v) ? Truth(v, j_.byte[kSpare]) : Spread(v, j_.ptr[kSpare]);
+    j_.Spread(v, kSpare);
   }
   void ReadLiteral(uint32_t v, uint64_t bits) {
     j_.Allocate(v);
-    if (!j_.IsMask(v)) return Spread(v, j_.LiteralScalar(bits, Width(v)));
-    j_.mov(j_.eax, bits ? -1 : 0);
-    j_.kmovw(j_.K(v), j_.eax);
+    j_.mov(kSpare, bits);
+    if (j_.IsMask(v)) {
+      j_.neg(j_.eax);
+      j_.kmovw(j_.K(v), j_.eax);
+    } else {
+      Width(v) == 4 ? j_.vpbroadcastd(j_.V(v), j_.eax) : j_.vpbroadcastq(j_.V(v), kSpare);
+    }
   }
   void Write(uint32_t carry) {
     j_.mov(kSpare, j_.ptr[kAt + 8 * (loop_.given + carry)]);
@@ -142,8 +133,7 @@ class While {
     j_.call(kSpare);
     j_.Allocate(op.out);
     alive.push_back(op.out);
-    for (uint32_t v : alive)
-      j_.IsMask(v) ? Truth(v, j_.byte[j_.rsp + Home(v)]) : Spread(v, j_.ptr[j_.rsp + Home(v)]);
+    for (uint32_t v : alive) j_.Spread(v, j_.rsp + Home(v));
   }
 
   void Move(uint32_t to, const Xmm& from) { j_.vmovaps(j_.V(to), from); }
@@ -156,7 +146,7 @@ class While {
     for (uint32_t i = 0; i < count; i++) {
       const uint32_t from = loop_.next[i];
       if (waits(i))
-        j_.IsMask(i) ? Truth(i, j_.byte[j_.rsp + Home(i)]) : Spread(i, j_.ptr[j_.rsp + Home(i)]);
+        j_.Spread(i, j_.rsp + Home(i));
       else if (from != i)
         j_.IsMask(i) ? j_.kmovw(j_.K(i), j_.K(from)) : Move(i, j_.V(from));
     }
@@ -177,18 +167,7 @@ class While {
 }  // namespace
 
 std::shared_ptr<WhileLoop> CompileWhile(const JitWhile& loop) {
-  if (SimdLevel() < 2) return nullptr;
-  std::vector<uint8_t> buffer(256 * 1024);
-  try {
-    const std::shared_ptr<const void> code = PublishCode(While(loop, buffer.data(), buffer.size()).Make());
-    if (!code) return nullptr;
-    return {code, reinterpret_cast<WhileLoop*>(const_cast<void*>(code.get()))};
-  } catch (const OutOfRegisters&) {
-    return nullptr;
-  } catch (const Xbyak::Error& e) {
-    if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
-    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
-  }
+  return Assembled<WhileLoop>([&](void* buffer, size_t bytes) { return While(loop, buffer, bytes).Make(); });
 }
 
 }  // namespace keel_cpu

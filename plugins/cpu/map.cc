@@ -10,8 +10,6 @@
 namespace keel_cpu {
 namespace {
 
-keel_dt TypeOf(const keel_tensor& t) { return keel_dt_of(&t); }
-
 bool Is(const char* op, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [=](const char* n) { return std::strcmp(op, n) == 0; });
 }
@@ -108,15 +106,13 @@ class Compiler {
     for (uint32_t i = 0; i < map_.n_out; i++)
       map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node.Out(i))));
   }
-  bool ok() const { return ok_; }
-
-  // Whether there are enough slots; the code is made only where it is kept.
+  // Whether there are enough slots; what more there is to make is made only where it is kept.
   bool Fits() {
-    MapProgram all;
-    return ok_ && Program(EveryResult(), &all);
+    std::vector<uint16_t> every;
+    for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
+    return ok_ && Program(every, &map_.all);
   }
   Map Take() {
-    Program(EveryResult(), &map_.all);
     Fuse(&map_.all);
     for (uint16_t r = 0; map_.n_out > 1 && r < map_.n_out; r++) {
       map_.single.emplace_back();
@@ -135,11 +131,6 @@ class Compiler {
       compiled_.push_back(*c);
     }
     return true;
-  }
-  std::vector<uint16_t> EveryResult() const {
-    std::vector<uint16_t> every;
-    for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
-    return every;
   }
 
   // The nodes that the results need, in order.

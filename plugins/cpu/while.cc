@@ -15,7 +15,6 @@
 namespace keel_cpu {
 namespace {
 
-keel_dt TypeOf(const keel_tensor& t) { return keel_dt_of(&t); }
 bool IsScalar(const keel_tensor& t) {
   return std::all_of(t.shape, t.shape + t.ndim, [](int64_t d) { return d == 1; });
 }
@@ -29,8 +28,7 @@ const void* FunctionOf(const Node& node, std::string_view op, uint32_t n_in) {
     return found ? reinterpret_cast<const void*>(found->loop) : nullptr;
   }
   const BinaryOp* found = n_in == 2 ? FindBinary(node.host->node_op(node.node), TypeOf(x)) : nullptr;
-  const bool fails = found && found->failure && (TypeOf(x) & 0xff) != 2;
-  return found && !fails ? reinterpret_cast<const void*>(found->loops[0]) : nullptr;
+  return found && !found->failure ? reinterpret_cast<const void*>(found->loops[0]) : nullptr;
 }
 
 // Writes the two graphs out as one list of ops.
@@ -55,9 +53,7 @@ class Compiler {
   }
   // A value of one element, of a dtype that has registers.
   std::optional<uint32_t> Add(const keel_tensor& t) {
-    constexpr keel_dt kTypes[] = {KEEL_F32, KEEL_F64, KEEL_I32, KEEL_I64, KEEL_U32, KEEL_U64, KEEL_BOOL};
-    const bool known = std::find(std::begin(kTypes), std::end(kTypes), TypeOf(t)) != std::end(kTypes);
-    if (!known || !IsScalar(t)) return std::nullopt;
+    if (!HasRegisters(TypeOf(t)) || !IsScalar(t)) return std::nullopt;
     loop_.body.values.push_back(TypeOf(t));
     return static_cast<uint32_t>(loop_.body.values.size() - 1);
   }

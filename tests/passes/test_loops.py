@@ -17,6 +17,14 @@ WHILE = """i, a = while(i32(0), x, y, n){carry=2}
       BODY
     }
   return a"""
+ONE_OF_THREE = """a, c, d = scan(x, y, y, z){carry=3}
+    body(a, c, d, z) {
+      b = add(a, z)
+      e = mul(d, 0.5)
+      f = add(c, e)
+      yield b, e, f
+    }
+  return a"""
 SCAN = """a, s = scan(x, y, z){carry=1, invariants=1}
     body(a, y, z) {
       BODY
@@ -78,22 +86,8 @@ CASES = [
       yield j, b, d
     }
   return a""", "while{carry=2}", "less add mul"),
-    ("two that only need each other", """a, c, d = scan(x, y, y, z){carry=3}
-    body(a, c, d, z) {
-      b = add(a, z)
-      e = mul(d, 0.5)
-      f = add(c, e)
-      yield b, e, f
-    }
-  return a""", "scan{carry=1}", "add"),
-    ("carried for one that is asked for", """a, c, d = scan(x, y, y, z){carry=3}
-    body(a, c, d, z) {
-      b = add(a, z)
-      e = mul(d, 0.5)
-      f = add(c, e)
-      yield b, e, f
-    }
-  return a, c""", "same", None),
+    ("two that only need each other", ONE_OF_THREE, "scan{carry=1}", "add"),
+    ("carried for one that is asked for", ONE_OF_THREE + ", c", "same", None),
     ("carried for the test", """i, a, k = while(i32(0), x, n){carry=3}
     test(i, a, k) {
       t = less(i, k)

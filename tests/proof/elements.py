@@ -78,16 +78,3 @@ def inputs(graph, seed, kind, sizes):
         random = np.random.default_rng([seed, zlib.crc32(name.encode())])
         made.append(elements(t.dtype, t.sized(sizes), random, "index" if name.startswith("i") and kind == "plain" else kind))
     return made
-
-
-def same_bits(a, b):
-    """Equal bit by bit, or NaN both."""
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    bits = f"u{a.itemsize}"
-    equal = a.reshape(-1).view(bits) == b.reshape(-1).view(bits)
-    if a.dtype == BF16 or a.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            equal |= np.isnan(a.astype(np.float64)).reshape(-1) & np.isnan(b.astype(np.float64)).reshape(-1)
-    return bool(equal.all())

@@ -8,6 +8,8 @@ each node may do to them. `read` reads graph text again, in the form that `text`
 import re
 from dataclasses import dataclass, field
 
+from keel_text import split
+
 FLOATS = ("f16", "bf16", "f32", "f64")
 WIDTH = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
@@ -28,19 +30,6 @@ class Type:
 def read_type(text):
     dtype, dims = re.fullmatch(r"(\w+)\[(.*)\]", text.strip()).groups()
     return Type(dtype, tuple(int(d) if d.lstrip("-").isdigit() else d for d in split(dims)))
-
-
-def split(text):
-    """At commas outside of brackets and quotes."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for at, c in enumerate(text):
-        if c == '"' and text[at - 1:at] != "\\":
-            quoted = not quoted
-        depth += 0 if quoted else (c in "([{") - (c in ")]}")
-        if c == "," and depth == 0 and not quoted:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [p for p in parts + [text[start:].strip()] if p]
 
 
 @dataclass

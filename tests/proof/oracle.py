@@ -8,8 +8,9 @@ the last place, NaN and infinities where they were. Both hold for each kind of i
 import re
 
 import numpy as np
-from elements import BF16, inputs, is_tame
+from elements import inputs, is_tame
 from graphs import FLOATS, WIDTH, Noise
+from operands import holds_floats
 
 EXACT_RUNS = [("plain", 3), ("special", 3), ("special", 1), ("special", 17), ("plain", 0)]  # kind of inputs, size of symbols
 CLOSE_RUNS = [("plain", 3), ("tame", 3), ("plain", 1), ("tame", 17), ("plain", 0)]
@@ -33,7 +34,7 @@ def check_passes(passes):
 
 
 def wide(arrays):
-    return [a.astype(np.float64) if a.dtype == BF16 or a.dtype.kind == "f" else a for a in arrays]
+    return [a.astype(np.float64) if holds_floats(a) else a for a in arrays]
 
 
 class Oracle:
