@@ -296,13 +296,20 @@ typedef struct keel_device { /* every function may be NULL: one host-memory devi
    * these two; Keel then copies by way of the host. */
   keel_rc (*copy_from)(keel_queue, const keel_segment* to, uint64_t to_offset, keel_dev other,
                        const keel_segment* from, uint64_t from_offset, uint64_t bytes);
+  /* Of a host-memory device, both or neither: launches of one run side by side.
+   * run_lanes: calls lane(arg) on up to n threads at once, at least once, and returns when all have come
+   * back. What a lane launches has env->threads 1 and should use only the thread that it is on.
+   * cost: [C] about how many nanoseconds this node takes with so many threads, all dims being numbers; 0: not
+   * known. Steps run side by side where those times say that it pays. */
+  void (*run_lanes)(keel_dev, uint32_t n, void (*lane)(void* arg), void* arg);
+  uint64_t (*cost)(keel_dev, const keel_host*, const keel_node*, uint32_t threads);
 } keel_device;
-KEEL_SEALED(keel_device, copy_from);
-/* The whole table of a host-memory device; each of the four functions may be NULL. */
+KEEL_SEALED(keel_device, cost);
+/* The whole table of a host-memory device without lanes; each of the four functions may be NULL. */
 #define KEEL_HOST_DEVICE(count, info, open, close)                                                      \
   {                                                                                                     \
     (uint32_t)sizeof(keel_device), KEEL_DEVICE_HOST_MEMORY, count, info, open, close, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                  \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                      \
   }
 
 /* ---- importers: other formats into a Keel module */

@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
      doctor_command},
     {"ops", "List the ops, or how a device computes each of them", "d", ops_command},
     {"bench", "Measure load, first run and steady state of a graph", "fidpeNLO", bench_command},
-    {"profile", "Tell where a run spends its time, node by node; write a trace", "fideNPO", profile_command},
+    {"profile", "Tell where a run spends its time, node by node; write a trace", "fidepNPO", profile_command},
     {"compare", "Run a graph on several devices and compare the results", "fiDetnO", compare_command},
     {"plan", "Show how a device will run a graph: launches and memory", "fidpeOM", plan_command},
     {"verify", "Run the test cases stored in a file", "fdtO", verify_command},
@@ -188,6 +188,8 @@ void add_global(CLI::App& app, Args& a, bool& version) {
   app.add_flag("-v,--verbose", a.verbose, "say more, on stderr");
   app.add_option("--threads", a.threads, "threads of a run")->check(CLI::Range(1, 4096));
   app.add_option("--memory", a.memory, "limit of a run: BYTES, 512M, 4G");
+  app.add_option("--lanes", a.lanes, "launches of a run side by side: auto, off, all")
+      ->check(CLI::IsMember({"auto", "off", "all"}));
   app.add_option("--plugins", a.plugins, "folder of plugins, in place of the one beside libkeel");
   app.add_flag("--version", version, "print versions");
 }

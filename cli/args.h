@@ -15,7 +15,7 @@ struct Args {
   // everywhere
   bool json = false, verbose = false;
   int threads = 0;  // 0: libkeel decides
-  std::string memory, plugins;
+  std::string memory, plugins, lanes;
   // where they apply
   std::string file, out_file, statements, device, entry, output;
   std::vector<std::string> inputs, dims, place;

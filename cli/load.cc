@@ -208,6 +208,7 @@ keel::Options session_options(const Args& args, const std::string& entry) {
   if (!args.fallback.empty()) options.set("fallback", args.fallback);
   if (args.time_limit) options.set("timeout_ms", std::to_string(args.time_limit));
   if (args.strict) options.set("strict", "1");
+  if (!args.lanes.empty()) options.set("lanes", args.lanes);
   if (args.level >= 0) options.set("level", std::to_string(args.level));
   if (!args.passes.empty()) options.set("passes", args.passes);
   return options;

@@ -55,6 +55,11 @@ int plan_command(const Args& args) {
   if (report.contains("placement")) print_placement(report);
   for (const auto& [key, value] : report.items())
     if (value.is_number() && !key.ends_with("nodes")) fmt::print("{}: {}\n", key, value.dump());
+  for (const Json& section : report.value("lanes", Json::array())) {
+    std::vector<std::string> names;
+    for (const Json& name : section) names.push_back(cell(name));
+    fmt::print("side by side: {}\n", join(names, ", "));
+  }
   print_memory(report, args.map);
   if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
   return kOk;

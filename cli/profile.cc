@@ -1,60 +1,38 @@
 // profile.cc: `keel profile`: where a run spends its time, node by node, as a table and as a trace.
 //
 // How to read it: plain runs and watched runs of one plan take turns; the plain ones say what watching
-// costs. A launch's time is that from the observer's last return to its next call. Watching costs nothing
-// while a launch runs, so times of launches are right down to about a microsecond.
+// costs. Watching costs nothing while a launch runs, so times of launches are right down to about a
+// microsecond.
 #include <fmt/core.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <map>
+#include <utility>
 
 #include "exit.h"
 #include "load.h"
 #include "print.h"
+#include "profile.h"
 #include "timing.h"
-#include "work.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kShown = 20;
 
-struct Node {
-  std::string name, op, impl;
-  Work work;
-  std::vector<double> ms;  // by run that came to it: of all its launches together
-  size_t launches = 0;
-  size_t last = 0;  // the watched run that came to it last
-};
-struct Span {
-  uint32_t run, node;
-  double start_us, us;
-};
-struct Profile {
-  std::vector<Node> nodes;  // by launch
-  std::vector<Span> spans;
-  std::vector<double> plain_ms, watched_ms;
-};
+int64_t now_ns() { return Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, Clock::time_point zero,
-                 uint32_t run, Profile& profile) {
-  Clock::time_point start = Clock::now(), last = start;
+void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uint32_t run, Profile& profile) {
+  Clock::time_point start = Clock::now();
   plan.run_observed(in, [&](const keel_event& event) {
-    Clock::time_point now = Clock::now();
     if (event.index >= profile.nodes.size()) profile.nodes.resize(event.index + 1);
     Node& node = profile.nodes[event.index];
     if (node.op.empty()) node = {event.node, event.op, event.impl, work_of(event), {}};
-    double us = std::chrono::duration<double, std::micro>(now - last).count();
     if (std::exchange(node.last, profile.watched_ms.size() + 1) != profile.watched_ms.size() + 1 ||
         node.ms.empty())
       node.ms.push_back(0);
-    node.ms.back() += us / 1000;
+    node.ms.back() += static_cast<double>(event.end_ns - event.begin_ns) / 1e6;
     node.launches++;
-    profile.spans.push_back(
-        {run, event.index, std::chrono::duration<double, std::micro>(last - zero).count(), us});
-    last = Clock::now();
+    profile.spans.push_back({run, event.index, event.lane, event.begin_ns, event.end_ns});
     return false;
   });
   profile.watched_ms.push_back(ms_since(start));
@@ -62,7 +40,11 @@ void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, Clo
 
 Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int runs, int warmup) {
   Profile profile;
-  for (int i = 0; i <= warmup; i++) watched_run(plan, in, Clock::now(), 0, profile);
+  Phase first{"first run", now_ns()};
+  watched_run(plan, in, 0, profile);
+  first.end_ns = now_ns();
+  profile.phases.push_back(first);
+  for (int i = 0; i < warmup; i++) watched_run(plan, in, 0, profile);
   size_t launches = profile.nodes.size();
   profile.spans.clear();
   profile.watched_ms.clear();
@@ -71,47 +53,13 @@ Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int run
     node.launches = 0;
   }
   profile.spans.reserve(launches * static_cast<size_t>(runs));
-  Clock::time_point zero = Clock::now();
   for (int i = 0; i < runs; i++) {
     Clock::time_point start = Clock::now();
     plan.run(in);
     profile.plain_ms.push_back(ms_since(start));
-    watched_run(plan, in, zero, static_cast<uint32_t>(i), profile);
+    watched_run(plan, in, static_cast<uint32_t>(i), profile);
   }
   return profile;
-}
-
-// Complete events, one for each launch of each watched run, as Chrome's tracing and Perfetto read them.
-void write_trace(const std::string& path, const Profile& profile, const std::string& file,
-                 const std::string& device) {
-  std::ofstream out(path);
-  if (!out) throw Fail(kBadFile, "cannot write " + path);
-  auto named = [](const char* what, const std::string& name) {
-    return Json{{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", getpid()}, {"args", {{"name", name}}}};
-  };
-  out << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
-      << named("process_name", "keel " + file).dump() << ",\n"
-      << named("thread_name", device).dump();
-  for (const Span& span : profile.spans) {
-    const Node& node = profile.nodes[span.node];
-    out << ",\n"
-        << Json{{"name", node.name},
-                {"cat", node.op},
-                {"ph", "X"},
-                {"ts", span.start_us},
-                {"dur", span.us},
-                {"pid", 1},
-                {"tid", getpid()},
-                {"args",
-                 {{"op", node.op},
-                  {"impl", node.impl},
-                  {"run", span.run},
-                  {"flops", node.work.flops},
-                  {"bytes", node.work.bytes}}}}
-               .dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  out << "\n]}\n";
-  if (!out.flush()) throw Fail(kBadFile, "cannot write " + path);
 }
 
 double rate(double work, double ms) { return ms > 0 ? work / ms / 1e6 : 0; }
@@ -215,16 +163,22 @@ int profile_command(const Args& args) {
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Phase load{"load", now_ns()};
   Model model = open_model(context, args.file, args, given);
+  load.end_ns = now_ns();
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
   say_made_up(args, inputs);
   keel::Options options = session_options(args, entry.name);
   options.set("profile", "1");
+  Phase prepare{"prepare", now_ns()};
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
+  prepare.end_ns = now_ns();
   Profile profile = take(plan, inputs.arrays, args.runs, args.warmup);
-  if (!args.trace.empty()) write_trace(args.trace, profile, args.file, device);
-  int threads = Json::parse(plan.report(inputs.arrays)).value("threads", 1);
+  profile.phases.insert(profile.phases.begin(), {load, prepare});
+  const Json report = Json::parse(plan.report(inputs.arrays));
+  if (!args.trace.empty()) write_trace(args.trace, profile, args.file, report);
+  int threads = report.value("threads", 1);
   Json json{{"schema", "keel.profile/1"},
             {"file", args.file},
             {"device", device},

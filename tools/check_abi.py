@@ -4,8 +4,8 @@ Usage: check_abi.py BUILD            check everything against the build folder (
        check_abi.py BUILD --write    write abi/symbols.txt and abi/layout.txt anew, after an intended change
 
 Headers: each compiles alone as C99 to C++20 with gcc and clang, and uses no type whose size or calling
-convention varies. Symbols: libkeel exports what keel.h and keel_control.h declare, which is abi/symbols.txt; a plugin
-exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's
+convention varies. Symbols: libkeel exports what keel.h, keel_graph.h and keel_control.h declare, which is
+abi/symbols.txt; a plugin exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's
 offset and size; they equal abi/layout.txt, to which a draft only appends.
 """
 import re
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADERS = ["keel_base.h", "keel_plugin.h", "keel.h", "keel_control.h"]
+HEADERS = ["keel_base.h", "keel_plugin.h", "keel.h", "keel_graph.h", "keel_control.h"]
 STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
 STRIDED = {"keel_impl", "keel_importer", "keel_pass"}  # no struct_size, but their arrays carry a stride
@@ -62,7 +62,7 @@ def header_faults():
 
 
 def declared_symbols():
-    return sorted(set(re.findall(r"KEEL_API[\w\s*]*?\b(keel_\w+)\s*\(", bare("keel.h") + bare("keel_control.h"))))
+    return sorted(set(re.findall(r"KEEL_API[\w\s*]*?\b(keel_\w+)\s*\(", "".join(map(bare, HEADERS[2:])))))
 
 
 def exported(library):

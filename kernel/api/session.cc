@@ -79,6 +79,15 @@ constexpr Option kSessionOptions[] = {
        static_cast<NewSession*>(s)->exact_feeds = v == "exact";
        return absl::OkStatus();
      }},
+    {"lanes",
+     [](void* s, const std::string& v) {
+       if (v != "off" && v != "auto" && v != "all")
+         return Invalid("option \"lanes\": got \"", v, "\", wanted off, auto or all");
+       static_cast<NewSession*>(s)->options.lanes = v == "off"   ? LaneUse::kOff
+                                                    : v == "all" ? LaneUse::kAll
+                                                                 : LaneUse::kAuto;
+       return absl::OkStatus();
+     }},
     {"profile",
      [](void* s, const std::string& v) {
        if (v != "0" && v != "1") return Invalid("option \"profile\": got \"", v, "\", wanted 0 or 1");
@@ -265,7 +274,11 @@ bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
                   event.step.impl->table.name ? event.step.impl->table.name : "",
                   call.in,
                   call.out,
-                  observed->names.data()};
+                  observed->names.data(),
+                  event.when.begin,
+                  event.when.end,
+                  event.when.lane,
+                  0};
   return observed->observer(observed->arg, &told) == 0;
 }
 

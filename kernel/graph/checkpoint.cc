@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 
 namespace keel {
 namespace {
@@ -15,7 +15,7 @@ std::string Checksum(const keel_array& array) {
   uint64_t hash = 0xcbf29ce484222325u;
   auto p = reinterpret_cast<const uint8_t*>(array.data());
   for (uint64_t i = 0; i < array.bytes(); i++) hash = (hash ^ p[i]) * 0x100000001b3u;
-  return absl::StrFormat("%016x", hash);
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
 }
 
 const std::string* FindMetadata(const Module& m, std::string_view key) {

@@ -80,7 +80,7 @@ absl::Status TempFile::Write(const void* data, uint64_t size) {
 }
 
 absl::Status TempFile::PadTo(uint64_t offset) {
-  static constexpr char kZeros[kSegmentAlign] = {};
+  static char kZeros[kSegmentAlign];  // never written; not const, so that the library need not hold them
   return offset > written_ ? Write(kZeros, offset - written_) : absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/lanes.h"
 
 namespace keel {
 namespace {
@@ -132,6 +133,41 @@ absl::Status CheckMemory(const Binding& b, const PlanOptions& options) {
       kErrorHint, "raise the option \"memory\", or run smaller inputs; `keel plan` lists the arrays");
 }
 
+uint64_t ScratchBytes(const Binding& b, uint32_t step) {
+  return (b.launches[step]->launch.scratch_bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+// What runs side by side has its scratch side by side.
+void PlaceScratch(Binding* b) {
+  b->scratch_at.assign(b->launches.size(), 0);
+  for (const Section& section : b->sections) {
+    uint64_t end = 0;
+    for (uint32_t s : section.steps) {
+      if (!section.beside) end = 0;
+      b->scratch_at[s] = end;
+      end += ScratchBytes(*b, s);
+      b->scratch_bytes = std::max(b->scratch_bytes, end);
+    }
+  }
+}
+
+// Where some steps run side by side that memory is planned for; none do where it is above the limit or, if
+// nobody asked for lanes, much more than in turn.
+absl::Status TakeLanes(const Lowered& lowered, const PlanOptions& options, Binding* b) {
+  constexpr uint64_t kLittle = 1 << 20;
+  ASSIGN_OR_RETURN(b->sections, PlanLanes(lowered, *b, options));
+  if (b->sections.empty()) return absl::OkStatus();
+  const uint64_t scratch = b->scratch_bytes, in_turn = b->arena_bytes + scratch;
+  PlaceScratch(b);
+  PlanMemory(lowered, options, b);
+  const bool much = b->arena_bytes + b->scratch_bytes > in_turn + in_turn / 4 + kLittle;
+  if (CheckMemory(*b, options).ok() && !(much && options.lanes == LaneUse::kAuto)) return absl::OkStatus();
+  b->sections.clear();
+  b->scratch_bytes = scratch;
+  PlanMemory(lowered, options, b);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Binding::Binding() = default;
@@ -167,6 +203,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
   RETURN_IF_ERROR(CheckMemory(*b, options));
   RETURN_IF_ERROR(PrepareLaunches(lowered, options, b.get()));
   RETURN_IF_ERROR(CheckMemory(*b, options));
+  RETURN_IF_ERROR(TakeLanes(lowered, options, b.get()));
   return b;
 }
 

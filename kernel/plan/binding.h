@@ -15,7 +15,14 @@ namespace keel {
 struct Storage {
   // kVariable: the array that a step reads; kAssigned: one that a step gives to a variable.
   enum Kind : uint8_t { kFeed, kConstant, kArena, kOutput, kVariable, kAssigned } kind = kArena;
-  uint64_t place = 0;  // feed, constant, output or step number; offset in the arena
+  uint64_t place = 0;   // feed, constant, output or step number; offset in the arena
+  uint64_t offset = 0;  // of a part of a feed, constant or output: in bytes
+};
+
+// Steps one by one, or side by side (lanes.h): then each has scratch memory of its own.
+struct Section {
+  std::vector<uint32_t> steps;
+  bool beside = false;
 };
 
 class Runner;
@@ -31,6 +38,9 @@ struct Binding {
   std::vector<Storage> storage;                           // by value; that of its root
   std::vector<std::shared_ptr<Launch>> launches;          // by step
   std::vector<std::unique_ptr<ControlBinding>> controls;  // by step; null: it runs no bodies
+  std::vector<Section> sections;                          // all steps; none: in order, one by one
+  std::vector<uint64_t> scratch_at;                       // by step, where there are sections
+  std::vector<bool> still;  // by step: its results lie where they are already (inside.h); none: no step's do
   std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
   uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;
   uint64_t unshared_bytes = 0;  // what the arena would be without reuse

@@ -399,6 +399,7 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
     ASSIGN_OR_RETURN(length, lowered.dims.Evaluate(length, binding.symbols));
   }
   out->length = length;
+  out->one_of = layout.skip > 0;
   Room room(lowered);
   for (size_t i = 0; i < layout.carry; i++)
     out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));

@@ -20,6 +20,7 @@ struct ControlBinding {
   std::vector<uint64_t>
       buffers;             // by what is carried: offset in the scratch; then by what is cut and stacked
   int64_t length = 0;      // of a scan
+  bool one_of = false;     // of the bodies runs, once
   uint64_t flag_at = 0;    // of the predicate of a while
   uint64_t frames_at = 0;  // where bodies have their memory: one at a time
   uint64_t bytes = 0;

@@ -216,10 +216,7 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
   keel_call call = there;
   call.in = operands.data();
   call.out = operands.data() + there.n_in;
-  if (!state_.observe(state_.arg, lowered, s, call))
-    return Error(absl::StatusCode::kCancelled, "stopped after \"", lowered.steps[s].name,
-                 "\" by its observer");
-  return absl::OkStatus();
+  return state_.Show(lowered, s, call);
 }
 
 }  // namespace keel

@@ -318,6 +318,7 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
     limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
   state_.limit = limit_ ? &*limit_ : nullptr;
   state_.observe = observe;
+  state_.shown = observe ? Now() : 0;
   state_.arg = arg;
   absl::Status status;
   try {

@@ -8,16 +8,30 @@
 #include "kernel/plan/control.h"
 #include "kernel/plan/core_there.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/lanes.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
+
+int64_t Now() { return Stopper::Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+absl::Status RunState::Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when) {
+  const Moment last{0, shown, Now()};
+  bool go_on = observe(arg, lowered, step, call, when ? *when : last);
+  shown = Now();
+  if (go_on) return absl::OkStatus();
+  return Error(absl::StatusCode::kCancelled, "stopped after \"", lowered.steps[step].name,
+               "\" by its observer");
+}
 
 Frame::Frame(const Lowered& lowered, const Binding& binding, RunState& state, char* arena, char* scratch)
     : lowered_(lowered), binding_(binding), state_(state) {
   BuildViews(arena);
   BuildOutputs();
   BuildCore();
+  BuildOwn();
   BuildCalls(scratch);
+  BuildSections();
 }
 
 Frame::~Frame() = default;
@@ -35,10 +49,11 @@ void Frame::BuildViews(char* arena) {
     t.shape = const_cast<int64_t*>(binding_.shapes[v].data());
     if (at.kind == Storage::kArena) t.data = arena + at.place;
     if (at.kind == Storage::kConstant)
-      t.data = lowered_.uploaded ? reinterpret_cast<void*>(lowered_.uploaded->pieces[at.place].address())
-                                 : const_cast<void*>(lowered_.constants[at.place].data);
-    if (at.kind == Storage::kFeed) feed_views_[at.place].push_back(&t);
-    if (at.kind == Storage::kOutput) outputs_[at.place].views.push_back(&t);
+      t.data = lowered_.uploaded
+                   ? reinterpret_cast<void*>(lowered_.uploaded->pieces[at.place].address())
+                   : static_cast<char*>(const_cast<void*>(lowered_.constants[at.place].data)) + at.offset;
+    if (at.kind == Storage::kFeed) feed_views_[at.place].push_back({&t, at.offset});
+    if (at.kind == Storage::kOutput) outputs_[at.place].views.push_back({&t, at.offset});
   }
 }
 
@@ -69,12 +84,14 @@ void Frame::BuildCalls(char* scratch) {
     call.in = operands_.data() + first;
     call.out = operands_.data() + first + step.in.size();
     call.state = step.core ? core_of_[s] : binding_.launches[s]->launch.state;
-    call.scratch = scratch;
-    call.env = &state_.env;
+    char* room = binding_.scratch_at.empty() ? scratch : scratch + binding_.scratch_at[s];
+    RunState* own = own_of_.empty() ? nullptr : own_of_[s];
+    call.scratch = room;
+    call.env = own ? &own->env : &state_.env;
     SetShapeFlags(&call);
     auto run = binding_.launches[s]->launch.run;
     if (!step.bodies.empty()) {
-      controls_.push_back(MakeControl(lowered_, binding_, s, state_, scratch));
+      controls_.push_back(MakeControl(lowered_, binding_, s, own ? *own : state_, room));
       call.state = controls_.back().get();
       call.count = 1;  // it runs even where its results have no elements
       run = RunControl;
@@ -85,15 +102,54 @@ void Frame::BuildCalls(char* scratch) {
       call.count = 1;
       run = CoreThere::Run;
     }
+    if (!binding_.still.empty() && binding_.still[s]) {
+      call.count = 0;
+      run = [](const keel_call*) -> keel_rc { return KEEL_OK; };
+    }
     calls_.push_back(call);
     runs_.push_back(run);
+  }
+}
+
+// What runs side by side has one thread each, and fails by itself.
+void Frame::BuildOwn() {
+  if (binding_.sections.empty()) return;
+  own_of_.resize(lowered_.steps.size());
+  for (const Section& section : binding_.sections)
+    for (uint32_t s : section.steps) {
+      if (!section.beside) continue;
+      own_.push_back(std::make_unique<RunState>(state_));
+      own_.back()->env.threads = 1;
+      own_of_[s] = own_.back().get();
+    }
+}
+
+void Frame::BuildSections() {
+  std::vector<uint32_t> job_of(lowered_.values.size(), kNoValue);  // by value: what computes it
+  for (const Section& section : binding_.sections) {
+    lanes_.emplace_back();
+    if (!section.beside) continue;
+    std::vector<Lanes::Job> jobs;
+    std::ranges::fill(job_of, kNoValue);
+    for (uint32_t s : section.steps) {
+      auto number = static_cast<uint32_t>(jobs.size());
+      Lanes::Job& job = jobs.emplace_back(Lanes::Job{s, &calls_[s], runs_[s], own_of_[s], {}, 0, {}});
+      for (uint32_t v : lowered_.steps[s].in) {
+        uint32_t from = v == kNoValue ? kNoValue : job_of[lowered_.Root(v)];
+        if (from == kNoValue) continue;
+        jobs[from].next.push_back(number);
+        job.waits++;
+      }
+      for (uint32_t v : lowered_.steps[s].out) job_of[v] = number;
+    }
+    lanes_.back() = std::make_unique<Lanes>(lowered_, state_, std::move(jobs));
   }
 }
 
 bool Frame::PassesThrough(size_t i) const {
   uint32_t source = binding_.output_source[i];
   return source != kNoValue && binding_.storage[source].kind == Storage::kFeed &&
-         binding_.storage[source].place == i;
+         binding_.storage[source].place == i && !binding_.storage[source].offset;
 }
 
 keel_rc Frame::Fail(const absl::Status& status) {
@@ -104,6 +160,8 @@ keel_rc Frame::Fail(const absl::Status& status) {
 // A launch failed, or the run was told to stop; an impl that stopped half-way need not say so.
 keel_rc Frame::EndEarly(keel_rc rc, size_t step) {
   const Step& at = lowered_.steps[step];
+  if (RunState* own = own_of_.empty() ? nullptr : own_of_[step])
+    state_.error = std::exchange(own->error, absl::OkStatus());
   if (!state_.error.ok()) return static_cast<keel_rc>(state_.error.code());  // of a body
   if (rc != KEEL_OK && rc != KEEL_CANCELLED)
     return Fail(NameDevice(lowered_, RunError(*state_.host, rc, at)));
@@ -115,10 +173,7 @@ bool Frame::Watch(size_t step) {
   if (state_.limit && state_.limit->Over()) status = Stopped(lowered_.steps[step].name, *state_.options);
   if (status.ok() && state_.machine) status = state_.machine->Launched();
   if (status.ok() && state_.observe && state_.machine) status = state_.machine->Show(*this, step);
-  if (status.ok() && state_.observe && !state_.machine &&
-      !state_.observe(state_.arg, lowered_, step, calls_[step]))
-    status = Error(absl::StatusCode::kCancelled, "stopped after \"", lowered_.steps[step].name,
-                   "\" by its observer");
+  if (status.ok() && state_.observe && !state_.machine) status = state_.Show(lowered_, step, calls_[step]);
   state_.error = status;
   return status.ok();
 }
@@ -187,20 +242,51 @@ keel_rc Frame::Run() {
   return rc;
 }
 
+inline keel_rc Frame::RunStep(size_t s, bool watched) {
+  const keel_call& call = calls_[s];
+  // An impl need not think of results without elements, when it has one result.
+  if (call.count || call.n_out != 1) {
+    keel_rc rc = runs_[s](&call);
+    if (rc != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) [[unlikely]]
+      return EndEarly(rc, s);
+  }
+  if (watched && !Watch(s)) [[unlikely]]
+    return static_cast<keel_rc>(state_.error.code());
+  return KEEL_OK;
+}
+
 keel_rc Frame::RunSteps() {
+  if (!lanes_.empty()) [[unlikely]]
+    return RunSections();
   const bool watched = state_.limit || state_.observe || state_.machine;
-  for (size_t s = 0; s < calls_.size(); s++) {
-    const keel_call& call = calls_[s];
-    // An impl need not think of results without elements, when it has one result.
-    if (call.count || call.n_out != 1) {
-      keel_rc rc = runs_[s](&call);
-      if (rc != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) [[unlikely]]
-        return EndEarly(rc, s);
+  for (size_t s = 0; s < calls_.size(); s++)
+    if (keel_rc rc = RunStep(s, watched); rc != KEEL_OK) [[unlikely]]
+      return rc;
+  return copied_.empty() ? KEEL_OK : CopyOutputs();
+}
+
+keel_rc Frame::RunSections() {
+  const bool watched = state_.limit || state_.observe;
+  for (size_t i = 0; i < lanes_.size(); i++) {
+    if (lanes_[i] && lanes_[i]->Run()) {
+      if (keel_rc rc = ShowLanes(*lanes_[i]); rc != KEEL_OK) return rc;
+      continue;
     }
-    if (watched && !Watch(s)) [[unlikely]]
-      return static_cast<keel_rc>(state_.error.code());
+    for (uint32_t s : binding_.sections[i].steps) {
+      if (own_of_[s]) own_of_[s]->Take(state_, state_.host, state_.observe);
+      if (keel_rc rc = RunStep(s, watched); rc != KEEL_OK) return rc;
+    }
   }
   return copied_.empty() ? KEEL_OK : CopyOutputs();
+}
+
+// What runs side by side is shown when all of it is done.
+keel_rc Frame::ShowLanes(const Lanes& lanes) {
+  for (const Lanes::Job& job : lanes.jobs())
+    if (state_.observe)
+      if (absl::Status status = state_.Show(lowered_, job.step, *job.call, &job.when); !status.ok())
+        return Fail(status);
+  return KEEL_OK;
 }
 
 }  // namespace keel

@@ -12,8 +12,16 @@
 
 namespace keel {
 
+// When and where a launch ran, in nanoseconds of the steady clock.
+struct Moment {
+  uint32_t lane = 0;
+  int64_t begin = 0, end = 0;
+};
+int64_t Now();
+
 // Called after each launch, also of those in bodies; false stops the run.
-using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call);
+using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call,
+                         const Moment& when);
 
 class Frame;
 
@@ -37,15 +45,27 @@ struct RunState {
   const Stopper::Limit* limit = nullptr;  // of the run under way
   Observe observe = nullptr;
   void* arg = nullptr;
+  int64_t shown = 0;               // when the observer came back last
   const HostCall* host = nullptr;  // keeps what impls say
   Machine* machine = nullptr;      // null: host memory
   absl::Status error;              // of the frame whose Run did not give KEEL_OK
 
+  // To the observer, who may stop the run; null: it began when he came back.
+  absl::Status Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when = nullptr);
+  // What a step that has a state of its own needs of the run.
+  void Take(const RunState& run, const HostCall* call, Observe observer) {
+    limit = run.limit;
+    arg = run.arg;
+    shown = run.shown;
+    host = call;
+    observe = observer;
+  }
   bool Stopping() const { return stop->load(std::memory_order_relaxed) || (limit && limit->Over()); }
 };
 
 class Control;
 class CoreThere;
+class Lanes;
 
 class Frame {
  public:
@@ -57,11 +77,11 @@ class Frame {
 
   // Where feeds are and results go; on a device: addresses.
   void SetFeed(size_t i, void* data) {
-    for (keel_tensor* view : feed_views_[i]) view->data = data;
+    for (const View& view : feed_views_[i]) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
   void SetOutput(size_t i, void* data) {
     outputs_[i].data = data;
-    for (keel_tensor* view : outputs_[i].views) view->data = data;
+    for (const View& view : outputs_[i].views) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
   keel_rc Run();  // anything but KEEL_OK: state.error says why
   // Result i is feed i, untouched: a loop need not copy it.
@@ -71,9 +91,13 @@ class Frame {
   const keel_call& call(size_t step) const { return calls_[step]; }
 
  private:
+  struct View {
+    keel_tensor* tensor;
+    uint64_t offset;
+  };
   struct Output {
     void* data = nullptr;
-    std::vector<keel_tensor*> views;      // that are written in place
+    std::vector<View> views;              // that are written in place
     const keel_tensor* source = nullptr;  // to copy from, if none
     uint64_t bytes = 0;
   };
@@ -81,8 +105,13 @@ class Frame {
   void BuildOutputs();
   void BuildCalls(char* scratch);
   void BuildCore();
+  void BuildOwn();
+  void BuildSections();
   absl::Status MakeAssigned();
+  keel_rc RunStep(size_t step, bool watched);
   keel_rc RunSteps();
+  keel_rc RunSections();
+  keel_rc ShowLanes(const Lanes& lanes);
   keel_rc EndEarly(keel_rc rc, size_t step);
   keel_rc Fail(const absl::Status& status);
   bool Watch(size_t step);  // what not every run needs; false: stop
@@ -95,10 +124,13 @@ class Frame {
   std::vector<keel_tensor*> operands_;
   std::vector<keel_call> calls_;
   std::vector<keel_rc (*)(const keel_call*)> runs_;
-  std::vector<std::vector<keel_tensor*>> feed_views_;
+  std::vector<std::vector<View>> feed_views_;
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
+  std::vector<std::unique_ptr<RunState>> own_;     // of steps that run side by side
+  std::vector<RunState*> own_of_;                  // by step, where there are any; null: the frame's
+  std::vector<std::unique_ptr<Lanes>> lanes_;      // by section; null: one by one
   std::vector<std::unique_ptr<CoreRun>> core_;     // of core steps
   std::vector<CoreRun*> core_of_;                  // by step, where there are any
   std::vector<std::unique_ptr<CoreThere>> there_;  // of core steps, where values are on a device

@@ -83,8 +83,11 @@ struct Lowered {
   }
 };
 
+enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run side by side (lanes.h)
+
 struct PlanOptions {
   uint32_t threads = 1;
+  LaneUse lanes = LaneUse::kAuto;
   uint64_t memory = 0;         // bytes that a run may plan; 0: no limit
   bool observe = false;        // keep every value apart, fold nothing, write calls out
   bool profile = false;        // runs may be observed though the plan is as always

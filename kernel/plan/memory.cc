@@ -1,12 +1,15 @@
 // memory.cc: where each value of a binding lives. One walk along the schedule: a result takes a free
 // piece of the arena (best fit), or an operand's place if its impl allows and nobody reads it later; a
-// piece is free again after the last use. Fetched results are written straight into the caller's array.
+// piece is free again after the last use; where steps run side by side, after the last of them. Fetched
+// results are written straight into the caller's array. Parts of other values (inside.h) lie in those, which
+// have their place as soon as one of their parts is computed.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "kernel/device/accelerator.h"
 #include "kernel/plan/binding.h"
+#include "kernel/plan/inside.h"
 
 namespace keel {
 namespace {
@@ -64,14 +67,23 @@ class Planner {
   Planner(const Lowered& lowered, const PlanOptions& options, Binding* b)
       : l_(lowered), options_(options), b_(*b) {}
 
-  void Run() {
+  void Run(bool parts) {
     b_.storage.assign(l_.values.size(), {});
+    b_.output_source.clear();
+    b_.output_bytes = b_.unshared_bytes = b_.in_place = 0;
     placed_.assign(l_.values.size(), false);
     PlaceOutside();
+    inside_ = parts ? FindInside(l_, b_, placed_) : Inside();
     FindLastUses();
-    for (size_t s = 0; s < l_.steps.size(); s++) PlaceStep(s);
-    for (size_t v = 0; v < l_.values.size(); v++)
-      b_.storage[v] = b_.storage[l_.Root(static_cast<uint32_t>(v))];
+    for (const Section& section : b_.sections) PlaceSection(section);
+    for (size_t s = 0; b_.sections.empty() && s < l_.steps.size(); s++) PlaceStep(s);
+    for (uint32_t v = 0; v < l_.values.size(); v++) {
+      uint64_t at = 0;
+      Storage place = b_.storage[inside_.Whole(l_.Root(v), &at)];
+      (place.kind == Storage::kArena ? place.place : place.offset) += at;
+      if (at || l_.Root(v) != v || inside_.IsPart(v)) b_.storage[v] = place;
+    }
+    b_.still = inside_.still;
     b_.arena_bytes = arena_.end();
   }
 
@@ -124,32 +136,68 @@ class Planner {
 
   void FindLastUses() {
     last_use_.assign(l_.values.size(), kNever);
-    for (size_t s = 0; s < l_.steps.size(); s++)
-      for (uint32_t v : l_.steps[s].in)
-        if (v != kNoValue) last_use_[l_.Root(v)] = s;
+    for (const Section& section : b_.sections)
+      for (uint32_t s : section.steps) Use(s);
+    for (size_t s = 0; b_.sections.empty() && s < l_.steps.size(); s++) Use(s);
+  }
+  void Use(size_t s) {
+    for (uint32_t v : l_.steps[s].in)
+      if (v != kNoValue) last_use_[Whole(v)] = s;
+  }
+  uint32_t Whole(uint32_t v) const { return inside_.Whole(l_.Root(v)); }
+
+  void PlaceSection(const Section& section) {
+    if (!section.beside) {
+      for (uint32_t s : section.steps) PlaceStep(s);
+      return;
+    }
+    std::vector<uint32_t> over;
+    for (uint32_t s : section.steps) {
+      FindDying(s, &over);
+      PlaceResults(s, nullptr);
+      FindUnread(s, &over);
+    }
+    for (uint32_t root : over) Free(root);
   }
 
   void PlaceStep(size_t s) {
-    const Step& step = l_.steps[s];
-    std::vector<uint32_t> dying;  // roots in the arena that nobody reads after this step
-    for (uint32_t v : step.in) {
-      uint32_t root = v == kNoValue ? kNoValue : l_.Root(v);
+    std::vector<uint32_t> dying;
+    FindDying(s, &dying);
+    PlaceResults(s, &dying);
+    if (options_.observe) return;
+    FindUnread(s, &dying);
+    for (uint32_t root : dying) Free(root);
+  }
+
+  // Roots in the arena that nobody reads after this step.
+  void FindDying(size_t s, std::vector<uint32_t>* dying) {
+    for (uint32_t v : l_.steps[s].in) {
+      uint32_t root = v == kNoValue ? kNoValue : Whole(v);
       if (root != kNoValue && last_use_[root] == s && b_.storage[root].kind == Storage::kArena &&
-          !Contains(dying, root))
-        dying.push_back(root);
+          !Contains(*dying, root))
+        dying->push_back(root);
     }
-    for (uint32_t v : step.out) {
+  }
+  // Results of this step that nobody reads.
+  void FindUnread(size_t s, std::vector<uint32_t>* dying) {
+    for (uint32_t v : l_.steps[s].out)
+      if (!inside_.IsPart(v) && last_use_[v] == kNever && b_.storage[v].kind == Storage::kArena)
+        dying->push_back(v);
+  }
+
+  // `dying`: may be taken over; null: nothing may.
+  void PlaceResults(size_t s, std::vector<uint32_t>* dying) {
+    const Step& step = l_.steps[s];
+    for (uint32_t result : step.out) {
+      if (inside_.IsPart(result)) b_.unshared_bytes += RoundUp(Bytes(result));
+      const uint32_t v = Whole(result);
       if (placed_[v]) continue;
       placed_[v] = true;
       uint64_t size = RoundUp(Bytes(v));
       b_.unshared_bytes += size;
-      if (TakeOver(step, v, &dying)) continue;
+      if (dying && TakeOver(step, v, dying)) continue;
       b_.storage[v] = {Storage::kArena, size ? arena_.Take(size) : 0};
     }
-    if (options_.observe) return;
-    for (uint32_t root : dying) Free(root);
-    for (uint32_t v : step.out)
-      if (last_use_[v] == kNever && b_.storage[v].kind == Storage::kArena) Free(v);  // nobody reads it
   }
 
   static bool Contains(const std::vector<uint32_t>& list, uint32_t v) {
@@ -168,6 +216,7 @@ class Planner {
           b_.shapes[operand] != b_.shapes[v])
         continue;
       uint32_t root = l_.Root(operand);
+      if (inside_.IsPart(root) || ReadsPartOf(step, root)) continue;
       auto it = std::find(dying->begin(), dying->end(), root);
       if (it == dying->end()) continue;
       b_.storage[v] = b_.storage[root];
@@ -178,10 +227,16 @@ class Planner {
     return false;
   }
 
+  bool ReadsPartOf(const Step& step, uint32_t whole) const {
+    return std::ranges::any_of(
+        step.in, [&](uint32_t v) { return v != kNoValue && l_.Root(v) != whole && Whole(v) == whole; });
+  }
+
   const Lowered& l_;
   const PlanOptions& options_;
   Binding& b_;
   Arena arena_;
+  Inside inside_;
   std::vector<bool> placed_;
   std::vector<size_t> last_use_;
 };
@@ -189,7 +244,13 @@ class Planner {
 }  // namespace
 
 void PlanMemory(const Lowered& lowered, const PlanOptions& options, Binding* binding) {
-  Planner(lowered, options, binding).Run();
+  auto plan = [&](bool parts) { Planner(lowered, options, binding).Run(parts); };
+  plan(!options.observe && !lowered.accelerator);
+  if (binding->still.empty()) return;
+  // A whole may have its place long before all of its parts have: not where that takes much more memory.
+  const uint64_t with = binding->arena_bytes;
+  plan(false);
+  if (with <= binding->arena_bytes + binding->arena_bytes / 8) plan(true);
 }
 
 }  // namespace keel

@@ -232,7 +232,7 @@ struct Shifted {
 };
 bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
   auto* s = static_cast<Shifted*>(arg);
-  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index});
+  return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ struct Watch {
   void* arg;
 };
 
-bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call) {
+bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call, const Moment& when) {
   auto* watch = static_cast<Watch*>(arg);
-  return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step});
+  return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step, when});
 }
 
 // What does not depend on sizes, of bodies too.

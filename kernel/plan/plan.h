@@ -21,6 +21,7 @@ struct Event {  // what an observer sees after a launch
   const Step& step;
   const keel_call& call;
   size_t index;
+  Moment when;
 };
 using Observer = bool (*)(void* arg, const Lowered& lowered, const Event& event);
 

@@ -1,4 +1,6 @@
 // report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
+#include <algorithm>
+
 #include "kernel/base/json.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/optimize.h"
@@ -48,6 +50,18 @@ void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view
       WriteSteps(json, *l.steps[s].bodies[i], b ? b->controls[s]->bodies[i].get() : nullptr, l.steps[s].name);
 }
 
+// Names of steps that run side by side, section by section.
+void WriteLanes(Json& json, const Lowered& l, const Binding& b) {
+  json.Key("lanes").BeginArray();
+  for (const Section& section : b.sections) {
+    if (!section.beside) continue;
+    json.BeginArray();
+    for (uint32_t s : section.steps) json.String(l.steps[s].name);
+    json.EndArray();
+  }
+  json.EndArray();
+}
+
 void WriteFolded(Json& json, const Lowered& l) {
   for (const std::string& name : l.folded) json.String(name);
   for (const Step& step : l.steps)
@@ -60,6 +74,7 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
   json.Key("arena_bytes").Int(static_cast<int64_t>(b.arena_bytes));
   json.Key("unshared_bytes").Int(static_cast<int64_t>(b.unshared_bytes));
   json.Key("in_place").Int(static_cast<int64_t>(b.in_place));
+  json.Key("still").Int(std::ranges::count(b.still, true));  // launches that would only have copied
   json.Key("scratch_bytes").Int(static_cast<int64_t>(b.scratch_bytes));
   json.Key("result_bytes").Int(static_cast<int64_t>(b.output_bytes));
   json.Key("constant_bytes").Int(static_cast<int64_t>(constants));
@@ -131,6 +146,7 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.Key("checks").BeginArray();
   for (const Inferred::Check& check : lowered_->checks) json.String(check.message);
   json.EndArray();
+  if (binding && !split) WriteLanes(json, *lowered_, *binding);
   if (binding && !split) WriteMemory(json, *lowered_, *binding);
   json.EndObject();
   return json.Take();

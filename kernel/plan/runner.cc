@@ -43,6 +43,7 @@ absl::Status Runner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef>
   state_.limit = limit ? &*limit : nullptr;
   state_.observe = observe;
   state_.arg = arg;
+  state_.shown = observe ? Now() : 0;
   state_.host = &host;
   if (frame_->Run() == KEEL_OK) [[likely]]
     return absl::OkStatus();

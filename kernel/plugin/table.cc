@@ -53,6 +53,8 @@ keel_device TakeDevice(const keel_device* theirs) {
   TAKE(keel_device, host_wait);
   TAKE(keel_device, query);
   TAKE(keel_device, copy_from);
+  TAKE(keel_device, run_lanes);
+  TAKE(keel_device, cost);
   return ours;
 }
 #undef TAKE

@@ -76,10 +76,9 @@ int Budget() {
   return in_child ? 1 : cores;
 }
 
-Team::Team(const keel_call* call) {
+Team::Team(uint32_t threads) {
   if (fork_watch != 0 || in_child || omp_in_parallel()) return;
-  const int wanted =
-      static_cast<int>(std::min<uint32_t>(call->env->threads, static_cast<uint32_t>(Budget())));
+  const int wanted = static_cast<int>(std::min<uint32_t>(threads, static_cast<uint32_t>(Budget())));
   if (held > 0) {
     size_ = std::max(1, std::min(wanted, held));
     return;

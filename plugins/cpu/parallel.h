@@ -27,7 +27,8 @@ int Budget();
 // A launch inside a launch (a node of a region) shares the outer one's.
 class Team {
  public:
-  explicit Team(const keel_call* call);
+  explicit Team(const keel_call* call) : Team(call->env->threads) {}
+  explicit Team(uint32_t threads);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

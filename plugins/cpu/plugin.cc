@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common.h"
+#include "lanes.h"
 #include "simd.h"
 
 namespace keel_cpu {
@@ -35,7 +36,12 @@ keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   return KEEL_OK;
 }
 
-constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, Info, nullptr, nullptr);
+constexpr keel_device kDevice = [] {
+  keel_device d = KEEL_HOST_DEVICE(nullptr, Info, nullptr, nullptr);
+  d.run_lanes = RunLanes;
+  d.cost = Cost;
+  return d;
+}();
 const keel_plugin kPlugin = {KEEL_PLUGIN_HEADER,
                              "cpu",
                              "0.1.0",

@@ -11,6 +11,7 @@ void loop(Edit&);
 void fold(Edit&);
 void simplify(Edit&);
 void cse(Edit&);
+void ahead(Edit&);
 void nearby(Edit&);
 void compose(Edit&);
 void transpose(Edit&);

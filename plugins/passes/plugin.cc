@@ -32,6 +32,8 @@ const keel_pass kPasses[] = {
      KEEL_EXACT, 0, "fold", nullptr, run<simplify>},
     {"cse", "computes once what is computed twice", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, "fold simplify",
      "nearby", run<cse>},
+    {"ahead", "products of all entries of a scan at once, before it", KEEL_PHASE_CANON, 2, KEEL_CLOSE, 0,
+     "loop fold simplify", nullptr, run<ahead>},
     {"nearby", "scales and batch norms into weights; cheaper forms of the same", KEEL_PHASE_CANON, 2,
      KEEL_CLOSE, 0, "fold simplify", nullptr, run<nearby>},
     {"compose", "softmax, norms, gelu and attention from the ops that spell them out", KEEL_PHASE_LOWER, 1,

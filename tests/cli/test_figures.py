@@ -22,6 +22,21 @@ fn @main(x: f32[1, 4, 10, 10], w: f32[8, 2, 3, 3]) -> f32[1, 8, 8, 8] {
 
 entry main = @main (x, w) -> (y)
 """
+LOOPS = """keel 1
+
+fn @main(x: f32[300, 8]) -> f32[8], f32[8] {
+  z = reduce_sum(x){axes=[0]}
+  a = scan(z, x){carry=1}
+    body(s, v) { t = tanh(add(s, v))
+      yield t }
+  c = scan(z, x){carry=1, reverse=true}
+    body(s, v) { t = sin(add(s, v))
+      yield t }
+  return a, c
+}
+
+entry main = @main (x) -> (a, c)
+"""
 
 
 def test_bench_gives_the_documented_figures(keel, graph):
@@ -99,12 +114,55 @@ def test_profile_sees_the_plan_as_it_is(keel, graph):
 def test_a_trace_holds_every_launch_of_every_run(keel, graph, tmp_path):
     keel("profile", graph(MATMUL), "-d", "reference", "-n", "5", "--trace", "out.json")
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
-    launches = [e for e in events if e["ph"] == "X"]
+    launches = [e for e in events if e["ph"] == "X" and e["cat"] not in ("phase", "pass")]
     assert {e["name"] for e in events if e["ph"] == "M"} == {"process_name", "thread_name"}
     assert [(e["args"]["run"], e["cat"]) for e in launches] == [(k, op) for k in range(5) for op in ("matmul", "exp")]
     assert all(e["dur"] >= 0 and e["pid"] == 1 and e["tid"] for e in launches)
     ends = [e["ts"] + e["dur"] for e in launches]
     assert all(end <= e["ts"] + 0.01 for end, e in zip(ends, launches[1:])), "launches overlap"
+
+
+def tracks(path):
+    """The events of each track, by its name."""
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    found = {name: [] for name in names.values()}
+    for e in events:
+        if e["ph"] == "X":
+            found[names[e["tid"]]].append(e)
+    return found
+
+
+def test_a_trace_tells_what_came_before_the_runs(keel, graph, tmp_path):
+    keel("profile", graph(MATMUL), "-d", "cpu", "-n", "2", "--trace", "out.json")
+    planning = tracks(tmp_path / "out.json")["planning"]
+    phases = {e["name"]: e for e in planning if e["cat"] == "phase"}
+    assert list(phases) == ["load", "prepare", "first run"]
+    passes = [e for e in planning if e["cat"] == "pass"]
+    assert {"fold", "simplify", "epilogue", "map"} <= {e["name"] for e in passes}
+    begin, end = phases["prepare"]["ts"], phases["prepare"]["ts"] + phases["prepare"]["dur"]
+    assert all(begin <= e["ts"] and e["ts"] + e["dur"] <= end + 0.01 for e in passes)
+
+
+def test_a_trace_has_a_track_for_each_lane(keel, graph, tmp_path):
+    keel("profile", graph(LOOPS), "-d", "cpu", "-n", "20", "--threads", "2", "--lanes", "all", "--trace", "out.json")
+    found = tracks(tmp_path / "out.json")
+    assert set(found) <= {"planning", "cpu:0", "cpu:0, lane 1"}
+    launches = [e for name, events in found.items() if name != "planning" for e in events]
+    assert len(launches) == 60 and {e["name"] for e in launches} == {"a", "c", "z"}
+    for events in found.values():
+        ends = [e["ts"] + e["dur"] for e in sorted(events, key=lambda e: e["ts"]) if e["cat"] not in ("phase", "pass")]
+        starts = sorted(e["ts"] for e in events if e["cat"] not in ("phase", "pass"))
+        assert all(end <= start + 0.01 for end, start in zip(ends, starts[1:])), "one lane does one thing at a time"
+    assert "side by side: z, a, c" in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "all").out
+    assert "side by side" not in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "off").out
+    assert "--lanes" in keel("plan", graph(LOOPS), "--lanes", "some", code=2).err
+
+
+def test_a_trace_marks_what_fell_back(keel, graph, tmp_path):
+    keel("profile", graph(MATMUL), "-d", "cpu", "--place", "b=reference", "-n", "2", "--level", "0", "--trace", "out.json")
+    found = tracks(tmp_path / "out.json")
+    assert {e["cat"] for e in found["reference:0 (fallback)"]} == {"exp"} and {e["cat"] for e in found["cpu:0"]} == {"matmul"}
 
 
 def test_profile_prints_ops_and_nodes_beside_the_roof(keel, graph):

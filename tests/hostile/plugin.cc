@@ -81,7 +81,9 @@ constexpr keel_device kDevice = {sizeof(keel_device),
                                  kSpared<QueueWait>,
                                  kSpared<HostWait>,
                                  kSpared<Query>,
-                                 kSpared<CopyFrom>};
+                                 kSpared<CopyFrom>,
+                                 nullptr,
+                                 nullptr};
 
 const keel_plugin& description() {
   if (const char* seed = std::getenv("KEEL_HOSTILE_SEED")) control().seed = std::strtoull(seed, nullptr, 10);

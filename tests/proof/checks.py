@@ -93,8 +93,16 @@ def levels(base, device, kind, size):
             raise Different(f"level {level}: {e}") from e
 
 
+def lanes(base):
+    """What runs side by side wherever it may does what it does in turn with one thread."""
+    for kind, size in base.exact_runs[:2]:
+        off, on = (base.oracle.run_text(base.text, "cpu", base.arrays(kind, size), level=2, lanes=how, threads=n)
+                   for how, n in (("off", 1), ("all", 2)))
+        exactly(off, on, base.text)
+
+
 PASSES = [exact_passes, grouping_passes, all_passes, all_passes_wide]
-CHECKS = [*PASSES, round_trips, gradients, devices]
+CHECKS = [*PASSES, round_trips, gradients, devices, lanes]
 
 
 def failure(base, checks=CHECKS):

@@ -45,12 +45,12 @@ class Oracle:
         self.exact = [p["name"] for p in self.passes if p["exactness"] == 0]
 
     # -- runs
-    def run(self, module, device, arrays, level=0):
+    def run(self, module, device, arrays, level=0, **options):
         from keel_abi import KeelError
         self.lines.clear()
         values, failure, nodes = [], None, None
         try:
-            plan = module.session(device, level=level).prepare()
+            plan = module.session(device, level=level, **options).prepare()
             nodes = self.looked_at(plan) if level else None
             values = [np.array(y) for y in plan.run(*arrays)]
         except KeelError as e:
@@ -64,8 +64,8 @@ class Oracle:
         check_passes(report["passes"])
         return {launch["node"] for launch in report["launches"]}
 
-    def run_text(self, text, device, arrays, level=0):
-        return self.run(self.context.parse(text), device, arrays, level)
+    def run_text(self, text, device, arrays, level=0, **options):
+        return self.run(self.context.parse(text), device, arrays, level, **options)
 
     # -- what passes make of a text
     def optimized(self, text, device, **options):

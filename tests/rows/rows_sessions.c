@@ -200,7 +200,67 @@ static void T19(void) {
   EXPECT(report_has(f, "\"reason\":\"argument 0 was i64 0, now i64 1\""));
   keel_function_free(f);
 }
-static const struct row kRows[] = {{"K1", K1}, {"Z2", Z2},   {"K4", K4},   {"V4", V4},   {"Z3", Z3},
-                                   {"Z4", Z4}, {"Z16", Z16}, {"Z17", Z17}, {"T11", T11}, {"T19", T19}};
+/* Two loops that do not need each other; with what can be folded and what is there twice. */
+static const char* const kLoops =
+    "keel 1\nfn @f(x: f32[1000]) {\n  z = reduce_sum(x)\n  k = f32(2.0) * f32(3.0)\n"
+    "  a = scan(z, x){carry=1}\n    body(s, v) { t = tanh(s + v)\n      yield t }\n"
+    "  y = reduce_sum(x)\n  b = scan(y, x){carry=1, reverse=true}\n    body(s, v) { t = sin(s + v)\n      "
+    "yield t }\n"
+    "  return a * k, b\n}\nentry f = @f (x) -> (c, d)\n";
+static keel_array* thousand(void) {
+  static float numbers[1000];
+  int i;
+  for (i = 0; i < 1000; i++) numbers[i] = (float)(i % 7) - 3;
+  return f32s(1, 1000, 0, numbers);
+}
+static keel_plan* plan_with(keel_module* module, const char* name, const char* value) {
+  const keel_kv options[] = {{"threads", "2"}, {name, value}};
+  keel_session* session = NULL;
+  keel_plan* plan = NULL;
+  check(keel_session_new(module, device, options, 2, &session, &error));
+  check(keel_session_prepare(session, NULL, 0, NULL, 0, NULL, 0, &plan, &error));
+  keel_session_free(session);
+  return plan;
+}
+static int plan_has(keel_plan* plan, const char* part) {
+  keel_text* text = NULL;
+  int found;
+  check(keel_plan_report(plan, NULL, 0, &text, &error));
+  found = strstr(keel_text_data(text), part) != NULL;
+  keel_text_free(text);
+  return found;
+}
+static int32_t count_lanes(void* arg, const keel_event* e) {
+  if (e->end_ns >= e->begin_ns && e->lane < 2) ++*(int*)arg;
+  return 0;
+}
+static void V7(void) {
+  keel_module* module = parsed(kLoops);
+  keel_plan *plan = plan_with(module, "profile", "1"), *in_turn = plan_with(module, "lanes", "off");
+  keel_array *x = thousand(), *out[2], *wanted[2];
+  keel_tensor t;
+  int launches = 0, i;
+  EXPECT(plan_has(plan, "\"lanes\":[[") == (strncmp(device, "cpu", 3) == 0)); /* the reference has no lanes */
+  EXPECT(plan_has(in_turn, "\"lanes\":[]"));
+  check(keel_plan_run_observed(plan, &x, 1, out, 2, count_lanes, &launches, &error));
+  check(keel_plan_run(in_turn, &x, 1, wanted, 2, &error));
+  EXPECT(launches >= 4);
+  for (i = 0; i < 2; i++) {
+    keel_array_tensor(wanted[i], &t);
+    EXPECT(is_f32(out[i], *(const float*)t.data));
+    keel_array_release(out[i]), keel_array_release(wanted[i]);
+  }
+  keel_array_release(x), keel_plan_free(plan), keel_plan_free(in_turn), keel_module_free(module);
+}
+static void T3(void) { /* folded, once, and side by side */
+  keel_module* module = parsed(kLoops);
+  keel_plan* plan = plan_with(module, "level", "2");
+  EXPECT(!plan_has(plan, "\"node\":\"k\"") && !plan_has(plan, "\"node\":\"y\""));
+  EXPECT(plan_has(plan, "\"lanes\":[[") == (strncmp(device, "cpu", 3) == 0));
+  keel_plan_free(plan), keel_module_free(module);
+}
+static const struct row kRows[] = {{"K1", K1},   {"Z2", Z2},   {"K4", K4},   {"V4", V4},
+                                   {"Z3", Z3},   {"Z4", Z4},   {"Z16", Z16}, {"Z17", Z17},
+                                   {"T11", T11}, {"T19", T19}, {"V7", V7},   {"T3", T3}};
 
 int main(int argc, char** argv) { return run_row(argc, argv, kRows, sizeof kRows / sizeof kRows[0]); }

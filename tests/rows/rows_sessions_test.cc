@@ -1,5 +1,6 @@
 // rows_sessions_test.cc: rows about graphs, names, sessions and signatures in C++; see README.md.
 #include <filesystem>
+#include <set>
 
 #include "tests/rows/rows.h"
 
@@ -21,6 +22,50 @@ TEST_P(Rows, Z2_WaysToStartASession) {  // the cluster waits for its plugin
   }
   EXPECT_EQ(Printed(keel::Session().run(c)), "8");
   EXPECT_EQ(Printed(keel::Session(g, GetParam()).run(d)), "16");
+}
+// Two loops that do not need each other; with what can be folded and what is there twice.
+constexpr char kLoops[] = R"(keel 1
+fn @f(x: f32[1000]) {
+  z = reduce_sum(x)
+  k = f32(2.0) * f32(3.0)
+  a = scan(z, x){carry=1}
+    body(s, v) { t = tanh(s + v)
+      yield t }
+  y = reduce_sum(x)
+  b = scan(y, x){carry=1, reverse=true}
+    body(s, v) { t = sin(s + v)
+      yield t }
+  return a * k, b
+}
+entry f = @f (x) -> (c, d)
+)";
+TEST_P(Rows, V7_IndependentPartsRunSideBySide) {
+  keel::Module module = keel::Module::parse(keel::default_context(), kLoops);
+  auto plan = [&](const char* lanes) {
+    return keel::Session(module, GetParam(), {{"threads", "2"}, {"lanes", lanes}, {"profile", "1"}})
+        .prepare();
+  };
+  std::vector<float> numbers(1000);
+  for (size_t i = 0; i < numbers.size(); i++) numbers[i] = static_cast<float>(i % 7) - 3;
+  const std::vector in{Tensor(numbers, {1000}).array()};
+  std::set<uint32_t> lanes;
+  const auto watch = [&](const keel_event& event) {
+    lanes.insert(event.lane);
+    return false;
+  };
+  const keel::Plan beside = plan("auto");
+  EXPECT_EQ(beside.report(in).find("\"lanes\":[[") != std::string::npos, GetParam() == "cpu");
+  std::vector<keel::Array> got = beside.run_observed(in, watch), wanted = plan("off").run(in);
+  for (size_t i = 0; i < 2; i++) EXPECT_EQ(Printed(Tensor(got[i])), Printed(Tensor(wanted[i])));
+  EXPECT_LE(lanes.size(), GetParam() == "cpu" ? 2u : 1u);
+}
+TEST_P(Rows, T3_FoldedOnceAndSideBySide) {
+  keel::Module module = keel::Module::parse(keel::default_context(), kLoops);
+  const keel::Plan plan = keel::Session(module, GetParam(), {{"threads", "2"}}).prepare();
+  const std::string report = plan.report({});
+  EXPECT_EQ(report.find("\"node\":\"k\""), std::string::npos) << report;
+  EXPECT_EQ(report.find("\"node\":\"y\""), std::string::npos) << report;
+  EXPECT_EQ(report.find("\"lanes\":[[") != std::string::npos, GetParam() == "cpu") << report;
 }
 TEST_P(Rows, Z3_SaysWhatWasNotFed) {
   keel::Graph g;

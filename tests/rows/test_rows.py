@@ -47,6 +47,42 @@ def test_V6_constants_are_folded(keel, graph, on):
     assert "add(" not in text and "2.0" in text and "mul(x, " in text
 
 
+LOOPS = """keel 1
+fn @f(x: f32[1000]) {
+  z = reduce_sum(x)
+  k = f32(2.0) * f32(3.0)
+  a = scan(z, x){carry=1}
+    body(s, v) { t = tanh(s + v)
+      yield t }
+  y = reduce_sum(x)
+  b = scan(y, x){carry=1, reverse=true}
+    body(s, v) { t = sin(s + v)
+      yield t }
+  return a * k, b
+}
+entry f = @f (x) -> (c, d)
+"""
+
+
+def test_V7_independent_parts_run_side_by_side(keel, graph, tmp_path):
+    path = graph(LOOPS)
+    assert "side by side: " in keel("plan", path, "-d", "cpu", "--threads", "2").out
+    keel("profile", path, "-d", "cpu", "--threads", "2", "-n", "50", "--trace", "t.json")
+    named = {e["args"]["name"] for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "M"}
+    assert {"planning", "cpu:0"} <= named <= {"planning", "cpu:0", "cpu:0, lane 1", f"keel {path}"}
+    results = [keel("run", path, "-i", "x=randn(7)", "-d", "cpu", "--threads", "2", "--lanes", lanes).out for lanes in ("auto", "off")]
+    assert results[0] == results[1]
+
+
+def test_T3_folded_once_and_split_over_threads_and_devices(keel, graph):
+    path = graph(LOOPS)
+    plan = keel("plan", path, "-d", "cpu", "--threads", "2").out
+    assert " k " not in plan and " y " not in plan and "side by side: " in plan
+    split = keel("plan", path, "-d", "cpu", "--place", "b=reference").out
+    assert "reference:0" in split
+    assert keel("run", path, "-i", "x=randn(7)", "-d", "cpu", "--place", "b=reference").out == keel("run", path, "-i", "x=randn(7)", "-d", "cpu").out
+
+
 def test_V8_equal_nodes_are_one(keel, graph, on):
     path = graph("keel 1\nvar v: f32[] = 1.0\nfn @f(x: f32[]) {\n  a = exp(x) + read(v)\n  assign_add(v, x)\n"
                  "  b = exp(x) + read(v)\n  return a * exp(x) + b\n}\nentry f = @f (x) -> (y)\n")

@@ -1,0 +1,123 @@
+// inside.cc: see inside.h. A row of kKinds for each op whose results or operands may be parts.
+#include "kernel/plan/inside.h"
+
+#include <algorithm>
+
+namespace keel {
+namespace {
+
+class Finder {
+ public:
+  Finder(const Lowered& lowered, const Binding& binding, const std::vector<bool>& placed)
+      : l_(lowered), b_(binding), placed_(placed) {
+    inside_.whole.assign(l_.values.size(), kNoValue);
+    inside_.offset.assign(l_.values.size(), 0);
+    inside_.still.assign(l_.steps.size(), false);
+  }
+
+  Inside Run();
+
+  // Results that follow each other along an axis, from an offset on.
+  bool Slice(const Step& step) {
+    const std::vector<int64_t>&x = b_.shapes[step.in[0]], &y = b_.shapes[step.out[0]];
+    const AttrValue *start = Find(step, "start"), *stride = Find(step, "step");
+    if (!start || !stride || std::ranges::any_of(stride->list, [](int64_t n) { return n != 1; }))
+      return false;
+    uint64_t at = 0;
+    bool whole = true;  // of all dims from here on
+    for (size_t d = x.size(); d-- > 0;) {
+      if (!whole && y[d] != 1) return false;
+      at += static_cast<uint64_t>(Number(start->list[d])) * Below(x, d);
+      whole = whole && x[d] == y[d];
+    }
+    return 2 * Bytes(step.out[0]) >= Bytes(step.in[0]) && Cut(step, at * SizeOf(TypeOf(step.in[0])));
+  }
+  bool Split(const Step& step) { return IsOuter(step, step.in[0]) && Cut(step, 0); }
+  bool Concat(const Step& step) {
+    const uint32_t y = step.out[0];
+    if (!IsOuter(step, y) || (placed_[y] && b_.storage[y].kind != Storage::kOutput)) return false;
+    std::vector<uint32_t> parts;
+    for (uint32_t v : step.in) parts.push_back(l_.Root(v));
+    for (uint32_t v : parts)
+      if (l_.values[v].where != Where::kComputed || placed_[v] || inside_.IsPart(v) ||
+          std::ranges::count(parts, v) > 1)
+        return false;
+    return Put(parts, y, 0);
+  }
+
+ private:
+  DType TypeOf(uint32_t v) const { return l_.values[v].type.dtype; }
+  uint64_t Bytes(uint32_t v) const { return static_cast<uint64_t>(b_.counts[v]) * SizeOf(TypeOf(v)); }
+  static const AttrValue* Find(const Step& step, std::string_view name) {
+    for (const Attr& a : step.attrs)
+      if (a.name == name) return &a.value;
+    return nullptr;
+  }
+  int64_t Number(Dim d) const { return IsSymbolic(d) ? l_.dims.Evaluate(d, b_.symbols).value_or(0) : d; }
+  // Elements of one entry of dim d.
+  static uint64_t Below(const std::vector<int64_t>& shape, size_t d) {
+    uint64_t n = 1;
+    for (size_t i = d + 1; i < shape.size(); i++) n *= static_cast<uint64_t>(shape[i]);
+    return n;
+  }
+  // All dims before the step's axis are 1.
+  bool IsOuter(const Step& step, uint32_t v) const {
+    const AttrValue* axis = Find(step, "axis");
+    const std::vector<int64_t>& shape = b_.shapes[v];
+    return axis && std::all_of(shape.begin(), shape.begin() + axis->i, [](int64_t n) { return n == 1; });
+  }
+  // The step's results, one after the other, into its operand.
+  bool Cut(const Step& step, uint64_t at) {
+    const uint32_t x = l_.Root(step.in[0]), whole = inside_.Whole(x);
+    const Storage::Kind kind = b_.storage[whole].kind;
+    if (placed_[whole] && (kind == Storage::kVariable || kind == Storage::kAssigned)) return false;
+    if (std::ranges::any_of(step.out, [&](uint32_t v) { return placed_[v]; })) return false;
+    return Put(step.out, x, at);
+  }
+  // Only where all begin as values of their own would.
+  bool Put(const std::vector<uint32_t>& parts, uint32_t whole, uint64_t at) {
+    uint64_t end = at;
+    for (uint32_t v : parts) {
+      if (end % kAlign) return false;
+      end += Bytes(v);
+    }
+    for (uint32_t v : parts) {
+      inside_.whole[v] = whole;
+      inside_.offset[v] = at;
+      at += Bytes(v);
+    }
+    return true;
+  }
+
+  const Lowered& l_;
+  const Binding& b_;
+  const std::vector<bool>& placed_;
+  Inside inside_;
+};
+
+struct Kind {
+  std::string_view op;
+  bool (Finder::*find)(const Step&);
+};
+constexpr Kind kKinds[] = {{"slice", &Finder::Slice}, {"split", &Finder::Split}, {"concat", &Finder::Concat}};
+
+Inside Finder::Run() {
+  bool any = false;
+  for (size_t s = 0; s < l_.steps.size(); s++) {
+    const std::string_view op = OpName(*l_.steps[s].op);
+    for (const Kind& kind : kKinds) {
+      if (kind.op != op) continue;
+      inside_.still[s] = (this->*kind.find)(l_.steps[s]);
+      any = any || inside_.still[s];
+    }
+  }
+  return any ? std::move(inside_) : Inside();
+}
+
+}  // namespace
+
+Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<bool>& placed) {
+  return Finder(lowered, binding, placed).Run();
+}
+
+}  // namespace keel

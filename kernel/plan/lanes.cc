@@ -1,0 +1,178 @@
+// lanes.cc: see lanes.h: which steps run side by side.
+#include "kernel/plan/lanes.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "kernel/plan/control.h"
+
+namespace keel {
+namespace {
+
+// Nanoseconds: what a section costs that runs side by side, what a step more costs there and in a loop.
+constexpr uint64_t kSection = 5'000, kHandOver = 200, kLaunch = 20;
+constexpr int64_t kGuess = 10;         // iterations of a loop
+constexpr size_t kMostSteps = 20'000;  // that are looked at: what a plan costs is bounded
+
+// What steps take by the device's word; 0: not known.
+class Times {
+ public:
+  Times(const Lowered& lowered, keel_dev dev) : device_(lowered.device->plugin().device), dev_(dev) {}
+
+  absl::StatusOr<uint64_t> OfStep(const Lowered& l, const Binding& b, size_t s, uint32_t threads) const {
+    const Step& step = l.steps[s];
+    if (step.core) return 0;
+    if (!step.bodies.empty()) return OfBodies(step, *b.controls[s], threads);
+    ASSIGN_OR_RETURN(keel_node node, ViewStep(l, step, b.symbols));
+    return device_.cost(dev_, &HostTable(), &node, threads);
+  }
+
+ private:
+  absl::StatusOr<uint64_t> OfBodies(const Step& step, const ControlBinding& bound, uint32_t threads) const {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < step.bodies.size(); i++)
+      for (size_t s = 0; s < step.bodies[i]->steps.size(); s++) {
+        ASSIGN_OR_RETURN(uint64_t time, OfStep(*step.bodies[i], *bound.bodies[i], s, threads));
+        if (!time) return 0;
+        sum += time + kLaunch;
+      }
+    if (bound.one_of) return sum / step.bodies.size();
+    return sum * static_cast<uint64_t>(bound.length ? bound.length : kGuess);
+  }
+
+  const keel_device& device_;
+  const keel_dev dev_;
+};
+
+bool HasCore(const Step& step) {
+  auto in = [](const std::shared_ptr<Lowered>& body) { return std::ranges::any_of(body->steps, HasCore); };
+  return step.core || std::ranges::any_of(step.bodies, in);
+}
+// Nothing moves across it: it writes, prints or checks.
+bool IsBarrier(const Step& step) {
+  return HasCore(step) && !(step.core && step.core->reads && !step.core->writes);
+}
+
+class Scheduler {
+ public:
+  Scheduler(const Lowered& lowered, const Binding& binding, const PlanOptions& options)
+      : l_(lowered), b_(binding), options_(options), n_(static_cast<uint32_t>(lowered.steps.size())) {}
+
+  absl::StatusOr<std::vector<Section>> Run() {
+    RETURN_IF_ERROR(Ask());
+    Connect();
+    for (uint32_t s = 0; s < n_; s++)
+      if (!waits_[s]) Ready(s);
+    while (!alone_.empty() || !beside_.empty()) {
+      while (!alone_.empty()) Add(Pop(&alone_));
+      std::vector<uint32_t> group;  // all that can run before the next that runs alone
+      while (!beside_.empty()) group.push_back(Pop(&beside_));
+      if (Wins(group)) {
+        found_ = true;
+        sections_.push_back({std::move(group), true});
+      } else {
+        for (uint32_t s : group) Add(s);
+      }
+    }
+    return found_ ? std::move(sections_) : std::vector<Section>();
+  }
+
+ private:
+  using Queue = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;  // the first first
+
+  absl::Status Ask() {
+    ASSIGN_OR_RETURN(keel_dev dev, l_.device->Open());
+    const Times times(l_, dev);
+    together_.resize(n_);
+    lane_.resize(n_);
+    for (uint32_t s = 0; s < n_; s++) {
+      ASSIGN_OR_RETURN(together_[s], times.OfStep(l_, b_, s, options_.threads));
+      ASSIGN_OR_RETURN(lane_[s], times.OfStep(l_, b_, s, 1));
+    }
+    return absl::OkStatus();
+  }
+  // Alone runs what is not known, what uses more threads well, and what the kernel runs.
+  bool IsBeside(uint32_t s) const {
+    if (HasCore(l_.steps[s])) return false;
+    return options_.lanes == LaneUse::kAll || (lane_[s] && together_[s] * 3 > lane_[s] * 2);
+  }
+
+  // Edges from what computes to what reads, and to and from barriers.
+  void Connect() {
+    next_.resize(n_);
+    waits_.assign(n_, 0);
+    std::vector<uint32_t> producer(l_.values.size(), kNoValue);
+    uint32_t barrier = kNoValue, since = 0;
+    for (uint32_t s = 0; s < n_; s++) {
+      for (uint32_t v : l_.steps[s].in)
+        if (v != kNoValue && producer[l_.Root(v)] != kNoValue) Edge(producer[l_.Root(v)], s);
+      for (uint32_t v : l_.steps[s].out) producer[v] = s;
+      if (barrier != kNoValue) Edge(barrier, s);
+      if (!IsBarrier(l_.steps[s])) continue;
+      for (; since < s; since++) Edge(since, s);
+      barrier = s;
+    }
+  }
+  void Edge(uint32_t from, uint32_t to) {
+    next_[from].push_back(to);
+    waits_[to]++;
+  }
+
+  void Ready(uint32_t s) { (IsBeside(s) ? beside_ : alone_).push(s); }
+  uint32_t Pop(Queue* queue) {
+    uint32_t s = queue->top();
+    queue->pop();
+    for (uint32_t next : next_[s])
+      if (--waits_[next] == 0) Ready(next);
+    return s;
+  }
+  void Add(uint32_t s) {
+    if (sections_.empty() || sections_.back().beside) sections_.emplace_back();
+    sections_.back().steps.push_back(s);
+  }
+
+  // Whether lanes take at most four fifths of the time in turn.
+  bool Wins(const std::vector<uint32_t>& group) {
+    if (group.size() < 2) return false;
+    if (options_.lanes == LaneUse::kAll) return true;
+    uint64_t in_turn = 0, end = 0;
+    std::vector<uint64_t> lanes(options_.threads);  // when each is free
+    ready_.resize(n_);
+    for (uint32_t s : group) ready_[s] = 0;
+    for (uint32_t s : group) {
+      in_turn += together_[s];
+      uint64_t& lane = *std::ranges::min_element(lanes);
+      lane = std::max(lane, ready_[s]) + lane_[s] + kHandOver;
+      for (uint32_t next : next_[s]) ready_[next] = std::max(ready_[next], lane);
+      end = std::max(end, lane);
+    }
+    return (end + kSection) * 5 < in_turn * 4;
+  }
+
+  const Lowered& l_;
+  const Binding& b_;
+  const PlanOptions& options_;
+  const uint32_t n_;
+  std::vector<uint64_t> together_, lane_;  // what each step takes with all threads and with one
+  std::vector<uint64_t> ready_;
+  std::vector<std::vector<uint32_t>> next_;
+  std::vector<uint32_t> waits_;
+  Queue alone_, beside_;
+  std::vector<Section> sections_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Section>> PlanLanes(const Lowered& lowered, const Binding& binding,
+                                               const PlanOptions& options) {
+  const keel_device& device = lowered.device->plugin().device;
+  bool may = options.lanes == LaneUse::kAll || (options.lanes == LaneUse::kAuto && options.threads > 1);
+  if (!may || options.observe || lowered.accelerator || !device.run_lanes || !device.cost ||
+      lowered.steps.size() < 2 || lowered.steps.size() > kMostSteps)
+    return std::vector<Section>();
+  return Scheduler(lowered, binding, options).Run();
+}
+
+}  // namespace keel
