@@ -192,6 +192,9 @@ constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::p
 // A launch that copies elements of four bytes from one layout with strides to another (permute.cc).
 keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch);
 
+// One that sums the columns of a matrix of f32 (reduce.cc).
+keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch);
+
 using Impls = std::span<const keel_impl>;
 Impls ElementwiseImpls();
 Impls UnaryImpls();

@@ -3,10 +3,9 @@
 // conv_grad_x is cut by images, then by rows of the image; conv_grad_w by images and rows of dy, whose shares
 // are added up, or by output channels where the weights are larger than the images. A part has data of its
 // own in the layouts that oneDNN likes, so coming and going costs no more than for the whole.
-#include <cstring>
 #include <numeric>
 
-#include "conv.h"
+#include "conv_grad.h"
 #include "cut.h"
 
 namespace keel_cpu {
@@ -119,25 +118,9 @@ Geometry Narrowed(const Conv& s, int64_t images, int64_t channels, const Strip& 
   g.hi[0] = (strip.to - 1) * s.w.stride[0] - s.w.lo[0] + reach - strip.hi;
   return g;
 }
-dnnl::convolution_forward::primitive_desc Hint(const Geometry& g) {
-  return {Engine(),
-          dnnl::prop_kind::forward_training,
-          dnnl::algorithm::convolution_direct,
-          AnyLayout(g.x),
-          AnyLayout(g.w),
-          AnyLayout(g.y),
-          g.stride,
-          g.dil,
-          g.lo,
-          g.hi,
-          UserScratch()};
-}
-
 template <class Desc>
 void Check(const Desc& d, bool grouped) {
-  // Its way by products makes one small product for each group of each image.
-  if (!Good(d) || (grouped && std::strstr(d.impl_info_str(), "gemm") != nullptr))
-    throw dnnl::error(dnnl_unimplemented, "oneDNN has slow code only");
+  if (grouped ? !Direct(d) : !Good(d)) throw dnnl::error(dnnl_unimplemented, "oneDNN has slow code only");
 }
 
 // The part of x that rows [at, at + n) of the image are.
@@ -184,12 +167,6 @@ Part PartOfW(const Conv& s, const Geometry& whole, const Box& box) {
           Piece(DNNL_ARG_DIFF_WEIGHTS, Plain(whole.w), dw, d.diff_weights_desc(), true),
           d.scratchpad_desc(),
           box.lo[1] + box.lo[2] > 0};
-}
-
-// Going backwards is some half as fast, with few channels an eighth; and all data are moved.
-int64_t GradWork(const Conv& s) {
-  const bool few = std::min(s.PerGroupIn(), s.PerGroupOut()) < 8;
-  return (few ? 8 : 2) * s.Work() + TouchWork(s.n * (s.c * s.w.Cells(s.w.image) + s.o * s.w.Cells(s.w.out)));
 }
 
 using Dim = std::pair<int64_t, size_t>;  // its size, its place in the boxes that PartOfW wants
@@ -248,9 +225,8 @@ std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, 
 // Where oneDNN refuses a part, or would only do it by its reference code, the loops do it all.
 keel_rc PrepareGrad(const Node& node, const Conv& s, Make make, const void* weights,
                     keel_rc (*loop)(const Node&, keel_launch*), keel_launch* launch) {
-  constexpr int64_t kSmallWork = 16 * 1024;
   const Geometry whole = Describe(s);
-  if (!whole.fits || s.Work() < kSmallWork) return loop(node, launch);
+  if (!whole.fits || s.Work() < kSmallGrad) return loop(node, launch);
   std::unique_ptr<Grad> g;
   for (const void* packed : {weights, static_cast<const void*>(nullptr)}) {
     try {
@@ -279,6 +255,24 @@ constexpr keel_impl kImpls[] = {
 };
 
 }  // namespace
+
+int64_t GradWork(const Conv& s) {
+  const bool few = std::min(s.PerGroupIn(), s.PerGroupOut()) < 8;
+  return (few ? 8 : 2) * s.Work() + TouchWork(s.n * (s.c * s.w.Cells(s.w.image) + s.o * s.w.Cells(s.w.out)));
+}
+dnnl::convolution_forward::primitive_desc Hint(const Geometry& g) {
+  return {Engine(),
+          dnnl::prop_kind::forward_training,
+          dnnl::algorithm::convolution_direct,
+          AnyLayout(g.x),
+          AnyLayout(g.w),
+          AnyLayout(g.y),
+          g.stride,
+          g.dil,
+          g.lo,
+          g.hi,
+          UserScratch()};
+}
 
 Impls ConvGradImpls() { return kImpls; }
 

@@ -253,6 +253,7 @@ class Chain {
 }  // namespace
 
 bool IsContraction(const std::string& op) { return op == "conv" || op == "matmul"; }
+bool IsConvGrad(const std::string& op) { return op == "conv_grad_x" || op == "conv_grad_w"; }
 
 bool PostOpsOf(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>* out) {
   const BodyNode& n = body.nodes[node];

@@ -32,6 +32,7 @@ struct Group {
 };
 
 bool IsContraction(const std::string& op);
+bool IsConvGrad(const std::string& op);
 // An elementwise node as post-ops on operand `in`; false: oneDNN has none for it.
 bool PostOpsOf(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>* out);
 

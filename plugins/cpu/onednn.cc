@@ -82,6 +82,19 @@ dnnl::memory::desc AnyLayout(const Dims& dims, dnnl::memory::data_type type) {
   return {dims, type, dnnl::memory::format_tag::any};
 }
 
+dnnl::memory::desc ChannelsLast(const Dims& dims, dnnl::memory::data_type type) {
+  Dims strides(dims.size());
+  int64_t step = dims[1];
+  for (size_t d = dims.size(); d-- > 2; step *= dims[d]) strides[d] = step;
+  strides[0] = step;
+  strides[1] = 1;
+  return Strided(dims, strides, type);
+}
+bool IsChannelsLast(const dnnl::memory::desc& layout) {
+  return layout.get_data_type() == kF32 && layout.get_ndims() > 2 && layout.get_inner_nblks() == 0 &&
+         layout.get_strides()[1] == 1;
+}
+
 dnnl::primitive_attr UserScratch() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -33,6 +33,8 @@ inline constexpr auto kF32 = dnnl::memory::data_type::f32;
 dnnl::memory::desc Plain(const Dims& dims, dnnl::memory::data_type type = kF32);
 dnnl::memory::desc Strided(const Dims& dims, const Dims& strides, dnnl::memory::data_type type = kF32);
 dnnl::memory::desc AnyLayout(const Dims& dims, dnnl::memory::data_type type = kF32);
+dnnl::memory::desc ChannelsLast(const Dims& dims, dnnl::memory::data_type type = kF32);
+bool IsChannelsLast(const dnnl::memory::desc& layout);  // of f32 images
 inline dnnl::memory At(const dnnl::memory::desc& d, const void* data) {
   return dnnl::memory(d, Engine(), const_cast<void*>(data));
 }
@@ -41,6 +43,12 @@ dnnl::primitive_attr UserScratch();
 template <class Desc>
 bool Good(const Desc& d) {
   return std::strstr(d.impl_info_str(), "ref") == nullptr;
+}
+
+// Nor by small products over a copy of the image: one for each group of each image.
+template <class Desc>
+bool Direct(const Desc& d) {
+  return Good(d) && std::strstr(d.impl_info_str(), "gemm") == nullptr;
 }
 
 // A constant operand in the layout that a primitive wants; the caller's memory where that is the same.

@@ -13,6 +13,8 @@
 namespace keel_cpu {
 
 MaxOfCells MaxOfCellsLoop() { return *KEEL_PICK(kMaxOfCells); }
+UnpoolCells UnpoolCellsLoop() { return *KEEL_PICK(kUnpoolCells); }
+WherePositive WherePositiveLoop() { return *KEEL_PICK(kWherePositive); }
 IndexOfCells IndexOfCellsLoop() { return *KEEL_PICK(kIndexOfCells); }
 
 }  // namespace keel_cpu

@@ -121,6 +121,16 @@ keel_rc RunReduce(const keel_call* call) {
   return Done(call);
 }
 
+struct ColumnSums {
+  const ReduceOp* op;
+  Shape shape;
+};
+keel_rc RunColumnSums(const keel_call* call) {
+  const auto& s = State<ColumnSums>(call);
+  ReduceColumns(call, *s.op, s.shape);
+  return Done(call);
+}
+
 keel_rc PrepareReduce(const Node& node, keel_launch* launch) {
   const char* op = node.host->node_op(node.node);
   const keel_tensor x = node.In(0);
@@ -143,6 +153,14 @@ void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t
   if (Pieces(n) == 1) return op.row(x, n, acc);
   for (int64_t i = 0; i < n && !Cancelled(call); i += kPiece)
     op.row(x + i * op.size, std::min(kPiece, n - i), acc);
+}
+
+keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch) {
+  Shape s;
+  AppendDim<1>(&s.reduced, rows, {columns});
+  AppendDim<1>(&s.kept, columns, {1});
+  s.count = rows;
+  return Keep(launch, ColumnSums{FindReduction("reduce_sum", KEEL_F32), s}, RunColumnSums);
 }
 
 Impls ReduceImpls() { return kImpls; }

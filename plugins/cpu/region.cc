@@ -229,6 +229,7 @@ bool Possible(const Body& body, uint32_t n) {
   const BodyNode& node = body.nodes[n];
   std::vector<PostOp> post;
   if (node.op == "reshape" || node.op == "identity" || FindImpl(node) != nullptr) return true;
+  if (IsChannelSum(body, node)) return true;
   return body.values[node.out[0]].dtype == KEEL_F32 && PostOpsOf(body, n, node.in[0], &post) &&
          post.size() == 1;
 }
@@ -242,7 +243,8 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     for (uint32_t i = 0; i < body.nodes.size(); i++) {
       const BodyNode& n = body.nodes[i];
       if (n.op == "call" || !Possible(body, i)) return 0;
-      const bool anchor = IsContraction(n.op) && body.values[n.out[0]].dtype == KEEL_F32;
+      const bool anchor =
+          (IsContraction(n.op) || IsConvGrad(n.op)) && body.values[n.out[0]].dtype == KEEL_F32;
       contraction |= anchor;
     }
     return contraction ? 1 : 0;

@@ -2,8 +2,9 @@
 //
 // How to read it: body.h is what a region is made of; fuse.h decides which nodes become one primitive;
 // Builder (region_build.cc) keeps book of the layouts in which each value exists, puts reorders in
-// between and plans memory; region_conv.cc, region_matmul.cc (by region_ops.h) and region_alone.cc emit one
-// op each; region.cc runs the program.
+// between and plans memory; region_conv.cc, region_matmul.cc (by region_ops.h), region_grad.cc and
+// region_alone.cc emit one op each, region_back.cc those of what relu and pools send back; region.cc runs the
+// program.
 #pragma once
 
 #include <array>
@@ -90,6 +91,8 @@ class Constants {
 dnnl::memory::data_type TypeOf(keel_dt dtype);  // undef: not one that oneDNN computes with here
 bool IsPlain(const Layout& layout);
 
+struct Back;
+
 class Builder {
  public:
   enum Kind : uint8_t { kFast, kCareful };  // careful: nothing that may lose a NaN
@@ -105,6 +108,7 @@ class Builder {
   std::unique_ptr<Program> Run();
 
   const Body& body;
+  const bool channels_last = Trains(body);  // images are, wherever oneDNN is good at it
   Constants* constants;
 
   const BodyValue& Value(uint32_t v) const { return body.values[v]; }
@@ -143,11 +147,13 @@ class Builder {
     Layout layout;
     int buffer;
   };
+  static bool Trains(const Body& body);
   void EmitRelay(uint32_t v, const Copy& from, const Copy& to);
   void EmitOwn(std::unique_ptr<OwnStep> step);
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);
+  void EmitBackOf(const Back& back);
   bool Empty(const BodyNode& node) const;
   void EmitNode(uint32_t n);
   void Finish();
@@ -167,6 +173,11 @@ class Builder {
 bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
+bool EmitConvGradX(Builder& b, const BodyNode& node);
+bool EmitConvGradW(Builder& b, const BodyNode& node);
+// A sum over all but the channels of images; that of sum_to has no other impl.
+bool IsChannelSum(const Body& body, const BodyNode& node);
+bool EmitChannelSum(Builder& b, const BodyNode& node);
 using EmitAlone = bool (*)(Builder& b, const BodyNode& node);
 EmitAlone FindEmitter(const std::string& op);  // for a node outside of groups
 

@@ -160,6 +160,10 @@ constexpr Row kRows[] = {
     {"reduce_mean", Refusable<ImageMean>},
     {"batch_norm", Refusable<BatchNorm>},
     {"concat", Refusable<Concat>},
+    {"conv_grad_x", Refusable<EmitConvGradX>},
+    {"conv_grad_w", Refusable<EmitConvGradW>},
+    {"reduce_sum", Refusable<EmitChannelSum>},
+    {"sum_to", EmitChannelSum},
     {"reshape", Reshape},
     {"identity", Reshape},
 };

@@ -13,15 +13,6 @@ using Forward = dnnl::convolution_forward;
 // Up to here channels last is half as fast as what oneDNN chooses, whose rows cannot be cut in place.
 constexpr int64_t kFewChannels = 8;
 
-Layout ChannelsLast(const Dims& dims, dnnl::memory::data_type type) {
-  Dims strides(dims.size());
-  int64_t step = dims[1];
-  for (size_t d = dims.size(); d-- > 2; step *= dims[d]) strides[d] = step;
-  strides[0] = step;
-  strides[1] = 1;
-  return Strided(dims, strides, type);
-}
-
 // Images, or rows of one image, which must be channels last; no parts: one primitive does it soon enough.
 Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primitive_desc& d,
                          const Layout& bias, int64_t finer = 1) {
@@ -129,11 +120,11 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
   };
   Forward::primitive_desc d;
   try {
-    if (s.Work() / s.n > PartWork() && s.PerGroupIn() >= kFewChannels)
+    if (b.channels_last || (s.Work() / s.n > PartWork() && s.PerGroupIn() >= kFewChannels))
       d = make(ChannelsLast(g.x, type), ChannelsLast(g.y, type));
   } catch (const dnnl::error&) {
   }
-  const bool rows = d && Good(d);  // can be cut
+  const bool rows = d && (b.channels_last ? Direct(d) : Good(d));  // can be cut
   try {
     if (!rows) d = make(AnyLayout(g.x, type), AnyLayout(g.y, type));
   } catch (const dnnl::error&) {

@@ -65,6 +65,24 @@ bool Regions::fuse(uint32_t place, uint32_t other) {
   return true;
 }
 
+std::vector<uint32_t> Regions::between(uint32_t first, uint32_t second) const {
+  const uint32_t begin = members_[first].front(), end = members_[second].back() + 1;
+  std::vector<bool> needs(end), needed(end);  // the first; by the second
+  std::vector<uint32_t> places;
+  for (uint32_t p = begin; p < end; p++) {
+    needs[p] = region(p) == first;
+    for (uint32_t from : producers_[p]) needs[p] = needs[p] || needs[from];
+  }
+  for (uint32_t p = end; p-- > begin;) {
+    needed[p] = needed[p] || region(p) == second;
+    if (needed[p] && needs[p])
+      for (uint32_t from : producers_[p]) needed[from] = true;
+    if (needed[p] && needs[p] && region(p) != first && region(p) != second) places.push_back(p);
+  }
+  std::reverse(places.begin(), places.end());
+  return places;
+}
+
 NodeId Claims::outline(const std::vector<NodeId>& nodes) {
   return e_.outline(nodes, (name_ + ("_" + std::to_string(++tried_))).c_str());
 }

@@ -17,6 +17,8 @@ class Regions {
   uint32_t region(uint32_t place) const;  // the number of its region: a place
   const std::vector<uint32_t>& members(uint32_t region) const { return members_[region]; }  // sorted
   bool fuse(uint32_t place, uint32_t other);  // true: they are one region now
+  // Places outside of two regions by whose way the second needs the first, in program order.
+  std::vector<uint32_t> between(uint32_t first, uint32_t second) const;
 
  private:
   bool detours(uint32_t from, uint32_t to);

@@ -40,12 +40,22 @@ def one(op, shape, **attrs):
     return (lambda g, x: g.node(op, x, **attrs)), [draw(*shape)]
 
 
+def training(x, made):
+    """Forward and back, in a region."""
+    def build(g, x, w, v):
+        a = g.node("max_pool", g.node("relu", g.node("conv", x, w, lo=[1, 1], hi=[1, 1])), window=[3, 3], stride=[2, 2])
+        b = g.node("relu", g.node("conv", a, v))
+        return g.gradient([g.node("mul", b, b)], [w, v])
+    return build, [draw(*x), draw(made, x[1], 3, 3), draw(made, made, 1, 1)]
+
+
 LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "product of constants, relu": product(True, True, (3000, 2500), (2500, 2500)),
         "batched product": product(False, False, (48, 600, 600), (48, 600, 600)),
         "images": image((24, 64, 112, 112), (64, 64, 3, 3), lo=[1, 1], hi=[1, 1]),
         "one image": image((1, 96, 500, 500), (96, 96, 3, 3), lo=[1, 1], hi=[1, 1]),
         "one image alone": image((1, 96, 500, 500), (96, 96, 3, 3), relu=False),
+        "training": training((12, 64, 112, 112), 64),
         "attention": attention(1, 12, 2500, 64),
         "softmax": one("softmax", (6000, 10000), axis=1),
         "reduction": one("reduce_max", (20000, 3, 2000), axes=[0]),

@@ -1,11 +1,12 @@
 /* claims.c: a device that only answers "would you run this call whole?", so that tests see what the passes of
- * phase lower offer. Its four devices take: all calls; those of at most 3 nodes; those without the op tanh
- * and without concat; none. It runs nothing: what was outlined for it is run by another device, as a body. */
+ * phase lower offer. Its five devices take: all calls; those of at most 3 nodes; those without the op tanh
+ * and without concat; none; all calls and a few ops. It runs nothing: what was outlined for it is run by
+ * another device, as a body. */
 #include <string.h>
 
 #include "abi/keel_plugin.h"
 
-enum { ALL, SMALL, PICKY, NONE, DEVICES };
+enum { ALL, SMALL, PICKY, NONE, OPS, DEVICES };
 
 static int has(const keel_host* host, const keel_body* body, const char* op) {
   uint32_t i;
@@ -20,6 +21,7 @@ static int32_t match(keel_dev dev, const keel_host* host, const keel_node* node)
   if (host->node_body(node, &body) != KEEL_OK) return 0;
   switch ((int)((intptr_t)dev - 1)) {
     case ALL:
+    case OPS:
       return 1;
     case SMALL:
       return body.n_nodes <= 3;
@@ -28,6 +30,11 @@ static int32_t match(keel_dev dev, const keel_host* host, const keel_node* node)
     default:
       return 0;
   }
+}
+
+static int32_t match_op(keel_dev dev, const keel_host* host, const keel_node* node) {
+  (void)host, (void)node;
+  return (intptr_t)dev - 1 == OPS;
 }
 
 static keel_rc run(const keel_call* call) {
@@ -48,10 +55,14 @@ static keel_rc open_device(const keel_host* host, uint32_t i, const keel_kv* opt
 
 static const keel_impl impls[] = {
     {"call", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match, NULL, run},
+    {"matmul", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"gather", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"max_pool_index", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
+    {"scatter_add", 1, 1, NULL, "claim", 0, KEEL_IMPL_ANY_DIMS, match_op, NULL, run},
 };
 static const keel_device device = KEEL_HOST_DEVICE(count, NULL, open_device, NULL);
 static const keel_plugin claims = {
     KEEL_PLUGIN_HEADER, .name = "claims", .version = "1.0", .about = "takes calls and runs nothing",
-    .device = &device,  .impls = impls,   .n_impls = 1,     .impl_stride = sizeof(keel_impl),
+    .device = &device,  .impls = impls,   .n_impls = 5,     .impl_stride = sizeof(keel_impl),
 };
 KEEL_PLUGIN(claims)
