@@ -102,6 +102,18 @@ def test_broadcast(context, shapes, symbolic):
         assert same_bits(np.array(a), np.array(b))
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+@pytest.mark.parametrize("op", ["exp", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid", "gelu", "silu", "softplus", "sqrt",
+                                "rsqrt", "reciprocal", "square"])
+def test_an_element_does_not_depend_on_its_place(context, op, dtype):
+    """Else tiles would have other bits than whole arrays. 47 elements: whole vectors, half ones, single ones."""
+    values = np.random.default_rng(1).standard_normal(100).astype(DTYPES[dtype]) * 2
+    plan = as_nodes(context, lambda g, x: g.node(op, x), [np.repeat(values[:1], 47)], [], "cpu", level=0)
+    for value in values:
+        y = np.array(plan.run(np.repeat(value, 47))[0])
+        assert same_bits(y, np.repeat(y[:1], 47)), (value, y)
+
+
 def test_more_values_than_registers(context):
     """All operands are needed at the end again: the group is cut into shorter ones."""
     def build(graph, *operands):
