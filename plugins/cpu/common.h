@@ -216,6 +216,7 @@ Impls RandomImpls();
 Impls RegionImpls();
 Impls AllImpls();  // joined, in plugin.cc
 Impls MapImpls();
+Impls MapReduceImpls();
 Impls WhileImpls();
 Impls AttentionImpls();
 

@@ -95,16 +95,14 @@ struct Unit {
 
 class Compiler {
  public:
-  explicit Compiler(const Node& node) : node_(node) {
-    body_.struct_size = sizeof(body_);
-    if (node.host->node_body(node.node, &body_) != KEEL_OK) return;
-    map_.n_in = static_cast<uint16_t>(std::min<uint32_t>(node.InCount(), UINT16_MAX));
-    map_.n_out = static_cast<uint16_t>(std::min<uint32_t>(body_.n_results, UINT16_MAX));
+  explicit Compiler(const MapBody& b) : node_(b.call), body_(*b.body), n_nodes_(b.n_nodes), made_(b.made) {
+    map_.n_in = static_cast<uint16_t>(std::min<uint32_t>(node_.InCount(), UINT16_MAX));
+    map_.n_out = static_cast<uint16_t>(std::min<size_t>(made_.size(), UINT16_MAX));
     ok_ = map_.n_in <= kMapOperands && map_.n_out <= kMapResults && map_.n_out > 0 && ReadNodes();
     if (!ok_) return;
-    for (uint32_t i = 0; i < map_.n_in; i++) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node.In(i))));
-    for (uint32_t i = 0; i < map_.n_out; i++)
-      map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node.Out(i))));
+    for (uint32_t i = 0; i < map_.n_in; i++)
+      map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node_.In(i))));
+    for (const MapBody::Made& m : made_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
   }
   // Whether there are enough slots; what more there is to make is made only where it is kept.
   bool Fits() {
@@ -123,7 +121,7 @@ class Compiler {
 
  private:
   bool ReadNodes() {
-    for (uint32_t i = 0; i < body_.n_nodes; i++) {
+    for (uint32_t i = 0; i < n_nodes_; i++) {
       const keel_body_node& n = body_.nodes[i];
       if (std::any_of(n.in, n.in + n.n_in, [](uint32_t v) { return v == KEEL_NO_VALUE; })) return false;
       std::optional<Compiled> c = Find(Node{node_.host, n.node}, n);
@@ -136,9 +134,9 @@ class Compiler {
   // The nodes that the results need, in order.
   std::vector<uint32_t> Needed(const std::vector<uint16_t>& results) const {
     std::vector<bool> needed(body_.n_values);
-    for (uint16_t r : results) needed[body_.results[r]] = true;
+    for (uint16_t r : results) needed[made_[r].value] = true;
     std::vector<uint32_t> nodes;
-    for (uint32_t i = body_.n_nodes; i-- > 0;) {
+    for (uint32_t i = n_nodes_; i-- > 0;) {
       const keel_body_node& n = body_.nodes[i];
       if (!needed[n.out]) continue;
       nodes.push_back(i);
@@ -155,7 +153,7 @@ class Compiler {
       units.push_back({{i}});
       for (uint32_t k = 0; k < body_.nodes[i].n_in; k++) read[body_.nodes[i].in[k]] = true;
     }
-    for (uint16_t r : results) read[body_.results[r]] = true;
+    for (uint16_t r : results) read[made_[r].value] = true;
     for (uint16_t v = 0; v < map_.n_in; v++)
       if (read[v]) p->operands.push_back(v);
     p->results = results;
@@ -171,7 +169,7 @@ class Compiler {
   }
   // Operands that will have one element, as far as their dims tell: in all, or in each row.
   uint32_t Ones(const MapProgram& p, bool in_rows) const {
-    const keel_tensor y = node_.Out(p.results[0]);
+    const keel_tensor& y = made_[p.results[0]].type;
     int last = y.ndim - 1;
     while (last >= 0 && y.shape[last] == 1) last--;
     uint32_t ones = 0;
@@ -261,7 +259,7 @@ class Compiler {
       for (uint32_t i : units[u].nodes)
         for (uint32_t k = 0; k < body_.nodes[i].n_in; k++)
           last_[body_.nodes[i].in[k]] = static_cast<int64_t>(u);
-    for (uint16_t r : results) last_[body_.results[r]] = static_cast<int64_t>(units.size());
+    for (uint16_t r : results) last_[made_[r].value] = static_cast<int64_t>(units.size());
   }
 
   // Result 0 may lie in the place of an operand, so it is written when no operand is read any more.
@@ -274,7 +272,7 @@ class Compiler {
 
   uint16_t Place(const std::vector<uint16_t>& results, uint32_t value, int64_t i) {
     for (uint16_t r : results)
-      if (body_.results[r] == value && MayWriteAt(r, i)) return static_cast<uint16_t>(map_.n_in + r);
+      if (made_[r].value == value && MayWriteAt(r, i)) return static_cast<uint16_t>(map_.n_in + r);
     for (uint16_t t = 0; t < kMapTemps; t++)
       if (busy_[t] < i) {
         busy_[t] = last_[value];
@@ -320,14 +318,15 @@ class Compiler {
   void AddCopies(const std::vector<uint16_t>& results, const std::vector<uint16_t>& slot,
                  MapCode* code) const {
     for (size_t at = results.size(); at-- > 0;) {
-      const uint16_t r = results[at], from = slot[body_.results[r]],
-                     to = static_cast<uint16_t>(map_.n_in + r);
+      const uint16_t r = results[at], from = slot[made_[r].value], to = static_cast<uint16_t>(map_.n_in + r);
       if (from != to) code->steps.push_back(Copy(from, to, map_.sizes[to]));
     }
   }
 
-  Node node_;
-  keel_body body_ = {};
+  const Node& node_;
+  const keel_body& body_;
+  const uint32_t n_nodes_;
+  const std::vector<MapBody::Made>& made_;
   bool ok_ = false;
   Map map_;
   std::vector<Compiled> compiled_;  // by node
@@ -336,17 +335,29 @@ class Compiler {
   int64_t busy_[kMapTemps];         // by temporary: the last unit that reads what it holds
 };
 
+// A body all of whose nodes are elementwise.
+struct Whole {
+  explicit Whole(const Node& call) : map{call, &body, 0, {}} {
+    body.struct_size = sizeof(body);
+    if (call.host->node_body(call.node, &body) != KEEL_OK) return;
+    map.n_nodes = body.n_nodes;
+    for (uint32_t i = 0; i < body.n_results; i++) map.made.push_back({body.results[i], call.Out(i)});
+  }
+  keel_body body = {};
+  MapBody map;
+};
+
 int32_t MatchMap(keel_dev, const keel_host* host, const keel_node* node) {
   try {
-    return Compiler(Node{host, node}).Fits();
+    return FitsMap(Whole(Node{host, node}).map);
   } catch (...) {
     return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
   }
 }
 keel_rc PrepareMap(const Node& node, keel_launch* launch) {
-  Compiler compiler(node);
-  if (!compiler.Fits()) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
-  return Keep(launch, compiler.Take(), RunMap);
+  std::optional<Map> map = CompileMap(Whole(node).map);
+  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
+  return Keep(launch, std::move(*map), RunMap);
 }
 
 constexpr keel_impl kImpls[] = {{"call", 1, 1, nullptr, "map in tiles", 0,
@@ -354,6 +365,14 @@ constexpr keel_impl kImpls[] = {{"call", 1, 1, nullptr, "map in tiles", 0,
                                  nullptr}};
 
 }  // namespace
+
+bool FitsMap(const MapBody& b) { return Compiler(b).Fits(); }
+
+std::optional<Map> CompileMap(const MapBody& b) {
+  Compiler compiler(b);
+  if (!compiler.Fits()) return std::nullopt;
+  return compiler.Take();
+}
 
 Impls MapImpls() { return kImpls; }
 

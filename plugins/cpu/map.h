@@ -1,9 +1,11 @@
 // map.h: a group of elementwise ops as one launch, the impl of `call`. prepare compiles the body to a
 // program (map.cc); run interprets it a tile at a time, so that what lies between two ops stays in L1
-// (map_run.cc). Each instruction is a loop of the op's own family, or of several ops for which there is
-// machine code (jit.h): the bits are those of the ops alone.
+// (map_tiles.h, map_run.cc). Each instruction is a loop of the op's own family, or of several ops for which
+// there is machine code (jit.h): the bits are those of the ops alone. map_reduce.cc runs one with a reduction
+// behind it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "binary_loops.h"
@@ -50,8 +52,8 @@ struct MapProgram {
 };
 
 struct Map {
-  uint16_t n_in = 0, n_out = 0;
-  std::vector<uint8_t> sizes;  // bytes of an element of each operand and result
+  uint16_t n_in = 0, n_out = 0;  // of the call; what is made
+  std::vector<uint8_t> sizes;    // bytes of an element of each operand and result
   MapProgram all;
   std::vector<MapProgram> single;  // for each result; used where their shapes differ
 };
@@ -60,6 +62,20 @@ inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 inline constexpr int kMapSlots = kMapOperands + kMapResults + kMapTemps;
 inline constexpr int64_t kSlotBytes = 4096;
 inline constexpr int64_t kWholeTile = 8192;  // elements, where no temporary has more than one
+
+// What is to be compiled: the first nodes of a call's body, and the values that they are to make.
+struct MapBody {
+  struct Made {
+    uint32_t value;
+    keel_tensor type;
+  };
+  Node call;
+  const keel_body* body;
+  uint32_t n_nodes;
+  std::vector<Made> made;
+};
+bool FitsMap(const MapBody&);  // can it be compiled?
+std::optional<Map> CompileMap(const MapBody&);
 
 keel_rc RunMap(const keel_call* call);
 

@@ -1,5 +1,6 @@
 // map.cc: connected elementwise nodes whose results have the same dims become one call, which the device
-// runs tile by tile so that what lies between them never reaches memory.
+// runs tile by tile so that what lies between them never reaches memory. Where nobody but a reduction reads
+// what they make, it is part of the call.
 //
 // Nothing is computed twice: a value that others need too becomes a result of the call.
 #include <algorithm>
@@ -48,6 +49,34 @@ bool fits(const Edit& e, const Regions& regions, uint32_t a, uint32_t b) {
   return operands(e, both) <= kMostOperands;
 }
 
+bool is_reduction(std::string_view op) {
+  constexpr std::string_view kOps[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
+                                       "reduce_min"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+// Does everything that a region of elementwise nodes makes, but this value, stay in it?
+bool makes_only(const Edit& e, const Regions& regions, uint32_t region, keel_value v) {
+  for (uint32_t place : regions.members(region)) {
+    const keel_value made = e.out(regions.node(place));
+    if (made == v) continue;
+    if (e.fetched(made)) return false;
+    for (NodeId user : e.users(made))
+      if (regions.region(regions.place_of(user)) != region) return false;
+  }
+  return true;
+}
+
+// The region that this node can be the end of: it is a reduction of all that the region makes.
+uint32_t ended_by(const Edit& e, const Regions& regions, NodeId n) {
+  if (!is_reduction(e.op(n))) return kNone;
+  const keel_value x = e.in(n, 0);
+  const NodeId from = e.producer(x);
+  if (elementwise(e.op(from)) == 0 || !e.single_use(x)) return kNone;
+  const uint32_t region = regions.region(regions.place_of(from));
+  return makes_only(e, regions, region, x) ? region : kNone;
+}
+
 }  // namespace
 
 void map(Edit& e) {
@@ -62,9 +91,21 @@ void map(Edit& e) {
         regions.fuse(p, from);
     }
   }
-  Claims claims(e, "map", 2);
+  std::vector<NodeId> ends(regions.size(), kNone);  // by region
   for (uint32_t p = 0; p < regions.size(); p++)
-    if (regions.region(p) == p && regions.members(p).size() >= 2) claims.claim(nodes_of(regions, p));
+    if (const uint32_t region = ended_by(e, regions, regions.node(p)); region != kNone)
+      ends[region] = regions.node(p);
+  Claims claims(e, "map", 2), reduced(e, "reduced", 2);
+  for (uint32_t p = 0; p < regions.size(); p++) {
+    if (regions.region(p) != p) continue;
+    std::vector<NodeId> nodes = nodes_of(regions, p);
+    if (ends[p] != kNone) {
+      nodes.push_back(ends[p]);
+      if (reduced.whole(&nodes)) continue;
+      nodes.pop_back();
+    }
+    claims.claim(std::move(nodes));
+  }
 }
 
 }  // namespace keel_passes

@@ -122,6 +122,13 @@ void Claims::claim(std::vector<NodeId> nodes) {
   }
 }
 
+bool Claims::whole(std::vector<NodeId>* nodes) {
+  std::vector<NodeId> left = take(*nodes);
+  const bool taken = left.empty();
+  if (!taken) *nodes = std::move(left);
+  return taken;
+}
+
 void Claims::beginning(std::vector<NodeId> nodes) {
   while (nodes.size() >= least_ && !hopeless()) {
     nodes = take(nodes);

@@ -38,6 +38,8 @@ class Claims {
   // that the device takes, and so on with the others, without the first of them where it takes none; at least
   // `least` nodes each.
   void claim(std::vector<NodeId> nodes);
+  // All or none: whether the device took them. If not, they are the nodes as they are now.
+  bool whole(std::vector<NodeId>* nodes);
   // Only the longest beginning.
   void beginning(std::vector<NodeId> nodes);
 

@@ -33,11 +33,12 @@ def as_call(context, build, inputs, constants, device="cpu", dims=None, **option
     return module.session(device, **options).prepare()
 
 
-def as_nodes(context, build, inputs, constants, device="reference", **options):
+def as_nodes(context, build, inputs, constants, device="reference", dims=None, **options):
     """-> a plan of the same nodes, one by one."""
     module = context.module()
     main = module.graph("main")
-    values = [main.param(f"x{i}", a.dtype, a.shape) for i, a in enumerate(inputs)]
+    shapes = dims(module) if dims else [a.shape for a in inputs]
+    values = [main.param(f"x{i}", a.dtype, s) for i, (a, s) in enumerate(zip(inputs, shapes))]
     results_of(main, build, [*values, *[main.constant(a) for a in constants]])
     module.entry("main", main)
     return module.session(device, **options).prepare()

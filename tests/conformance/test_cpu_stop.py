@@ -59,6 +59,8 @@ LONG = {"product": product(False, False, (2500, 2500), (2500, 2500)),
         "attention": attention(1, 12, 2500, 64),
         "softmax": one("softmax", (6000, 10000), axis=1),
         "reduction": one("reduce_max", (20000, 3, 2000), axes=[0]),
+        "mean of a map": (lambda g, x: g.node("reduce_mean", g.node("tanh", x), axes=[0]), [draw(60_000_000)]),
+        "sum of a map": (lambda g, x: g.node("reduce_sum", g.node("tanh", x), axes=[0]), [draw(600_000, 100)]),
         "top_k": (lambda g, x: g.node("top_k", x, k=keel_abi.Dim(1_000_000), n_out=2)[0], [draw(8_000_000)]),
         "tanh": one("tanh", (60_000_000,))}
 

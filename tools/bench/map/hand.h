@@ -1,10 +1,16 @@
-// hand.h: what someone would write who fuses by hand; compiled for this machine.
+// hand.h: the loops that map.cc and reduced.cc compare with. hand.cc is compiled for the machine that
+// measures.
 #pragma once
-
 #include <cstdint>
 
 namespace map_bench {
 
 void NineOps(const float* x, const float* w, const float* b, float* y, int64_t n);
+
+// Of arrays of rows x columns, in the order of plugins/cpu/reduce_loops.h.
+void MeanOfSquares(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
+void RowSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
+void ColumnSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
+void MaxOfAbs(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
 
 }  // namespace map_bench

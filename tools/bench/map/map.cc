@@ -2,12 +2,10 @@
 //   bench_map [--rounds 15]
 // Prints for each size the time of both and the ratio: its median over rounds in which they take turns, and
 // its quartiles. Answers are compared bit by bit. See ../README.md.
-#include <cmath>
 #include <cstring>
-#include <functional>
 
-#include "../hot/harness.h"
 #include "hand.h"
+#include "turns.h"
 
 namespace {
 
@@ -50,24 +48,15 @@ std::string Text(const Chain& chain, int64_t n) {
          chain.body + "  return y\n}\n\nentry main = @main (" + (one ? "x" : "x, w, b") + ")\n";
 }
 
-double Seconds(const std::function<void()>& body, int64_t n) {
-  const int64_t times = std::max<int64_t>(1, 2'000'000 / (n + 200));
-  const double start = hot::ProcessorNow();
-  for (int64_t i = 0; i < times; i++) body();
-  return (hot::ProcessorNow() - start) / static_cast<double>(times);
-}
-
 void Bench(keel_context* context, const Chain& chain, int64_t n, int rounds) {
   const hot::Prepared keel(context, "cpu", Text(chain, n), {{"threads", "1"}});
   std::vector<keel_array*> arrays;
-  std::vector<float*> data;
-  for (float value : {0.7f, 1.3f, -0.4f}) {
-    arrays.push_back(hot::Filled(context, KEEL_F32, {n}, value));
+  std::vector<const float*> data;
+  for (float height : {0.7f, 1.3f, -0.4f}) {
+    arrays.push_back(map_bench::Wave(context, {n}, height));
     keel_tensor t;
     keel_array_tensor(arrays.back(), &t);
-    data.push_back(static_cast<float*>(t.data));
-    for (int64_t i = 0; i < n; i++)
-      data.back()[i] = value * static_cast<float>(std::sin(0.1 * static_cast<double>(i)));
+    data.push_back(static_cast<const float*>(t.data));
   }
   std::vector<float> y(static_cast<size_t>(n));
   keel_array* result = nullptr;
@@ -78,33 +67,21 @@ void Bench(keel_context* context, const Chain& chain, int64_t n, int rounds) {
   const auto hand = [&] { chain.hand(data[0], data[1], data[2], y.data(), n); };
   run();
   if (!chain.hand) {
-    std::vector<double> ns;
-    for (int r = 0; r < rounds; r++) ns.push_back(Seconds(run, n));
-    const hot::Figure f = hot::Summarise(chain.name, 0, ns);
-    std::printf("| %s | %lld | %.4g |  |  |\n", chain.name, static_cast<long long>(n), f.median / 1e3);
-    return;
+    const map_bench::Turns turns({run}, n, rounds);
+    std::printf("| %s | %lld | %.4g |  |  |\n", chain.name, static_cast<long long>(n), turns.Micros(0));
+  } else {
+    hand();
+    keel_tensor got;
+    keel_array_tensor(result, &got);
+    if (std::memcmp(y.data(), got.data, y.size() * sizeof(float)) != 0) {
+      std::fprintf(stderr, "bench_map: other bits than the hand-written loop's, %s of %lld\n", chain.name,
+                   static_cast<long long>(n));
+      std::exit(1);
+    }
+    const map_bench::Turns turns({run, hand}, n, rounds);
+    std::printf("| %s | %lld | %.4g | %.4g | %s |\n", chain.name, static_cast<long long>(n), turns.Micros(0),
+                turns.Micros(1), turns.Ratio(0, 1).c_str());
   }
-  hand();
-  keel_tensor got;
-  keel_array_tensor(result, &got);
-  if (std::memcmp(y.data(), got.data, y.size() * sizeof(float)) != 0) {
-    std::fprintf(stderr, "bench_map: other bits than the hand-written loop's, %s of %lld\n", chain.name,
-                 static_cast<long long>(n));
-    std::exit(1);
-  }
-  std::vector<double> ours, theirs, ratios;
-  for (int r = 0; r < rounds; r++) {
-    ours.push_back(Seconds(run, n));
-    theirs.push_back(Seconds(hand, n));
-    ratios.push_back(ours.back() / theirs.back());
-  }
-  std::sort(ratios.begin(), ratios.end());
-  const auto at = [&](double q) {
-    return ratios[static_cast<size_t>(q * static_cast<double>(ratios.size() - 1))];
-  };
-  std::printf("| %s | %lld | %.4g | %.4g | %.2f [%.2f, %.2f] |\n", chain.name, static_cast<long long>(n),
-              hot::Summarise("", 0, ours).median / 1e3, hot::Summarise("", 0, theirs).median / 1e3, at(0.5),
-              at(0.25), at(0.75));
   for (keel_array* a : arrays) keel_array_release(a);
   keel_array_release(result);
 }

@@ -109,6 +109,8 @@ inline constexpr Case kCases[] = {
     {"sum of 3 rows", "f32[3, 150000000]", "f32[3]", "r = reduce_sum(x){axes=[1]}"},
     {"sum of columns", "f32[20000, 20000]", "f32[20000]", "r = reduce_sum(x){axes=[0]}"},
     {"sum of 4 columns", "f32[100000000, 4]", "f32[4]", "r = reduce_sum(x){axes=[0]}"},
+    {"mean of tanh", "f32[200000000]", "f32[]", "r = reduce_mean(tanh(x))"},
+    {"sum of columns of tanh", "f32[2000000, 100]", "f32[100]", "r = reduce_sum(tanh(x)){axes=[0]}"},
     {"sum of first and last", "f32[4, 10, 10000000]", "f32[10]", "r = reduce_sum(x){axes=[0, 2]}"},
     {"arg_max", "f32[400000000]", "i64[]", "r = arg_max(x)"},
     {"arg_min of columns", "f32[50000000, 4]", "i64[4]", "r = arg_min(x)"},
