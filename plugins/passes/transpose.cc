@@ -22,8 +22,17 @@ bool cancelled(Edit& e, NodeId n, Move move) {
 
 bool transposed(Edit& e, NodeId n) { return cancelled(e, n, {e.list(n, "perm"), {}}); }
 
+// As simplify does, which runs no more when moves have become reshapes.
+bool reshaped_twice(Edit& e, NodeId n, NodeId before) {
+  const Dims to = e.type(e.out(n)).dims;
+  const keel_value x = e.in(before, 0);
+  e.at(n);
+  return e.replace(n, e.same(e.type(x).dims, to) ? x : e.add("reshape", {x}, Attrs().dims("to", to)));
+}
+
 bool reshaped(Edit& e, NodeId n) {
   const keel_value x = e.in(n, 0);
+  if (const NodeId before = e.made_by(x, "reshape"); before != kNone) return reshaped_twice(e, n, before);
   return e.producer(x) != kNone && e.type(x).rank() > 0 && cancelled(e, n, {{}, e.type(e.out(n)).dims});
 }
 
