@@ -65,6 +65,15 @@ CASES = [
     }
   return y
 }""", "same", None),
+    ("weights in more dims", """(h: f32[2, 1, 3], w: f32[2, 4, 3], x: f32[n, 2, 1, 4]) {
+  y = scan(h, w, x){carry=1, invariants=1}
+    body(s, w, v) {
+      p = matmul(v, w)
+      t = add(p, s)
+      yield t
+    }
+  return y
+}""", "same", None),
     ("much larger than the entries", """(h: f32[1, 100], w: f32[2, 100], x: f32[n, 1, 2]) {
   y = scan(h, w, x){carry=1, invariants=1}
     body(s, w, v) {

@@ -177,6 +177,7 @@ class Case:
 
 def known_cases():
     import test_inline
+    import test_ahead
     import test_loops
     from test_text import DEVICES, all_cases, whole
     for case in all_cases():
@@ -184,6 +185,8 @@ def known_cases():
         yield Case(case.id, whole(constants, params, body), DEVICES.get(name, "reference").format(device), name)
     for title, body, *_ in test_loops.CASES:
         yield Case(f"loop: {title}", test_loops.text(body), "reference", "loop")
+    for title, main, *_ in test_ahead.CASES:
+        yield Case(f"ahead: {title}", test_ahead.whole(main), "reference", "ahead")
     for title, device, head, body, _ in test_inline.CASES:
         yield Case(f"inline: {title}", test_inline.text(head, body), device, "inline")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How loading, optimising, planning and running grow with the number of nodes: microseconds and bytes for each node.
 
-    .venv/bin/python tools/bench/growth.py [NAME...] [--nodes 1000,10000,100000,1000000] [--level 2] [--json FILE]
+    .venv/bin/python tools/bench/growth.py [NAME...] [--nodes 1000,10000,100000,1000000] [--level 2] [--json FILE] [--plot FILE.svg]
 
 Each figure is of a process of its own (`keel bench`). What grows linearly stays the same from row to row; the last
 lines say how it does grow: n to the power of the number there, between the two largest graphs.
@@ -14,9 +14,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from plot import svg
+
 BUILD = Path(os.environ.get("KEEL_BUILD", Path(__file__).resolve().parents[2] / "build" / "release"))
 OPS = ("neg({})", "add({}, x)", "tanh({})", "mul({}, x)", "relu({})", "sub({}, x)", "exp({})", "maximum({}, x)")
-FIGURES = ("load", "prepare", "run", "memory")
+FIGURES = {"load": "load, µs", "prepare": "passes and plan, µs", "run": "run, µs", "memory": "memory, bytes"}  # of a node
 
 
 def block(number, start, count, indent="  "):
@@ -118,9 +120,10 @@ def main():
     parser.add_argument("--nodes", default="1000,10000,100000,1000000")
     parser.add_argument("--level", type=int, default=2, help="of the passes; 0: none")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="curves of all figures over the number of nodes: flat is linear")
     args = parser.parse_args()
     sizes, found = [int(n) for n in args.nodes.split(",")], {}
-    print("| graph | nodes | load, µs | passes and plan, µs | run, µs | memory, bytes |\n| --- | --- | --- | --- | --- | --- |")
+    print("| graph | nodes | " + " | ".join(FIGURES.values()) + " |\n| --- | --- | --- | --- | --- | --- |")
     for shape in args.names or SHAPES:
         rows = found[shape] = {}
         with tempfile.TemporaryDirectory() as folder:
@@ -134,6 +137,9 @@ def main():
             print(f"| {shape} | power | " + " | ".join(f"{p:.2f}" for p in power) + " |", flush=True)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))
+    if args.plot:
+        args.plot.write_text(svg({f"{title} a node": {shape: {n: row[k] for n, row in rows.items()} for shape, rows in found.items()}
+                                  for k, title in FIGURES.items()}))
 
 
 if __name__ == "__main__":
