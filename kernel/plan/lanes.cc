@@ -15,34 +15,44 @@ constexpr uint64_t kSection = 5'000, kHandOver = 200, kLaunch = 20;
 constexpr int64_t kGuess = 10;         // iterations of a loop
 constexpr size_t kMostSteps = 20'000;  // that are looked at: what a plan costs is bounded
 
-// What steps take by the device's word; 0: not known.
+// Nanoseconds with all threads and with one; 0: not known.
+struct Time {
+  uint64_t together = 0, lane = 0;
+};
+
+// What steps take by the device's word.
 class Times {
  public:
-  Times(const Lowered& lowered, keel_dev dev) : device_(lowered.device->plugin().device), dev_(dev) {}
+  Times(const Lowered& lowered, keel_dev dev, uint32_t threads)
+      : device_(lowered.device->plugin().device), dev_(dev), threads_(threads) {}
 
-  absl::StatusOr<uint64_t> OfStep(const Lowered& l, const Binding& b, size_t s, uint32_t threads) const {
+  absl::StatusOr<Time> OfStep(const Lowered& l, const Binding& b, size_t s) const {
     const Step& step = l.steps[s];
-    if (step.core) return 0;
-    if (!step.bodies.empty()) return OfBodies(step, *b.controls[s], threads);
+    if (step.core) return Time();
+    if (!step.bodies.empty()) return OfBodies(step, *b.controls[s]);
     ASSIGN_OR_RETURN(keel_node node, ViewStep(l, step, b.symbols));
-    return device_.cost(dev_, &HostTable(), &node, threads);
+    auto ask = [&](uint32_t threads) { return device_.cost(dev_, &HostTable(), &node, threads); };
+    return Time{ask(threads_), ask(1)};
   }
 
  private:
-  absl::StatusOr<uint64_t> OfBodies(const Step& step, const ControlBinding& bound, uint32_t threads) const {
-    uint64_t sum = 0;
+  absl::StatusOr<Time> OfBodies(const Step& step, const ControlBinding& bound) const {
+    Time sum;
     for (size_t i = 0; i < step.bodies.size(); i++)
       for (size_t s = 0; s < step.bodies[i]->steps.size(); s++) {
-        ASSIGN_OR_RETURN(uint64_t time, OfStep(*step.bodies[i], *bound.bodies[i], s, threads));
-        if (!time) return 0;
-        sum += time + kLaunch;
+        ASSIGN_OR_RETURN(Time time, OfStep(*step.bodies[i], *bound.bodies[i], s));
+        if (!time.lane) return Time();
+        sum.together += time.together + kLaunch;
+        sum.lane += time.lane + kLaunch;
       }
-    if (bound.one_of) return sum / step.bodies.size();
-    return sum * static_cast<uint64_t>(bound.length ? bound.length : kGuess);
+    if (bound.one_of) return Time{sum.together / step.bodies.size(), sum.lane / step.bodies.size()};
+    auto times = static_cast<uint64_t>(bound.length ? bound.length : kGuess);
+    return Time{sum.together * times, sum.lane * times};
   }
 
   const keel_device& device_;
   const keel_dev dev_;
+  const uint32_t threads_;
 };
 
 bool HasCore(const Step& step) {
@@ -60,8 +70,9 @@ class Scheduler {
       : l_(lowered), b_(binding), options_(options), n_(static_cast<uint32_t>(lowered.steps.size())) {}
 
   absl::StatusOr<std::vector<Section>> Run() {
-    RETURN_IF_ERROR(Ask());
     Connect();
+    if (IsChain()) return std::vector<Section>();
+    RETURN_IF_ERROR(Ask());
     for (uint32_t s = 0; s < n_; s++)
       if (!waits_[s]) Ready(s);
     while (!alone_.empty() || !beside_.empty()) {
@@ -83,19 +94,17 @@ class Scheduler {
 
   absl::Status Ask() {
     ASSIGN_OR_RETURN(keel_dev dev, l_.device->Open());
-    const Times times(l_, dev);
-    together_.resize(n_);
-    lane_.resize(n_);
+    const Times times(l_, dev, options_.threads);
+    times_.resize(n_);
     for (uint32_t s = 0; s < n_; s++) {
-      ASSIGN_OR_RETURN(together_[s], times.OfStep(l_, b_, s, options_.threads));
-      ASSIGN_OR_RETURN(lane_[s], times.OfStep(l_, b_, s, 1));
+      ASSIGN_OR_RETURN(times_[s], times.OfStep(l_, b_, s));
     }
     return absl::OkStatus();
   }
   // Alone runs what is not known, what uses more threads well, and what the kernel runs.
   bool IsBeside(uint32_t s) const {
     if (HasCore(l_.steps[s])) return false;
-    return options_.lanes == LaneUse::kAll || (lane_[s] && together_[s] * 3 > lane_[s] * 2);
+    return options_.lanes == LaneUse::kAll || (times_[s].lane && times_[s].together * 3 > times_[s].lane * 2);
   }
 
   // Edges from what computes to what reads, and to and from barriers.
@@ -113,6 +122,15 @@ class Scheduler {
       for (; since < s; since++) Edge(since, s);
       barrier = s;
     }
+  }
+  // Each step waits for the one before it.
+  bool IsChain() const {
+    std::vector<uint32_t> before(n_, 0);  // the longest way to each
+    for (uint32_t s = 0; s < n_; s++) {
+      if (before[s] != s) return false;
+      for (uint32_t next : next_[s]) before[next] = std::max(before[next], s + 1);
+    }
+    return true;
   }
   void Edge(uint32_t from, uint32_t to) {
     next_[from].push_back(to);
@@ -141,9 +159,9 @@ class Scheduler {
     ready_.resize(n_);
     for (uint32_t s : group) ready_[s] = 0;
     for (uint32_t s : group) {
-      in_turn += together_[s];
+      in_turn += times_[s].together;
       uint64_t& lane = *std::ranges::min_element(lanes);
-      lane = std::max(lane, ready_[s]) + lane_[s] + kHandOver;
+      lane = std::max(lane, ready_[s]) + times_[s].lane + kHandOver;
       for (uint32_t next : next_[s]) ready_[next] = std::max(ready_[next], lane);
       end = std::max(end, lane);
     }
@@ -154,7 +172,7 @@ class Scheduler {
   const Binding& b_;
   const PlanOptions& options_;
   const uint32_t n_;
-  std::vector<uint64_t> together_, lane_;  // what each step takes with all threads and with one
+  std::vector<Time> times_;
   std::vector<uint64_t> ready_;
   std::vector<std::vector<uint32_t>> next_;
   std::vector<uint32_t> waits_;
