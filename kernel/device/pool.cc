@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernel/base/align.h"
+
 namespace keel {
 
 // Up to kSmall bytes a piece comes from a segment of kSmallSegment, up to kMiddle from one of
@@ -34,8 +36,6 @@ bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
 }
 
 namespace {
-
-uint64_t RoundUp(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 
 std::string Size(uint64_t bytes) {
   if (bytes >= 1 << 20) return absl::StrCat((bytes * 10 >> 20) / 10, ".", (bytes * 10 >> 20) % 10, " MiB");

@@ -16,12 +16,6 @@ Attrs MakeAttrs(std::initializer_list<Number> numbers) {
   return attrs;
 }
 
-int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t otherwise) {
-  for (const Attr& a : attrs)
-    if (a.name == name) return a.value.i;
-  return otherwise;
-}
-
 bool Pen::Check(const absl::Status& status) {
   if (ok()) status_ = status;
   return ok();

@@ -13,7 +13,6 @@ struct Number {  // an attribute
   int64_t value;
 };
 Attrs MakeAttrs(std::initializer_list<Number> numbers);
-int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t otherwise = 0);
 
 class Pen {
  public:

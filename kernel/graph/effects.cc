@@ -16,12 +16,6 @@ void Merge(std::vector<uint32_t>* to, const std::vector<uint32_t>& from) {
   }
 }
 
-const AttrValue* FindAttr(const Node& node, std::string_view name) {
-  for (const Attr& a : node.attrs)
-    if (a.name == name) return &a.value;
-  return nullptr;
-}
-
 bool FailsOnData(const Graph& g, const Node& node) {
   bool typed = !node.in.empty() && node.in[0] != kNoValue;
   return MayFail(*node.op, typed ? g.values[node.in[0]].type.dtype : DType::kNone);
@@ -29,7 +23,7 @@ bool FailsOnData(const Graph& g, const Node& node) {
 
 // What the op itself does.
 void AddOwn(const Graph& g, const Node& node, Effects* e) {
-  const AttrValue* on = FindAttr(node, EffectOn(*node.op));
+  const AttrValue* on = FindAttr(node.attrs, EffectOn(*node.op));
   auto variable = on ? static_cast<uint32_t>(on->i) : 0;
   switch (EffectOf(*node.op)) {
     case EffectKind::kNone:

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph_generated.h"
+#include "kernel/base/align.h"
 #include "kernel/base/hash.h"
 #include "kernel/graph/file_format.h"
 

@@ -13,8 +13,6 @@ inline constexpr uint32_t kFileFormat = 2;
 inline constexpr uint64_t kSegmentAlign = 4096, kConstantAlign = 64;
 inline constexpr uint64_t kMaxStructureBytes = uint64_t{256} << 20;
 
-inline uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
 struct EncodedModule {
   std::string structure;               // size prefix and flatbuffer
   std::vector<uint64_t> data_offsets;  // of each constant, in the one segment

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel/base/align.h"
 #include "kernel/graph/constant.h"
 #include "kernel/graph/file_format.h"
 

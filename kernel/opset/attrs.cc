@@ -11,6 +11,17 @@ void SortAttrs(Attrs* attrs) {
   std::sort(attrs->begin(), attrs->end(), [](const Attr& a, const Attr& b) { return a.name < b.name; });
 }
 
+const AttrValue* FindAttr(const Attrs& attrs, std::string_view name) {
+  for (const Attr& a : attrs)
+    if (a.name == name) return &a.value;
+  return nullptr;
+}
+
+int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t otherwise) {
+  const AttrValue* found = FindAttr(attrs, name);
+  return found ? found->i : otherwise;
+}
+
 std::string_view AttrKindName(int32_t kind) {
   constexpr std::string_view kNames[] = {
       "nothing", "a bool",     "an integer",         "a float",          "a string",
@@ -201,12 +212,6 @@ absl::Status UnknownAttr(const Env& env, const Attrs& given) {
   return env.Fail("its attributes could not be matched");
 }
 
-const AttrValue* FindGiven(const Attrs& given, std::string_view name) {
-  for (const Attr& g : given)
-    if (g.name == name) return &g.value;
-  return nullptr;
-}
-
 absl::Status SettleAxes(const Env& env, const AttrDef& a, int64_t rank, Val* v) {
   if (v->kind == Val::kInt) {
     v->kind = Val::kList;
@@ -301,7 +306,7 @@ absl::Status BindAttrs(Env& env, const Attrs& given) {
   size_t used = 0;
   for (const AttrDef& a : env.def.attrs) {
     Val* v = &env.slots[a.slot];
-    if (const AttrValue* g = given.empty() ? nullptr : FindGiven(given, a.name)) {
+    if (const AttrValue* g = given.empty() ? nullptr : FindAttr(given, a.name)) {
       used++;
       RETURN_IF_ERROR(Take(env, a, *g, v));
     } else if (!NeedsGroup(a.type)) {

@@ -44,6 +44,8 @@ struct Attr {
 };
 using Attrs = std::vector<Attr>;  // sorted by name, each name once
 void SortAttrs(Attrs*);
+const AttrValue* FindAttr(const Attrs&, std::string_view name);  // null: it is not there
+int64_t IntAttr(const Attrs&, std::string_view name, int64_t otherwise = 0);
 
 struct OpDef;  // parsed form, private to opset/; facts about it through the functions below
 

@@ -2,6 +2,8 @@
 #include "kernel/plan/binding.h"
 
 #include "absl/strings/str_join.h"
+#include "kernel/base/align.h"
+#include "kernel/device/accelerator.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/lanes.h"
@@ -124,7 +126,7 @@ absl::Status PrepareLaunches(const Lowered& lowered, const PlanOptions& options,
   return absl::OkStatus();
 }
 
-absl::Status CheckMemory(const Binding& b, const PlanOptions& options) {
+absl::Status CheckMemory(const MemoryPlan& b, const PlanOptions& options) {
   uint64_t needed = b.arena_bytes + b.scratch_bytes + b.output_bytes;
   if (!options.memory || needed <= options.memory) return absl::OkStatus();
   return Annotate(
@@ -133,20 +135,16 @@ absl::Status CheckMemory(const Binding& b, const PlanOptions& options) {
       kErrorHint, "raise the option \"memory\", or run smaller inputs; `keel plan` lists the arrays");
 }
 
-uint64_t ScratchBytes(const Binding& b, uint32_t step) {
-  return (b.launches[step]->launch.scratch_bytes + kAlign - 1) / kAlign * kAlign;
-}
-
 // What runs side by side has its scratch side by side.
-void PlaceScratch(Binding* b) {
-  b->scratch_at.assign(b->launches.size(), 0);
-  for (const Section& section : b->sections) {
+void PlaceScratch(const Binding& b, MemoryPlan* plan) {
+  plan->scratch_at.assign(b.launches.size(), 0);
+  for (const Section& section : plan->sections) {
     uint64_t end = 0;
     for (uint32_t s : section.steps) {
       if (!section.beside) end = 0;
-      b->scratch_at[s] = end;
-      end += ScratchBytes(*b, s);
-      b->scratch_bytes = std::max(b->scratch_bytes, end);
+      plan->scratch_at[s] = end;
+      end += RoundUp(b.launches[s]->launch.scratch_bytes, kAlign);
+      plan->scratch_bytes = std::max(plan->scratch_bytes, end);
     }
   }
 }
@@ -155,16 +153,15 @@ void PlaceScratch(Binding* b) {
 // nobody asked for lanes, much more than in turn.
 absl::Status TakeLanes(const Lowered& lowered, const PlanOptions& options, Binding* b) {
   constexpr uint64_t kLittle = 1 << 20;
-  ASSIGN_OR_RETURN(b->sections, PlanLanes(lowered, *b, options));
-  if (b->sections.empty()) return absl::OkStatus();
-  const uint64_t scratch = b->scratch_bytes, in_turn = b->arena_bytes + scratch;
-  PlaceScratch(b);
-  PlanMemory(lowered, options, b);
-  const bool much = b->arena_bytes + b->scratch_bytes > in_turn + in_turn / 4 + kLittle;
-  if (CheckMemory(*b, options).ok() && !(much && options.lanes == LaneUse::kAuto)) return absl::OkStatus();
-  b->sections.clear();
-  b->scratch_bytes = scratch;
-  PlanMemory(lowered, options, b);
+  MemoryPlan beside;
+  ASSIGN_OR_RETURN(beside.sections, PlanLanes(lowered, *b, options));
+  if (beside.sections.empty()) return absl::OkStatus();
+  PlaceScratch(*b, &beside);
+  beside = PlanMemory(lowered, options, *b, beside);
+  const uint64_t in_turn = b->arena_bytes + b->scratch_bytes;
+  const bool much = beside.arena_bytes + beside.scratch_bytes > in_turn + in_turn / 4 + kLittle;
+  if (CheckMemory(beside, options).ok() && !(much && options.lanes == LaneUse::kAuto))
+    static_cast<MemoryPlan&>(*b) = std::move(beside);
   return absl::OkStatus();
 }
 
@@ -192,6 +189,10 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
   return symbols;
 }
 
+uint64_t AlignmentOf(const Lowered& lowered) {
+  return lowered.accelerator ? lowered.accelerator->alignment() : kAlign;
+}
+
 absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
                                               const PlanOptions& options) {
   auto b = std::make_shared<Binding>();
@@ -199,7 +200,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
   if (lowered.accelerator) b->device = std::make_unique<DevicePool>();
   RETURN_IF_ERROR(CheckFacts(lowered, b->symbols));
   RETURN_IF_ERROR(SetShapes(lowered, b.get()));
-  PlanMemory(lowered, options, b.get());
+  static_cast<MemoryPlan&>(*b) = PlanMemory(lowered, options, *b, {});
   RETURN_IF_ERROR(CheckMemory(*b, options));
   RETURN_IF_ERROR(PrepareLaunches(lowered, options, b.get()));
   RETURN_IF_ERROR(CheckMemory(*b, options));

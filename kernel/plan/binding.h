@@ -29,22 +29,26 @@ class Runner;
 struct ControlBinding;  // control.h
 struct DevicePool;      // device_runner.h
 
-struct Binding {
+// Where everything lies while the steps run, in that order.
+struct MemoryPlan {
+  std::vector<Section> sections;     // all steps; none: in order, one by one
+  std::vector<uint64_t> scratch_at;  // by step, where there are sections
+  std::vector<Storage> storage;      // by value; that of its root
+  std::vector<bool> still;           // by step: its results lie where they are (inside.h); none: no step's do
+  std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
+  uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;
+  uint64_t unshared_bytes = 0;  // what the arena would be without reuse
+  size_t in_place = 0;          // results that took over an operand's memory
+};
+
+struct Binding : MemoryPlan {
   Binding();
   ~Binding();
   std::vector<int64_t> symbols;
   std::vector<std::vector<int64_t>> shapes;               // by value
   std::vector<int64_t> counts;                            // of elements, by value
-  std::vector<Storage> storage;                           // by value; that of its root
   std::vector<std::shared_ptr<Launch>> launches;          // by step
   std::vector<std::unique_ptr<ControlBinding>> controls;  // by step; null: it runs no bodies
-  std::vector<Section> sections;                          // all steps; none: in order, one by one
-  std::vector<uint64_t> scratch_at;                       // by step, where there are sections
-  std::vector<bool> still;  // by step: its results lie where they are already (inside.h); none: no step's do
-  std::vector<uint32_t> output_source;  // by fetch: kNoValue: written in place; else the value to copy from
-  uint64_t arena_bytes = 0, scratch_bytes = 0, output_bytes = 0;
-  uint64_t unshared_bytes = 0;  // what the arena would be without reuse
-  size_t in_place = 0;          // results that took over an operand's memory
 
   static constexpr size_t kPool = 8;  // runners kept; more are made when more threads run, and dropped
   std::atomic<Runner*> pool[kPool] = {};
@@ -61,7 +65,14 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
 absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vector<int64_t> symbols,
                                               const PlanOptions& options);
 
-// memory.cc: fills storage, arena_bytes, output_source.
-void PlanMemory(const Lowered& lowered, const PlanOptions& options, Binding* binding);
+// memory.cc: fills in the rest of a plan whose sections and scratch are set.
+MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const Binding& binding,
+                      const MemoryPlan& schedule);
+
+// Of everything in the memory of a run, in bytes.
+uint64_t AlignmentOf(const Lowered& lowered);
+inline uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
+  return static_cast<uint64_t>(b.counts[v]) * SizeOf(lowered.values[v].type.dtype);
+}
 
 }  // namespace keel

@@ -10,46 +10,16 @@
 namespace keel {
 namespace {
 
-int64_t IntAttr(const Step& step, std::string_view name) {
-  for (const Attr& a : step.attrs)
-    if (a.name == name) return a.value.i;
-  return 0;
-}
-
-constexpr uint64_t kHere = ~uint64_t{0};  // in place of an offset: an entry is given where it lies
-
-uint64_t BytesOf(const Lowered& lowered, const Binding& b, uint32_t v) {
-  return static_cast<uint64_t>(b.counts[v]) * SizeOf(lowered.values[v].type.dtype);
-}
-
-// How the operands of a step reach its bodies.
-struct Layout {
-  size_t skip = 0;          // operands that are not given: the predicate or index
-  size_t carry = 0;         // the first that are given
-  size_t cut = ~size_t{0};  // from this one on an entry of the first dim is given
-  size_t behind = 0;        // operands at the end that are not given: how many entries
-  bool Cut(size_t i) const { return i >= cut; }
-};
-
-Layout OfBranches(const Step&) { return {1, 0}; }
-Layout OfWhile(const Step& step) { return {0, static_cast<size_t>(IntAttr(step, "carry"))}; }
-Layout OfScan(const Step& step) {
-  auto carry = static_cast<size_t>(IntAttr(step, "carry"));
-  return {0, carry, carry + static_cast<size_t>(IntAttr(step, "invariants")),
-          static_cast<size_t>(IntAttr(step, "counted"))};
-}
-
 // What the steps have in common: frames of the bodies, copies, failing.
 class Base : public Control {
  public:
-  Base(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
-       const Layout& layout)
+  Base(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
       : lowered_(lowered),
         step_(lowered.steps[step]),
         bound_(*binding.controls[step]),
         state_(state),
         scratch_(scratch),
-        layout_(layout) {
+        layout_(bound_.layout) {
     for (size_t i = 0; i < step_.bodies.size(); i++) {
       char* arena = scratch + bound_.frames_at;
       const Binding& body = *bound_.bodies[i];
@@ -97,7 +67,7 @@ class Base : public Control {
   const ControlBinding& bound_;
   RunState& state_;
   char* scratch_;
-  const Layout layout_;
+  const BodyLayout& layout_;
   std::vector<std::unique_ptr<Frame>> frames_;
 };
 
@@ -135,10 +105,9 @@ class Branches : public Base {
 // elsewhere.
 class Loop : public Base {
  public:
-  Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
-       const Layout& layout)
-      : Base(lowered, binding, step, state, scratch, layout) {
-    for (size_t i = 0; i < layout.carry; i++) {
+  Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
+      : Base(lowered, binding, step, state, scratch) {
+    for (size_t i = 0; i < layout_.carry; i++) {
       if (frames_.back()->PassesThrough(i)) {
         untouched_.push_back(i);
         continue;
@@ -233,19 +202,18 @@ class While : public Loop {
 
 class Scan : public Loop {
  public:
-  Scan(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch,
-       const Layout& layout)
-      : Loop(lowered, binding, step, state, scratch, layout), reverse_(IntAttr(step_, "reverse")) {
-    const uint64_t* buffer = bound_.buffers.data() + layout.carry;
+  Scan(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
+      : Loop(lowered, binding, step, state, scratch), reverse_(IntAttr(step_.attrs, "reverse")) {
+    const uint64_t* buffer = bound_.buffers.data() + layout_.carry;
     auto add = [&](uint32_t i, uint32_t value, std::vector<Stacked>* to) {
       uint64_t all = BytesOf(lowered, binding, value);
       to->push_back({i, bound_.length ? all / static_cast<uint64_t>(bound_.length) : 0,
-                     *buffer == kHere ? nullptr : scratch + *buffer});
+                     *buffer == kGivenInPlace ? nullptr : scratch + *buffer});
       buffer++;
     };
-    for (size_t i = layout.cut; i < step_.in.size() - layout.behind; i++)
+    for (size_t i = layout_.cut; i < step_.in.size() - layout_.behind; i++)
       add(static_cast<uint32_t>(i), step_.in[i], &cut_);
-    for (size_t i = layout.carry; i < step_.out.size(); i++)
+    for (size_t i = layout_.carry; i < step_.out.size(); i++)
       add(static_cast<uint32_t>(i), step_.out[i], &stacked_);
   }
 
@@ -309,19 +277,16 @@ class Scan : public Loop {
 
 template <typename T>
 std::unique_ptr<Control> Make(const Lowered& lowered, const Binding& binding, size_t step, RunState& state,
-                              char* scratch, const Layout& layout) {
-  return std::make_unique<T>(lowered, binding, step, state, scratch, layout);
+                              char* scratch) {
+  return std::make_unique<T>(lowered, binding, step, state, scratch);
 }
 
 struct Kind {
   std::string_view op;
-  Layout (*layout)(const Step&);
   decltype(&Make<While>) make;
 };
-constexpr Kind kKinds[] = {{"cond", OfBranches, Make<Branches>},
-                           {"switch", OfBranches, Make<Branches>},
-                           {"while", OfWhile, Make<While>},
-                           {"scan", OfScan, Make<Scan>}};
+constexpr Kind kKinds[] = {
+    {"cond", Make<Branches>}, {"switch", Make<Branches>}, {"while", Make<While>}, {"scan", Make<Scan>}};
 
 const Kind& KindOf(const Step& step) {
   for (const Kind& kind : kKinds)
@@ -329,128 +294,13 @@ const Kind& KindOf(const Step& step) {
   return kKinds[0];
 }
 
-// Lays out the scratch of a step.
-class Room {
- public:
-  explicit Room(const Lowered& lowered)
-      : align_(lowered.accelerator ? lowered.accelerator->alignment() : kAlign) {}
-  uint64_t Take(uint64_t bytes) {
-    uint64_t at = end_;
-    end_ += (bytes + align_ - 1) / align_ * align_;
-    return at;
-  }
-  uint64_t end() const { return end_; }
-  uint64_t align() const { return align_; }
-
- private:
-  const uint64_t align_;
-  uint64_t end_ = 0;
-};
-
-// Symbols of the body that the step's plan knows have the same number there.
-absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Binding& binding,
-                                               const Lowered& body,
-                                               std::span<const std::span<const int64_t>> fed) {
-  KnownSymbols known(body.dims.symbol_count());
-  for (size_t s = 0; s < known.size(); s++) {
-    std::optional<Dim> outer = lowered.dims.FindSymbol(body.dims.symbol_name(s));
-    std::optional<size_t> index = outer ? lowered.dims.symbol_index(*outer) : std::nullopt;
-    if (index) known[s] = binding.symbols[*index];
-  }
-  return BindSymbols(body, fed, &known);
-}
-
-absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step,
-                                                  const Layout& layout, const Lowered& body,
-                                                  const Binding& binding, const PlanOptions& options) {
-  std::vector<std::span<const int64_t>> fed;
-  for (size_t i = layout.skip; i < step.in.size() - layout.behind; i++) {
-    std::span<const int64_t> shape = binding.shapes[step.in[i]];
-    fed.push_back(layout.Cut(i - layout.skip) ? shape.subspan(1) : shape);
-  }
-  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SymbolsOf(lowered, binding, body, fed));
-  return Bind(body, std::move(symbols), options);
-}
-
-// On a device entries are given where they lie only if they are aligned there.
-void TakeEntries(const Lowered& lowered, const Step& step, const Layout& layout, const Binding& b, Room* room,
-                 ControlBinding* out) {
-  std::vector<uint32_t> stacked;
-  for (size_t i = layout.cut; i < step.in.size() - layout.behind; i++) stacked.push_back(step.in[i]);
-  if (layout.cut != ~size_t{0})
-    for (size_t i = layout.carry; i < step.out.size(); i++) stacked.push_back(step.out[i]);
-  for (uint32_t v : stacked) {
-    auto length = static_cast<uint64_t>(b.shapes[v][0]);
-    uint64_t bytes = length ? BytesOf(lowered, b, v) / length : 0;
-    bool here = !lowered.accelerator || bytes % room->align() == 0;
-    out->buffers.push_back(here ? kHere : room->Take(bytes));
-  }
-}
-
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
-                                                            const Binding& binding,
-                                                            const PlanOptions& options) {
-  Layout layout = KindOf(step).layout(step);
-  auto out = std::make_unique<ControlBinding>();
-  Dim length = IntAttr(step, "length");
-  if (IsSymbolic(length)) {
-    ASSIGN_OR_RETURN(length, lowered.dims.Evaluate(length, binding.symbols));
-  }
-  out->length = length;
-  out->one_of = layout.skip > 0;
-  Room room(lowered);
-  for (size_t i = 0; i < layout.carry; i++)
-    out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
-  TakeEntries(lowered, step, layout, binding, &room, out.get());
-  out->flag_at = room.Take(1);
-  uint64_t most = 0;
-  for (const auto& body : step.bodies) {
-    absl::StatusOr<std::shared_ptr<Binding>> bound = BindBody(lowered, step, layout, *body, binding, options);
-    if (!bound.ok()) {
-      std::string op(OpName(*step.op));
-      return Annotate(Error(bound.status().code(), op, " \"", step.name, "\": ", bound.status().message()),
-                      kErrorNode, step.name);
-    }
-    most = std::max(most, (*bound)->arena_bytes + (*bound)->scratch_bytes);
-    out->bodies.push_back(*std::move(bound));
-  }
-  out->frames_at = room.Take(most);
-  out->bytes = room.end();
-  return out;
-}
 
 std::unique_ptr<Control> MakeControl(const Lowered& lowered, const Binding& binding, size_t step,
                                      RunState& state, char* scratch) {
-  const Kind& kind = KindOf(lowered.steps[step]);
-  return kind.make(lowered, binding, step, state, scratch, kind.layout(lowered.steps[step]));
+  return KindOf(lowered.steps[step]).make(lowered, binding, step, state, scratch);
 }
 
 keel_rc RunControl(const keel_call* call) { return static_cast<Control*>(call->state)->Run(*call); }
-
-uint32_t NumberSteps(Lowered* lowered, uint32_t first) {
-  lowered->first_step = first;
-  first += static_cast<uint32_t>(lowered->steps.size());
-  for (Step& step : lowered->steps)
-    for (auto& body : step.bodies) first = NumberSteps(body.get(), first);
-  return first;
-}
-
-uint32_t CountSteps(const Lowered& lowered) {
-  auto count = static_cast<uint32_t>(lowered.steps.size());
-  for (const Step& step : lowered.steps)
-    for (const auto& body : step.bodies) count += CountSteps(*body);
-  return count;
-}
-
-const Step* FindStep(const Lowered& lowered, uint32_t number) {
-  if (number >= lowered.first_step && number - lowered.first_step < lowered.steps.size())
-    return &lowered.steps[number - lowered.first_step];
-  for (const Step& step : lowered.steps)
-    for (const auto& body : step.bodies)
-      if (const Step* found = FindStep(*body, number)) return found;
-  return nullptr;
-}
 
 }  // namespace keel

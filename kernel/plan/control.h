@@ -2,10 +2,10 @@
 // (Step::bodies), bound with the sizes that the step gives them and run inside the run of the step, on its
 // scratch memory.
 //
-// How to read it: BindControl lays out the memory, MakeControl builds the frames, RunControl is the launch.
-// What a loop carries moves between two buffers, the step's result and one in its scratch, so an iteration
-// copies nothing, allocates nothing and takes no lock. On a device with memory of its own the host reads
-// only predicates.
+// How to read it: BindControl (control_bind.cc) lays out the memory, MakeControl builds the frames,
+// RunControl is the launch. What a loop carries moves between two buffers, the step's result and one in its
+// scratch, so an iteration copies nothing, allocates nothing and takes no lock. On a device with memory of
+// its own the host reads only predicates.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,24 @@
 
 namespace keel {
 
+// How the operands of a step reach its bodies.
+struct BodyLayout {
+  size_t skip = 0;          // operands that are not given: the predicate or index
+  size_t carry = 0;         // the first that are given
+  size_t cut = ~size_t{0};  // from this one on an entry of the first dim is given
+  size_t behind = 0;        // operands at the end that are not given: how many entries
+  bool Cut(size_t i) const { return i >= cut; }
+  bool OneOf() const { return skip > 0; }  // one of the bodies runs, once
+};
+
+constexpr uint64_t kGivenInPlace = ~uint64_t{0};  // in place of an offset: an entry is given where it lies
+
 struct ControlBinding {
+  BodyLayout layout;
   std::vector<std::shared_ptr<Binding>> bodies;
   std::vector<uint64_t>
       buffers;             // by what is carried: offset in the scratch; then by what is cut and stacked
   int64_t length = 0;      // of a scan
-  bool one_of = false;     // of the bodies runs, once
   uint64_t flag_at = 0;    // of the predicate of a while
   uint64_t frames_at = 0;  // where bodies have their memory: one at a time
   uint64_t bytes = 0;

@@ -83,12 +83,6 @@ keel_rc NoThrow(const keel_call* call) {
   }
 }
 
-const AttrValue* Find(const Attrs& attrs, std::string_view name) {
-  for (const Attr& a : attrs)
-    if (a.name == name) return &a.value;
-  return nullptr;
-}
-
 // "a {} b {}" cut at its holes; {{ and }} are braces.
 absl::StatusOr<std::vector<std::string>> CutFormat(const std::string& format) {
   std::vector<std::string> pieces(1);
@@ -109,8 +103,8 @@ absl::StatusOr<std::vector<std::string>> CutFormat(const std::string& format) {
 }
 
 absl::Status FillPrint(const Attrs& attrs, size_t operands, Core* core) {
-  const std::string& format = Find(attrs, "format")->s;
-  core->stream = Find(attrs, "stream")->s == "out" ? KEEL_STREAM_OUT : KEEL_STREAM_ERR;
+  const std::string& format = FindAttr(attrs, "format")->s;
+  core->stream = FindAttr(attrs, "stream")->s == "out" ? KEEL_STREAM_OUT : KEEL_STREAM_ERR;
   core->text.assign(operands + 1, " ");
   core->text.front() = core->text.back() = "";
   if (format.empty()) return absl::OkStatus();
@@ -173,11 +167,11 @@ absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attr
   core->takes_array = row.takes_array;
   core->subtract = row.subtract;
   core->printer = printer ? printer : &plain;
-  if (const AttrValue* v = Find(attrs, VarAttr(op)))
+  if (const AttrValue* v = FindAttr(attrs, VarAttr(op)))
     core->variable = module.variables[static_cast<size_t>(v->i)].storage;
-  if (const AttrValue* v = Find(attrs, "edge")) core->edge = v->i;
-  if (const AttrValue* v = Find(attrs, "message")) core->text = {v->s};
-  if (Find(attrs, "format")) RETURN_IF_ERROR(FillPrint(attrs, operands, core.get()));
+  if (const AttrValue* v = FindAttr(attrs, "edge")) core->edge = v->i;
+  if (const AttrValue* v = FindAttr(attrs, "message")) core->text = {v->s};
+  if (FindAttr(attrs, "format")) RETURN_IF_ERROR(FillPrint(attrs, operands, core.get()));
   return std::shared_ptr<const Core>(std::move(core));
 }
 

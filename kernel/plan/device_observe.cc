@@ -200,7 +200,7 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
   for (const keel_tensor* value : values) {
     operands.push_back(nullptr);
     if (!value) continue;
-    uint64_t bytes = keel::BytesOf(*value);
+    uint64_t bytes = BytesOf(*value);
     blocks.push_back(NewBlock(bytes));
     if (!blocks.back()) return Exhausted("no memory to show a value of ", bytes, " bytes");
     views.push_back(*value);

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "kernel/base/align.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
-
-uint64_t RoundUp(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 
 void* AsPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -67,12 +66,6 @@ DeviceRunner::~DeviceRunner() {
   for (const Piece& piece : staged_) give(piece);
 }
 
-uint64_t DeviceRunner::BytesOf(uint32_t v) const {
-  uint64_t n = SizeOf(lowered_.values[v].type.dtype);
-  for (int64_t d : binding_.shapes[v]) n *= static_cast<uint64_t>(d);
-  return n;
-}
-
 // One piece: arena, scratch, the results that the host gets, the fault word.
 absl::Status DeviceRunner::TakeMemory() {
   uint64_t align = device_.alignment(), end = RoundUp(binding_.arena_bytes, align);
@@ -80,7 +73,7 @@ absl::Status DeviceRunner::TakeMemory() {
   end += RoundUp(binding_.scratch_bytes, align);
   for (uint32_t v : lowered_.fetches) {
     result_at_.push_back(end);
-    if (!options_.results_on_device) end += RoundUp(BytesOf(v), align);
+    if (!options_.results_on_device) end += RoundUp(BytesOf(lowered_, binding_, v), align);
   }
   fault_at_ = end;
   ASSIGN_OR_RETURN(memory_, device_.pool().Take(end + align, KEEL_QUEUE_COMPUTE));

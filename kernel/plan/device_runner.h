@@ -82,7 +82,6 @@ class DeviceRunner : private Machine {
   absl::Status Collect(std::span<ArrayRef> out);
   absl::Status FaultError(uint32_t word) const;
   Place PlaceOfValue(uint32_t value) const;
-  uint64_t BytesOf(uint32_t value) const;
   Place ResultPlace(size_t i) const;
 
   const Lowered& lowered_;

@@ -8,8 +8,9 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Lowered& lowered, const Binding& binding, const std::vector<bool>& placed)
-      : l_(lowered), b_(binding), placed_(placed) {
+  Finder(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
+         const std::vector<bool>& placed)
+      : l_(lowered), b_(binding), storage_(storage), placed_(placed) {
     inside_.whole.assign(l_.values.size(), kNoValue);
     inside_.offset.assign(l_.values.size(), 0);
     inside_.still.assign(l_.steps.size(), false);
@@ -20,7 +21,7 @@ class Finder {
   // Results that follow each other along an axis, from an offset on.
   bool Slice(const Step& step) {
     const std::vector<int64_t>&x = b_.shapes[step.in[0]], &y = b_.shapes[step.out[0]];
-    const AttrValue *start = Find(step, "start"), *stride = Find(step, "step");
+    const AttrValue *start = FindAttr(step.attrs, "start"), *stride = FindAttr(step.attrs, "step");
     if (!start || !stride || std::ranges::any_of(stride->list, [](int64_t n) { return n != 1; }))
       return false;
     uint64_t at = 0;
@@ -35,7 +36,7 @@ class Finder {
   bool Split(const Step& step) { return IsOuter(step, step.in[0]) && Cut(step, 0); }
   bool Concat(const Step& step) {
     const uint32_t y = step.out[0];
-    if (!IsOuter(step, y) || (placed_[y] && b_.storage[y].kind != Storage::kOutput)) return false;
+    if (!IsOuter(step, y) || (placed_[y] && storage_[y].kind != Storage::kOutput)) return false;
     std::vector<uint32_t> parts;
     for (uint32_t v : step.in) parts.push_back(l_.Root(v));
     for (uint32_t v : parts)
@@ -47,12 +48,7 @@ class Finder {
 
  private:
   DType TypeOf(uint32_t v) const { return l_.values[v].type.dtype; }
-  uint64_t Bytes(uint32_t v) const { return static_cast<uint64_t>(b_.counts[v]) * SizeOf(TypeOf(v)); }
-  static const AttrValue* Find(const Step& step, std::string_view name) {
-    for (const Attr& a : step.attrs)
-      if (a.name == name) return &a.value;
-    return nullptr;
-  }
+  uint64_t Bytes(uint32_t v) const { return BytesOf(l_, b_, v); }
   int64_t Number(Dim d) const { return IsSymbolic(d) ? l_.dims.Evaluate(d, b_.symbols).value_or(0) : d; }
   // Elements of one entry of dim d.
   static uint64_t Below(const std::vector<int64_t>& shape, size_t d) {
@@ -62,14 +58,14 @@ class Finder {
   }
   // All dims before the step's axis are 1.
   bool IsOuter(const Step& step, uint32_t v) const {
-    const AttrValue* axis = Find(step, "axis");
+    const AttrValue* axis = FindAttr(step.attrs, "axis");
     const std::vector<int64_t>& shape = b_.shapes[v];
     return axis && std::all_of(shape.begin(), shape.begin() + axis->i, [](int64_t n) { return n == 1; });
   }
   // The step's results, one after the other, into its operand.
   bool Cut(const Step& step, uint64_t at) {
     const uint32_t x = l_.Root(step.in[0]), whole = inside_.Whole(x);
-    const Storage::Kind kind = b_.storage[whole].kind;
+    const Storage::Kind kind = storage_[whole].kind;
     if (placed_[whole] && (kind == Storage::kVariable || kind == Storage::kAssigned)) return false;
     if (std::ranges::any_of(step.out, [&](uint32_t v) { return placed_[v]; })) return false;
     return Put(step.out, x, at);
@@ -91,6 +87,7 @@ class Finder {
 
   const Lowered& l_;
   const Binding& b_;
+  const std::vector<Storage>& storage_;
   const std::vector<bool>& placed_;
   Inside inside_;
 };
@@ -116,8 +113,9 @@ Inside Finder::Run() {
 
 }  // namespace
 
-Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<bool>& placed) {
-  return Finder(lowered, binding, placed).Run();
+Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
+                  const std::vector<bool>& placed) {
+  return Finder(lowered, binding, storage, placed).Run();
 }
 
 }  // namespace keel

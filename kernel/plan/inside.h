@@ -24,8 +24,9 @@ struct Inside {
   bool IsPart(uint32_t root) const { return !whole.empty() && whole[root] != kNoValue; }
 };
 
-// `binding`: shapes are set, and where feeds, constants, results and variables are, which have their place
+// `binding`: shapes are set. storage: of feeds, constants, results and variables, which have their place
 // already (`placed`).
-Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<bool>& placed);
+Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
+                  const std::vector<bool>& placed);
 
 }  // namespace keel

@@ -45,7 +45,7 @@ class Times {
         sum.together += time.together + kLaunch;
         sum.lane += time.lane + kLaunch;
       }
-    if (bound.one_of) return Time{sum.together / step.bodies.size(), sum.lane / step.bodies.size()};
+    if (bound.layout.OneOf()) return Time{sum.together / step.bodies.size(), sum.lane / step.bodies.size()};
     auto times = static_cast<uint64_t>(bound.length ? bound.length : kGuess);
     return Time{sum.together * times, sum.lane * times};
   }

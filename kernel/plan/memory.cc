@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "kernel/device/accelerator.h"
+#include "kernel/base/align.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/inside.h"
 
@@ -64,60 +64,53 @@ class Arena {
 
 class Planner {
  public:
-  Planner(const Lowered& lowered, const PlanOptions& options, Binding* b)
-      : l_(lowered), options_(options), b_(*b) {}
+  Planner(const Lowered& lowered, const PlanOptions& options, const Binding& binding,
+          const MemoryPlan& schedule)
+      : l_(lowered), options_(options), binding_(binding), plan_(schedule) {}
 
-  void Run(bool parts) {
-    b_.storage.assign(l_.values.size(), {});
-    b_.output_source.clear();
-    b_.output_bytes = b_.unshared_bytes = b_.in_place = 0;
+  MemoryPlan Run(bool parts) {
+    plan_.storage.assign(l_.values.size(), {});
     placed_.assign(l_.values.size(), false);
     PlaceOutside();
-    inside_ = parts ? FindInside(l_, b_, placed_) : Inside();
+    inside_ = parts ? FindInside(l_, binding_, plan_.storage, placed_) : Inside();
     FindLastUses();
-    for (const Section& section : b_.sections) PlaceSection(section);
-    for (size_t s = 0; b_.sections.empty() && s < l_.steps.size(); s++) PlaceStep(s);
+    for (const Section& section : plan_.sections) PlaceSection(section);
+    for (size_t s = 0; plan_.sections.empty() && s < l_.steps.size(); s++) PlaceStep(s);
     for (uint32_t v = 0; v < l_.values.size(); v++) {
       uint64_t at = 0;
-      Storage place = b_.storage[inside_.Whole(l_.Root(v), &at)];
+      Storage place = plan_.storage[inside_.Whole(l_.Root(v), &at)];
       (place.kind == Storage::kArena ? place.place : place.offset) += at;
-      if (at || l_.Root(v) != v || inside_.IsPart(v)) b_.storage[v] = place;
+      if (at || l_.Root(v) != v || inside_.IsPart(v)) plan_.storage[v] = place;
     }
-    b_.still = inside_.still;
-    b_.arena_bytes = arena_.end();
+    plan_.still = inside_.still;
+    plan_.arena_bytes = arena_.end();
+    return std::move(plan_);
   }
 
  private:
-  uint64_t Bytes(uint32_t v) const {
-    uint64_t n = SizeOf(l_.values[v].type.dtype);
-    for (int64_t d : b_.shapes[v]) n *= static_cast<uint64_t>(d);
-    return n;
-  }
+  uint64_t Bytes(uint32_t v) const { return BytesOf(l_, binding_, v); }
 
-  uint64_t RoundUp(uint64_t n) const {
-    uint64_t align = l_.accelerator ? l_.accelerator->alignment() : kAlign;
-    return (n + align - 1) / align * align;
-  }
+  uint64_t Rounded(uint32_t v) const { return RoundUp(Bytes(v), AlignmentOf(l_)); }
 
   // Feeds, constants, and the first fetch of each computed root.
   void PlaceOutside() {
     for (size_t v = 0; v < l_.values.size(); v++) {
       const PlanValue& value = l_.values[v];
-      if (value.where == Where::kFeed) b_.storage[v] = {Storage::kFeed, value.index};
-      if (value.where == Where::kConstant) b_.storage[v] = {Storage::kConstant, value.index};
+      if (value.where == Where::kFeed) plan_.storage[v] = {Storage::kFeed, value.index};
+      if (value.where == Where::kConstant) plan_.storage[v] = {Storage::kConstant, value.index};
       placed_[v] = value.where == Where::kFeed || value.where == Where::kConstant;
     }
     for (size_t s = 0; s < l_.steps.size(); s++)
       if (l_.steps[s].core && l_.steps[s].core->reads && !l_.accelerator) {
-        b_.storage[l_.steps[s].out[0]] = {Storage::kVariable, s};
+        plan_.storage[l_.steps[s].out[0]] = {Storage::kVariable, s};
         placed_[l_.steps[s].out[0]] = true;
       }
     for (size_t i = 0; i < l_.fetches.size(); i++) {
       uint32_t root = l_.Root(l_.fetches[i]);
-      b_.output_bytes += Bytes(l_.fetches[i]);
-      b_.output_source.push_back(placed_[root] ? root : kNoValue);
+      plan_.output_bytes += Bytes(l_.fetches[i]);
+      plan_.output_source.push_back(placed_[root] ? root : kNoValue);
       if (placed_[root]) continue;
-      b_.storage[root] = {Storage::kOutput, i};
+      plan_.storage[root] = {Storage::kOutput, i};
       placed_[root] = true;
     }
     for (size_t s = 0; s < l_.steps.size(); s++) PlaceAssigned(s);
@@ -129,16 +122,16 @@ class Planner {
     if (l_.accelerator || !l_.steps[s].core || !l_.steps[s].core->takes_array) return;
     uint32_t root = l_.Root(l_.steps[s].in[0]);
     if (placed_[root]) return;
-    b_.storage[root] = {Storage::kAssigned, s};
-    b_.output_bytes += Bytes(root);
+    plan_.storage[root] = {Storage::kAssigned, s};
+    plan_.output_bytes += Bytes(root);
     placed_[root] = true;
   }
 
   void FindLastUses() {
     last_use_.assign(l_.values.size(), kNever);
-    for (const Section& section : b_.sections)
+    for (const Section& section : plan_.sections)
       for (uint32_t s : section.steps) Use(s);
-    for (size_t s = 0; b_.sections.empty() && s < l_.steps.size(); s++) Use(s);
+    for (size_t s = 0; plan_.sections.empty() && s < l_.steps.size(); s++) Use(s);
   }
   void Use(size_t s) {
     for (uint32_t v : l_.steps[s].in)
@@ -173,7 +166,7 @@ class Planner {
   void FindDying(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].in) {
       uint32_t root = v == kNoValue ? kNoValue : Whole(v);
-      if (root != kNoValue && last_use_[root] == s && b_.storage[root].kind == Storage::kArena &&
+      if (root != kNoValue && last_use_[root] == s && plan_.storage[root].kind == Storage::kArena &&
           !Contains(*dying, root))
         dying->push_back(root);
     }
@@ -181,7 +174,7 @@ class Planner {
   // Results of this step that nobody reads.
   void FindUnread(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].out)
-      if (!inside_.IsPart(v) && last_use_[v] == kNever && b_.storage[v].kind == Storage::kArena)
+      if (!inside_.IsPart(v) && last_use_[v] == kNever && plan_.storage[v].kind == Storage::kArena)
         dying->push_back(v);
   }
 
@@ -189,14 +182,14 @@ class Planner {
   void PlaceResults(size_t s, std::vector<uint32_t>* dying) {
     const Step& step = l_.steps[s];
     for (uint32_t result : step.out) {
-      if (inside_.IsPart(result)) b_.unshared_bytes += RoundUp(Bytes(result));
+      if (inside_.IsPart(result)) plan_.unshared_bytes += Rounded(result);
       const uint32_t v = Whole(result);
       if (placed_[v]) continue;
       placed_[v] = true;
-      uint64_t size = RoundUp(Bytes(v));
-      b_.unshared_bytes += size;
+      uint64_t size = Rounded(v);
+      plan_.unshared_bytes += size;
       if (dying && TakeOver(step, v, dying)) continue;
-      b_.storage[v] = {Storage::kArena, size ? arena_.Take(size) : 0};
+      plan_.storage[v] = {Storage::kArena, size ? arena_.Take(size) : 0};
     }
   }
 
@@ -205,7 +198,7 @@ class Planner {
   }
 
   void Free(uint32_t root) {
-    if (uint64_t size = RoundUp(Bytes(root))) arena_.Give(b_.storage[root].place, size);
+    if (uint64_t size = Rounded(root)) arena_.Give(plan_.storage[root].place, size);
   }
 
   // In place: result 0 gets the memory of an operand of the same type that dies here.
@@ -213,15 +206,15 @@ class Planner {
     if (options_.observe || v != step.out[0] || !(step.impl->table.flags & KEEL_IMPL_INPLACE)) return false;
     for (uint32_t operand : step.in) {
       if (operand == kNoValue || l_.values[operand].type.dtype != l_.values[v].type.dtype ||
-          b_.shapes[operand] != b_.shapes[v])
+          binding_.shapes[operand] != binding_.shapes[v])
         continue;
       uint32_t root = l_.Root(operand);
       if (inside_.IsPart(root) || ReadsPartOf(step, root)) continue;
       auto it = std::find(dying->begin(), dying->end(), root);
       if (it == dying->end()) continue;
-      b_.storage[v] = b_.storage[root];
+      plan_.storage[v] = plan_.storage[root];
       dying->erase(it);
-      b_.in_place++;
+      plan_.in_place++;
       return true;
     }
     return false;
@@ -234,7 +227,8 @@ class Planner {
 
   const Lowered& l_;
   const PlanOptions& options_;
-  Binding& b_;
+  const Binding& binding_;
+  MemoryPlan plan_;
   Arena arena_;
   Inside inside_;
   std::vector<bool> placed_;
@@ -243,14 +237,15 @@ class Planner {
 
 }  // namespace
 
-void PlanMemory(const Lowered& lowered, const PlanOptions& options, Binding* binding) {
-  auto plan = [&](bool parts) { Planner(lowered, options, binding).Run(parts); };
-  plan(!options.observe && !lowered.accelerator);
-  if (binding->still.empty()) return;
+MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const Binding& binding,
+                      const MemoryPlan& schedule) {
+  auto plan = [&](bool parts) { return Planner(lowered, options, binding, schedule).Run(parts); };
+  MemoryPlan with = plan(!options.observe && !lowered.accelerator);
+  if (with.still.empty()) return with;
   // A whole may have its place long before all of its parts have: not where that takes much more memory.
-  const uint64_t with = binding->arena_bytes;
-  plan(false);
-  if (with <= binding->arena_bytes + binding->arena_bytes / 8) plan(true);
+  MemoryPlan without = plan(false);
+  return with.arena_bytes <= without.arena_bytes + without.arena_bytes / 8 ? std::move(with)
+                                                                           : std::move(without);
 }
 
 }  // namespace keel

@@ -146,8 +146,10 @@ absl::StatusOr<std::string> Plan::Report(std::span<keel_array* const> in) {
   json.Key("checks").BeginArray();
   for (const Inferred::Check& check : lowered_->checks) json.String(check.message);
   json.EndArray();
-  if (binding && !split) WriteLanes(json, *lowered_, *binding);
-  if (binding && !split) WriteMemory(json, *lowered_, *binding);
+  if (binding && !split) {
+    WriteLanes(json, *lowered_, *binding);
+    WriteMemory(json, *lowered_, *binding);
+  }
   json.EndObject();
   return json.Take();
 }

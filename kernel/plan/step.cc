@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "kernel/base/align.h"
 #include "kernel/plan/device_runner.h"
 
 #include "kernel/plugin/body.h"
@@ -150,7 +151,7 @@ Deadline EndOfRun(const PlanOptions& options, const Deadline* given) {
 }
 
 Block NewBlock(uint64_t bytes) {
-  uint64_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
+  uint64_t rounded = RoundUp(bytes, kAlign);
   return Block(static_cast<char*>(AllocateLarge(kAlign, rounded ? rounded : kAlign)));
 }
 

@@ -55,12 +55,10 @@ keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSi
 keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->out, i, out); }
 
 keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
-  for (const Attr& attr : Filled(n)->attrs)
-    if (attr.name == name) {
-      *out = ViewAttr(attr.value);
-      return KEEL_OK;
-    }
-  return KEEL_NOT_FOUND;
+  const AttrValue* found = FindAttr(Filled(n)->attrs, name);
+  if (!found) return KEEL_NOT_FOUND;
+  *out = ViewAttr(*found);
+  return KEEL_OK;
 }
 
 keel_rc Show(const BodyView* body, keel_body* out) {

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "kernel/base/align.h"
+
 namespace keel {
 
 void* AllocateLarge(uint64_t align, uint64_t bytes) {
@@ -64,7 +66,7 @@ constexpr uint64_t kBorrowingKept = 1024;
 constinit Central borrowing;
 
 void* NewMemory(uint64_t payload) {
-  uint64_t bytes = (sizeof(keel_array) + payload + kAlign - 1) / kAlign * kAlign;
+  uint64_t bytes = RoundUp(sizeof(keel_array) + payload, kAlign);
   return AllocateLarge(kAlign, bytes);
 }
 

@@ -197,3 +197,31 @@ def test_many_threads_run_one_plan(context):
 def test_a_wrong_word_is_refused(context):
     with pytest.raises(KeelError, match='option "lanes": got "yes", wanted off, auto or all'):
         plan_of(context, TWO, lanes="yes")
+
+
+def test_scratch_is_in_turn_where_lanes_are_refused(context):
+    """Each loop carries 16 MiB in scratch memory; side by side both need theirs, which the limit does not allow."""
+    scan = """scan(x, y){carry=1}
+    body(s, v) {
+      t = add(s, v)
+      u = exp(t)
+      yield t, u
+    }"""
+    text = f"""keel 1
+fn @main(x: f32[4194304], y: f32[2, 1]) -> f32[], f32[] {{
+  a, p = {scan}
+  b, q = {scan.replace("exp", "tanh")}
+  m = reduce_max(add(a, slice(p){{stop=[1, 4194304]}}))
+  n = reduce_max(add(b, slice(q){{stop=[1, 4194304]}}))
+  return m, n
+}}
+entry main = @main (x, y) -> (m, n)
+"""
+    x, y = np.zeros(1 << 22, np.float32), np.array([[1], [2]], np.float32)
+    report = plan_of(context, text, lanes="off", level=0).report(x, y)
+    enough = sum(report[key] for key in ("arena_bytes", "scratch_bytes", "result_bytes"))
+    plan = plan_of(context, text, lanes="all", level=0, memory=enough)
+    assert plan_of(context, text, lanes="all", level=0).report(x, y)["scratch_bytes"] > report["scratch_bytes"]
+    assert plan.report(x, y)["lanes"] == [] and plan.report(x, y)["scratch_bytes"] == report["scratch_bytes"]
+    for _ in range(3):
+        np.testing.assert_allclose([float(v) for v in plan.run(x, y)], [3 + np.exp(1), 3 + np.tanh(1)], rtol=1e-6)

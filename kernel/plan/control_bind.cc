@@ -1,0 +1,146 @@
+// control_bind.cc: the memory of steps that run bodies, for one set of sizes, and the numbers of their steps.
+// One row of kLayouts for each op: how operands reach the bodies.
+#include <algorithm>
+
+#include "kernel/base/align.h"
+#include "kernel/plan/control.h"
+
+namespace keel {
+namespace {
+
+BodyLayout OfBranches(const Step&) { return {1, 0}; }
+BodyLayout OfWhile(const Step& step) { return {0, static_cast<size_t>(IntAttr(step.attrs, "carry"))}; }
+BodyLayout OfScan(const Step& step) {
+  auto carry = static_cast<size_t>(IntAttr(step.attrs, "carry"));
+  return {0, carry, carry + static_cast<size_t>(IntAttr(step.attrs, "invariants")),
+          static_cast<size_t>(IntAttr(step.attrs, "counted"))};
+}
+
+struct Kind {
+  std::string_view op;
+  BodyLayout (*layout)(const Step&);
+};
+constexpr Kind kLayouts[] = {
+    {"cond", OfBranches}, {"switch", OfBranches}, {"while", OfWhile}, {"scan", OfScan}};
+
+BodyLayout LayoutOf(const Step& step) {
+  for (const Kind& kind : kLayouts)
+    if (kind.op == OpName(*step.op)) return kind.layout(step);
+  return {};
+}
+
+// Lays out the scratch of a step.
+class Room {
+ public:
+  explicit Room(const Lowered& lowered) : align_(AlignmentOf(lowered)) {}
+  uint64_t Take(uint64_t bytes) {
+    uint64_t at = end_;
+    end_ += RoundUp(bytes, align_);
+    return at;
+  }
+  uint64_t end() const { return end_; }
+  uint64_t align() const { return align_; }
+
+ private:
+  const uint64_t align_;
+  uint64_t end_ = 0;
+};
+
+// Symbols of the body that the step's plan knows have the same number there.
+absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Binding& binding,
+                                               const Lowered& body,
+                                               std::span<const std::span<const int64_t>> fed) {
+  KnownSymbols known(body.dims.symbol_count());
+  for (size_t s = 0; s < known.size(); s++) {
+    std::optional<Dim> outer = lowered.dims.FindSymbol(body.dims.symbol_name(s));
+    std::optional<size_t> index = outer ? lowered.dims.symbol_index(*outer) : std::nullopt;
+    if (index) known[s] = binding.symbols[*index];
+  }
+  return BindSymbols(body, fed, &known);
+}
+
+absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const Step& step,
+                                                  const BodyLayout& layout, const Lowered& body,
+                                                  const Binding& binding, const PlanOptions& options) {
+  std::vector<std::span<const int64_t>> fed;
+  for (size_t i = layout.skip; i < step.in.size() - layout.behind; i++) {
+    std::span<const int64_t> shape = binding.shapes[step.in[i]];
+    fed.push_back(layout.Cut(i - layout.skip) ? shape.subspan(1) : shape);
+  }
+  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SymbolsOf(lowered, binding, body, fed));
+  return Bind(body, std::move(symbols), options);
+}
+
+// On a device entries are given where they lie only if they are aligned there.
+void TakeEntries(const Lowered& lowered, const Step& step, const BodyLayout& layout, const Binding& b,
+                 Room* room, ControlBinding* out) {
+  std::vector<uint32_t> stacked;
+  for (size_t i = layout.cut; i < step.in.size() - layout.behind; i++) stacked.push_back(step.in[i]);
+  if (layout.cut != ~size_t{0})
+    for (size_t i = layout.carry; i < step.out.size(); i++) stacked.push_back(step.out[i]);
+  for (uint32_t v : stacked) {
+    auto length = static_cast<uint64_t>(b.shapes[v][0]);
+    uint64_t bytes = length ? BytesOf(lowered, b, v) / length : 0;
+    bool here = !lowered.accelerator || bytes % room->align() == 0;
+    out->buffers.push_back(here ? kGivenInPlace : room->Take(bytes));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lowered, const Step& step,
+                                                            const Binding& binding,
+                                                            const PlanOptions& options) {
+  auto out = std::make_unique<ControlBinding>();
+  const BodyLayout& layout = out->layout = LayoutOf(step);
+  Dim length = IntAttr(step.attrs, "length");
+  if (IsSymbolic(length)) {
+    ASSIGN_OR_RETURN(length, lowered.dims.Evaluate(length, binding.symbols));
+  }
+  out->length = length;
+  Room room(lowered);
+  for (size_t i = 0; i < layout.carry; i++)
+    out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
+  TakeEntries(lowered, step, layout, binding, &room, out.get());
+  out->flag_at = room.Take(1);
+  uint64_t most = 0;
+  for (const auto& body : step.bodies) {
+    absl::StatusOr<std::shared_ptr<Binding>> bound = BindBody(lowered, step, layout, *body, binding, options);
+    if (!bound.ok()) {
+      std::string op(OpName(*step.op));
+      return Annotate(Error(bound.status().code(), op, " \"", step.name, "\": ", bound.status().message()),
+                      kErrorNode, step.name);
+    }
+    most = std::max(most, (*bound)->arena_bytes + (*bound)->scratch_bytes);
+    out->bodies.push_back(*std::move(bound));
+  }
+  out->frames_at = room.Take(most);
+  out->bytes = room.end();
+  return out;
+}
+
+uint32_t NumberSteps(Lowered* lowered, uint32_t first) {
+  lowered->first_step = first;
+  first += static_cast<uint32_t>(lowered->steps.size());
+  for (Step& step : lowered->steps)
+    for (auto& body : step.bodies) first = NumberSteps(body.get(), first);
+  return first;
+}
+
+uint32_t CountSteps(const Lowered& lowered) {
+  auto count = static_cast<uint32_t>(lowered.steps.size());
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies) count += CountSteps(*body);
+  return count;
+}
+
+const Step* FindStep(const Lowered& lowered, uint32_t number) {
+  if (number >= lowered.first_step && number - lowered.first_step < lowered.steps.size())
+    return &lowered.steps[number - lowered.first_step];
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies)
+      if (const Step* found = FindStep(*body, number)) return found;
+  return nullptr;
+}
+
+}  // namespace keel
