@@ -83,6 +83,21 @@ KEEL_API keel_rc keel_device_name(keel_context*, uint32_t i, const char** out,
  * they run). Free with keel_text_free. */
 KEEL_API keel_rc keel_report(keel_context*, const char* what, keel_text** out, keel_error** err);
 
+/* ---- timeline: what the process does when, in a file that Chrome's tracing and Perfetto show: loading,
+ * functions as they are traced (and why again), plans with each pass, and with `runs` = 1 each run, eager
+ * call and launch on the track of its device and lane ("fallback" where it is another than was asked for).
+ * The variable KEEL_TRACE=FILE begins one with runs when the first context is opened; at the end of the
+ * process it is ended. One at a time: KEEL_PRECONDITION. A file that cannot be written: KEEL_INVALID or what
+ * the system says, from begin, or from end if it came later. Runs take about a microsecond longer for each
+ * launch. */
+KEEL_API keel_rc keel_timeline_begin(const char* path, int32_t runs, keel_error** err);
+KEEL_API keel_rc keel_timeline_end(keel_error** err); /* KEEL_OK where there is none */
+KEEL_API int64_t keel_timeline_now(void);             /* nanoseconds of a steady clock */
+/* A span of the caller's own; nothing where no timeline is. track, name: UTF-8; kind: what viewers colour by;
+ * args: a JSON object, or NULL. */
+KEEL_API void keel_timeline_span(const char* track, const char* name, const char* kind, int64_t begin_ns,
+                                 int64_t end_ns, const char* args);
+
 /* ---- arrays: reference-counted tensors, in host memory or in that of a device. Free with
  * keel_array_release. The host cannot read an array on a device: what needs host memory answers
  * KEEL_PRECONDITION and names the device. An array on a device keeps the device open. */

@@ -168,6 +168,9 @@ const std::map<char, Maker>& flag_makers() {
       {'P',
        [](auto& app, Args& a) {
          app.add_option("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)");
+         app.add_flag("--program", a.program,
+                      "FILE is a program that uses Keel: say what it traced, planned and ran");
+         app.add_option("arguments", a.rest, "of the program, after --");
        }},
       {'O', add_passes},
       {'U', add_edits},

@@ -31,6 +31,8 @@ struct Args {
   int runs = 100, warmup = 2;        // bench, profile
   uint32_t time_limit = 0;           // run, bench: milliseconds of a run; 0: none
   std::string trace;                 // profile
+  bool program = false;              // profile
+  std::vector<std::string> rest;     // profile: arguments of the program
   std::vector<std::string> of, wrt;  // grad
   std::string as = "grad";           // grad
   bool jacobian = false;             // grad

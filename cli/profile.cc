@@ -5,7 +5,9 @@
 // microsecond.
 #include <fmt/core.h>
 #include <algorithm>
+#include <keel/timeline.hpp>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "exit.h"
@@ -18,8 +20,6 @@ namespace cli {
 namespace {
 
 constexpr size_t kShown = 20;
-
-int64_t now_ns() { return Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uint32_t run, Profile& profile) {
   Clock::time_point start = Clock::now();
@@ -40,10 +40,10 @@ void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uin
 
 Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int runs, int warmup) {
   Profile profile;
-  Phase first{"first run", now_ns()};
-  watched_run(plan, in, 0, profile);
-  first.end_ns = now_ns();
-  profile.phases.push_back(first);
+  {
+    keel::TimedBlock first("first run", "planning");
+    watched_run(plan, in, 0, profile);
+  }
   for (int i = 0; i < warmup; i++) watched_run(plan, in, 0, profile);
   size_t launches = profile.nodes.size();
   profile.spans.clear();
@@ -160,24 +160,26 @@ void print_text(const Json& json) {
 }  // namespace
 
 int profile_command(const Args& args) {
+  if (args.program) return profile_program(args);
+  if (!args.rest.empty()) throw Fail(kUsage, "arguments are for a program: " + args.rest[0], "--program");
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
-  Phase load{"load", now_ns()};
+  std::optional<keel::Timeline> timeline;
+  if (!args.trace.empty()) at(Stage::kFile, [&] { timeline.emplace(args.trace, false); });
   Model model = open_model(context, args.file, args, given);
-  load.end_ns = now_ns();
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
   say_made_up(args, inputs);
   keel::Options options = session_options(args, entry.name);
   options.set("profile", "1");
-  Phase prepare{"prepare", now_ns()};
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
-  prepare.end_ns = now_ns();
   Profile profile = take(plan, inputs.arrays, args.runs, args.warmup);
-  profile.phases.insert(profile.phases.begin(), {load, prepare});
   const Json report = Json::parse(plan.report(inputs.arrays));
-  if (!args.trace.empty()) write_trace(args.trace, profile, args.file, report);
+  if (timeline) {
+    show_launches(profile, report);
+    at(Stage::kFile, [&] { timeline->end(); });
+  }
   int threads = report.value("threads", 1);
   Json json{{"schema", "keel.profile/1"},
             {"file", args.file},

@@ -1,10 +1,11 @@
-// profile.h: what `keel profile` gathered, and the trace that it writes of it (trace.cc).
+// profile.h: what `keel profile` gathered, and what it leaves on a timeline (trace.cc).
 #ifndef KEEL_CLI_PROFILE_H
 #define KEEL_CLI_PROFILE_H
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "args.h"
 #include "work.h"
 
 namespace cli {
@@ -20,20 +21,17 @@ struct Span {  // one launch; times by the steady clock
   uint32_t run, node, lane;
   int64_t begin_ns, end_ns;
 };
-struct Phase {  // before the runs
-  std::string name;
-  int64_t begin_ns = 0, end_ns = 0;
-};
 struct Profile {
   std::vector<Node> nodes;  // by launch
   std::vector<Span> spans;
-  std::vector<Phase> phases;
   std::vector<double> plain_ms, watched_ms;
 };
 
-// `report`: of the plan.
-void write_trace(const std::string& path, const Profile& profile, const std::string& file,
-                 const nlohmann::ordered_json& report);
+// On the timeline that was begun. `report`: of the plan.
+void show_launches(const Profile& profile, const nlohmann::ordered_json& report);
+
+// `keel profile --program` (profile_program.cc).
+int profile_program(const Args& args);
 
 }  // namespace cli
 #endif

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "absl/strings/str_join.h"
 #include "kernel/api/handles.h"
+#include "kernel/base/timeline.h"
 
 #ifndef KEEL_VERSION
 #define KEEL_VERSION "0.1.0"
@@ -129,6 +131,15 @@ constexpr Option kContextOptions[] = {
      }},
 };
 
+// As the environment asks, once for a process.
+absl::Status BeginTimeline() {
+  static std::atomic<bool> begun{false};
+  const char* path = std::getenv("KEEL_TRACE");
+  if (!path || !*path || begun.exchange(true)) return absl::OkStatus();
+  absl::Status status = Timeline::Begin(path, Timeline::kRuns);
+  return status.ok() ? status : Error(status.code(), "KEEL_TRACE: ", status.message());
+}
+
 }  // namespace
 }  // namespace keel
 
@@ -155,6 +166,7 @@ keel_rc keel_open(const keel_kv* options, uint32_t n, keel_context** out, keel_e
     auto context = std::make_shared<Context>();
     context->threads = UsableCores();
     RETURN_IF_ERROR(SetOptions(kContextOptions, options, n, context.get()));
+    RETURN_IF_ERROR(BeginTimeline());
     *out = new keel_context{std::move(context)};
     return absl::OkStatus();
   });

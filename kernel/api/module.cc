@@ -67,6 +67,7 @@ keel_rc keel_module_load(keel_context* c, const char* path, keel_module** out, k
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
     RETURN_IF_ERROR(NeedPointer(path, "path"));
+    TimedBlock block("load", path);
     return Give(c, LoadFile(path, c->state->catalogue), out);
   });
 }
@@ -88,6 +89,7 @@ keel_rc keel_module_parse(keel_context* c, const char* text, uint64_t size, keel
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(c, "context"));
     RETURN_IF_ERROR(NeedPointer(text, "text"));
+    TimedBlock block("parse", "text");
     return Give(c, ParseText({text, size}, c->state->catalogue), out);
   });
 }
@@ -107,6 +109,7 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
       values.push_back(copy->view);
       rows.push_back(std::move(copy));
     }
+    TimedBlock block("import", path);
     return Give(c, ImportFile(c->state->registry, path, {options, n_options}, {fixed_names, n_fixed}, values),
                 out);
   });

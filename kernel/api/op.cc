@@ -121,17 +121,40 @@ keel_rc keel_op_bind(keel_context* c, const char* device, const char* name, uint
 
 void keel_op_free(keel_op* op) { delete op; }
 
+namespace {
+
+keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                 keel_error** err) {
+  return GuardInline(
+      err,
+      [&]() -> absl::Status {
+        absl::Status error;
+        QuickTable::Outcome outcome =
+            op && n_out == 1 ? op->quick.Apply(in, n_in, out, &error) : QuickTable::kUnknown;
+        if (outcome == QuickTable::kDone) return absl::OkStatus();
+        if (outcome == QuickTable::kFailed) return error;
+        RETURN_IF_ERROR(NeedPointer(op, "op"));
+        return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
+      },
+      "keel_apply");
+}
+
+[[gnu::cold, gnu::noinline]] keel_rc ApplyShown(keel_op* op, keel_array* const* in, uint32_t n_in,
+                                                keel_array** out, uint32_t n_out, keel_error** err) {
+  const int64_t begin = Now();
+  keel_rc rc = ApplyNow(op, in, n_in, out, n_out, err);
+  if (rc == KEEL_OK && !(n_out && out[0]->symbolic()))
+    Timeline::Add(op->device->name(), {OpName(*op->op), "eager", begin, Now()});
+  return rc;
+}
+
+}  // namespace
+
 keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                    keel_error** err) {
-  return GuardInline(err, [&]() -> absl::Status {
-    absl::Status error;
-    QuickTable::Outcome outcome =
-        op && n_out == 1 ? op->quick.Apply(in, n_in, out, &error) : QuickTable::kUnknown;
-    if (outcome == QuickTable::kDone) return absl::OkStatus();
-    if (outcome == QuickTable::kFailed) return error;
-    RETURN_IF_ERROR(NeedPointer(op, "op"));
-    return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
-  });
+  if (Timeline::ShowsRuns()) [[unlikely]]
+    return ApplyShown(op, in, n_in, out, n_out, err);
+  return ApplyNow(op, in, n_in, out, n_out, err);
 }
 
 namespace {

@@ -362,6 +362,9 @@ keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_i
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(p, "plan"));
     RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(observer), "observer"));
+    if (!p->plan->observable())
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   "the plan was not made to be observed: set the session option observe=1");
     Observed observed{observer, arg, {}, {}};
     return RunPlan(*p->plan, in, n_in, out, n_out, TellObserver, &observed);
   });

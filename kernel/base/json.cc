@@ -97,4 +97,10 @@ Json& Json::Bool(bool b) {
   return *this;
 }
 
+Json& Json::Raw(std::string_view json) {
+  Separate();
+  text_ += json;
+  return *this;
+}
+
 }  // namespace keel

@@ -18,6 +18,7 @@ class Json {
   Json& Int(int64_t n);
   Json& Double(double d);  // not finite: null
   Json& Bool(bool b);
+  Json& Raw(std::string_view json);  // as it is
   std::string Take() { return std::move(text_); }
 
  private:

@@ -2,10 +2,10 @@
 #include "kernel/pass/pass.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kernel/base/timeline.h"
 #include "kernel/rules/rules.h"
 
 namespace keel {
@@ -183,10 +183,13 @@ absl::StatusOr<uint64_t> Passes::RunEach(const Job& job, std::span<const Pass> p
     run.plugin = pass.plugin->name;
     run.skipped = WhyNot(job, run.name);
     if (run.skipped.empty()) {
-      auto start = std::chrono::steady_clock::now();
+      const int64_t start = Now();
+      TimedBlock block("pass", run.name);
       absl::Status status =
           RunOne(pass, job.target, job.choice.fuel - job.report->Edits(), work, graph, &run);
-      run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+      run.ms = static_cast<double>(Now() - start) / 1e6;
+      block.Note("graph", graph->graph->name);
+      block.Note("edits", run.edits);
       if (absl::IsResourceExhausted(status)) return status;  // not the pass's fault
       if (!status.ok()) Disable(status, work, &run);
       edits += run.edits;

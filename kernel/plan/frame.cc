@@ -13,8 +13,6 @@
 
 namespace keel {
 
-int64_t Now() { return Stopper::Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
-
 absl::Status RunState::Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when) {
   const Moment last{0, shown, Now()};
   bool go_on = observe(arg, lowered, step, call, when ? *when : last);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/base/timeline.h"
 #include "kernel/plan/binding.h"
 
 namespace keel {
@@ -17,7 +18,6 @@ struct Moment {
   uint32_t lane = 0;
   int64_t begin = 0, end = 0;
 };
-int64_t Now();
 
 // Called after each launch, also of those in bodies; false stops the run.
 using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call,

@@ -426,6 +426,7 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
                                                std::span<const ValueId> fetches,
                                                std::span<const NodeId> targets, const PlanOptions& options) {
   auto out = std::make_unique<Lowered>();
+  out->name = graph.name;
   out->catalogue = graph.module->catalogue;
   out->device = device;
   if (!device->host_memory()) {

@@ -61,6 +61,7 @@ struct Step {  // one launch
 };
 
 struct Lowered {
+  std::string name;  // of the graph
   std::shared_ptr<Catalogue> catalogue;
   Device* device = nullptr;
   std::shared_ptr<Accelerator> accelerator;   // null: host memory

@@ -82,6 +82,8 @@ absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device
                                                       std::span<const ValueId> fetches,
                                                       std::span<const NodeId> targets,
                                                       PlanOptions options) const {
+  TimedBlock block("plan", graph.name);
+  block.Note("device", device->name());
   if (!passes) return Plan::Make(graph, device, feeds, fetches, targets, options);
   PassGraph start = PlanGraph(graph, feeds, fetches, targets);
   auto report = std::make_shared<PassReport>();

@@ -93,6 +93,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
     bindings_.splice(bindings_.begin(), bindings_, it);
     return bindings_.front();
   }
+  TimedBlock block("sizes", lowered_->name);
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> made, Bind(*lowered_, std::move(symbols), options_));
   bindings_.push_front(made);
   if (bindings_.size() > kBindings) bindings_.pop_back();
@@ -152,7 +153,7 @@ absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out,
                        const Deadline* end) {
   if (out.size() != outputs())
     return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
-  std::unique_ptr<Ready> ready = observer ? nullptr : TakeIdle(in);
+  std::unique_ptr<Ready> ready = observer || Timeline::ShowsRuns() ? nullptr : TakeIdle(in);
   if (ready) [[likely]] {
     absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
     GiveBack(std::move(ready));
@@ -180,9 +181,12 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
 absl::Status Plan::RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                            void* arg, const Deadline* end) {
   RETURN_IF_ERROR(CheckFeeds(in));
-  if (observer && !options_.observe && !options_.profile)
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 "the plan was not made to be observed: set the session option observe=1");
+  return !observer && Timeline::ShowsRuns() ? RunShown(in, out, end)
+                                            : RunWatched(in, out, observer, arg, end);
+}
+
+absl::Status Plan::RunWatched(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                              void* arg, const Deadline* end) {
   if (lowered_->accelerator || (parts_ && !parts_->parts.empty()))
     return RunElsewhere(in, out, observer, arg, end);
   absl::InlinedVector<keel_array*, 8> feeds;

@@ -45,6 +45,7 @@ class Plan {
                                                           std::span<const NodeId> targets,
                                                           const PlanOptions& options);
   const Lowered& lowered() const { return *lowered_; }
+  bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
   // `end`: of the run that this one is a part of.
@@ -67,6 +68,10 @@ class Plan {
     bool Fits(std::span<keel_array* const> in) const;
   };
 
+  // Launches on the timeline (plan_timeline.cc).
+  absl::Status RunShown(std::span<keel_array* const> in, std::span<ArrayRef> out, const Deadline* end);
+  absl::Status RunWatched(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
+                          void* arg, const Deadline* end);
   absl::Status RunCold(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                        const Deadline* end);
   absl::StatusOr<std::shared_ptr<Binding>> FindBinding(std::span<keel_array* const> in);

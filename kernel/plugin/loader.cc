@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kernel/base/timeline.h"
 #include "kernel/plugin/host.h"
 #include "kernel/plugin/registry.h"
 
@@ -117,6 +118,7 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
 }
 
 absl::Status Registry::LoadFile(const std::string& path, const std::string& source) {
+  TimedBlock block("plugin", path);
   std::lock_guard lock(mutex_);
   seen_.reserve(seen_.size() + 1);
   Attempt& attempt =

@@ -2,7 +2,6 @@
 // traced. See function.h; calls like those before are in function_call.cc.
 #include "kernel/trace/function.h"
 
-#include <chrono>
 #include <optional>
 
 #include "absl/strings/str_join.h"
@@ -18,15 +17,9 @@ namespace {
 
 constexpr size_t kMostKeys = 4096;  // of exact sizes that were met; more than the traces themselves
 
-class Stopwatch {
- public:
-  double Ms() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
+constexpr std::string_view kFirst = "first call";
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
+double MsSince(int64_t start) { return static_cast<double>(Now() - start) / 1e6; }
 
 struct Inlined;
 // The functions that this thread is writing into traces of others, innermost last.
@@ -194,7 +187,7 @@ std::string Function::Reason(const Arguments& arguments) const {
     best_score = score;
     nearest = concrete.get();
   }
-  if (!nearest) return "first call";
+  if (!nearest) return std::string(kFirst);
   if (nearest->leaves.size() != n)
     return absl::StrCat("there were ", nearest->leaves.size(), " arguments, now ", n);
   for (size_t i = 0; i < n; i++)
@@ -263,7 +256,7 @@ absl::Status Function::BeginSigned(const Arguments& arguments, Concrete* concret
 }
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& arguments, SizePattern sizes) {
-  Stopwatch watch;
+  const int64_t start = Now();
   struct Tracer {  // for as long as this thread traces
     std::atomic<std::thread::id>& id;
     explicit Tracer(std::atomic<std::thread::id>& i) : id(i) { id = std::this_thread::get_id(); }
@@ -272,6 +265,8 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   auto concrete = std::make_shared<Concrete>();
   concrete->reason = Reason(arguments);
   concrete->head = HeadOf(name_, arguments);
+  TimedBlock block(concrete->reason == kFirst ? "trace" : "retrace", concrete->head);
+  block.Note("reason", concrete->reason);
   concrete->sizes = std::move(sizes);
   for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
   std::vector<ArrayRef> params;
@@ -296,7 +291,8 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
   RETURN_IF_ERROR(tracing.trace->End(&concrete->links));
   concrete->signature = SignatureOf(*concrete->graph);
-  concrete->trace_ms = watch.Ms();
+  concrete->trace_ms = MsSince(start);
+  block.Note("signature", concrete->signature);
   return concrete;
 }
 
@@ -308,9 +304,9 @@ absl::StatusOr<std::shared_ptr<Plan>> Function::PlanOf(const Concrete& concrete,
 }
 
 absl::Status Function::MakePlan(Concrete& concrete) {
-  Stopwatch watch;
+  const int64_t start = Now();
   ASSIGN_OR_RETURN(concrete.plan, PlanOf(concrete, concrete.graph->results));
-  concrete.plan_ms = watch.Ms();
+  concrete.plan_ms = MsSince(start);
   return absl::OkStatus();
 }
 

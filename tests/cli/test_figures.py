@@ -113,9 +113,7 @@ def test_profile_sees_the_plan_as_it_is(keel, graph):
 
 def test_a_trace_holds_every_launch_of_every_run(keel, graph, tmp_path):
     keel("profile", graph(MATMUL), "-d", "reference", "-n", "5", "--trace", "out.json")
-    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
-    launches = [e for e in events if e["ph"] == "X" and e["cat"] not in ("phase", "pass")]
-    assert {e["name"] for e in events if e["ph"] == "M"} == {"process_name", "thread_name"}
+    launches = [e for name, events in tracks(tmp_path / "out.json").items() if name != "planning" for e in events]
     assert [(e["args"]["run"], e["cat"]) for e in launches] == [(k, op) for k in range(5) for op in ("matmul", "exp")]
     assert all(e["dur"] >= 0 and e["pid"] == 1 and e["tid"] for e in launches)
     ends = [e["ts"] + e["dur"] for e in launches]
@@ -124,7 +122,7 @@ def test_a_trace_holds_every_launch_of_every_run(keel, graph, tmp_path):
 
 def tracks(path):
     """The events of each track, by its name."""
-    events = json.loads(path.read_text())["traceEvents"]
+    events = json.loads(path.read_text())
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     found = {name: [] for name in names.values()}
     for e in events:
@@ -133,15 +131,21 @@ def tracks(path):
     return found
 
 
+def inside(inner, outer):
+    return outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.01
+
+
 def test_a_trace_tells_what_came_before_the_runs(keel, graph, tmp_path):
     keel("profile", graph(MATMUL), "-d", "cpu", "-n", "2", "--trace", "out.json")
     planning = tracks(tmp_path / "out.json")["planning"]
-    phases = {e["name"]: e for e in planning if e["cat"] == "phase"}
-    assert list(phases) == ["load", "prepare", "first run"]
-    passes = [e for e in planning if e["cat"] == "pass"]
-    assert {"fold", "simplify", "epilogue", "map"} <= {e["name"] for e in passes}
-    begin, end = phases["prepare"]["ts"], phases["prepare"]["ts"] + phases["prepare"]["dur"]
-    assert all(begin <= e["ts"] and e["ts"] + e["dur"] <= end + 0.01 for e in passes)
+    of = {kind: [e for e in planning if e["cat"] == kind] for kind in ("parse", "pass", "plan", "sizes", "program")}
+    assert [len(of[kind]) for kind in ("parse", "plan", "sizes")] == [1, 1, 1]
+    assert [e["name"] for e in of["program"]] == ["first run"] and of["plan"][0]["args"] == {"device": "cpu:0"}
+    assert {"fold", "simplify", "epilogue", "map"} <= {e["name"] for e in of["pass"]}
+    ends = [e["ts"] + e["dur"] for e in of["pass"]]
+    assert all(end <= e["ts"] + 0.01 for end, e in zip(ends, of["pass"][1:])), "passes overlap"
+    plan, sizes, run = of["plan"][0], of["sizes"][0], of["program"][0]
+    assert all(inside(e, plan) for e in of["pass"]) and inside(sizes, run) and not inside(plan, run)
 
 
 def test_a_trace_has_a_track_for_each_lane(keel, graph, tmp_path):
@@ -151,8 +155,10 @@ def test_a_trace_has_a_track_for_each_lane(keel, graph, tmp_path):
     launches = [e for name, events in found.items() if name != "planning" for e in events]
     assert len(launches) == 60 and {e["name"] for e in launches} == {"a", "c", "z"}
     for events in found.values():
-        ends = [e["ts"] + e["dur"] for e in sorted(events, key=lambda e: e["ts"]) if e["cat"] not in ("phase", "pass")]
-        starts = sorted(e["ts"] for e in events if e["cat"] not in ("phase", "pass"))
+        if found["planning"] is events:
+            continue
+        ends = [e["ts"] + e["dur"] for e in sorted(events, key=lambda e: e["ts"])]
+        starts = sorted(e["ts"] for e in events)
         assert all(end <= start + 0.01 for end, start in zip(ends, starts[1:])), "one lane does one thing at a time"
     assert "side by side: z, a, c" in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "all").out
     assert "side by side" not in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "off").out
@@ -175,7 +181,7 @@ def test_profile_prints_ops_and_nodes_beside_the_roof(keel, graph):
 def test_what_cannot_be_profiled_is_refused(keel, graph, tmp_path):
     assert "--runs" in keel("profile", graph(), "-n", "0", code=2).err
     assert "device" in keel("profile", graph(), "-d", "nosuch", code=4).err
-    assert "cannot write" in keel("profile", graph(), "-d", "reference", "--trace", "no/such/folder.json", code=3).err
+    assert "cannot write the timeline" in keel("profile", graph(), "-d", "reference", "--trace", "no/such/t.json", code=3).err
     error = json.loads(keel("profile", "missing.keel", "--json", code=3).err)["error"]
     assert error["command"] == "profile" and "missing.keel" in error["message"]
 

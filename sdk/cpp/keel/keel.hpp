@@ -29,5 +29,6 @@
 #include "save.hpp"      // IWYU pragma: export
 #include "session.hpp"   // IWYU pragma: export
 #include "tape.hpp"      // IWYU pragma: export
+#include "timeline.hpp"  // IWYU pragma: export
 #include "variable.hpp"  // IWYU pragma: export
 #endif

@@ -1,0 +1,28 @@
+// timeline.cc: the timeline of keel.h.
+#include "kernel/base/timeline.h"
+
+#include "kernel/api/handles.h"
+
+using namespace keel;
+
+keel_rc keel_timeline_begin(const char* path, int32_t runs, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(path, "path"));
+    return Timeline::Begin(path, runs ? Timeline::kRuns : Timeline::kPlanning);
+  });
+}
+
+keel_rc keel_timeline_end(keel_error** err) {
+  return Guard(err, [] { return Timeline::End(); });
+}
+
+int64_t keel_timeline_now(void) { return Now(); }
+
+void keel_timeline_span(const char* track, const char* name, const char* kind, int64_t begin_ns,
+                        int64_t end_ns, const char* args) {
+  if (!Timeline::On() || !track || !name || !kind) return;
+  (void)Guard(nullptr, [&] {
+    Timeline::Add(track, {name, kind, begin_ns, end_ns, args ? args : "{}"});
+    return absl::OkStatus();
+  });
+}

@@ -1,0 +1,156 @@
+// timeline.cc: the file of a timeline: an array of events, one a line. It is written in pieces, so a process
+// that is killed leaves all but the last, which viewers take without its end. Children that were forked write
+// nothing.
+#include "kernel/base/timeline.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace keel {
+namespace {
+
+constexpr size_t kPiece = 1 << 16;
+
+struct File {
+  std::mutex mutex;
+  std::string path, text;  // text: not written yet
+  int fd = -1;
+  int error = 0;  // of the first write that failed
+  std::atomic<pid_t> owner{0};
+  bool first = true;  // line
+  int64_t zero = 0;
+  std::map<std::string, int64_t, std::less<>> tracks;
+  std::atomic<uint32_t> threads{0};
+
+  void Flush() {
+    for (size_t at = 0; at < text.size() && !error;) {
+      ssize_t n = ::write(fd, text.data() + at, text.size() - at);
+      if (n >= 0)
+        at += static_cast<size_t>(n);
+      else if (errno != EINTR)
+        error = errno;
+    }
+    text.clear();
+  }
+  void Line(Json json) {
+    text += std::exchange(first, false) ? "[\n" : ",\n";
+    text += json.Take();
+    if (text.size() > kPiece) Flush();
+  }
+};
+
+File& TheFile() {  // never freed: threads may be at work when the process ends
+  static File& file = *new File;
+  return file;
+}
+
+std::string TrackHere(File& file, std::string_view track) {
+  thread_local const uint32_t number = file.threads.fetch_add(1);
+  return absl::StrCat(track, number ? absl::StrCat(", thread ", number) : "");
+}
+
+Json NameOf(const char* what, int64_t track, std::string_view name) {
+  Json json;
+  json.BeginObject().Key("name").String(what).Key("ph").String("M").Key("pid").Int(1).Key("tid").Int(track);
+  json.Key("args").BeginObject().Key("name").String(name).EndObject().EndObject();
+  return json;
+}
+
+int64_t NumberOf(File& file, std::string_view track) {
+  std::string name = TrackHere(file, track);
+  auto [at, added] = file.tracks.try_emplace(name, static_cast<int64_t>(file.tracks.size()) + 1);
+  if (added) file.Line(NameOf("thread_name", at->second, name));
+  return at->second;
+}
+
+absl::Status CannotWrite(const File& file, int error) {
+  return Annotate(FileError(error, absl::StrCat("cannot write the timeline \"", file.path, "\"")), kErrorHint,
+                  "name a file in a folder that is there and may be written");
+}
+
+// Where the lock may be held by a thread that is not there.
+bool IsChild(const File& file) { return file.owner.load(std::memory_order_relaxed) != getpid(); }
+
+}  // namespace
+
+int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+constinit std::atomic<int> Timeline::detail_{kOff};
+
+absl::Status Timeline::Begin(const std::string& path, Detail detail) {
+  File& file = TheFile();
+  std::lock_guard lock(file.mutex);
+  if (On())
+    return Error(absl::StatusCode::kFailedPrecondition, "timeline \"", file.path, "\" is not ended yet");
+  file.path = path;
+  file.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file.fd < 0) return CannotWrite(file, errno);
+  file.error = 0;
+  file.first = true;
+  file.owner = getpid();
+  file.zero = Now();
+  file.tracks.clear();
+  static const int at_exit = std::atexit([] { End().IgnoreError(); });
+  (void)at_exit;
+  detail_ = detail;
+  return absl::OkStatus();
+}
+
+absl::Status Timeline::End() {
+  File& file = TheFile();
+  if (IsChild(file)) return absl::OkStatus();
+  std::lock_guard lock(file.mutex);
+  if (!On()) return absl::OkStatus();
+  detail_ = kOff;
+  file.text += file.first ? "[]\n" : "\n]\n";
+  file.Flush();
+  if (::close(file.fd) != 0 && !file.error) file.error = errno;
+  return file.error ? CannotWrite(file, file.error) : absl::OkStatus();
+}
+
+void Timeline::Add(std::string_view track, const Span& span) try {
+  File& file = TheFile();
+  if (IsChild(file)) return;
+  std::lock_guard lock(file.mutex);
+  if (!On()) return;
+  int64_t number = NumberOf(file, track);
+  auto us = [](int64_t ns) { return static_cast<double>(ns) / 1e3; };
+  Json json;
+  json.BeginObject().Key("name").String(span.name).Key("cat").String(span.kind).Key("ph").String("X");
+  json.Key("ts").Double(us(span.begin - file.zero)).Key("dur").Double(us(span.end - span.begin));
+  json.Key("pid").Int(1).Key("tid").Int(number).Key("args").Raw(span.args).EndObject();
+  file.Line(std::move(json));
+} catch (const std::bad_alloc&) {
+}
+
+TimedBlock::TimedBlock(const char* kind, std::string_view name) : kind_(Timeline::On() ? kind : nullptr) {
+  if (!kind_) return;
+  name_ = name;
+  begin_ = Now();
+  args_.BeginObject();
+}
+
+TimedBlock::~TimedBlock() {
+  if (!kind_) return;
+  try {
+    Timeline::Add("planning", {name_, kind_, begin_, Now(), args_.EndObject().Take()});
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void TimedBlock::Note(std::string_view key, std::string_view text) {
+  if (kind_) args_.Key(key).String(text);
+}
+
+void TimedBlock::Note(std::string_view key, uint64_t number) {
+  if (kind_) args_.Key(key).Int(static_cast<int64_t>(number));
+}
+
+}  // namespace keel
