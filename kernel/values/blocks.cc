@@ -1,6 +1,7 @@
 // blocks.cc: the long ways of blocks.h: heap, central lists, the end of a thread.
 #include "kernel/values/blocks.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -79,6 +80,11 @@ keel_array* BlockIn(void* memory, uint8_t kind) {
   a->view.data = a->payload();
   return a;
 }
+keel_array* Reused(keel_array* a) {
+  a->references.store(1, std::memory_order_relaxed);
+  a->serial.store(0, std::memory_order_relaxed);
+  return a;
+}
 keel_array* NewBlock(uint64_t payload, uint8_t kind) { return BlockIn(NewMemory(payload), kind); }
 
 // Up to `n` blocks of the thread's list, as a list of their own.
@@ -125,16 +131,33 @@ void Refill(ThreadBlocks& mine, uint8_t size) {
   }
 }
 
+// The result of a run that is made again and again: while the program holds the last one, the one before it
+// serves.
+constexpr uint64_t kMostHuge = (64 << 20) + 4096;
+constinit std::atomic<keel_array*> huge{nullptr};
+
+void GiveHuge(keel_array* a) {
+  if (!kFreeLists || malloc_usable_size(a) > kMostHuge) return std::free(a);
+  std::free(huge.exchange(a, std::memory_order_acq_rel));
+}
+
+keel_array* TakeHuge(uint64_t payload) {
+  if (keel_array* a = huge.exchange(nullptr, std::memory_order_acq_rel)) {
+    const uint64_t room = malloc_usable_size(a) - sizeof(keel_array);
+    if (payload <= room && room - payload <= payload / 4) return Reused(a);
+    GiveHuge(a);
+  }
+  return NewBlock(payload, kHeapBlock);
+}
+
 keel_array* TakeLarge(uint64_t payload) {
-  if (!kFreeLists || payload > kMostLarge) return NewBlock(payload, kHeapBlock);
+  if (!kFreeLists || payload > kMostLarge) return TakeHuge(payload);
   uint8_t size = LargeSize(payload);
   Central& list = large[size];
   if (TryHold hold(list); hold && list.free) {
     keel_array* a = std::exchange(list.free, list.free->next_free);
     large_bytes.fetch_sub(LargePayload(size), std::memory_order_relaxed);
-    a->references.store(1, std::memory_order_relaxed);
-    a->serial.store(0, std::memory_order_relaxed);
-    return a;
+    return Reused(a);
   }
   return NewBlock(LargePayload(size), static_cast<uint8_t>(kLargeBlock + size));
 }
@@ -214,7 +237,7 @@ void GiveSlowly(keel_array* a) {
     if (borrowed.release) borrowed.release(borrowed.arg);
     return;
   }
-  if (a->block == kHeapBlock) return std::free(a);
+  if (a->block == kHeapBlock) return GiveHuge(a);
   if (a->block >= kLargeBlock) return GiveLarge(a);
   ThreadBlocks& mine = thread_blocks;
   uint8_t size = a->block;

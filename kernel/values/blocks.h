@@ -2,8 +2,9 @@
 // that a warm program neither allocates nor locks to make a result. A list that overflows gives half of
 // it to a central list, which is where an empty one looks first; a thread that ends gives all. Nobody
 // waits for the central list: who finds it busy asks the heap. Blocks of up to 4 MiB are kept in central
-// lists alone, for what the heap gives back to the system comes again page by page. Under AddressSanitizer
-// everything is plain heap, so that it sees each use after free.
+// lists alone, for what the heap gives back to the system comes again page by page; of those above, the one
+// of up to 64 MiB that was given back last. Under AddressSanitizer everything is plain heap, so that it sees
+// each use after free.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,6 @@ TEST(Blocks, SizesAreServedFromTheSmallestListThatFits) {
 
 TEST(Blocks, LargeOnesAreKeptUpToALimit) {
   if (!kFreeLists) GTEST_SKIP() << "this build has plain heap in place of free lists";
-  EXPECT_EQ(Bytes(5 << 20, 1)->block, kHeapBlock) << "too large";
   std::vector<ArrayRef> live;
   std::set<keel_array*> places;
   for (int i = 0; i < 100; i++) {
@@ -63,6 +62,34 @@ TEST(Blocks, LargeOnesAreKeptUpToALimit) {
       }
     });
   for (std::thread& t : threads) t.join();
+}
+
+// Compared as numbers: the second may be anywhere.
+uintptr_t At(const ArrayRef& a) { return reinterpret_cast<uintptr_t>(a.get()); }
+
+TEST(Blocks, OfHugeOnesTheLastIsKept) {
+  if (!kFreeLists) GTEST_SKIP() << "this build has plain heap in place of free lists";
+  for (uint64_t n : {5 << 20, 30 << 20, 64 << 20}) {
+    ArrayRef older = Bytes(n, 1);
+    ArrayRef newer = Bytes(n, 2);
+    uintptr_t first = At(older);
+    EXPECT_NE(first, At(newer));
+    older = {};
+    older = Bytes(n - 1000, 3);
+    EXPECT_EQ(At(older), first) << n;
+    EXPECT_TRUE(Holds(newer, n, 2) && Holds(older, n - 1000, 3)) << n;
+  }
+  ArrayRef large = Bytes(40 << 20, 1);
+  uintptr_t kept = At(large);
+  large = {};
+  EXPECT_NE(At(Bytes(20 << 20, 1)), kept) << "half of it would be idle";
+  EXPECT_EQ(Bytes(65 << 20, 1)->block, kHeapBlock);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([] {
+      for (uint8_t i = 0; i < 20; i++) EXPECT_TRUE(Holds(Bytes(5000000, i), 5000000, i));
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Blocks, LiveArraysAreApart) {
