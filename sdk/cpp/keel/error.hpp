@@ -45,15 +45,16 @@ class Error : public std::runtime_error {
     return error;
   }
 
-  /// The same failure, with what was being done before the message (or another one) and the caller's place
-  /// behind it.
+  /// The same failure, with what was being done before the message (or another one) and the caller's place,
+  /// if it has a line, behind it.
   Error within(const std::string& doing, const Place& where, const std::string* message = nullptr) const {
     std::string_view file = where.file;
     file = file.substr(file.rfind('/') + 1);
-    Error error(code_,
-                (doing.empty() ? "" : doing + ": ") + (message ? *message : what()) + " (" +
-                    std::string(file) + ":" + std::to_string(where.line) + ")",
-                hint_);
+    std::string place = " (" + std::string(file) + ":" + std::to_string(where.line) + ")";
+    Error error(
+        code_,
+        (doing.empty() ? "" : doing + ": ") + (message ? *message : what()) + (where.line ? place : ""),
+        hint_);
     error.op_ = op_;
     error.node_ = node_;
     error.plugin_ = plugin_;

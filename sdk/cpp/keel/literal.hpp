@@ -117,6 +117,14 @@ class Literal {
     stack(rows);
   }
 
+  /// As many values as the shape says, row by row.
+  static Literal of(std::vector<int64_t> shape, std::vector<detail::Weak> values) {
+    Literal out;
+    out.dims_ = std::move(shape);
+    out.values_ = std::move(values);
+    return out;
+  }
+
   const std::vector<int64_t>& shape() const { return dims_; }
   /// The dtype that it has on its own.
   keel_dt dtype() const {

@@ -1,0 +1,22 @@
+"""Keel runs tensor programs: eager ops on tensors, functions that are traced into graphs, gradients, sessions.
+
+    import keel
+    x = keel.array([[1., 2.], [3., 4.]])            # f32; whole numbers are i32
+    print(keel.matmul(x, x) + 1)                    # runs now; literals take their partner's dtype
+
+help(keel.matmul) says what an op takes; keel.devices() names what it runs on.
+"""
+from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, array, asarray, assert_, bf16,
+                    bool_, cancel, device, devices, executing_eagerly, f16, f32, f64, i8, i16, i32, i64, load_plugin,
+                    no_record, parse, print, report, run_eagerly, same, u8, u16, u32, u64)
+from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
+from . import variable as _variable  # noqa: F401  operators
+from .control import cond, scan, switch, while_loop
+from .errors import (CancelledError, Code, DeviceError, DTypeError, Error, ExistsError, InternalError, InvalidError,
+                     NotFoundError, OutOfMemoryError, PreconditionError, RangeError, ShapeError, UnimplementedError)
+from .foreign import from_dlpack
+from .function import Function, function
+from .session import Session, import_file, join, load, load_checkpoint, save, save_checkpoint
+from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like
+from .signature import Spec
+from .tape import Tape, grad, jacobian, value_and_grad

@@ -1,0 +1,90 @@
+"""Failures: keel.Error and its subclasses, one for each kind of mistake that a program may want to catch.
+
+How to read it: the classes; then _make, which the extension calls for each failure of libkeel.
+"""
+import enum
+import re
+
+from . import _keel
+
+Code = enum.IntEnum("Code", _keel.codes)  # of the C API: Code.INVALID, Code.NOT_FOUND ...
+
+
+class Error(Exception):
+    """A failed call. code: a keel.Code; op, node, plugin: what failed, "" where there is none; hint: how to mend it."""
+
+    def __init__(self, message, code=Code.UNKNOWN, op="", node="", plugin="", hint=""):
+        super().__init__(message, code, op, node, plugin, hint)
+        self.message, self.code, self.op, self.node, self.plugin, self.hint = message, code, op, node, plugin, hint
+
+    def __str__(self):
+        return self.message + (f"\n  hint: {self.hint}" if self.hint else "")
+
+
+class InvalidError(Error, ValueError):
+    """Malformed input: text, a file, an attribute, arguments that do not fit a signature."""
+
+
+class ShapeError(InvalidError):
+    """Dims that do not fit each other or the op."""
+
+
+class DTypeError(InvalidError, TypeError):
+    """A dtype that the op does not take, or that differs from its partners'."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device or a library that cannot be used here."""
+
+
+class NotFoundError(Error, LookupError):
+    """No such file, entry, value or op."""
+
+
+class ExistsError(Error, ValueError):
+    """The name is taken."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory or a stated limit is exhausted."""
+
+
+class PreconditionError(Error, RuntimeError):
+    """Something else must be done or given first, such as a value where a trace has none yet."""
+
+
+class RangeError(Error, IndexError):
+    """Data out of range: an index, a division by zero."""
+
+
+class UnimplementedError(Error, NotImplementedError):
+    """Nothing here can do that."""
+
+
+class CancelledError(Error, RuntimeError):
+    """The run was stopped, by keel.cancel() or its time limit."""
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of Keel, or of a plugin: please report it."""
+
+
+_CLASSES = {
+    Code.INVALID: InvalidError, Code.NOT_FOUND: NotFoundError, Code.EXISTS: ExistsError, Code.OOM: OutOfMemoryError,
+    Code.PRECONDITION: PreconditionError, Code.RANGE: RangeError, Code.UNIMPLEMENTED: UnimplementedError,
+    Code.CANCELLED: CancelledError, Code.INTERNAL: InternalError, Code.UNAVAILABLE: DeviceError}
+_FAULTS = {"shape": ShapeError, "dtype": DTypeError}
+
+
+def _in_python(text):
+    """What the C++ SDK says, as Python spells it: keel::cast(x, KEEL_F32) is keel.cast(x, keel.f32)."""
+    text = re.sub(r"\[\{([^{}]*)\}\]", r"[\1]", text)
+    return re.sub(r"\bKEEL_([A-Z]+\d+)\b", lambda m: "keel." + m.group(1).lower(), text.replace("keel::", "keel."))
+
+
+def _make(code, fault, message, op, node, plugin, hint):
+    known = Code(code) if code in list(Code) else Code.UNKNOWN
+    kind = _FAULTS.get(fault) or _CLASSES.get(known, Error)
+    if kind is NotFoundError and "device" in message.split(":")[0]:
+        kind = DeviceError
+    return kind(_in_python(message), known, op, node, plugin, _in_python(hint))

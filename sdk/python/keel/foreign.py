@@ -1,0 +1,79 @@
+"""Tensors and the arrays of other libraries: NumPy by buffers, others by DLPack. NumPy is imported when it is needed.
+
+The extension calls these functions; programs write numpy.asarray(t), t.numpy(), keel.array(x), keel.from_dlpack(x).
+"""
+from . import _keel
+
+
+def plain(value):
+    """A tensor or a contiguous ndarray for what has __dlpack__ or __array__."""
+    import numpy
+    if not isinstance(value, (numpy.ndarray, numpy.generic)) and hasattr(value, "__dlpack__"):
+        return from_dlpack(value)
+    array = numpy.ascontiguousarray(value) if getattr(value, "ndim", 1) else numpy.asarray(value)
+    if array.dtype.name == "bfloat16":
+        return _keel.bits_as(_keel.array(array.view("uint16")), _keel.bf16)
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.name not in _NAMES:
+        raise TypeError(f"no tensor can be made of an array of {array.dtype}")
+    return array
+
+
+_NAMES = {t.numpy_name for t in vars(_keel).values() if isinstance(t, _keel.DType)}
+
+
+def stacked(values):
+    """Of a list that holds other things than numbers: tensors are stacked by an op, arrays by NumPy."""
+    if any(isinstance(v, (_keel.Tensor, _keel.Variable)) for v in values):
+        from .shapes import stack
+        return stack(values)
+    import numpy
+    try:
+        array = numpy.asarray(values)
+    except ValueError as error:
+        raise TypeError(f"no tensor can be made of this list: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError("no tensor can be made of a list that holds other things than numbers")
+    return array
+
+
+def array(tensor, dtype=None, copy=None):
+    """tensor.__array__: read only and without a copy where it is in host memory."""
+    import numpy
+    here = _keel.host(tensor)
+    if tensor.dtype is _keel.bf16:
+        import ml_dtypes
+        out = numpy.asarray(memoryview(_keel.bits_as(here, _keel.u16))).view(ml_dtypes.bfloat16)
+    else:
+        out = numpy.asarray(memoryview(here))
+    if dtype is not None and out.dtype != dtype:
+        return out.astype(dtype)
+    return out.copy() if copy else out
+
+
+def dlpack(tensor, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """tensor.__dlpack__."""
+    if dl_device is not None and tuple(dl_device) != tensor.__dlpack_device__():
+        raise BufferError(f"the tensor is on {tensor.device or 'the host'}; tensor.to(device) moves it")
+    if copy:
+        raise BufferError("tensors are never written, so none is copied to be exported")
+    return _keel.give_dlpack(tensor, max_version is not None and max_version[0] >= 1)
+
+
+def from_dlpack(value):
+    """A tensor that shares the memory of another library's array; nobody may write there any more."""
+    try:
+        return _keel.take_dlpack(value.__dlpack__(max_version=(1, 0)))
+    except TypeError:  # of before DLPack 1
+        return _keel.take_dlpack(value.__dlpack__())
+
+
+def restored(array, dtype):
+    return _keel.array(array, dtype=dtype)
+
+
+def reduce(tensor):
+    """tensor.__reduce__: for pickle, by NumPy; bf16 travels as f32."""
+    dtype = tensor.dtype
+    return restored, (array(tensor.astype("f32") if dtype == "bf16" else tensor).copy(), dtype.name)

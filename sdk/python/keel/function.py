@@ -1,0 +1,93 @@
+"""keel.function: Python code that is traced once for each signature of its arguments and then runs as a graph.
+
+    @keel.function
+    def power(x, n):
+        y = x
+        for _ in range(n - 1):
+            y = y @ x               # unrolled: n is a static value
+        return y
+
+Arguments: tensors (and what NumPy and others hold) count by dtype and shape, variables and other objects by
+identity, numbers, strings and None by type and value; all of them in tuples, lists, dicts and dataclasses. Results:
+tensors, numbers (which become tensors), None, and structures of them. What the code raises comes out unchanged.
+"""
+import functools
+import inspect
+import json
+import types
+
+from . import _keel
+from .signature import Spec, as_text
+
+
+class Function(_keel.Function):
+    """Made by keel.function; copies of its traces are shared by all threads."""
+
+    def __init__(self, code, name, options):
+        signature = inspect.signature(code)
+        kinds = {p.kind for p in signature.parameters.values()}
+        plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY}
+        self._names = list(signature.parameters)
+        super().__init__(code, name, tuple(self._names) if plain else None, options)
+        self._code, self._signature = code, signature
+        functools.update_wrapper(self, code)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def _canonical(self, args, keywords):
+        bound = self._signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _spread(self, values):
+        bound = inspect.BoundArguments(self._signature, dict(zip(self._names, values)))
+        return self._code(*bound.args, **bound.kwargs)
+
+    def concrete(self, *args, **keywords):
+        """The graph for these arguments (or types: keel.f32[2, 3]), traced if need be, as a module of its own."""
+        examples = _keel.map_leaves((args, keywords), lambda x: x.example() if isinstance(x, Spec) else x)
+        return self._concrete(*examples[0], **examples[1])
+
+    def report(self):
+        """Facts as a dict: name, traces, dropped."""
+        return json.loads(self._report())
+
+    def traces(self):
+        """The ledger of traces: a dict for each, with signature, reason, trace_ms, plan_ms, calls and captures."""
+        return self.report()["traces"]
+
+    @property
+    def trace_count(self):
+        """How often the code was traced and the trace kept, also of those that were dropped since."""
+        report = self.report()
+        return len(report["traces"]) + report["dropped"]
+
+    def explain(self):
+        """Why the code was traced as often as it was, and what each trace captured."""
+        out, traces = "", self.traces()
+        for number, trace in enumerate(traces, 1):
+            out += f"{number}. {trace['signature']}, {trace['calls']} calls\n   why: {trace['reason']}\n"
+            out += "".join(f"   {kind}: {trace[kind]}\n" for kind in ("variables", "captures") if trace.get(kind))
+        if len(traces) >= 5 and len(traces) * 2 > sum(trace["calls"] for trace in traces):
+            out += "most calls are traced: pass tensors in place of numbers that change, or give a signature\n"
+        return out
+
+
+def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False, **options):
+    """Makes code a keel.Function; a decorator, with or without options.
+
+    signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: there
+    is one trace then, and other calls raise InvalidError. any_after: how many sizes of a dim get a trace each before
+    it becomes a symbol (default 2; "never"). max_traces: the one used least recently is dropped (default 64).
+    check_captures: each call is traced again, and raises PreconditionError if what it captured changed. options:
+    threads, memory, timeout_ms, level, passes, as for keel.Session.
+    """
+    if code is None:
+        return functools.partial(function, name=name, signature=signature, any_after=any_after, max_traces=max_traces,
+                                 check_captures=check_captures, **options)
+    given = {"any_after": any_after, "max_traces": max_traces, "check_captures": "1" if check_captures else None}
+    if signature is not None:
+        given["signature"] = as_text(signature, inspect.signature(code).parameters)
+    options.update((key, value) for key, value in given.items() if value is not None)
+    return Function(code, name or getattr(code, "__name__", "function").replace("<lambda>", "function"), options)

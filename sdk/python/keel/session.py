@@ -1,0 +1,126 @@
+"""Saved graphs: files of functions, sessions that run them by feeds and fetches, plans that run them fast.
+
+    keel.save("m.keel", serve=f.concrete(x))
+    session = keel.Session("m.keel", device="cpu")
+    session.run(x=numbers)["y"]                       # all results of the entry, by name
+    session.run("y", {"x": numbers})                  # any values, also in lists and dicts
+    plan = session.prepare()                          # inputs and results in order, from many threads
+"""
+import json
+
+from . import _keel
+
+
+def load(path):
+    """The module of a .keel file; its weights are mapped, not copied. Raises NotFoundError, InvalidError."""
+    return _keel.load_module(str(path))
+
+
+def import_file(path, fixed=None, **options):
+    """A module of what an importer plugin reads, such as an ONNX file. fixed: parameters that become constants."""
+    return _keel.import_module(str(path), options, fixed or {})
+
+
+def join(gradients=False, **entries):
+    """One module with the only entry of each of these modules, under a name each. gradients: for each entry f with
+    float parameters also f.gradient. Variables that they share are one."""
+    module = _keel.new_module()
+    for name, each in entries.items():
+        module._link(each, "", name)
+    for name in entries if gradients else ():
+        module._gradient(name, name + ".gradient")
+    return module
+
+
+def save(path, module=None, gradients=False, **entries):
+    """Writes a module, or several functions' as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
+    (join(gradients, **entries) if module is None else module).save(str(path))
+
+
+def _info(module):
+    """Facts as a dict: entries with parameters and results, graphs, op counts, constants, metadata."""
+    return json.loads(module._info())
+
+
+_keel.Module.info = _info
+_keel.Module.variable = lambda self, name: self._variable(name)
+_keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
+
+
+class Session:
+    """Runs one graph of a module on a device. module: a keel.Module, or the path of a file.
+
+    entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, place, fallback,
+    strict, feeds ("cast", or "exact"). Any thread may run it. Raises DeviceError for a device that is not there.
+    """
+
+    def __init__(self, module, device=None, entry=None, **options):
+        self.module = module if isinstance(module, _keel.Module) else load(module)
+        self.device = device or _keel.default_device()
+        chosen = {**options, **({"entry": entry} if entry else {})}
+        self._session = _keel.Session(self.module, self.device, chosen)
+        self.parameters = self.module._ports(entry or "", False)
+        self.results = self.module._ports(entry or "", True)
+        self._arguments = (module, device, entry, options)
+
+    def __reduce__(self):
+        module, device, entry, options = self._arguments
+        if isinstance(module, _keel.Module):
+            module = _Text(module.text())
+        return _restored, (module, device, entry, options)
+
+    def run(self, fetches=None, feeds=None, targets=(), **inputs):
+        """The values of `fetches`: names in any structure; by default all results of the entry, in a dict.
+
+        feeds (a dict) and inputs: values by name; a fed value cuts the graph there. Feeds are cast within their
+        kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
+        not there, PreconditionError for a parameter that is needed and not fed, ShapeError.
+        """
+        if fetches is None:
+            fetches = {name: name for name, *_ in self.results}
+        fed = {**(feeds or {}), **inputs}
+        names = list(dict.fromkeys(_keel.leaves(fetches)))
+        values = [self._fed(name, value) for name, value in fed.items()]
+        got = dict(zip(names, self._session._run(list(fed), values, names, list(targets))))
+        return _keel.map_leaves(fetches, lambda name: got[name])
+
+    def _fed(self, name, value):
+        """Literals are fed at their widest; the session casts them."""
+        tensor = _keel.array(value)
+        wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
+        return _keel.array(value, wide) if wide and isinstance(value, (int, float, list, tuple)) else tensor
+
+    def prepare(self, feeds=(), fetches=(), targets=()):
+        """A plan for these names (none: the entry's parameters, results): plan(x, y) gives the results."""
+        return self._session._prepare(list(feeds), list(fetches), list(targets))
+
+
+class _Text:
+    """A module on its way through pickle."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+def _restored(module, device, entry, options):
+    return Session(_keel.parse(module.text) if isinstance(module, _Text) else module, device, entry, **options)
+
+
+def _named(variables):
+    if isinstance(variables, dict) and all(isinstance(v, _keel.Variable) for v in variables.values()):
+        return list(variables.items())
+    found = {}
+    for place, leaf in _keel.places(variables):
+        if isinstance(leaf, _keel.Variable) and leaf not in found.values():
+            found[place.replace("[", "/").replace("]", "").replace(".", "/").strip("/")] = leaf
+    return list(found.items())
+
+
+def save_checkpoint(path, variables):
+    """A file of the values of all variables in a structure, by path ("layers/0/w"); written all or nothing."""
+    _keel.save_checkpoint(str(path), _named(variables))
+
+
+def load_checkpoint(path, variables):
+    """Gives each variable of the structure its value in the file, or raises and changes none."""
+    _keel.load_checkpoint(str(path), _named(variables))

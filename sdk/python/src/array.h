@@ -1,0 +1,56 @@
+// array.h: the Python type keel.Tensor, around the C++ SDK's keel::Tensor.
+//
+// How to read it: the type is CPython's own kind, not nanobind's, for it is made and freed with each op;
+// nanobind's functions take and give keel::Tensor by the type_caster at the end.
+#ifndef KEEL_PYTHON_ARRAY_H
+#define KEEL_PYTHON_ARRAY_H
+#include "errors.h"
+#include "keel/tensor.hpp"
+
+namespace keel_python {
+
+struct TensorObject {
+  PyObject_HEAD keel_array* array;  // one reference
+};
+extern PyTypeObject tensor_type;
+
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == &tensor_type; }
+inline keel_array* array_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->array; }
+inline keel::Tensor tensor_of(PyObject* o) {
+  return keel::Tensor(keel::Array(keel_array_retain(array_of(o))));
+}
+/// Takes over one reference; a new Python object, or NULL with an exception set.
+PyObject* wrap(keel_array* take) noexcept;
+inline PyObject* wrap(const keel::Tensor& t) noexcept { return wrap(keel_array_retain(t.get())); }
+inline nb::object object_of(const keel::Tensor& t) {
+  PyObject* made = wrap(t);
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+/// Runs `body` while other Python threads may run; it must not touch Python objects.
+template <class F>
+auto without_gil(F&& body) {
+  nb::gil_scoped_release other_threads;
+  return body();
+}
+
+void install_array(nb::module_& m);
+
+}  // namespace keel_python
+
+namespace nanobind::detail {
+template <>
+struct type_caster<keel::Tensor> {
+  NB_TYPE_CASTER(keel::Tensor, const_name("keel.Tensor"))
+  bool from_python(handle src, uint32_t, cleanup_list*) noexcept {
+    if (!keel_python::is_tensor(src.ptr())) return false;
+    value = keel_python::tensor_of(src.ptr());
+    return true;
+  }
+  static handle from_cpp(const keel::Tensor& t, rv_policy, cleanup_list*) noexcept {
+    return t.empty() ? none().release() : handle(keel_python::wrap(t));
+  }
+};
+}  // namespace nanobind::detail
+#endif

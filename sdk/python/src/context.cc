@@ -1,0 +1,65 @@
+// context.cc: contexts, devices, and the scopes in which a thread's ops run on them.
+//
+// The default context is made at the first use of a device, with all plugins found: importing loads none.
+#include "context.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "keel/scope.hpp"
+#include "literal.h"
+
+namespace keel_python {
+
+namespace {
+
+/// `with keel.device("cpu"):` sets where the ops of this thread run, until the end of the block.
+class DeviceScope {
+ public:
+  explicit DeviceScope(keel::detail::Home& home) : home_(home) {}
+  void enter() { before_.push_back(std::exchange(keel::detail::this_home, &home_)); }
+  void leave() {
+    keel::detail::this_home = before_.back();
+    before_.pop_back();
+  }
+
+ private:
+  keel::detail::Home& home_;
+  std::vector<keel::detail::Home*> before_;
+};
+
+DeviceScope device(const std::string& name) {
+  keel::Scope found = keel::device(name);  // an unknown one is an error; the scope itself ends here
+  return DeviceScope(keel::detail::here());
+}
+
+}  // namespace
+
+void install_context(nb::module_& m) {
+  nb::class_<DeviceScope>(m, "DeviceScope")
+      .def("__enter__",
+           [](nb::object self) {
+             nb::cast<DeviceScope&>(self).enter();
+             return self;
+           })
+      .def("__exit__", [](DeviceScope& self, nb::args) { self.leave(); });
+  m.def(
+      "device", device, nb::arg("name"),
+      "with keel.device('cpu'): ops of this thread run there. Raises DeviceError for one that is not there.");
+  m.def(
+      "devices", [] { return keel::default_context().devices(); },
+      "Names of the devices of the default context.");
+  m.def(
+      "report", [](const std::string& what) { return keel::default_context().report(what); },
+      nb::arg("what"));
+  m.def("load_plugin", [](const std::string& path) {
+    const_cast<keel::Context&>(keel::default_context()).load_plugin(path);
+  });
+  m.def(
+      "cancel", [](bool on) { keel::default_context().cancel(on); }, nb::arg("on") = true,
+      "Stops every run that is under way or begins, with CancelledError, until cancel(False).");
+  m.attr("__version__") = keel_version();
+}
+
+}  // namespace keel_python

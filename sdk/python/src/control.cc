@@ -1,0 +1,116 @@
+// control.cc: one body of a branch or loop while it is written, and print and assert. keel/control.py makes
+// cond, switch, while_loop and scan of them.
+#include "control.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "dim.h"
+#include "keel/control.hpp"
+#include "literal.h"
+
+namespace keel_python {
+
+namespace {
+
+std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all) {
+  std::vector<keel_array*> out;
+  for (const keel::Tensor& t : all) out.push_back(t.get());
+  return out;
+}
+std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays) {
+  std::vector<keel::Tensor> out;
+  for (keel::Array& a : arrays) out.emplace_back(std::move(a));
+  return out;
+}
+
+/// All ops between enter() and leave() go into it; one that is left by an exception is given up.
+class Body {
+ public:
+  Body(std::string label, std::vector<keel::Tensor> like, size_t entries_from, bool branch)
+      : label_(std::move(label)), like_(std::move(like)), from_(entries_from), branch_(branch) {}
+  std::vector<keel::Tensor> enter() {
+    open_.emplace(label_.c_str(), raw(like_), from_, branch_ ? KEEL_BODY_BRANCH : 0u);
+    return tensors(open_->params);
+  }
+  void leave(nb::handle exception, nb::handle, nb::handle) {
+    if (exception.is_none())
+      open_->leave();
+    else
+      open_.reset();
+  }
+  void results(const std::vector<keel::Tensor>& all) { open_->results(raw(all)); }
+  keel_trace* trace() const { return open_->get(); }
+
+ private:
+  std::string label_;
+  std::vector<keel::Tensor> like_;
+  size_t from_;
+  bool branch_;
+  std::optional<keel::detail::Body> open_;
+};
+
+std::vector<keel::Tensor> run_bodies(const std::string& op, const std::vector<keel::Tensor>& before,
+                                     const std::vector<keel::Tensor>& entries,
+                                     const std::vector<const Body*>& bodies, size_t results,
+                                     nb::handle length, bool reverse) {
+  std::vector<keel_trace*> traces;
+  for (const Body* body : bodies) traces.push_back(body->trace());
+  return tensors(keel::detail::run_bodies(op.c_str(), raw(before), raw(entries), traces, results,
+                                          need_dim(length).handle(), reverse));
+}
+
+void effect(keel::OpId id, std::vector<keel::Operand> operands, const keel::detail::Attributes& at) {
+  std::vector<const keel::Operand*> all;
+  for (const keel::Operand& o : operands) all.push_back(&o);
+  keel::detail::In in({});
+  static_cast<std::span<const keel::Operand* const>&>(in) = all;
+  without_gil([&] { keel::detail::apply(id, in, at, {}, kNowhere); });
+}
+
+void print(nb::args values, const std::string& stream, int64_t edge) {
+  std::string format;
+  std::vector<keel::Operand> operands;
+  for (nb::handle v : values)
+    if (operands.empty() && format.empty() && nb::isinstance<nb::str>(v))
+      format = nb::cast<std::string>(v);
+    else
+      operands.push_back(need_operand(v, "print", "x"));
+  keel::detail::Attributes at;
+  if (!format.empty()) at.text("format", format.c_str());
+  if (stream != "err") at.text("stream", stream.c_str());
+  if (edge != 3) at.i64("edge", edge);
+  effect(keel::OpId::print, std::move(operands), at);
+}
+
+void assert_that(nb::handle ok, const std::string& message, nb::args values) {
+  std::vector<keel::Operand> operands;
+  operands.push_back(need_operand(ok, "assert_", "ok"));
+  for (nb::handle v : values) operands.push_back(need_operand(v, "assert_", "x"));
+  keel::detail::Attributes at;
+  if (!message.empty()) at.text("message", message.c_str());
+  effect(keel::OpId::assert, std::move(operands), at);
+}
+
+}  // namespace
+
+void install_control(nb::module_& m) {
+  nb::class_<Body>(m, "Body")
+      .def(nb::init<std::string, std::vector<keel::Tensor>, size_t, bool>())
+      .def("__enter__", &Body::enter)
+      .def("__exit__", &Body::leave, nb::arg().none(), nb::arg().none(), nb::arg().none())
+      .def("results", &Body::results);
+  m.def("run_bodies", run_bodies);
+  m.def("writes", [] { return keel::detail::writes(); });
+  m.def("print", print, nb::arg("values"), nb::kw_only(), nb::arg("stream") = "err", nb::arg("edge") = 3,
+        "print(format, *x): one line when the program comes by here, traced or not, with each {} replaced by "
+        "the\n"
+        "next of x; or print(x). stream: 'err' or 'out'. edge: elements at both ends of each dim; -1: all.");
+  m.def(
+      "assert_", assert_that, nb::arg("ok"), nb::arg("message") = "", nb::arg("values"),
+      "If ok is False the program fails with the message and the values, and nothing behind has an effect.");
+}
+
+}  // namespace keel_python

@@ -1,0 +1,95 @@
+// dtype.cc: element types as Python objects: one for each row of the C++ SDK's table.
+#include "dtype.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+
+#include "literal.h"
+
+namespace keel_python {
+
+namespace {
+
+struct DType {
+  const keel::DtypeRow* row;
+};
+std::array<PyObject*, std::size(keel::kDtypes)> objects;
+
+std::string name_of(const DType& t) { return std::string(t.row->name); }
+
+std::string numpy_name(const keel::DtypeRow& row) {
+  if (row.code == KEEL_BF16) return "bfloat16";
+  if (row.kind == 'b') return "bool";
+  return (row.kind == 'i' ? "int" : row.kind == 'u' ? "uint" : "float") + std::to_string(row.size * 8);
+}
+
+const keel::DtypeRow* find(const std::string& name) {
+  for (const keel::DtypeRow& row : keel::kDtypes)
+    if (row.name == name || numpy_name(row) == name) return &row;
+  return nullptr;
+}
+
+std::string text_of(nb::handle value) {
+  for (const char* from : {"name", "__name__"})  // of a numpy.dtype, of numpy.float32
+    if (nb::object text = nb::getattr(value, from, nb::none()); nb::isinstance<nb::str>(text))
+      return nb::cast<std::string>(text);
+  return nb::cast<std::string>(nb::str(value));
+}
+
+}  // namespace
+
+keel_dt need_dtype(nb::handle value) {
+  if (nb::isinstance<DType>(value)) return nb::cast<const DType&>(value).row->code;
+  std::string text = text_of(value), all;
+  if (const keel::DtypeRow* row = find(text)) return row->code;
+  for (const keel::DtypeRow& row : keel::kDtypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
+  throw FaultyCall(keel::Error(KEEL_INVALID, "no dtype is called '" + text + "'", "the dtypes are " + all),
+                   Fault::kDtype);
+}
+
+PyObject* dtype_object(keel_dt dtype) {
+  const keel::DtypeRow* row = keel::find_dtype(dtype);
+  return row ? objects[static_cast<size_t>(row - keel::kDtypes)] : Py_None;
+}
+
+void install_dtype(nb::module_& m) {
+  nb::class_<DType>(
+      m, "DType",
+      "An element type: keel.f32. keel.f32([1, 2]) is a tensor of it; keel.f32['b', 784] its\n"
+      "spelling with dims in signatures. Equal to its name and to NumPy's dtype of the same kind.")
+      .def_prop_ro("name", name_of, "'f32'")
+      .def_prop_ro(
+          "size", [](const DType& t) { return t.row->size; }, "Bytes of one element.")
+      .def_prop_ro(
+          "kind", [](const DType& t) { return std::string(1, t.row->kind); },
+          "'b' bool, 'i' signed, 'u' unsigned, 'f' floating")
+      .def_prop_ro(
+          "numpy_name", [](const DType& t) { return numpy_name(*t.row); }, "'float32'")
+      .def("__repr__", [](const DType& t) { return "keel." + name_of(t); })
+      .def("__str__", name_of)
+      .def("__hash__", [](const DType& t) { return t.row->code; })
+      .def(
+          "__eq__",
+          [](const DType& t, nb::handle other) {
+            if (nb::isinstance<DType>(other)) return nb::cast<const DType&>(other).row == t.row;
+            return !other.is_none() && find(text_of(other)) == t.row;
+          },
+          nb::arg("other").none())
+      .def("__reduce__", [](const DType& t) { return name_of(t); })
+      .def(
+          "__call__", [](const DType& t, nb::handle value) { return to_tensor(value, t.row->code); },
+          nb::arg("value"),
+          "A tensor of this dtype: numbers, nested lists, or another tensor, which is cast.")
+      .def("__getitem__", [](const DType& t, nb::handle dims) {
+        return nb::module_::import_("keel.signature").attr("Spec")(nb::cast(t), dims);
+      });
+  for (size_t i = 0; i < objects.size(); i++) {
+    nb::object made = nb::cast(DType{&keel::kDtypes[i]});
+    std::string name = std::string(keel::kDtypes[i].name);
+    m.attr((name == "bool" ? "bool_" : name).c_str()) = made;
+    objects[i] = made.release().ptr();  // lives as long as the process
+  }
+}
+
+}  // namespace keel_python

@@ -1,0 +1,15 @@
+// dtype.h: keel.DType, an element type: keel.f32, keel.i64 ... Calling it makes a tensor of literals.
+#ifndef KEEL_PYTHON_DTYPE_H
+#define KEEL_PYTHON_DTYPE_H
+#include "array.h"
+
+namespace keel_python {
+
+/// Of a DType, a name ("f32", "float32") or what NumPy has for it; else a DTypeError that names them all.
+keel_dt need_dtype(nb::handle value);
+/// The DType object; borrowed.
+PyObject* dtype_object(keel_dt dtype);
+void install_dtype(nb::module_& m);
+
+}  // namespace keel_python
+#endif

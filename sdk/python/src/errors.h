@@ -1,0 +1,42 @@
+// errors.h: failures as Python exceptions.
+//
+// How to read it: raise() sets the exception of keel/errors.py for a keel::Error; guarded() is the body of
+// every function that CPython calls directly; nanobind's functions get the same by install_errors().
+#ifndef KEEL_PYTHON_ERRORS_H
+#define KEEL_PYTHON_ERRORS_H
+#include <nanobind/nanobind.h>
+
+#include "keel/error.hpp"
+
+namespace keel_python {
+
+namespace nb = nanobind;
+
+/// Which subclass of keel.Error a KEEL_INVALID becomes.
+enum class Fault { kOther, kShape, kDtype };
+struct FaultyCall : keel::Error {
+  FaultyCall(const keel::Error& error, Fault fault) : keel::Error(error), fault(fault) {}
+  Fault fault;
+};
+
+/// Sets the Python exception for whatever is being handled; only within a catch block.
+void raise_current() noexcept;
+
+/// The result of `body`, or NULL (-1) with a Python exception set.
+template <class F>
+auto guarded(F&& body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (...) {
+    raise_current();
+  }
+  if constexpr (std::is_pointer_v<decltype(body())>)
+    return nullptr;
+  else
+    return -1;
+}
+
+void install_errors(nb::module_& m);
+
+}  // namespace keel_python
+#endif

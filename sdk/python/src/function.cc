@@ -1,0 +1,272 @@
+// function.cc: Python code as a keel_function. keel/function.py adds what needs no speed.
+//
+// How to read it: Program is one call under way: it runs the code when libkeel asks for it, and keeps what
+// structure its results have. Function::call flattens, calls and builds the results again. A call that hits a
+// trace does not run the code: then the structure is looked up among those that were seen (Templates).
+#include "function.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "keel/function.hpp"
+#include "session.h"
+#include "structure.h"
+
+namespace keel_python {
+
+namespace {
+
+using keel::detail::FunctionState;
+
+/// Results' structures, by the calls that were traced. A graph does not say which Python structure it gives,
+/// so where a function has several the call's types decide: first those with its sizes, then those without.
+class Templates {
+ public:
+  void add(const keel::detail::Leaves& call, nb::object made, const std::string& shape) {
+    if (shapes_.insert(shape).second) last_ = made;
+    by_call_[key(call, true)] = made;
+    by_call_[key(call, false)] = made;
+  }
+  nb::object find(const keel::detail::Leaves& call) const {
+    if (shapes_.size() == 1) return last_;
+    for (bool sizes : {true, false})
+      if (auto found = by_call_.find(key(call, sizes)); found != by_call_.end()) return found->second;
+    return last_;
+  }
+
+ private:
+  static std::string key(const keel::detail::Leaves& call, bool sizes) {
+    std::string out = call.structure;
+    for (const keel_leaf& leaf : call.list) {
+      out.append(reinterpret_cast<const char*>(&leaf.i), sizeof leaf.i);
+      out.append(reinterpret_cast<const char*>(&leaf.f), sizeof leaf.f);
+      if (leaf.s) out += leaf.s;
+      if (!leaf.array) continue;
+      keel_tensor t;
+      keel_array_tensor(leaf.array, &t);
+      out += sizes ? keel::type_text(t) : std::to_string(t.ndim) + std::to_string(keel::dtype_pack(t.dtype));
+    }
+    return out;
+  }
+  std::set<std::string> shapes_;
+  std::unordered_map<std::string, nb::object> by_call_;
+  nb::object last_;
+};
+
+nb::object rebuild(nb::handle like, const std::vector<keel::Array>& arrays) {
+  size_t next = 0;
+  return map_leaves(like, [&](nb::handle leaf, const std::string&) {
+    return leaf.is_none() ? nb::none() : object_of(keel::Tensor(arrays.at(next++)));
+  });
+}
+
+class Function {
+ public:
+  Function(nb::object code, std::string name, nb::object parameters, keel::FunctionOptions options)
+      : code_(std::move(code)),
+        name_(std::move(name)),
+        parameters_(std::move(parameters)),
+        options_(std::move(options)) {}
+
+  PyObject* call(nb::handle self, nb::handle args, PyObject* keywords);
+  keel::Module concrete(nb::handle self, nb::args args, nb::kwargs keywords);
+  std::string text(keel_rc (*what)(keel_function*, keel_text**, keel_error**)) {
+    keel_text* out = nullptr;
+    keel::call(what, state().handle.get(), &out);
+    return keel::take_text(out);
+  }
+  void run_eagerly(bool on) { keel_function_run_eagerly(state().handle.get(), on); }
+
+  nb::object run(nb::handle self, nb::handle args) const {
+    if (!parameters_.is_none()) return nb::steal(PyObject_Call(code_.ptr(), args.ptr(), nullptr));
+    return nb::object(self.attr("_spread")(args));
+  }
+  FunctionState& state() {  // made at the first call: importing a program opens no device
+    if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
+    return *state_;
+  }
+  Templates templates;
+
+ private:
+  // One value for each parameter, so that f(x, n=3) is f(x, 3).
+  nb::object canonical(nb::handle self, nb::handle args, PyObject* keywords) const {
+    bool whole = !parameters_.is_none() && (!keywords || !PyDict_GET_SIZE(keywords)) &&
+                 nb::len(args) == nb::len(parameters_);
+    if (whole) return nb::borrow(args);
+    return self.attr("_canonical")(args, keywords ? nb::borrow(keywords) : nb::object(nb::dict()));
+  }
+  Flat prepared(nb::handle self, nb::handle args, PyObject* keywords);
+
+  nb::object code_;
+  std::string name_;
+  nb::object parameters_;  // their names; None: *args or **keywords are among them
+  keel::FunctionOptions options_;
+  std::unique_ptr<FunctionState> state_;
+  std::unordered_map<std::string, std::vector<std::string>> names_;  // of leaves, by structure
+  std::map<PyObject*, nb::object> objects_;                          // arguments by identity stay alive
+};
+
+/// One call under way on this thread.
+struct Program : keel::detail::Invocation {
+  Function& f;
+  nb::handle self;
+  const Flat& flat;
+  nb::object like;  // the structure of the results, once the code ran
+
+  Program(Function& f, nb::handle self, const Flat& flat)
+      : keel::detail::Invocation{start, nullptr}, f(f), self(self), flat(flat) {}
+  static void start(keel::detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
+    nb::gil_scoped_acquire gil;
+    auto& mine = static_cast<Program&>(erased);
+    keel::detail::Within body(mine.f.state().home, trace,
+                              keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
+    mine.give(mine.f.run(mine.self, mine.arguments(leaves)), trace);
+  }
+
+  nb::object arguments(std::span<const keel_leaf> leaves) const {
+    size_t next = 0;
+    return map_leaves(flat.value, [&](nb::handle leaf, const std::string&) {
+      keel_array* array = leaves[next++].array;
+      return array ? nb::steal(wrap(keel_array_retain(array))) : nb::borrow(leaf);
+    });
+  }
+  void give(nb::object result, keel_trace* trace) {
+    if (!result.is_valid()) throw nb::python_error();
+    std::string shape;
+    auto each = [&](nb::handle leaf, const std::string& place) -> nb::object {
+      shape += leaf.is_none() ? 'n' : 'T';
+      if (leaf.is_none()) return nb::none();
+      bool named = place.size() > 1 && place[0] == '.';
+      keel::Tensor t = result_tensor(leaf, place);
+      keel::call(keel_trace_result, trace, named ? place.c_str() + 1 : nullptr, t.get());
+      return nb::borrow(Py_Ellipsis);
+    };
+    like = map_leaves(result, each, &shape);
+    f.templates.add(flat.leaves, like, shape);
+  }
+};
+
+/// Calls libkeel without the GIL; what the code raised comes out unchanged.
+template <class F>
+void perform(Program& program, const F& what) {
+  keel_error* error = nullptr;
+  keel_rc rc = without_gil([&] {
+    keel::detail::Invocation* before = std::exchange(keel::detail::this_call, &program);
+    keel_rc result = what(&error);
+    keel::detail::this_call = before;
+    return result;
+  });
+  if (rc == KEEL_OK) return;
+  keel::Error failure = keel::Error::take(rc, error);
+  if (program.thrown) std::rethrow_exception(std::exchange(program.thrown, nullptr));
+  throw failure;
+}
+
+Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
+  nb::object values = canonical(self, args, keywords);
+  Flat flat = flatten(values, false);
+  auto [known, fresh] = names_.try_emplace(flat.leaves.structure);
+  if (fresh) {
+    nb::object names = self.attr("_names");
+    for (const std::string& place : flatten(values, true).places) {  // "[1].w" of the tuple of arguments
+      size_t end = place.find(']');
+      known->second.push_back(nb::cast<std::string>(nb::object(names[std::stoul(place.substr(1))])) +
+                              place.substr(end + 1));
+    }
+  }
+  for (size_t k = 0; k < known->second.size(); k++) flat.leaves.list[k].name = known->second[k].c_str();
+  for (const nb::object& object : flat.objects) objects_.emplace(object.ptr(), object);
+  return flat;
+}
+
+PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
+  if (keel::detail::eager_scopes > 0 || keel::detail::eager_process.load(std::memory_order_relaxed)) {
+    Flat flat = flatten(canonical(self, args, keywords), false);
+    keel::detail::Within body(state().home, keel::detail::this_trace, keel::detail::this_tape);
+    nb::object made = run(self, flat.value);
+    if (!made.is_valid()) throw nb::python_error();
+    return map_leaves(made,
+                      [](nb::handle leaf, const std::string& place) {
+                        return leaf.is_none() ? nb::none() : object_of(result_tensor(leaf, place));
+                      })
+        .release()
+        .ptr();
+  }
+  Flat flat = prepared(self, args, keywords);
+  FunctionState& s = state();
+  Program program(*this, self, flat);
+  std::array<keel_array*, 256> out;
+  uint32_t n = 0;
+  perform(program, [&](keel_error** error) {
+    return keel::detail::call_function(s.handle.get(), flat.leaves, out.data(), out.size(), &n, error);
+  });
+  std::vector<keel::Array> arrays = keel::take_arrays({out.begin(), out.begin() + n});
+  nb::object like = program.like.is_valid() ? program.like : templates.find(flat.leaves);
+  if (like.ptr() == Py_Ellipsis && n == 1) return wrap(arrays[0].release());
+  return rebuild(like, arrays).release().ptr();
+}
+
+keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywords) {
+  Flat flat = prepared(self, args, keywords.ptr());
+  FunctionState& s = state();
+  Program program(*this, self, flat);
+  keel_module* out = nullptr;
+  perform(program, [&](keel_error** error) {
+    return keel_function_module(s.handle.get(), flat.leaves.structure.c_str(), flat.leaves.list.data(),
+                                static_cast<uint32_t>(flat.leaves.list.size()), &out, error);
+  });
+  return keel::Module::take(out);
+}
+
+PyObject* call_slot(PyObject* self, PyObject* args, PyObject* keywords) {
+  return guarded([&] { return nb::inst_ptr<Function>(self)->call(self, args, keywords); });
+}
+
+struct EagerScope {
+  void enter() { keel::detail::eager_scopes++; }
+  void leave() { keel::detail::eager_scopes--; }
+};
+
+}  // namespace
+
+void install_function(nb::module_& m) {
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_slot)}, {0, nullptr}};
+  nb::class_<Function>(m, "Function", nb::type_slots(slots), nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def(
+          "__init__",
+          [](Function* self, nb::object code, const std::string& name, nb::object parameters,
+             nb::dict options) {
+            keel::FunctionOptions o;
+            for (auto [key, value] : options)
+              o.more.set(nb::cast<std::string>(key), nb::cast<std::string>(nb::str(value)));
+            new (self) Function(std::move(code), name, std::move(parameters), std::move(o));
+          },
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def("_concrete", [](nb::handle self, nb::args args,
+                           nb::kwargs kw) { return nb::cast<Function&>(self).concrete(self, args, kw); })
+      .def("_report", [](Function& f) { return f.text(keel_function_report); })
+      .def(
+          "signatures", [](Function& f) { return f.text(keel_function_signatures); },
+          "For people: a block for each trace with its arguments and results.")
+      .def("run_eagerly", &Function::run_eagerly, nb::arg("on") = true,
+           "Calls of this function run the code itself, on numbers.");
+  nb::class_<EagerScope>(m, "Eagerly",
+                         "with keel.Eagerly(): functions of this thread run their code on numbers.")
+      .def(nb::init<>())
+      .def("__enter__", [](EagerScope& s) { s.enter(); })
+      .def("__exit__", [](EagerScope& s, nb::args) { s.leave(); });
+  m.def(
+      "run_eagerly", [](bool on) { keel::detail::eager_process = on; }, nb::arg("on") = true,
+      "All functions of the process run their code at each call: to look inside with a debugger.");
+  m.def(
+      "executing_eagerly", [] { return !keel::detail::this_trace; },
+      "Do ops of this thread run at once? Not while a function is traced.");
+}
+
+}  // namespace keel_python

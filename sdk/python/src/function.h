@@ -1,0 +1,9 @@
+// function.h: keel._keel.Function: Python code that is traced once for each signature of its arguments.
+#ifndef KEEL_PYTHON_FUNCTION_H
+#define KEEL_PYTHON_FUNCTION_H
+#include "array.h"
+
+namespace keel_python {
+void install_function(nb::module_& m);
+}
+#endif

@@ -1,0 +1,29 @@
+// module.cc: the extension keel._keel: one install_*() for each file. keel/__init__.py is what programs see.
+#include "context.h"
+#include "control.h"
+#include "dim.h"
+#include "dtype.h"
+#include "function.h"
+#include "op.h"
+#include "session.h"
+#include "structure.h"
+#include "tape.h"
+#include "variable.h"
+
+NB_MODULE(_keel, m) {
+  using namespace keel_python;
+  nb::set_leak_warnings(false);  // the dtypes live as long as the process
+  install_errors(m);
+  install_array(m);
+  install_dtype(m);
+  install_dim(m);
+  install_context(m);
+  nb::module_ ops = m.def_submodule("ops", "A function for each op of the catalogue.");
+  install_ops(ops);
+  install_variable(m);
+  install_structure(m);
+  install_session(m);
+  install_function(m);
+  install_control(m);
+  install_tape(m);
+}

@@ -1,0 +1,192 @@
+// structure.cc: walks over nested Python values.
+//
+// How to read it: Walk knows the containers; a leaf's function knows what to do. A new kind of container is a
+// line in Walk::one and a function that makes it again.
+#include "structure.h"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "foreign.h"
+#include "literal.h"
+#include "variable.h"
+
+namespace keel_python {
+
+namespace {
+
+class Walk {
+ public:
+  Walk(const Leaf& leaf, std::string* shape) : leaf_(leaf), shape_(shape) {}
+
+  nb::object one(nb::handle v) {
+    PyObject* o = v.ptr();
+    if (PyTuple_Check(o)) return PyTuple_CheckExact(o) ? sequence(v, "(") : named(v);
+    if (PyList_CheckExact(o)) return nb::list(sequence(v, "["));
+    if (PyDict_CheckExact(o)) return dict(v);
+    if (!PyType_Check(o) && PyObject_HasAttrString(o, "__dataclass_fields__")) return record(v);
+    return leaf_(v, place_);
+  }
+
+ private:
+  void open(const std::string& what) {
+    if (shape_) *shape_ += what;
+  }
+  nb::object child(nb::handle v, const std::string& step) {
+    size_t before = place_.size();
+    place_ += step;
+    nb::object out = one(v);
+    place_.resize(before);
+    return out;
+  }
+  nb::object sequence(nb::handle v, const char* kind) {
+    open(kind);
+    nb::list out;
+    size_t k = 0;
+    for (nb::handle each : v) out.append(child(each, "[" + std::to_string(k++) + "]"));
+    open(")");
+    return nb::tuple(out);
+  }
+  nb::object named(nb::handle v) {
+    open(type_name(v));
+    nb::object make = nb::getattr(v.type(), "_make", nb::handle(v.type()));
+    return make(sequence(v, "("));
+  }
+  nb::object dict(nb::handle v) {
+    std::vector<std::pair<std::string, nb::object>> keys;
+    for (nb::handle key : v) keys.emplace_back(nb::cast<std::string>(nb::repr(key)), nb::borrow(key));
+    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    auto out = nb::steal<nb::dict>(PyDict_Copy(v.ptr()));
+    open("{");
+    for (const auto& [text, key] : keys) {
+      open(std::to_string(text.size()) + ":" + text);
+      bool word = PyUnicode_Check(key.ptr());
+      out[key] = child(nb::object(v[key]), word ? "." + nb::cast<std::string>(key) : "[" + text + "]");
+    }
+    open("}");
+    return out;
+  }
+  nb::object record(nb::handle v) {
+    nb::object out = nb::module_::import_("copy").attr("copy")(v),
+               set = nb::handle(&PyBaseObject_Type).attr("__setattr__");
+    open(type_name(v) + "{");
+    for (nb::handle name : nb::object(v.attr("__dataclass_fields__")))
+      set(out, name,
+          child(nb::object(v.attr(nb::cast<std::string>(name).c_str())), "." + nb::cast<std::string>(name)));
+    open("}");
+    return out;
+  }
+  static std::string type_name(
+      nb::handle v) {  // types live as long as functions that saw them, as good as always
+    return "<" + std::to_string(reinterpret_cast<uintptr_t>(v.type().ptr())) + ">";
+  }
+
+  const Leaf& leaf_;
+  std::string* shape_;
+  std::string place_;
+};
+
+keel_leaf leaf_of(int32_t kind) { return {kind, 0, nullptr, nullptr, 0, 0, nullptr}; }
+
+/// A leaf that counts by type and value, if it is one.
+std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
+  auto made = [&](int32_t kind, char letter) {
+    shape += letter;
+    return leaf_of(kind);
+  };
+  if (o == Py_None) return made(KEEL_LEAF_NONE, 'n');
+  if (PyBool_Check(o)) {
+    keel_leaf leaf = made(KEEL_LEAF_BOOL, 'b');
+    return leaf.i = o == Py_True, leaf;
+  }
+  if (PyFloat_CheckExact(o)) {
+    keel_leaf leaf = made(KEEL_LEAF_F64, 'f');
+    return leaf.f = PyFloat_AS_DOUBLE(o), leaf;
+  }
+  if (PyUnicode_CheckExact(o)) {
+    keel_leaf leaf = made(KEEL_LEAF_STR, 's');
+    return leaf.s = PyUnicode_AsUTF8(o), leaf;
+  }
+  if (!PyLong_CheckExact(o)) return std::nullopt;
+  int overflow = 0;
+  keel_leaf leaf = made(KEEL_LEAF_I64, 'i');
+  leaf.i = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow) throw keel::Error(KEEL_INVALID, "an argument of a function does not fit in i64");
+  return leaf;
+}
+
+}  // namespace
+
+nb::object map_leaves(nb::handle value, const Leaf& leaf, std::string* shape) {
+  return Walk(leaf, shape).one(value);
+}
+
+Flat flatten(nb::handle value, bool names) {
+  Flat flat;
+  std::string& shape = flat.leaves.structure;
+  Leaf add = [&](nb::handle leaf, const std::string& place) -> nb::object {
+    nb::object kept = nb::borrow(leaf);
+    if (names) flat.places.push_back(place);
+    if (std::optional<keel_leaf> known = fixed(leaf.ptr(), shape)) {
+      flat.leaves.list.push_back(*known);
+      return kept;
+    }
+    keel_leaf made = leaf_of(KEEL_LEAF_I64);
+    if (nb::isinstance<keel::Variable>(leaf)) {  // by which one it is
+      shape += 'V';
+      made.i = static_cast<int64_t>(keel_variable_id(nb::cast<const keel::Variable&>(leaf).get()));
+    } else {
+      if (!is_tensor(kept.ptr()))
+        if (keel::Tensor t = from_foreign(leaf, true); !t.empty()) kept = object_of(t);
+      bool tensor = is_tensor(kept.ptr());
+      shape += tensor ? 'T' : 'O';
+      if (tensor) {
+        made.kind = KEEL_LEAF_ARRAY;
+        made.array = array_of(kept.ptr());
+      } else {
+        made.i = static_cast<int64_t>(reinterpret_cast<intptr_t>(leaf.ptr()));
+        flat.objects.push_back(kept);
+      }
+    }
+    flat.leaves.list.push_back(made);
+    return kept;
+  };
+  flat.value = map_leaves(value, add, &shape);
+  return flat;
+}
+
+keel::Tensor result_tensor(nb::handle leaf, const std::string& place) {
+  if (is_tensor(leaf.ptr())) return tensor_of(leaf.ptr());
+  if (std::optional<keel::Operand> found = find_operand(leaf)) return to_tensor(leaf);
+  PyErr_Format(PyExc_TypeError, "a result%s is %s; results are tensors, numbers, None and structures of them",
+               place.c_str(), Py_TYPE(leaf.ptr())->tp_name);
+  throw nb::python_error();
+}
+
+void install_structure(nb::module_& m) {
+  m.def("map_leaves", [](nb::handle value, nb::handle f) {
+    return map_leaves(value, [&](nb::handle leaf, const std::string&) { return nb::object(f(leaf)); });
+  });
+  m.def("leaves", [](nb::handle value) {
+    nb::list out;
+    map_leaves(value,
+               [&](nb::handle leaf, const std::string&) { return out.append(leaf), nb::borrow(leaf); });
+    return out;
+  });
+  m.def("places", [](nb::handle value) {
+    nb::list out;
+    map_leaves(value, [&](nb::handle leaf, const std::string& place) {
+      return out.append(nb::make_tuple(place, leaf)), nb::borrow(leaf);
+    });
+    return out;
+  });
+  m.def("structure", [](nb::handle value) {
+    std::string shape;
+    map_leaves(
+        value, [&](nb::handle leaf, const std::string&) { return shape += '*', nb::borrow(leaf); }, &shape);
+    return shape;
+  });
+}
+
+}  // namespace keel_python

@@ -1,0 +1,58 @@
+// variable.cc: keel.Variable, the C++ SDK's Variable as a Python type. Its operators are added by
+// keel/variable.py, which reads the value and goes on with it.
+#include "variable.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "dtype.h"
+#include "literal.h"
+
+namespace keel_python {
+
+namespace {
+
+using keel::Variable;
+
+Variable make(nb::handle initial, const std::string& name, bool trainable, nb::handle dtype) {
+  keel::Tensor value = to_tensor(initial, dtype.is_none() ? 0 : need_dtype(dtype));
+  return Variable(value, {.name = name, .trainable = trainable}, {});
+}
+
+template <void (Variable::*write)(const keel::Operand&) const>
+void assign(const Variable& v, nb::handle value) {
+  keel::Operand operand = need_operand(value, "assign", "value");
+  without_gil([&] { (v.*write)(operand); });
+}
+
+}  // namespace
+
+void install_variable(nb::module_& m) {
+  nb::class_<Variable>(
+      m, "Variable",
+      "State that outlives runs, shared by eager code, functions and the graphs of modules. It\n"
+      "stands for its value at this place of the program: w * x reads, w.assign_sub(d) writes.")
+      .def(
+          "__init__",
+          [](Variable* self, nb::handle initial, const std::string& name, bool trainable, nb::handle dtype) {
+            new (self) Variable(make(initial, name, trainable, dtype));
+          },
+          nb::arg("initial"), nb::arg("name") = "", nb::arg("trainable") = true,
+          nb::arg("dtype") = nb::none(),
+          "A new one, of the dtype and shape of `initial`. In a traced function: on its first trace only, "
+          "of\n"
+          "what depends on constants and shapes. trainable: tapes watch it when it is read.")
+      .def_prop_ro("name", &Variable::name)
+      .def_prop_ro("trainable", &Variable::trainable)
+      .def_prop_ro("dtype", [](const Variable& v) { return nb::borrow(dtype_object(v.dtype())); })
+      .def_prop_ro("shape", [](const Variable& v) { return nb::tuple(nb::cast(v.shape())); })
+      .def_prop_ro("ndim", [](const Variable& v) { return v.shape().size(); })
+      .def_prop_ro("id", [](const Variable& v) { return keel_variable_id(v.get()); })
+      .def(
+          "value", [](const Variable& v) { return v.value(); }, "The value at this place of the program.")
+      .def("assign", assign<&Variable::assign>, nb::arg("value"))
+      .def("assign_add", assign<&Variable::assign_add>, nb::arg("value"))
+      .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value"));
+}
+
+}  // namespace keel_python

@@ -1,0 +1,271 @@
+"""keel.function: when code is traced, what arguments and results may be, errors, threads, and saved traces."""
+import collections
+import dataclasses
+import threading
+import typing
+
+import keel
+import numpy as np
+import pytest
+
+
+def counted(**options):
+    """A function and the list of its traces."""
+    seen = []
+
+    @keel.function(**options)
+    def f(x, n=2):
+        seen.append(n)
+        return x * n
+    return f, seen
+
+
+def test_code_is_traced_once_for_each_signature():
+    f, seen = counted()
+    for x, n in ((1., 2), (2., 2), (np.float32(3), 2), (keel.array(4.), 2)):
+        assert float(f(x if isinstance(x, keel.Tensor) else keel.array(x), n)) == float(x) * n
+    assert seen == [2] and f.trace_count == 1
+    f(keel.array(1.), 3), f(keel.array(1), 2), f(keel.array([1.]), 2)
+    assert len(seen) == 4 and [t["calls"] for t in f.traces()][0] == 4
+
+
+def test_numbers_are_static_by_type_and_value_and_arrays_are_not():
+    f, seen = counted()
+    assert f(2).dtype is keel.i32 and f(2.).dtype is keel.f32 and f(2).dtype is keel.i32
+    assert len(seen) == 2
+    assert f(np.int32(2)).item() == 4 and f(np.int32(3)).item() == 6 and len(seen) == 3
+
+
+def test_defaults_and_names_do_not_retrace():
+    f, seen = counted()
+    x = keel.array(1.)
+    f(x), f(x, 2), f(x, n=2), f(x=x), f(n=2, x=x)
+    assert seen == [2]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        f(x, m=3)
+    with pytest.raises(TypeError, match="missing"):
+        f()
+
+
+def test_the_third_size_of_a_dim_makes_it_a_symbol():
+    f, seen = counted()
+    for n in (2, 3, 4, 5, 6):
+        np.testing.assert_array_equal(f(np.ones(n, "f4")), np.full(n, 2, "f4"))
+    assert len(seen) == 3
+    assert f.traces()[1]["reason"] == "argument x was f32[2], now f32[3]" and "f32[" in f.explain() and f.signatures().startswith("f(x, n=2)")
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass
+class Layer:
+    w: typing.Any
+    scale: int = 2
+
+
+def test_arguments_and_results_may_have_any_structure():
+    seen = []
+
+    @keel.function
+    def f(tree, layer, *rest, flag=True, **named):
+        seen.append(1)
+        return {"sum": tree["a"][0] + tree["b"].left, "pair": Pair(layer.w * layer.scale, None), "rest": [r + 1 for r in rest],
+                "named": (named["z"], 3)}
+    for k in (1., 2.):
+        x = keel.array(k)
+        out = f({"b": Pair(x, 1), "a": [x, "text", None]}, Layer(x), x, x, z=np.float32(5))
+        assert out["sum"].item() == 2 * k and type(out["pair"]) is Pair and out["pair"].right is None
+        assert out["pair"].left.item() == 2 * k and [r.item() for r in out["rest"]] == [k + 1] * 2
+        assert out["named"][0].item() == 5 and out["named"][1].dtype is keel.i32 and list(out) == ["sum", "pair", "rest", "named"]
+    assert len(seen) == 1
+    f({"b": Pair(x, 1), "a": [x, "other", None]}, Layer(x), x, x, z=np.float32(5))
+    f({"b": Pair(x, 1), "a": [x, "text", None]}, Layer(x, 3), x, x, z=np.float32(5))
+    assert len(seen) == 3
+
+
+def test_results_have_the_structure_of_their_own_trace():
+    @keel.function
+    def f(x, how):
+        return {"one": x} if how == "dict" else (x, x) if how == "two" else None if how == "none" else [x]
+    x = keel.array(1.)
+    for _ in range(2):
+        assert list(f(x, "dict")) == ["one"] and len(f(x, "two")) == 2 and f(x, "none") is None and type(f(x, "list")) is list
+
+
+def test_results_by_sizes_keep_their_structure():
+    @keel.function(any_after="never")
+    def f(x):
+        return (x, x) if x.shape[0] == 3 else [x]
+    for _ in range(2):
+        assert type(f(keel.zeros(3))) is tuple and type(f(keel.zeros(4))) is list
+
+
+@pytest.mark.parametrize("wrong", [object(), "text", {1, 2}, b"bytes"])
+def test_results_that_are_no_tensors_are_errors(wrong):
+    with pytest.raises(TypeError, match="a result"):
+        keel.function(lambda x: {"a": wrong})(keel.array(1.))
+
+
+def test_what_the_code_raises_comes_out_unchanged():
+    class Own(Exception):
+        pass
+    own = Own("mine")
+
+    @keel.function
+    def f(x):
+        raise own
+    with pytest.raises(Own) as caught:
+        f(keel.array(1.))
+    assert caught.value is own and f.trace_count == 0
+    g = keel.function(lambda x: f(x))
+    with pytest.raises(Own):
+        g(keel.array(1.))
+    assert keel.executing_eagerly() and keel.add(1, 1).item() == 2
+
+
+def test_values_of_a_trace_cannot_be_read():
+    for read in (bool, float, int, lambda t: t.numpy(), lambda t: t.tolist(), np.asarray, lambda t: t.item(), lambda t: f"{t:.1f}"):
+        with pytest.raises(keel.PreconditionError, match="keel.cond"):
+            keel.function(lambda x: read(x) and x)(keel.array(1.))
+    leaked = []
+    keel.function(lambda x: leaked.append(x) or x)(keel.array(1.))
+    with pytest.raises(keel.Error, match="trace"):
+        leaked[0] + 1
+    assert "of a trace" in str(leaked[0])
+
+
+def test_python_effects_happen_while_tracing_only_and_tensors_are_captured():
+    log, scale = [], keel.array(3.)
+
+    @keel.function
+    def f(x):
+        log.append("Tracing!")
+        return x * scale
+    assert [f(keel.array(v)).item() for v in (1., 2.)] == [3, 6] and log == ["Tracing!"]
+    with keel.Eagerly():
+        f(keel.array(1.)), f(keel.array(1.))
+    assert len(log) == 3
+    f.run_eagerly(), f(keel.array(1.)), f.run_eagerly(False), f(keel.array(1.))
+    assert len(log) == 4
+    keel.run_eagerly(True)
+    try:
+        assert f(keel.array(1.)).item() == 3 and len(log) == 5
+    finally:
+        keel.run_eagerly(False)
+
+
+def test_check_captures_finds_what_changed():
+    scale = [2]
+    f = keel.function(lambda x: x * scale[0], check_captures=True)
+    assert f(keel.array(1.)).item() == 2
+    scale[0] = 3
+    with pytest.raises(keel.PreconditionError):
+        f(keel.array(1.))
+
+
+def test_signatures_fix_types_for_one_trace():
+    f = keel.function(lambda x, y: keel.reshape(x, (x.shape[0] * 3,)) + y, signature=[keel.f32["b", 3], keel.f32[()], "b % 2 == 0"])
+    assert f(keel.ones((2, 3)), keel.array(1.)).shape == (6,) and f(keel.ones((4, 3)), keel.array(1.)).shape == (12,)
+    assert f.trace_count == 1
+    for wrong in (lambda: f(keel.ones((2, 4)), keel.array(1.)), lambda: f(keel.ones((3, 3)), keel.array(1.)),
+                  lambda: f(keel.ones((2, 3), "f64"), keel.array(1.))):
+        with pytest.raises(keel.InvalidError):
+            wrong()
+    assert keel.function(lambda x: x, signature="x: f32[n]")(keel.zeros(5)).shape == (5,)
+
+
+def test_sizes_of_a_trace_compute():
+    def f(x):
+        n = x.shape[0]
+        return keel.reshape(x, (n * x.shape[1],)), keel.zeros((n + 1, 2 * n)), x[:, -1], x[1:, None], x[:-1:2], x[-2:], keel.broadcast_to(keel.array(1.), [n // 2])
+    traced = keel.function(f, signature="x: f32[n, 3]")
+    for n in (4, 6):
+        x = keel.array(np.arange(3. * n, dtype="f4").reshape(n, 3))
+        for a, b in zip(traced(x), f(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_methods_belong_to_their_object():
+    class Model:
+        def __init__(self, k):
+            self.k, self.traces = k, 0
+
+        @keel.function
+        def call(self, x):
+            self.traces += 1
+            return x * self.k
+    a, b = Model(2), Model(3)
+    assert [a.call(keel.array(1.)).item(), b.call(keel.array(1.)).item(), a.call(keel.array(2.)).item()] == [2, 3, 4]
+    assert (a.traces, b.traces) == (1, 1)
+
+
+def test_functions_call_functions():
+    inner = keel.function(lambda x: {"y": x + 1})
+    outer = keel.function(lambda x: inner(x)["y"] * inner(x * 2)["y"])
+    assert [outer(keel.array(v)).item() for v in (1., 2., 3.)] == [6, 15, 28]
+
+
+def test_concrete_functions_are_modules():
+    f, _ = counted()
+    module = f.concrete(keel.f32[2], 5)
+    assert "mul" in module.text() and keel.parse(module.text()).text() == module.text()
+    assert f.concrete(keel.zeros(2), n=5).signatures() == module.signatures()
+    with pytest.raises(ValueError, match="without a number"):
+        f.concrete(keel.f32["n"])
+
+
+def test_many_threads_call_one_function():
+    f, seen = counted()
+    wrong = []
+
+    def work(k):
+        for n in (2, 3):
+            for _ in range(50):
+                if f(keel.array(float(k)), n).item() != k * n:
+                    wrong.append((k, n))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    assert not wrong and f.trace_count == 2
+
+
+def test_variables_count_by_identity_and_are_written_in_order():
+    v, w = keel.Variable(1., name="v"), keel.Variable(10.)
+    seen = []
+
+    @keel.function
+    def f(a, x):
+        seen.append(1)
+        before = a.value()
+        a.assign_add(x)
+        return before, a * 2
+    assert [r.item() for r in f(v, keel.array(2.))] == [1, 6] and [r.item() for r in f(w, keel.array(2.))] == [10, 24]
+    assert [r.item() for r in f(v, keel.array(2.))] == [3, 10] and len(seen) == 2 and v.value().item() == 5
+    assert (v.name, v.dtype, v.shape, v.trainable) == ("v", "f32", (), True)
+
+
+def test_variables_are_made_on_the_first_trace_only():
+    made = []
+
+    @keel.function
+    def f(x):
+        if not made:
+            made.append(keel.Variable(keel.zeros(x.shape)))
+        made[0].assign_add(x)
+        return made[0].value()
+    assert f(keel.array([1., 2.])).tolist() == [1, 2] and f(keel.array([1., 2.])).tolist() == [2, 4]
+    bad = keel.function(lambda x, n: keel.Variable(x * 2).value())
+    with pytest.raises(keel.Error):
+        bad(keel.array(1.), 1)
+
+
+def test_variables_stand_for_their_values():
+    v = keel.Variable([[1., 2.], [3., 4.]])
+    assert (v @ v + 1).tolist() == [[8, 11], [16, 23]] and (2 - v)[0].tolist() == [1, 0] and v[1, 0].item() == 3
+    assert keel.reduce_sum(v).item() == 10 and np.asarray(v).tolist() == v.tolist() and len(v) == 2 and (v > 2).tolist()[1] == [True, True]
+    v.assign(v * 0), v.assign_sub(keel.ones((2, 2)))
+    assert v.tolist() == [[-1, -1], [-1, -1]] and {v: 1}[v] == 1
+    with pytest.raises(keel.Error):
+        v.assign([1., 2.])
+    with pytest.raises(TypeError):
+        v.assign("a")

@@ -1,0 +1,168 @@
+"""Ops in Python: what they compute (NumPy is the oracle), weak literals, operators, arguments, errors, docstrings."""
+import inspect
+import json
+import operator
+import threading
+import time
+
+import keel
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(3, 4)).astype("f4"), RNG.uniform(.5, 2, size=(4,)).astype("f4")
+I, J = RNG.integers(-9, 9, (3, 4)).astype("i4"), RNG.integers(1, 5, (4,)).astype("i4")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "mod", "lt", "le", "gt", "ge", "eq", "ne", "floordiv"])
+@pytest.mark.parametrize("a, b", [(X, Y), (I, J)])
+def test_operators_agree_with_numpy(device, name, a, b):
+    op = getattr(operator, name)
+    for x, y in ((keel.array(a), keel.array(b)), (keel.array(a), b), (a, keel.array(b))):
+        made = op(x, y)
+        assert type(made) is keel.Tensor
+        np.testing.assert_allclose(made, op(a, b), rtol=1e-5)
+
+
+def test_division_of_integers_truncates_and_of_floats_does_not():
+    assert (keel.array([-7, 7]) / 2).tolist() == [-3, 3] and (keel.array([-7, 7]) // 2).tolist() == [-4, 3]
+    assert (keel.array([-7., 7.]) / 2).tolist() == [-3.5, 3.5]
+
+
+def test_other_operators():
+    x, i, b = keel.array(X), keel.array(I), keel.array(X > 0)
+    np.testing.assert_allclose(x @ keel.array(X.T), X @ X.T, rtol=1e-4)
+    np.testing.assert_allclose(X @ keel.array(X.T), X @ X.T, rtol=1e-4)
+    np.testing.assert_allclose(abs(-x ** 2), X ** 2, rtol=1e-5)
+    np.testing.assert_array_equal((~b & True) | (b ^ b), ~(X > 0))
+    np.testing.assert_array_equal((i & 6) | (~i ^ 1), (I & 6) | (~I ^ 1))
+    assert (keel.u32([1, 2]) << 3 >> 1).tolist() == [4, 8] and (2 ** keel.array([1., 3.])).tolist() == [2, 8]
+    assert (+x) is x
+
+
+@pytest.mark.parametrize("make, dtype", [
+    (lambda x: x + 1, "f32"), (lambda x: 1 - x, "f32"), (lambda x: x * 0.5, "f32"), (lambda x: x + [1, 2, 3, 4], "f32"),
+    (lambda x: x.astype("f64") + 0.1, "f64"), (lambda x: x.astype("bf16") * 2, "bf16"),
+    (lambda x: keel.select(x > 0, 1, 0.5), "f32"), (lambda x: keel.maximum(x, 0), "f32"), (lambda x: x > 0, "bool"),
+    (lambda x: x * np.float64(2), "f32"), (lambda x: keel.add(1, 2), "i32"), (lambda x: keel.exp(1), "f32")])
+def test_literals_take_their_partners_dtype(make, dtype):
+    assert make(keel.array(X)).dtype == dtype
+
+
+@pytest.mark.parametrize("make", [
+    lambda: keel.array([1]) + 0.5, lambda: keel.array([True]) + 1, lambda: keel.array([1]) + keel.array([1.]),
+    lambda: keel.exp(keel.array([1])), lambda: keel.logical_not(keel.array([1])), lambda: keel.array([1.]) & True,
+    lambda: keel.array([1.]) + np.array([1.]), lambda: keel.select(keel.array([1]), 1, 2)])
+def test_wrong_dtypes_are_dtype_errors(make):
+    with pytest.raises(keel.DTypeError) as caught:
+        make()
+    assert isinstance(caught.value, TypeError) and isinstance(caught.value, keel.InvalidError)
+    assert caught.value.code == keel.Code.INVALID
+
+
+@pytest.mark.parametrize("make", [
+    lambda: keel.array([1., 2.]) + [1., 2., 3.], lambda: keel.zeros((2, 3)) @ keel.zeros((2, 3)),
+    lambda: keel.reshape(keel.zeros(4), (3,)), lambda: keel.reduce_sum(keel.zeros(4), axes=[1]),
+    lambda: keel.concat([keel.zeros((1, 2)), keel.zeros((1, 3))]), lambda: keel.broadcast_to(keel.zeros(3), (2,))])
+def test_wrong_dims_are_shape_errors(make):
+    with pytest.raises(keel.ShapeError):
+        make()
+
+
+def test_errors_say_what_where_and_how_to_mend_it():
+    with pytest.raises(keel.ShapeError) as caught:
+        keel.add(keel.zeros((2, 3)), keel.zeros(4))
+    e = caught.value
+    assert e.message.startswith("add(f32[2, 3], f32[4]): shapes [2, 3] and [4] do not broadcast")
+    assert (e.op, e.code.name) == ("add", "INVALID")
+    with pytest.raises(keel.DTypeError, match=r"cast\(x, keel.f32\)"):
+        keel.array([1]) + 0.5
+    with pytest.raises(keel.RangeError, match="index 5 is not in"):
+        keel.gather([1., 2.], [5])
+    with pytest.raises(IndexError, match="division by zero"):
+        keel.array(1) / 0
+    with pytest.raises(keel.DeviceError, match='no device "tpu"; there are'):
+        keel.device("tpu")
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: keel.add(X), r"add\(\) needs the argument 'b'"), (lambda: keel.add(X, X, X), "at most 2 arguments"),
+    (lambda: keel.add(X, X, a=X), "'a' twice"), (lambda: keel.add(X, X, c=1), "no argument 'c'"),
+    (lambda: keel.add(X, "a"), "b must be a tensor.*not str"), (lambda: keel.add({}, X), "a must be a tensor.*not dict"),
+    (lambda: keel.reduce_sum(X, keep="no"), "'keep' has the wrong type"), (lambda: keel.reduce_sum(X, axes="ab"), "a size must be"),
+    (lambda: keel.concat(3), "iter"), (lambda: keel.gelu(X, kind=3), "no argument|must be a string"),
+    (lambda: keel.array(1.) + "a", "unsupported operand"), (lambda: keel.array(1.) + None, "unsupported operand")])
+def test_wrong_arguments_are_type_errors(call, text):
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_attributes_by_place_and_name(device):
+    x = keel.array(X)
+    np.testing.assert_allclose(keel.reduce_sum(x, [0]), X.sum(0), rtol=1e-5)
+    np.testing.assert_allclose(keel.reduce_sum(x, axes=(1,), keep=True), X.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(keel.reduce_mean(x, axes=1), X.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(keel.matmul(x, X, tb=True), X @ X.T, rtol=1e-4)
+    np.testing.assert_array_equal(keel.cast(x, to="i32"), X.astype("i4"))
+    np.testing.assert_array_equal(keel.transpose(x, perm=[1, 0]), X.T)
+    np.testing.assert_array_equal(keel.iota([3]), np.arange(3))
+    np.testing.assert_array_equal(keel.concat([x, X], axis=1), np.concatenate([X, X], 1))
+
+
+def test_several_results_are_a_tuple():
+    x = keel.array(X)
+    parts = keel.split(x, [1, 3], axis=1)
+    assert type(parts) is tuple and [p.shape for p in parts] == [(3, 1), (3, 3)]
+    np.testing.assert_array_equal(parts[1], X[:, 1:])
+    values, places = keel.top_k(x, 2)
+    np.testing.assert_array_equal(values, -np.sort(-X, 1)[:, :2])
+    np.testing.assert_array_equal(places, np.argsort(-X, 1)[:, :2])
+
+
+def test_optional_operands_may_be_left_out():
+    q = keel.array(RNG.normal(size=(1, 3, 4)).astype("f4"))
+    mask = keel.zeros((3, 3))
+    np.testing.assert_allclose(keel.attention(q, q, q), keel.attention(q, q, q, mask), rtol=1e-5)
+    np.testing.assert_allclose(keel.attention(q, q, q, None, causal=True), keel.attention(q, q, q, causal=True), rtol=1e-5)
+
+
+def test_every_op_of_the_catalogue_has_a_documented_function():
+    for op in json.loads(keel.report("ops")):
+        parts = {a["type"].split()[0] for a in op["attributes"]} & {"graph", "graph[]", "var"}
+        if "." in op["name"] or not op["results"] or parts:
+            continue
+        function = getattr(keel, op["name"])
+        names = [o["name"] for o in op["operands"]] + [a["name"] for a in op["attributes"]]
+        assert set(inspect.signature(function).parameters) == set(names), op["name"]
+        assert all(o["pattern"] in function.__doc__ for o in op["operands"]) and op["doc"] in function.__doc__
+
+
+def test_other_threads_run_while_a_long_op_does():
+    x = keel.array(RNG.normal(size=(1500, 1500)).astype("f4"))
+    with keel.device("reference"):  # the slow one
+        counted, done = [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counted[0] += 1
+                time.sleep(0.001)
+        thread = threading.Thread(target=count)
+        thread.start()
+        begin = time.perf_counter()
+        keel.matmul(x, x[:, :100])
+        took = time.perf_counter() - begin
+        done.set(), thread.join()
+    assert counted[0] > took * 100, (counted, took)
+
+
+def test_devices_and_scopes():
+    assert "cpu:0" in keel.devices() and "reference:0" in keel.devices()
+    x = keel.array(X)
+    with keel.device("reference") as scope:
+        inside = keel.exp(x)
+        with scope:
+            assert keel.exp(x).shape == x.shape
+    np.testing.assert_allclose(inside, keel.exp(x), rtol=1e-5)
+    assert x.device == "" and x.to(None).tolist() == x.to("cpu").tolist() == X.tolist()
+    with pytest.raises(keel.DeviceError):
+        x.to("cuda:7")
