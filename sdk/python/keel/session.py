@@ -107,13 +107,14 @@ def _restored(module, device, entry, options):
 
 
 def _named(variables):
-    if isinstance(variables, dict) and all(isinstance(v, _keel.Variable) for v in variables.values()):
-        return list(variables.items())
-    found = {}
+    """All variables of a structure by path; one with a name of its own is called by it in place of the last part."""
+    found, seen = [], set()
     for place, leaf in _keel.places(variables):
-        if isinstance(leaf, _keel.Variable) and leaf not in found.values():
-            found[place.replace("[", "/").replace("]", "").replace(".", "/").strip("/")] = leaf
-    return list(found.items())
+        if isinstance(leaf, _keel.Variable) and leaf.id not in seen:
+            seen.add(leaf.id)
+            path = place.replace("[", ".").replace("]", "").strip(".").split(".")
+            found.append(("/".join(path[:-1] + [leaf.name or path[-1] or "variable"]), leaf))
+    return found
 
 
 def save_checkpoint(path, variables):

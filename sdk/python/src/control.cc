@@ -26,30 +26,42 @@ std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays) {
   return out;
 }
 
-/// All ops between enter() and leave() go into it; one that is left by an exception is given up.
+/// All ops between enter() and leave() go into it; one that is left by an exception is given up. (The C++
+/// SDK's Body ends with its block; this one may live on in the traceback of an exception.)
 class Body {
  public:
   Body(std::string label, std::vector<keel::Tensor> like, size_t entries_from, bool branch)
       : label_(std::move(label)), like_(std::move(like)), from_(entries_from), branch_(branch) {}
   std::vector<keel::Tensor> enter() {
-    open_.emplace(label_.c_str(), raw(like_), from_, branch_ ? KEEL_BODY_BRANCH : 0u);
-    return tensors(open_->params);
+    std::vector<keel_array*> like = raw(like_), params(like.size());
+    keel_trace* out = nullptr;
+    keel::call(keel_body_begin, keel::detail::this_trace, keel::detail::tape_handle(), label_.c_str(),
+               like.data(), static_cast<uint32_t>(like.size()), static_cast<uint32_t>(from_),
+               branch_ ? KEEL_BODY_BRANCH : 0u, &out, params.data());
+    trace_.reset(out);
+    before_ = std::exchange(keel::detail::this_trace, out);
+    return tensors(keel::take_arrays(params));
   }
   void leave(nb::handle exception, nb::handle, nb::handle) {
+    keel::detail::this_trace = before_;
     if (exception.is_none())
-      open_->leave();
+      keel::call(keel_body_end, trace_.get());
     else
-      open_.reset();
+      trace_.reset();
   }
-  void results(const std::vector<keel::Tensor>& all) { open_->results(raw(all)); }
-  keel_trace* trace() const { return open_->get(); }
+  void results(const std::vector<keel::Tensor>& all) {
+    for (const keel::Tensor& t : all)
+      keel::call(keel_trace_result, trace_.get(), static_cast<const char*>(nullptr), t.get());
+  }
+  keel_trace* trace() const { return trace_.get(); }
 
  private:
   std::string label_;
   std::vector<keel::Tensor> like_;
   size_t from_;
   bool branch_;
-  std::optional<keel::detail::Body> open_;
+  keel_trace* before_ = nullptr;
+  keel::Handle<keel_trace, keel_trace_free> trace_;
 };
 
 std::vector<keel::Tensor> run_bodies(const std::string& op, const std::vector<keel::Tensor>& before,

@@ -165,28 +165,45 @@ keel::Tensor result_tensor(nb::handle leaf, const std::string& place) {
 }
 
 void install_structure(nb::module_& m) {
-  m.def("map_leaves", [](nb::handle value, nb::handle f) {
-    return map_leaves(value, [&](nb::handle leaf, const std::string&) { return nb::object(f(leaf)); });
-  });
-  m.def("leaves", [](nb::handle value) {
-    nb::list out;
+  auto each = [](nb::handle value, auto f) {
     map_leaves(value,
-               [&](nb::handle leaf, const std::string&) { return out.append(leaf), nb::borrow(leaf); });
-    return out;
-  });
-  m.def("places", [](nb::handle value) {
-    nb::list out;
-    map_leaves(value, [&](nb::handle leaf, const std::string& place) {
-      return out.append(nb::make_tuple(place, leaf)), nb::borrow(leaf);
-    });
-    return out;
-  });
-  m.def("structure", [](nb::handle value) {
-    std::string shape;
-    map_leaves(
-        value, [&](nb::handle leaf, const std::string&) { return shape += '*', nb::borrow(leaf); }, &shape);
-    return shape;
-  });
+               [&](nb::handle leaf, const std::string& place) { return f(leaf, place), nb::borrow(leaf); });
+  };
+  m.def(
+      "map_leaves",
+      [](nb::handle value, nb::handle f) {
+        return map_leaves(value, [&](nb::handle leaf, const std::string&) { return nb::object(f(leaf)); });
+      },
+      nb::arg().none(), nb::arg());
+  m.def(
+      "leaves",
+      [=](nb::handle value) {
+        nb::list out;
+        each(value, [&](nb::handle leaf, const std::string&) { out.append(leaf); });
+        return out;
+      },
+      nb::arg().none());
+  m.def(
+      "places",
+      [=](nb::handle value) {
+        nb::list out;
+        each(value, [&](nb::handle leaf, const std::string& at) { out.append(nb::make_tuple(at, leaf)); });
+        return out;
+      },
+      nb::arg().none());
+  m.def(
+      "structure",
+      [](nb::handle value) {
+        std::string shape;
+        map_leaves(
+            value,
+            [&](nb::handle leaf, const std::string&) {
+              return shape += leaf.is_none() ? 'n' : '*', nb::borrow(leaf);
+            },
+            &shape);
+        return shape;
+      },
+      nb::arg().none());
 }
 
 }  // namespace keel_python

@@ -1,0 +1,111 @@
+"""Saved graphs in Python: files, sessions by feeds and fetches, plans, checkpoints, and wrong input for each."""
+import json
+import pickle
+import subprocess
+import sys
+import threading
+
+import keel
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path):
+    w = keel.Variable([[1., 2.], [3., 4.]], name="w")
+    serve = keel.function(lambda x: {"y": x @ w, "sum": keel.reduce_sum(x)})
+    half = keel.function(lambda x: x / 2)
+    keel.save(tmp_path / "m.keel", gradients=True, serve=serve.concrete(keel.f32[3, 2]), half=half.concrete(keel.f32[()]))
+    return tmp_path / "m.keel"
+
+
+X = np.arange(6, dtype="f4").reshape(3, 2)
+Y = X @ np.array([[1, 2], [3, 4]], "f4")
+
+
+def test_sessions_run_by_names(path, device):
+    session = keel.Session(path, device, entry="serve")
+    assert session.parameters == [("x", keel.f32, (3, 2))] and [r[0] for r in session.results] == ["sum", "y"]
+    np.testing.assert_array_equal(session.run(x=X)["y"], Y)
+    got = session.run({"a": ["y", "sum"], "b": "y"}, {"x": X.astype("f8")})  # cast within their kind
+    np.testing.assert_array_equal(got["b"], Y)
+    assert got["a"][1].item() == 15 and session.run("sum", {"sum": 7.}).item() == 7  # a fed value cuts the graph
+
+
+@pytest.mark.parametrize("call, kind", [
+    (lambda s: s.run(), keel.Error), (lambda s: s.run(x=X[:2]), keel.Error), (lambda s: s.run(x=X.astype("i4") > 0, z=1), keel.Error),
+    (lambda s: s.run("nothing", {"x": X}), LookupError), (lambda s: s.run(y="a"), TypeError), (lambda s: s.prepare(["nothing"]), LookupError)])
+def test_wrong_feeds_and_fetches_are_errors(path, call, kind):
+    with pytest.raises(kind):
+        call(keel.Session(path, entry="serve"))
+
+
+def test_wrong_sessions_are_errors(path, tmp_path):
+    (tmp_path / "bad.keel").write_bytes(b"KEEL" * 100)
+    for wrong, kind in ((lambda: keel.Session(tmp_path / "no.keel"), keel.NotFoundError), (lambda: keel.load(tmp_path / "bad.keel"), keel.InvalidError),
+                        (lambda: keel.Session(path, entry="no"), keel.Error), (lambda: keel.Session(path, "tpu", "half"), keel.DeviceError),
+                        (lambda: keel.Session(path), keel.Error), (lambda: keel.Session(path, entry="half", nonsense=1), keel.Error),
+                        (lambda: keel.parse("keel 1\nfn"), keel.InvalidError)):
+        with pytest.raises(kind):
+            wrong()
+
+
+def test_plans_take_inputs_in_order_from_many_threads(path):
+    plan = keel.Session(path, entry="serve").prepare()
+    assert (plan.inputs, plan.outputs) == (1, 2)
+    wrong = []
+
+    def work(k):
+        for _ in range(100):
+            if not np.array_equal(plan(X * k)[1], Y * k):
+                wrong.append(k)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    assert not wrong
+    assert keel.Session(path, entry="half").prepare()(5.).item() == 2.5
+    for call in (lambda: plan(), lambda: plan(X, X), lambda: plan(X[:2]), lambda: plan(x=X), lambda: plan("a")):
+        with pytest.raises((keel.Error, TypeError)):
+            call()
+
+
+def test_files_run_without_their_source_and_carry_gradients(path):
+    code = ("import sys, keel; s = keel.Session(sys.argv[1], entry='half'); print(s.run(x=5.));"
+            "print(keel.Session(sys.argv[1], entry='half.gradient').run('d_x', {'x': 5.}))")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+    assert done.returncode == 0 and done.stdout.endswith("0.5\n") and "2.5" in done.stdout, done.stderr
+
+
+def test_modules_tell_what_they_hold(path):
+    module = keel.load(path)
+    assert {e["name"] for e in module.info()["entries"]} >= {"serve", "half"} and "serve(x)" in module.signatures()
+    assert module.variable("w").tolist() == [[1, 2], [3, 4]] and json.loads(module._info()) == module.info()
+    module.variable("w").assign([[0., 0.], [0., 0.]])
+    assert keel.Session(module, entry="serve").run(x=X)["y"].tolist() == [[0, 0]] * 3
+
+
+def test_sessions_survive_pickle(path):
+    for session in (keel.Session(path, "cpu", "half"), keel.Session(keel.load(path), "reference", "half")):
+        back = pickle.loads(pickle.dumps(session))
+        assert back.device == session.device and back.run("v1" if False else {"y": back.results[0][0]}, {"x": 3.})["y"].item() == 1.5
+
+
+def test_checkpoints_keep_variables_by_path(tmp_path):
+    def model(k):
+        return {"layers": [{"w": keel.Variable([k, 2 * k])}, {"w": keel.Variable(3 * k)}], "rate": 0.1}
+    a, b = model(1.), model(0.)
+    keel.save_checkpoint(tmp_path / "a.ckpt", a)
+    keel.load_checkpoint(tmp_path / "a.ckpt", b)
+    assert b["layers"][0]["w"].tolist() == [1, 2] and b["layers"][1]["w"].item() == 3
+    with pytest.raises(keel.Error):
+        keel.load_checkpoint(tmp_path / "a.ckpt", {"other": keel.Variable(1.)})
+    with pytest.raises(keel.Error):
+        keel.load_checkpoint(tmp_path / "no.ckpt", b)
+    assert b["layers"][1]["w"].item() == 3
+
+
+def test_importing_is_quick_and_loads_no_plugin():
+    code = "import time; t = time.perf_counter(); import keel; print(time.perf_counter() - t); print(open('/proc/self/maps').read())"
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    outs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout for _ in range(3)]
+    assert "keel-cpu" not in outs[0] and "libkeel" in outs[0] and "numpy" not in outs[0]
+    assert min(float(out.split("\n", 1)[0]) for out in outs) < 0.25
