@@ -53,7 +53,7 @@ def test_numpy_views_are_read_only_and_keep_the_tensor():
         view[0] = 3
     t = keel.array([1., 2.])
     assert np.asarray(t).__array_interface__["data"][0] == np.asarray(t).__array_interface__["data"][0]
-    assert np.array(t).flags.writeable and t.__array__(dtype="f8").dtype == "f8"
+    assert np.array(t).flags.writeable and t.__array__(dtype="f8").dtype == "f8" and t.__array__(copy=True).flags.writeable
 
 
 def test_dlpack_goes_both_ways_without_a_copy():
@@ -62,7 +62,9 @@ def test_dlpack_goes_both_ways_without_a_copy():
     assert there.tolist() == t.tolist() and there.ctypes.data == np.asarray(t).ctypes.data
     x = np.arange(3, dtype="i8")
     assert np.asarray(keel.from_dlpack(x)).ctypes.data == x.ctypes.data
-    assert t.__dlpack_device__() == (1, 0)
+    assert t.__dlpack_device__() == (1, 0) and "dltensor_versioned" in repr(t.__dlpack__(max_version=(1, 0)))
+    with pytest.raises(BufferError):
+        t.__dlpack__(dl_device=(2, 0))
     del there
     assert keel.from_dlpack(t).tolist() == t.tolist()
 

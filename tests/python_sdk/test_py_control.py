@@ -76,9 +76,10 @@ def test_while_loops():
     assert both(collatz)(27).item() == 111
     assert both(lambda x: keel.while_loop({"v": x}, lambda c: keel.reduce_sum(c["v"]) < 9, lambda c: {"v": c["v"] * 2}))([1., 1.])["v"].tolist() == [8, 8]
     assert both(lambda x: keel.while_loop(x, lambda v: v < 0, lambda v: v + 1))(5).item() == 5
+    assert both(lambda x: keel.while_loop(x, lambda v: v > 0, lambda v: 0))(5.).dtype is keel.f32
 
 
-@pytest.mark.parametrize("body", [lambda i: i * 1.5 if not keel.executing_eagerly() else (i.astype("f32")), lambda i: (i, i),
+@pytest.mark.parametrize("body", [lambda i: i.astype("f32") + 5, lambda i: (i, i),
                                   lambda i: keel.stack([i, i]), lambda i: None])
 def test_what_a_loop_carries_keeps_its_type(body):
     def loop(x):

@@ -55,6 +55,17 @@ def test_gradients_of_gradients():
     assert keel.grad(keel.grad(lambda x: x ** 3))(2.).item() == 12
 
 
+def test_inner_tapes_keep_outer_ones():
+    def tapes():
+        x = keel.array(2.)
+        with keel.Tape() as outer, keel.no_record(), keel.Tape() as middle, keel.Tape() as inner:
+            [tape.watch(x) for tape in (outer, middle, inner)]
+            return inner, x, x ** 3
+    for _ in range(20):
+        inner, x, y = tapes()
+        assert inner.gradient(y, x).item() == 12
+
+
 @pytest.mark.parametrize("f", [
     lambda x: keel.reduce_sum(keel.sin(x) * x), lambda x: keel.reduce_mean(keel.matmul(x, x, tb=True)),
     lambda x: keel.cond(x[0, 0] > 0, lambda: keel.reduce_sum(x * 3), lambda: keel.reduce_sum(-x)),
@@ -119,6 +130,8 @@ def test_a_tape_ends_with_its_block_also_by_an_exception():
     tape.watch(x)
     y = x * x
     assert tape.gradient(y, x) is None
+    with pytest.raises(RuntimeError):
+        tape._go_on()
 
 
 def test_training_in_one_traced_step_is_training_eagerly():

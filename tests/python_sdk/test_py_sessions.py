@@ -75,6 +75,12 @@ def test_files_run_without_their_source_and_carry_gradients(path):
     assert done.returncode == 0 and done.stdout.endswith("0.5\n") and "2.5" in done.stdout, done.stderr
 
 
+def test_literals_are_fed_as_exactly_as_the_parameter_holds_them():
+    module = keel.function(lambda x: x / 2).concrete(keel.f64[()])
+    session = keel.Session(module)
+    assert session.run({"y": session.results[0][0]}, {"x": 0.1})["y"].item() == 0.05
+
+
 def test_modules_tell_what_they_hold(path):
     module = keel.load(path)
     assert {e["name"] for e in module.info()["entries"]} >= {"serve", "half"} and "serve(x)" in module.signatures()
@@ -91,11 +97,14 @@ def test_sessions_survive_pickle(path):
 
 def test_checkpoints_keep_variables_by_path(tmp_path):
     def model(k):
-        return {"layers": [{"w": keel.Variable([k, 2 * k])}, {"w": keel.Variable(3 * k)}], "rate": 0.1}
+        return {"layers": [{"w": keel.Variable([k, 2 * k])}, {"w": keel.Variable(3 * k)}], "rate": 0.1, "named": [keel.Variable(4 * k, name="bias")]}
     a, b = model(1.), model(0.)
     keel.save_checkpoint(tmp_path / "a.ckpt", a)
     keel.load_checkpoint(tmp_path / "a.ckpt", b)
     assert b["layers"][0]["w"].tolist() == [1, 2] and b["layers"][1]["w"].item() == 3
+    bias = keel.Variable(0.)
+    keel.load_checkpoint(tmp_path / "a.ckpt", {"named": [{"bias": bias}][0:0], "named/bias": bias})
+    assert bias.item() == 4
     with pytest.raises(keel.Error):
         keel.load_checkpoint(tmp_path / "a.ckpt", {"other": keel.Variable(1.)})
     with pytest.raises(keel.Error):

@@ -206,9 +206,9 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   perform(program, [&](keel_error** error) {
     return keel::detail::call_function(s.handle.get(), flat.leaves, out.data(), out.size(), &n, error);
   });
-  std::vector<keel::Array> arrays = keel::take_arrays({out.begin(), out.begin() + n});
   nb::object like = program.like.is_valid() ? program.like : templates.find(flat.leaves);
-  if (like.ptr() == Py_Ellipsis && n == 1) return wrap(arrays[0].release());
+  if (like.ptr() == Py_Ellipsis && n == 1) return wrap(out[0]);
+  std::vector<keel::Array> arrays = keel::take_arrays({out.begin(), out.begin() + n});
   return rebuild(like, arrays).release().ptr();
 }
 

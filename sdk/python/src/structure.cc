@@ -22,6 +22,7 @@ class Walk {
 
   nb::object one(nb::handle v) {
     PyObject* o = v.ptr();
+    if (is_tensor(o)) return leaf_(v, place_);
     if (PyTuple_Check(o)) return PyTuple_CheckExact(o) ? sequence(v, "(") : named(v);
     if (PyList_CheckExact(o)) return nb::list(sequence(v, "["));
     if (PyDict_CheckExact(o)) return dict(v);
@@ -122,37 +123,68 @@ nb::object map_leaves(nb::handle value, const Leaf& leaf, std::string* shape) {
   return Walk(leaf, shape).one(value);
 }
 
-Flat flatten(nb::handle value, bool names) {
+namespace {
+
+/// A leaf that is no number, string or None, and what counts for it: a tensor, or an object by identity.
+nb::object by_type_or_identity(nb::handle leaf, Flat& flat) {
+  nb::object kept = nb::borrow(leaf);
+  keel_leaf made = leaf_of(KEEL_LEAF_I64);
+  char letter = 'V';
+  if (nb::isinstance<keel::Variable>(leaf)) {
+    made.i = static_cast<int64_t>(keel_variable_id(nb::cast<const keel::Variable&>(leaf).get()));
+  } else {
+    if (!is_tensor(kept.ptr()))
+      if (keel::Tensor t = from_foreign(leaf, true); !t.empty()) kept = object_of(t);
+    letter = is_tensor(kept.ptr()) ? 'T' : 'O';
+    if (letter == 'T') {
+      made.kind = KEEL_LEAF_ARRAY;
+      made.array = array_of(kept.ptr());
+    } else {
+      made.i = static_cast<int64_t>(reinterpret_cast<intptr_t>(leaf.ptr()));
+      flat.objects.push_back(kept);
+    }
+  }
+  flat.leaves.structure += letter;
+  flat.leaves.list.push_back(made);
+  return kept;
+}
+
+/// The most usual call: nothing but tensors and numbers, one by one. False: something else is there.
+bool flatten_plain(nb::handle arguments, Flat& flat) {
+  keel::detail::Leaves& leaves = flat.leaves;
+  leaves.structure += "(";
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arguments.ptr()); k++) {
+    PyObject* o = PyTuple_GET_ITEM(arguments.ptr(), k);
+    if (is_tensor(o)) {
+      leaves.structure += 'T';
+      leaves.list.push_back({KEEL_LEAF_ARRAY, 0, nullptr, array_of(o), 0, 0, nullptr});
+    } else if (std::optional<keel_leaf> known = fixed(o, leaves.structure)) {
+      leaves.list.push_back(*known);
+    } else {
+      return false;
+    }
+  }
+  leaves.structure += ")";
+  flat.value = nb::borrow(arguments);
+  return true;
+}
+
+}  // namespace
+
+Flat flatten(nb::handle arguments, bool names) {
   Flat flat;
+  flat.leaves.list.reserve(8);
+  if (!names && flatten_plain(arguments, flat)) return flat;
+  flat = Flat();
   std::string& shape = flat.leaves.structure;
   Leaf add = [&](nb::handle leaf, const std::string& place) -> nb::object {
-    nb::object kept = nb::borrow(leaf);
     if (names) flat.places.push_back(place);
-    if (std::optional<keel_leaf> known = fixed(leaf.ptr(), shape)) {
-      flat.leaves.list.push_back(*known);
-      return kept;
-    }
-    keel_leaf made = leaf_of(KEEL_LEAF_I64);
-    if (nb::isinstance<keel::Variable>(leaf)) {  // by which one it is
-      shape += 'V';
-      made.i = static_cast<int64_t>(keel_variable_id(nb::cast<const keel::Variable&>(leaf).get()));
-    } else {
-      if (!is_tensor(kept.ptr()))
-        if (keel::Tensor t = from_foreign(leaf, true); !t.empty()) kept = object_of(t);
-      bool tensor = is_tensor(kept.ptr());
-      shape += tensor ? 'T' : 'O';
-      if (tensor) {
-        made.kind = KEEL_LEAF_ARRAY;
-        made.array = array_of(kept.ptr());
-      } else {
-        made.i = static_cast<int64_t>(reinterpret_cast<intptr_t>(leaf.ptr()));
-        flat.objects.push_back(kept);
-      }
-    }
-    flat.leaves.list.push_back(made);
-    return kept;
+    std::optional<keel_leaf> known = fixed(leaf.ptr(), shape);
+    if (!known) return by_type_or_identity(leaf, flat);
+    flat.leaves.list.push_back(*known);
+    return nb::borrow(leaf);
   };
-  flat.value = map_leaves(value, add, &shape);
+  flat.value = map_leaves(arguments, add, &shape);
   return flat;
 }
 

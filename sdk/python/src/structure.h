@@ -21,9 +21,8 @@ struct Flat {
   std::vector<std::string> places;
   std::vector<nb::object> objects;  // that count by identity
 };
-/// names: also the places, for the first call of a structure.
-Flat flatten(nb::handle value, bool names);
-void add_leaves(nb::handle value, Flat& flat);
+/// Of a tuple of arguments. names: also the places, for the first call of a structure.
+Flat flatten(nb::handle arguments, bool names);
 
 /// A tensor for a leaf of a result: numbers are literals, variables are read. A TypeError says what else is.
 keel::Tensor result_tensor(nb::handle leaf, const std::string& place);

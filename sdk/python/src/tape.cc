@@ -13,6 +13,12 @@ namespace {
 using keel::detail::Recorder;
 using keel::detail::this_tape;
 
+/// Every recorder of this extension: with the tape, which those inside of it keep alive.
+struct Recording : Recorder {
+  std::shared_ptr<keel_tape> around;  // must live longer
+  std::shared_ptr<keel_tape> owner;
+};
+
 /// Takes a recorder out of those of this thread, wherever it stands.
 void unlink(const Recorder& mine) {
   for (Recorder** at = &this_tape; *at; at = &(*at)->outer)
@@ -35,7 +41,7 @@ class NoRecord {
   void leave() { unlink(mine_); }
 
  private:
-  Recorder mine_{nullptr, nullptr};
+  Recording mine_{};
 };
 
 /// What gradients are asked for: tensors, or variables.
@@ -76,7 +82,8 @@ class Tape {
     keel::detail::Home& home = keel::detail::here();
     keel::call(keel_tape_new, home.context(), home.device().c_str(), kv, 2u, keel::detail::tape_handle(),
                &mine_.handle);
-    handle_.reset(mine_.handle);
+    mine_.owner.reset(mine_.handle, keel_tape_free);
+    if (this_tape) mine_.around = static_cast<Recording*>(this_tape)->owner;
   }
   Tape(const Tape&) = delete;
   ~Tape() { unlink(mine_); }
@@ -92,22 +99,23 @@ class Tape {
     one.append(x);
     Sources source(one);
     if (source.arrays[0])
-      keel::call(keel_tape_watch, handle_.get(), source.arrays[0]);
+      keel::call(keel_tape_watch, mine_.handle, source.arrays[0]);
     else
-      keel::call(keel_tape_watch_variable, handle_.get(), source.variables[0]);
+      keel::call(keel_tape_watch_variable, mine_.handle, source.variables[0]);
   }
-  void reset() { keel_tape_reset(handle_.get()); }
+  void reset() { keel_tape_reset(mine_.handle); }
 
   // Tapes around a traced call do not see into it: there stopping one hides from all, as no_record() does.
   void stop() {
     const Recorder* at = this_tape;
     while (at && at != &mine_) at = at->outer;
-    keel_tape_pause(handle_.get(), 1);
+    keel_tape_pause(mine_.handle, 1);
     outside_.push_back(keel::detail::this_trace && !at);
     if (outside_.back()) hidden_.emplace_back(std::make_unique<NoRecord>())->enter();
   }
   void go_on() {
-    keel_tape_pause(handle_.get(), 0);
+    if (outside_.empty()) throw keel::Error(KEEL_PRECONDITION, "the tape was not stopped");
+    keel_tape_pause(mine_.handle, 0);
     if (outside_.back()) hidden_.pop_back();
     outside_.pop_back();
   }
@@ -117,7 +125,7 @@ class Tape {
     Sources xs(sources);
     std::vector<keel_array*> ys = raw(targets), weights = raw(seeds), out(xs.size());
     without_gil([&] {
-      keel::call(keel_tape_gradient_of, handle_.get(), ys.data(), static_cast<uint32_t>(ys.size()),
+      keel::call(keel_tape_gradient_of, mine_.handle, ys.data(), static_cast<uint32_t>(ys.size()),
                  weights.empty() ? nullptr : weights.data(), xs.arrays.data(), xs.variables.data(), xs.size(),
                  zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
     });
@@ -127,15 +135,14 @@ class Tape {
     Sources xs(sources);
     std::vector<keel_array*> out(xs.size());
     without_gil([&] {
-      keel::call(keel_tape_jacobian, handle_.get(), target.get(), xs.arrays.data(), xs.variables.data(),
+      keel::call(keel_tape_jacobian, mine_.handle, target.get(), xs.arrays.data(), xs.variables.data(),
                  xs.size(), zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
     });
     return tensors(out);
   }
 
  private:
-  keel::Handle<keel_tape, keel_tape_free> handle_;
-  Recorder mine_{nullptr, nullptr};
+  Recording mine_{};
   std::vector<bool> outside_;  // for each stop: is the tape outside of the trace that is being written?
   std::vector<std::unique_ptr<NoRecord>> hidden_;
 };
