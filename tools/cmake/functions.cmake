@@ -55,6 +55,7 @@ function(keel_add_test name)
   target_compile_definitions(${name} PRIVATE
     "KEEL_TEST_PLUGINS=\"${KEEL_PLUGIN_OUTPUT}\"" "KEEL_TEST_BUILD=\"${CMAKE_BINARY_DIR}\""
     "KEEL_TEST_DATA=\"${CMAKE_SOURCE_DIR}/tests/data\"")
+  target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${name}" TIMEOUT 300)
