@@ -269,3 +269,21 @@ def test_variables_stand_for_their_values():
         v.assign([1., 2.])
     with pytest.raises(TypeError):
         v.assign("a")
+
+
+def test_structures_that_hold_themselves_or_are_too_deep_are_errors():
+    own = []
+    own.append(own)
+    deep = keel.array(1.)
+    for _ in range(100_000):
+        deep = (deep,)
+    for wrong in (lambda: keel.array(own), lambda: keel.add(1, own), lambda: keel.function(lambda x: 1)(own), lambda: keel.function(lambda x: x)(deep)):
+        with pytest.raises(keel.InvalidError, match="deeper"):
+            wrong()
+
+
+def test_what_was_not_made_or_entered_is_an_error_and_no_crash():
+    for wrong in (lambda: keel.device("cpu").__exit__(None, None, None), lambda: keel.Function.__new__(keel.Function)(1),
+                  lambda: keel.Plan.__new__(keel.Plan)(1)):
+        with pytest.raises(Exception):
+            wrong()

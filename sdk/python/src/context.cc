@@ -20,6 +20,7 @@ class DeviceScope {
   explicit DeviceScope(keel::detail::Home& home) : home_(home) {}
   void enter() { before_.push_back(std::exchange(keel::detail::this_home, &home_)); }
   void leave() {
+    if (before_.empty()) throw keel::Error(KEEL_PRECONDITION, "the scope was not entered");
     keel::detail::this_home = before_.back();
     before_.pop_back();
   }

@@ -225,12 +225,15 @@ keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywo
 }
 
 PyObject* call_slot(PyObject* self, PyObject* args, PyObject* keywords) {
-  return guarded([&] { return nb::inst_ptr<Function>(self)->call(self, args, keywords); });
+  return guarded([&] {
+    if (!nb::inst_ready(self)) throw keel::Error(KEEL_PRECONDITION, "functions are made by keel.function()");
+    return nb::inst_ptr<Function>(self)->call(self, args, keywords);
+  });
 }
 
 struct EagerScope {
   void enter() { keel::detail::eager_scopes++; }
-  void leave() { keel::detail::eager_scopes--; }
+  void leave() { keel::detail::eager_scopes -= keel::detail::eager_scopes > 0; }
 };
 
 }  // namespace

@@ -37,6 +37,8 @@ struct Flat {
 
   void add(PyObject* o, size_t depth) {
     if (!PyList_Check(o) && !PyTuple_Check(o)) return add_number(o, depth);
+    if (depth == KEEL_MAX_RANK)
+      throw keel::Error(KEEL_INVALID, "a literal is nested deeper than " + std::to_string(depth) + " dims");
     auto n = static_cast<int64_t>(PySequence_Fast_GET_SIZE(o));
     if (depth == shape.size() && values.empty() && !closed)
       shape.push_back(n);

@@ -87,6 +87,7 @@ keel::Plan prepare(const keel::Session& session, const Names& feeds, const Names
 /// plan(x, y): tensors (or what becomes one) in order; one result alone, else a tuple. Lean, for small plans.
 PyObject* run_plan(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
+    if (!nb::inst_ready(self)) throw keel::Error(KEEL_PRECONDITION, "plans are made by Session.prepare()");
     const keel::Plan& plan = *nb::inst_ptr<keel::Plan>(self);
     if (keywords && PyDict_GET_SIZE(keywords)) {
       PyErr_SetString(PyExc_TypeError, "a plan takes its inputs by place");

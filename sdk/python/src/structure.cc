@@ -23,6 +23,7 @@ class Walk {
   nb::object one(nb::handle v) {
     PyObject* o = v.ptr();
     if (is_tensor(o)) return leaf_(v, place_);
+    if (depth_ > 64) throw keel::Error(KEEL_INVALID, "a structure is nested deeper than 64, or holds itself");
     if (PyTuple_Check(o)) return PyTuple_CheckExact(o) ? sequence(v, "(") : named(v);
     if (PyList_CheckExact(o)) return nb::list(sequence(v, "["));
     if (PyDict_CheckExact(o)) return dict(v);
@@ -37,7 +38,9 @@ class Walk {
   nb::object child(nb::handle v, const std::string& step) {
     size_t before = place_.size();
     place_ += step;
+    depth_++;
     nb::object out = one(v);
+    depth_--;
     place_.resize(before);
     return out;
   }
@@ -86,6 +89,7 @@ class Walk {
   const Leaf& leaf_;
   std::string* shape_;
   std::string place_;
+  int depth_ = 0;
 };
 
 keel_leaf leaf_of(int32_t kind) { return {kind, 0, nullptr, nullptr, 0, 0, nullptr}; }
