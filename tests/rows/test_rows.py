@@ -68,8 +68,8 @@ def test_V7_independent_parts_run_side_by_side(keel, graph, tmp_path):
     path = graph(LOOPS)
     assert "side by side: " in keel("plan", path, "-d", "cpu", "--threads", "2").out
     keel("profile", path, "-d", "cpu", "--threads", "2", "-n", "50", "--trace", "t.json")
-    named = {e["args"]["name"] for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "M"}
-    assert {"planning", "cpu:0"} <= named <= {"planning", "cpu:0", "cpu:0, lane 1", f"keel {path}"}
+    named = {e["args"]["name"] for e in json.loads((tmp_path / "t.json").read_text()) if e["ph"] == "M"}
+    assert {"planning", "cpu:0"} <= named <= {"planning", "cpu:0", "cpu:0, lane 1"}
     results = [keel("run", path, "-i", "x=randn(7)", "-d", "cpu", "--threads", "2", "--lanes", lanes).out for lanes in ("auto", "off")]
     assert results[0] == results[1]
 
