@@ -56,9 +56,17 @@ std::string TrackHere(File& file, std::string_view track) {
   return absl::StrCat(track, number ? absl::StrCat(", thread ", number) : "");
 }
 
-Json NameOf(const char* what, int64_t track, std::string_view name) {
+Json NameOf(int64_t track, std::string_view name) {
   Json json;
-  json.BeginObject().Key("name").String(what).Key("ph").String("M").Key("pid").Int(1).Key("tid").Int(track);
+  json.BeginObject()
+      .Key("name")
+      .String("thread_name")
+      .Key("ph")
+      .String("M")
+      .Key("pid")
+      .Int(1)
+      .Key("tid")
+      .Int(track);
   json.Key("args").BeginObject().Key("name").String(name).EndObject().EndObject();
   return json;
 }
@@ -66,7 +74,7 @@ Json NameOf(const char* what, int64_t track, std::string_view name) {
 int64_t NumberOf(File& file, std::string_view track) {
   std::string name = TrackHere(file, track);
   auto [at, added] = file.tracks.try_emplace(name, static_cast<int64_t>(file.tracks.size()) + 1);
-  if (added) file.Line(NameOf("thread_name", at->second, name));
+  if (added) file.Line(NameOf(at->second, name));
   return at->second;
 }
 
@@ -130,10 +138,10 @@ void Timeline::Add(std::string_view track, const Span& span) try {
 } catch (const std::bad_alloc&) {
 }
 
-TimedBlock::TimedBlock(const char* kind, std::string_view name) : kind_(Timeline::On() ? kind : nullptr) {
+TimedBlock::TimedBlock(const char* kind, std::string_view name)
+    : kind_(Timeline::On() ? kind : nullptr), begin_(Now()) {
   if (!kind_) return;
   name_ = name;
-  begin_ = Now();
   args_.BeginObject();
 }
 
@@ -144,6 +152,8 @@ TimedBlock::~TimedBlock() {
   } catch (const std::bad_alloc&) {
   }
 }
+
+double TimedBlock::Ms() const { return static_cast<double>(Now() - begin_) / 1e6; }
 
 void TimedBlock::Note(std::string_view key, std::string_view text) {
   if (kind_) args_.Key(key).String(text);

@@ -41,13 +41,14 @@ class TimedBlock {
   ~TimedBlock();
   TimedBlock(const TimedBlock&) = delete;
   TimedBlock& operator=(const TimedBlock&) = delete;
+  double Ms() const;  // so far, also where nothing is asked for
   void Note(std::string_view key, std::string_view text);
   void Note(std::string_view key, uint64_t number);
 
  private:
   const char* kind_;  // null: nothing is asked for
   std::string name_;
-  int64_t begin_ = 0;
+  int64_t begin_;
   Json args_;
 };
 

@@ -183,11 +183,10 @@ absl::StatusOr<uint64_t> Passes::RunEach(const Job& job, std::span<const Pass> p
     run.plugin = pass.plugin->name;
     run.skipped = WhyNot(job, run.name);
     if (run.skipped.empty()) {
-      const int64_t start = Now();
       TimedBlock block("pass", run.name);
       absl::Status status =
           RunOne(pass, job.target, job.choice.fuel - job.report->Edits(), work, graph, &run);
-      run.ms = static_cast<double>(Now() - start) / 1e6;
+      run.ms = block.Ms();
       block.Note("graph", graph->graph->name);
       block.Note("edits", run.edits);
       if (absl::IsResourceExhausted(status)) return status;  // not the pass's fault

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel/base/align.h"
+#include "kernel/plan/calls.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
@@ -86,14 +87,10 @@ absl::Status DeviceRunner::TakeMemory() {
 }
 
 void DeviceRunner::BuildViews() {
-  views_.resize(lowered_.values.size());
+  views_ = MakeViews(lowered_, binding_, device_.id());
   for (uint32_t v = 0; v < views_.size(); v++) {
     const Storage& at = binding_.storage[v];
     keel_tensor& t = views_[v];
-    t.device = device_.id();
-    t.dtype = PartsOf(lowered_.values[v].type.dtype);
-    t.ndim = static_cast<int32_t>(binding_.shapes[v].size());
-    t.shape = const_cast<int64_t*>(binding_.shapes[v].data());
     if (at.kind == Storage::kFeed || at.kind == Storage::kOutput) outside_.push_back(v);
     if (at.kind == Storage::kArena) t.data = AsPointer(memory_.address() + at.place);
     if (at.kind == Storage::kConstant) t.data = AsPointer(lowered_.uploaded->pieces[at.place].address());
@@ -101,32 +98,15 @@ void DeviceRunner::BuildViews() {
 }
 
 void DeviceRunner::BuildCalls() {
-  size_t total = 0;
-  for (const Step& step : lowered_.steps) total += step.in.size() + step.out.size();
-  operands_.reserve(total);
-  for (size_t s = 0; s < lowered_.steps.size(); s++) {
-    const Step& step = lowered_.steps[s];
-    size_t first = operands_.size();
-    for (uint32_t v : step.in) operands_.push_back(v == kNoValue ? nullptr : &views_[v]);
-    for (uint32_t v : step.out) operands_.push_back(&views_[v]);
-    keel_call call{};
-    call.struct_size = sizeof call;
-    call.n_in = static_cast<uint16_t>(step.in.size());
-    call.n_out = static_cast<uint16_t>(step.out.size());
-    call.fault = static_cast<uint32_t>(s + 1) << 8;
-    call.in = operands_.data() + first;
-    call.out = operands_.data() + first + step.in.size();
-    call.state = binding_.launches[s]->launch.state;
+  calls_ = MakeCalls(lowered_, binding_, views_, &state_.env, &operands_);
+  controls_.resize(calls_.size());
+  for (size_t s = 0; s < calls_.size(); s++) {
+    keel_call& call = calls_[s];
     call.scratch = AsPointer(memory_.address() + scratch_at_);
-    call.env = &state_.env;
-    SetShapeFlags(&call);
-    controls_.emplace_back();
-    if (!step.bodies.empty()) {
-      controls_.back() = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
-      call.state = controls_.back().get();
-      call.count = 1;  // it runs even where its results have no elements
-    }
-    calls_.push_back(call);
+    if (lowered_.steps[s].bodies.empty()) continue;
+    controls_[s] = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
+    call.state = controls_[s].get();
+    call.count = 1;  // it runs even where its results have no elements
   }
 }
 

@@ -1,13 +1,10 @@
 // frame.cc: the loop that runs a frame; frame_build.cc builds it.
 #include "kernel/plan/frame.h"
 
-#include <algorithm>
 #include <cstring>
 
-#include "kernel/device/accelerator.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/core_there.h"
-#include "kernel/plan/device_runner.h"
 #include "kernel/plan/lanes.h"
 #include "kernel/plan/step.h"
 

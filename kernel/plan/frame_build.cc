@@ -2,14 +2,13 @@
 #include "kernel/plan/frame.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernel/device/accelerator.h"
+#include "kernel/plan/calls.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/core_there.h"
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/lanes.h"
-#include "kernel/plan/step.h"
 
 namespace keel {
 
@@ -24,16 +23,13 @@ Frame::Frame(const Lowered& lowered, const Binding& binding, RunState& state, ch
 }
 
 void Frame::BuildViews(char* arena) {
-  views_.resize(lowered_.values.size());
+  views_ =
+      MakeViews(lowered_, binding_, lowered_.accelerator ? lowered_.accelerator->id() : keel_devid{1, 0});
   feed_views_.resize(lowered_.feeds.size());
   outputs_.resize(lowered_.fetches.size());
   for (uint32_t v = 0; v < views_.size(); v++) {
     const Storage& at = binding_.storage[v];
     keel_tensor& t = views_[v];
-    t.device = lowered_.accelerator ? lowered_.accelerator->id() : keel_devid{1, 0};
-    t.dtype = PartsOf(lowered_.values[v].type.dtype);
-    t.ndim = static_cast<int32_t>(binding_.shapes[v].size());
-    t.shape = const_cast<int64_t*>(binding_.shapes[v].data());
     if (at.kind == Storage::kArena) t.data = arena + at.place;
     if (at.kind == Storage::kConstant)
       t.data = lowered_.uploaded
@@ -47,7 +43,7 @@ void Frame::BuildViews(char* arena) {
 void Frame::BuildOutputs() {
   for (size_t i = 0; i < outputs_.size(); i++) {
     uint32_t v = lowered_.fetches[i], source = binding_.output_source[i];
-    outputs_[i].bytes = static_cast<uint64_t>(binding_.counts[v]) * SizeOf(lowered_.values[v].type.dtype);
+    outputs_[i].bytes = BytesOf(lowered_, binding_, v);
     if (source == kNoValue) continue;
     outputs_[i].source = &views_[source];
     if (outputs_[i].bytes) copied_.push_back(static_cast<uint32_t>(i));
@@ -55,27 +51,15 @@ void Frame::BuildOutputs() {
 }
 
 void Frame::BuildCalls(char* scratch) {
-  size_t total = 0;
-  for (const Step& step : lowered_.steps) total += step.in.size() + step.out.size();
-  operands_.reserve(total);
-  for (size_t s = 0; s < lowered_.steps.size(); s++) {
+  calls_ = MakeCalls(lowered_, binding_, views_, &state_.env, &operands_);
+  for (size_t s = 0; s < calls_.size(); s++) {
     const Step& step = lowered_.steps[s];
-    size_t first = operands_.size();
-    for (uint32_t v : step.in) operands_.push_back(v == kNoValue ? nullptr : &views_[v]);
-    for (uint32_t v : step.out) operands_.push_back(&views_[v]);
-    keel_call call{};
-    call.struct_size = sizeof call;
-    call.n_in = static_cast<uint16_t>(step.in.size());
-    call.n_out = static_cast<uint16_t>(step.out.size());
-    call.fault = (lowered_.first_step + static_cast<uint32_t>(s) + 1) << 8;
-    call.in = operands_.data() + first;
-    call.out = operands_.data() + first + step.in.size();
-    call.state = step.core ? core_of_[s] : binding_.launches[s]->launch.state;
+    keel_call& call = calls_[s];
+    if (step.core) call.state = core_of_[s];
     char* room = binding_.scratch_at.empty() ? scratch : scratch + binding_.scratch_at[s];
     RunState* own = own_of_.empty() ? nullptr : own_of_[s];
     call.scratch = room;
-    call.env = own ? &own->env : &state_.env;
-    SetShapeFlags(&call);
+    if (own) call.env = &own->env;
     auto run = binding_.launches[s]->launch.run;
     if (!step.bodies.empty()) {
       controls_.push_back(MakeControl(lowered_, binding_, s, own ? *own : state_, room));
@@ -93,7 +77,6 @@ void Frame::BuildCalls(char* scratch) {
       call.count = 0;
       run = [](const keel_call*) -> keel_rc { return KEEL_OK; };
     }
-    calls_.push_back(call);
     runs_.push_back(run);
   }
 }

@@ -37,6 +37,12 @@ DeviceScope device(const std::string& name) {
 
 }  // namespace
 
+keel::Options options_of(const nb::dict& given) {
+  keel::Options out;
+  for (auto [key, value] : given) out.set(nb::cast<std::string>(key), nb::cast<std::string>(nb::str(value)));
+  return out;
+}
+
 void install_context(nb::module_& m) {
   nb::class_<DeviceScope>(m, "DeviceScope")
       .def("__enter__",

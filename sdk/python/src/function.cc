@@ -14,6 +14,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "context.h"
 #include "keel/function.hpp"
 #include "session.h"
 #include "structure.h"
@@ -246,8 +247,7 @@ void install_function(nb::module_& m) {
           [](Function* self, nb::object code, const std::string& name, nb::object parameters,
              nb::dict options) {
             keel::FunctionOptions o;
-            for (auto [key, value] : options)
-              o.more.set(nb::cast<std::string>(key), nb::cast<std::string>(nb::str(value)));
+            o.more = options_of(options);
             new (self) Function(std::move(code), name, std::move(parameters), std::move(o));
           },
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg())

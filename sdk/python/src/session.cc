@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "context.h"
 #include "dtype.h"
 #include "keel/save.hpp"
 #include "keel/session.hpp"
@@ -17,11 +18,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-keel::Options options_of(const nb::dict& given) {
-  keel::Options out;
-  for (auto [key, value] : given) out.set(nb::cast<std::string>(key), nb::cast<std::string>(nb::str(value)));
-  return out;
-}
 const keel::Context& context() { return keel::default_context(); }
 
 keel::Module load(const std::string& path) {
