@@ -50,6 +50,38 @@ def test_wrong_sessions_are_errors(path, tmp_path):
             wrong()
 
 
+def test_other_threads_go_on_while_a_plan_runs():
+    """Also where the same plan was quick before, with as few numbers: the count of a loop is no size."""
+    count = keel.function(lambda n: keel.while_loop(0, lambda i: i < n, lambda i: i + 1))
+    plan = keel.Session(count.concrete(keel.i32[()])).prepare()
+    assert [plan(n).item() for n in (3, 4, 5)] == [3, 4, 5]
+    seen, over = [], threading.Event()
+
+    def watch():
+        while not over.wait(0.001):
+            seen.append(1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before = len(seen)
+    plan(100_000_000)
+    during = len(seen) - before
+    over.set(), watcher.join()
+    assert during >= 2
+
+
+def test_a_plan_is_quick_with_few_numbers_and_right_with_many():
+    double = keel.function(lambda x: x + x, signature="x: f32[n]")
+    plan = keel.Session(double.concrete(keel.zeros(3))).prepare()
+    for n in (1, 1, 1, 0, 5000, 1, 5000, 7):
+        np.testing.assert_array_equal(plan(np.arange(n, dtype="f4")).numpy(), 2 * np.arange(n, dtype="f4"))
+    with pytest.raises(keel.InvalidError):
+        plan(keel.zeros((1, 1)))
+    with pytest.raises(TypeError, match="by place"):
+        plan(x=keel.zeros(1))
+    with pytest.raises(TypeError, match="prepare"):
+        keel.Plan()
+
+
 def test_plans_take_inputs_in_order_from_many_threads(path):
     plan = keel.Session(path, entry="serve").prepare()
     assert (plan.inputs, plan.outputs) == (1, 2)

@@ -92,7 +92,9 @@ class Session:
 
     def prepare(self, feeds=(), fetches=(), targets=()):
         """A plan for these names (none: the entry's parameters, results): plan(x, y) gives the results."""
-        return self._session._prepare(list(feeds), list(fetches), list(targets))
+        graphs = self.module.info()["graphs"]
+        may_be_brief = not any(graph["effects"]["prints"] or "while" in graph["ops"] for graph in graphs)
+        return self._session._prepare(list(feeds), list(fetches), list(targets), may_be_brief)
 
 
 class _Text:

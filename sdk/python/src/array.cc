@@ -263,6 +263,12 @@ PyObject* wrap(keel_array* take) noexcept {
   return PyObject_Init(reinterpret_cast<PyObject*>(self), &tensor_type);
 }
 
+nb::tuple tuple_of(const std::vector<keel_array*>& made) {
+  nb::list out;
+  for (keel::Array& a : keel::take_arrays(made)) out.append(object_of(keel::Tensor(std::move(a))));
+  return nb::tuple(out);
+}
+
 void install_array(nb::module_& m) {
   fill_type();
   if (PyType_Ready(&tensor_type) < 0) throw nb::python_error();

@@ -28,6 +28,9 @@ inline nb::object object_of(const keel::Tensor& t) {
   return nb::steal(made);
 }
 
+/// Of results that libkeel gave: takes over one reference of each.
+nb::tuple tuple_of(const std::vector<keel_array*>& made);
+
 /// Runs `body` while other Python threads may run; it must not touch Python objects.
 template <class F>
 auto without_gil(F&& body) {

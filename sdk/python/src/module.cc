@@ -5,6 +5,7 @@
 #include "dtype.h"
 #include "function.h"
 #include "op.h"
+#include "plan.h"
 #include "session.h"
 #include "structure.h"
 #include "tape.h"
@@ -23,6 +24,7 @@ NB_MODULE(_keel, m) {
   install_variable(m);
   install_structure(m);
   install_session(m);
+  install_plan(m);
   install_function(m);
   install_control(m);
   install_tape(m);

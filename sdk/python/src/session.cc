@@ -11,6 +11,7 @@
 #include "keel/save.hpp"
 #include "keel/session.hpp"
 #include "literal.h"
+#include "plan.h"
 
 namespace keel_python {
 
@@ -55,11 +56,6 @@ std::vector<const char*> c_strings(const Names& names) {
   for (const std::string& name : names) out.push_back(name.c_str());
   return out;
 }
-nb::tuple tuple_of(const std::vector<keel_array*>& made) {
-  nb::list out;
-  for (keel::Array& a : keel::take_arrays(made)) out.append(object_of(keel::Tensor(std::move(a))));
-  return nb::tuple(out);
-}
 
 nb::tuple run_session(const keel::Session& session, const Names& feeds, const std::vector<keel::Tensor>& in,
                       const Names& fetches, const Names& targets) {
@@ -75,42 +71,15 @@ nb::tuple run_session(const keel::Session& session, const Names& feeds, const st
   return tuple_of(out);
 }
 
-keel::Plan prepare(const keel::Session& session, const Names& feeds, const Names& fetches,
-                   const Names& targets) {
-  return without_gil([&] { return session.prepare(feeds, fetches, targets); });
-}
-
-/// plan(x, y): tensors (or what becomes one) in order; one result alone, else a tuple. Lean, for small plans.
-PyObject* run_plan(PyObject* self, PyObject* args, PyObject* keywords) {
-  return guarded([&]() -> PyObject* {
-    if (!nb::inst_ready(self)) throw keel::Error(KEEL_PRECONDITION, "plans are made by Session.prepare()");
-    const keel::Plan& plan = *nb::inst_ptr<keel::Plan>(self);
-    if (keywords && PyDict_GET_SIZE(keywords)) {
-      PyErr_SetString(PyExc_TypeError, "a plan takes its inputs by place");
-      throw nb::python_error();
-    }
-    constexpr size_t kFew = 16;
-    auto n = static_cast<size_t>(PyTuple_GET_SIZE(args)), results = static_cast<size_t>(plan.outputs());
-    std::vector<keel_array*> many(n + results > kFew ? n + results : 0);
-    keel_array *few[kFew] = {}, **in = many.empty() ? few : many.data(), **out = in + n;
-    std::vector<keel::Tensor> kept;
-    for (size_t k = 0; k < n; k++) {
-      PyObject* x = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(k));
-      in[k] = is_tensor(x) ? array_of(x) : kept.emplace_back(to_tensor(x)).get();
-    }
-    without_gil([&] {
-      keel::call(keel_plan_run, plan.get(), in, static_cast<uint32_t>(n), out,
-                 static_cast<uint32_t>(results));
-    });
-    if (results == 1) return wrap(out[0]);
-    return tuple_of({out, out + results}).release().ptr();
-  });
+nb::object prepare(const keel::Session& session, const Names& feeds, const Names& fetches,
+                   const Names& targets, bool may_be_brief) {
+  return plan_object(without_gil([&] { return session.prepare(feeds, fetches, targets); }), may_be_brief);
 }
 
 }  // namespace
 
 void install_session(nb::module_& m) {
-  using keel::Module, keel::Session, keel::Plan;
+  using keel::Module, keel::Session;
   nb::class_<Module>(m, "Module", "A file's worth of graphs.")
       .def(
           "save", [](const Module& x, const std::string& path) { x.save(path); }, nb::arg("path"), "Atomic.")
@@ -145,11 +114,6 @@ void install_session(nb::module_& m) {
            })
       .def("_run", run_session)
       .def("_prepare", prepare);
-  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(run_plan)}, {0, nullptr}};
-  nb::class_<Plan>(m, "Plan", nb::type_slots(slots))
-      .def_prop_ro("inputs", &Plan::inputs)
-      .def_prop_ro("outputs", &Plan::outputs)
-      .def("_report", [](const Plan& plan) { return plan.report(); });
   m.def("save_checkpoint", [](const std::string& path, const keel::NamedVariables& variables) {
     without_gil([&] { keel::save_checkpoint(context(), path, variables); });
   });

@@ -1,0 +1,15 @@
+// plan.h: the Python type keel.Plan.
+#ifndef KEEL_PYTHON_PLAN_H
+#define KEEL_PYTHON_PLAN_H
+#include "array.h"
+#include "keel/session.hpp"
+
+namespace keel_python {
+
+/// may_be_brief: no run waits for anything, and how long it takes is up to the sizes of its inputs.
+nb::object plan_object(keel::Plan plan, bool may_be_brief);
+
+void install_plan(nb::module_& m);
+
+}  // namespace keel_python
+#endif
