@@ -1,5 +1,6 @@
 """What the tests of the package `keel` share: it is imported from the build's folder python."""
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,3 +15,14 @@ keel = pytest.importorskip("keel", reason="the package was not built: CMake foun
 def device(request):
     with keel.device(request.param):
         yield request.param
+
+
+@pytest.fixture
+def script():
+    """Runs code in a process of its own, for at most a minute, and gives what it printed."""
+    def run(code, *args, timeout=60, **environment):
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+        done = subprocess.run([sys.executable, "-c", code, *map(str, args)], capture_output=True, text=True, timeout=timeout, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    return run

@@ -229,6 +229,40 @@ def test_many_threads_call_one_function():
     assert not wrong and f.trace_count == 2
 
 
+TRACING_AND_CALLING = """
+import random, sys, threading
+sys.setswitchinterval(1e-5)
+import keel
+
+@keel.function(any_after="never", max_traces=3)
+def double(x):
+    return x * 2
+
+@keel.function(any_after="never", max_traces=3)
+def f(x, n):
+    for _ in range(n):
+        x = double(x) + 1
+    return x
+
+def work(seed):
+    draw = random.Random(seed)
+    for _ in range(1500):
+        n, size = draw.choice([1, 2, 3]), draw.choice([1, 1, 1, 2, 3, 4, 5])
+        assert (f(keel.zeros(size), n).numpy() == 2**n - 1).all()
+        double(keel.zeros(draw.randrange(9)))
+    done.append(seed)
+
+done = []
+threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(sorted(done), f.trace_count > 100)
+"""
+
+
+def test_threads_that_trace_do_not_wait_for_those_that_call(script):
+    assert script(TRACING_AND_CALLING) == "[0, 1, 2, 3, 4, 5] True\n"
+
+
 def test_variables_count_by_identity_and_are_written_in_order():
     v, w = keel.Variable(1., name="v"), keel.Variable(10.)
     seen = []

@@ -19,6 +19,13 @@ inline keel_array* array_of(PyObject* o) { return reinterpret_cast<TensorObject*
 inline keel::Tensor tensor_of(PyObject* o) {
   return keel::Tensor(keel::Array(keel_array_retain(array_of(o))));
 }
+inline int64_t elements_of(const keel_array* array) {
+  keel_tensor view;
+  keel_array_tensor(array, &view);
+  int64_t size = 1;
+  for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
+  return size;
+}
 /// Takes over one reference; a new Python object, or NULL with an exception set.
 PyObject* wrap(keel_array* take) noexcept;
 inline PyObject* wrap(const keel::Tensor& t) noexcept { return wrap(keel_array_retain(t.get())); }

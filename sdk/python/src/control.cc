@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "brief.h"
 #include "dim.h"
 #include "keel/control.hpp"
 #include "literal.h"
@@ -68,6 +69,7 @@ std::vector<keel::Tensor> run_bodies(const std::string& op, const std::vector<ke
                                      const std::vector<keel::Tensor>& entries,
                                      const std::vector<const Body*>& bodies, size_t results,
                                      nb::handle length, bool reverse) {
+  if (op == "while") endless_written++;
   std::vector<keel_trace*> traces;
   for (const Body* body : bodies) traces.push_back(body->trace());
   return tensors(keel::detail::run_bodies(op.c_str(), raw(before), raw(entries), traces, results,
@@ -90,6 +92,7 @@ void print(nb::args values, const std::string& stream, int64_t edge) {
       format = nb::cast<std::string>(v);
     else
       operands.push_back(need_operand(v, "print", "x"));
+  endless_written++;
   keel::detail::Attributes at;
   if (!format.empty()) at.text("format", format.c_str());
   if (stream != "err") at.text("stream", stream.c_str());

@@ -3,6 +3,10 @@
 // How to read it: Program is one call under way: it runs the code when libkeel asks for it, and keeps what
 // structure its results have. Function::call flattens, calls and builds the results again. A call that hits a
 // trace does not run the code: then the structure is looked up among those that were seen (Templates).
+//
+// The GIL: libkeel holds a lock of the function while the code runs, so nobody may wait for that lock and
+// keep the GIL. A call keeps it (brief.h) only if no other call of the function is aside: without the GIL, or
+// in its code, where Python may switch threads.
 #include "function.h"
 
 #include <nanobind/stl/string.h>
@@ -14,6 +18,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "brief.h"
 #include "context.h"
 #include "keel/function.hpp"
 #include "session.h"
@@ -93,24 +98,33 @@ class Function {
     return *state_;
   }
   Templates templates;
+  Brief brief;
+  int aside = 0;         // calls under way without the GIL, or in the code
+  uint64_t written = 0;  // how often the code ran for a trace
 
  private:
   // One value for each parameter, so that f(x, n=3) is f(x, 3).
   nb::object canonical(nb::handle self, nb::handle args, PyObject* keywords) const {
     bool whole = !parameters_.is_none() && (!keywords || !PyDict_GET_SIZE(keywords)) &&
-                 nb::len(args) == nb::len(parameters_);
+                 PyTuple_GET_SIZE(args.ptr()) == PyTuple_GET_SIZE(parameters_.ptr());
     if (whole) return nb::borrow(args);
     return self.attr("_canonical")(args, keywords ? nb::borrow(keywords) : nb::object(nb::dict()));
   }
   Flat prepared(nb::handle self, nb::handle args, PyObject* keywords);
+  const std::vector<std::string>& names_of(nb::handle self, const Flat& flat, nb::handle values);
+  template <class F>
+  void call_libkeel(const Flat& flat, const F& once);
 
   nb::object code_;
   std::string name_;
   nb::object parameters_;  // their names; None: *args or **keywords are among them
   keel::FunctionOptions options_;
   std::unique_ptr<FunctionState> state_;
+  using Names = std::pair<const std::string, std::vector<std::string>>;
   std::unordered_map<std::string, std::vector<std::string>> names_;  // of leaves, by structure
+  const Names* last_names_ = nullptr;                                // among them, of the last call
   std::map<PyObject*, nb::object> objects_;                          // arguments by identity stay alive
+  std::vector<keel_leaf> spare_;                                     // memory for the next call's leaves
 };
 
 /// One call under way on this thread.
@@ -118,16 +132,39 @@ struct Program : keel::detail::Invocation {
   Function& f;
   nb::handle self;
   const Flat& flat;
-  nb::object like;  // the structure of the results, once the code ran
+  nb::object like;                   // the structure of the results, once the code ran
+  bool counted = false;              // among f.aside
+  PyThreadState* without = nullptr;  // what takes the GIL back
 
   Program(Function& f, nb::handle self, const Flat& flat)
       : keel::detail::Invocation{start, nullptr}, f(f), self(self), flat(flat) {}
   static void start(keel::detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
-    nb::gil_scoped_acquire gil;
     auto& mine = static_cast<Program&>(erased);
+    mine.take_gil();
+    struct GiveBack {
+      Program& program;
+      uint64_t before = endless_written;
+      ~GiveBack() {
+        if (endless_written != before) program.f.brief.never();
+        program.give_gil();  // to find a plan for what was written takes its time
+      }
+    } after{mine};
+    mine.count();
+    mine.f.written++;
     keel::detail::Within body(mine.f.state().home, trace,
                               keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
     mine.give(mine.f.run(mine.self, mine.arguments(leaves)), trace);
+  }
+
+  void count() {
+    if (!std::exchange(counted, true)) f.aside++;
+  }
+  void give_gil() {
+    count();
+    without = PyEval_SaveThread();
+  }
+  void take_gil() {
+    if (without) PyEval_RestoreThread(std::exchange(without, nullptr));
   }
 
   nb::object arguments(std::span<const keel_leaf> leaves) const {
@@ -153,26 +190,26 @@ struct Program : keel::detail::Invocation {
   }
 };
 
-/// Calls libkeel without the GIL; what the code raised comes out unchanged.
+/// Calls libkeel; what the code raised comes out unchanged. keep: with the GIL, unless the code has to run.
 template <class F>
-void perform(Program& program, const F& what) {
+void perform(Program& program, bool keep, const F& what) {
   keel_error* error = nullptr;
-  keel_rc rc = without_gil([&] {
-    keel::detail::Invocation* before = std::exchange(keel::detail::this_call, &program);
-    keel_rc result = what(&error);
-    keel::detail::this_call = before;
-    return result;
-  });
+  if (!keep) program.give_gil();
+  keel::detail::Invocation* before = std::exchange(keel::detail::this_call, &program);
+  keel_rc rc = what(&error);
+  keel::detail::this_call = before;
+  program.take_gil();
+  if (program.counted) program.f.aside--;
   if (rc == KEEL_OK) return;
   keel::Error failure = keel::Error::take(rc, error);
   if (program.thrown) std::rethrow_exception(std::exchange(program.thrown, nullptr));
   throw failure;
 }
 
-Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
-  nb::object values = canonical(self, args, keywords);
-  Flat flat = flatten(values, false);
-  auto [known, fresh] = names_.try_emplace(flat.leaves.structure);
+const std::vector<std::string>& Function::names_of(nb::handle self, const Flat& flat, nb::handle values) {
+  const std::string& structure = flat.leaves.structure;
+  if (last_names_ && last_names_->first == structure) return last_names_->second;
+  auto [known, fresh] = names_.try_emplace(structure);
   if (fresh) {
     nb::object names = self.attr("_names");
     for (const std::string& place : flatten(values, true).places) {  // "[1].w" of the tuple of arguments
@@ -181,9 +218,33 @@ Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
                               place.substr(end + 1));
     }
   }
-  for (size_t k = 0; k < known->second.size(); k++) flat.leaves.list[k].name = known->second[k].c_str();
+  last_names_ = &*known;
+  return known->second;
+}
+
+Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
+  nb::object values = canonical(self, args, keywords);
+  Flat flat = flatten(values, false, std::exchange(spare_, {}));
+  const std::vector<std::string>& names = names_of(self, flat, values);
+  for (size_t k = 0; k < names.size(); k++) flat.leaves.list[k].name = names[k].c_str();
   for (const nb::object& object : flat.objects) objects_.emplace(object.ptr(), object);
   return flat;
+}
+
+/// With the GIL or without it. Sizes tell how long a call takes where it has one trace, or no other
+/// arguments.
+template <class F>
+void Function::call_libkeel(const Flat& flat, const F& once) {
+  bool sizes_tell = !keel::detail::this_trace && !keel::detail::tape_handle();
+  int64_t elements = 0;
+  for (const keel_leaf& leaf : flat.leaves.list)
+    if (leaf.array)
+      elements += elements_of(leaf.array);
+    else if (written > 1)
+      sizes_tell = false;
+  if (!sizes_tell || !brief.possible()) return once(false);
+  if (!aside && brief.expected(elements)) return once(true);
+  brief.measured(elements, [&] { once(false); });
 }
 
 PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
@@ -204,10 +265,14 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   Program program(*this, self, flat);
   std::array<keel_array*, 256> out;
   uint32_t n = 0;
-  perform(program, [&](keel_error** error) {
-    return keel::detail::call_function(s.handle.get(), flat.leaves, out.data(), out.size(), &n, error);
+  call_libkeel(flat, [&](bool keep_gil) {
+    perform(program, keep_gil, [&](keel_error** error) {
+      return keel::detail::call_function(s.handle.get(), flat.leaves, out.data(), out.size(), &n, error);
+    });
   });
   nb::object like = program.like.is_valid() ? program.like : templates.find(flat.leaves);
+  flat.leaves.list.clear();
+  spare_ = std::move(flat.leaves.list);
   if (like.ptr() == Py_Ellipsis && n == 1) return wrap(out[0]);
   std::vector<keel::Array> arrays = keel::take_arrays({out.begin(), out.begin() + n});
   return rebuild(like, arrays).release().ptr();
@@ -218,7 +283,7 @@ keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywo
   FunctionState& s = state();
   Program program(*this, self, flat);
   keel_module* out = nullptr;
-  perform(program, [&](keel_error** error) {
+  perform(program, false, [&](keel_error** error) {
     return keel_function_module(s.handle.get(), flat.leaves.structure.c_str(), flat.leaves.list.data(),
                                 static_cast<uint32_t>(flat.leaves.list.size()), &out, error);
   });

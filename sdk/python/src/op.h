@@ -12,13 +12,7 @@ PyObject* apply_operator(keel::OpId id, PyObject* const* in, size_t n) noexcept;
 
 inline constexpr int64_t kBig = 2048;  // elements from which on an op lets other Python threads run
 
-inline bool is_big(const keel_array* array) {
-  keel_tensor view;
-  keel_array_tensor(array, &view);
-  int64_t size = 1;
-  for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
-  return size >= kBig;
-}
+inline bool is_big(const keel_array* array) { return elements_of(array) >= kBig; }
 
 /// The hot path: one load for the bound op, no operands copied.
 template <size_t n>

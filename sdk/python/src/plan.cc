@@ -1,56 +1,34 @@
 // plan.cc: the Python type keel.Plan: a call of it costs little more than the run.
 //
-// How to read it: run() is a call. The type is CPython's own kind, for nanobind's have no vectorcall. A run
-// lets other Python threads go on, but for one that is brief: handing the GIL over and back costs as much as
-// a small run. Brief is what was seen to take less than kBrief with as many elements or more among its
-// inputs.
+// How to read it: run() is a call. The type is CPython's own kind, for nanobind's have no vectorcall.
 #include "plan.h"
 
-#include <chrono>
 #include <new>
-#include <optional>
 
+#include "brief.h"
 #include "literal.h"
 
 namespace keel_python {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds kBrief{20};
-
 struct PlanObject {
   PyObject_HEAD;
   vectorcallfunc call;
   keel::Plan plan;
   uint32_t results;
-  bool may_be_brief;
-  int64_t brief_up_to;  // elements of all inputs; -1: no run was brief yet
+  Brief brief;
 };
 PlanObject& plan_of(PyObject* self) { return *reinterpret_cast<PlanObject*>(self); }
-
-int64_t elements(std::span<keel_array* const> arrays) {
-  int64_t sum = 0;
-  for (const keel_array* array : arrays) {
-    keel_tensor view;
-    keel_array_tensor(array, &view);
-    int64_t size = 1;
-    for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
-    sum += size;
-  }
-  return sum;
-}
 
 void run_arrays(PlanObject& p, std::span<keel_array* const> in, keel_array** out) {
   auto once = [&] {
     keel::call(keel_plan_run, p.plan.get(), in.data(), static_cast<uint32_t>(in.size()), out, p.results);
   };
-  if (!p.may_be_brief) return without_gil(once);
-  int64_t size = elements(in);
-  if (size <= p.brief_up_to) return once();
-  Clock::time_point begin = Clock::now();
-  without_gil(once);
-  if (Clock::now() - begin < kBrief) p.brief_up_to = std::max(p.brief_up_to, size);
+  int64_t elements = 0;
+  for (const keel_array* array : in) elements += elements_of(array);
+  if (p.brief.expected(elements)) return once();
+  p.brief.measured(elements, [&] { without_gil(once); });
 }
 
 /// plan(x, y): tensors (or what becomes one) in order; one result alone, else a tuple.
@@ -115,7 +93,8 @@ nb::object plan_object(keel::Plan plan, bool may_be_brief) {
   auto* self = static_cast<PlanObject*>(PyObject_Malloc(sizeof(PlanObject)));
   if (!self) throw std::bad_alloc();
   uint32_t results = plan.outputs();
-  new (self) PlanObject{{}, run, std::move(plan), results, may_be_brief, -1};
+  new (self) PlanObject{{}, run, std::move(plan), results, {}};
+  if (!may_be_brief) self->brief.never();
   return nb::steal(PyObject_Init(reinterpret_cast<PyObject*>(self), &plan_type));
 }
 

@@ -6,7 +6,7 @@
 
 namespace keel_python {
 
-/// may_be_brief: no run waits for anything, and how long it takes is up to the sizes of its inputs.
+/// may_be_brief: how long a run takes is up to the sizes of its inputs (see brief.h).
 nb::object plan_object(keel::Plan plan, bool may_be_brief);
 
 void install_plan(nb::module_& m);

@@ -175,8 +175,9 @@ bool flatten_plain(nb::handle arguments, Flat& flat) {
 
 }  // namespace
 
-Flat flatten(nb::handle arguments, bool names) {
+Flat flatten(nb::handle arguments, bool names, std::vector<keel_leaf> room) {
   Flat flat;
+  flat.leaves.list = std::move(room);
   flat.leaves.list.reserve(8);
   if (!names && flatten_plain(arguments, flat)) return flat;
   flat = Flat();

@@ -22,7 +22,8 @@ struct Flat {
   std::vector<nb::object> objects;  // that count by identity
 };
 /// Of a tuple of arguments. names: also the places, for the first call of a structure.
-Flat flatten(nb::handle arguments, bool names);
+/// room: an empty list whose memory is used again.
+Flat flatten(nb::handle arguments, bool names, std::vector<keel_leaf> room = {});
 
 /// A tensor for a leaf of a result: numbers are literals, variables are read. A TypeError says what else is.
 keel::Tensor result_tensor(nb::handle leaf, const std::string& place);
