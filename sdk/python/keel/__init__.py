@@ -16,7 +16,10 @@ from .errors import (CancelledError, Code, DeviceError, DTypeError, Error, Exist
                      NotFoundError, OutOfMemoryError, PreconditionError, RangeError, ShapeError, UnimplementedError)
 from .foreign import from_dlpack
 from .function import Function, function
-from .session import Session, import_file, join, load, load_checkpoint, save, save_checkpoint
+from .graph import Graph, Node, constant, default_graph, name_scope, named, placeholder
+from .random import Generator  # and keel.random is the module from here on: it calls the op of that name
+from .session import (Session, default_session, evaluate, import_file, join, load, load_checkpoint, save,
+                      save_checkpoint)
 from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like
 from .signature import Spec
 from .tape import Tape, grad, jacobian, value_and_grad

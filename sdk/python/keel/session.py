@@ -7,8 +7,11 @@
     plan = session.prepare()                          # inputs and results in order, from many threads
 """
 import json
+import threading
 
 from . import _keel
+from .errors import Code, PreconditionError
+from .graph import Graph, Node, default_graph
 
 
 def load(path):
@@ -48,20 +51,31 @@ _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
 
 
 class Session:
-    """Runs one graph of a module on a device. module: a keel.Module, or the path of a file.
+    """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
     entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, place, fallback,
     strict, feeds ("cast", or "exact"). Any thread may run it. Raises DeviceError for a device that is not there.
+    with session: makes it the default one of its thread, for keel.evaluate() and tensor.eval().
     """
 
-    def __init__(self, module, device=None, entry=None, **options):
-        self.module = module if isinstance(module, _keel.Module) else load(module)
-        self.device = device or _keel.default_device()
+    def __init__(self, module=None, device=None, entry=None, **options):
+        module = default_graph() if module is None else module
+        self.graph = module if isinstance(module, Graph) else None
+        self.module = self.graph.module if self.graph else module if isinstance(module, _keel.Module) else load(module)
+        self.device = device or (self.graph._device() if self.graph else _keel.default_device())
         chosen = {**options, **({"entry": entry} if entry else {})}
         self._session = _keel.Session(self.module, self.device, chosen)
-        self.parameters = self.module._ports(entry or "", False)
-        self.results = self.module._ports(entry or "", True)
-        self._arguments = (module, device, entry, options)
+        self._arguments = (self.module if self.graph else module, device, entry, options)
+
+    @property
+    def parameters(self):
+        """(name, dtype, shape) for each, with -1 where a size is not known before a run."""
+        return self.module._ports(self._arguments[2] or "", False)
+
+    @property
+    def results(self):
+        """As parameters."""
+        return self.module._ports(self._arguments[2] or "", True)
 
     def __reduce__(self):
         module, device, entry, options = self._arguments
@@ -69,20 +83,40 @@ class Session:
             module = _Text(module.text())
         return _restored, (module, device, entry, options)
 
-    def run(self, fetches=None, feeds=None, targets=(), **inputs):
-        """The values of `fetches`: names in any structure; by default all results of the entry, in a dict.
+    def __enter__(self):
+        _defaults.stack.append(self)
+        return self
 
-        feeds (a dict) and inputs: values by name; a fed value cuts the graph there. Feeds are cast within their
-        kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
+    def __exit__(self, *_):
+        _defaults.stack.remove(self)
+
+    def run(self, fetches=None, feeds=None, targets=(), **inputs):
+        """The values of `fetches`: names in any structure, of a keel.Graph also its tensors, and Nodes, which run and
+        give None; by default all results of the entry, in a dict. Values are in host memory.
+
+        feeds (a dict by name or tensor) and inputs (by name): a fed value cuts the graph there. Feeds are cast within
+        their kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
         not there, PreconditionError for a parameter that is needed and not fed, ShapeError.
         """
         if fetches is None:
             fetches = {name: name for name, *_ in self.results}
-        fed = {**(feeds or {}), **inputs}
-        names = list(dict.fromkeys(_keel.leaves(fetches)))
+        fed = {self._name(key): value for key, value in {**(feeds or {}), **inputs}.items()}
+        leaves = _keel.leaves(fetches)
+        names = list(dict.fromkeys(self._name(leaf) for leaf in leaves if not isinstance(leaf, Node)))
+        targets = [*targets, *(leaf.name for leaf in leaves if isinstance(leaf, Node)),
+                   *(self.graph.each_run if self.graph else ())]
         values = [self._fed(name, value) for name, value in fed.items()]
-        got = dict(zip(names, self._session._run(list(fed), values, names, list(targets))))
-        return _keel.map_leaves(fetches, lambda name: got[name])
+        got = dict(zip(names, self._session._run(list(fed), values, names, targets)))
+        return _keel.map_leaves(fetches, lambda leaf: None if isinstance(leaf, Node) else got[self._name(leaf)])
+
+    def _name(self, leaf):
+        """Of what is fed or fetched."""
+        if isinstance(leaf, str):
+            return leaf
+        if self.graph and isinstance(leaf, _keel.Tensor):
+            return self.graph.name_of(leaf)
+        wanted = "names, tensors and Nodes of its graph" if self.graph else "names: it runs a module"
+        raise TypeError(f"a session feeds and fetches {wanted}, not {type(leaf).__name__}")
 
     def _fed(self, name, value):
         """Literals are fed at their widest; the session casts them."""
@@ -95,6 +129,35 @@ class Session:
         graphs = self.module.info()["graphs"]
         may_be_brief = not any(graph["effects"]["prints"] or "while" in graph["ops"] for graph in graphs)
         return self._session._prepare(list(feeds), list(fetches), list(targets), may_be_brief)
+
+
+class _Defaults(threading.local):
+    """The default sessions of each thread, innermost last."""
+
+    def __init__(self):
+        self.stack = []
+
+
+_defaults = _Defaults()
+
+
+def default_session():
+    """The innermost `with session:` of this thread; None where there is none."""
+    return _defaults.stack[-1] if _defaults.stack else None
+
+
+def evaluate(fetches, feeds=None, session=None):
+    """As run() of the session, by default the default one. Raises PreconditionError where there is none."""
+    session = session or default_session()
+    if session is None:
+        raise PreconditionError("cannot evaluate: no default session is there", Code.PRECONDITION,
+                                hint="write with session: around it, or session.run(tensor)")
+    return session.run(fetches, feeds)
+
+
+def tensor_eval(tensor, feed_dict=None, session=None):
+    """tensor.eval()."""
+    return evaluate(tensor, feed_dict, session)
 
 
 class _Text:

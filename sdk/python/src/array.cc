@@ -33,11 +33,22 @@ PyObject* make(PyTypeObject*, PyObject*, PyObject*) {
   PyErr_SetString(PyExc_TypeError, "tensors are made by keel.array(values, dtype=None)");
   return nullptr;
 }
+// Functions of a program that prints tensors in another way (keel/compat); NULL: Keel's own.
+PyObject *str_by = nullptr, *repr_by = nullptr;
+
+PyObject* plain_str(PyObject* self) {
+  return guarded([&] { return text(keel::to_string(tensor_of(self))); });
+}
 PyObject* repr(PyObject* self) {
+  if (repr_by) return PyObject_CallOneArg(repr_by, self);
   return guarded([&] { return text(keel::repr(tensor_of(self))); });
 }
-PyObject* str(PyObject* self) {
-  return guarded([&] { return text(keel::to_string(tensor_of(self))); });
+PyObject* str(PyObject* self) { return str_by ? PyObject_CallOneArg(str_by, self) : plain_str(self); }
+void show_by(nb::handle str, nb::handle repr) {
+  PyObject* old[] = {str_by, repr_by};
+  str_by = str.is_none() ? nullptr : Py_NewRef(str.ptr());
+  repr_by = repr.is_none() ? nullptr : Py_NewRef(repr.ptr());
+  for (PyObject* each : old) Py_XDECREF(each);
 }
 
 PyObject* get_dtype(PyObject* self, void*) {
@@ -134,9 +145,16 @@ PyObject* as_dlpack(PyObject* self, PyObject* args, PyObject* kw) {
   return foreign("dlpack", self, args, kw);
 }
 PyObject* formatted(PyObject* self, PyObject* spec) {
-  if (!PyUnicode_Check(spec) || !PyUnicode_GET_LENGTH(spec)) return PyObject_Str(self);
+  if (!PyUnicode_Check(spec) || !PyUnicode_GET_LENGTH(spec)) return plain_str(self);
   auto only = nb::steal(item(self, nullptr));
   return only.is_valid() ? PyObject_Format(only.ptr(), spec) : nullptr;
+}
+PyObject* eval(PyObject* self, PyObject* args, PyObject* keywords) {
+  return guarded([&] {
+    nb::object f = nb::module_::import_("keel.session").attr("tensor_eval");
+    nb::object all = nb::make_tuple(nb::handle(self)) + nb::borrow(args);
+    return PyObject_Call(f.ptr(), all.ptr(), keywords);
+  });
 }
 PyObject* numpy(PyObject* self, PyObject*) {
   auto none = nb::make_tuple();
@@ -213,6 +231,8 @@ PyMethodDef methods[] = {
     {"tolist", tolist, METH_NOARGS, "tolist()\n--\n\nNested lists of Python numbers."},
     {"numpy", numpy, METH_NOARGS,
      "numpy()\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
+    {"eval", with_keywords(eval), METH_VARARGS | METH_KEYWORDS,
+     "eval(feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as keel.evaluate()."},
     {"__array__", with_keywords(as_array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", with_keywords(as_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
@@ -291,6 +311,8 @@ void install_array(nb::module_& m) {
       },
       nb::arg("value"),
       "As array(), but shares the memory of an aligned, contiguous array; nobody may write there any more.");
+  m.def("show_by", show_by, nb::arg().none(), nb::arg().none());
+  m.def("plain_str", [](const keel::Tensor& t) { return keel::to_string(t); });
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });

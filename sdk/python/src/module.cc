@@ -4,6 +4,7 @@
 #include "dim.h"
 #include "dtype.h"
 #include "function.h"
+#include "graph.h"
 #include "op.h"
 #include "plan.h"
 #include "session.h"
@@ -25,6 +26,7 @@ NB_MODULE(_keel, m) {
   install_structure(m);
   install_session(m);
   install_plan(m);
+  install_graph(m);
   install_function(m);
   install_control(m);
   install_tape(m);

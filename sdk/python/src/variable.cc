@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "dtype.h"
+#include "keel/scope.hpp"
 #include "literal.h"
 
 namespace keel_python {
@@ -53,6 +54,9 @@ void install_variable(nb::module_& m) {
       .def("assign", assign<&Variable::assign>, nb::arg("value"))
       .def("assign_add", assign<&Variable::assign_add>, nb::arg("value"))
       .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value"));
+  m.def("new_variable", [](const keel::Tensor& initial) {  // of no trace, wherever it is called
+    return Variable(keel::default_context(), initial.array());
+  });
 }
 
 }  // namespace keel_python

@@ -1,0 +1,168 @@
+"""tf.function, tf.GradientTape and tf.Variable of TensorFlow 2, and tf.data.
+
+How to read it: each is Keel's, with TensorFlow's parameters and names of methods.
+"""
+import inspect
+
+from .. import _keel, tape as _tape
+from ..function import function as _traced
+from ..signature import Spec
+from .graphs import GraphDef
+from .functions import ints
+from .printing import shape_text, value_repr
+
+
+class TensorSpec:
+    """tf.TensorSpec: a dtype and a shape, with None where any size will do."""
+
+    def __init__(self, shape, dtype=_keel.f32, name=None):
+        self.shape, self.dtype, self.name = tuple(shape), dtype, name
+
+    def spec(self, prefix):
+        """As Keel spells it, each None a symbol of its own."""
+        return Spec(self.dtype, tuple(f"{prefix}_{k}" if d is None else d for k, d in enumerate(self.shape)))
+
+    def __repr__(self):
+        return f"TensorSpec(shape={shape_text(self.shape)}, dtype=tf.{self.dtype.numpy_name}, name={self.name!r})"
+
+
+class ConcreteFunction:
+    """One graph of a function. Calls take what has the types that it was made for."""
+
+    def __init__(self, function, args, keywords):
+        self._function, self._types = function, [t.type for t in _tensors((args, keywords))]
+        self.graph = FunctionGraph(function.concrete(*args, **keywords))
+
+    def __call__(self, *args, **keywords):
+        types = [t.type for t in _tensors((args, keywords))]
+        if types != self._types:
+            raise TypeError(f"the function was made concrete for {self._types}, not {types}")
+        return self._function(*args, **keywords)
+
+    @property
+    def structured_input_signature(self):
+        return self._types
+
+
+class FunctionGraph:
+    def __init__(self, module):
+        self.module = module
+
+    def as_graph_def(self):
+        """The graph as text; what follows `keel` in its first line is the version of the format."""
+        return GraphDef(self.module.text())
+
+
+def _tensors(structure):
+    leaves = (leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf for leaf in _keel.leaves(structure))
+    return [_keel.asarray(leaf) for leaf in leaves if hasattr(leaf, "dtype")]
+
+
+def _concrete(made):
+    def get(*args, **keywords):
+        def example(leaf):
+            return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
+        args, keywords = _keel.map_leaves((args, keywords), example)
+        return ConcreteFunction(made, args, keywords)
+    return get
+
+
+def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, **_):
+    """tf.function: keel.function, a new trace for each new shape unless reduce_retracing; autograph: `if` and loops on
+    tensors are converted."""
+    if func is None:
+        return lambda code: function(code, input_signature, autograph, jit_compile, reduce_retracing)
+    options = {} if reduce_retracing else {"any_after": "never"}
+    if input_signature is not None:
+        names = inspect.signature(func).parameters
+        options = {"signature": [spec.spec(name) for name, spec in zip(names, input_signature)]}
+    made = _traced(_converted(func) if autograph else func, **options)
+    made.python_function = func
+    made.get_concrete_function = _concrete(made)
+    made.pretty_printed_concrete_signatures = lambda verbose=True: made.signatures().rstrip("\n")
+    made.experimental_get_tracing_count = lambda: made.trace_count
+    return made
+
+
+def _converted(func):
+    return func
+
+
+def to_code(entity, recursive=True, **_):
+    """tf.autograph.to_code: how keel.convert writes the function, as Python."""
+    from .. import convert
+    return convert.to_code(getattr(entity, "python_function", entity))
+
+
+class GradientTape(_tape.Tape):
+    """tf.GradientTape."""
+
+    def watch(self, tensor):
+        for leaf in _keel.leaves(tensor):
+            super().watch(leaf)
+
+    def gradient(self, target, sources, output_gradients=None, unconnected_gradients="none"):
+        return super().gradient(target, sources, output_gradients, unconnected_gradients == "zero")
+
+
+class Variable(_keel.Variable):
+    """tf.Variable. name is what files and graphs call it."""
+
+    def __init__(self, initial_value, trainable=True, validate_shape=True, caching_device=None, name=None,
+                 variable_def=None, dtype=None, **_):
+        initial = initial_value() if callable(initial_value) and not hasattr(initial_value, "dtype") else initial_value
+        super().__init__(initial, name=name or "", trainable=trainable, dtype=dtype)
+
+    def assign(self, value, **_):
+        super().assign(value)
+        return self
+
+    def assign_add(self, delta, **_):
+        super().assign_add(delta)
+        return self
+
+    def assign_sub(self, delta, **_):
+        super().assign_sub(delta)
+        return self
+
+    def read_value(self):
+        return self.value()
+
+    def __repr__(self):
+        facts = f"shape={shape_text(self.shape)} dtype={self.dtype.numpy_name}"
+        return f"<tf.Variable '{self.name or 'Variable'}:0' {facts}, {value_repr(self.value())}>"
+
+    __str__ = __repr__
+
+
+class Dataset:
+    """tf.data.Dataset of arrays that are there: from_tensor_slices(x).shuffle(n).batch(32).repeat(2)."""
+
+    def __init__(self, data, **how):
+        self._data, self._how = data, how
+
+    @classmethod
+    def from_tensor_slices(cls, tensors):
+        return cls(tensors)
+
+    def _and(self, **more):
+        return Dataset(self._data, **{**self._how, **more})
+
+    def batch(self, batch_size, drop_remainder=False):
+        return self._and(batch=batch_size, drop_last=drop_remainder)
+
+    def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True):
+        return self._and(shuffle=seed or 0)
+
+    def repeat(self, count=1):
+        return self._and(epochs=count)
+
+    def _slices(self):
+        from .. import data
+        return data.from_slices(self._data, **self._how)
+
+    def __iter__(self):
+        return iter(self._slices())
+
+    def __len__(self):
+        return len(self._slices())

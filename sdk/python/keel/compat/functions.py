@@ -1,0 +1,156 @@
+"""Functions of TensorFlow that are not one op of Keel's. All take and give tensors; shapes are lists or tensors."""
+from .. import _keel, control, random, shapes
+from .._keel import ops
+from ..errors import InvalidError
+
+
+def ints(shape):
+    """A shape or a list of axes as numbers: of one, of a list, or of a tensor with a value."""
+    if isinstance(shape, _keel.Tensor):
+        return shape.tolist() if shape.ndim else [shape.item()]
+    return [shape] if isinstance(shape, (int, _keel.Dim)) else [int(d) if isinstance(d, _keel.Tensor) else d for d in shape]
+
+
+def tensor(value, dtype=None, shape=None):
+    """tf.constant: of one number where a shape is given, that everywhere; else reshaped to it."""
+    made = _keel.array(value, dtype)
+    if shape is None:
+        return made
+    return ops.broadcast_to(ops.reshape(made, [1] * len(ints(shape))), ints(shape)) if made.size == 1 else ops.reshape(made, ints(shape))
+
+
+def floats(x, y):
+    """Both as tensors of one dtype, whole numbers as f64, for true division."""
+    x = _keel.array(x, getattr(y, "dtype", None)) if isinstance(x, (int, float)) else _keel.array(x)
+    y = _keel.array(y, x.dtype) if isinstance(y, (int, float)) else _keel.array(y)
+    return [ops.cast(each, _keel.f64) if each.dtype.kind != "f" else each for each in (x, y)]
+
+
+def divide(x, y):
+    return ops.div(*floats(x, y))
+
+
+def floordiv(x, y):
+    return _keel.array(x) // y if not isinstance(x, _keel.Tensor) else x // y
+
+
+def cast(x, dtype):
+    return ops.cast(_keel.array(x), dtype)
+
+
+def shape(input, out_type=_keel.i32):
+    sizes = _keel.array(input).shape
+    if all(isinstance(d, int) for d in sizes) and not _keel.writes():
+        return _keel.array(list(sizes), out_type)
+    return shapes.stack([ops.dim(d, out_type) for d in sizes]) if sizes else _keel.array([], out_type)
+
+
+def size(input, out_type=_keel.i32):
+    return ops.dim(_keel.array(input).size, out_type)
+
+
+def rank(input):
+    return _keel.array(_keel.array(input).ndim)
+
+
+def expand_dims(input, axis):
+    x = _keel.array(input)
+    place = axis + x.ndim + 1 if axis < 0 else axis
+    return ops.reshape(x, [*x.shape[:place], 1, *x.shape[place:]])
+
+
+def squeeze(input, axis=None):
+    x = _keel.array(input)
+    gone = [k for k, d in enumerate(x.shape) if d == 1] if axis is None else [k % x.ndim for k in ints(axis)]
+    for k in gone:
+        if x.shape[k] != 1:
+            raise InvalidError(f"squeeze: dim {k} has the size {x.shape[k]}, wanted 1")
+    return ops.reshape(x, [d for k, d in enumerate(x.shape) if k not in gone])
+
+
+def split(value, num_or_size_splits, axis=0):
+    x = _keel.array(value)
+    if isinstance(num_or_size_splits, int):
+        n, left = divmod(x.shape[axis], num_or_size_splits)
+        if left:
+            raise InvalidError(f"split: {x.shape[axis]} entries are no {num_or_size_splits} equal parts")
+        num_or_size_splits = [n] * num_or_size_splits
+    return list(ops.split(x, num_or_size_splits, axis))
+
+
+def unstack(value, num=None, axis=0):
+    return [squeeze(part, axis) for part in split(value, _keel.array(value).shape[axis], axis)]
+
+
+def pad(tensor, paddings, constant_values=0):
+    rows = paddings.tolist() if isinstance(paddings, _keel.Tensor) else [ints(row) for row in paddings]
+    x = _keel.array(tensor)
+    return ops.pad(x, _keel.array(constant_values, x.dtype), [lo for lo, _ in rows], [hi for _, hi in rows])
+
+
+def one_hot(indices, depth, on_value=1, off_value=0, axis=-1, dtype=_keel.f32):
+    made = ops.one_hot(_keel.array(indices), depth, axis, dtype)
+    return made if (on_value, off_value) == (1, 0) else made * (on_value - off_value) + off_value
+
+
+def softmax_cross_entropy(labels, logits, axis=-1):
+    return ops.neg(ops.reduce_sum(_keel.array(labels) * ops.log_softmax(logits, axis), [axis]))
+
+
+def reduce_all(input_tensor, axis=None, keepdims=False):
+    return ops.reduce_min(ops.cast(_keel.array(input_tensor), _keel.u8), axis, keepdims) != 0
+
+
+def reduce_any(input_tensor, axis=None, keepdims=False):
+    return ops.reduce_max(ops.cast(_keel.array(input_tensor), _keel.u8), axis, keepdims) != 0
+
+
+def while_loop(cond, body, loop_vars):
+    def again(*carry):
+        made = body(*carry)
+        return tuple(made) if isinstance(made, (list, tuple)) else (made,)
+    return type(loop_vars)(control.while_loop(tuple(loop_vars), cond, again))
+
+
+def print_values(*inputs, output_stream=None, summarize=3, sep=" ", end="\n"):
+    """tf.print: texts and tensors in a line, when the program comes by here; to stderr, or sys.stdout if that is given."""
+    from sys import stdout
+    format = sep.join(each.replace("{", "{{").replace("}", "}}") if isinstance(each, str) else "{}" for each in inputs)
+    values = [each for each in inputs if not isinstance(each, str)]
+    _keel.print(format or "{}", *values, stream="out" if output_stream is stdout else "err", edge=summarize)
+
+
+def check(ok, message, *values):
+    _keel.assert_(ok, message or "", *values)
+
+
+def asserting(what, compare):
+    """tf.debugging.assert_equal and its like."""
+    def check_all(x, y, message=None, summarize=None):
+        _keel.assert_(reduce_all(compare(x, y)), f"{message + ': ' if message else ''}{what} does not hold", x, y)
+    return check_all
+
+
+_seeded = {}  # generators of seeds that single calls gave
+
+
+def generator(seed):
+    return random._default if seed is None else _seeded.setdefault(seed, random.Generator(seed))
+
+
+def random_uniform(shape, minval=0, maxval=None, dtype=_keel.f32, seed=None):
+    if maxval is None:
+        if _keel.array(0., dtype).dtype.kind != "f":
+            raise ValueError(f"Must specify maxval for integer dtype {dtype}")
+        maxval = 1
+    return generator(seed).uniform(ints(shape), minval, maxval, dtype)
+
+
+def random_normal(shape, mean=0.0, stddev=1.0, dtype=_keel.f32, seed=None):
+    return generator(seed).normal(ints(shape), mean, stddev, dtype)
+
+
+def set_seed(seed):
+    """The global generator, and those of calls with a seed, begin anew."""
+    _seeded.clear()
+    random.seed(seed)

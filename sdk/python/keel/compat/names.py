@@ -1,0 +1,119 @@
+"""The table of TensorFlow's functions: their names and parameters, and what of Keel's does the same.
+
+How to read it: UNARY and BINARY are functions with the same operands under other names; FUNCTIONS has the rest, each
+under all its names, "a.b" for b in the namespace a. make() gives a module's names of them, wrapped: see v1.py, v2.py.
+"""
+import types
+
+from .. import _keel, control, shapes
+from .._keel import ops
+from . import functions as f
+
+UNARY = {  # parameter x
+    **{name: name for name in ("abs ceil cos erf exp floor identity log log1p round rsqrt sign sin sqrt square "
+                               "stop_gradient tanh sigmoid reciprocal logical_not").split()},
+    "negative": "neg", "nn.relu": "relu", "nn.gelu": "gelu", "nn.silu": "silu", "nn.swish": "silu",
+    "nn.softplus": "softplus", "math.softplus": "softplus", "nn.sigmoid": "sigmoid", "nn.tanh": "tanh",
+    "math.is_nan": "is_nan", "math.is_inf": "is_inf", "math.is_finite": "is_finite", "bitwise.invert": "bit_not"}
+BINARY = {  # parameters x, y
+    **{name: name for name in ("add equal greater greater_equal less less_equal logical_and logical_or maximum minimum "
+                               "not_equal pow").split()},
+    "subtract": "sub", "multiply": "mul", "math.floormod": "mod", "truncatediv": "div", "truncatemod": "rem",
+    "math.logical_xor": "logical_xor", "bitwise.bitwise_and": "bit_and", "bitwise.bitwise_or": "bit_or",
+    "bitwise.bitwise_xor": "bit_xor", "bitwise.left_shift": "shift_left", "bitwise.right_shift": "shift_right"}
+REDUCTIONS = ("reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum")
+DTYPES = {"bool": _keel.bool_, "bfloat16": _keel.bf16, "half": _keel.f16, "double": _keel.f64, **{
+    t.numpy_name: t for t in vars(_keel).values() if isinstance(t, _keel.DType) and t not in (_keel.bool_, _keel.bf16)}}
+
+
+def _unary(op):
+    return lambda x: op(x)
+
+
+def _binary(op):
+    return lambda x, y: op(x, y)
+
+
+def _reduction(op):
+    return lambda input_tensor, axis=None, keepdims=False: op(input_tensor, axis, keepdims)
+
+
+FUNCTIONS = {
+    "convert_to_tensor": lambda value, dtype=None: f.tensor(value, dtype),
+    "matmul linalg.matmul": lambda a, b, transpose_a=False, transpose_b=False: ops.matmul(a, b, transpose_a, transpose_b),
+    "divide truediv math.divide math.truediv": f.divide,
+    "floordiv math.floordiv": f.floordiv,
+    "cast": f.cast,
+    "shape": f.shape, "size": f.size, "rank": f.rank,
+    "reshape": lambda tensor, shape: ops.reshape(tensor, f.ints(shape)),
+    "transpose": lambda a, perm=None: ops.transpose(a, None if perm is None else f.ints(perm)),
+    "expand_dims": f.expand_dims, "squeeze": f.squeeze, "split": f.split, "unstack": f.unstack, "pad": f.pad,
+    "concat": lambda values, axis=0: ops.concat(values, axis),
+    "stack": lambda values, axis=0: shapes.stack(values, axis),
+    "tile": lambda input, multiples: ops.tile(input, f.ints(multiples)),
+    "reverse": lambda tensor, axis: ops.reverse(tensor, f.ints(axis)),
+    "broadcast_to": lambda input, shape: ops.broadcast_to(input, f.ints(shape)),
+    "zeros": lambda shape, dtype=_keel.f32: shapes.zeros(f.ints(shape), dtype),
+    "ones": lambda shape, dtype=_keel.f32: shapes.ones(f.ints(shape), dtype),
+    "fill": lambda dims, value: shapes.full(f.ints(dims), value),
+    "zeros_like": lambda input: shapes.zeros_like(_keel.array(input)),
+    "ones_like": lambda input: shapes.ones_like(_keel.array(input)),
+    "eye linalg.eye": lambda num_rows, num_columns=None, dtype=_keel.f32: ops.eye(num_rows, num_columns, dtype),
+    "range": lambda start, limit=None, delta=1, dtype=None: shapes.arange(start, limit, delta, dtype),
+    "one_hot": f.one_hot,
+    "gather": lambda params, indices, axis=0: ops.gather(params, indices, axis or 0),
+    "gather_nd": lambda params, indices, batch_dims=0: ops.gather_nd(params, indices, batch_dims),
+    "where": lambda condition, x, y: ops.select(condition, x, y),
+    "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clamp(t, clip_value_min, clip_value_max),
+    "argmax math.argmax": lambda input, axis=None, output_type=_keel.i64: f.cast(ops.arg_max(input, axis or 0), output_type),
+    "argmin math.argmin": lambda input, axis=None, output_type=_keel.i64: f.cast(ops.arg_min(input, axis or 0), output_type),
+    "cumsum math.cumsum": lambda x, axis=0, exclusive=False, reverse=False: ops.cumsum(x, axis, exclusive, reverse),
+    "reduce_all math.reduce_all": f.reduce_all, "reduce_any math.reduce_any": f.reduce_any,
+    "reduce_logsumexp math.reduce_logsumexp": lambda input_tensor, axis=-1: ops.log_sum_exp(input_tensor, axis),
+    "nn.softmax": lambda logits, axis=-1: ops.softmax(logits, -1 if axis is None else axis),
+    "nn.log_softmax": lambda logits, axis=-1: ops.log_softmax(logits, -1 if axis is None else axis),
+    "nn.leaky_relu": lambda features, alpha=0.2: ops.leaky_relu(features, alpha),
+    "nn.bias_add": lambda value, bias: ops.add(value, bias),
+    "nn.softmax_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits_v2": f.softmax_cross_entropy,
+    "nn.sparse_softmax_cross_entropy_with_logits": lambda labels, logits: ops.cross_entropy(logits, labels),
+    "cond": lambda pred, true_fn=None, false_fn=None: control.cond(pred, true_fn, false_fn),
+    "switch_case": lambda branch_index, branch_fns: control.switch(branch_index, branch_fns),
+    "while_loop": f.while_loop,
+    "print": f.print_values,
+    "debugging.Assert Assert": lambda condition, data, summarize=None: f.check(condition, "assertion failed", *data),
+    "debugging.assert_equal": f.asserting("x == y", ops.equal), "debugging.assert_less": f.asserting("x < y", ops.less),
+    "debugging.assert_greater": f.asserting("x > y", ops.greater),
+    "debugging.assert_positive": lambda x, message=None: f.asserting("x > 0", ops.greater)(x, 0, message),
+    "random.uniform": f.random_uniform, "random.normal": f.random_normal,
+}
+
+
+def _all():
+    """{name: function}, with what has no namespace also in math."""
+    rows = {name: _unary(getattr(ops, op)) for name, op in UNARY.items()}
+    rows |= {name: _binary(getattr(ops, op)) for name, op in BINARY.items()}
+    rows |= {name: _reduction(getattr(ops, name)) for name in REDUCTIONS}
+    rows |= {f"math.{name}": made for name, made in rows.items() if "." not in name}
+    return rows | {name: made for names, made in FUNCTIONS.items() for name in names.split()}
+
+
+def make(wrap, more=()):
+    """A module's names: functions as wrap(name, function), in namespaces where their names say so, and dtypes."""
+    out = {**DTYPES, "dtypes": types.SimpleNamespace(**DTYPES)}
+    for name, made in (_all() | dict(more)).items():
+        space, _, last = name.rpartition(".")
+        wrapped = wrap(last, made)
+        wrapped.__name__ = wrapped.__qualname__ = last
+        if space:
+            setattr(out.setdefault(space, types.SimpleNamespace()), last, wrapped)
+        else:
+            out[last] = wrapped
+    return out
+
+
+def missing(module):
+    """A module's __getattr__: says what a program that asks for more could do."""
+    def get(name):
+        raise AttributeError(f"{module} has no '{name}': it holds what graphs, sessions, functions and gradients need "
+                             f"(keel.compat.names); see help(keel) for Keel's own")
+    return get

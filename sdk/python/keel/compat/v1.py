@@ -1,0 +1,64 @@
+"""TensorFlow 1's names: graphs and sessions. Written as import keel.compat.v1 as tf.
+
+There always is a default graph, to which all functions add; ops run at once only after tf.enable_eager_execution().
+How to read it: the functions come from the table of names.py; what stands here is all that is no plain function.
+"""
+from types import SimpleNamespace as _Space
+
+from .. import Tensor, __version__, _keel  # noqa: F401
+from . import enable as _enable, errors, functions as _functions, names as _names, train  # noqa: F401
+from .eager import Dataset, GradientTape, Variable as _EagerVariable, function  # noqa: F401
+from .graphs import (Graph, GraphDef, Operation, Variable as _GraphVariable, constant, control_dependencies,  # noqa: F401
+                     device, disable_eager_execution, enable_eager_execution, executing_eagerly, get_default_graph,
+                     global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
+                     placeholder, reset_default_graph, trainable_variables, variables_initializer)
+from .sessions import ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session  # noqa: F401
+
+DType = _keel.DType
+_table = _names.make(lifted, {"set_random_seed": _functions.set_seed})
+globals().update(_table)
+for _ours, _theirs in {"log": _table["math"].log, "random_uniform": _table["random"].uniform,
+                       "random_normal": _table["random"].normal, "div": _table["truncatediv"],
+                       "arg_max": _table["argmax"], "arg_min": _table["argmin"], "is_nan": _table["math"].is_nan}.items():
+    globals()[_ours] = _theirs
+data = _Space(Dataset=Dataset)
+initialize_all_variables = global_variables_initializer
+logging = _Space(set_verbosity=lambda level: None, ERROR=40, WARN=30, INFO=20)
+_enable()
+
+
+class Variable(_GraphVariable):
+    """tf.Variable: of the default graph; after tf.enable_eager_execution() one that has its value at once."""
+
+    def __new__(cls, *args, **keywords):
+        if is_eager():
+            return _EagerVariable(*args, **keywords)
+        return super().__new__(cls)
+
+
+def assign(ref, value, **_):
+    """tf.assign: an Operation; fetched it runs, and gives the new value."""
+    return ref.assign(value)
+
+
+def assign_add(ref, value, **_):
+    return ref.assign_add(value)
+
+
+def assign_sub(ref, value, **_):
+    return ref.assign_sub(value)
+
+
+def no_op(name="no_op"):
+    return group(name=name)
+
+
+def disable_v2_behavior():
+    """Graphs are the default here."""
+
+
+def to_float(x):
+    return _table["cast"](x, _keel.f32)
+
+
+__getattr__ = _names.missing(__name__)

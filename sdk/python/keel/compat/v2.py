@@ -1,0 +1,75 @@
+"""TensorFlow 2's names: eager ops, tf.function, tf.GradientTape. Written as import keel.compat.v2 as tf.
+
+How to read it: the functions come from the table of names.py; what stands here is all that is no plain function.
+"""
+from types import SimpleNamespace as _Space
+
+from .. import Tensor, __version__, _keel, executing_eagerly  # noqa: F401
+from . import devices as _devices, enable as _enable, errors, functions as _functions, graphs as _graphs, names as _names
+from .eager import Dataset, GradientTape, TensorSpec, Variable, function, to_code
+from .graphs import Graph, GraphDef, control_dependencies, group, name_scope  # noqa: F401
+
+DType, newaxis = _keel.DType, None
+
+
+def _wrapped(name, made):
+    """name= counts where a graph is written; eagerly it means nothing."""
+    lifted = _graphs.lifted(name, made)
+
+    def call(*args, name=None, **keywords):
+        if _keel.written_graph() is None:
+            return made(*args, **keywords)
+        return lifted(*args, name=name, **keywords)
+    return call
+
+
+globals().update(_names.make(_wrapped, {"random.set_seed": _functions.set_seed}))
+autograph = _Space(to_code=to_code, experimental=_Space(do_not_convert=lambda func: func))
+data = _Space(Dataset=Dataset)
+_enable()
+
+
+def constant(value, dtype=None, shape=None, name=None):
+    """tf.constant; in a graph a node of that name."""
+    return _graphs.constant(value, dtype, shape, name) if _keel.written_graph() is not None else _functions.tensor(value, dtype, shape)
+
+
+def is_tensor(x):
+    return isinstance(x, (Tensor, Variable))
+
+
+def device(name):
+    """with tf.device("/gpu:0"): ops run there. Raises DeviceError (UnavailableError) for one that is not there."""
+    return _keel.device(_devices.keel_name(name))
+
+
+class _Config:
+    """tf.config."""
+    _eagerly = False
+
+    def run_functions_eagerly(self, run_eagerly):
+        _keel.run_eagerly(bool(run_eagerly))
+        self._eagerly = bool(run_eagerly)
+
+    experimental_run_functions_eagerly = run_functions_eagerly
+
+    def functions_run_eagerly(self):
+        return self._eagerly
+
+    def list_physical_devices(self, device_type=None):
+        return [_Space(name=name.replace("/device:", "/physical_device:"), device_type=kind)
+                for name, kind in _devices.devices_of(device_type)]
+
+    def list_logical_devices(self, device_type=None):
+        return [_Space(name=name, device_type=kind) for name, kind in _devices.devices_of(device_type)]
+
+
+config = _Config()
+_missing = _names.missing(__name__)
+
+
+def __getattr__(name):
+    if name == "compat":
+        from . import v1
+        return _Space(v1=v1)
+    return _missing(name)

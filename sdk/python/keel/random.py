@@ -1,0 +1,122 @@
+"""Random numbers, by keys or by generators of keys; with the same key the same bits on every device and in every SDK.
+
+    keel.random.seed(42)                                     # by choice: the default is 0
+    w = keel.random.normal((784, 128), stddev=0.05)          # of the global generator: other numbers each time
+    i = keel.random.uniform((5,), 0, 10, "i32", key=7)       # of a key: an int or a u64[]; these numbers each time
+    mine = keel.random.Generator(seed=3); mine.normal((2, 2))
+
+Numbers depend on key and place only (the op `random`; Philox-4x32-10). A generator is a variable that counts: in a
+traced function, and in a keel.Graph, each run counts on, so that it draws new numbers. With a key that is a number a
+function gives the same numbers in each run; pass the key as a tensor to change them.
+"""
+import struct
+import sys
+import threading
+import types
+
+from . import _keel
+from ._keel import ops
+
+
+def _u64(number):
+    """u64[], of any int below 2**64."""
+    return _keel.array(memoryview(struct.pack("Q", number)).cast("Q", shape=()))
+
+
+def _mixed(z):
+    """Seeds beside each other begin far from each other (the finalizer of SplitMix64)."""
+    mask = 2**64 - 1
+    z = (z + 0x9e3779b97f4a7c15) & mask
+    z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
+    z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & mask
+    return z ^ (z >> 31)
+
+
+def _dims(shape):
+    return (shape,) if isinstance(shape, (int, _keel.Dim)) else tuple(shape)
+
+
+class Generator:
+    """A stream of keys. Any thread may ask; which thread gets which key is then open. seed: 0 to 2**64 - 1."""
+
+    def __init__(self, seed=0):
+        self._lock = threading.Lock()
+        self._first, self._state = _mixed(seed), None
+
+    def _counter(self):  # made at first use: importing a program opens no device
+        if self._state is None:
+            self._state = _keel.new_variable(_u64(self._first))
+        return self._state
+
+    def seed(self, seed):
+        """Begins anew, with the numbers of Generator(seed)."""
+        with self._lock:
+            self._first = _mixed(seed)
+            if self._state is not None:
+                self._state.assign(_u64(self._first))
+
+    def key(self):
+        """u64[], another one each time."""
+        with self._lock:
+            state = self._counter()
+            now = state.value()
+            state.assign_add(1)
+            graph = _keel.written_graph()
+            if graph is not None:
+                graph.each_run.append(graph._last_node())
+        return now
+
+    def uniform(self, shape, low=0, high=1, dtype=_keel.f32):
+        """As uniform(), with a new key."""
+        return uniform(shape, low, high, dtype, self.key())
+
+    def normal(self, shape, mean=0, stddev=1, dtype=_keel.f32):
+        """As normal(), with a new key."""
+        return normal(shape, mean, stddev, dtype, self.key())
+
+    def bits(self, shape):
+        """As bits(), with a new key."""
+        return bits(shape, self.key())
+
+
+def _key(key):
+    if key is None:
+        return _default.key()
+    return _u64(key) if isinstance(key, int) else key
+
+
+def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
+    """Numbers from low on, below high (whole ones for integer dtypes; low and high are numbers, or tensors of the
+    dtype), of a key or the global generator. Raises DTypeError for bounds that the dtype cannot hold."""
+    low, high = (_keel.array(bound, dtype) for bound in (low, high))
+    return ops.random_uniform(_key(key), low, high, _dims(shape))
+
+
+def normal(shape, mean=0, stddev=1, dtype=_keel.f32, key=None):
+    """Normal numbers of a floating dtype, of a key or the global generator. Raises InvalidError for other dtypes."""
+    x = ops.random(_key(key), _dims(shape), kind="normal", dtype=dtype)
+    plain = isinstance(mean, (int, float)) and isinstance(stddev, (int, float)) and (mean, stddev) == (0, 1)
+    return x if plain else x * stddev + mean
+
+
+def bits(shape, key=None):
+    """u32 of 32 random bits each, of a key or the global generator."""
+    return ops.cast(ops.random(_key(key), _dims(shape), dtype=_keel.f64) * 2.**32, _keel.u32)
+
+
+def seed(seed):
+    """The global generator begins anew."""
+    _default.seed(seed)
+
+
+_default = Generator()
+
+
+class _Module(types.ModuleType):
+    """keel.random(key, dims, ...) is the op of that name."""
+
+    def __call__(self, *args, **keywords):
+        return ops.random(*args, **keywords)
+
+
+sys.modules[__name__].__class__ = _Module

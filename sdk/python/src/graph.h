@@ -1,0 +1,10 @@
+// graph.h: keel.Graph, a graph that a program writes with tensors and runs with a session.
+#ifndef KEEL_PYTHON_GRAPH_H
+#define KEEL_PYTHON_GRAPH_H
+#include "array.h"
+#include "keel/graph.hpp"
+
+namespace keel_python {
+void install_graph(nb::module_& m);
+}
+#endif
