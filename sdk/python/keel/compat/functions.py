@@ -140,7 +140,7 @@ def generator(seed):
 
 def random_uniform(shape, minval=0, maxval=None, dtype=_keel.f32, seed=None):
     if maxval is None:
-        if _keel.array(0., dtype).dtype.kind != "f":
+        if _keel.array(0, dtype).dtype.kind != "f":
             raise ValueError(f"Must specify maxval for integer dtype {dtype}")
         maxval = 1
     return generator(seed).uniform(ints(shape), minval, maxval, dtype)

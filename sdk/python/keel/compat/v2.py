@@ -5,7 +5,8 @@ How to read it: the functions come from the table of names.py; what stands here 
 from types import SimpleNamespace as _Space
 
 from .. import Tensor, __version__, _keel, executing_eagerly  # noqa: F401
-from . import devices as _devices, enable as _enable, errors, functions as _functions, graphs as _graphs, names as _names
+from . import config, devices as _devices, enable as _enable, errors  # noqa: F401
+from . import functions as _functions, graphs as _graphs, names as _names
 from .eager import Dataset, GradientTape, TensorSpec, Variable, function, to_code
 from .graphs import Graph, GraphDef, control_dependencies, group, name_scope  # noqa: F401
 
@@ -43,28 +44,6 @@ def device(name):
     return _keel.device(_devices.keel_name(name))
 
 
-class _Config:
-    """tf.config."""
-    _eagerly = False
-
-    def run_functions_eagerly(self, run_eagerly):
-        _keel.run_eagerly(bool(run_eagerly))
-        self._eagerly = bool(run_eagerly)
-
-    experimental_run_functions_eagerly = run_functions_eagerly
-
-    def functions_run_eagerly(self):
-        return self._eagerly
-
-    def list_physical_devices(self, device_type=None):
-        return [_Space(name=name.replace("/device:", "/physical_device:"), device_type=kind)
-                for name, kind in _devices.devices_of(device_type)]
-
-    def list_logical_devices(self, device_type=None):
-        return [_Space(name=name, device_type=kind) for name, kind in _devices.devices_of(device_type)]
-
-
-config = _Config()
 _missing = _names.missing(__name__)
 
 

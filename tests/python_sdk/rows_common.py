@@ -1,0 +1,74 @@
+"""What the tests of the founding documents' rows share: the modules of keel.compat as their programs import them, and
+programs in a process of their own. Importing compat changes how all tensors print: only while a test uses it."""
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keel
+import pytest
+
+needs_convert = pytest.mark.skipif(importlib.util.find_spec("keel.convert") is None,
+                                   reason="rests on keel.convert, which this package does not have yet")
+needs_data = pytest.mark.skipif(importlib.util.find_spec("keel.data") is None,
+                                reason="rests on keel.data, which this package does not have yet")
+
+
+def _library():
+    """libkeel as this process has it."""
+    with open("/proc/self/maps") as maps:
+        return Path(next(line.split()[-1] for line in maps if "/libkeel.so" in line))
+
+
+LIBRARY = _library()
+BUILD = LIBRARY.parents[1]  # with bin/keel and tests/hostile, where libkeel is that of a build tree
+
+
+@pytest.fixture
+def tf():
+    """import keel.compat.v2 as tf"""
+    import keel.compat.v2 as module
+    keel.compat.enable()
+    yield module
+    module.config.run_functions_eagerly(False)
+    keel.compat.enable(False)
+
+
+@pytest.fixture
+def tf1():
+    """import keel.compat.v1 as tf, with a default graph of its own"""
+    import keel.compat.v1 as module
+    keel.compat.enable()
+    module.reset_default_graph()
+    yield module
+    module.disable_eager_execution()
+    module.reset_default_graph()
+    keel.compat.enable(False)
+
+
+@pytest.fixture
+def regular(tf):
+    """Both documents' first function, and its arguments."""
+    def a_regular_function(x, y, b):
+        x = tf.matmul(x, y)
+        x = x + b
+        return x
+    return a_regular_function, (tf.constant([[1.0, 2.0]]), tf.constant([[2.0], [3.0]]), tf.constant(4.0))
+
+
+def run(code, *arguments, **environment):
+    """What a fresh Python with keel prints for the code."""
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=env,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def on_hostile(code):
+    """The same with one more device, "hostile:0", whose memory the host cannot read."""
+    plugins = BUILD / "tests/hostile"
+    if not (plugins / "keel-hostile.so").exists():
+        pytest.skip("the hostile device is not beside this libkeel")
+    return run(code, KEEL_PLUGIN_PATH=str(plugins))
