@@ -1,4 +1,5 @@
-"""The grid of the founding documents' rows x {C++, C, command}, read from the names of the tests in tests/rows.
+"""The grid of the founding documents' rows x {C++, C, command, Python}, read from the names of the tests in tests/rows
+and tests/python_sdk.
 
 Usage: rows.py           print the grid; exit 1 if a cell has neither a test nor a reason, or both
        rows.py --faults  only what is wrong
@@ -9,17 +10,18 @@ import re
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests/rows"
+TESTS = Path(__file__).resolve().parent.parent / "tests"
 ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
 NAMES = {  # language: (files, how a test is named)
-    "C++": ("rows*_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
-    "C": ("rows*.c", r"^static void ([VZTK]\d+)\(void\)"),
-    "CLI": ("test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
+    "C++": ("rows/rows*_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
+    "C": ("rows/rows*.c", r"^static void ([VZTK]\d+)\(void\)"),
+    "CLI": ("rows/test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
+    "Python": ("python_sdk/test_py_rows_*.py", r"^def test_([VZTK]\d+)_\w+\("),
 }
 
 
 def text_of(files):
-    return "\n".join(path.read_text() for path in sorted(FOLDER.glob(files)))
+    return "\n".join(path.read_text() for path in sorted(TESTS.glob(files)))
 
 
 def tests():
@@ -30,10 +32,10 @@ def tests():
 def reasons():
     """{(row, language): reason}, and what is wrong with the list"""
     found, faults = {}, []
-    for number, line in enumerate((FOLDER / "waiting.txt").read_text().splitlines(), 1):
+    for number, line in enumerate((TESTS / "rows/waiting.txt").read_text().splitlines(), 1):
         if not line or line.startswith("#"):
             continue
-        match = re.fullmatch(r"([VZTK]\d+)((?: (?:C\+\+|C|CLI))+): (\S.*)", line)
+        match = re.fullmatch(rf"([VZTK]\d+)((?: (?:{'|'.join(map(re.escape, NAMES))}))+): (\S.*)", line)
         if not match or match.group(1) not in ROWS:
             faults.append(f"waiting.txt:{number}: wanted ROW LANGUAGES: reason, got: {line}")
             continue
@@ -51,14 +53,14 @@ def main():
     has, (why, faults) = tests(), reasons()
     faults += [f"{language}: {row} is no row" for language in NAMES for row in has[language] if row not in ROWS]
     faults += [f"C: {row} is not in the table of its program" for row in sorted(has["C"]) if not registered(row)]
-    grid, count = [f"{'row':<5}" + "".join(f"{language:>5}" for language in NAMES)], 0
+    grid, count = [f"{'row':<5}" + "".join(f"{language:>7}" for language in NAMES)], 0
     for row in ROWS:
         cells, notes = "", []
         for language in NAMES:
             test, reason = row in has[language], why.get((row, language))
             mark = "!" if test and reason else "x" if test else "." if reason else "?"
             count += mark == "x"
-            cells += f"{mark:>5}"
+            cells += f"{mark:>7}"
             if mark == "?":
                 faults.append(f"{row} {language}: neither a test nor a reason in tests/rows/waiting.txt")
             if mark == "!":
