@@ -97,7 +97,7 @@ def main():
     if options.play:
         return play(options.play, options.tensorflow)
     both = PEERS.exists() and not options.keel_only
-    print("left: keel.compat" + ("; right: TensorFlow" if both else "; no TensorFlow here: tools/bench/peers.py installs it"))
+    print("left: keel.compat;", "right: TensorFlow" if both else "no TensorFlow here: tools/bench/peers.py installs it")
     faults = 0
     for path in map(Path, options.programs or sorted(PROGRAMS.glob("*.py"))):
         keel = output(sys.executable, path, PYTHONPATH=os.path.join(os.path.abspath(options.build), "python"))

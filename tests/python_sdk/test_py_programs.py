@@ -13,7 +13,8 @@ from rows_common import needs_convert
 HERE = Path(__file__).resolve().parent
 TOOL = HERE.parents[1] / "tools/tf_rows.py"
 NEEDS = {"relu": [needs_convert]}
-PROGRAMS = [pytest.param(path, id=path.stem, marks=NEEDS.get(path.stem, [])) for path in sorted((HERE / "programs").glob("*.py"))]
+PROGRAMS = [pytest.param(path, id=path.stem, marks=NEEDS.get(path.stem, []))
+            for path in sorted((HERE / "programs").glob("*.py"))]
 
 
 def said(path):
@@ -35,7 +36,8 @@ def test_the_side_by_side_tool_tells_differences(tmp_path):
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     assert tool.verdict("6\n", "", "6\n", "6\n") == ("both as said", False)
-    assert tool.verdict("6\n", "", "7\n", "6\n")[1] and tool.verdict("6\n", "", "6\n", "7\n") == ("TENSORFLOW DIFFERS", True)
+    assert tool.verdict("6\n", "", "7\n", "6\n")[1]
+    assert tool.verdict("6\n", "", "6\n", "7\n") == ("TENSORFLOW DIFFERS", True)
     assert tool.verdict("6\n", "why", "6\n", "7\n") == ("Keel as said; why", False)
     program = tmp_path / "p.py"
     program.write_text("# -- T1\nprint(1)\n#> 1\n#! why\n# -- T2\n3 + 4\n#> ...\n")

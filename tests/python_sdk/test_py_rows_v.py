@@ -84,7 +84,8 @@ def test_V7_independent_parts_run_side_by_side(device):
 
 
 def test_V8_equal_expressions_are_one(device):
-    text = "keel 1\nfn @f(x: f32[]) {\n  a = exp(x)\n  b = exp(x)\n  return sin(a), cos(b)\n}\nentry f = @f (x) -> (a, b)\n"
+    text = ("keel 1\nfn @f(x: f32[]) {\n  a = exp(x)\n  b = exp(x)\n  return sin(a), cos(b)\n}\n"
+            "entry f = @f (x) -> (a, b)\n")
     counts = [launches(text, device, passes=passes)[0].count('"op":"exp"') for passes in ("fold", "cse")]
     assert counts == [2, 1]
 

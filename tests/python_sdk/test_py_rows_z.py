@@ -38,7 +38,8 @@ def test_Z2_four_ways_to_start_a_session(tf1):
     assert '"cpu:0"' in tf1.get_default_graph().as_graph_def() or keel.Session(tf1.get_default_graph()).device == "cpu"
     cluster = tf1.train.ClusterSpec({"worker": ["127.0.0.1:7001", "127.0.0.1:7002"]})
     assert cluster.num_tasks("worker") == 2 and cluster.task_address("worker", 1) == "127.0.0.1:7002"
-    for start in (lambda: tf1.Session(config=tf1.ConfigProto(cluster_def=cluster)), lambda: tf1.Session("grpc://127.0.0.1:7001"),
+    for start in (lambda: tf1.Session(config=tf1.ConfigProto(cluster_def=cluster)),
+                  lambda: tf1.Session("grpc://127.0.0.1:7001"),
                   lambda: tf1.train.Server(cluster, job_name="worker", task_index=0)):
         with pytest.raises(keel.UnimplementedError, match="over a cluster are not served yet"):
             start()
@@ -55,7 +56,8 @@ def test_Z3_says_what_was_not_fed(tf1):
     _, y = documents_matmul(tf1, 1024)
     with tf1.Session() as sess, pytest.raises(tf1.errors.InvalidArgumentError) as caught:
         sess.run(y)
-    assert str(caught.value) == "You must feed a value for placeholder tensor 'placeholder' with dtype float and shape [1024,1024]"
+    assert str(caught.value) == ("You must feed a value for placeholder tensor 'placeholder' with dtype float and "
+                                 "shape [1024,1024]")
 
 
 def test_Z4_feeds_are_cast(tf1):
@@ -119,12 +121,14 @@ def test_Z10_data_of_ndarrays_and_slices(tf):
     assert x.numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
     data = tf.data.Dataset.from_tensor_slices((np.arange(6).reshape(3, 2), [7, 8, 9]))
     assert [(row.numpy().tolist(), int(k)) for row, k in data] == [([0, 1], 7), ([2, 3], 8), ([4, 5], 9)]
-    assert [rows.shape for rows, _ in data.batch(2)] == [(2, 2), (1, 2)] and len(data.batch(2, drop_remainder=True)) == 1
+    assert [rows.shape for rows, _ in data.batch(2)] == [(2, 2), (1, 2)]
+    assert len(data.batch(2, drop_remainder=True)) == 1
 
 
 def test_Z11_devices_by_name(tf1):
     from keel.compat.devices import keel_name
-    assert [keel_name(s) for s in ("/cpu:0", "/device:CPU:0", "cpu", "/ gpu:0", "gpu:1", "/device:GPU:0", "cuda:0", "reference:0")] == [
+    names = ("/cpu:0", "/device:CPU:0", "cpu", "/ gpu:0", "gpu:1", "/device:GPU:0", "cuda:0", "reference:0")
+    assert [keel_name(name) for name in names] == [
         "cpu:0", "cpu:0", "cpu:0", "cuda:0", "cuda:1", "cuda:0", "cuda:0", "reference:0"]
     for wrong in ("/gpu:x", "", "/device:", "gpu 0 1:"):
         with pytest.raises(ValueError, match="Malformed device specification"):
@@ -160,8 +164,8 @@ def test_Z12_an_eager_model_runs_as_a_graph(saved):
 def test_Z12_an_exported_model_runs_by_the_command(saved):
     if not (BUILD / "bin/keel").exists():
         pytest.skip("the command is not beside this libkeel")
-    out = subprocess.run([BUILD / "bin/keel", "run", saved, "-i", "x=5,6"], capture_output=True, text=True, check=True).stdout
-    assert out == "y: f32[2]\n[11, 13]\n"
+    done = subprocess.run([BUILD / "bin/keel", "run", saved, "-i", "x=5,6"], capture_output=True, text=True, check=True)
+    assert done.stdout == "y: f32[2]\n[11, 13]\n"
 
 
 def test_Z13_tensors_may_be_elsewhere():
@@ -172,7 +176,8 @@ def test_Z13_tensors_may_be_elsewhere():
 
 def test_Z14_ndarrays_and_tensors_mixed(tf):
     n, t = np.array([[1, 2], [3, 4]], "i4"), tf.constant([[1, 2], [3, 4]])
-    assert isinstance(tf.add(n, t), tf.Tensor) and isinstance(np.add(n, t), np.ndarray) and isinstance(t.numpy(), np.ndarray)
+    assert isinstance(tf.add(n, t), tf.Tensor) and isinstance(np.add(n, t), np.ndarray)
+    assert isinstance(t.numpy(), np.ndarray)
     assert tf.add(n, t).numpy().tolist() == np.add(n, t).tolist() == [[2, 4], [6, 8]]
     assert np.shares_memory(np.from_dlpack(t), t.numpy()) and np.shares_memory(keel.from_dlpack(n).numpy(), n)
 

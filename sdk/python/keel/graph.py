@@ -50,7 +50,7 @@ class Graph(_keel.Graph):
         return self._value(name)
 
     def node(self, name):
-        """The Node of a name, or of one of its results' names; of a parameter or constant: op "parameter", "constant"."""
+        """The Node of a name, its own or of one of its results; of parameters and constants the op says that."""
         return Node(*self._node(name))
 
     def nodes(self):
@@ -97,7 +97,7 @@ def placeholder(dtype, shape=(), name=""):
     names as "b" for sizes that are equal. Raises PreconditionError outside of a graph."""
     if _keel.written_graph() is None:
         raise PreconditionError("keel.placeholder() is not compatible with eager execution.", Code.PRECONDITION,
-                                hint="write a graph: with keel.Graph().as_default(): or call ops on tensors with values")
+                                hint="write a graph: with keel.Graph().as_default(): or use tensors with values")
     return _keel.placeholder(dtype, [shape] if isinstance(shape, (int, str)) else list(shape), name or "")
 
 

@@ -9,6 +9,7 @@ Numbers depend on key and place only (the op `random`; Philox-4x32-10). A genera
 traced function, and in a keel.Graph, each run counts on, so that it draws new numbers. With a key that is a number a
 function gives the same numbers in each run; pass the key as a tensor to change them.
 """
+import operator
 import struct
 import sys
 import threading
@@ -16,6 +17,14 @@ import types
 
 from . import _keel
 from ._keel import ops
+from .errors import InvalidError
+
+
+def _whole(what, number):
+    number = operator.index(number)
+    if not 0 <= number < 2**64:
+        raise InvalidError(f"the {what} is {number}, wanted 0 to 2**64 - 1")
+    return number
 
 
 def _u64(number):
@@ -26,7 +35,7 @@ def _u64(number):
 def _mixed(z):
     """Seeds beside each other begin far from each other (the finalizer of SplitMix64)."""
     mask = 2**64 - 1
-    z = (z + 0x9e3779b97f4a7c15) & mask
+    z = (_whole("seed", z) + 0x9e3779b97f4a7c15) & mask
     z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
     z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & mask
     return z ^ (z >> 31)
@@ -49,11 +58,11 @@ class Generator:
         return self._state
 
     def seed(self, seed):
-        """Begins anew, with the numbers of Generator(seed)."""
+        """Begins anew, with the numbers of Generator(seed); at once, also where a function is traced."""
         with self._lock:
             self._first = _mixed(seed)
             if self._state is not None:
-                self._state.assign(_u64(self._first))
+                _keel.assign_now(self._state, _u64(self._first))
 
     def key(self):
         """u64[], another one each time."""
@@ -82,7 +91,7 @@ class Generator:
 def _key(key):
     if key is None:
         return _default.key()
-    return _u64(key) if isinstance(key, int) else key
+    return _u64(_whole("key", key)) if isinstance(key, int) else key
 
 
 def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
@@ -113,10 +122,10 @@ _default = Generator()
 
 
 class _Module(types.ModuleType):
-    """keel.random(key, dims, ...) is the op of that name."""
+    """The module can be called: keel.random(key, dims) is the op of that name, as for all other ops."""
 
-    def __call__(self, *args, **keywords):
-        return ops.random(*args, **keywords)
+    def __call__(self, key, dims, kind="uniform", dtype="f32"):
+        return ops.random(key, dims, kind, dtype)
 
 
 sys.modules[__name__].__class__ = _Module

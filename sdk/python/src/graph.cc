@@ -20,7 +20,8 @@ using keel::Graph, keel::Tensor;
 
 thread_local PyObject* default_graph = nullptr;  // borrowed from the innermost Writing
 
-/// Between enter and leave the graph is its thread's default. takes_all: ops on numbers alone are written too.
+/// Between enter and leave the graph is its thread's default. takes_all: ops on numbers alone are written
+/// too.
 class Writing {
  public:
   Writing(nb::object graph, bool takes_all) : graph_(std::move(graph)), takes_all_(takes_all) {}
@@ -107,16 +108,15 @@ std::vector<keel_value> numbers(const Graph& graph, const std::vector<Tensor>& t
 nb::list gradient(Graph& graph, const std::vector<Tensor>& ys, const std::vector<Tensor>& xs,
                   const std::vector<Tensor>& seeds, bool zeros) {
   nb::list out;
-  for (keel_value v :
-       graph.gradient(numbers(graph, ys), numbers(graph, xs), numbers(graph, seeds), zeros))
+  for (keel_value v : graph.gradient(numbers(graph, ys), numbers(graph, xs), numbers(graph, seeds), zeros))
     out.append(v == KEEL_NO_VALUE ? nb::none() : object_of(keel::detail::need_open(graph).tensor(v)));
   return out;
 }
 /// False for values of other traces, and for numbers.
 bool owns(const Graph& graph, const Tensor& t) {
   keel_value value = KEEL_NO_VALUE;
-  return t.symbolic() && keel_trace_value(keel::detail::need_open(graph).trace.get(), t.get(), &value,
-                                          nullptr) == KEEL_OK;
+  return t.symbolic() &&
+         keel_trace_value(keel::detail::need_open(graph).trace.get(), t.get(), &value, nullptr) == KEEL_OK;
 }
 
 template <class Scope>
@@ -135,23 +135,24 @@ void install_graph(nb::module_& m) {
       .def(nb::init<>())
       .def("_value", [](const Graph& g, const std::string& name) { return g.value(name); })
       .def("_name_of",
-           [](const Graph& g, const Tensor& t) {
-             return g.name_of(keel::detail::need_open(g).number_of(t));
-           })
+           [](const Graph& g, const Tensor& t) { return g.name_of(keel::detail::need_open(g).number_of(t)); })
       .def("_owns", owns)
       .def("_node", [](const Graph& g, const std::string& name) { return node_tuple(g.node(name)); })
       .def("_nodes", nodes)
       .def("_last_node", last_node)
+      .def("_scope", [](const Graph& g) { return keel::detail::need_open(g).scope; })
       .def("_values", values)
       .def("_result", [](Graph& g, const std::string& name, const Tensor& t) { g.result(name, t); })
       .def("_gradient", gradient)
       .def("_device", [](const Graph& g) { return keel::detail::need_open(g).home.device(); })
-      .def("_module", [](const Graph& g) -> keel::Module& { return g.module(); },
-           nb::rv_policy::reference_internal);
+      .def(
+          "_module", [](const Graph& g) -> keel::Module& { return g.module(); },
+          nb::rv_policy::reference_internal);
   auto object_or_none = [](PyObject* o) { return o ? nb::borrow(o) : nb::object(nb::none()); };
   m.def("default_graph", [=] { return object_or_none(default_graph); });
-  m.def("written_graph", [=] { return object_or_none(keel::detail::writing() ? default_graph : nullptr); },
-        "None also where code inside of it is traced.");
+  m.def(
+      "written_graph", [=] { return object_or_none(keel::detail::writing() ? default_graph : nullptr); },
+      "None also where code inside of it is traced.");
   m.def("placeholder", placeholder);
   m.def("constant", constant, nb::arg(), nb::arg().none(), nb::arg());
   m.def("named", &keel::named);

@@ -54,9 +54,10 @@ void install_variable(nb::module_& m) {
       .def("assign", assign<&Variable::assign>, nb::arg("value"))
       .def("assign_add", assign<&Variable::assign_add>, nb::arg("value"))
       .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value"));
-  m.def("new_variable", [](const keel::Tensor& initial) {  // of no trace, wherever it is called
-    return Variable(keel::default_context(), initial.array());
-  });
+  // Now, wherever they are called: no part of a trace.
+  m.def("new_variable",
+        [](const keel::Tensor& initial) { return Variable(keel::default_context(), initial.array()); });
+  m.def("assign_now", [](const Variable& v, const keel::Tensor& value) { v.assign(value.array()); });
 }
 
 }  // namespace keel_python

@@ -8,7 +8,9 @@ def ints(shape):
     """A shape or a list of axes as numbers: of one, of a list, or of a tensor with a value."""
     if isinstance(shape, _keel.Tensor):
         return shape.tolist() if shape.ndim else [shape.item()]
-    return [shape] if isinstance(shape, (int, _keel.Dim)) else [int(d) if isinstance(d, _keel.Tensor) else d for d in shape]
+    if isinstance(shape, (int, _keel.Dim)):
+        return [shape]
+    return [int(d) if isinstance(d, _keel.Tensor) else d for d in shape]
 
 
 def tensor(value, dtype=None, shape=None):
@@ -16,7 +18,10 @@ def tensor(value, dtype=None, shape=None):
     made = _keel.array(value, dtype)
     if shape is None:
         return made
-    return ops.broadcast_to(ops.reshape(made, [1] * len(ints(shape))), ints(shape)) if made.size == 1 else ops.reshape(made, ints(shape))
+    dims = ints(shape)
+    if made.size == 1:
+        return ops.broadcast_to(ops.reshape(made, [1] * len(dims)), dims)
+    return ops.reshape(made, dims)
 
 
 def floats(x, y):
@@ -113,7 +118,7 @@ def while_loop(cond, body, loop_vars):
 
 
 def print_values(*inputs, output_stream=None, summarize=3, sep=" ", end="\n"):
-    """tf.print: texts and tensors in a line, when the program comes by here; to stderr, or sys.stdout if that is given."""
+    """tf.print: texts and tensors in a line when the program comes by here, on stderr or, if given, sys.stdout."""
     from sys import stdout
     format = sep.join(each.replace("{", "{{").replace("}", "}}") if isinstance(each, str) else "{}" for each in inputs)
     values = [each for each in inputs if not isinstance(each, str)]

@@ -6,7 +6,7 @@ and for the order of reads and writes; then the functions that add to the curren
 import contextlib
 import weakref
 
-from .. import _keel, graph as _graph
+from .. import _keel, graph as _graph, shapes
 from ..errors import NotFoundError
 from .devices import keel_name
 from .functions import ints, tensor as _tensor
@@ -63,9 +63,9 @@ class Graph(_graph.Graph):
             raise KeyError(f"The name '{name}' {what}") from None
 
     def free_name(self, name):
-        """The name itself, or with the first number behind it that makes it free."""
+        """The name, or with the first number behind it, that is free in the name_scope; without the scope."""
         number, tried = 0, name
-        while self._has(tried):
+        while self._has(self._scope() + tried):
             number += 1
             tried = f"{name}_{number}"
         return tried
@@ -155,9 +155,9 @@ class Variable:
             initial = constant(initial_value() if callable(initial_value) else initial_value, dtype)
         if not all(isinstance(d, int) for d in initial.shape):
             raise ValueError(f"initial_value must have a shape specified: {initial.type}")
-        name = self.graph.free_name(name or "Variable")
+        name = self.graph._scope() + self.graph.free_name(name or "Variable")
         with _keel.Writing(self.graph, False):
-            zeros = _keel.ops.fill(_keel.array(0 if initial.dtype.kind != "b" else False, initial.dtype), list(initial.shape))
+            zeros = shapes.zeros(initial.shape, initial.dtype)
             self._variable = _keel.Variable(zeros, name=name, trainable=trainable)
         self.name, self.trainable, self.initial_value = name + ":0", trainable, initial
         self.dtype, self.shape = initial.dtype, initial.shape
@@ -259,7 +259,7 @@ def _settled(graph, out, name):
         return out
     if not out.symbolic:
         return constant(out, name=name)
-    return _graph.named(out, graph.free_name(name)) if name else out
+    return _graph.named(out, name, unique=True) if name else out
 
 
 def constant(value, dtype=None, shape=None, name=None):
@@ -284,13 +284,13 @@ def placeholder(dtype, shape=None, name=None):
         raise ValueError("tf.placeholder(): give a shape, with None for each size that is not known, as [None, 784]: "
                          "Keel knows the number of dims of every tensor")
     with written():
-        graph = get_default_graph()
-        return _graph.placeholder(dtype, ints(shape), graph.free_name(name) if name else "")
+        made = _graph.placeholder(dtype, ints(shape))
+        return _graph.named(made, name, unique=True) if name else made
 
 
 @contextlib.contextmanager
 def device(name):
-    """with tf.device("/gpu:0"): ops run there, and nodes are placed there. Raises DeviceError for one that is not there."""
+    """with tf.device("/gpu:0"): nodes are placed there. Raises DeviceError for one that is not there."""
     with written():
         with _keel.device(keel_name(name)) if name else contextlib.nullcontext():
             yield

@@ -40,7 +40,8 @@ def _reduction(op):
 
 FUNCTIONS = {
     "convert_to_tensor": lambda value, dtype=None: f.tensor(value, dtype),
-    "matmul linalg.matmul": lambda a, b, transpose_a=False, transpose_b=False: ops.matmul(a, b, transpose_a, transpose_b),
+    "matmul linalg.matmul": lambda a, b, transpose_a=False, transpose_b=False: (
+        ops.matmul(a, b, transpose_a, transpose_b)),
     "divide truediv math.divide math.truediv": f.divide,
     "floordiv math.floordiv": f.floordiv,
     "cast": f.cast,
@@ -65,8 +66,10 @@ FUNCTIONS = {
     "gather_nd": lambda params, indices, batch_dims=0: ops.gather_nd(params, indices, batch_dims),
     "where": lambda condition, x, y: ops.select(condition, x, y),
     "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clamp(t, clip_value_min, clip_value_max),
-    "argmax math.argmax": lambda input, axis=None, output_type=_keel.i64: f.cast(ops.arg_max(input, axis or 0), output_type),
-    "argmin math.argmin": lambda input, axis=None, output_type=_keel.i64: f.cast(ops.arg_min(input, axis or 0), output_type),
+    "argmax math.argmax": lambda input, axis=None, output_type=_keel.i64: (
+        f.cast(ops.arg_max(input, axis or 0), output_type)),
+    "argmin math.argmin": lambda input, axis=None, output_type=_keel.i64: (
+        f.cast(ops.arg_min(input, axis or 0), output_type)),
     "cumsum math.cumsum": lambda x, axis=0, exclusive=False, reverse=False: ops.cumsum(x, axis, exclusive, reverse),
     "reduce_all math.reduce_all": f.reduce_all, "reduce_any math.reduce_any": f.reduce_any,
     "reduce_logsumexp math.reduce_logsumexp": lambda input_tensor, axis=-1: ops.log_sum_exp(input_tensor, axis),

@@ -118,7 +118,7 @@ class Session(_session.Session):
         return tensor
 
     def _checked(self, fetches, targets, feeds):
-        """The targets with those of control_dependencies; FailedPreconditionError where a variable is not initialised."""
+        """The targets with those of control_dependencies. Raises where a variable is needed and not initialised."""
         graph = self.graph
         waiting = {t: v for v in graph.variables if not v.ready for t in map(graph.name_of, v.reads())}
         if not waiting and not graph.dependencies:

@@ -8,19 +8,17 @@ from types import SimpleNamespace as _Space
 from .. import Tensor, __version__, _keel  # noqa: F401
 from . import enable as _enable, errors, functions as _functions, names as _names, train  # noqa: F401
 from .eager import Dataset, GradientTape, Variable as _EagerVariable, function  # noqa: F401
-from .graphs import (Graph, GraphDef, Operation, Variable as _GraphVariable, constant, control_dependencies,  # noqa: F401
-                     device, disable_eager_execution, enable_eager_execution, executing_eagerly, get_default_graph,
-                     global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
+from .graphs import (Graph, GraphDef, Operation, Variable as _GraphVariable, constant,  # noqa: F401
+                     control_dependencies, device, disable_eager_execution, enable_eager_execution, executing_eagerly,
+                     get_default_graph, global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
                      placeholder, reset_default_graph, trainable_variables, variables_initializer)
 from .sessions import ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session  # noqa: F401
 
 DType = _keel.DType
 _table = _names.make(lifted, {"set_random_seed": _functions.set_seed})
 globals().update(_table)
-for _ours, _theirs in {"log": _table["math"].log, "random_uniform": _table["random"].uniform,
-                       "random_normal": _table["random"].normal, "div": _table["truncatediv"],
-                       "arg_max": _table["argmax"], "arg_min": _table["argmin"], "is_nan": _table["math"].is_nan}.items():
-    globals()[_ours] = _theirs
+random_uniform, random_normal = _table["random"].uniform, _table["random"].normal
+div, arg_max, arg_min, is_nan = _table["truncatediv"], _table["argmax"], _table["argmin"], _table["math"].is_nan
 data = _Space(Dataset=Dataset)
 initialize_all_variables = global_variables_initializer
 logging = _Space(set_verbosity=lambda level: None, ERROR=40, WARN=30, INFO=20)

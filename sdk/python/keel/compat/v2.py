@@ -32,7 +32,9 @@ _enable()
 
 def constant(value, dtype=None, shape=None, name=None):
     """tf.constant; in a graph a node of that name."""
-    return _graphs.constant(value, dtype, shape, name) if _keel.written_graph() is not None else _functions.tensor(value, dtype, shape)
+    if _keel.written_graph() is not None:
+        return _graphs.constant(value, dtype, shape, name)
+    return _functions.tensor(value, dtype, shape)
 
 
 def is_tensor(x):
