@@ -129,3 +129,4 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+__doc__ += f"\nkeel.random(key, dims, kind, dtype):\n{ops.random.__doc__}"

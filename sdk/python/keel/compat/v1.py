@@ -8,9 +8,9 @@ from types import SimpleNamespace as _Space
 from .. import Tensor, __version__, _keel  # noqa: F401
 from . import enable as _enable, errors, functions as _functions, names as _names, train  # noqa: F401
 from .eager import Dataset, GradientTape, Variable as _EagerVariable, function  # noqa: F401
-from .graphs import (Graph, GraphDef, Operation, Variable as _GraphVariable, constant,  # noqa: F401
-                     control_dependencies, device, disable_eager_execution, enable_eager_execution, executing_eagerly,
-                     get_default_graph, global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
+from .graphs import (Variable as _GraphVariable, Graph, GraphDef, Operation, constant, control_dependencies,  # noqa: F401
+                     device, disable_eager_execution, enable_eager_execution, executing_eagerly, get_default_graph,
+                     global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
                      placeholder, reset_default_graph, trainable_variables, variables_initializer)
 from .sessions import ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session  # noqa: F401
 
