@@ -121,6 +121,15 @@ def test_assignments_run_where_they_are_fetched(tf):
         assert sess.run(v + 0) == 5 and sess.run([v - 1, 1 + v, -v, v > 4]) == [4, 6, -5, True]
 
 
+def test_assignments_in_branches_run_with_them(tf):
+    v, x = tf.Variable(1.), tf.placeholder(tf.float32, [])
+    new = tf.cond(x > 0., lambda: tf.assign(v, x), lambda: v.assign_sub(10.))
+    after = v * 2.
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert [sess.run(new, {x: 7.}), sess.run(v), sess.run([new, after], {x: -1.})] == [7, 7, [-3, -6]]
+
+
 def test_control_dependencies_run_before(tf):
     count = tf.Variable(0)
     step = count.assign_add(1)
@@ -145,6 +154,8 @@ def test_gradients_of_variables_and_tensors(tf):
         sess.run(tf.global_variables_initializer())
         assert sess.run([dw, dx], {x: 10.}) == [16, 3] and none is None
         assert [sess.run(slope, {x: at}) for at in (1., -1.)] == [2, 5]
+    with tf.Graph().as_default(), pytest.raises(keel.Error):
+        tf.gradients(tf.constant(1), [x])
     assert tf.gradients([y, y], x, grad_ys=[tf.constant(1.), tf.constant(2.)])[0] is not None
 
 

@@ -128,7 +128,8 @@ class Session:
         """A plan for these names (none: the entry's parameters, results): plan(x, y) gives the results."""
         graphs = self.module.info()["graphs"]
         may_be_brief = not any(graph["effects"]["prints"] or "while" in graph["ops"] for graph in graphs)
-        return self._session._prepare(list(feeds), list(fetches), list(targets), may_be_brief)
+        targets = [*targets, *(self.graph.each_run if self.graph else ())]
+        return self._session._prepare(list(feeds), list(fetches), targets, may_be_brief)
 
 
 class _Defaults(threading.local):

@@ -76,16 +76,14 @@ def function(func=None, input_signature=None, autograph=True, jit_compile=None, 
     if input_signature is not None:
         names = inspect.signature(func).parameters
         options = {"signature": [spec.spec(name) for name, spec in zip(names, input_signature)]}
-    made = _traced(_converted(func) if autograph else func, **options)
+    if not autograph:
+        options["convert"] = False
+    made = _traced(func, **options)
     made.python_function = func
     made.get_concrete_function = _concrete(made)
     made.pretty_printed_concrete_signatures = lambda verbose=True: made.signatures().rstrip("\n")
     made.experimental_get_tracing_count = lambda: made.trace_count
     return made
-
-
-def _converted(func):
-    return func
 
 
 def to_code(entity, recursive=True, **_):

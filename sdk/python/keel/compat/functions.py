@@ -4,6 +4,13 @@ from .._keel import ops
 from ..errors import InvalidError
 
 
+def plain(value):
+    """With tensors in place of what stands for one in a graph (Variables, assignments), also in lists."""
+    if hasattr(value, "_as_tensor"):
+        return value._as_tensor()
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
 def ints(shape):
     """A shape or a list of axes as numbers: of one, of a list, or of a tensor with a value."""
     if isinstance(shape, _keel.Tensor):
@@ -110,9 +117,17 @@ def reduce_any(input_tensor, axis=None, keepdims=False):
     return ops.reduce_max(ops.cast(_keel.array(input_tensor), _keel.u8), axis, keepdims) != 0
 
 
+def cond(pred, true_fn=None, false_fn=None):
+    return control.cond(pred, lambda: plain(true_fn()), lambda: plain(false_fn()))
+
+
+def switch_case(branch_index, branch_fns):
+    return control.switch(branch_index, [lambda branch=branch: plain(branch()) for branch in branch_fns])
+
+
 def while_loop(cond, body, loop_vars):
     def again(*carry):
-        made = body(*carry)
+        made = plain(body(*carry))
         return tuple(made) if isinstance(made, (list, tuple)) else (made,)
     return type(loop_vars)(control.while_loop(tuple(loop_vars), cond, again))
 

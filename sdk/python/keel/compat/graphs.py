@@ -1,16 +1,16 @@
-"""Graphs of TensorFlow 1: there always is a default graph, everything in it has a name, variables must be initialised.
+"""Graphs of TensorFlow 1: there always is a default graph, and everything in it has a name.
 
-How to read it: Graph, and which one is current; Operation; Variable, which keeps track of its reads, for gradients
-and for the order of reads and writes; then the functions that add to the current graph.
+How to read it: Graph, and which one is current; Operation; then what adds to the current graph. variables.py has what
+is read and written there.
 """
 import contextlib
 import weakref
 
-from .. import _keel, graph as _graph, shapes
+from .. import _keel, graph as _graph
 from ..errors import NotFoundError
+from ..session import evaluate
 from .devices import keel_name
-from .functions import ints, tensor as _tensor
-from .printing import shape_text
+from .functions import ints, plain, tensor as _tensor
 
 _all_graphs = weakref.WeakSet()
 
@@ -32,9 +32,9 @@ class Graph(_graph.Graph):
         if not colon:
             raise ValueError(f"The name '{name}' refers to an Operation, not a Tensor. Tensor names must be of the "
                              'form "<op_name>:<output_index>".')
-        for variable in self.variables:
-            if variable.name == name:
-                return variable.value()
+        variable = next((v for v in self.variables if v.name == name), None)
+        if variable is not None:
+            return variable.value()
         with self._known(name, f"refers to a Tensor which does not exist. The operation, {operation!r}, does not have "
                                f"that many outputs or does not exist in the graph."):
             return self.value(name)
@@ -99,6 +99,7 @@ def get_default_graph():
 
 
 def reset_default_graph():
+    """The next thing that is added makes a new default graph."""
     _State.default = None
 
 
@@ -109,9 +110,7 @@ def is_eager():
 
 def written():
     """A scope in which ops are written: of the default graph, or where this thread writes something else already."""
-    if not is_eager() and not _keel.writes() and _keel.written_graph() is None:
-        return get_default_graph().as_default()
-    return contextlib.nullcontext()
+    return contextlib.nullcontext() if is_eager() or _keel.writes() else get_default_graph().as_default()
 
 
 def graph_of(value):
@@ -121,7 +120,8 @@ def graph_of(value):
 
 
 class Operation:
-    """tf.Operation: what computes. targets: the names of the nodes that run where it is fetched."""
+    """tf.Operation: what computes. targets: the names of the nodes that run where it is fetched; value: the tensor that
+    it then gives, or None."""
 
     def __init__(self, graph, node, targets=None, value=None):
         self.graph, self.name, self.type, self.value = graph, node.name, node.op, value
@@ -131,8 +131,10 @@ class Operation:
     inputs = property(lambda self: [self.graph.value(name) for name in self._inputs if "(" not in name])
     outputs = property(lambda self: [self.graph.value(name) for name in self._outputs])
 
+    def _as_tensor(self):
+        return self if self.value is None else self.value
+
     def run(self, feed_dict=None, session=None):
-        from ..session import evaluate
         evaluate(self, feed_dict, session)
 
     def __repr__(self):
@@ -146,100 +148,7 @@ def group(*operations, name=None):
     return Operation(graph, _graph.Node(name or "group", "group", [], []), targets)
 
 
-class Variable:
-    """tf.Variable in a graph. Its value is shared by all sessions. Read it after its initializer ran."""
-
-    def __init__(self, initial_value, trainable=True, collections=None, name=None, dtype=None, **_):
-        self.graph, self.ready, self._reads, self._written = get_default_graph(), False, [], 0
-        with written():
-            initial = constant(initial_value() if callable(initial_value) else initial_value, dtype)
-        if not all(isinstance(d, int) for d in initial.shape):
-            raise ValueError(f"initial_value must have a shape specified: {initial.type}")
-        name = self.graph._scope() + self.graph.free_name(name or "Variable")
-        with _keel.Writing(self.graph, False):
-            zeros = shapes.zeros(initial.shape, initial.dtype)
-            self._variable = _keel.Variable(zeros, name=name, trainable=trainable)
-        self.name, self.trainable, self.initial_value = name + ":0", trainable, initial
-        self.dtype, self.shape = initial.dtype, initial.shape
-        self.initializer = self._write("assign", initial)
-        self.value()
-        self.graph.variables.append(self)
-
-    @property
-    def op(self):
-        return self.initializer
-
-    def value(self):
-        """What it holds at this place of the program: a new read where there was a write since the last."""
-        here = _keel.written_graph()
-        if here is None and _keel.default_graph() is not None:  # in a body of a loop or branch: captured
-            return self._reads[-1]
-        if not self._reads or self._written:
-            with self.graph.as_default() if here is None else contextlib.nullcontext():
-                self._reads.append(self._variable.value())
-            self._written = 0
-        return self._reads[-1]
-
-    read_value = value
-
-    def reads(self):
-        return list(self._reads)
-
-    def _write(self, how, value):
-        with self.graph.as_default() if _keel.written_graph() is None else contextlib.nullcontext():
-            getattr(self._variable, how)(plain(value))
-            self._written += 1
-            return Operation(self.graph, self.graph.node(self.graph._last_node()))
-
-    def _assigned(self, how, value):
-        operation = self._write(how, value)
-        operation.value = self.value()
-        return operation
-
-    def assign(self, value, **_):
-        """An Operation; fetched it runs, and gives the new value."""
-        return self._assigned("assign", value)
-
-    def assign_add(self, delta, **_):
-        return self._assigned("assign_add", delta)
-
-    def assign_sub(self, delta, **_):
-        return self._assigned("assign_sub", delta)
-
-    def eval(self, session=None):
-        from ..session import evaluate
-        return evaluate(self, None, session)
-
-    def get_shape(self):
-        return self.shape
-
-    def __repr__(self):
-        return f"<tf.Variable {self.name!r} shape={shape_text(self.shape)} dtype={self.dtype.numpy_name}>"
-
-
-def _install_operators():
-    from ..variable import _BINARY, _OTHERS
-
-    def forward(name):
-        return lambda self, *args: getattr(self.value(), name)(*map(plain, args))
-    unreadable = {"bool", "int", "float", "index", "array", "format", "eq", "ne"}
-    for name in [f"__{n}__" for n in _BINARY + _OTHERS if n not in unreadable] + [f"__r{n}__" for n in _BINARY]:
-        setattr(Variable, name, forward(name))
-
-
-_install_operators()
-
-
-def plain(value):
-    """With reads in place of Variables, and new values in place of assignments, also in lists."""
-    if isinstance(value, Variable):
-        return value.value()
-    if isinstance(value, Operation) and value.value is not None:
-        return value.value
-    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
-
-
-def lifted(name, function):
+def lifted(function):
     """The function with its result in the default graph, where it has the given name."""
     def call(*args, name=None, **keywords):
         if is_eager():
@@ -290,10 +199,10 @@ def placeholder(dtype, shape=None, name=None):
 
 @contextlib.contextmanager
 def device(name):
-    """with tf.device("/gpu:0"): nodes are placed there. Raises DeviceError for one that is not there."""
-    with written():
-        with _keel.device(keel_name(name)) if name else contextlib.nullcontext():
-            yield
+    """with tf.device("/gpu:0"): nodes are placed there; None: where the session runs. Raises DeviceError for a device
+    that is not there."""
+    with written(), _keel.device(keel_name(name) if name else get_default_graph()._device()):
+        yield
 
 
 @contextlib.contextmanager
@@ -315,37 +224,6 @@ def control_dependencies(operations):
 
 def _targets(graph, each):
     return each.targets if isinstance(each, Operation) else [graph.name_of(each).partition(":")[0]]
-
-
-def gradients(ys, xs, grad_ys=None, **_):
-    """tf.gradients: a list with a tensor, or None, for each of xs: tensors and Variables."""
-    ys, xs = ([v] if not isinstance(v, (list, tuple)) else list(v) for v in (ys, xs))
-    with written():
-        graph = graph_of(plain(ys[0]))
-        sources = [x.reads() if isinstance(x, Variable) else [x] for x in xs]
-        seeds = None if grad_ys is None else plain(grad_ys if isinstance(grad_ys, (list, tuple)) else [grad_ys])
-        found = graph.gradient(plain(ys), sources, seeds)
-        return [_sum([g for g in each if g is not None]) for each in found]
-
-
-def _sum(tensors):
-    return sum(tensors[1:], tensors[0]) if tensors else None
-
-
-def global_variables():
-    return list(get_default_graph().variables)
-
-
-def trainable_variables():
-    return [v for v in global_variables() if v.trainable]
-
-
-def variables_initializer(var_list, name="init"):
-    return group(*[v.initializer for v in var_list], name=name)
-
-
-def global_variables_initializer():
-    return variables_initializer(global_variables())
 
 
 def enable_eager_execution(*_, **__):

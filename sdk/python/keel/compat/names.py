@@ -5,7 +5,7 @@ under all its names, "a.b" for b in the namespace a. make() gives a module's nam
 """
 import types
 
-from .. import _keel, control, shapes
+from .. import _keel, shapes
 from .._keel import ops
 from . import functions as f
 
@@ -79,9 +79,7 @@ FUNCTIONS = {
     "nn.bias_add": lambda value, bias: ops.add(value, bias),
     "nn.softmax_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits_v2": f.softmax_cross_entropy,
     "nn.sparse_softmax_cross_entropy_with_logits": lambda labels, logits: ops.cross_entropy(logits, labels),
-    "cond": lambda pred, true_fn=None, false_fn=None: control.cond(pred, true_fn, false_fn),
-    "switch_case": lambda branch_index, branch_fns: control.switch(branch_index, branch_fns),
-    "while_loop": f.while_loop,
+    "cond": f.cond, "switch_case": f.switch_case, "while_loop": f.while_loop,
     "print": f.print_values,
     "debugging.Assert Assert": lambda condition, data, summarize=None: f.check(condition, "assertion failed", *data),
     "debugging.assert_equal": f.asserting("x == y", ops.equal), "debugging.assert_less": f.asserting("x < y", ops.less),
@@ -101,11 +99,11 @@ def _all():
 
 
 def make(wrap, more=()):
-    """A module's names: functions as wrap(name, function), in namespaces where their names say so, and dtypes."""
+    """A module's names: functions as wrap(function), in namespaces where their names say so, and dtypes."""
     out = {**DTYPES, "dtypes": types.SimpleNamespace(**DTYPES)}
     for name, made in (_all() | dict(more)).items():
         space, _, last = name.rpartition(".")
-        wrapped = wrap(last, made)
+        wrapped = wrap(made)
         wrapped.__name__ = wrapped.__qualname__ = last
         if space:
             setattr(out.setdefault(space, types.SimpleNamespace()), last, wrapped)

@@ -7,8 +7,9 @@ import re
 from .. import _keel, session as _session
 from ..errors import Code, InvalidError, PreconditionError, UnimplementedError
 from . import errors
-from .graphs import Operation, Variable, get_default_graph, plain
+from .graphs import Operation, get_default_graph, plain
 from .printing import shape_text
+from .variables import Variable
 
 _SHORT = {"float16": "half", "float32": "float", "float64": "double"}  # as TensorFlow's messages call dtypes
 
@@ -82,7 +83,7 @@ class Session(_session.Session):
         except (InvalidError, PreconditionError) as error:
             raise _as_tensorflow(error) from None
         for variable in self.graph.variables:
-            variable.ready = variable.ready or variable.initializer.name in targets
+            variable.ready = variable.ready or not variable.fills.isdisjoint(targets)
         return _keel.map_leaves(wanted, lambda leaf: self._given(leaf, got))
 
     def _given(self, leaf, got):
@@ -126,7 +127,7 @@ class Session(_session.Session):
         targets, found = needed(graph, fetches, targets, feeds)
         for name in found & waiting.keys():
             variable = waiting[name]
-            if variable.initializer.name not in targets:
+            if variable.fills.isdisjoint(targets):
                 raise errors.of(PreconditionError, f"Attempting to use uninitialized value {variable.name[:-2]}",
                                 Code.PRECONDITION)
         return targets

@@ -1,8 +1,8 @@
 """tf.train: gradient descent, savers and descriptions of clusters."""
 import re
 
-from .. import _keel, control, session as _session, tape as _tape
-from . import graphs
+from .. import _keel, tape as _tape
+from . import graphs, variables
 from .sessions import no_cluster
 
 
@@ -22,8 +22,8 @@ class GradientDescentOptimizer:
     def compute_gradients(self, loss, var_list=None, **_):
         """[(gradient or None, variable)]. var_list: by default all trainable variables of the graph."""
         if not callable(loss):
-            variables = list(var_list or graphs.trainable_variables())
-            return list(zip(graphs.gradients(loss, variables), variables))
+            of = list(var_list or variables.trainable_variables())
+            return list(zip(variables.gradients(loss, of), of))
         if not var_list:
             raise ValueError("minimize() of a function needs var_list")
         with _tape.Tape() as tape:
@@ -41,8 +41,8 @@ class Saver:
     """Writes and reads a file of variables: of a list, a dict of names, or all of the default graph."""
 
     def __init__(self, var_list=None, **_):
-        variables = graphs.global_variables() if var_list is None else var_list
-        named = variables if isinstance(variables, dict) else {v.name.partition(":")[0]: v for v in variables}
+        given = variables.global_variables() if var_list is None else var_list
+        named = given if isinstance(given, dict) else {v.name.partition(":")[0]: v for v in given}
         if not named:
             raise ValueError("No variables to save")
         self._named = named

@@ -8,11 +8,12 @@ from types import SimpleNamespace as _Space
 from .. import Tensor, __version__, _keel  # noqa: F401
 from . import enable as _enable, errors, functions as _functions, names as _names, train  # noqa: F401
 from .eager import Dataset, GradientTape, Variable as _EagerVariable, function  # noqa: F401
-from .graphs import (Variable as _GraphVariable, Graph, GraphDef, Operation, constant, control_dependencies,  # noqa: F401
-                     device, disable_eager_execution, enable_eager_execution, executing_eagerly, get_default_graph,
-                     global_variables, global_variables_initializer, gradients, group, is_eager, lifted, name_scope,
-                     placeholder, reset_default_graph, trainable_variables, variables_initializer)
+from .graphs import (Graph, GraphDef, Operation, constant, control_dependencies, device,  # noqa: F401
+                     disable_eager_execution, enable_eager_execution, executing_eagerly, get_default_graph, group,
+                     is_eager, lifted, name_scope, placeholder, reset_default_graph)
 from .sessions import ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session  # noqa: F401
+from .variables import (Variable as _GraphVariable, global_variables, global_variables_initializer,  # noqa: F401
+                        gradients, trainable_variables, variables_initializer)
 
 DType = _keel.DType
 _table = _names.make(lifted, {"set_random_seed": _functions.set_seed})

@@ -13,9 +13,9 @@ from .graphs import Graph, GraphDef, control_dependencies, group, name_scope  # 
 DType, newaxis = _keel.DType, None
 
 
-def _wrapped(name, made):
+def _wrapped(made):
     """name= counts where a graph is written; eagerly it means nothing."""
-    lifted = _graphs.lifted(name, made)
+    lifted = _graphs.lifted(made)
 
     def call(*args, name=None, **keywords):
         if _keel.written_graph() is None:
