@@ -79,7 +79,7 @@ def test_T6_simple_relu(tf, simple_relu, capsys):
 @needs_convert
 def test_T7_the_converted_code_can_be_read(tf, simple_relu):
     code = tf.autograph.to_code(simple_relu)
-    assert "simple_relu(x)" in code and "tf.greater(x, 0)" in code and "nonlocal" not in code
+    assert "simple_relu(x)" in code and "tf.greater" in code and "nonlocal" not in code
     compile(code, "converted", "exec")
 
 
