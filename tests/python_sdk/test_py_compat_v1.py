@@ -16,6 +16,8 @@ def test_everything_is_added_to_the_default_graph(tf):
     z = tf.add(tf.constant(1), 2) + 3  # of numbers alone, and by an operator outside of any scope
     graph = tf.get_default_graph()
     assert {"x", "matmul", "y", "const"} <= {op.name for op in graph.get_operations()}
+    assert tf.add(1, 2, name="numbers").symbolic and graph.get_operation_by_name("numbers").type == "add"
+    assert tf.range(3).symbolic and tf.Session().run(tf.range(3)).tolist() == [0, 1, 2]
     assert graph.get_operation_by_name("y").inputs[0].type == "f32[?, 1]"
     assert graph.get_operation_by_name("y").outputs[0].type == "f32[?, 1]"
     with tf.Session() as sess:
@@ -101,7 +103,7 @@ def test_variables_must_be_initialised(tf):
         for needs in (y, w, [w, y]):
             with pytest.raises(tf.errors.FailedPreconditionError, match="Attempting to use uninitialized value w"):
                 sess.run(needs)
-        assert sess.run(tf.constant(1)) == 1
+        assert sess.run(tf.constant(1)) == 1 and sess.run(y + 1., {y: [[4.]]}) == 5
         sess.run(w.initializer)
         assert sess.run(y) == 12 and (sess.run("w:0") == [[1, 2]]).all() and w.eval().shape == (1, 2)
         with pytest.raises(tf.errors.FailedPreconditionError, match="w_1"):
@@ -129,6 +131,13 @@ def test_assignments_in_branches_run_with_them(tf):
         sess.run(tf.global_variables_initializer())
         assert [sess.run(new, {x: 7.}), sess.run(v), sess.run([new, after], {x: -1.})] == [7, 7, [-3, -6]]
 
+    def twice():
+        v.assign_add(1.)
+        return v * 10. + v
+    read_there = tf.cond(x > 0., twice, lambda: v * 1.)
+    with tf.Session() as sess:
+        assert [sess.run(read_there, {x: at}) for at in (1., -1.)] == [-22, -2]
+
 
 def test_control_dependencies_run_before(tf):
     count = tf.Variable(0)
@@ -154,6 +163,11 @@ def test_gradients_of_variables_and_tensors(tf):
         sess.run(tf.global_variables_initializer())
         assert sess.run([dw, dx], {x: 10.}) == [16, 3] and none is None
         assert [sess.run(slope, {x: at}) for at in (1., -1.)] == [2, 5]
+    before = w * 2.
+    w.assign_add(1.)
+    both_reads, = tf.gradients(before + w * 5., [w])
+    with tf.Session() as sess:
+        assert sess.run(both_reads) == 7
     with tf.Graph().as_default(), pytest.raises(keel.Error):
         tf.gradients(tf.constant(1), [x])
     assert tf.gradients([y, y], x, grad_ys=[tf.constant(1.), tf.constant(2.)])[0] is not None

@@ -192,6 +192,11 @@ def test_a_scope_ends_with_an_exception_and_is_entered_once(g):
     with scope:
         assert keel.default_graph() is g
 
+    def given_up():
+        with g.as_default():
+            yield keel.default_graph()
+    assert next(given_up()) is g and keel.executing_eagerly()
+
 
 def test_graphs_are_saved_and_sessions_pickled(g, tmp_path):
     with g.as_default():

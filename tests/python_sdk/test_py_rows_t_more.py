@@ -129,6 +129,9 @@ def test_T25_random_and_eye(tf):
     first, second = (tf.random.uniform([5], maxval=10, dtype=tf.int32) for _ in range(2))
     tf.random.set_seed(1)
     assert keel.same(tf.random.uniform([5], maxval=10, dtype=tf.int32), first) and not keel.same(first, second)
+    keyed = [tf.random.normal([3], seed=5) for _ in range(2)]
+    tf.random.set_seed(1)
+    assert keel.same(tf.random.normal([3], seed=5), keyed[0]) and not keel.same(*keyed)
     assert (tf.eye(10, dtype=tf.dtypes.int32).numpy() == np.eye(10, dtype="i4")).all()
     with pytest.raises(ValueError, match="Must specify maxval for integer dtype"):
         tf.random.uniform([5], dtype=tf.int32)

@@ -32,13 +32,15 @@ class Writing {
     before_ = std::exchange(default_graph, graph_.ptr());
     return graph_;
   }
-  void leave(const nb::args&) {
+  void leave(const nb::args&) { end(); }
+  ~Writing() { end(); }  // of a `with` that was given up, in a generator
+
+ private:
+  void end() {
     if (!scope_) return;
     default_graph = before_;
     scope_.reset();
   }
-
- private:
   nb::object graph_;
   bool takes_all_;
   std::optional<keel::GraphScope> scope_;

@@ -44,10 +44,13 @@ class Variable:
 
     def value(self):
         """What it holds at this place of the program: a new read where there was a write since the last."""
-        if self._written and not _in_body():
-            with self._scope():
-                self._reads.append(self._variable.value())
-            self._written = False
+        if not self._written:
+            return self._reads[-1]
+        if _in_body():
+            return self._variable.value()
+        with self._scope():
+            self._reads.append(self._variable.value())
+        self._written = False
         return self._reads[-1]
 
     read_value = value
