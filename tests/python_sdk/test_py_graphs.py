@@ -191,11 +191,8 @@ def test_a_scope_ends_with_an_exception_and_is_entered_once(g):
     assert keel.executing_eagerly()
     with scope:
         assert keel.default_graph() is g
-
-    def given_up():
-        with g.as_default():
-            yield keel.default_graph()
-    assert next(given_up()) is g and keel.executing_eagerly()
+    entered = g.as_default().__enter__()  # and given up
+    assert entered is g and keel.executing_eagerly()
 
 
 def test_graphs_are_saved_and_sessions_pickled(g, tmp_path):

@@ -33,7 +33,7 @@ class Writing {
     return graph_;
   }
   void leave(const nb::args&) { end(); }
-  ~Writing() { end(); }  // of a `with` that was given up, in a generator
+  ~Writing() { end(); }  // of one that was given up
 
  private:
   void end() {
