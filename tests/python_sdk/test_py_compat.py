@@ -83,7 +83,11 @@ def test_functions_do_what_tensorflows_do(tf, call, wanted):
 
 def test_names_are_taken_and_mean_nothing_eagerly(tf):
     assert tf.add(1, 2, name="sum").numpy() == 3 and tf.constant(3, name="a").numpy() == 3
+    with tf.name_scope("layer"), tf.control_dependencies([]):
+        assert tf.add(1, 2).numpy() == 3 and tf.executing_eagerly()
     with tf.Graph().as_default() as g:
+        with tf.name_scope("layer"):
+            assert g.name_of(tf.constant(1)) == "layer/const"
         assert g.name_of(tf.add(tf.constant(1, name="one"), 2, name="sum")) == "sum" and g.node("one").op == "constant"
 
 

@@ -71,6 +71,7 @@ def test_results_are_arrays_of_their_own(tf):
     (lambda tf, s: tf.get_default_graph().get_tensor_by_name("x"), ValueError, "<op_name>:<output_index>"),
     (lambda tf, s: tf.get_default_graph().get_operation_by_name("x:0"), ValueError, "refers to a Tensor"),
     (lambda tf, s: tf.placeholder(tf.float32), ValueError, "give a shape"),
+    (lambda tf, s: tf.Session(graph=keel.Graph()), TypeError, "graph must be a tf.Graph"),
     (lambda tf, s: tf.Variable(tf.placeholder(tf.float32, [None])), ValueError, "must have a shape"),
     (lambda tf, s: tf.train.Saver(), ValueError, "No variables to save"),
     (lambda tf, s: tf.train.GradientDescentOptimizer(1.).minimize(tf.constant(1.)), ValueError, "No gradients"),

@@ -6,7 +6,8 @@
 Either import makes tensors of the whole process print, and errors be classed, as TensorFlow's are (an error stays
 one of keel.Error's classes too); keel.compat.enable(False) ends that. What is not there raises AttributeError with
 a hint. What differs, on purpose: whole numbers divided by `/` truncate (tf.divide() does not); dtypes are keel's
-(tf.float32 is keel.f32); a device that is not there is an error; graph nodes have lower-case names.
+(tf.float32 is keel.f32); a device that is not there is an error; graph nodes have lower-case names; placeholders know
+their number of dims; variables of a graph have one value for all its sessions; names count by case.
 
 How to read it: names.py is the table of functions, of which v2.py and v1.py are made; functions.py has those that are
 no single op. graphs.py, sessions.py and train.py are v1's; the other files are small and shared.

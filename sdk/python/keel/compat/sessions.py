@@ -7,7 +7,7 @@ import re
 from .. import _keel, session as _session
 from ..errors import Code, InvalidError, PreconditionError, UnimplementedError
 from . import errors
-from .graphs import Operation, get_default_graph, plain
+from .graphs import Graph, Operation, get_default_graph, plain
 from .printing import shape_text
 from .variables import Variable
 
@@ -47,7 +47,9 @@ class Session(_session.Session):
     """tf.Session."""
 
     def __init__(self, target="", graph=None, config=None):
-        graph = graph or get_default_graph()
+        graph = get_default_graph() if graph is None else graph
+        if not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         super().__init__(graph, **_options(target, config))
         self._scopes, self._closed = [], False
 
@@ -80,7 +82,7 @@ class Session(_session.Session):
         targets = self._checked(list(values), targets, feeds)
         try:
             got = dict(zip(values, super().run(list(values.values()), feeds, targets)))
-        except (InvalidError, PreconditionError) as error:
+        except InvalidError as error:
             raise _as_tensorflow(error) from None
         for variable in self.graph.variables:
             variable.ready = variable.ready or not variable.fills.isdisjoint(targets)

@@ -2,13 +2,14 @@
 
 How to read it: the functions come from the table of names.py; what stands here is all that is no plain function.
 """
+import contextlib as _contextlib
 from types import SimpleNamespace as _Space
 
 from .. import Tensor, __version__, _keel, executing_eagerly  # noqa: F401
 from . import config, devices as _devices, enable as _enable, errors  # noqa: F401
 from . import functions as _functions, graphs as _graphs, names as _names
 from .eager import Dataset, GradientTape, TensorSpec, Variable, function, to_code
-from .graphs import Graph, GraphDef, control_dependencies, group, name_scope  # noqa: F401
+from .graphs import Graph, GraphDef  # noqa: F401
 
 DType, newaxis = _keel.DType, None
 
@@ -24,7 +25,13 @@ def _wrapped(made):
     return call
 
 
+def _in_graphs(scope):
+    """Eagerly such scopes mean nothing."""
+    return lambda *args: _contextlib.nullcontext() if _keel.written_graph() is None else scope(*args)
+
+
 globals().update(_names.make(_wrapped, {"random.set_seed": _functions.set_seed}))
+name_scope, control_dependencies = _in_graphs(_graphs.name_scope), _in_graphs(_graphs.control_dependencies)
 autograph = _Space(to_code=to_code, experimental=_Space(do_not_convert=lambda func: func))
 data = _Space(Dataset=Dataset)
 _enable()
