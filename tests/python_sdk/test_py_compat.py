@@ -1,4 +1,6 @@
 """keel.compat.v2: TensorFlow's names and parameters, printing, errors, devices; NumPy is the oracle."""
+import inspect
+
 import keel
 import numpy as np
 import pytest
@@ -79,6 +81,13 @@ def test_functions_do_what_tensorflows_do(tf, call, wanted):
     np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-6, atol=1e-7)
     traced = tf.function(lambda: call(tf))()
     np.testing.assert_array_equal(traced.numpy(), got.numpy())
+
+
+def test_functions_tell_their_parameters(tf, tf1):  # noqa: F811
+    for module in (tf, tf1):
+        assert str(inspect.signature(module.matmul)) == "(a, b, transpose_a=False, transpose_b=False)"
+        assert module.matmul.__name__ == "matmul" and "tf.matmul" in module.matmul.__doc__
+    assert "stderr" in tf.print.__doc__
 
 
 def test_names_are_taken_and_mean_nothing_eagerly(tf):

@@ -30,18 +30,14 @@ class ConcreteFunction:
     """One graph of a function. Calls take what has the types that it was made for."""
 
     def __init__(self, function, args, keywords):
-        self._function, self._types = function, [t.type for t in _tensors((args, keywords))]
+        self._function, self._types = function, _types((args, keywords))
         self.graph = FunctionGraph(function.concrete(*args, **keywords))
 
     def __call__(self, *args, **keywords):
-        types = [t.type for t in _tensors((args, keywords))]
+        types = _types((args, keywords))
         if types != self._types:
             raise TypeError(f"the function was made concrete for {self._types}, not {types}")
         return self._function(*args, **keywords)
-
-    @property
-    def structured_input_signature(self):
-        return self._types
 
 
 class FunctionGraph:
@@ -53,17 +49,17 @@ class FunctionGraph:
         return GraphDef(self.module.text())
 
 
-def _tensors(structure):
-    leaves = (leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf for leaf in _keel.leaves(structure))
-    return [_keel.asarray(leaf) for leaf in leaves if hasattr(leaf, "dtype")]
+def _types(arguments):
+    return [_keel.asarray(leaf).type for leaf in _keel.leaves(arguments) if hasattr(leaf, "dtype")]
 
 
 def _concrete(made):
+    """made.get_concrete_function: of examples and TensorSpecs with numbers for all sizes."""
+    def example(leaf):
+        return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
+
     def get(*args, **keywords):
-        def example(leaf):
-            return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
-        args, keywords = _keel.map_leaves((args, keywords), example)
-        return ConcreteFunction(made, args, keywords)
+        return ConcreteFunction(made, *_keel.map_leaves((args, keywords), example))
     return get
 
 

@@ -3,6 +3,7 @@
 How to read it: UNARY and BINARY are functions with the same operands under other names; FUNCTIONS has the rest, each
 under all its names, "a.b" for b in the namespace a. make() gives a module's names of them, wrapped: see v1.py, v2.py.
 """
+import functools
 import types
 
 from .. import _keel, shapes
@@ -103,7 +104,8 @@ def make(wrap, more=()):
     out = {**DTYPES, "dtypes": types.SimpleNamespace(**DTYPES)}
     for name, made in (_all() | dict(more)).items():
         space, _, last = name.rpartition(".")
-        wrapped = wrap(made)
+        wrapped = functools.update_wrapper(wrap(made), made)
+        wrapped.__doc__ = f"tf.{name}; name= is taken too. {made.__doc__ or ''}"
         wrapped.__name__ = wrapped.__qualname__ = last
         if space:
             setattr(out.setdefault(space, types.SimpleNamespace()), last, wrapped)
