@@ -312,7 +312,6 @@ void install_array(nb::module_& m) {
       nb::arg("value"),
       "As array(), but shares the memory of an aligned, contiguous array; nobody may write there any more.");
   m.def("show_by", show_by, nb::arg().none(), nb::arg().none());
-  m.def("plain_str", [](const keel::Tensor& t) { return keel::to_string(t); });
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
