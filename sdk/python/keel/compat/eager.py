@@ -129,6 +129,12 @@ class Variable(_keel.Variable):
     __str__ = __repr__
 
 
+def _arrays(value):
+    if type(value) is tuple:
+        return tuple(map(_arrays, value))
+    return {key: _arrays(each) for key, each in value.items()} if isinstance(value, dict) else _keel.asarray(value)
+
+
 class Dataset:
     """tf.data.Dataset of arrays that are there: from_tensor_slices(x).shuffle(n).batch(32).repeat(2)."""
 
@@ -137,7 +143,8 @@ class Dataset:
 
     @classmethod
     def from_tensor_slices(cls, tensors):
-        return cls(tensors)
+        """The entries of the first dim of what is in tuples and dicts; lists are arrays."""
+        return cls(_arrays(tensors))
 
     def _and(self, **more):
         return Dataset(self._data, **{**self._how, **more})
