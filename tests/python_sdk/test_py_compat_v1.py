@@ -1,4 +1,7 @@
 """keel.compat.v1: default graphs, names, variables, sessions, control dependencies, training, clusters."""
+import gc
+import weakref
+
 import keel
 import numpy as np
 import pytest
@@ -133,7 +136,7 @@ def test_assignments_in_branches_run_with_them(tf):
         assert [sess.run(new, {x: 7.}), sess.run(v), sess.run([new, after], {x: -1.})] == [7, 7, [-3, -6]]
 
     def twice():
-        v.assign_add(1.)
+        assert v.assign_add(1.).targets == []  # the branch's node does it
         return v * 10. + v
     read_there = tf.cond(x > 0., twice, lambda: v * 1.)
     with tf.Session() as sess:
@@ -229,9 +232,12 @@ def test_nodes_are_placed_by_tensorflows_names(tf):
     x = tf.placeholder(tf.float32, [])
     with tf.device("/job:localhost/replica:0/task:0/device:REFERENCE:0"):
         y = x + 1.
-    with tf.device(None):
-        z = tf.multiply(y, 2.)
+        with tf.device(None):
+            z = tf.multiply(y, 2.)
     assert tf.Session().run(z, {x: 2}) == 6
+    text = tf.get_default_graph().as_graph_def()
+    assert 'mul(add, 2.0) :' in text
+    assert ('add(placeholder, 1.0) @"reference:0"' in text) == (tf.Session().device != "reference")
     with pytest.raises(keel.UnimplementedError, match="over a cluster"):
         with tf.device("/job:worker/task:1/cpu:0"):
             pass
@@ -246,6 +252,18 @@ def test_eager_execution_begins_before_the_graph(tf):
     v = tf.Variable(2.)
     tf.train.GradientDescentOptimizer(.25).minimize(lambda: v * v, var_list=[v])
     assert tf.add(1, 2).numpy() == 3 and v.numpy() == 1
+
+
+def test_graphs_are_freed_with_all_they_hold(tf):
+    def used():
+        with tf.Graph().as_default() as graph, tf.Session() as sess:
+            w = tf.Variable(tf.zeros([2]))
+            sess.run(tf.global_variables_initializer())
+            sess.run(tf.gradients(tf.reduce_sum(w * w), w))
+        return weakref.ref(graph), weakref.ref(sess)
+    references = used()
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_configs_are_heeded_or_refused(tf):
