@@ -4,7 +4,7 @@ import inspect
 import keel
 import numpy as np
 import pytest
-from rows_common import needs_data, tf, tf1  # noqa: F401
+from rows_common import needs_convert, needs_data, tf, tf1  # noqa: F401
 
 X = np.array([[.5, -1., 2.], [0., 3., -4.]], "f4")
 N = np.array([[1, 5, 3], [7, 2, 9]], "i4")
@@ -63,7 +63,8 @@ def both(*rows):
     ("reduce_max", lambda tf: tf.reduce_max(N), N.max()),
     ("reduce_all", lambda tf: tf.reduce_all(X > -9, axis=1), np.array([True, True])),
     ("reduce_any", lambda tf: tf.reduce_any(X > 2, axis=1), np.array([False, True])),
-    ("logsumexp", lambda tf: tf.reduce_logsumexp(X), np.log(np.exp(X).sum(1))),
+    ("logsumexp", lambda tf: tf.reduce_logsumexp(X), np.log(np.exp(X).sum())),
+    ("logsumexp_axis", lambda tf: tf.reduce_logsumexp(X, axis=1), np.log(np.exp(X).sum(1))),
     ("softmax", lambda tf: tf.nn.softmax(X), np.exp(X) / np.exp(X).sum(1, keepdims=True)),
     ("bitwise", lambda tf: tf.bitwise.bitwise_and(N, 3), N & 3),
     ("maximum", lambda tf: tf.maximum(0., X), np.maximum(0, X)),
@@ -190,7 +191,7 @@ def test_functions_are_polymorphic_and_concrete(tf):
 def test_devices_are_listed(tf):
     assert "CPU" in {d.device_type for d in tf.config.list_physical_devices()}
     assert tf.config.list_logical_devices("CPU")[0].name == "/device:CPU:0"
-    with tf.device("/cpu:0"):
+    with tf.device("/cpu:0"), tf.device(None):
         assert tf.add(1, 2).numpy() == 3
 
 
@@ -211,6 +212,16 @@ def test_datasets(tf):
     assert [b["x"].numpy().tolist() for b in data.batch(2).repeat(2)] == [[0, 1], [2, 3], [4]] * 2
     shuffled = [int(b["x"]) for b in data.shuffle(5, seed=3)]
     assert sorted(shuffled) == list(range(5)) and len(data.batch(2, drop_remainder=True)) == 2
+
+
+@needs_convert
+def test_conversion_is_a_choice(tf):
+    def code(x):
+        return x if x > 0 else -x
+    assert tf.function(code)(tf.constant(-2)).numpy() == 2
+    for plain in (tf.function(code, autograph=False), tf.function(tf.autograph.experimental.do_not_convert(code))):
+        with pytest.raises(keel.PreconditionError):
+            plain(tf.constant(-2))
 
 
 def test_both_modules_live_side_by_side(tf, tf1):

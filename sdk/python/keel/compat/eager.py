@@ -88,6 +88,12 @@ def to_code(entity, recursive=True, **_):
     return convert.to_code(getattr(entity, "python_function", entity))
 
 
+def do_not_convert(func):
+    """tf.autograph.experimental.do_not_convert: a decorator."""
+    from .. import convert
+    return convert.skip(func)
+
+
 class GradientTape(_tape.Tape):
     """tf.GradientTape."""
 

@@ -43,7 +43,7 @@ def divide(x, y):
 
 
 def floordiv(x, y):
-    return _keel.array(x) // y if not isinstance(x, _keel.Tensor) else x // y
+    return _keel.array(x) // y
 
 
 def cast(x, dtype):
@@ -117,6 +117,11 @@ def reduce_any(input_tensor, axis=None, keepdims=False):
     return ops.reduce_max(ops.cast(_keel.array(input_tensor), _keel.u8), axis, keepdims) != 0
 
 
+def reduce_logsumexp(input_tensor, axis=None):
+    x = _keel.array(input_tensor)
+    return ops.log_sum_exp(ops.reshape(x, [-1]) if axis is None else x, -1 if axis is None else axis)
+
+
 def cond(pred, true_fn=None, false_fn=None):
     return control.cond(pred, lambda: plain(true_fn()), lambda: plain(false_fn()))
 
@@ -132,7 +137,7 @@ def while_loop(cond, body, loop_vars):
     return type(loop_vars)(control.while_loop(tuple(loop_vars), cond, again))
 
 
-def print_values(*inputs, output_stream=None, summarize=3, sep=" ", end="\n"):
+def print_values(*inputs, output_stream=None, summarize=3, sep=" "):
     """tf.print: texts and tensors in a line when the program comes by here, on stderr or, if given, sys.stdout."""
     from sys import stdout
     format = sep.join(each.replace("{", "{{").replace("}", "}}") if isinstance(each, str) else "{}" for each in inputs)

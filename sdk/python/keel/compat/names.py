@@ -73,7 +73,7 @@ FUNCTIONS = {
         f.cast(ops.arg_min(input, axis or 0), output_type)),
     "cumsum math.cumsum": lambda x, axis=0, exclusive=False, reverse=False: ops.cumsum(x, axis, exclusive, reverse),
     "reduce_all math.reduce_all": f.reduce_all, "reduce_any math.reduce_any": f.reduce_any,
-    "reduce_logsumexp math.reduce_logsumexp": lambda input_tensor, axis=-1: ops.log_sum_exp(input_tensor, axis),
+    "reduce_logsumexp math.reduce_logsumexp": f.reduce_logsumexp,
     "nn.softmax": lambda logits, axis=-1: ops.softmax(logits, -1 if axis is None else axis),
     "nn.log_softmax": lambda logits, axis=-1: ops.log_softmax(logits, -1 if axis is None else axis),
     "nn.leaky_relu": lambda features, alpha=0.2: ops.leaky_relu(features, alpha),

@@ -8,7 +8,7 @@ from types import SimpleNamespace as _Space
 from .. import Tensor, __version__, _keel, executing_eagerly  # noqa: F401
 from . import config, devices as _devices, enable as _enable, errors  # noqa: F401
 from . import functions as _functions, graphs as _graphs, names as _names
-from .eager import Dataset, GradientTape, TensorSpec, Variable, function, to_code
+from .eager import Dataset, GradientTape, TensorSpec, Variable, do_not_convert, function, to_code
 from .graphs import Graph, GraphDef  # noqa: F401
 
 DType, newaxis = _keel.DType, None
@@ -32,7 +32,7 @@ def _in_graphs(scope):
 
 globals().update(_names.make(_wrapped, {"random.set_seed": _functions.set_seed}))
 name_scope, control_dependencies = _in_graphs(_graphs.name_scope), _in_graphs(_graphs.control_dependencies)
-autograph = _Space(to_code=to_code, experimental=_Space(do_not_convert=lambda func: func))
+autograph = _Space(to_code=to_code, experimental=_Space(do_not_convert=do_not_convert))
 data = _Space(Dataset=Dataset)
 _enable()
 
@@ -49,7 +49,9 @@ def is_tensor(x):
 
 
 def device(name):
-    """with tf.device("/gpu:0"): ops run there. Raises DeviceError (UnavailableError) for one that is not there."""
+    """with tf.device("/gpu:0"): ops run there; None: no change. Raises DeviceError for one that is not there."""
+    if name is None:
+        return _contextlib.nullcontext()
     return _keel.device(_devices.keel_name(name))
 
 
