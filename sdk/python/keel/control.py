@@ -9,6 +9,7 @@ node: it runs once, while it is written; tensors that it captures become operand
 types in all branches, or those of what a loop carries.
 """
 from . import _keel
+from .convert import reached
 from .errors import InvalidError, RangeError, ShapeError
 from .shapes import stack
 
@@ -67,7 +68,7 @@ def _literals_settled(results):
 
 def _branches(op, labels, selector, branches):
     bodies, results = [], []
-    for label, code in zip(labels, branches):
+    for label, code in zip(labels, map(reached, branches)):
         body = _keel.Body(label, [], 0, True)
         with body:
             results.append(_keel.map_leaves(code(), lambda x: x.value() if isinstance(x, _keel.Variable) else x))
@@ -134,6 +135,7 @@ def while_loop(init, test, body):
         while _decide("while: the test", _keel.array(_call(test, carry)), (_keel.bool_,)):
             carry = _carried(carry, _call(body, carry), "while")
         return carry
+    test, body = reached(test), reached(body)
     tested, looped = _keel.Body("test", like, len(like), False), _keel.Body("body", like, len(like), False)
     with tested as params:
         more = _keel.array(_call(test, _rebuild(carry, params)))
@@ -184,7 +186,7 @@ def _scan_written(carry, over, body, length, reverse):
     like, entries = _keel.leaves(carry), _tensors(over)
     looped = _keel.Body("body", like + entries, len(like), False)
     with looped as params:
-        made, ys = body(_rebuild(carry, params[:len(like)]), _rebuild(over, params[len(like):]))
+        made, ys = reached(body)(_rebuild(carry, params[:len(like)]), _rebuild(over, params[len(like):]))
         made, ys = _carried_symbolic(carry, made), _keel.map_leaves(ys, _tensor)
     results = _keel.leaves(made) + _tensors(ys)
     looped.results(results)

@@ -16,20 +16,20 @@ import inspect
 import json
 import types
 
-from . import _keel
+from . import _keel, convert
 from .signature import Spec, as_text
 
 
 class Function(_keel.Function):
     """Made by keel.function; copies of its traces are shared by all threads."""
 
-    def __init__(self, code, name, options):
+    def __init__(self, code, name, options, convert=True):
         signature = inspect.signature(code)
         kinds = {p.kind for p in signature.parameters.values()}
         plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY}
         self._names = list(signature.parameters)
-        super().__init__(code, name, tuple(self._names) if plain else None, options)
-        self._code, self._signature = code, signature
+        super().__init__(name, tuple(self._names) if plain else None, options)
+        self._code, self._signature, self._plain, self._convert = code, signature, plain, convert
         functools.update_wrapper(self, code)
 
     def __get__(self, instance, owner=None):
@@ -40,9 +40,17 @@ class Function(_keel.Function):
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _spread(self, values):
+    def _run(self, values):
+        return self._call(self._code, values)
+
+    def _trace(self, values):
+        return convert.traced(self._code, self._convert, lambda code: self._call(code, values))
+
+    def _call(self, code, values):
+        if self._plain:
+            return code(*values)
         bound = inspect.BoundArguments(self._signature, dict(zip(self._names, values)))
-        return self._code(*bound.args, **bound.kwargs)
+        return code(*bound.args, **bound.kwargs)
 
     def concrete(self, *args, **keywords):
         """The graph for these arguments (or types: keel.f32[2, 3]), traced if need be, as a module of its own."""
@@ -74,20 +82,22 @@ class Function(_keel.Function):
         return out
 
 
-def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False, **options):
+def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False, convert=True,
+             **options):
     """Makes code a keel.Function; a decorator, with or without options.
 
     signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: there
     is one trace then, and other calls raise InvalidError. any_after: how many sizes of a dim get a trace each before
     it becomes a symbol (default 2; "never"). max_traces: the one used least recently is dropped (default 64).
-    check_captures: each call is traced again, and raises PreconditionError if what it captured changed. options:
-    threads, memory, timeout_ms, level, passes, as for keel.Session.
+    check_captures: each call is traced again, and raises PreconditionError if what it captured changed. convert: if,
+    while, for, and, or, not and assert that depend on tensors become parts of the graph, also in the program's own
+    functions that it calls (see keel.convert). options: threads, memory, timeout_ms, level, passes, as for keel.Session.
     """
     if code is None:
         return functools.partial(function, name=name, signature=signature, any_after=any_after, max_traces=max_traces,
-                                 check_captures=check_captures, **options)
+                                 check_captures=check_captures, convert=convert, **options)
     given = {"any_after": any_after, "max_traces": max_traces, "check_captures": "1" if check_captures else None}
     if signature is not None:
         given["signature"] = as_text(signature, inspect.signature(code).parameters)
     options.update((key, value) for key, value in given.items() if value is not None)
-    return Function(code, name or getattr(code, "__name__", "function").replace("<lambda>", "function"), options)
+    return Function(code, name or getattr(code, "__name__", "function").replace("<lambda>", "function"), options, convert)

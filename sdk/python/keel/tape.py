@@ -11,6 +11,7 @@ source; zeros=True gives zeros there.
 import contextlib
 
 from . import _keel
+from .convert import reached
 
 
 class Tape(_keel.Tape):
@@ -67,7 +68,7 @@ def value_and_grad(f, argnums=0):
             for k in numbers:
                 for leaf in _keel.leaves(values[k]):
                     tape.watch(leaf)
-            out = f(*values, **keywords)
+            out = reached(f)(*values, **keywords)
         found = tape.gradient(out, tuple(values[k] for k in numbers), zeros=True)
         return out, found if several else found[0]
     return both
@@ -84,7 +85,7 @@ def jacobian(f, x):
     x = _tensor(x)
     with Tape() as tape:
         tape.watch(x)
-        y = f(x)
+        y = reached(f)(x)
     return tape.jacobian(y, x, zeros=True)
 
 

@@ -74,9 +74,8 @@ nb::object rebuild(nb::handle like, const std::vector<keel::Array>& arrays) {
 
 class Function {
  public:
-  Function(nb::object code, std::string name, nb::object parameters, keel::FunctionOptions options)
-      : code_(std::move(code)),
-        name_(std::move(name)),
+  Function(std::string name, nb::object parameters, keel::FunctionOptions options)
+      : name_(std::move(name)),
         parameters_(std::move(parameters)),
         options_(std::move(options)) {}
 
@@ -87,11 +86,13 @@ class Function {
     keel::call(what, state().handle.get(), &out);
     return keel::take_text(out);
   }
-  void run_eagerly(bool on) { keel_function_run_eagerly(state().handle.get(), on); }
-
+  void run_eagerly(bool on) {
+    eagerly_ = on;
+    keel_function_run_eagerly(state().handle.get(), on);
+  }
+  // Called by libkeel for a trace, or for a call on values.
   nb::object run(nb::handle self, nb::handle args) const {
-    if (!parameters_.is_none()) return nb::steal(PyObject_Call(code_.ptr(), args.ptr(), nullptr));
-    return nb::object(self.attr("_spread")(args));
+    return nb::object(self.attr(eagerly_ ? "_run" : "_trace")(args));
   }
   FunctionState& state() {  // made at the first call: importing a program opens no device
     if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
@@ -115,8 +116,8 @@ class Function {
   template <class F>
   void call_libkeel(const Flat& flat, const F& once);
 
-  nb::object code_;
   std::string name_;
+  bool eagerly_ = false;
   nb::object parameters_;  // their names; None: *args or **keywords are among them
   keel::FunctionOptions options_;
   std::unique_ptr<FunctionState> state_;
@@ -175,7 +176,6 @@ struct Program : keel::detail::Invocation {
     });
   }
   void give(nb::object result, keel_trace* trace) {
-    if (!result.is_valid()) throw nb::python_error();
     std::string shape;
     auto each = [&](nb::handle leaf, const std::string& place) -> nb::object {
       shape += leaf.is_none() ? 'n' : 'T';
@@ -251,8 +251,7 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   if (keel::detail::eager_scopes > 0 || keel::detail::eager_process.load(std::memory_order_relaxed)) {
     Flat flat = flatten(canonical(self, args, keywords), false);
     keel::detail::Within body(state().home, keel::detail::this_trace, keel::detail::this_tape);
-    nb::object made = run(self, flat.value);
-    if (!made.is_valid()) throw nb::python_error();
+    nb::object made = self.attr("_run")(flat.value);
     return map_leaves(made,
                       [](nb::handle leaf, const std::string& place) {
                         return leaf.is_none() ? nb::none() : object_of(result_tensor(leaf, place));
@@ -309,13 +308,12 @@ void install_function(nb::module_& m) {
   nb::class_<Function>(m, "Function", nb::type_slots(slots), nb::dynamic_attr(), nb::is_weak_referenceable())
       .def(
           "__init__",
-          [](Function* self, nb::object code, const std::string& name, nb::object parameters,
-             nb::dict options) {
+          [](Function* self, const std::string& name, nb::object parameters, nb::dict options) {
             keel::FunctionOptions o;
             o.more = options_of(options);
-            new (self) Function(std::move(code), name, std::move(parameters), std::move(o));
+            new (self) Function(name, std::move(parameters), std::move(o));
           },
-          nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+          nb::arg(), nb::arg().none(), nb::arg())
       .def("_concrete", [](nb::handle self, nb::args args,
                            nb::kwargs kw) { return nb::cast<Function&>(self).concrete(self, args, kw); })
       .def("_report", [](Function& f) { return f.text(keel_function_report); })

@@ -1,0 +1,144 @@
+"""Branches in a graph: both ways are traced, and what differs becomes a result of one node.
+
+How to read it: branch() does it all; _Join finds what differs. Ended is how a piece of a loop's body ended.
+"""
+import contextlib
+import threading
+
+from .. import _keel, errors
+from ..shapes import zeros
+from .state import MISSING, Template, describe, is_number, number_dtype, tensor
+
+_DEPTH = 150  # of branches in branches: a function that calls itself would go on for ever
+_thread = threading.local()
+
+
+class Ended:
+    """How a piece ended that did not just go on: stop (by break or return) and returned are bool or bool[]."""
+
+    __slots__ = ("stop", "returned", "value", "finished")
+
+    def __init__(self, stop, returned, value=MISSING, finished=False):
+        self.stop, self.returned, self.value, self.finished = stop, returned, value, finished
+
+
+@contextlib.contextmanager
+def _one_deeper(where):
+    _thread.depth = getattr(_thread, "depth", 0) + 1
+    try:
+        if _thread.depth > _DEPTH:
+            raise errors.InvalidError(
+                f"{where}: more than {_DEPTH} branches in each other depend on tensors", errors.Code.INVALID,
+                hint="a graph has no recursion that tensors end: keel.while_loop repeats until a tensor says stop")
+        yield
+    finally:
+        _thread.depth -= 1
+
+
+def branch(test, then, otherwise, places, where):
+    """What then() gives if test, a bool[] of a trace, else what otherwise() gives; places' names become likewise."""
+    before, bodies, made, states = places.values(), [], [], []
+    with _one_deeper(where):
+        for label, piece in (("then", then), ("else", otherwise)):
+            body = _keel.Body(label, [], 0, True)
+            try:
+                with body:
+                    value = piece()
+                    made.append(value if isinstance(value, Ended) or _opaque(value) else _keel.map_leaves(value, _read))
+            finally:
+                states.append(places.values())
+                places.restore(before)
+            bodies.append(body)
+    join = _Join(where)
+    result = join.ends(*made)
+    changed = {n: join.variable(n, *(s[n] for s in states)) for n in places.names if states[0][n] is not states[1][n]}
+    same = {n: states[0][n] for n in states[0] if n not in changed and states[0][n] is states[1][n]}
+    out = join.run(test, bodies)
+    places.restore(same)
+    for name, template in changed.items():
+        if isinstance(template, str):
+            places.unset(name, f"{where}: `{name}` is set in one branch of an `if` only, {template}, and read later",
+                         f"set it in both branches or before the `if`: a graph takes {name} from either branch")
+        else:
+            places.set(name, template.filled(out))
+    return result(out)
+
+
+def _read(leaf):
+    return leaf.value() if isinstance(leaf, _keel.Variable) else leaf
+
+
+def _opaque(value):
+    return value is MISSING
+
+
+class _Join:
+    """Values of both ways side by side: those that differ become results of the node."""
+
+    def __init__(self, where):
+        self._where, self._pairs = where, []
+
+    def run(self, test, bodies):
+        for body, column in zip(bodies, zip(*self._pairs)):
+            body.results(list(column))
+        if not self._pairs:
+            for body in bodies:
+                body.results([])
+        return _keel.run_bodies("cond", [test], [], bodies, len(self._pairs), -1, False)
+
+    def variable(self, name, a, b):
+        """A Template, or the text of which way sets it."""
+        if a is MISSING or b is MISSING:
+            return "where the test is true" if b is MISSING else "where the test is false"
+        return self.values(a, b, f"`{name}`")
+
+    def ends(self, a, b):
+        """A function of the node's results that gives what both ways end with."""
+        if not isinstance(a, Ended) and not isinstance(b, Ended):
+            return self.values(a, b, "the returned value").filled
+        a, b = (Ended(False, False) if e is None else e for e in (a, b))
+        parts = [self.values(getattr(a, n), getattr(b, n), "the returned value") for n in ("stop", "returned", "value")]
+        return lambda out: Ended(*(p.filled(out) for p in parts))
+
+    def values(self, a, b, what):
+        if a is b or MISSING in (a, b) if _opaque(a) or _opaque(b) else a is b:
+            return self._one_sided(a, b)
+        if _keel.structure(a) != _keel.structure(b):
+            self._fail(what, a, b, errors.InvalidError)
+        others = iter(_keel.leaves(b))
+        return Template(a, lambda leaf, place: self._leaf(leaf, next(others), what + place))
+
+    def _one_sided(self, a, b):
+        """A value that only one way has, and that is asked for only where that way was taken."""
+        def filler(leaf, _):
+            t = tensor(leaf)
+            return None if t is None else self._pair(*((zeros(t.shape, t.dtype), t) if _opaque(a) else (t, zeros(t.shape, t.dtype))))
+        return Template(b, filler) if _opaque(a) else Template(a, filler) if _opaque(b) else Template(a, lambda *_: None)
+
+    def _leaf(self, a, b, what):
+        """The number of a result, or None where the leaf is a's in both ways."""
+        if a is b or type(a) is type(b) and not isinstance(a, _keel.Tensor) and repr(a) == repr(b):
+            return None
+        found = [x if is_number(x) else tensor(x) for x in (a, b)]
+        if None in [f if f is None else 0 for f in found]:
+            self._fail(what, a, b, errors.InvalidError)
+        typed = [x.dtype for x in found if not is_number(x)]
+        dtype = typed[0] if typed else number_dtype(a, b)
+        try:
+            x, y = (_keel.array(v, dtype) if is_number(v) else v for v in found)
+        except errors.Error:
+            self._fail(what, a, b, errors.DTypeError)
+        if x.type != y.type:
+            self._fail(what, a, b, errors.DTypeError if x.dtype != y.dtype else errors.ShapeError)
+        return self._pair(x, y)
+
+    def _pair(self, a, b):
+        self._pairs.append((a, b))
+        return len(self._pairs) - 1
+
+    def _fail(self, what, a, b, kind):
+        hint = "make both branches give one type: t.astype(dtype) and keel.reshape(t, shape) change a tensor's"
+        if a is None or b is None:
+            hint = "where one branch returns or sets a value, the other must do so as well"
+        raise kind(f"{self._where}: {what} differs between the branches of an `if` that a tensor decides: "
+                   f"{describe(a)} where the test is true, {describe(b)} where it is false", errors.Code.INVALID, hint=hint)

@@ -1,0 +1,116 @@
+"""What a loop of a graph goes over: the rows of tensors, and ranges whose ends are tensors or sizes.
+
+Each has a count (an int, a keel.Dim or a tensor, less than 0 for none; None: as many as the others), the tensors whose rows a scan hands
+in, and an entry by number.
+"""
+import builtins
+
+from .. import _keel, errors
+from .._keel import ops
+
+_TENSORS = (_keel.Tensor, _keel.Variable)
+
+
+def graph_iterable(value):
+    """What a loop of the graph goes over, or None for what Python unrolls."""
+    if isinstance(value, (Range, Zip)):
+        return value
+    return Rows(value) if isinstance(value, _TENSORS) else None
+
+
+class Rows:
+    def __init__(self, x):
+        self._x = x.value() if isinstance(x, _keel.Variable) else x
+        if not self._x.ndim:
+            raise errors.ShapeError("a loop over a tensor goes along its first dim, but this one is a scalar, "
+                                    f"{self._x.type}", errors.Code.INVALID, hint="for i in range(n) counts to n")
+        self.count, self.tensors, self.counts = self._x.shape[0], [self._x], False
+
+    def at(self, k):
+        return ops.gather(self._x, k, axis=0)
+
+    def entry(self, k, rows):
+        return next(rows)
+
+
+class Range:
+    """Numbers of a dtype from start by step."""
+
+    def __init__(self, *ends, count=None):
+        start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
+        if isinstance(step, int) and not step:
+            raise ValueError("range() arg 3 must not be zero")
+        self.tensors, self.counts, self._start, self._step = [], True, _scalar(start), _scalar(step)
+        self.dtype = next((t.dtype for t in map(_scalar, (start, stop, step)) if isinstance(t, _keel.Tensor)), _keel.i32)
+        self.count = count if stop is None else self._number(start, stop, step)
+
+    @staticmethod
+    def _number(start, stop, step):
+        sizes = all(isinstance(v, (int, _keel.Dim)) for v in (start, stop, step))
+        if isinstance(step, int) and step == 1 and isinstance(start, int) and start == 0:
+            return stop if sizes else _scalar(stop)
+        start, stop, step = map(_scalar, (start, stop, step))
+        if isinstance(step, int):
+            start, stop, step = (start, stop, step) if step > 0 else (stop, start, -step)
+            return (stop - start + (step - 1)) // step if step > 1 else stop - start
+        return ((stop - start) * ops.sign(step) + ops.abs(step) - 1) // ops.abs(step)
+
+    def at(self, k):
+        k = k.astype(self.dtype)
+        k = k if isinstance(self._step, int) and self._step == 1 else k * self._step
+        return k if isinstance(self._start, int) and self._start == 0 else k + self._start
+
+    def entry(self, k, rows):
+        return self.at(k)
+
+
+class Zip:
+    def __init__(self, *parts):
+        self._parts = parts
+        counts = [p.count for p in parts if p.count is not None]
+        self.count = counts[0]
+        for count in counts[1:]:
+            self.count = _shorter(self.count, count)
+        self.tensors = [t for p in parts for t in p.tensors]
+        self.counts = any(p.counts for p in parts)
+        self.even = all(_same(c, self.count) for p in parts if p.tensors for c in [p.count])
+
+    def at(self, k):
+        return tuple(p.at(k) for p in self._parts)
+
+    def entry(self, k, rows):
+        return tuple(p.entry(k, rows) for p in self._parts)
+
+
+def _scalar(value):
+    return ops.dim(value) if isinstance(value, _keel.Dim) else value.value() if isinstance(value, _keel.Variable) else value
+
+
+def _same(a, b):
+    return not isinstance(a, _TENSORS) and not isinstance(b, _TENSORS) and a == b
+
+
+def _shorter(a, b):
+    if isinstance(a, int) and isinstance(b, int):
+        return builtins.min(a, b)
+    if _same(a, b):
+        return a
+    a, b = _scalar(a), _scalar(b)
+    typed = next(t.dtype for t in (a, b) if isinstance(t, _keel.Tensor))
+    return ops.minimum(_keel.array(a, typed), _keel.array(b, typed))
+
+
+def range_(*ends):
+    return Range(*ends) if any(isinstance(e, _TENSORS + (_keel.Dim,)) for e in ends) else builtins.range(*ends)
+
+
+def enumerate_(over, start=0):
+    found = graph_iterable(over)
+    return Zip(Range(start, None, 1), found) if found else builtins.enumerate(over, start)
+
+
+def zip_(*all, **options):
+    found = [graph_iterable(x) for x in all]
+    if not all or None in found:
+        return builtins.zip(*all, **options)
+    return Zip(*found)

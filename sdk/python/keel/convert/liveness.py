@@ -1,0 +1,93 @@
+"""Which variables may still be read after a statement, so that branches and loops carry those and no others.
+
+How to read it: Liveness walks a function's statements from the last to the first; a set of names is what may be read
+from here on. before[s] and after[s] are that set at both ends of a statement, head[s] where a loop begins its next step.
+"""
+import ast
+
+from . import names
+
+_TRY = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
+_DEFINITE = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+
+
+class Liveness:
+    """Of the body of a function; always: names that others may read at any time."""
+
+    def __init__(self, body, always):
+        self.before, self.after, self.head, self._always = {}, {}, {}, frozenset(always)
+        self._closures = names.of(body).closures
+        self._block(body, self._always, _Jumps(self._always, self._always, self._always))
+
+    def behind(self, statement):
+        """Names that may be read after the statement, also by functions that were made elsewhere."""
+        return self.after[statement] | self._captured_outside(statement)
+
+    def around(self, loop):
+        """Names that may be read after a step of the loop: in the next one, or after all."""
+        return self.head[loop] | self.behind(loop)
+
+    def _captured_outside(self, statement):
+        return {n for closure, found in self._closures if not _within(closure, statement) for n in found}
+
+    def _block(self, statements, out, jumps):
+        for s in reversed(statements):
+            out = self.after[s] = out | jumps.thrown
+            names.of(s)  # before the conversion changes it
+            out = self.before[s] = self._one(s, out, jumps)
+        return out
+
+    def _one(self, s, out, jumps):
+        if isinstance(s, (ast.Return, ast.Raise)):
+            return jumps.returned | names.of(s).reads
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return jumps.broken if isinstance(s, ast.Break) else jumps.continued
+        if isinstance(s, ast.If):
+            return names.of(s.test).reads | self._block(s.body, out, jumps) | self._block(s.orelse, out, jumps)
+        if isinstance(s, (ast.For, ast.While)):
+            return self._loop(s, out, jumps)
+        if isinstance(s, _TRY):
+            return self._try(s, out, jumps)
+        bodies = [c.body for c in s.cases] if hasattr(s, "cases") else [s.body] if isinstance(s, ast.With) else None
+        if bodies is not None:  # what interrupts a body goes on behind it
+            inside = [self._block(b, out, jumps.thrown_to(out)) for b in bodies]
+            return frozenset().union(out, *inside, names.of(s).reads)
+        found = names.of(s)
+        return (out - (found.binds - found.walrus) if isinstance(s, _DEFINITE) else out) | found.reads
+
+    def _loop(self, s, out, jumps):
+        test, targets = (names.of(s.test), ()) if isinstance(s, ast.While) else (names.of(s.target), names.of(s.target).binds)
+        head = self._block(s.orelse, out, jumps) | test.reads
+        while True:
+            again = head | (self._block(s.body, head, jumps.in_loop(out, head)) - frozenset(targets))
+            if again == head:
+                break
+            head = again
+        self.head[s] = head
+        return head | (names.of(s.iter).reads if isinstance(s, ast.For) else frozenset())
+
+    def _try(self, s, out, jumps):
+        last = self._block(s.finalbody, out, jumps)
+        jumps = jumps.thrown_to(last if s.finalbody else frozenset())
+        handled = frozenset().union(*(self._block(h.body, last, jumps) | names.of(h.type).reads if h.type else
+                                      self._block(h.body, last, jumps) for h in s.handlers))
+        return self._block(s.body, self._block(s.orelse, last, jumps), jumps.thrown_to(handled)) | handled
+
+
+class _Jumps:
+    """What may be read where return, break, continue and an exception lead."""
+
+    def __init__(self, returned, broken, continued, thrown=frozenset()):
+        self.returned, self.broken, self.continued, self.thrown = returned, broken, continued, thrown
+
+    def in_loop(self, broken, continued):
+        return _Jumps(self.returned, broken | self.thrown, continued | self.thrown, self.thrown)
+
+    def thrown_to(self, more):
+        more = self.thrown | more
+        return _Jumps(self.returned | more, self.broken | more, self.continued | more, more)
+
+
+def _within(inner, outer):
+    return ((outer.lineno, outer.col_offset) <= (inner.lineno, inner.col_offset)
+            and (inner.end_lineno, inner.end_col_offset) <= (outer.end_lineno, outer.end_col_offset))

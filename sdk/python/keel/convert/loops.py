@@ -1,0 +1,210 @@
+"""Loops in a graph. A loop's body is traced once; again where the first time shows that a number which is carried
+takes another dtype, or which type `return` in the loop gives.
+
+How to read it: repeat() writes a `while` that carries: whether to go on, how the body ended, and variables (_Carry);
+walk() goes over a graph's iterable, by a `scan` where nothing jumps out.
+"""
+from .. import _keel, errors
+from .._keel import ops
+from .branches import Ended, branch
+from .state import MISSING, Template, as_zeros, describe, is_number, number_dtype, tensor
+
+
+class _Again(Exception):
+    """The body must be traced once more, for now it is known what it carries."""
+
+
+class _Carry:
+    """Values that go round a loop: those of variables, and what the body returns."""
+
+    def __init__(self, places, where):
+        self._places, self._where = places, where
+        self.begin, self.dtypes = {}, {}  # found by the first trace: values of unset variables, dtypes of numbers
+        self.returned = MISSING           # the value that the body returns, with zeros
+        self.before = places.values()
+
+    def first(self):
+        """The tensors that the loop begins with."""
+        self._leaves, self._templates = [], {}
+        for name in self._places.names:
+            value = self.begin.get(name, self.before[name])
+            if value is not MISSING:
+                self._templates[name] = Template(value, lambda leaf, place, name=name: self._take(leaf, name + place))
+        self._value = Template(self.returned, lambda leaf, _: None if is_number(leaf) else self._take(leaf, "return"))
+        return [_keel.array(leaf, self.dtypes.get(k)) for k, (leaf, _) in enumerate(self._leaves)]
+
+    def _take(self, leaf, what):
+        leaf = leaf if is_number(leaf) else tensor(leaf)
+        if leaf is not None:
+            self._leaves.append((leaf, what))
+        return None if leaf is None else len(self._leaves) - 1
+
+    def enter(self, tensors):
+        for name, template in self._templates.items():
+            self._places.set(name, template.filled(tensors))
+
+    def made(self, tensors, like, value):
+        """What the body made of the tensors: results in their order. Raises _Again."""
+        results, after = list(tensors), self._places.values()
+        for name, template in self._templates.items():
+            self._collect(template.filled(list(range(len(like)))), template.filled(tensors), after[name], name, like, results)
+        if value is not MISSING:
+            if self.returned is MISSING:
+                self.returned = as_zeros(value)
+                raise _Again
+            self._return(value, results)
+        return results
+
+    def _return(self, value, results):
+        for index, leaf in zip(_keel.leaves(self._value.mapped(_Index)), _keel.leaves(value)):
+            if type(index) is _Index:
+                results[index.index] = tensor(leaf)
+
+    def _collect(self, places, entered, value, name, like, results):
+        if value is MISSING or _keel.structure(value) != _keel.structure(entered):
+            self._fail(name, entered, value, errors.InvalidError)
+        indexed = self._templates[name].mapped(_Index)
+        for index, old, (place, new) in zip(_keel.leaves(indexed), _keel.leaves(entered), _keel.places(value)):
+            if type(index) is _Index:
+                results[index.index] = self._settled(index.index, new, like[index.index], name + place)
+            elif old is not new and repr(old) != repr(new):
+                self._fail(name + place, old, new, errors.InvalidError)
+
+    def _settled(self, k, new, like, name):
+        number = is_number(self._leaves[k][0])
+        made = new if is_number(new) else tensor(new)
+        if made is None:
+            self._fail(name, like, new, errors.InvalidError)
+        if is_number(made):
+            wanted = number_dtype(made, self._leaves[k][0]) if number and k not in self.dtypes else like.dtype
+            try:
+                made = _keel.array(made, wanted)
+            except errors.Error:
+                self._fail(name, like, new, errors.DTypeError)
+        if made.dtype != like.dtype and number and k not in self.dtypes and not made.ndim:
+            try:
+                _keel.array(self._leaves[k][0], made.dtype)
+            except errors.Error:
+                self._fail(name, like, new, errors.DTypeError)
+            self.dtypes[k] = made.dtype
+            raise _Again
+        if made.type != like.type:
+            self._fail(name, self._leaves[k][0], new, errors.DTypeError if made.dtype != like.dtype else errors.ShapeError)
+        return made
+
+    def unset_found(self, count):
+        """Variables that the body sets first: carried too if it surely runs, else unset behind the loop."""
+        found = {n: v for n, v in self._places.values().items()
+                 if n in self._places.names and n not in self._templates and v is not MISSING}
+        if found and isinstance(count, int) and count > 0:
+            self.begin.update({n: as_zeros(v) for n, v in found.items()})
+            raise _Again
+        return list(found)
+
+    def leave(self, out, unset):
+        self._places.restore(self.before)
+        after = {n for n in self.before if n not in self._templates}
+        for name, template in self._templates.items():
+            self._places.set(name, template.filled(out))
+        for name in after & set(self._places.names):
+            if name in unset:
+                self._places.unset(name, f"{self._where}: `{name}` is set in a loop of a graph only, which may run no time, "
+                                   "and read later", f"set {name} before the loop, to a value of the same type")
+        return self._value.filled(out)
+
+    def _fail(self, name, before, after, kind):
+        hint = "start with a value of the type that it keeps: keel.zeros(shape, dtype), t.astype(dtype)"
+        if isinstance(before, (list, dict)):
+            hint = "a graph's loop carries values of one structure: keel.scan(init, xs, body) stacks what each step gives"
+        raise kind(f"{self._where}: `{name}` changes its type in a loop that becomes part of a graph: {describe(before)} before, "
+                   f"{describe(after)} after a step", errors.Code.INVALID, hint=hint)
+
+
+class _Index:
+    def __init__(self, index):
+        self.index = index
+
+
+def mentions(code, name):
+    return name in code.co_names or any(mentions(c, name) for c in code.co_consts if isinstance(c, type(code)))
+
+
+def repeat(first, ask, step, places, where, body, counter=None):
+    """While it is to go on: step(). first: whether to begin; ask(): whether to go on after a step that did not stop.
+
+    counter: a number that is carried too, and that ask and step take. Gives how the loop ended, as branches.Ended, or
+    None where nothing in the body jumps out.
+    """
+    returns = mentions(body.__code__, "Return")
+    jumps = returns or mentions(body.__code__, "BREAK")
+    carry = _Carry(places, where)
+    while True:
+        try:
+            return _written(first, ask, step, carry, places, where, counter, jumps, returns)
+        except _Again:
+            places.restore(carry.before)
+
+
+def _written(first, ask, step, carry, places, where, counter, jumps, returns):
+    flags = [_keel.array(False)] * (jumps + returns)
+    head = [_keel.array(first)] + flags + ([] if counter is None else [counter])
+    like, n = head + carry.first(), len(head)
+    tested, looped = _keel.Body("test", like, len(like), False), _keel.Body("body", like, len(like), False)
+    with tested as params:
+        pass
+    tested.results([params[0]])
+    try:
+        with looped as params:
+            carry.enter(params[n:])
+            number = [] if counter is None else [params[n - 1]]
+            ended = step(*number) or Ended(False, False)
+            more = _asked(ended.stop, lambda: ask(*number), places, where)
+            unset = carry.unset_found(None)
+            results = [more] + [ended.stop, ended.returned][:jumps + returns] + [k + 1 for k in number]
+            results += carry.made(params[n:], like[n:], ended.value)
+            results = [_keel.array(r) for r in results]
+    finally:
+        places.restore(carry.before)
+    looped.results(results)
+    out = _keel.run_bodies("while", like, [], [tested, looped], len(like), -1, False)
+    value = carry.leave(out[n:], unset)
+    return Ended(out[2] if returns else False, out[2] if returns else False, value, ops.logical_not(out[1])) if jumps else None
+
+
+def _asked(stop, ask, places, where):
+    if stop is False:
+        return ask()
+    return False if stop is True else branch(stop, lambda: False, ask, places, where)
+
+
+def walk(over, step, places, where, body):
+    """step(entry) for each entry of a graph's iterable."""
+    jumps = mentions(body.__code__, "Return") or mentions(body.__code__, "BREAK")
+    if jumps or isinstance(over.count, _keel.Tensor) or not getattr(over, "even", True):
+        count = ops.dim(over.count) if isinstance(over.count, _keel.Dim) else over.count
+        zero = _keel.array(0, count.dtype if isinstance(count, _keel.Tensor) else _keel.i32)
+        return repeat(zero < count, lambda k: k + 1 < count, lambda k: step(over.at(k)), places, where, body, zero)
+    carry = _Carry(places, where)
+    while True:
+        try:
+            return _scanned(over, step, carry, places)
+        except _Again:
+            places.restore(carry.before)
+
+
+def _scanned(over, step, carry, places):
+    head = [_keel.array(0, _keel.i32)] if over.counts else []
+    like, n = head + carry.first(), len(head)
+    looped = _keel.Body("body", like + over.tensors, len(like), False)
+    try:
+        with looped as params:
+            carry.enter(params[n:len(like)])
+            step(over.entry(params[0] if n else None, iter(params[len(like):])))
+            unset = carry.unset_found(over.count)
+            results = [params[0] + 1] * n + carry.made(params[n:len(like)], like[n:], MISSING)
+    finally:
+        places.restore(carry.before)
+    looped.results(results)
+    length = -1 if over.tensors else over.count
+    out = _keel.run_bodies("scan", like, over.tensors, [looped], len(like), length, False)
+    carry.leave(out[n:], unset)

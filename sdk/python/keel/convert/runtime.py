@@ -1,0 +1,252 @@
+"""What converted code calls: each function does what Python's statement or operator does, or writes it into the graph
+that is being traced where a tensor decides.
+
+How to read it: in the order if, loops, ends of pieces, operators, built-in functions, calls. Pieces are functions that
+share the variables of the user's function; names say which of these may be read later.
+"""
+import builtins
+import operator
+import types
+
+from .. import _keel, errors
+from .._keel import ops
+from . import build
+from .branches import Ended, branch
+from .iteration import enumerate_ as enumerate  # noqa: F401
+from .iteration import graph_iterable
+from .iteration import range_ as range  # noqa: F401
+from .iteration import zip_ as zip  # noqa: F401
+from .loops import repeat, walk
+from .state import Places, is_number, where
+
+BREAK = Ended(True, False)
+
+
+def Return(value):
+    """How a piece ends that returns from the user's function."""
+    return Ended(True, True, value)
+
+
+def _symbolic(value):
+    return isinstance(value, _keel.Tensor) and value.symbolic
+
+
+def truth(value):
+    """bool(value), or a bool[] of the trace."""
+    if isinstance(value, _keel.Variable):
+        value = value.value()
+    if isinstance(value, _keel.Dim):
+        value = ops.dim(value)
+    if not _symbolic(value):
+        return builtins.bool(value)
+    if value.ndim and value.size != 1:
+        raise errors.ShapeError(f"a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
+                                hint="reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is")
+    value = ops.reshape(value, ()) if value.ndim else value
+    return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
+
+
+def if_(test, then, otherwise, *names):
+    test = truth(test)
+    if test is True:
+        return then()
+    if test is False:
+        return otherwise() if otherwise else None
+    pieces = [p for p in (then, otherwise) if p]
+    return branch(test, then, otherwise or _nothing, Places(pieces, names), where(then))
+
+
+def _nothing():
+    return None
+
+
+def while_(test, body, *names):
+    while True:
+        more = truth(test())
+        if more is False:
+            return None
+        if more is not True:
+            return _repeated(more, test, body, names)
+        ended = body()
+        if ended is not None:
+            return _stopped(ended, lambda: _repeated(truth(test()), test, body, names), body, names)
+
+
+def _repeated(first, test, body, names):
+    places = Places([test, body], names)
+    return _of_loop(repeat(first, lambda: truth(test()), body, places, where(body), body))
+
+
+def for_(over, body, *names):
+    found = graph_iterable(over)
+    if found is not None:
+        return _of_loop(walk(found, body, Places([body], names), where(body), body))
+    return _unrolled(iter(over), body, names)
+
+
+def _unrolled(entries, body, names):
+    for entry in entries:
+        ended = body(entry)
+        if ended is not None:
+            return _stopped(ended, lambda: _unrolled(entries, body, names), body, names)
+    return None
+
+
+def _stopped(ended, go_on, body, names):
+    """After a step of a loop of Python that stopped it, or did where a tensor says so."""
+    if not _symbolic(ended.stop):
+        return _of_loop(ended if ended.stop else go_on())
+    kept = Ended(ended.stop, ended.returned, ended.value)
+    made = branch(ended.stop, lambda: kept, lambda: _with_stop(go_on()), Places([body], names), where(body))
+    made.finished = not_(made.stop)
+    return _of_loop(made)
+
+
+def _with_stop(ended):
+    return ended and Ended(not_(ended.finished), ended.returned, ended.value)
+
+
+def _of_loop(ended):
+    """break ends the loop and nothing around it."""
+    return ended and Ended(ended.returned, ended.returned, ended.value, ended.finished)
+
+
+def finished(ended):
+    """Did the loop come to its end, without break or return?"""
+    return ended is None or ended.finished
+
+
+def unless_returned(ended, rest=_nothing, *names):
+    """What was returned, else what rest() returns."""
+    return _unless(ended, "returned", lambda: ended.value, rest, names)
+
+
+def unless_ended(ended, rest=_nothing, *names):
+    """How the piece ended, else how rest() does."""
+    return _unless(ended, "stop", lambda: ended, rest, names)
+
+
+def _unless(ended, flag, kept, rest, names):
+    ended_there = ended is not None and getattr(ended, flag)
+    if not _symbolic(ended_there):
+        return kept() if ended_there else rest()
+    return branch(ended_there, kept, rest, Places([rest], names), where(rest))
+
+
+def returned(ended):
+    return ended.value
+
+
+def ended_by_return(ended):
+    return Ended(True, True, ended.value)
+
+
+def choose(test, then, otherwise):
+    """then() if test else otherwise()"""
+    return if_(test, then, otherwise)
+
+
+def and_(a, *others):
+    for k, other in builtins.enumerate(others):
+        test = truth(a)
+        if _symbolic(test):
+            return _both(test, a, lambda: and_(other(), *others[k + 1:]), False, where(other))
+        if not test:
+            return a
+        a = other()
+    return a
+
+
+def or_(a, *others):
+    for k, other in builtins.enumerate(others):
+        test = truth(a)
+        if _symbolic(test):
+            return _both(test, a, lambda: or_(other(), *others[k + 1:]), True, where(other))
+        if test:
+            return a
+        a = other()
+    return a
+
+
+def _both(test, a, other, ends, place):
+    """a where it decides, else other(): of the type of both, or bools."""
+    alike = []
+
+    def second():
+        b = other()
+        alike.append(not is_number(b) and getattr(b, "type", None) == getattr(a, "type", ""))
+        return b if alike[0] else truth(b)
+    made = branch(ops.logical_not(test) if ends else test, second, lambda: a if alike[0] else ends, Places([], ()), place)
+    return made
+
+
+def not_(value):
+    test = truth(value)
+    return ops.logical_not(test) if _symbolic(test) else not test
+
+
+_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+            "is": operator.is_, "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b}
+
+
+def compare(a, how, other, *more):
+    """a < b <= c: how, then a function that gives b, and so on."""
+    b = other()
+    made = _COMPARE[how](a, b)
+    return and_(made, lambda: compare(b, *more)) if more else made
+
+
+def assert_(test, message=None):
+    test = truth(test)
+    if _symbolic(test):
+        _keel.assert_(test, str(message()) if message else "")
+    elif not test:
+        raise AssertionError(*([message()] if message else []))
+
+
+def _extreme(python, pairwise, reduced):
+    def extreme(*values, **options):
+        if not options and any(isinstance(v, _keel.Dim) or _symbolic(v) for v in values):
+            values = [ops.dim(v) if isinstance(v, _keel.Dim) else v for v in values]
+            if len(values) == 1 and values[0].ndim == 1:
+                return reduced(values[0])
+            out = values[0]
+            for value in values[1:]:
+                out = pairwise(out, value)
+            return out
+        return python(*values, **options)
+    return extreme
+
+
+max = _extreme(builtins.max, ops.maximum, ops.reduce_max)
+min = _extreme(builtins.min, ops.minimum, ops.reduce_min)
+
+
+def len(value):  # noqa: A001
+    return value.shape[0] if _symbolic(value) and value.ndim else builtins.len(value)
+
+
+def int(value=0, *more):  # noqa: A001
+    if not _symbolic(value):
+        return builtins.int(value, *more)
+    return value.astype(_keel.i32) if value.dtype.name[0] in "fb" else value
+
+
+def float(value=0.):  # noqa: A001
+    if not _symbolic(value):
+        return builtins.float(value)
+    return value if value.dtype.name[0] in "fb" and value.dtype != _keel.bool_ else value.astype(_keel.f32)
+
+
+def bool(value=False):  # noqa: A001
+    return truth(value)
+
+
+_GROW = {"append", "extend", "insert", "pop", "remove", "update", "setdefault", "add", "clear"}
+
+
+def call(f):
+    """f, converted where it is a user's function."""
+    if type(f) is types.BuiltinMethodType and f.__name__ in _GROW and isinstance(f.__self__, (list, dict, set)):
+        return f
+    return build.call(f)

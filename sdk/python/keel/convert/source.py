@@ -1,0 +1,113 @@
+"""The source of functions: which are a user's, and their syntax trees at their own lines and columns."""
+import ast
+import copy
+import functools
+import linecache
+import os
+import re
+import site
+import sysconfig
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the package keel
+
+
+class NoSource(Exception):
+    """The text says why a function cannot be converted."""
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries():
+    paths = sysconfig.get_paths()
+    found = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")] + site.getsitepackages()
+    return tuple(os.path.join(p, "") for p in dict.fromkeys(found + [site.getusersitepackages(), _HERE]))
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library(filename):
+    """Of a library, Python's or Keel's, not of the user's own program?"""
+    return filename == "<built-in>" or filename.startswith(("<frozen", *_libraries())) or is_own(filename)
+
+
+def is_own(filename):
+    return filename.startswith(os.path.join(_HERE, ""))
+
+
+def tree_of(code):
+    """A FunctionDef or Lambda of its own for a code object. Raises NoSource."""
+    lines = linecache.getlines(code.co_filename)
+    if not lines:
+        raise NoSource(f"its source is not to be found: it was made in {code.co_filename}")
+    found = None if code.co_name == "<lambda>" else _quick(code, lines)
+    found = found or _thorough(code, "".join(lines))
+    if found is None:
+        raise NoSource(f"the source in {code.co_filename} is not what runs: it changed, or the code was made otherwise")
+    return found
+
+
+def _quick(code, lines):
+    """The function alone, if what ends it is a line that is indented no deeper."""
+    start = code.co_firstlineno - 1
+    indent = re.match(r"\s*", lines[start]).end() if start < len(lines) else 0
+    end = next((k for k in range(start, len(lines)) if _is_def(lines[k], indent)), start) + 1
+    while end < len(lines) and (not lines[end].strip() or re.match(r"\s*", lines[end]).end() > indent):
+        end += 1
+    block = "".join(lines[start:end])
+    try:
+        tree = ast.parse("if 1:\n" + block if indent else block)  # columns stay as they are
+    except (SyntaxError, ValueError):
+        return None
+    ast.increment_lineno(tree, start - bool(indent))
+    return next((f for f in (tree.body[0].body if indent else tree.body) if _fits(f, code)), None)
+
+
+def _is_def(line, indent):
+    return re.match(r"\s{%d}(async\s+)?def\b" % indent, line)
+
+
+def _thorough(code, text):
+    fits = [n for n in ast.walk(_parsed(text)) if _fits(n, code)]
+    if len(fits) > 1:  # lambdas of one line: by the columns of what they compute
+        fits = [n for n in fits if _same_columns(n, code)]
+    return copy.deepcopy(fits[0]) if len(fits) == 1 else None
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text):
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as e:
+        raise NoSource(f"its source is not Python's: {e}") from None
+
+
+def _fits(node, code):
+    """Is the node what the code was compiled from, as far as names and lines tell?"""
+    if isinstance(node, ast.Lambda):
+        name, first = "<lambda>", node.lineno
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        name, first = node.name, min([node.lineno] + [d.lineno for d in node.decorator_list])
+    else:
+        return False
+    a = node.args
+    count = len(a.posonlyargs) + len(a.args) + len(a.kwonlyargs) + bool(a.vararg) + bool(a.kwarg)
+    every = [p.arg for p in a.posonlyargs + a.args + a.kwonlyargs + [p for p in (a.vararg, a.kwarg) if p]]
+    return (name, first) == (code.co_name, code.co_firstlineno) and code.co_varnames[:count] == tuple(map(_unmangled(code), every))
+
+
+def _unmangled(code):
+    mangled = {re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", n): n for n in code.co_varnames if "__" in n}
+    return lambda name: mangled.get(name, name) if name.startswith("__") and not name.endswith("__") else name
+
+
+def _same_columns(node, code):
+    if not hasattr(code, "co_positions"):
+        return False
+    spans = [p for p in code.co_positions() if None not in p and p[3] > p[2]]
+    inside = all((node.lineno, node.col_offset) <= (p[0], p[2]) and (p[1], p[3]) <= (node.end_lineno, node.end_col_offset)
+                 for p in spans)
+    nested = any(isinstance(n, ast.Lambda) and n is not node and _encloses(n, spans) for n in ast.walk(node))
+    return inside and not nested
+
+
+def _encloses(node, spans):
+    return bool(spans) and all((node.lineno, node.col_offset) <= (p[0], p[2]) and
+                               (p[1], p[3]) <= (node.end_lineno, node.end_col_offset) for p in spans)

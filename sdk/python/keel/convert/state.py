@@ -1,0 +1,198 @@
+"""The variables that pieces of a converted function share, and values with places for what a graph computes.
+
+How to read it: Places reads and sets variables by name, in the cells of the pieces; MISSING is an unset one. Template
+is a value whose tensors are taken out, and put in again as others. describe() says in messages what a value is.
+"""
+import dis
+import functools
+import re
+import threading
+
+from .. import _keel, errors
+from .._keel import ops
+from ..shapes import zeros
+
+
+class _Missing:
+    def __repr__(self):
+        return "nothing"
+
+
+MISSING = _Missing()
+_thread = threading.local()
+
+
+def reasons():
+    """Why variables are unset, by name, of what this thread traces."""
+    if not hasattr(_thread, "reasons"):
+        _thread.reasons = {}
+    return _thread.reasons
+
+
+def unset_error(error):
+    """In place of a NameError: what unset the variable; None where it was not a graph."""
+    name = re.search(r"'(\w+)'", str(error))
+    reason = reasons().get(name.group(1)) if name else None
+    return errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) if reason else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _assigned(code):
+    """Names that the code sets in variables around it."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    for const in code.co_consts:
+        found |= _assigned(const) if isinstance(const, type(code)) else set()
+    return found & set(code.co_freevars)
+
+
+class _Cell:
+    def __init__(self, cell):
+        self._cell = cell
+
+    def get(self):
+        try:
+            return self._cell.cell_contents
+        except ValueError:
+            return MISSING
+
+    def set(self, value):
+        if value is not MISSING:
+            self._cell.cell_contents = value
+        elif self.get() is not MISSING:
+            del self._cell.cell_contents
+
+
+class _Global:
+    def __init__(self, table, name):
+        self._table, self._name = table, name
+
+    def get(self):
+        return self._table.get(self._name, MISSING)
+
+    def set(self, value):
+        if value is MISSING:
+            self._table.pop(self._name, None)
+        else:
+            self._table[self._name] = value
+
+
+class _Attribute:
+    def __init__(self, holder, name):
+        self._holder, self._name = holder, name
+
+    def get(self):
+        return getattr(self._holder.get(), self._name, MISSING)
+
+    def set(self, value):
+        if value is not MISSING:
+            setattr(self._holder.get(), self._name, value)
+        elif hasattr(self._holder.get(), self._name):
+            delattr(self._holder.get(), self._name)
+
+
+class Places:
+    """The variables that pieces set, and those of the names: "y", or "self.total" for an attribute."""
+
+    def __init__(self, pieces, names):
+        cells, assigned = {}, set()
+        for piece in pieces:
+            cells.update(zip(piece.__code__.co_freevars, piece.__closure__ or ()))
+            assigned |= _assigned(piece.__code__)
+        self._cells, self._globals = cells, pieces[0].__globals__ if pieces else {}
+        self.names, self._at = names, {n: self._place(n) for n in sorted(assigned.union(names))}
+
+    def _place(self, name):
+        holder, _, attribute = name.partition(".")
+        place = _Cell(self._cells[holder]) if holder in self._cells else _Global(self._globals, holder)
+        return _Attribute(place, attribute) if attribute else place
+
+    def values(self):
+        return {name: place.get() for name, place in self._at.items()}
+
+    def restore(self, values):
+        for name, value in values.items():
+            self._at[name].set(value)
+
+    def set(self, name, value):
+        self._at[name].set(value)
+
+    def unset(self, name, why, hint):
+        self._at[name].set(MISSING)
+        reasons()[name] = why, hint
+
+
+def is_number(value):
+    return isinstance(value, (bool, int, float))
+
+
+def tensor(value):
+    """The tensor for a leaf that can be one and is no number, else None."""
+    if isinstance(value, _keel.Tensor):
+        return value
+    if isinstance(value, (_keel.Dim, Zeros)):
+        return ops.dim(value) if isinstance(value, _keel.Dim) else value.make()
+    return _keel.array(value) if hasattr(value, "__array__") and not isinstance(value, _keel.Variable) else None
+
+
+def number_dtype(*numbers):
+    return _keel.array([float(n) if isinstance(n, float) else n for n in numbers]).dtype
+
+
+class Zeros:
+    """Stands for zeros of a tensor's type, to be made in another trace than the tensor's."""
+
+    def __init__(self, like):
+        self._shape, self._dtype = like.shape, like.dtype
+
+    def make(self):
+        return zeros(self._shape, self._dtype)
+
+
+def as_zeros(value):
+    """The value with Zeros for tensors."""
+    def one(leaf):
+        found = tensor(leaf)
+        return leaf if found is None else Zeros(found)
+    return _keel.map_leaves(value, one)
+
+
+class _Slot:
+    def __init__(self, index):
+        self.index = index
+
+
+class Template:
+    """A value with numbered places: those that take(leaf, place in the value) gives a number for, not None."""
+
+    def __init__(self, value, take):
+        places = iter([place for place, _ in _keel.places(value)])
+
+        def one(leaf):
+            index = take(leaf, next(places))
+            return leaf if index is None else _Slot(index)
+        self._value = value if value is MISSING else _keel.map_leaves(value, one)
+
+    def filled(self, tensors):
+        return self.mapped(lambda index: tensors[index])
+
+    def mapped(self, f):
+        if self._value is MISSING:
+            return MISSING
+        return _keel.map_leaves(self._value, lambda x: f(x.index) if type(x) is _Slot else x)
+
+
+def describe(value):
+    if value is None or value is MISSING:
+        return "nothing"
+    if isinstance(value, _keel.Tensor):
+        return value.type
+    if is_number(value):
+        return repr(value)
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(describe, value))
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}" if isinstance(value, dict) else repr(value)[:60]
+
+
+def where(piece):
+    return f"{piece.__code__.co_filename}:{piece.__code__.co_firstlineno}"

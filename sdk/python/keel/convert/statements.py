@@ -1,0 +1,351 @@
+"""Statements that depend on tensors, as functions that the runtime calls once, many times, or while it writes a graph.
+
+    if p: y = a          def then():
+    else: y = b              nonlocal y
+                             y = a
+                         ...
+                         keel_.if_(p, then, otherwise, "y")
+
+The functions share the variables of the user's function (scopes.py says how), so with Python's values the code does
+what it did. Strings name what may be read later: a graph carries these.
+
+How to read it: Statements._lowered goes over a block. What leaves a block early decides its form:
+- Nothing does: as above.
+- One way of an `if` always leaves: the rest of the block goes into the other one, and `return keel_.if_(...)` ends it.
+- Else the pieces say how they ended, and what follows is a function `rest` for the case that they did not.
+In pieces of loops and in such pieces `return v`, `break` are return keel_.Return(v), keel_.BREAK; None goes on.
+"""
+import ast
+import collections
+
+from . import names, scopes
+from .expressions import RUNTIME, Expressions, located, runtime
+from .liveness import Liveness, _TRY
+
+_JUMPS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
+_LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+# signal: jumps are values that say so. tail: what may be read behind the function that is being written.
+# plain: the loop around is Python's, so are break and continue.
+_Place = collections.namedtuple("_Place", "signal tail plain", defaults=(False,))
+
+
+def convert(function, known):
+    """Rewrites a FunctionDef in place, with the functions inside."""
+    Statements(function, known).run()
+
+
+class Statements:
+    def __init__(self, function, known):
+        self._function, self._known = function, known
+        found, parameters = names.of(function.body), names.parameters(function.args)
+        self._expressions = _Inner(self, known, parameters[0] if parameters else None)
+        self._declared = found.nonlocals | found.globals
+        self._shared = self._declared | found.captured
+        self._live = Liveness(function.body, self._declared)
+        self._attributes = _attributes(function.body, ())
+        self._taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(parameters)
+        self._escapes = {}
+
+    def run(self):
+        function, found = self._function, names.of(self._function.body)
+        function.body = self._lowered(function.body, _Place(False, frozenset(self._declared))) or function.body
+        scopes.settle(function, found)
+
+    # What leaves a statement, and which become functions.
+
+    def _leaving(self, s):
+        """The kinds of jumps that lead out of a statement."""
+        if s not in self._escapes:
+            out = {_JUMPS[type(s)]} if type(s) in _JUMPS else set()
+            if not isinstance(s, _FUNCTIONS):
+                for block in _blocks(s):
+                    out |= set().union(*map(self._leaving, block)) - self._own_jumps(s, block)
+            self._escapes[s] = out
+        return self._escapes[s]
+
+    @staticmethod
+    def _own_jumps(s, block):
+        return {"break", "continue"} if isinstance(s, _LOOPS) and block is s.body else set()
+
+    def _breaks(self, loop):
+        return any("break" in self._leaving(s) for s in loop.body)
+
+    def _returns(self, loop):
+        return any("return" in self._leaving(s) for s in loop.body)
+
+    def _always(self, block):
+        return any(self._always_leaves(s) for s in block)
+
+    def _always_leaves(self, s):
+        if isinstance(s, ast.If):
+            return self._always(s.body) and self._always(s.orelse)
+        if isinstance(s, ast.While):
+            return isinstance(s.test, ast.Constant) and bool(s.test.value) and not self._breaks(s)
+        return isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue))
+
+    def _becomes_calls(self, s):
+        """Is it an `if` or a loop that may depend on tensors, or one of Python's from within which such a one jumps?"""
+        if isinstance(s, ast.If):
+            return not self._expressions.decided(s.test) or self._jumps_inside(s)
+        if isinstance(s, ast.While):
+            return not self._expressions.decided(s.test) or self._jumps_inside(s)
+        return isinstance(s, ast.For) and (not self._expressions.unrolled(s.iter) or self._jumps_inside(s))
+
+    def _jumps_inside(self, s):
+        """Does a part that becomes functions jump out of itself?"""
+        return any(self._leaving(c) and (self._becomes_calls(c) or self._jumps_inside(c))
+                   for block in _blocks(s) for c in block)
+
+    # Blocks.
+
+    def _lowered(self, block, place):
+        out = []
+        for k, s in enumerate(block):
+            rest = block[k + 1:]
+            if type(s) in _JUMPS:
+                return out + [self._jump(s, place)]
+            if isinstance(s, ast.Raise):
+                return out + [self._expressions.visit(s)]
+            done = False
+            if self._becomes_calls(s):
+                done = (self._if if isinstance(s, ast.If) else self._loop)(s, rest, place, out)
+            elif _blocks(s) and not isinstance(s, _FUNCTIONS):
+                done = (self._ended_blocks if self._jumps_inside(s) else self._in_place)(s, rest, place, out)
+            elif not isinstance(s, (ast.Nonlocal, ast.Global)):
+                out += _listed(self._expressions.visit(s))
+            if done:
+                return out
+        return out
+
+    def _jump(self, s, place):
+        if isinstance(s, ast.Return):
+            s = self._expressions.visit(s)
+            if place.signal:
+                s.value = runtime("Return", s.value or ast.Constant(None), at=s)
+            return s
+        if place.plain or not place.signal:
+            return s
+        value = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "BREAK", ast.Load()) if isinstance(s, ast.Break) else None
+        return located(ast.Return(value), s)
+
+    def _define(self, name, kind, block, place, at, parameter=None):
+        """def name(): block, a function of the conversion. Marks which variables can be its own."""
+        found = names.of(block)
+        made = ast.FunctionDef(name, _arguments(parameter), self._lowered(block, place) or [ast.Pass()], [], None)
+        made.kind_ = kind
+        before = self._live.before[block[0]] if block else ()
+        made.own_ = found.binds - before - place.tail - self._shared
+        return located(made, at)
+
+    def _named(self, name):
+        while name in self._taken:
+            name += "_"
+        return name
+
+    def _unique(self, name):
+        number, made = 1, name
+        while made in self._taken:
+            number, made = number + 1, f"{name}{number + 1}"
+        self._taken.add(made)
+        return made
+
+    def _carried(self, nodes, live):
+        bound = names.of(nodes).binds
+        return sorted(bound & live) + (sorted(_attributes(nodes, bound)) if self._attributes else [])
+
+    # if.
+
+    def _if(self, s, rest, place, out):
+        if not self._leaving(s):
+            live = self._live.behind(s)
+            inside = _Place(place.signal, live)
+            out.append(located(ast.Expr(self._branches(s, s.body, s.orelse, inside, live, out)), s))
+            return False
+        left, right = self._always(s.body), self._always(s.orelse)
+        if left or right or not rest:
+            then, otherwise = s.body + ([] if left else rest), s.orelse + ([] if right else rest)
+            out.append(located(ast.Return(self._branches(s, then, otherwise, place, place.tail, out)), s))
+        else:
+            live = self._live.behind(s)
+            call = self._branches(s, s.body, s.orelse, _Place(True, live), live, out)
+            self._go_on(self._keep(call, s, out), s, rest, place, out)
+        return True
+
+    def _branches(self, s, then, otherwise, place, live, out):
+        """keel_.if_(test, then, otherwise, names); the functions are put in front."""
+        test = self._expressions.visit(s.test)
+        made = [self._define(self._named("then"), "branch", then, place, s)]
+        if otherwise:
+            made.append(self._define(self._named("otherwise"), "branch", otherwise, place, otherwise[0]))
+        out += made
+        pieces = [located(ast.Name(m.name, ast.Load()), s) for m in made]
+        if not otherwise:
+            pieces.append(ast.Constant(None))
+        return runtime("if_", test, *pieces, *self._carried(then + otherwise, live), at=s.test)
+
+    def _keep(self, call, at, out):
+        """ended = call; the name."""
+        name = self._unique("ended")
+        out.append(located(ast.Assign([ast.Name(name, ast.Store())], call), at))
+        return name
+
+    def _go_on(self, ended, s, rest, place, out):
+        """return what ended tells, or else what the rest of the block does."""
+        ask = "unless_ended" if place.signal else "unless_returned"
+        pieces = [located(ast.Name(ended, ast.Load()), s)]
+        if rest:
+            made = self._define(self._named("rest"), "branch", rest, place, rest[0])
+            out.append(made)
+            pieces.append(located(ast.Name(made.name, ast.Load()), s))
+        pieces += self._carried(rest, place.tail)
+        out.append(located(ast.Return(runtime(ask, *pieces, at=s)), s))
+
+    # Loops.
+
+    def _loop(self, s, rest, place, out):
+        call = self._loop_call(s, out)
+        if not self._returns(s) and not (s.orelse and self._breaks(s)):
+            out.append(located(ast.Expr(call), s))
+            out += self._lowered(s.orelse + rest, place)
+            return True
+        ended = self._keep(call, s, out)
+        follow = s.orelse + rest
+        if s.orelse and self._breaks(s):
+            follow = [self._unless_broken(s, ended)] + rest
+        if not self._returns(s):
+            out += self._lowered(follow, place)
+        elif self._always_leaves(s):
+            name = "ended_by_return" if place.signal else "returned"
+            out.append(located(ast.Return(runtime(name, ast.Name(ended, ast.Load()), at=s)), s))
+        else:
+            self._go_on(ended, s, follow, place, out)
+        return True
+
+    def _loop_call(self, s, out):
+        live = self._live.around(s)
+        place = _Place(True, frozenset(live))
+        if isinstance(s, ast.While):
+            test = ast.FunctionDef(self._named("test"), _arguments(None), [
+                located(ast.Return(self._expressions.visit(s.test)), s.test)], [], None)
+            test.kind_, test.own_ = "test", set()
+            out += [located(test, s), self._define(self._named("body"), "body", s.body, place, s)]
+            pieces = [ast.Name(self._named(n), ast.Load()) for n in ("test", "body")]
+            return runtime("while_", *pieces, *self._carried([s.test] + s.body, live), at=s.test)
+        body, over = self._for_body(s, place), self._expressions.visit(s.iter)
+        out.append(body)
+        pieces = [over, ast.Name(body.name, ast.Load()), *self._carried([s.target] + s.body, live)]
+        return runtime("for_", *pieces, at=s.iter)
+
+    def _for_body(self, s, place):
+        targets = names.of(s.target).binds
+        own = targets - place.tail - self._shared
+        alone = isinstance(s.target, ast.Name) and bool(own)
+        parameter = s.target.id if alone else self._named("item")
+        body = self._define(self._named("body"), "body", s.body, place, s, parameter)
+        body.own_ = (body.own_ | own) - ({parameter} if alone else set())
+        if not alone:
+            item = ast.Name(parameter, ast.Load())
+            body.body.insert(0, located(ast.Assign([s.target], item), s.target))
+        return body
+
+    def _unless_broken(self, s, ended):
+        """The else of a loop, as an `if`."""
+        test = runtime("finished", ast.Name(ended, ast.Load()), at=s)
+        made = located(ast.If(test, s.orelse, []), s)
+        self._live.after[made] = self._live.after[s]
+        self._live.before[made] = self._live.before[s.orelse[0]] | self._live.after[s]
+        return made
+
+    # with, try, match, and what stays Python's.
+
+    def _in_place(self, s, rest, place, out):
+        inner = place._replace(plain=True) if isinstance(s, _LOOPS) else place
+        for field in _fields(s):
+            block = self._lowered(getattr(s, field), inner if field == "body" else place)
+            setattr(s, field, block or ([ast.copy_location(ast.Pass(), s)] if field == "body" else []))
+        self._parts(s, lambda block: self._lowered(block, place) or [ast.copy_location(ast.Pass(), s)])
+        out.append(self._headers(s))
+        return False
+
+    def _ended_blocks(self, s, rest, place, out):
+        """Blocks that jump from within functions become functions, which say how they ended."""
+        live = frozenset(self._live.behind(s)).union(*(self._live.before[b[0]] for b in _blocks(s)))
+        ended = self._unique("ended")
+        out.append(located(ast.parse(f"{ended} = None").body[0], s))
+        if getattr(s, "finalbody", None):
+            s.finalbody = self._lowered(s.finalbody, place)
+
+        def made(block, call="{}()"):
+            piece = self._define(self._unique("block"), "branch", block, _Place(True, live), block[0])
+            out.append(piece)
+            return [located(ast.parse(f"{ended} = " + call.format(piece.name)).body[0], block[0])]
+        if hasattr(s, "body"):
+            s.body = made(s.body)
+        if getattr(s, "orelse", None):
+            s.orelse = made(s.orelse, f"{RUNTIME}.unless_ended({ended}, {{}})")
+        self._parts(s, made)
+        out.append(self._headers(s))
+        self._go_on(ended, s, rest, place, out)
+        return True
+
+    @staticmethod
+    def _parts(s, change):
+        for part in getattr(s, "handlers", []) + getattr(s, "cases", []):
+            part.body = change(part.body)
+
+    def _headers(self, s):
+        """The expressions of a statement that stays."""
+        for field in ("test", "iter", "subject"):
+            if hasattr(s, field):
+                setattr(s, field, self._expressions.visit(getattr(s, field)))
+        for item in getattr(s, "items", []):
+            item.context_expr = self._expressions.visit(item.context_expr)
+        return s
+
+
+class _Inner(Expressions):
+    """Functions inside a function are converted with it."""
+
+    def __init__(self, outer, known, first):
+        super().__init__(known, first)
+        self._outer = outer
+
+    def visit_FunctionDef(self, node):
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        convert(node, self._known)
+        return node
+
+    def visit_AsyncFunctionDef(self, node):
+        return node
+
+
+def _fields(s):
+    return [f for f in ("body", "orelse", "finalbody") if getattr(s, f, None)]
+
+
+def _blocks(s):
+    """The lists of statements inside a statement."""
+    if isinstance(s, _FUNCTIONS) or not isinstance(s, ast.stmt):
+        return []
+    return [getattr(s, f) for f in _fields(s)] + [p.body for p in getattr(s, "handlers", []) + getattr(s, "cases", [])]
+
+
+def _listed(node):
+    return [] if node is None else node if isinstance(node, list) else [node]
+
+
+def _arguments(parameter):
+    return ast.arguments([], [ast.arg(parameter)] if parameter else [], None, [], [], None, [])
+
+
+def _attributes(nodes, bound):
+    """Attributes of names that are set: "self.total"."""
+    found = set()
+    for node in nodes:
+        for n in ast.walk(node):
+            if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
+                if n.value.id not in bound:
+                    found.add(f"{n.value.id}.{n.attr}")
+    return found
