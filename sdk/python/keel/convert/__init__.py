@@ -38,12 +38,10 @@ def traced(code, on, run):
     """run(code) while a graph is written, with the code converted if it is on. Not for programs."""
     before = build.switched(on)
     try:
-        return run(build.entry(code) if on else code)
-    except NameError as e:
-        from .state import unset_error
-        error = unset_error(e)
-        if error is None:
-            raise
-        raise error from e
+        if not on:
+            return run(code)
+        from .state import explained
+        with explained():
+            return run(build.entry(code))
     finally:
         build.switched(before)

@@ -14,12 +14,13 @@ _thread = threading.local()
 
 
 class Ended:
-    """How a piece ended that did not just go on: stop (by break or return) and returned are bool or bool[]."""
+    """How a piece ended: early (by continue, break or return), stop (by break or return) and returned (with a value)
+    are bool or bool[]; of a loop also finished, that neither stopped it."""
 
-    __slots__ = ("stop", "returned", "value", "finished")
+    __slots__ = ("early", "stop", "returned", "value", "finished")
 
-    def __init__(self, stop, returned, value=MISSING, finished=False):
-        self.stop, self.returned, self.value, self.finished = stop, returned, value, finished
+    def __init__(self, early, stop, returned, value=MISSING, finished=False):
+        self.early, self.stop, self.returned, self.value, self.finished = early, stop, returned, value, finished
 
 
 @contextlib.contextmanager
@@ -96,8 +97,8 @@ class _Join:
         """A function of the node's results that gives what both ways end with."""
         if not isinstance(a, Ended) and not isinstance(b, Ended):
             return self.values(a, b, "the returned value").filled
-        a, b = (Ended(False, False) if e is None else e for e in (a, b))
-        parts = [self.values(getattr(a, n), getattr(b, n), "the returned value") for n in ("stop", "returned", "value")]
+        a, b = (Ended(False, False, False) if e is None else e for e in (a, b))
+        parts = [self.values(getattr(a, n), getattr(b, n), "the returned value") for n in ("early", "stop", "returned", "value")]
         return lambda out: Ended(*(p.filled(out) for p in parts))
 
     def values(self, a, b, what):

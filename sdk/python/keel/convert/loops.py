@@ -157,7 +157,7 @@ def _written(first, ask, step, carry, places, where, counter, jumps, returns):
         with looped as params:
             carry.enter(params[n:])
             number = [] if counter is None else [params[n - 1]]
-            ended = step(*number) or Ended(False, False)
+            ended = step(*number) or Ended(False, False, False)
             more = _asked(ended.stop, lambda: ask(*number), places, where)
             unset = carry.unset_found(None)
             results = [more] + [ended.stop, ended.returned][:jumps + returns] + [k + 1 for k in number]
@@ -168,7 +168,8 @@ def _written(first, ask, step, carry, places, where, counter, jumps, returns):
     looped.results(results)
     out = _keel.run_bodies("while", like, [], [tested, looped], len(like), -1, False)
     value = carry.leave(out[n:], unset)
-    return Ended(out[2] if returns else False, out[2] if returns else False, value, ops.logical_not(out[1])) if jumps else None
+    returned = out[2] if returns else False
+    return Ended(returned, returned, returned, value, ops.logical_not(out[1])) if jumps else None
 
 
 def _asked(stop, ask, places, where):

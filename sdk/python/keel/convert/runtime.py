@@ -19,12 +19,12 @@ from .iteration import zip_ as zip  # noqa: F401
 from .loops import repeat, walk
 from .state import Places, is_number, where
 
-BREAK = Ended(True, False)
+BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 
 
 def Return(value):
     """How a piece ends that returns from the user's function."""
-    return Ended(True, True, value)
+    return Ended(True, True, True, value)
 
 
 def _symbolic(value):
@@ -68,7 +68,7 @@ def while_(test, body, *names):
         if more is not True:
             return _repeated(more, test, body, names)
         ended = body()
-        if ended is not None:
+        if ended is not None and ended.stop is not False:
             return _stopped(ended, lambda: _repeated(truth(test()), test, body, names), body, names)
 
 
@@ -87,7 +87,7 @@ def for_(over, body, *names):
 def _unrolled(entries, body, names):
     for entry in entries:
         ended = body(entry)
-        if ended is not None:
+        if ended is not None and ended.stop is not False:
             return _stopped(ended, lambda: _unrolled(entries, body, names), body, names)
     return None
 
@@ -95,20 +95,21 @@ def _unrolled(entries, body, names):
 def _stopped(ended, go_on, body, names):
     """After a step of a loop of Python that stopped it, or did where a tensor says so."""
     if not _symbolic(ended.stop):
-        return _of_loop(ended if ended.stop else go_on())
-    kept = Ended(ended.stop, ended.returned, ended.value)
-    made = branch(ended.stop, lambda: kept, lambda: _with_stop(go_on()), Places([body], names), where(body))
+        return _of_loop(ended)
+    kept = Ended(True, True, ended.returned, ended.value)
+    made = branch(ended.stop, lambda: kept, lambda: _step(go_on()), Places([body], names), where(body))
     made.finished = not_(made.stop)
     return _of_loop(made)
 
 
-def _with_stop(ended):
-    return ended and Ended(not_(ended.finished), ended.returned, ended.value)
+def _step(loop):
+    """How a loop ended as how a step of it ended."""
+    return loop and Ended(not_(loop.finished), not_(loop.finished), loop.returned, loop.value)
 
 
 def _of_loop(ended):
     """break ends the loop and nothing around it."""
-    return ended and Ended(ended.returned, ended.returned, ended.value, ended.finished)
+    return ended and Ended(ended.returned, ended.returned, ended.returned, ended.value, ended.finished)
 
 
 def finished(ended):
@@ -123,7 +124,7 @@ def unless_returned(ended, rest=_nothing, *names):
 
 def unless_ended(ended, rest=_nothing, *names):
     """How the piece ended, else how rest() does."""
-    return _unless(ended, "stop", lambda: ended, rest, names)
+    return _unless(ended, "early", lambda: ended, rest, names)
 
 
 def _unless(ended, flag, kept, rest, names):
@@ -138,7 +139,7 @@ def returned(ended):
 
 
 def ended_by_return(ended):
-    return Ended(True, True, ended.value)
+    return Ended(True, True, True, ended.value)
 
 
 def choose(test, then, otherwise):

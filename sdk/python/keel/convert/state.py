@@ -3,6 +3,7 @@
 How to read it: Places reads and sets variables by name, in the cells of the pieces; MISSING is an unset one. Template
 is a value whose tensors are taken out, and put in again as others. describe() says in messages what a value is.
 """
+import contextlib
 import dis
 import functools
 import re
@@ -22,18 +23,20 @@ MISSING = _Missing()
 _thread = threading.local()
 
 
-def reasons():
-    """Why variables are unset, by name, of what this thread traces."""
-    if not hasattr(_thread, "reasons"):
-        _thread.reasons = {}
-    return _thread.reasons
-
-
-def unset_error(error):
-    """In place of a NameError: what unset the variable; None where it was not a graph."""
-    name = re.search(r"'(\w+)'", str(error))
-    reason = reasons().get(name.group(1)) if name else None
-    return errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) if reason else None
+@contextlib.contextmanager
+def explained():
+    """Within it, a NameError about a variable that a graph unset becomes an error that says why."""
+    before, _thread.reasons = getattr(_thread, "reasons", {}), {}
+    try:
+        yield
+    except NameError as e:
+        name = re.search(r"'(\w+)'", str(e))
+        reason = _thread.reasons.get(name.group(1)) if name else None
+        if reason is None:
+            raise
+        raise errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) from e
+    finally:
+        _thread.reasons = before
 
 
 @functools.lru_cache(maxsize=4096)
@@ -118,7 +121,7 @@ class Places:
 
     def unset(self, name, why, hint):
         self._at[name].set(MISSING)
-        reasons()[name] = why, hint
+        _thread.reasons[name] = why, hint
 
 
 def is_number(value):

@@ -13,7 +13,7 @@ How to read it: Statements._lowered goes over a block. What leaves a block early
 - Nothing does: as above.
 - One way of an `if` always leaves: the rest of the block goes into the other one, and `return keel_.if_(...)` ends it.
 - Else the pieces say how they ended, and what follows is a function `rest` for the case that they did not.
-In pieces of loops and in such pieces `return v`, `break` are return keel_.Return(v), keel_.BREAK; None goes on.
+In pieces of loops and in such pieces jumps are return keel_.Return(v), keel_.BREAK, keel_.CONTINUE; None goes on.
 """
 import ast
 import collections
@@ -27,8 +27,8 @@ _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 # signal: jumps are values that say so. tail: what may be read behind the function that is being written.
-# plain: the loop around is Python's, so are break and continue.
-_Place = collections.namedtuple("_Place", "signal tail plain", defaults=(False,))
+# followed: something comes behind it in a step of the loop. plain: the loop around is Python's, so are its jumps.
+_Place = collections.namedtuple("_Place", "signal tail followed plain", defaults=(False, False))
 
 
 def convert(function, known):
@@ -39,6 +39,7 @@ def convert(function, known):
 class Statements:
     def __init__(self, function, known):
         self._function, self._known = function, known
+        _drop_dead(function.body)
         found, parameters = names.of(function.body), names.parameters(function.args)
         self._expressions = _Inner(self, known, parameters[0] if parameters else None)
         self._declared = found.nonlocals | found.globals
@@ -46,7 +47,9 @@ class Statements:
         self._live = Liveness(function.body, self._declared)
         self._attributes = _attributes(function.body, ())
         self._taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(parameters)
-        self._escapes = {}
+        self._escapes, self._inherited = {}, set()
+        for s in function.body:
+            self._leaving(s)  # all, before anything changes
 
     def run(self):
         function, found = self._function, names.of(self._function.body)
@@ -127,8 +130,8 @@ class Statements:
             return s
         if place.plain or not place.signal:
             return s
-        value = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "BREAK", ast.Load()) if isinstance(s, ast.Break) else None
-        return located(ast.Return(value), s)
+        name = "BREAK" if isinstance(s, ast.Break) else "CONTINUE" if place.followed else None
+        return located(ast.Return(name and ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())), s)
 
     def _define(self, name, kind, block, place, at, parameter=None):
         """def name(): block, a function of the conversion. Marks which variables can be its own."""
@@ -136,7 +139,7 @@ class Statements:
         made = ast.FunctionDef(name, _arguments(parameter), self._lowered(block, place) or [ast.Pass()], [], None)
         made.kind_ = kind
         before = self._live.before[block[0]] if block else ()
-        made.own_ = found.binds - before - place.tail - self._shared
+        made.own_ = found.binds - before - place.tail - self._shared - self._inherited
         return located(made, at)
 
     def _named(self, name):
@@ -169,7 +172,7 @@ class Statements:
             out.append(located(ast.Return(self._branches(s, then, otherwise, place, place.tail, out)), s))
         else:
             live = self._live.behind(s)
-            call = self._branches(s, s.body, s.orelse, _Place(True, live), live, out)
+            call = self._branches(s, s.body, s.orelse, _Place(True, live, True), live, out)
             self._go_on(self._keep(call, s, out), s, rest, place, out)
         return True
 
@@ -205,7 +208,7 @@ class Statements:
     # Loops.
 
     def _loop(self, s, rest, place, out):
-        call = self._loop_call(s, out)
+        always, call = self._always_leaves(s), self._loop_call(s, out)
         if not self._returns(s) and not (s.orelse and self._breaks(s)):
             out.append(located(ast.Expr(call), s))
             out += self._lowered(s.orelse + rest, place)
@@ -216,7 +219,7 @@ class Statements:
             follow = [self._unless_broken(s, ended)] + rest
         if not self._returns(s):
             out += self._lowered(follow, place)
-        elif self._always_leaves(s):
+        elif always:
             name = "ended_by_return" if place.signal else "returned"
             out.append(located(ast.Return(runtime(name, ast.Name(ended, ast.Load()), at=s)), s))
         else:
@@ -225,6 +228,7 @@ class Statements:
 
     def _loop_call(self, s, out):
         live = self._live.around(s)
+        self._inherited |= live - self._live.before[s]  # the loop of a graph begins with a value of these, too
         place = _Place(True, frozenset(live))
         if isinstance(s, ast.While):
             test = ast.FunctionDef(self._named("test"), _arguments(None), [
@@ -278,7 +282,7 @@ class Statements:
             s.finalbody = self._lowered(s.finalbody, place)
 
         def made(block, call="{}()"):
-            piece = self._define(self._unique("block"), "branch", block, _Place(True, live), block[0])
+            piece = self._define(self._unique("block"), "branch", block, _Place(True, live, True), block[0])
             out.append(piece)
             return [located(ast.parse(f"{ended} = " + call.format(piece.name)).body[0], block[0])]
         if hasattr(s, "body"):
@@ -330,6 +334,15 @@ def _blocks(s):
     if isinstance(s, _FUNCTIONS) or not isinstance(s, ast.stmt):
         return []
     return [getattr(s, f) for f in _fields(s)] + [p.body for p in getattr(s, "handlers", []) + getattr(s, "cases", [])]
+
+
+def _drop_dead(block):
+    """What stands behind a jump in its block never runs, and sets nothing."""
+    for k, s in enumerate(block):
+        for inner in _blocks(s):
+            _drop_dead(inner)
+        if type(s) in _JUMPS or isinstance(s, ast.Raise):
+            del block[k + 1:]
 
 
 def _listed(node):
