@@ -46,3 +46,13 @@ def arange(start, stop=None, step=1, dtype=None):
     count = max(0, -((start - stop) // step))
     return _keel.array([start + step * i for i in range(int(count))] or [], dtype or (
         _keel.i32 if all(isinstance(v, int) for v in (start, stop, step)) else _keel.f32))
+
+
+def _compared(op):
+    def compare(a, b):
+        return op(*(ops.dim(v) if isinstance(v, _keel.Dim) else v for v in (a, b)))
+    return compare
+
+
+for _name, _op in {"lt": ops.less, "le": ops.less_equal, "gt": ops.greater, "ge": ops.greater_equal}.items():
+    setattr(_keel.Dim, f"__{_name}__", _compared(_op))  # a bool[] of the trace: only a run knows the size

@@ -43,5 +43,9 @@ def traced(code, on, run):
         from .state import explained
         with explained():
             return run(build.entry(code))
+    except Exception as e:
+        from ..errors import Error
+        e.__traceback__ = build.own_frames_dropped(e.__traceback__, isinstance(e, Error))
+        raise
     finally:
         build.switched(before)

@@ -38,7 +38,7 @@ def _one_deeper(where):
 
 def branch(test, then, otherwise, places, where):
     """What then() gives if test, a bool[] of a trace, else what otherwise() gives; places' names become likewise."""
-    before, bodies, made, states = places.values(), [], [], []
+    before, containers, bodies, made, states = places.values(), places.containers(), [], [], []
     with _one_deeper(where):
         for label, piece in (("then", then), ("else", otherwise)):
             body = _keel.Body(label, [], 0, True)
@@ -50,6 +50,7 @@ def branch(test, then, otherwise, places, where):
                 states.append(places.values())
                 places.restore(before)
             bodies.append(body)
+            places.check(containers, where)
     join = _Join(where)
     result = join.ends(*made)
     changed = {n: join.variable(n, *(s[n] for s in states)) for n in places.names if states[0][n] is not states[1][n]}

@@ -5,6 +5,7 @@ import builtins
 import functools
 import threading
 import types
+from traceback import walk_tb
 
 from . import expressions, names, source
 
@@ -74,9 +75,27 @@ def convert(f):
     return out
 
 
-def why_not(f):
-    """Why the code of f runs unconverted, or "" """
-    return _made.get((f.__code__, f.__code__.co_filename), (None, ""))[1]
+def unconverted(traceback):
+    """Why the code of the program's that stands last in a traceback runs unconverted, as an addition to a hint, or "" """
+    codes = [frame.f_code for frame, _ in walk_tb(traceback) if not source.is_own(frame.f_code.co_filename)]
+    if not codes or id(codes[-1]) in _ours:
+        return ""
+    why = _made.get((codes[-1], codes[-1].co_filename), (None, ""))[1]
+    return f"; {codes[-1].co_name} was not converted" + (f": {why}" if why else "")
+
+
+def own_frames_dropped(traceback, trailing):
+    """The traceback without the conversion's own frames; trailing: also without those at its end."""
+    every = []
+    while traceback:
+        every.append(traceback)
+        traceback = traceback.tb_next
+    kept = [t for t in every if not source.is_own(t.tb_frame.f_code.co_filename)]
+    if kept and not trailing:
+        kept += every[every.index(kept[-1]) + 1:]
+    for one, following in zip(kept, kept[1:] + [None]):
+        one.tb_next = following
+    return kept[0] if kept else None
 
 
 @functools.lru_cache(maxsize=1)
@@ -132,15 +151,27 @@ def _bound_by(node):
 def _compiled(f, node):
     """The code of the rewritten node, compiled amid functions and classes that give it its free and mangled names."""
     outer, code = f.__qualname__.split(".")[:-1], f.__code__
+    _without_defaults(node)
     inner = ast.Expr(node) if isinstance(node, ast.Lambda) else node
     if outer and outer[-1] != "<locals>":
         inner = ast.ClassDef(outer[-1], [], [], [inner], [])
     free = [ast.arg(n) for n in code.co_freevars + (expressions.RUNTIME,) if n != "__class__" or inner is node]
-    around = ast.FunctionDef("around", ast.arguments([], free, None, [], [], None, []), [inner], [], None)
-    tree = ast.Module([expressions.located(around, node)], [])
-    found = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FLAGS, dont_inherit=True)
-    while found.co_name != code.co_name or found.co_firstlineno != node.lineno or "around" == found.co_name:
+    known = {a.arg for a in free}
+    names_here = [ast.Global([inner.name])] if getattr(inner, "name", None) not in known | {None} else []
+    around = ast.FunctionDef("what gives names", ast.arguments([], free, None, [], [], None, []), names_here + [inner], [], None)
+    found = compile(ast.Module([expressions.located(around, node)], []), code.co_filename, "exec",
+                    flags=code.co_flags & _FLAGS, dont_inherit=True)
+    for _ in range(2 + isinstance(inner, ast.ClassDef)):
         found = next(c for c in found.co_consts if isinstance(c, types.CodeType))
-    first = min(code.co_firstlineno, found.co_firstlineno)
     more = {"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}
-    return found.replace(co_firstlineno=first, **more)
+    return found.replace(co_firstlineno=code.co_firstlineno, **more)
+
+
+def _without_defaults(node):
+    """The function that runs has those of the original."""
+    args = node.args
+    args.defaults = [expressions.located(ast.Constant(None), node) for _ in args.defaults]
+    args.kw_defaults = [d and expressions.located(ast.Constant(None), node) for d in args.kw_defaults]
+    for each in args.posonlyargs + args.args + args.kwonlyargs + [a for a in (args.vararg, args.kwarg) if a]:
+        each.annotation = None
+    node.returns = None

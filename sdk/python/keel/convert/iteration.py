@@ -41,7 +41,7 @@ class Range:
         if isinstance(step, int) and not step:
             raise ValueError("range() arg 3 must not be zero")
         self.tensors, self.counts, self._start, self._step = [], True, _scalar(start), _scalar(step)
-        self.dtype = next((t.dtype for t in map(_scalar, (start, stop, step)) if isinstance(t, _keel.Tensor)), _keel.i32)
+        self.dtype = next((t.dtype for t in (start, stop, step) if isinstance(t, _TENSORS)), _keel.i32)
         self.count = count if stop is None else self._number(start, stop, step)
 
     @staticmethod

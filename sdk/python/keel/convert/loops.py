@@ -20,8 +20,9 @@ class _Carry:
     def __init__(self, places, where):
         self._places, self._where = places, where
         self.begin, self.dtypes = {}, {}  # found by the first trace: values of unset variables, dtypes of numbers
+        self._probes = None               # whether the trace under way is for the dtypes of numbers
         self.returned = MISSING           # the value that the body returns, with zeros
-        self.before = places.values()
+        self.before, self._containers = places.values(), places.containers()
 
     def first(self):
         """The tensors that the loop begins with."""
@@ -39,15 +40,36 @@ class _Carry:
             self._leaves.append((leaf, what))
         return None if leaf is None else len(self._leaves) - 1
 
+    def probe(self):
+        """After an error of dtypes: numbers stay numbers for one trace, which shows what they become. False: no use."""
+        again = self._probes is None and any(self._open(k) for k in range(len(self._leaves)))
+        self._probes = again
+        return again
+
+    def _open(self, k):
+        """Is it a number whose dtype is not known yet?"""
+        return is_number(self._leaves[k][0]) and k not in self.dtypes
+
     def enter(self, tensors):
+        if self._probes:
+            tensors = [leaf if self._open(k) else t for k, (t, (leaf, _)) in enumerate(zip(tensors, self._leaves))]
         for name, template in self._templates.items():
             self._places.set(name, template.filled(tensors))
+
+    def _probed(self, index, new):
+        if self._open(index) and (is_number(new) or tensor(new) is not None):
+            dtype = number_dtype(new, self._leaves[index][0]) if is_number(new) else tensor(new).dtype
+            self.dtypes[index] = dtype
 
     def made(self, tensors, like, value):
         """What the body made of the tensors: results in their order. Raises _Again."""
         results, after = list(tensors), self._places.values()
+        self._places.check(self._containers, self._where)
         for name, template in self._templates.items():
             self._collect(template.filled(list(range(len(like)))), template.filled(tensors), after[name], name, like, results)
+        if self._probes:
+            self._probes = False
+            raise _Again
         if value is not MISSING:
             if self.returned is MISSING:
                 self.returned = as_zeros(value)
@@ -65,7 +87,9 @@ class _Carry:
             self._fail(name, entered, value, errors.InvalidError)
         indexed = self._templates[name].mapped(_Index)
         for index, old, (place, new) in zip(_keel.leaves(indexed), _keel.leaves(entered), _keel.places(value)):
-            if type(index) is _Index:
+            if type(index) is _Index and self._probes:
+                self._probed(index.index, new)
+            elif type(index) is _Index:
                 results[index.index] = self._settled(index.index, new, like[index.index], name + place)
             elif old is not new and repr(old) != repr(new):
                 self._fail(name + place, old, new, errors.InvalidError)
@@ -138,11 +162,18 @@ def repeat(first, ask, step, places, where, body, counter=None):
     returns = mentions(body.__code__, "Return")
     jumps = returns or mentions(body.__code__, "BREAK")
     carry = _Carry(places, where)
+    return _until_typed(carry, lambda: _written(first, ask, step, carry, places, where, counter, jumps, returns))
+
+
+def _until_typed(carry, write):
     while True:
         try:
-            return _written(first, ask, step, carry, places, where, counter, jumps, returns)
+            return write()
         except _Again:
-            places.restore(carry.before)
+            pass
+        except errors.DTypeError:
+            if not carry.probe():
+                raise
 
 
 def _written(first, ask, step, carry, places, where, counter, jumps, returns):
@@ -186,11 +217,7 @@ def walk(over, step, places, where, body):
         zero = _keel.array(0, count.dtype if isinstance(count, _keel.Tensor) else _keel.i32)
         return repeat(zero < count, lambda k: k + 1 < count, lambda k: step(over.at(k)), places, where, body, zero)
     carry = _Carry(places, where)
-    while True:
-        try:
-            return _scanned(over, step, carry, places)
-        except _Again:
-            places.restore(carry.before)
+    return _until_typed(carry, lambda: _scanned(over, step, carry, places))
 
 
 def _scanned(over, step, carry, places):

@@ -6,11 +6,10 @@ share the variables of the user's function; names say which of these may be read
 """
 import builtins
 import operator
-import types
 
 from .. import _keel, errors
 from .._keel import ops
-from . import build
+from .build import call  # noqa: F401
 from .branches import Ended, branch
 from .iteration import enumerate_ as enumerate  # noqa: F401
 from .iteration import graph_iterable
@@ -31,8 +30,8 @@ def _symbolic(value):
     return isinstance(value, _keel.Tensor) and value.symbolic
 
 
-def truth(value):
-    """bool(value), or a bool[] of the trace."""
+def truth(value, place=None):
+    """bool(value), or a bool[] of the trace. place: a piece that is where the value is asked for."""
     if isinstance(value, _keel.Variable):
         value = value.value()
     if isinstance(value, _keel.Dim):
@@ -40,14 +39,15 @@ def truth(value):
     if not _symbolic(value):
         return builtins.bool(value)
     if value.ndim and value.size != 1:
-        raise errors.ShapeError(f"a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
+        at = f"{where(place)}: " if place else ""
+        raise errors.ShapeError(f"{at}a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
                                 hint="reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is")
     value = ops.reshape(value, ()) if value.ndim else value
     return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
 
 
 def if_(test, then, otherwise, *names):
-    test = truth(test)
+    test = truth(test, then)
     if test is True:
         return then()
     if test is False:
@@ -62,19 +62,19 @@ def _nothing():
 
 def while_(test, body, *names):
     while True:
-        more = truth(test())
+        more = truth(test(), test)
         if more is False:
             return None
         if more is not True:
             return _repeated(more, test, body, names)
         ended = body()
         if ended is not None and ended.stop is not False:
-            return _stopped(ended, lambda: _repeated(truth(test()), test, body, names), body, names)
+            return _stopped(ended, lambda: _repeated(truth(test(), test), test, body, names), body, names)
 
 
 def _repeated(first, test, body, names):
     places = Places([test, body], names)
-    return _of_loop(repeat(first, lambda: truth(test()), body, places, where(body), body))
+    return _of_loop(repeat(first, lambda: truth(test(), test), body, places, where(body), body))
 
 
 def for_(over, body, *names):
@@ -149,7 +149,7 @@ def choose(test, then, otherwise):
 
 def and_(a, *others):
     for k, other in builtins.enumerate(others):
-        test = truth(a)
+        test = truth(a, other)
         if _symbolic(test):
             return _both(test, a, lambda: and_(other(), *others[k + 1:]), False, where(other))
         if not test:
@@ -160,7 +160,7 @@ def and_(a, *others):
 
 def or_(a, *others):
     for k, other in builtins.enumerate(others):
-        test = truth(a)
+        test = truth(a, other)
         if _symbolic(test):
             return _both(test, a, lambda: or_(other(), *others[k + 1:]), True, where(other))
         if test:
@@ -176,7 +176,7 @@ def _both(test, a, other, ends, place):
     def second():
         b = other()
         alike.append(not is_number(b) and getattr(b, "type", None) == getattr(a, "type", ""))
-        return b if alike[0] else truth(b)
+        return b if alike[0] else truth(b, other)
     made = branch(ops.logical_not(test) if ends else test, second, lambda: a if alike[0] else ends, Places([], ()), place)
     return made
 
@@ -241,13 +241,3 @@ def float(value=0.):  # noqa: A001
 
 def bool(value=False):  # noqa: A001
     return truth(value)
-
-
-_GROW = {"append", "extend", "insert", "pop", "remove", "update", "setdefault", "add", "clear"}
-
-
-def call(f):
-    """f, converted where it is a user's function."""
-    if type(f) is types.BuiltinMethodType and f.__name__ in _GROW and isinstance(f.__self__, (list, dict, set)):
-        return f
-    return build.call(f)

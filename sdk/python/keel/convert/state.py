@@ -12,6 +12,7 @@ import threading
 from .. import _keel, errors
 from .._keel import ops
 from ..shapes import zeros
+from .build import unconverted
 
 
 class _Missing:
@@ -25,7 +26,8 @@ _thread = threading.local()
 
 @contextlib.contextmanager
 def explained():
-    """Within it, a NameError about a variable that a graph unset becomes an error that says why."""
+    """Within it, a NameError about a variable that a graph unset becomes an error that says why, and a tensor that is
+    asked for its value in code that was not converted one that says why not."""
     before, _thread.reasons = getattr(_thread, "reasons", {}), {}
     try:
         yield
@@ -35,6 +37,9 @@ def explained():
         if reason is None:
             raise
         raise errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) from e
+    except errors.PreconditionError as e:
+        e.hint += unconverted(e.__traceback__)
+        raise
     finally:
         _thread.reasons = before
 
@@ -93,6 +98,10 @@ class _Attribute:
             delattr(self._holder.get(), self._name)
 
 
+def _items(container):
+    return container.values() if isinstance(container, dict) else container
+
+
 class Places:
     """The variables that pieces set, and those of the names: "y", or "self.total" for an attribute."""
 
@@ -118,6 +127,27 @@ class Places:
 
     def set(self, name, value):
         self._at[name].set(value)
+
+    def containers(self):
+        """The lists, dicts and sets that pieces can reach by a name, and what they hold now."""
+        found = []
+        for name, cell in self._cells.items():
+            value = _Cell(cell).get()
+            held = [(name, value)] + [(f"{name}.{k}", v) for k, v in getattr(value, "__dict__", {}).items()]
+            found += [(n, c, list(_items(c))) for n, c in held if type(c) in (list, dict, set)]
+        return found
+
+    @staticmethod
+    def check(containers, where):
+        """Raises where a tensor of a body was put into one of them: it cannot leave the body that way."""
+        for name, container, before in containers:
+            old = set(map(id, before))
+            new = [x for x in _items(container) if id(x) not in old] if len(container) < 10_000 else []
+            if any(isinstance(leaf, _keel.Tensor) and leaf.symbolic for x in new for leaf in _keel.leaves(x)):
+                raise errors.InvalidError(
+                    f"{where}: a tensor is put into `{name}`, a {type(container).__name__} of Python, in a branch or loop "
+                    "that becomes part of a graph", errors.Code.INVALID,
+                    hint="keel.scan(init, xs, body) stacks what each step gives; after an `if` put the result in, not in it")
 
     def unset(self, name, why, hint):
         self._at[name].set(MISSING)
