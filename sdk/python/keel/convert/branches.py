@@ -7,7 +7,7 @@ import threading
 
 from .. import _keel, errors
 from ..shapes import zeros
-from .state import MISSING, Template, describe, is_number, number_dtype, tensor
+from .state import ANY, MISSING, Template, describe, is_number, number_dtype, tensor
 
 _DEPTH = 150  # of branches in branches: a function that calls itself would go on for ever
 _thread = threading.local()
@@ -19,7 +19,7 @@ class Ended:
 
     __slots__ = ("early", "stop", "returned", "value", "finished")
 
-    def __init__(self, early, stop, returned, value=MISSING, finished=False):
+    def __init__(self, early, stop, returned, value=ANY, finished=False):
         self.early, self.stop, self.returned, self.value, self.finished = early, stop, returned, value, finished
 
 
@@ -45,7 +45,7 @@ def branch(test, then, otherwise, places, where):
             try:
                 with body:
                     value = piece()
-                    made.append(value if isinstance(value, Ended) or _opaque(value) else _keel.map_leaves(value, _read))
+                    made.append(value if isinstance(value, Ended) else _keel.map_leaves(value, _read))
             finally:
                 states.append(places.values())
                 places.restore(before)
@@ -53,6 +53,8 @@ def branch(test, then, otherwise, places, where):
             places.check(containers, where)
     join = _Join(where)
     result = join.ends(*made)
+    for state, other, end in zip(states, reversed(states), made):
+        _give_up(state, other, end)
     changed = {n: join.variable(n, *(s[n] for s in states)) for n in places.names if states[0][n] is not states[1][n]}
     same = {n: states[0][n] for n in states[0] if n not in changed and states[0][n] is states[1][n]}
     out = join.run(test, bodies)
@@ -62,16 +64,22 @@ def branch(test, then, otherwise, places, where):
             places.unset(name, f"{where}: `{name}` is set in one branch of an `if` only, {template}, and read later",
                          f"set it in both branches or before the `if`: a graph takes {name} from either branch")
         else:
-            places.set(name, template.filled(out))
+            value = template.filled(out)
+            places.set(name, MISSING if value is ANY else value)
     return result(out)
+
+
+def _give_up(state, other, end):
+    """A way that has ended early needs no variables for what follows: those it lacks, or all if it returned."""
+    if isinstance(end, Ended) and end.early is True:
+        for name in state:
+            differs = other[name] is not MISSING and other[name] is not state[name]
+            if differs and (end.returned is True or state[name] is MISSING):
+                state[name] = ANY
 
 
 def _read(leaf):
     return leaf.value() if isinstance(leaf, _keel.Variable) else leaf
-
-
-def _opaque(value):
-    return value is MISSING
 
 
 class _Join:
@@ -103,7 +111,7 @@ class _Join:
         return lambda out: Ended(*(p.filled(out) for p in parts))
 
     def values(self, a, b, what):
-        if a is b or MISSING in (a, b) if _opaque(a) or _opaque(b) else a is b:
+        if a is b or a is ANY or b is ANY:
             return self._one_sided(a, b)
         if _keel.structure(a) != _keel.structure(b):
             self._fail(what, a, b, errors.InvalidError)
@@ -111,11 +119,14 @@ class _Join:
         return Template(a, lambda leaf, place: self._leaf(leaf, next(others), what + place))
 
     def _one_sided(self, a, b):
-        """A value that only one way has, and that is asked for only where that way was taken."""
-        def filler(leaf, _):
-            t = tensor(leaf)
-            return None if t is None else self._pair(*((zeros(t.shape, t.dtype), t) if _opaque(a) else (t, zeros(t.shape, t.dtype))))
-        return Template(b, filler) if _opaque(a) else Template(a, filler) if _opaque(b) else Template(a, lambda *_: None)
+        """A value of both ways, or of one where it is read only if that one was taken: the other gives zeros."""
+        def one(leaf, _):
+            t = None if a is b else tensor(leaf)
+            if t is None:
+                return None
+            other = zeros(t.shape, t.dtype)
+            return self._pair(other, t) if a is ANY else self._pair(t, other)
+        return Template(b if a is ANY else a, one)
 
     def _leaf(self, a, b, what):
         """The number of a result, or None where the leaf is a's in both ways."""

@@ -7,7 +7,7 @@ walk() goes over a graph's iterable, by a `scan` where nothing jumps out.
 from .. import _keel, errors
 from .._keel import ops
 from .branches import Ended, branch
-from .state import MISSING, Template, as_zeros, describe, is_number, number_dtype, tensor
+from .state import ANY, MISSING, Template, as_zeros, describe, is_number, number_dtype, tensor
 
 
 class _Again(Exception):
@@ -21,7 +21,7 @@ class _Carry:
         self._places, self._where = places, where
         self.begin, self.dtypes = {}, {}  # found by the first trace: values of unset variables, dtypes of numbers
         self._probes = None               # whether the trace under way is for the dtypes of numbers
-        self.returned = MISSING           # the value that the body returns, with zeros
+        self.returned = ANY               # the value that the body returns, with zeros
         self.before, self._containers = places.values(), places.containers()
 
     def first(self):
@@ -70,8 +70,8 @@ class _Carry:
         if self._probes:
             self._probes = False
             raise _Again
-        if value is not MISSING:
-            if self.returned is MISSING:
+        if value is not ANY:
+            if self.returned is ANY:
                 self.returned = as_zeros(value)
                 raise _Again
             self._return(value, results)
@@ -229,7 +229,7 @@ def _scanned(over, step, carry, places):
             carry.enter(params[n:len(like)])
             step(over.entry(params[0] if n else None, iter(params[len(like):])))
             unset = carry.unset_found(over.count)
-            results = [params[0] + 1] * n + carry.made(params[n:len(like)], like[n:], MISSING)
+            results = [params[0] + 1] * n + carry.made(params[n:len(like)], like[n:], ANY)
     finally:
         places.restore(carry.before)
     looped.results(results)

@@ -15,12 +15,8 @@ from ..shapes import zeros
 from .build import unconverted
 
 
-class _Missing:
-    def __repr__(self):
-        return "nothing"
-
-
-MISSING = _Missing()
+MISSING = object()  # in place of the value of an unset variable
+ANY = object()      # in place of a value that nobody will read
 _thread = threading.local()
 
 
@@ -203,14 +199,14 @@ class Template:
         def one(leaf):
             index = take(leaf, next(places))
             return leaf if index is None else _Slot(index)
-        self._value = value if value is MISSING else _keel.map_leaves(value, one)
+        self._value = value if value is ANY else _keel.map_leaves(value, one)
 
     def filled(self, tensors):
         return self.mapped(lambda index: tensors[index])
 
     def mapped(self, f):
-        if self._value is MISSING:
-            return MISSING
+        if self._value is ANY:
+            return ANY
         return _keel.map_leaves(self._value, lambda x: f(x.index) if type(x) is _Slot else x)
 
 

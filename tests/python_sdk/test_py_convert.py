@@ -1,0 +1,605 @@
+"""keel.function converts Python that tensors decide: small programs do what they do as plain Python on eager tensors."""
+import functools
+import inspect
+import sys
+import time
+
+import keel
+import numpy as np
+import pytest
+
+OFFSET = 10
+
+
+def twice_if_small(x):
+    if x < 3:
+        return x * 2
+    return x
+
+
+def relu(x):
+    if keel.greater(x, 0):
+        return x
+    else:
+        return 0
+
+
+def early(x, n):
+    if x > 10:
+        return x
+    if n > 2:
+        y = x + n
+    elif n == 0:
+        return -x
+    else:
+        y = x
+    y += 1
+    return y * 2
+
+
+def partly(x, n):
+    if x > 0:
+        if n > 2:
+            return 100
+        x = x + 1
+    x = x * 2
+    return x
+
+
+def collatz(x, n):
+    steps = 0
+    while x > 1 and steps < 100:
+        if x % 2 == 0:
+            x = x // 2
+        else:
+            x = 3 * x + 1
+        steps += 1
+    return steps, x
+
+
+def first_above(x, n):
+    xs = keel.stack([x, n, x + n, x * n])
+    for k, row in enumerate(xs):
+        if row > 5:
+            return k, row
+    return -1, 0
+
+
+def broken_or_not(x, n):
+    for i in range(n):
+        if i * i > x:
+            break
+    else:
+        return -1
+    return x
+
+
+def skips(x, n):
+    total = 0
+    for i in range(1, 3 * n, 2):
+        if i % 3 == 0:
+            continue
+        total += i * x
+    return total
+
+
+def forever(x, n):
+    while True:
+        x = x + 2
+        if x > n * n:
+            break
+    return x
+
+
+def python_loop(x, n):
+    for k in (1, 5, 2):
+        if k * x > n:
+            return k
+        x = x + k
+    return x
+
+
+def nested_loops(x, n):
+    found = 0
+    for i in range(n):
+        for j in range(i):
+            if i * j == x:
+                found = i
+                break
+        else:
+            continue
+        break
+    return found
+
+
+def operators(x, n):
+    a = (x > 0 and n > 0) or not (x == n)
+    b = 0 < x <= n < 9
+    c = x if x > n else n
+    return (1 if a else 0) + (2 if b else 4) + c
+
+
+def temporaries_of_other_types(x, n):
+    t = "text"
+    if x > 0:
+        t = x * 2
+        y = t
+    else:
+        t = keel.stack([x, x])
+        y = t[0]
+    for t in range(n):
+        y = y + t
+    return y
+
+
+def structures(x, n):
+    if x > n:
+        pair = {"a": (x, 1), "b": None}
+    else:
+        pair = {"a": (n, 2), "b": None}
+    while pair["a"][1] < 4:
+        pair = {"a": (pair["a"][0] + 1, pair["a"][1] + 1), "b": None}
+    return pair
+
+
+def extremes(x, n):
+    return max(x, n, 3), min(x, n), abs(x), int(x), sum([x, n])
+
+
+def with_blocks(x, n):
+    with keel.no_record():
+        if x > 2:
+            return x
+        x = x + n
+    try:
+        if x < 0:
+            raise_never = x
+            return raise_never - 1
+    finally:
+        OTHERS.append("finally")
+    return x
+
+
+OTHERS = []
+
+
+def helper_with_default(x, n, *, step=2):
+    return x + step if x < n else x
+
+
+def calls(x, n):
+    def inner(y, by=3):
+        nonlocal count
+        count = count + 1
+        return y * by if y < n else y
+    count = 0
+    double = lambda v: v * 2 if v > 4 else v  # noqa: E731
+    out = inner(x) + double(x) + helper_with_default(x, n) + helper_with_default(n, x, step=5) + OFFSET
+    out = out + functools.partial(helper_with_default, step=7)(x, n)
+    assert count == 1
+    return out
+
+
+def walrus(x, n):
+    while (y := x * x) < n:
+        x = x + 1
+    return y
+
+
+def matched(x, n):
+    for kind in ("a", ["b", 2], 3):
+        match_value = kind if isinstance(kind, list) else [kind]
+        if match_value[0] == "b" and x > n:
+            x = x - match_value[1]
+    return x
+
+
+PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, forever, python_loop, nested_loops, operators,
+            temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus, matched]
+VALUES = [(x, n) for x in (-3, 0, 1, 4, 6, 27) for n in (0, 1, 3, 5)]
+
+
+def same(a, b):
+    assert keel._keel.structure(a) == keel._keel.structure(b)
+    for p, q in zip(keel._keel.leaves(a), keel._keel.leaves(b), strict=True):
+        np.testing.assert_array_equal(p, q)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(f):
+    graph = keel.function(f)
+    for x, n in VALUES:
+        args = keel.array(x), keel.array(n)
+        same(graph(*args), f(*args))
+    assert graph.trace_count == 1
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_python_values_run_as_python(f):
+    graph = keel.function(f)
+    for x, n in VALUES[::5]:
+        same(graph(x, n), f(x, n))
+        assert "stack" in f.__code__.co_names or "cond" not in graph.concrete(x, n).text() and "while" not in graph.concrete(x, n).text()
+
+
+def test_literals_take_the_dtype_of_the_other_branch():
+    f = keel.function(relu)
+    assert [f(keel.array(v)).item() for v in (1, -1, 1.5, -1.5)] == [1, 0, 1.5, 0]
+    assert f(keel.array(-1.5)).dtype is keel.f32 and f.trace_count == 2
+
+
+def test_loops_over_rows_and_sizes():
+    def f(x):
+        total, rows = 0, 0
+        for row in x:
+            total += keel.reduce_sum(row)
+            rows += 1
+        for i in range(len(x)):
+            total += x[i, 0]
+        for a, (k, b) in zip(x, enumerate(x, start=1)):
+            total += keel.reduce_max(a * b)
+            rows += k
+        if x.shape[0] > 3:
+            total = -total
+        return total, rows
+    static, symbolic = keel.function(f), keel.function(f, signature="x: f32[n, 2]")
+    for n in (1, 3, 4, 5):
+        x = keel.array(np.arange(2. * n, dtype="f4").reshape(n, 2))
+        total, rows = f(x)
+        for g in (static, symbolic):
+            same(g(x), (keel.array(total), keel.array(rows)))
+    assert "scan" in symbolic.concrete(x).text()
+
+
+def test_what_a_loop_sets_is_there_afterwards_if_it_surely_runs():
+    def f(x):
+        for i, row in enumerate(x):
+            last = row * 2
+        return last, i
+    same(keel.function(f)(keel.array([1., 5.])), (keel.array(10.), keel.array(1)))
+
+
+def test_float_and_bool_carry():
+    def f(x):
+        seen, scale, count = False, 1, 0
+        while scale < x:
+            scale *= 1.5
+            if scale > 3:
+                seen = True
+            count += 1
+        return seen, scale, count
+    for v in (0., 2., 10.):
+        got, want = keel.function(f)(keel.array(v)), f(keel.array(v))
+        np.testing.assert_allclose([float(w) for w in want], [g.item() for g in got], rtol=1e-6)
+
+
+def test_reached_functions_methods_and_objects_are_converted():
+    class Base:
+        __scale = 3
+
+        def call(self, x):
+            return x * self.__scale if x > 0 else x
+
+        @staticmethod
+        def plus(x):
+            return x + 1 if x > 2 else x
+
+        @classmethod
+        def minus(cls, x):
+            if x < 0:
+                return x - cls.__scale
+            return x
+
+    class Model(Base):
+        def call(self, x):
+            if x > 5:
+                return super().call(x)
+            return super().call(x) + 1
+
+        def __call__(self, x):
+            return self.call(x) if x > -2 else self.plus(x) + self.minus(x)
+
+        @keel.function
+        def run(self, x):
+            return self(x) + self.plus(x)
+
+    def logged(f):
+        @functools.wraps(f)
+        def wrapper(*args, **keywords):
+            return f(*args, **keywords) if args[0] > -100 else args[0]
+        return wrapper
+    model = Model()
+    f = keel.function(lambda x: logged(model)(x) + model.run(x))
+    for v in (-5, -1, 1, 4, 9):
+        x = keel.array(v)
+        assert f(x).item() == (model(x) + (model(x) + model.plus(x))).item()
+
+
+def test_functions_given_to_keel_are_converted():
+    def grow(v):
+        return v * 2 if v < 5 else v + 1
+
+    def step(s, v):
+        if v > 1:
+            s = s + v
+        return s, s
+
+    def f(x):
+        a = keel.while_loop(keel.reduce_sum(x), lambda v: v < 20, grow)
+        b, _ = keel.scan(keel.array(0.), x, step)
+        c = keel.cond(a > b, functools.partial(grow, a), lambda: grow(b))
+        return a, b, c, keel.grad(lambda v: v * v if v > 1 else v)(a)
+    x = keel.array([1., 2., 3.])
+    same(keel.function(f)(x), f(x))
+
+
+def test_gradients_go_through():
+    def cube(x):
+        y = x
+        for _ in range(2):
+            y = y * x
+        return y
+
+    def looped(x, n):
+        y = x
+        for i in range(n):
+            if i % 2 == 0:
+                y = y * x
+            else:
+                y = y + x * x
+        return y if y > 0 else -y
+
+    def broken(x, n):
+        y = x
+        while True:
+            y = y * x
+            if y > n:
+                return y * 3
+    n = keel.array(3)
+    for f, arguments in ((cube, ()), (looped, (n,)), (broken, (keel.array(20.),))):
+        def gradient(x, *rest, f=f):
+            with keel.Tape() as tape:
+                tape.watch(x)
+                y = f(x, *rest)
+            return tape.gradient(y, x)
+        for v in (1.5, 3.):
+            x = keel.array(v)
+            want = gradient(x, *arguments)
+            np.testing.assert_allclose(keel.function(gradient)(x, *arguments), want, rtol=1e-6)
+            np.testing.assert_allclose(keel.grad(keel.function(f))(x, *arguments), want, rtol=1e-6)
+
+
+def test_variables_are_written_in_the_branch_taken():
+    v, log = keel.Variable(0.), []
+
+    @keel.function
+    def f(x):
+        log.append("traced")
+        for row in x:
+            if row > 0:
+                v.assign_add(row)
+        if v > 10:
+            v.assign(keel.array(-1.))
+        return v.value()
+    assert [f(keel.array(a)).item() for a in ([1., -2., 3.], [1., 0., 2.], [4., 4., 4.])] == [4, 7, -1] and log == ["traced"]
+
+
+def test_attributes_that_branches_and_loops_set():
+    class State:
+        pass
+
+    def f(x):
+        s = State()
+        s.total, s.best = x, 0
+        for i in range(3):
+            s.total = s.total + i
+        while s.total < 20:
+            s.total = s.total * 2
+            if s.total > 5:
+                s.best = s.total
+        return s.total, s.best
+    for v in (1, 9, 40):
+        same(keel.function(f)(keel.array(v)), tuple(map(keel.array, f(keel.array(v)))))
+
+
+def test_closures_share_their_cells_and_globals_are_live():
+    global OFFSET
+    scale = keel.array(2)
+
+    def outer(x):
+        nonlocal scale
+        if x > 0:
+            scale = x
+        else:
+            scale = -x
+        return scale + OFFSET
+    # What a trace leaves in a variable is of the trace; the function itself sees the same cell.
+    inner = keel.function(lambda x: x * scale + OFFSET if x > 0 else x)
+    assert inner(keel.array(3)).item() == 16
+    scale, OFFSET = keel.array(5), 20
+    try:
+        assert keel.function(lambda x: x * scale + OFFSET if x > 0 else x)(keel.array(3)).item() == 35
+        assert keel.function(outer)(keel.array(-4)).item() == 24 and scale.symbolic
+    finally:
+        OFFSET = 10
+
+
+def test_python_prints_once_for_a_trace(capsys):
+    @keel.function
+    def f(x):
+        print("tracing")
+        for i in range(x):
+            print("body", end=" ")
+            if i > 1:
+                print("branch", end=" ")
+        return x
+    f(keel.array(5)), f(keel.array(3))
+    assert capsys.readouterr().out == "tracing\nbody branch "
+
+
+def test_asserts_fail_when_the_graph_runs():
+    @keel.function
+    def f(x):
+        assert x > 0, "not positive"
+        assert len("ab") == 2, "of Python"
+        return x
+    assert f(keel.array(1)).item() == 1
+    with pytest.raises(keel.Error, match="not positive"):
+        f(keel.array(-1))
+    with pytest.raises(AssertionError, match="mine"):
+        keel.function(check_python)(1)
+
+
+def check_python(x):
+    assert x > 1, "mine"
+
+
+def test_eagerly_the_code_itself_runs():
+    seen = []
+
+    @keel.function
+    def f(x):
+        seen.append(sys._getframe().f_code)
+        return x if x > 0 else -x
+    f(keel.array(1.))
+    with keel.Eagerly():
+        f(keel.array(1.))
+    f.run_eagerly()
+    assert f(keel.array(-1.)).item() == 1
+    f.run_eagerly(False)
+    assert seen[0] is not seen[1] and seen[1] is seen[2] is f.__wrapped__.__code__
+    assert seen[0].co_filename == seen[1].co_filename and seen[0].co_firstlineno == seen[1].co_firstlineno
+    assert inspect.getsource(f).count("seen.append") == 1
+
+
+def test_lines_run_are_the_lines_of_the_source():
+    lines = set()
+
+    def tracer(frame, event, _):
+        if frame.f_code.co_filename == __file__ and event in ("line", "call"):
+            lines.add(frame.f_lineno)
+        return tracer
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        keel.function(collatz)(keel.array(3), keel.array(0))
+    finally:
+        sys.settrace(before)
+    start = collatz.__code__.co_firstlineno
+    assert {start + k for k in (1, 2, 3, 4, 6, 7, 8)} <= lines
+
+
+def test_conversion_can_be_turned_off():
+    @keel.convert.skip
+    def of_python(x):
+        return x if x.shape else sys._getframe().f_code
+
+    codes = []
+
+    def f(x):
+        codes.append(of_python(x))
+        return x + 1 if x > 0 else x
+    assert keel.function(f)(keel.array(1)).item() == 2 and codes == [of_python.__code__]
+    with pytest.raises(keel.PreconditionError):
+        keel.function(f, convert=False)(keel.array(1))
+
+    @keel.function
+    def outer(x):
+        return keel.function(f, convert=False)(x) if x > 0 else x
+    with pytest.raises(keel.PreconditionError):
+        outer(keel.array(1))
+    assert keel.function(lambda x: twice_if_small(x))(keel.array(1)).item() == 2
+
+
+def test_generators_run_as_they_are():
+    def some(n):
+        for k in range(n):
+            if k != 1:
+                yield k
+
+    def f(x):
+        for k in some(3):
+            x = x + k if x > 1 else x
+        return x, [v for v in some(3)], sum(k for k in some(4) if k > 1)
+    same(keel.function(f)(keel.array(2)), (keel.array(4), [keel.array(0), keel.array(2)], keel.array(5)))
+
+
+def test_python_functions_may_call_themselves():
+    def power(x, n):
+        return x if n == 1 else power(x, n - 1) * x
+    assert keel.function(power)(keel.array(3), 4).item() == 81 and keel.function(factorial)(5).item() == 120
+
+
+def factorial(n):
+    return 1 if n == 0 else n * factorial(n - 1)
+
+
+def test_lambdas_of_one_line_are_told_apart():
+    a, b = (lambda x: x + 1 if x > 0 else x), (lambda x: x - 1 if x > 0 else x)
+    if sys.version_info >= (3, 11):
+        assert (keel.function(a)(keel.array(1)).item(), keel.function(b)(keel.array(1)).item()) == (2, 0)
+
+
+def test_to_code_is_readable():
+    def branch(x):
+        y = 1
+        if x > y:
+            t = x * 2
+            y = t
+        return y
+
+    assert keel.convert.to_code(keel.function(relu)).split("\n", 1)[1] == '''def relu(x):
+
+    def then():
+        return x
+
+    def otherwise():
+        return 0
+    return keel_.if_(keel.greater(x, 0), then, otherwise)
+'''
+    assert keel.convert.to_code(branch).split("\n", 1)[1] == '''def branch(x):
+    y = 1
+
+    def then():
+        nonlocal y
+        t = x * 2
+        y = t
+    keel_.if_(x > y, then, None, 'y')
+    return y
+'''
+    assert keel.convert.to_code(skips).split("\n", 1)[1] == '''def skips(x, n):
+    total = 0
+
+    def body(i):
+
+        def then():
+            return
+
+        def otherwise():
+            nonlocal total
+            total += i * x
+        return keel_.if_(i % 3 == 0, then, otherwise, 'total')
+    keel_.for_(keel_.range(1, 3 * n, 2), body, 'total')
+    return total
+'''
+    for wrong in (len, 3, eval("lambda x: x")):
+        with pytest.raises(keel.InvalidError):
+            keel.convert.to_code(wrong)
+
+
+def test_conversion_is_quick_and_happens_once():
+    text = "def f(x, n):\n" + "".join(
+        f"  if x > {k}:\n    x = x - {k}\n  else:\n    for i in range(n):\n      x = x + i * {k}\n" for k in range(10)) + "  return x\n"
+    import linecache
+    linecache.cache["<quick>"] = (len(text), None, text.splitlines(True), "<quick>")
+    space = {}
+    exec(compile(text, "<quick>", "exec"), space)
+    times = []
+    for _ in range(5):
+        exec(compile(text, "<quick>", "exec"), space)
+        keel.convert.build._made.pop((space["f"].__code__, "<quick>"), None)
+        start = time.perf_counter()
+        first = keel.convert.build.convert(space["f"])
+        times.append(time.perf_counter() - start)
+    assert first.__code__ is keel.convert.build.convert(space["f"]).__code__ is not space["f"].__code__
+    assert min(times) < .005, times
