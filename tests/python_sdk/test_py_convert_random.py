@@ -44,7 +44,7 @@ class Programs:
         return lines
 
     def statement(self, depth, loop, indent):
-        kinds = ["assign"] * 4 + ["aug"] + (["if"] * 5 + ["while", "for", "rows", "python", "with"] if depth < 3 else [])
+        kinds = ["assign"] * 4 + ["aug"] + (["if"] * 5 + ["set", "while", "for", "rows", "python", "with"] if depth < 3 else [])
         kinds += ["return"] * (depth > 0) + (["break", "continue"] * 2 if loop else [])
         return getattr(self, "_" + self.random.choice(kinds))(depth, loop, indent)
 
@@ -68,6 +68,17 @@ class Programs:
         if self.random.random() < .3:
             lines += [f"{indent}elif {self.test()}:"] + self.block(depth + 1, loop, indent + "  ")
         return lines + ([f"{indent}else:"] + self.block(depth + 1, loop, indent + "  ") if self.random.random() < .5 else [])
+
+    def _set(self, depth, loop, indent):
+        """A variable of its own, which each way sets that goes on."""
+        own = f"v{next(self.numbers)}"
+        ways = [[f"{indent}  {own} = {self.value()}"] for _ in range(self.random.randrange(2, 4))]
+        if depth or loop:
+            ways.append([indent + "  " + self.random.choice(["return " + self.value()] + ["break", "continue"] * bool(loop))])
+        self.random.shuffle(ways)
+        heads = [f"if {self.test()}:"] + [f"elif {self.test()}:" for _ in ways[2:]] + ["else:"]
+        lines = [line for head, way in zip(heads, ways) for line in [indent + head] + way]
+        return lines + self.block(depth + 1, loop, indent) + [f"{indent}{self.random.choice(VARIABLES)} = {own}"]
 
     def _loop(self, head, first, depth, loop, indent):
         lines = [indent + head] + [indent + "  " + line for line in first] + self.block(depth + 1, True, indent + "  ")

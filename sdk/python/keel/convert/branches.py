@@ -73,8 +73,8 @@ def _give_up(state, other, end):
     """A way that has ended early needs no variables for what follows: those it lacks, or all if it returned."""
     if isinstance(end, Ended) and end.early is True:
         for name in state:
-            differs = other[name] is not MISSING and other[name] is not state[name]
-            if differs and (end.returned is True or state[name] is MISSING):
+            known = other[name] is not MISSING and other[name] is not ANY and other[name] is not state[name]
+            if known and (end.returned is True or state[name] is MISSING):
                 state[name] = ANY
 
 

@@ -22,8 +22,20 @@ def runtime(name, *args, at):
 
 def located(made, at):
     """made, with the place of another node in all parts that have none."""
-    ast.copy_location(made, at)
-    return ast.fix_missing_locations(made)
+    _place(made, (at.lineno, at.col_offset, at.end_lineno, at.end_col_offset))
+    return made
+
+
+def _place(node, place):
+    if "lineno" in node._attributes:
+        if hasattr(node, "lineno"):  # so have its parts
+            return
+        node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place
+    for field in node._fields:
+        value = getattr(node, field, None)
+        for part in value if isinstance(value, list) else (value,):
+            if isinstance(part, ast.AST):
+                _place(part, place)
 
 
 def lazy(expression):

@@ -171,7 +171,7 @@ class Statements:
             then, otherwise = s.body + ([] if left else rest), s.orelse + ([] if right else rest)
             out.append(located(ast.Return(self._branches(s, then, otherwise, place, place.tail, out)), s))
         else:
-            live = self._live.behind(s)
+            live = self._live.behind(s) | place.tail  # jumps lead there
             call = self._branches(s, s.body, s.orelse, _Place(True, live, True), live, out)
             self._go_on(self._keep(call, s, out), s, rest, place, out)
         return True
@@ -275,7 +275,7 @@ class Statements:
 
     def _ended_blocks(self, s, rest, place, out):
         """Blocks that jump from within functions become functions, which say how they ended."""
-        live = frozenset(self._live.behind(s)).union(*(self._live.before[b[0]] for b in _blocks(s)))
+        live = place.tail.union(self._live.behind(s), *(self._live.before[b[0]] for b in _blocks(s)))
         ended = self._unique("ended")
         out.append(located(ast.parse(f"{ended} = None").body[0], s))
         if getattr(s, "finalbody", None):
