@@ -75,9 +75,7 @@ nb::object rebuild(nb::handle like, const std::vector<keel::Array>& arrays) {
 class Function {
  public:
   Function(std::string name, nb::object parameters, keel::FunctionOptions options)
-      : name_(std::move(name)),
-        parameters_(std::move(parameters)),
-        options_(std::move(options)) {}
+      : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {}
 
   PyObject* call(nb::handle self, nb::handle args, PyObject* keywords);
   keel::Module concrete(nb::handle self, nb::args args, nb::kwargs keywords);

@@ -7,7 +7,7 @@ import threading
 
 from .. import _keel, errors
 from ..shapes import zeros
-from .state import ANY, MISSING, Template, describe, is_number, number_dtype, tensor
+from .values import ANY, MISSING, Template, describe, is_number, number_dtype, tensor
 
 _DEPTH = 150  # of branches in branches: a function that calls itself would go on for ever
 _thread = threading.local()

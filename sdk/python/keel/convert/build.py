@@ -11,7 +11,7 @@ from . import expressions, names, source
 
 _FLAGS = 0x1FF0000  # of `from __future__ import ...`
 _made = {}          # (code, file) -> (converted code or None, why not)
-_ours = set()       # ids of converted code objects, which live in _made
+_ours = {}          # converted code objects and those in them, by id
 _thread = threading.local()
 
 
@@ -117,7 +117,7 @@ def _converted(f):
 
 
 def _register(code):
-    _ours.add(id(code))
+    _ours[id(code)] = code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
             _register(const)

@@ -100,16 +100,16 @@ def _shorter(a, b):
     return ops.minimum(_keel.array(a, typed), _keel.array(b, typed))
 
 
-def range_(*ends):
+def range(*ends):
     return Range(*ends) if any(isinstance(e, _TENSORS + (_keel.Dim,)) for e in ends) else builtins.range(*ends)
 
 
-def enumerate_(over, start=0):
+def enumerate(over, start=0):
     found = graph_iterable(over)
     return Zip(Range(start, None, 1), found) if found else builtins.enumerate(over, start)
 
 
-def zip_(*all, **options):
+def zip(*all, **options):
     found = [graph_iterable(x) for x in all]
     if not all or None in found:
         return builtins.zip(*all, **options)

@@ -7,16 +7,15 @@ share the variables of the user's function; names say which of these may be read
 import builtins
 import operator
 
-from .. import _keel, errors
+from .. import _keel
 from .._keel import ops
-from .build import call  # noqa: F401
 from .branches import Ended, branch
-from .iteration import enumerate_ as enumerate  # noqa: F401
+from .build import call  # noqa: F401
+from .builtin import bool, enumerate, float, int, len, max, min, range, zip  # noqa: F401
 from .iteration import graph_iterable
-from .iteration import range_ as range  # noqa: F401
-from .iteration import zip_ as zip  # noqa: F401
 from .loops import repeat, walk
-from .state import Places, is_number, where
+from .state import Places
+from .values import is_number, symbolic, truth, where
 
 BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 
@@ -24,26 +23,6 @@ BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 def Return(value):
     """How a piece ends that returns from the user's function."""
     return Ended(True, True, True, value)
-
-
-def _symbolic(value):
-    return isinstance(value, _keel.Tensor) and value.symbolic
-
-
-def truth(value, place=None):
-    """bool(value), or a bool[] of the trace. place: a piece that is where the value is asked for."""
-    if isinstance(value, _keel.Variable):
-        value = value.value()
-    if isinstance(value, _keel.Dim):
-        value = ops.dim(value)
-    if not _symbolic(value):
-        return builtins.bool(value)
-    if value.ndim and value.size != 1:
-        at = f"{where(place)}: " if place else ""
-        raise errors.ShapeError(f"{at}a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
-                                hint="reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is")
-    value = ops.reshape(value, ()) if value.ndim else value
-    return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
 
 
 def if_(test, then, otherwise, *names):
@@ -94,7 +73,7 @@ def _unrolled(entries, body, names):
 
 def _stopped(ended, go_on, body, names):
     """After a step of a loop of Python that stopped it, or did where a tensor says so."""
-    if not _symbolic(ended.stop):
+    if not symbolic(ended.stop):
         return _of_loop(ended)
     kept = Ended(True, True, ended.returned, ended.value)
     made = branch(ended.stop, lambda: kept, lambda: _step(go_on()), Places([body], names), where(body))
@@ -129,7 +108,7 @@ def unless_ended(ended, rest=_nothing, *names):
 
 def _unless(ended, flag, kept, rest, names):
     ended_there = ended is not None and getattr(ended, flag)
-    if not _symbolic(ended_there):
+    if not symbolic(ended_there):
         return kept() if ended_there else rest()
     return branch(ended_there, kept, rest, Places([rest], names), where(rest))
 
@@ -150,7 +129,7 @@ def choose(test, then, otherwise):
 def and_(a, *others):
     for k, other in builtins.enumerate(others):
         test = truth(a, other)
-        if _symbolic(test):
+        if symbolic(test):
             return _both(test, a, lambda: and_(other(), *others[k + 1:]), False, where(other))
         if not test:
             return a
@@ -161,7 +140,7 @@ def and_(a, *others):
 def or_(a, *others):
     for k, other in builtins.enumerate(others):
         test = truth(a, other)
-        if _symbolic(test):
+        if symbolic(test):
             return _both(test, a, lambda: or_(other(), *others[k + 1:]), True, where(other))
         if test:
             return a
@@ -183,7 +162,7 @@ def _both(test, a, other, ends, place):
 
 def not_(value):
     test = truth(value)
-    return ops.logical_not(test) if _symbolic(test) else not test
+    return ops.logical_not(test) if symbolic(test) else not test
 
 
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -199,45 +178,7 @@ def compare(a, how, other, *more):
 
 def assert_(test, message=None):
     test = truth(test)
-    if _symbolic(test):
+    if symbolic(test):
         _keel.assert_(test, str(message()) if message else "")
     elif not test:
         raise AssertionError(*([message()] if message else []))
-
-
-def _extreme(python, pairwise, reduced):
-    def extreme(*values, **options):
-        if not options and any(isinstance(v, _keel.Dim) or _symbolic(v) for v in values):
-            values = [ops.dim(v) if isinstance(v, _keel.Dim) else v for v in values]
-            if len(values) == 1 and values[0].ndim == 1:
-                return reduced(values[0])
-            out = values[0]
-            for value in values[1:]:
-                out = pairwise(out, value)
-            return out
-        return python(*values, **options)
-    return extreme
-
-
-max = _extreme(builtins.max, ops.maximum, ops.reduce_max)
-min = _extreme(builtins.min, ops.minimum, ops.reduce_min)
-
-
-def len(value):  # noqa: A001
-    return value.shape[0] if _symbolic(value) and value.ndim else builtins.len(value)
-
-
-def int(value=0, *more):  # noqa: A001
-    if not _symbolic(value):
-        return builtins.int(value, *more)
-    return value.astype(_keel.i32) if value.dtype.name[0] in "fb" else value
-
-
-def float(value=0.):  # noqa: A001
-    if not _symbolic(value):
-        return builtins.float(value)
-    return value if value.dtype.name[0] in "fb" and value.dtype != _keel.bool_ else value.astype(_keel.f32)
-
-
-def bool(value=False):  # noqa: A001
-    return truth(value)

@@ -1,7 +1,6 @@
-"""The variables that pieces of a converted function share, and values with places for what a graph computes.
+"""The variables that pieces of a converted function share.
 
-How to read it: Places reads and sets variables by name, in the cells of the pieces; MISSING is an unset one. Template
-is a value whose tensors are taken out, and put in again as others. describe() says in messages what a value is.
+How to read it: Places reads and sets variables by name, in the cells of the pieces; explained() says why one is unset.
 """
 import contextlib
 import dis
@@ -10,21 +9,23 @@ import re
 import threading
 
 from .. import _keel, errors
-from .._keel import ops
-from ..shapes import zeros
 from .build import unconverted
+from .values import MISSING
 
 
-MISSING = object()  # in place of the value of an unset variable
-ANY = object()      # in place of a value that nobody will read
-_thread = threading.local()
+class _Thread(threading.local):
+    def __init__(self):
+        self.reasons = {}  # why variables are unset that a graph unset, by name
+
+
+_thread = _Thread()
 
 
 @contextlib.contextmanager
 def explained():
     """Within it, a NameError about a variable that a graph unset becomes an error that says why, and a tensor that is
     asked for its value in code that was not converted one that says why not."""
-    before, _thread.reasons = getattr(_thread, "reasons", {}), {}
+    before, _thread.reasons = _thread.reasons, {}
     try:
         yield
     except NameError as e:
@@ -148,80 +149,3 @@ class Places:
     def unset(self, name, why, hint):
         self._at[name].set(MISSING)
         _thread.reasons[name] = why, hint
-
-
-def is_number(value):
-    return isinstance(value, (bool, int, float))
-
-
-def tensor(value):
-    """The tensor for a leaf that can be one and is no number, else None."""
-    if isinstance(value, _keel.Tensor):
-        return value
-    if isinstance(value, (_keel.Dim, Zeros)):
-        return ops.dim(value) if isinstance(value, _keel.Dim) else value.make()
-    return _keel.array(value) if hasattr(value, "__array__") and not isinstance(value, _keel.Variable) else None
-
-
-def number_dtype(*numbers):
-    return _keel.array([float(n) if isinstance(n, float) else n for n in numbers]).dtype
-
-
-class Zeros:
-    """Stands for zeros of a tensor's type, to be made in another trace than the tensor's."""
-
-    def __init__(self, like):
-        self._shape, self._dtype = like.shape, like.dtype
-
-    def make(self):
-        return zeros(self._shape, self._dtype)
-
-
-def as_zeros(value):
-    """The value with Zeros for tensors."""
-    def one(leaf):
-        found = tensor(leaf)
-        return leaf if found is None else Zeros(found)
-    return _keel.map_leaves(value, one)
-
-
-class _Slot:
-    def __init__(self, index):
-        self.index = index
-
-
-class Template:
-    """A value with numbered places: those that take(leaf, place in the value) gives a number for, not None."""
-
-    def __init__(self, value, take):
-        places = iter([place for place, _ in _keel.places(value)])
-
-        def one(leaf):
-            index = take(leaf, next(places))
-            return leaf if index is None else _Slot(index)
-        self._value = value if value is ANY else _keel.map_leaves(value, one)
-
-    def filled(self, tensors):
-        return self.mapped(lambda index: tensors[index])
-
-    def mapped(self, f):
-        if self._value is ANY:
-            return ANY
-        return _keel.map_leaves(self._value, lambda x: f(x.index) if type(x) is _Slot else x)
-
-
-def describe(value):
-    if value is None or value is MISSING:
-        return "nothing"
-    if isinstance(value, _keel.Tensor):
-        return value.type
-    if is_number(value):
-        return repr(value)
-    if isinstance(value, (tuple, list)):
-        inner = ", ".join(map(describe, value))
-        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
-    return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}" if isinstance(value, dict) else repr(value)[:60]
-
-
-def where(piece):
-    return f"{piece.__code__.co_filename}:{piece.__code__.co_firstlineno}"

@@ -20,11 +20,8 @@ import collections
 
 from . import names, scopes
 from .expressions import RUNTIME, Expressions, located, runtime
-from .liveness import Liveness, _TRY
-
-_JUMPS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
-_LOOPS = (ast.For, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+from .jumps import JUMPS, LOOPS, SCOPES, Jumps, blocks, fields
+from .liveness import Liveness
 
 # signal: jumps are values that say so. tail: what may be read behind the function that is being written.
 # followed: something comes behind it in a step of the loop. plain: the loop around is Python's, so are its jumps.
@@ -39,7 +36,7 @@ def convert(function, known):
 class Statements:
     def __init__(self, function, known):
         self._function, self._known = function, known
-        _drop_dead(function.body)
+        self._jumps = Jumps(function.body)
         found, parameters = names.of(function.body), names.parameters(function.args)
         self._expressions = _Inner(self, known, parameters[0] if parameters else None)
         self._declared = found.nonlocals | found.globals
@@ -47,46 +44,14 @@ class Statements:
         self._live = Liveness(function.body, self._declared)
         self._attributes = _attributes(function.body, ())
         self._taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(parameters)
-        self._escapes, self._inherited = {}, set()
-        for s in function.body:
-            self._leaving(s)  # all, before anything changes
+        self._inherited = set()
 
     def run(self):
         function, found = self._function, names.of(self._function.body)
         function.body = self._lowered(function.body, _Place(False, frozenset(self._declared))) or function.body
         scopes.settle(function, found)
 
-    # What leaves a statement, and which become functions.
-
-    def _leaving(self, s):
-        """The kinds of jumps that lead out of a statement."""
-        if s not in self._escapes:
-            out = {_JUMPS[type(s)]} if type(s) in _JUMPS else set()
-            if not isinstance(s, _FUNCTIONS):
-                for block in _blocks(s):
-                    out |= set().union(*map(self._leaving, block)) - self._own_jumps(s, block)
-            self._escapes[s] = out
-        return self._escapes[s]
-
-    @staticmethod
-    def _own_jumps(s, block):
-        return {"break", "continue"} if isinstance(s, _LOOPS) and block is s.body else set()
-
-    def _breaks(self, loop):
-        return any("break" in self._leaving(s) for s in loop.body)
-
-    def _returns(self, loop):
-        return any("return" in self._leaving(s) for s in loop.body)
-
-    def _always(self, block):
-        return any(self._always_leaves(s) for s in block)
-
-    def _always_leaves(self, s):
-        if isinstance(s, ast.If):
-            return self._always(s.body) and self._always(s.orelse)
-        if isinstance(s, ast.While):
-            return isinstance(s.test, ast.Constant) and bool(s.test.value) and not self._breaks(s)
-        return isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue))
+    # Which statements become functions.
 
     def _becomes_calls(self, s):
         """Is it an `if` or a loop that may depend on tensors, or one of Python's from within which such a one jumps?"""
@@ -98,8 +63,8 @@ class Statements:
 
     def _jumps_inside(self, s):
         """Does a part that becomes functions jump out of itself?"""
-        return any(self._leaving(c) and (self._becomes_calls(c) or self._jumps_inside(c))
-                   for block in _blocks(s) for c in block)
+        return any(self._jumps.leaving(c) and (self._becomes_calls(c) or self._jumps_inside(c))
+                   for block in blocks(s) for c in block)
 
     # Blocks.
 
@@ -107,14 +72,14 @@ class Statements:
         out = []
         for k, s in enumerate(block):
             rest = block[k + 1:]
-            if type(s) in _JUMPS:
+            if type(s) in JUMPS:
                 return out + [self._jump(s, place)]
             if isinstance(s, ast.Raise):
                 return out + [self._expressions.visit(s)]
             done = False
             if self._becomes_calls(s):
                 done = (self._if if isinstance(s, ast.If) else self._loop)(s, rest, place, out)
-            elif _blocks(s) and not isinstance(s, _FUNCTIONS):
+            elif blocks(s) and not isinstance(s, SCOPES):
                 done = (self._ended_blocks if self._jumps_inside(s) else self._in_place)(s, rest, place, out)
             elif not isinstance(s, (ast.Nonlocal, ast.Global)):
                 out += _listed(self._expressions.visit(s))
@@ -161,12 +126,12 @@ class Statements:
     # if.
 
     def _if(self, s, rest, place, out):
-        if not self._leaving(s):
+        if not self._jumps.leaving(s):
             live = self._live.behind(s)
             inside = _Place(place.signal, live)
             out.append(located(ast.Expr(self._branches(s, s.body, s.orelse, inside, live, out)), s))
             return False
-        left, right = self._always(s.body), self._always(s.orelse)
+        left, right = self._jumps.always(s.body), self._jumps.always(s.orelse)
         if left or right or not rest:
             then, otherwise = s.body + ([] if left else rest), s.orelse + ([] if right else rest)
             out.append(located(ast.Return(self._branches(s, then, otherwise, place, place.tail, out)), s))
@@ -208,16 +173,16 @@ class Statements:
     # Loops.
 
     def _loop(self, s, rest, place, out):
-        always, call = self._always_leaves(s), self._loop_call(s, out)
-        if not self._returns(s) and not (s.orelse and self._breaks(s)):
+        always, call = self._jumps.always_leaves(s), self._loop_call(s, out)
+        if not self._jumps.returns(s) and not (s.orelse and self._jumps.breaks(s)):
             out.append(located(ast.Expr(call), s))
             out += self._lowered(s.orelse + rest, place)
             return True
         ended = self._keep(call, s, out)
         follow = s.orelse + rest
-        if s.orelse and self._breaks(s):
+        if s.orelse and self._jumps.breaks(s):
             follow = [self._unless_broken(s, ended)] + rest
-        if not self._returns(s):
+        if not self._jumps.returns(s):
             out += self._lowered(follow, place)
         elif always:
             name = "ended_by_return" if place.signal else "returned"
@@ -265,8 +230,8 @@ class Statements:
     # with, try, match, and what stays Python's.
 
     def _in_place(self, s, rest, place, out):
-        inner = place._replace(plain=True) if isinstance(s, _LOOPS) else place
-        for field in _fields(s):
+        inner = place._replace(plain=True) if isinstance(s, LOOPS) else place
+        for field in fields(s):
             block = self._lowered(getattr(s, field), inner if field == "body" else place)
             setattr(s, field, block or ([ast.copy_location(ast.Pass(), s)] if field == "body" else []))
         self._parts(s, lambda block: self._lowered(block, place) or [ast.copy_location(ast.Pass(), s)])
@@ -275,20 +240,22 @@ class Statements:
 
     def _ended_blocks(self, s, rest, place, out):
         """Blocks that jump from within functions become functions, which say how they ended."""
-        live = place.tail.union(self._live.behind(s), *(self._live.before[b[0]] for b in _blocks(s)))
+        live = place.tail.union(self._live.behind(s), *(self._live.before[b[0]] for b in blocks(s)))
         ended = self._unique("ended")
-        out.append(located(ast.parse(f"{ended} = None").body[0], s))
+        out.append(located(ast.Assign([ast.Name(ended, ast.Store())], ast.Constant(None)), s))
         if getattr(s, "finalbody", None):
             s.finalbody = self._lowered(s.finalbody, place)
 
-        def made(block, call="{}()"):
+        def made(block, follows=False):
             piece = self._define(self._unique("block"), "branch", block, _Place(True, live, True), block[0])
             out.append(piece)
-            return [located(ast.parse(f"{ended} = " + call.format(piece.name)).body[0], block[0])]
+            code = ast.Name(piece.name, ast.Load())
+            call = runtime("unless_ended", ast.Name(ended, ast.Load()), code, *self._carried(block, live), at=block[0])
+            return [located(ast.Assign([ast.Name(ended, ast.Store())], call if follows else ast.Call(code, [], [])), block[0])]
         if hasattr(s, "body"):
             s.body = made(s.body)
         if getattr(s, "orelse", None):
-            s.orelse = made(s.orelse, f"{RUNTIME}.unless_ended({ended}, {{}})")
+            s.orelse = made(s.orelse, follows=True)
         self._parts(s, made)
         out.append(self._headers(s))
         self._go_on(ended, s, rest, place, out)
@@ -323,26 +290,6 @@ class _Inner(Expressions):
 
     def visit_AsyncFunctionDef(self, node):
         return node
-
-
-def _fields(s):
-    return [f for f in ("body", "orelse", "finalbody") if getattr(s, f, None)]
-
-
-def _blocks(s):
-    """The lists of statements inside a statement."""
-    if isinstance(s, _FUNCTIONS) or not isinstance(s, ast.stmt):
-        return []
-    return [getattr(s, f) for f in _fields(s)] + [p.body for p in getattr(s, "handlers", []) + getattr(s, "cases", [])]
-
-
-def _drop_dead(block):
-    """What stands behind a jump in its block never runs, and sets nothing."""
-    for k, s in enumerate(block):
-        for inner in _blocks(s):
-            _drop_dead(inner)
-        if type(s) in _JUMPS or isinstance(s, ast.Raise):
-            del block[k + 1:]
 
 
 def _listed(node):

@@ -1,0 +1,45 @@
+"""Built-in functions of Python, for tensors of a trace too."""
+import builtins
+
+from .. import _keel
+from .._keel import ops
+from .iteration import enumerate, range, zip  # noqa: F401
+from .values import symbolic, truth
+
+
+def _extreme(python, pairwise, reduced):
+    def extreme(*values, **options):
+        if not options and any(isinstance(v, _keel.Dim) or symbolic(v) for v in values):
+            values = [ops.dim(v) if isinstance(v, _keel.Dim) else v for v in values]
+            if len(values) == 1 and values[0].ndim == 1:
+                return reduced(values[0])
+            out = values[0]
+            for value in values[1:]:
+                out = pairwise(out, value)
+            return out
+        return python(*values, **options)
+    return extreme
+
+
+max = _extreme(builtins.max, ops.maximum, ops.reduce_max)
+min = _extreme(builtins.min, ops.minimum, ops.reduce_min)
+
+
+def len(value):
+    return value.shape[0] if symbolic(value) and value.ndim else builtins.len(value)
+
+
+def int(value=0, *more):
+    if not symbolic(value):
+        return builtins.int(value, *more)
+    return value.astype(_keel.i32) if value.dtype.name[0] in "fb" else value
+
+
+def float(value=0.):
+    if not symbolic(value):
+        return builtins.float(value)
+    return value if value.dtype.name[0] in "fb" and value.dtype != _keel.bool_ else value.astype(_keel.f32)
+
+
+def bool(value=False):
+    return truth(value)

@@ -1,0 +1,65 @@
+"""What leaves a statement before its end: return, break and continue.
+
+How to read it: Jumps is made of a function's body before anything changes in it, and answers from then on.
+"""
+import ast
+
+JUMPS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
+LOOPS = (ast.For, ast.While)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def fields(s):
+    """Names of the lists of statements right in a statement."""
+    return [f for f in ("body", "orelse", "finalbody") if getattr(s, f, None)]
+
+
+def blocks(s):
+    """The lists of statements inside a statement; a function's are its own."""
+    if isinstance(s, SCOPES) or not isinstance(s, ast.stmt):
+        return []
+    return [getattr(s, f) for f in fields(s)] + [p.body for p in getattr(s, "handlers", []) + getattr(s, "cases", [])]
+
+
+class Jumps:
+    def __init__(self, body):
+        self._found = {}
+        _drop_dead(body)
+        for s in body:
+            self.leaving(s)
+
+    def leaving(self, s):
+        """The kinds of jumps that lead out of a statement."""
+        if s not in self._found:
+            out = {JUMPS[type(s)]} if type(s) in JUMPS else set()
+            for block in blocks(s):
+                own = {"break", "continue"} if isinstance(s, LOOPS) and block is s.body else set()
+                out |= set().union(*map(self.leaving, block)) - own
+            self._found[s] = out
+        return self._found[s]
+
+    def breaks(self, loop):
+        return any("break" in self.leaving(s) for s in loop.body)
+
+    def returns(self, loop):
+        return any("return" in self.leaving(s) for s in loop.body)
+
+    def always(self, block):
+        """Does no way lead to the end of the block?"""
+        return any(map(self.always_leaves, block))
+
+    def always_leaves(self, s):
+        if isinstance(s, ast.If):
+            return self.always(s.body) and self.always(s.orelse)
+        if isinstance(s, ast.While):
+            return isinstance(s.test, ast.Constant) and bool(s.test.value) and not self.breaks(s)
+        return isinstance(s, (ast.Raise, *JUMPS))
+
+
+def _drop_dead(block):
+    """What stands behind a jump in its block never runs, and sets nothing."""
+    for k, s in enumerate(block):
+        for inner in blocks(s):
+            _drop_dead(inner)
+        if isinstance(s, (ast.Raise, *JUMPS)):
+            del block[k + 1:]

@@ -1,0 +1,110 @@
+"""Values of Python and what a graph computes of them.
+
+How to read it: tensor() and truth() ask a value for what a graph needs. Template is a value whose tensors are taken out,
+and put in again as others. describe() says in messages what a value is, where() where a piece stands.
+"""
+import builtins
+
+from .. import _keel, errors
+from .._keel import ops
+from ..shapes import zeros
+
+MISSING = object()  # in place of the value of an unset variable
+ANY = object()      # in place of a value that nobody will read
+
+
+def symbolic(value):
+    return isinstance(value, _keel.Tensor) and value.symbolic
+
+
+def truth(value, place=None):
+    """bool(value), or a bool[] of the trace. place: a piece that is where the value is asked for."""
+    if isinstance(value, _keel.Variable):
+        value = value.value()
+    if isinstance(value, _keel.Dim):
+        value = ops.dim(value)
+    if not symbolic(value):
+        return builtins.bool(value)
+    if value.ndim and value.size != 1:
+        at = f"{where(place)}: " if place else ""
+        raise errors.ShapeError(f"{at}a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
+                                hint="reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is")
+    value = ops.reshape(value, ()) if value.ndim else value
+    return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
+
+
+def is_number(value):
+    return isinstance(value, (bool, int, float))
+
+
+def tensor(value):
+    """The tensor for a leaf that can be one and is no number, else None."""
+    if isinstance(value, _keel.Tensor):
+        return value
+    if isinstance(value, (_keel.Dim, Zeros)):
+        return ops.dim(value) if isinstance(value, _keel.Dim) else value.make()
+    return _keel.array(value) if hasattr(value, "__array__") and not isinstance(value, _keel.Variable) else None
+
+
+def number_dtype(*numbers):
+    return _keel.array([float(n) if isinstance(n, float) else n for n in numbers]).dtype
+
+
+class Zeros:
+    """Stands for zeros of a tensor's type, to be made in another trace than the tensor's."""
+
+    def __init__(self, like):
+        self._shape, self._dtype = like.shape, like.dtype
+
+    def make(self):
+        return zeros(self._shape, self._dtype)
+
+
+def as_zeros(value):
+    """The value with Zeros for tensors."""
+    def one(leaf):
+        found = tensor(leaf)
+        return leaf if found is None else Zeros(found)
+    return _keel.map_leaves(value, one)
+
+
+class _Slot:
+    def __init__(self, index):
+        self.index = index
+
+
+class Template:
+    """A value with numbered places: those that take(leaf, place in the value) gives a number for, not None."""
+
+    def __init__(self, value, take):
+        places = iter([place for place, _ in _keel.places(value)])
+
+        def one(leaf):
+            index = take(leaf, next(places))
+            return leaf if index is None else _Slot(index)
+        self._value = value if value is ANY else _keel.map_leaves(value, one)
+
+    def filled(self, tensors):
+        return self.mapped(lambda index: tensors[index])
+
+    def mapped(self, f):
+        if self._value is ANY:
+            return ANY
+        return _keel.map_leaves(self._value, lambda x: f(x.index) if type(x) is _Slot else x)
+
+
+def describe(value):
+    if value is None or value is MISSING:
+        return "nothing"
+    if isinstance(value, _keel.Tensor):
+        return value.type
+    if is_number(value):
+        return repr(value)
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(describe, value))
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}" if isinstance(value, dict) else repr(value)[:60]
+
+
+def where(piece):
+    return f"{piece.__code__.co_filename}:{piece.__code__.co_firstlineno}"
