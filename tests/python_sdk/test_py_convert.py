@@ -1,4 +1,4 @@
-"""keel.function converts Python that tensors decide: small programs do what they do as plain Python on eager tensors."""
+"""keel.function converts Python in which tensors decide: what is reached, what is carried, effects, lines, to_code."""
 import functools
 import inspect
 import sys
@@ -209,7 +209,8 @@ def test_variables_are_written_in_the_branch_taken():
         if v > 10:
             v.assign(keel.array(-1.))
         return v.value()
-    assert [f(keel.array(a)).item() for a in ([1., -2., 3.], [1., 0., 2.], [4., 4., 4.])] == [4, 7, -1] and log == ["traced"]
+    rows = ([1., -2., 3.], [1., 0., 2.], [4., 4., 4.])
+    assert [f(keel.array(r)).item() for r in rows] == [4, 7, -1] and log == ["traced"]
 
 
 def test_attributes_that_branches_and_loops_set():
@@ -416,8 +417,8 @@ def test_to_code_is_readable():
 
 
 def test_conversion_is_quick_and_happens_once():
-    text = "def f(x, n):\n" + "".join(
-        f"  if x > {k}:\n    x = x - {k}\n  else:\n    for i in range(n):\n      x = x + i * {k}\n" for k in range(10)) + "  return x\n"
+    part = "  if x > {0}:\n    x = x - {0}\n  else:\n    for i in range(n):\n      x = x + i * {0}\n"
+    text = "def f(x, n):\n" + "".join(part.format(k) for k in range(10)) + "  return x\n"
     import linecache
     linecache.cache["<quick>"] = (len(text), None, text.splitlines(True), "<quick>")
     space = {}

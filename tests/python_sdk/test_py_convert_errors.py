@@ -132,7 +132,7 @@ CASES = [
     (loop_shape, keel.ShapeError, r"`x` changes its type.*f32\[\] before, f32\[2\] after.*keel\.zeros"),
     (loop_literal_shape, keel.ShapeError, r"`total` changes its type.*0 before, f32\[2\] after"),
     (loop_none, keel.InvalidError, r"`best` changes its type.*nothing before, f32\[2\] after"),
-    (loop_sets, keel.InvalidError, "`y` is set in a loop of a graph only.*set y before the loop"),
+    (loop_sets, keel.InvalidError, "`y` is set only in a loop of a graph.*set y before the loop"),
     (appends, keel.InvalidError, r"a tensor is put into `ys`, a list.*keel\.scan\(init, xs, body\)"),
     (sets_item, keel.InvalidError, "a tensor is put into `found`, a dict"),
     (vector, keel.ShapeError, r"a condition is one value, but this tensor is bool\[2\].*keel\.reduce_min"),

@@ -191,8 +191,9 @@ def matched(x, n):
     return x
 
 
-PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop, nested_loops, operators,
-            temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus, matched]
+PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop,
+            nested_loops, operators, temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus,
+            matched]
 VALUES = [(x, n) for x in (-3, 0, 1, 4, 6, 27) for n in (0, 1, 3, 5)]
 
 
@@ -216,4 +217,5 @@ def test_python_values_run_as_python(f):
     graph = keel.function(f)
     for x, n in VALUES[::5]:
         same(graph(x, n), f(x, n))
-        assert "stack" in f.__code__.co_names or "cond" not in graph.concrete(x, n).text() and "while" not in graph.concrete(x, n).text()
+        text = graph.concrete(x, n).text()
+        assert "stack" in f.__code__.co_names or "cond" not in text and "while" not in text

@@ -44,7 +44,8 @@ class Programs:
         return lines
 
     def statement(self, depth, loop, indent):
-        kinds = ["assign"] * 4 + ["aug"] + (["if"] * 5 + ["set", "while", "for", "rows", "python", "with"] if depth < 3 else [])
+        kinds = ["assign"] * 4 + ["aug"]
+        kinds += ["if"] * 5 + ["set", "while", "for", "rows", "python", "with"] if depth < 3 else []
         kinds += ["return"] * (depth > 0) + (["break", "continue"] * 2 if loop else [])
         return getattr(self, "_" + self.random.choice(kinds))(depth, loop, indent)
 
@@ -67,14 +68,18 @@ class Programs:
         lines = [f"{indent}if {self.test()}:"] + self.block(depth + 1, loop, indent + "  ")
         if self.random.random() < .3:
             lines += [f"{indent}elif {self.test()}:"] + self.block(depth + 1, loop, indent + "  ")
-        return lines + ([f"{indent}else:"] + self.block(depth + 1, loop, indent + "  ") if self.random.random() < .5 else [])
+        return lines + self._else(.5, depth, loop, indent)
+
+    def _else(self, chance, depth, loop, indent):
+        return [f"{indent}else:"] + self.block(depth + 1, loop, indent + "  ") if self.random.random() < chance else []
 
     def _set(self, depth, loop, indent):
         """A variable of its own, which each way sets that goes on."""
         own = f"v{next(self.numbers)}"
         ways = [[f"{indent}  {own} = {self.value()}"] for _ in range(self.random.randrange(2, 4))]
         if depth or loop:
-            ways.append([indent + "  " + self.random.choice(["return " + self.value()] + ["break", "continue"] * bool(loop))])
+            jump = self.random.choice(["return " + self.value()] + ["break", "continue"] * bool(loop))
+            ways.append([f"{indent}  {jump}"])
         self.random.shuffle(ways)
         heads = [f"if {self.test()}:"] + [f"elif {self.test()}:" for _ in ways[2:]] + ["else:"]
         lines = [line for head, way in zip(heads, ways) for line in [indent + head] + way]
@@ -82,7 +87,7 @@ class Programs:
 
     def _loop(self, head, first, depth, loop, indent):
         lines = [indent + head] + [indent + "  " + line for line in first] + self.block(depth + 1, True, indent + "  ")
-        return lines + ([f"{indent}else:"] + self.block(depth + 1, loop, indent + "  ") if self.random.random() < .25 else [])
+        return lines + self._else(.25, depth, loop, indent)
 
     def _while(self, depth, loop, indent):
         k = f"k{next(self.numbers)}"
@@ -103,9 +108,10 @@ class Programs:
         return self._loop("for j in (1, 2):", [f"{self.random.choice(VARIABLES)} += j"], depth, loop, indent)
 
     def _with(self, depth, loop, indent):
-        kind = self.random.choice((("try:", ["finally:"]), ("try:", ["except KeyError:"]), ("with keel.no_record():", [])))
-        lines = [indent + kind[0]] + self.block(depth + 1, loop, indent + "  ")
-        return lines + [line for head in kind[1] for line in (indent + head, f"{indent}  {self.random.choice(VARIABLES)} += 1")]
+        kinds = (("try:", "finally:"), ("try:", "except KeyError:"), ("with keel.no_record():", ""))
+        head, last = self.random.choice(kinds)
+        lines = [indent + head] + self.block(depth + 1, loop, indent + "  ")
+        return lines + [indent + last, f"{indent}  {self.random.choice(VARIABLES)} += 1"] * bool(last)
 
     def text(self):
         lines = ["def f(a, b, c, n, xs):"] + self.block(0, False, "  ") + self.block(0, False, "  ")

@@ -82,8 +82,8 @@ class Function(_keel.Function):
         return out
 
 
-def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False, convert=True,
-             **options):
+def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False,
+             convert=True, **options):
     """Makes code a keel.Function; a decorator, with or without options.
 
     signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: there

@@ -1,16 +1,20 @@
-"""The source conversion of keel.function: if, while, for, and, or, not and assert that depend on tensors become parts of
-the graph; all else runs as Python while the function is traced.
+"""The source conversion of keel.function: if, while, for, and, or, not and assert that depend on tensors become parts
+of the graph; all else runs as Python while the function is traced.
 
-How to read it: to_code(f) shows what it makes. build.py makes converted functions: source.py finds the syntax tree,
-statements.py and expressions.py rewrite it, with names.py, liveness.py and scopes.py. What they write calls runtime.py:
-branches.py, loops.py and iteration.py write the graph, state.py has the variables that pieces share.
+    print(keel.convert.to_code(f))      # what is made of f
+    @keel.convert.skip                  # a function that runs as it is
+    keel.convert.reached(f)             # for code that calls functions of its user: converted, while it is traced
+
+How to read it: build.py makes converted functions: source.py finds the syntax tree, statements.py and expressions.py
+rewrite it, with jumps.py, names.py, liveness.py and scopes.py. What they write calls runtime.py: branches.py, loops.py
+with carry.py, and iteration.py write the graph; state.py has the variables that pieces share, values.py what they hold.
 """
 import types
 
 from . import build
 from .build import reached, skip
 
-__all__ = ["skip", "to_code"]
+__all__ = ["reached", "skip", "to_code"]
 
 _HEADER = "# keel_ calls these functions as Python would, or writes them into a graph where a tensor decides\n"
 

@@ -2,6 +2,7 @@
 
 How to read it: branch() does it all; _Join finds what differs. Ended is how a piece of a loop's body ended.
 """
+import collections
 import contextlib
 import threading
 
@@ -38,28 +39,16 @@ def _one_deeper(where):
 
 def branch(test, then, otherwise, places, where):
     """What then() gives if test, a bool[] of a trace, else what otherwise() gives; places' names become likewise."""
-    before, containers, bodies, made, states = places.values(), places.containers(), [], [], []
-    with _one_deeper(where):
-        for label, piece in (("then", then), ("else", otherwise)):
-            body = _keel.Body(label, [], 0, True)
-            try:
-                with body:
-                    value = piece()
-                    made.append(value if isinstance(value, Ended) else _keel.map_leaves(value, _read))
-            finally:
-                states.append(places.values())
-                places.restore(before)
-            bodies.append(body)
-            places.check(containers, where)
+    ways = _traced(then, otherwise, places, where)
     join = _Join(where)
-    result = join.ends(*made)
-    for state, other, end in zip(states, reversed(states), made):
-        _give_up(state, other, end)
-    changed = {n: join.variable(n, *(s[n] for s in states)) for n in places.names if states[0][n] is not states[1][n]}
-    same = {n: states[0][n] for n in states[0] if n not in changed and states[0][n] is states[1][n]}
-    out = join.run(test, bodies)
-    places.restore(same)
-    for name, template in changed.items():
+    result = join.ends(*(way.end for way in ways))
+    for way, other in (ways, reversed(ways)):
+        _give_up(way, other.state)
+    a, b = (way.state for way in ways)
+    joined = {n: join.variable(n, a[n], b[n]) for n in places.names if a[n] is not b[n]}
+    out = join.run(test, [way.body for way in ways])
+    places.restore({n: a[n] for n in a if a[n] is b[n]})
+    for name, template in joined.items():
         if isinstance(template, str):
             places.unset(name, f"{where}: `{name}` is set in one branch of an `if` only, {template}, and read later",
                          f"set it in both branches or before the `if`: a graph takes {name} from either branch")
@@ -69,13 +58,33 @@ def branch(test, then, otherwise, places, where):
     return result(out)
 
 
-def _give_up(state, other, end):
+# A traced branch: what it ended with, and its variables then.
+_Way = collections.namedtuple("_Way", "body end state")
+
+
+def _traced(then, otherwise, places, where):
+    before, containers, ways = places.values(), places.containers(), []
+    with _one_deeper(where):
+        for label, piece in (("then", then), ("else", otherwise)):
+            body = _keel.Body(label, [], 0, True)
+            try:
+                with body:
+                    end = piece()
+                    end = end if isinstance(end, Ended) else _keel.map_leaves(end, _read)
+                ways.append(_Way(body, end, places.values()))
+            finally:
+                places.restore(before)
+            places.check(containers, where)
+    return ways
+
+
+def _give_up(way, other):
     """A way that has ended early needs no variables for what follows: those it lacks, or all if it returned."""
-    if isinstance(end, Ended) and end.early is True:
-        for name in state:
-            known = other[name] is not MISSING and other[name] is not ANY and other[name] is not state[name]
-            if known and (end.returned is True or state[name] is MISSING):
-                state[name] = ANY
+    if isinstance(way.end, Ended) and way.end.early is True:
+        for name, value in way.state.items():
+            known = all(other[name] is not v for v in (MISSING, ANY, value))
+            if known and (way.end.returned is True or value is MISSING):
+                way.state[name] = ANY
 
 
 def _read(leaf):
@@ -89,11 +98,8 @@ class _Join:
         self._where, self._pairs = where, []
 
     def run(self, test, bodies):
-        for body, column in zip(bodies, zip(*self._pairs)):
-            body.results(list(column))
-        if not self._pairs:
-            for body in bodies:
-                body.results([])
+        for k, body in enumerate(bodies):
+            body.results([pair[k] for pair in self._pairs])
         return _keel.run_bodies("cond", [test], [], bodies, len(self._pairs), -1, False)
 
     def variable(self, name, a, b):
@@ -107,7 +113,7 @@ class _Join:
         if not isinstance(a, Ended) and not isinstance(b, Ended):
             return self.values(a, b, "the returned value").filled
         a, b = (Ended(False, False, False) if e is None else e for e in (a, b))
-        parts = [self.values(getattr(a, n), getattr(b, n), "the returned value") for n in ("early", "stop", "returned", "value")]
+        parts = [self.values(getattr(a, n), getattr(b, n), "the returned value") for n in Ended.__slots__[:4]]
         return lambda out: Ended(*(p.filled(out) for p in parts))
 
     def values(self, a, b, what):
@@ -133,7 +139,7 @@ class _Join:
         if a is b or type(a) is type(b) and not isinstance(a, _keel.Tensor) and repr(a) == repr(b):
             return None
         found = [x if is_number(x) else tensor(x) for x in (a, b)]
-        if None in [f if f is None else 0 for f in found]:
+        if any(f is None for f in found):
             self._fail(what, a, b, errors.InvalidError)
         typed = [x.dtype for x in found if not is_number(x)]
         dtype = typed[0] if typed else number_dtype(a, b)
@@ -154,4 +160,5 @@ class _Join:
         if a is None or b is None:
             hint = "where one branch returns or sets a value, the other must do so as well"
         raise kind(f"{self._where}: {what} differs between the branches of an `if` that a tensor decides: "
-                   f"{describe(a)} where the test is true, {describe(b)} where it is false", errors.Code.INVALID, hint=hint)
+                   f"{describe(a)} where the test is true, {describe(b)} where it is false",
+                   errors.Code.INVALID, hint=hint)

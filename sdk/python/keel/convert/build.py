@@ -69,14 +69,14 @@ def convert(f):
     cells = dict(zip(code.co_freevars, f.__closure__ or ()))
     cells[expressions.RUNTIME] = _runtime()
     out = types.FunctionType(made, f.__globals__, f.__name__, f.__defaults__, tuple(cells[n] for n in made.co_freevars))
-    out.__kwdefaults__, out.__qualname__, out.__module__, out.__doc__ = f.__kwdefaults__, f.__qualname__, f.__module__, f.__doc__
-    out.__annotations__ = f.__annotations__
+    for name in ("__kwdefaults__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        setattr(out, name, getattr(f, name))
     out.__dict__.update(f.__dict__)
     return out
 
 
 def unconverted(traceback):
-    """Why the code of the program's that stands last in a traceback runs unconverted, as an addition to a hint, or "" """
+    """For a hint: why the program's code that stands last in a traceback runs unconverted; "" if it does not."""
     codes = [frame.f_code for frame, _ in walk_tb(traceback) if not source.is_own(frame.f_code.co_filename)]
     if not codes or id(codes[-1]) in _ours:
         return ""
@@ -145,7 +145,9 @@ def _bound_by(node):
         return [node.id]
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name] + (names.parameters(node.args) if isinstance(node, ast.FunctionDef) else [])
-    return names.parameters(node.args) if isinstance(node, ast.Lambda) else [node.asname or node.name] if isinstance(node, ast.alias) else []
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).split(".")[0]]
+    return names.parameters(node.args) if isinstance(node, ast.Lambda) else []
 
 
 def _compiled(f, node):
@@ -157,8 +159,8 @@ def _compiled(f, node):
         inner = ast.ClassDef(outer[-1], [], [], [inner], [])
     free = [ast.arg(n) for n in code.co_freevars + (expressions.RUNTIME,) if n != "__class__" or inner is node]
     known = {a.arg for a in free}
-    names_here = [ast.Global([inner.name])] if getattr(inner, "name", None) not in known | {None} else []
-    around = ast.FunctionDef("what gives names", ast.arguments([], free, None, [], [], None, []), names_here + [inner], [], None)
+    body = [ast.Global([inner.name]), inner] if getattr(inner, "name", None) not in known | {None} else [inner]
+    around = ast.FunctionDef("what gives names", ast.arguments([], free, None, [], [], None, []), body, [], None)
     found = compile(ast.Module([expressions.located(around, node)], []), code.co_filename, "exec",
                     flags=code.co_flags & _FLAGS, dont_inherit=True)
     for _ in range(2 + isinstance(inner, ast.ClassDef)):

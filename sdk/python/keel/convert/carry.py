@@ -27,15 +27,19 @@ class Carry:
         for name in self._places.names:
             value = self.begin.get(name, self.before[name])
             if value is not MISSING:
-                self._templates[name] = Template(value, lambda leaf, place, name=name: self._take(leaf, name + place))
-        self._value = Template(self.returned, lambda leaf, _: None if is_number(leaf) else self._take(leaf, "return"))
-        return [_keel.array(leaf, self.dtypes.get(k)) for k, (leaf, _) in enumerate(self._leaves)]
+                self._templates[name] = Template(value, self._take_any)
+        self._value = Template(self.returned, lambda leaf, _: self._take(tensor(leaf)))
+        return [_keel.array(leaf, self.dtypes.get(k)) for k, leaf in enumerate(self._leaves)]
 
-    def _take(self, leaf, what):
-        leaf = leaf if is_number(leaf) else tensor(leaf)
-        if leaf is not None:
-            self._leaves.append((leaf, what))
-        return None if leaf is None else len(self._leaves) - 1
+    def _take_any(self, leaf, _):
+        return self._take(leaf if is_number(leaf) else tensor(leaf))
+
+    def _take(self, leaf):
+        """The number of a leaf that goes round, or None for what stays as it is."""
+        if leaf is None:
+            return None
+        self._leaves.append(leaf)
+        return len(self._leaves) - 1
 
     def probe(self):
         """After an error of dtypes: numbers stay numbers for one trace, which shows what they become. False: no use."""
@@ -45,25 +49,26 @@ class Carry:
 
     def _open(self, k):
         """Is it a number whose dtype is not known yet?"""
-        return is_number(self._leaves[k][0]) and k not in self.dtypes
+        return is_number(self._leaves[k]) and k not in self.dtypes
 
     def enter(self, tensors):
+        """Sets the variables to the body's parameters."""
         if self._probes:
-            tensors = [leaf if self._open(k) else t for k, (t, (leaf, _)) in enumerate(zip(tensors, self._leaves))]
+            tensors = [leaf if self._open(k) else t for k, (t, leaf) in enumerate(zip(tensors, self._leaves))]
         for name, template in self._templates.items():
             self._places.set(name, template.filled(tensors))
 
-    def _probed(self, index, new):
-        if self._open(index) and (is_number(new) or tensor(new) is not None):
-            dtype = number_dtype(new, self._leaves[index][0]) if is_number(new) else tensor(new).dtype
-            self.dtypes[index] = dtype
+    def _probed(self, k, new):
+        if self._open(k) and (is_number(new) or tensor(new) is not None):
+            self.dtypes[k] = number_dtype(new, self._leaves[k]) if is_number(new) else tensor(new).dtype
 
     def made(self, tensors, like, value):
-        """What the body made of the tensors: results in their order. Raises Again."""
+        """What the body made of its parameters, tensors: results in their order. value: what it returns, or ANY.
+        like: what the loop begins with."""
         results, after = list(tensors), self._places.values()
         self._places.check(self._containers, self._where)
         for name, template in self._templates.items():
-            self._collect(template.filled(list(range(len(like)))), template.filled(tensors), after[name], name, like, results)
+            self._collect(name, template.filled(tensors), after[name], like, results)
         if self._probes:
             self._probes = False
             raise Again
@@ -75,43 +80,42 @@ class Carry:
         return results
 
     def _return(self, value, results):
-        for index, leaf in zip(_keel.leaves(self._value.mapped(_Index)), _keel.leaves(value)):
-            if type(index) is _Index:
-                results[index.index] = tensor(leaf)
+        for k, leaf in zip(self._value.numbers(), _keel.leaves(value)):
+            if k is not None:
+                results[k] = tensor(leaf)
 
-    def _collect(self, places, entered, value, name, like, results):
+    def _collect(self, name, entered, value, like, results):
         if value is MISSING or _keel.structure(value) != _keel.structure(entered):
             self._fail(name, entered, value, errors.InvalidError)
-        indexed = self._templates[name].mapped(_Index)
-        for index, old, (place, new) in zip(_keel.leaves(indexed), _keel.leaves(entered), _keel.places(value)):
-            if type(index) is _Index and self._probes:
-                self._probed(index.index, new)
-            elif type(index) is _Index:
-                results[index.index] = self._settled(index.index, new, like[index.index], name + place)
+        for k, old, (place, new) in zip(self._templates[name].numbers(), _keel.leaves(entered), _keel.places(value)):
+            if k is not None and self._probes:
+                self._probed(k, new)
+            elif k is not None:
+                results[k] = self._settled(k, new, like[k], name + place)
             elif old is not new and repr(old) != repr(new):
                 self._fail(name + place, old, new, errors.InvalidError)
 
     def _settled(self, k, new, like, name):
-        number = is_number(self._leaves[k][0])
+        """The tensor for a leaf that the body made, of the type that the loop began with."""
         made = new if is_number(new) else tensor(new)
         if made is None:
             self._fail(name, like, new, errors.InvalidError)
         if is_number(made):
-            wanted = number_dtype(made, self._leaves[k][0]) if number and k not in self.dtypes else like.dtype
-            try:
-                made = _keel.array(made, wanted)
-            except errors.Error:
-                self._fail(name, like, new, errors.DTypeError)
-        if made.dtype != like.dtype and number and k not in self.dtypes and not made.ndim:
-            try:
-                _keel.array(self._leaves[k][0], made.dtype)
-            except errors.Error:
-                self._fail(name, like, new, errors.DTypeError)
+            made = self._as(made, number_dtype(made, self._leaves[k]) if self._open(k) else like.dtype, name, like, new)
+        if made.dtype != like.dtype and self._open(k) and not made.ndim:
+            self._as(self._leaves[k], made.dtype, name, like, new)
             self.dtypes[k] = made.dtype
             raise Again
         if made.type != like.type:
-            self._fail(name, self._leaves[k][0], new, errors.DTypeError if made.dtype != like.dtype else errors.ShapeError)
+            kind = errors.DTypeError if made.dtype != like.dtype else errors.ShapeError
+            self._fail(name, self._leaves[k], new, kind)
         return made
+
+    def _as(self, number, dtype, name, before, after):
+        try:
+            return _keel.array(number, dtype)
+        except errors.Error:
+            self._fail(name, before, after, errors.DTypeError)
 
     def unset_found(self, count):
         """Variables that the body sets first: carried too if it surely runs, else unset behind the loop."""
@@ -123,24 +127,18 @@ class Carry:
         return list(found)
 
     def leave(self, out, unset):
+        """Sets the variables to the loop's results, and unsets those of unset_found(). Gives what was returned."""
         self._places.restore(self.before)
-        after = {n for n in self.before if n not in self._templates}
         for name, template in self._templates.items():
             self._places.set(name, template.filled(out))
-        for name in after & set(self._places.names):
-            if name in unset:
-                self._places.unset(name, f"{self._where}: `{name}` is set in a loop of a graph only, which may run no time, "
-                                   "and read later", f"set {name} before the loop, to a value of the same type")
+        for name in unset:
+            why = f"{self._where}: `{name}` is set only in a loop of a graph, which may run no time, and read later"
+            self._places.unset(name, why, f"set {name} before the loop, to a value of the same type")
         return self._value.filled(out)
 
     def _fail(self, name, before, after, kind):
         hint = "start with a value of the type that it keeps: keel.zeros(shape, dtype), t.astype(dtype)"
         if isinstance(before, (list, dict)):
-            hint = "a graph's loop carries values of one structure: keel.scan(init, xs, body) stacks what each step gives"
-        raise kind(f"{self._where}: `{name}` changes its type in a loop that becomes part of a graph: {describe(before)} before, "
-                   f"{describe(after)} after a step", errors.Code.INVALID, hint=hint)
-
-
-class _Index:
-    def __init__(self, index):
-        self.index = index
+            hint = "its structure must stay as it is; keel.scan(init, xs, body) stacks what each step gives"
+        raise kind(f"{self._where}: `{name}` changes its type in a loop that becomes part of a graph: "
+                   f"{describe(before)} before, {describe(after)} after a step", errors.Code.INVALID, hint=hint)

@@ -100,7 +100,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node):
         function = node.func
-        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == RUNTIME:
+        if isinstance(function, ast.Attribute) and getattr(function.value, "id", None) == RUNTIME:
             return node
         self.generic_visit(node)
         if self.is_builtin(function, ("super",)) and not node.args and self._first:

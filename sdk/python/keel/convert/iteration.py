@@ -1,7 +1,7 @@
 """What a loop of a graph goes over: the rows of tensors, and ranges whose ends are tensors or sizes.
 
-Each has a count (an int, a keel.Dim or a tensor, less than 0 for none; None: as many as the others), the tensors whose rows a scan hands
-in, and an entry by number.
+Each has a count (an int, a keel.Dim or a tensor, less than 0 for none; None: as many as the others), the tensors whose
+rows a scan hands in, and an entry by number.
 """
 import builtins
 
@@ -9,16 +9,19 @@ from .. import _keel, errors
 from .._keel import ops
 
 _TENSORS = (_keel.Tensor, _keel.Variable)
+_SIZES = _TENSORS + (_keel.Dim,)
 
 
 def graph_iterable(value):
     """What a loop of the graph goes over, or None for what Python unrolls."""
     if isinstance(value, (Range, Zip)):
         return value
-    return Rows(value) if isinstance(value, _TENSORS) else None
+    return Rows(value) if isinstance(value, _TENSORS) and _keel.writes() else None
 
 
 class Rows:
+    even = True  # all that is gone over has as many entries
+
     def __init__(self, x):
         self._x = x.value() if isinstance(x, _keel.Variable) else x
         if not self._x.ndim:
@@ -35,6 +38,8 @@ class Rows:
 
 class Range:
     """Numbers of a dtype from start by step."""
+
+    even = True
 
     def __init__(self, *ends, count=None):
         start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
@@ -73,7 +78,7 @@ class Zip:
             self.count = _shorter(self.count, count)
         self.tensors = [t for p in parts for t in p.tensors]
         self.counts = any(p.counts for p in parts)
-        self.even = all(_same(c, self.count) for p in parts if p.tensors for c in [p.count])
+        self.even = all(_same(p.count, self.count) for p in parts if p.tensors)
 
     def at(self, k):
         return tuple(p.at(k) for p in self._parts)
@@ -83,7 +88,9 @@ class Zip:
 
 
 def _scalar(value):
-    return ops.dim(value) if isinstance(value, _keel.Dim) else value.value() if isinstance(value, _keel.Variable) else value
+    if isinstance(value, _keel.Dim):
+        return ops.dim(value)
+    return value.value() if isinstance(value, _keel.Variable) else value
 
 
 def _same(a, b):
@@ -101,7 +108,8 @@ def _shorter(a, b):
 
 
 def range(*ends):
-    return Range(*ends) if any(isinstance(e, _TENSORS + (_keel.Dim,)) for e in ends) else builtins.range(*ends)
+    graph = _keel.writes() and any(isinstance(e, _SIZES) for e in ends)
+    return Range(*ends) if graph else builtins.range(*ends)
 
 
 def enumerate(over, start=0):

@@ -1,7 +1,7 @@
 """Which variables may still be read after a statement, so that branches and loops carry those and no others.
 
 How to read it: Liveness walks a function's statements from the last to the first; a set of names is what may be read
-from here on. before[s] and after[s] are that set at both ends of a statement, head[s] where a loop begins its next step.
+from here on. before[s] and after[s] are that set at both ends of a statement, head[s] where a loop begins a step.
 """
 import ast
 
@@ -56,8 +56,9 @@ class Liveness:
         return (out - (found.binds - found.walrus) if isinstance(s, _DEFINITE) else out) | found.reads
 
     def _loop(self, s, out, jumps):
-        test, targets = (names.of(s.test), ()) if isinstance(s, ast.While) else (names.of(s.target), names.of(s.target).binds)
-        head = self._block(s.orelse, out, jumps) | test.reads
+        asked = names.of(s.test if isinstance(s, ast.While) else s.target)
+        targets = asked.binds if isinstance(s, ast.For) else ()
+        head = self._block(s.orelse, out, jumps) | asked.reads
         while True:
             again = head | (self._block(s.body, head, jumps.in_loop(out, head)) - frozenset(targets))
             if again == head:

@@ -74,7 +74,7 @@ def _asked(stop, ask, places, where):
 def walk(over, step, places, where, body):
     """step(entry) for each entry of a graph's iterable."""
     jumps = mentions(body.__code__, "Return") or mentions(body.__code__, "BREAK")
-    if jumps or isinstance(over.count, _keel.Tensor) or not getattr(over, "even", True):
+    if jumps or isinstance(over.count, _keel.Tensor) or not over.even:
         count = ops.dim(over.count) if isinstance(over.count, _keel.Dim) else over.count
         zero = _keel.array(0, count.dtype if isinstance(count, _keel.Tensor) else _keel.i32)
         return repeat(zero < count, lambda k: k + 1 < count, lambda k: step(over.at(k)), places, where, body, zero)

@@ -45,6 +45,7 @@ def fresh(nodes):
 
 
 def parameters(arguments):
+    """In the order of a code object's variables."""
     every = arguments.posonlyargs + arguments.args + arguments.kwonlyargs + [arguments.vararg, arguments.kwarg]
     return [a.arg for a in every if a is not None]
 
@@ -167,8 +168,8 @@ def _nonlocal(node, out, _):
 
 
 _HANDLERS = {
-    ast.Name: _name, ast.AugAssign: _augmented, ast.NamedExpr: _named, ast.Lambda: _lambda, ast.ClassDef: _class, ast.alias: _alias,
-    ast.ExceptHandler: _handler, ast.Global: _global, ast.Nonlocal: _nonlocal}
+    ast.Name: _name, ast.AugAssign: _augmented, ast.NamedExpr: _named, ast.Lambda: _lambda, ast.ClassDef: _class,
+    ast.alias: _alias, ast.ExceptHandler: _handler, ast.Global: _global, ast.Nonlocal: _nonlocal}
 _HANDLERS.update(dict.fromkeys(_FUNCTIONS, _function))
 _HANDLERS.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _comprehension))
 _HANDLERS.update({getattr(ast, n): _match for n in ("MatchAs", "MatchStar", "MatchMapping") if hasattr(ast, n)})

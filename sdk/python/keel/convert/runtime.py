@@ -156,8 +156,8 @@ def _both(test, a, other, ends, place):
         b = other()
         alike.append(not is_number(b) and getattr(b, "type", None) == getattr(a, "type", ""))
         return b if alike[0] else truth(b, other)
-    made = branch(ops.logical_not(test) if ends else test, second, lambda: a if alike[0] else ends, Places([], ()), place)
-    return made
+    test = ops.logical_not(test) if ends else test
+    return branch(test, second, lambda: a if alike[0] else ends, Places([], ()), place)
 
 
 def not_(value):
@@ -165,8 +165,9 @@ def not_(value):
     return ops.logical_not(test) if symbolic(test) else not test
 
 
-_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-            "is": operator.is_, "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b}
+_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+            "!=": operator.ne, "is": operator.is_, "is not": operator.is_not,
+            "in": lambda a, b: a in b, "not in": lambda a, b: a not in b}
 
 
 def compare(a, how, other, *more):

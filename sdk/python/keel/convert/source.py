@@ -8,6 +8,8 @@ import re
 import site
 import sysconfig
 
+from . import names
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the package keel
 
 
@@ -87,27 +89,26 @@ def _fits(node, code):
         name, first = node.name, min([node.lineno] + [d.lineno for d in node.decorator_list])
     else:
         return False
-    a = node.args
-    count = len(a.posonlyargs) + len(a.args) + len(a.kwonlyargs) + bool(a.vararg) + bool(a.kwarg)
-    every = [p.arg for p in a.posonlyargs + a.args + a.kwonlyargs + [p for p in (a.vararg, a.kwarg) if p]]
-    return (name, first) == (code.co_name, code.co_firstlineno) and code.co_varnames[:count] == tuple(map(_unmangled(code), every))
+    every = names.parameters(node.args)
+    mangled = [_mangled(n, code) for n in every]
+    return (name, first) == (code.co_name, code.co_firstlineno) and code.co_varnames[:len(every)] == tuple(mangled)
 
 
-def _unmangled(code):
-    mangled = {re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", n): n for n in code.co_varnames if "__" in n}
-    return lambda name: mangled.get(name, name) if name.startswith("__") and not name.endswith("__") else name
+def _mangled(name, code):
+    """A parameter's name as a class changes it: __x is _Class__x."""
+    if not name.startswith("__") or name.endswith("__"):
+        return name
+    return next((n for n in code.co_varnames if n.startswith("_") and n.endswith(name)), name)
 
 
 def _same_columns(node, code):
     if not hasattr(code, "co_positions"):
         return False
     spans = [p for p in code.co_positions() if None not in p and p[3] > p[2]]
-    inside = all((node.lineno, node.col_offset) <= (p[0], p[2]) and (p[1], p[3]) <= (node.end_lineno, node.end_col_offset)
-                 for p in spans)
-    nested = any(isinstance(n, ast.Lambda) and n is not node and _encloses(n, spans) for n in ast.walk(node))
-    return inside and not nested
+    inner = [n for n in ast.walk(node) if isinstance(n, ast.Lambda) and n is not node]
+    return _encloses(node, spans) and not any(_encloses(n, spans) for n in inner)
 
 
 def _encloses(node, spans):
-    return bool(spans) and all((node.lineno, node.col_offset) <= (p[0], p[2]) and
-                               (p[1], p[3]) <= (node.end_lineno, node.end_col_offset) for p in spans)
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    return bool(spans) and all(start <= (p[0], p[2]) and (p[1], p[3]) <= end for p in spans)

@@ -142,9 +142,9 @@ class Places:
             new = [x for x in _items(container) if id(x) not in old] if len(container) < 10_000 else []
             if any(isinstance(leaf, _keel.Tensor) and leaf.symbolic for x in new for leaf in _keel.leaves(x)):
                 raise errors.InvalidError(
-                    f"{where}: a tensor is put into `{name}`, a {type(container).__name__} of Python, in a branch or loop "
-                    "that becomes part of a graph", errors.Code.INVALID,
-                    hint="keel.scan(init, xs, body) stacks what each step gives; after an `if` put the result in, not in it")
+                    f"{where}: a tensor is put into `{name}`, a {type(container).__name__} of Python, in a branch or "
+                    "loop that becomes part of a graph", errors.Code.INVALID,
+                    hint="keel.scan(init, xs, body) stacks what each step gives; what an `if` gives put in behind it")
 
     def unset(self, name, why, hint):
         self._at[name].set(MISSING)

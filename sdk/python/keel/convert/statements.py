@@ -251,7 +251,8 @@ class Statements:
             out.append(piece)
             code = ast.Name(piece.name, ast.Load())
             call = runtime("unless_ended", ast.Name(ended, ast.Load()), code, *self._carried(block, live), at=block[0])
-            return [located(ast.Assign([ast.Name(ended, ast.Store())], call if follows else ast.Call(code, [], [])), block[0])]
+            value = call if follows else ast.Call(code, [], [])
+            return [located(ast.Assign([ast.Name(ended, ast.Store())], value), block[0])]
         if hasattr(s, "body"):
             s.body = made(s.body)
         if getattr(s, "orelse", None):

@@ -1,10 +1,8 @@
 """Values of Python and what a graph computes of them.
 
-How to read it: tensor() and truth() ask a value for what a graph needs. Template is a value whose tensors are taken out,
-and put in again as others. describe() says in messages what a value is, where() where a piece stands.
+How to read it: tensor() and truth() ask a value for what a graph needs. Template is a value whose tensors are taken
+out, and put in again as others. describe() says in messages what a value is, where() where a piece stands.
 """
-import builtins
-
 from .. import _keel, errors
 from .._keel import ops
 from ..shapes import zeros
@@ -24,11 +22,12 @@ def truth(value, place=None):
     if isinstance(value, _keel.Dim):
         value = ops.dim(value)
     if not symbolic(value):
-        return builtins.bool(value)
+        return bool(value)
     if value.ndim and value.size != 1:
         at = f"{where(place)}: " if place else ""
+        hint = "reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is"
         raise errors.ShapeError(f"{at}a condition is one value, but this tensor is {value.type}", errors.Code.INVALID,
-                                hint="reduce it first: keel.reduce_min(t) is true if all are, keel.reduce_max(t) if any is")
+                                hint=hint)
     value = ops.reshape(value, ()) if value.ndim else value
     return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
 
@@ -85,12 +84,14 @@ class Template:
         self._value = value if value is ANY else _keel.map_leaves(value, one)
 
     def filled(self, tensors):
-        return self.mapped(lambda index: tensors[index])
-
-    def mapped(self, f):
+        """The value with tensors at its places."""
         if self._value is ANY:
             return ANY
-        return _keel.map_leaves(self._value, lambda x: f(x.index) if type(x) is _Slot else x)
+        return _keel.map_leaves(self._value, lambda x: tensors[x.index] if type(x) is _Slot else x)
+
+    def numbers(self):
+        """For each leaf the number of its place, or None."""
+        return [x.index if type(x) is _Slot else None for x in _keel.leaves(self._value)]
 
 
 def describe(value):
@@ -103,7 +104,9 @@ def describe(value):
     if isinstance(value, (tuple, list)):
         inner = ", ".join(map(describe, value))
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
-    return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}" if isinstance(value, dict) else repr(value)[:60]
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {describe(v)}" for k, v in value.items()) + "}"
+    return repr(value)[:60]
 
 
 def where(piece):
