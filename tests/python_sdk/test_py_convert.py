@@ -87,6 +87,20 @@ def test_what_a_loop_sets_is_there_afterwards_if_it_surely_runs():
     same(keel.function(f)(keel.array([1., 5.])), (keel.array(10.), keel.array(1)))
 
 
+def test_loops_over_numbers_unroll():
+    def power(x, y):
+        result = keel.eye(2, dtype="i32")
+        for _ in range(y):
+            result = keel.matmul(x, result)
+        return result
+    f = keel.function(power)
+    want = [[764848393, 1820529360], [1820529360, -1055680967]]  # Fibonacci's numbers, as they wrap in i32
+    assert f(keel.array([[1, 1], [1, 0]]), 60).tolist() == want
+    assert f.concrete(keel.array([[1, 1], [1, 0]]), 5).text().count("matmul") == 5
+    assert f(keel.array([[1, 1], [1, 0]]), keel.array(60)).tolist() == want and f.trace_count == 3
+    assert "while" in f.concrete(keel.array([[1, 1], [1, 0]]), keel.array(60)).text()
+
+
 def test_float_and_bool_carry():
     def f(x):
         seen, scale, count = False, 1, 0
@@ -347,10 +361,14 @@ def test_generators_run_as_they_are():
                 yield k
 
     def f(x):
+        def inside():
+            for k in (1, x):
+                if k is not None:
+                    yield k
         for k in some(3):
             x = x + k if x > 1 else x
-        return x, [v for v in some(3)], sum(k for k in some(4) if k > 1)
-    same(keel.function(f)(keel.array(2)), (keel.array(4), [keel.array(0), keel.array(2)], keel.array(5)))
+        return x, [v for v in some(3)], sum(k for k in some(4) if k > 1) + sum(inside())
+    same(keel.function(f)(keel.array(2)), (keel.array(4), [keel.array(0), keel.array(2)], keel.array(10)))
 
 
 def test_python_functions_may_call_themselves():

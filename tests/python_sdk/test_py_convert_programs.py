@@ -177,6 +177,23 @@ def calls(x, n):
     return out
 
 
+def shared_with_closures(x, n):
+    y, readers, numbers = 0, [], [1, 2, 3]
+
+    def read():
+        return y
+    if x > 0:
+        y = x
+        z = read()
+    else:
+        z = read() - 1
+        y = n
+    for k in numbers:
+        readers.append(lambda: k)
+        y += k
+    return y, z, read(), readers[0]()
+
+
 def walrus(x, n):
     while (y := x * x) < n:
         x = x + 1
@@ -193,7 +210,7 @@ def matched(x, n):
 
 PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop,
             nested_loops, operators, temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus,
-            matched]
+            shared_with_closures, matched]
 VALUES = [(x, n) for x in (-3, 0, 1, 4, 6, 27) for n in (0, 1, 3, 5)]
 
 

@@ -7,7 +7,7 @@ import threading
 import types
 from traceback import walk_tb
 
-from . import expressions, names, source
+from . import expressions, source
 
 _FLAGS = 0x1FF0000  # of `from __future__ import ...`
 _made = {}          # (code, file) -> (converted code or None, why not)
@@ -129,25 +129,39 @@ def rewritten(f):
     node, code = source.tree_of(f.__code__), f.__code__
     if code.co_flags & 0x2A0:  # a generator, or asynchronous
         raise source.NoSource("it is a generator or asynchronous: such code runs as it is")
-    local = set(code.co_freevars) | {n for inner in ast.walk(node) for n in _bound_by(inner)}
-
-    def known(name):
-        return None if name in local else f.__globals__.get(name, getattr(builtins, name, None))
+    names = _Names(f, node)
     if isinstance(node, ast.Lambda):
-        return expressions.Expressions(known).visit(node)
+        return expressions.Expressions(names).visit(node)
     node.decorator_list = []
-    statements.convert(node, known)
+    statements.convert(node, names)
     return node
 
 
-def _bound_by(node):
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        return [node.id]
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return [node.name] + (names.parameters(node.args) if isinstance(node, ast.FunctionDef) else [])
-    if isinstance(node, ast.alias):
-        return [(node.asname or node.name).split(".")[0]]
-    return names.parameters(node.args) if isinstance(node, ast.Lambda) else []
+class _Names:
+    """taken: all names in the code of f; sets_attributes: does it assign to attributes?"""
+
+    def __init__(self, f, node):
+        self._globals, self._local = f.__globals__, set(f.__code__.co_freevars)
+        self.taken, self.sets_attributes = set(self._local), False
+        for inner in ast.walk(node):
+            kind = type(inner)
+            if kind is ast.Name:
+                (self.taken if isinstance(inner.ctx, ast.Load) else self._local).add(inner.id)
+            elif kind is ast.arg:
+                self._local.add(inner.arg)
+            elif kind in (ast.FunctionDef, ast.ClassDef):
+                self._local.add(inner.name)
+            elif kind is ast.alias:
+                self._local.add((inner.asname or inner.name).split(".")[0])
+            elif kind is ast.Attribute and isinstance(inner.ctx, ast.Store):
+                self.sets_attributes = True
+        if isinstance(node, ast.FunctionDef) and node.name not in f.__code__.co_freevars:
+            self._local.discard(node.name)
+        self.taken |= self._local
+
+    def known(self, name):
+        """What a global or built-in name stands for as the code is converted, or None."""
+        return None if name in self._local else self._globals.get(name, getattr(builtins, name, None))
 
 
 def _compiled(f, node):

@@ -45,13 +45,13 @@ def lazy(expression):
 
 
 class Expressions(ast.NodeTransformer):
-    """known(name): what a global name stands for when the code is converted, or None; first: the first parameter."""
+    """names: what build.py knows of the names of the function; first: its first parameter."""
 
-    def __init__(self, known, first=None):
-        self._known, self._first = known, first
+    def __init__(self, names, first=None):
+        self._names, self._first = names, first
 
     def is_builtin(self, node, names):
-        known = self._known(node.id) if isinstance(node, ast.Name) else None
+        known = self._names.known(node.id) if isinstance(node, ast.Name) else None
         return known is not None and getattr(known, "__module__", None) == "builtins" and node.id in names
 
     def decided(self, node):
@@ -114,7 +114,7 @@ class Expressions(ast.NodeTransformer):
     def _of_library(self, node):
         while isinstance(node, ast.Attribute):
             node = node.value
-        known = self._known(node.id) if isinstance(node, ast.Name) else None
+        known = self._names.known(node.id) if isinstance(node, ast.Name) else None
         return getattr(known, "__module__", None) == "builtins" or is_library_module(known)
 
     def visit_ClassDef(self, node):

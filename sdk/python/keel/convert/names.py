@@ -59,6 +59,18 @@ def free(function):
     return (inner.reads | inner.nonlocals) - bound - inner.globals
 
 
+def suspends(function):
+    """Is a FunctionDef a generator?"""
+    todo = list(function.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            todo += ast.iter_child_nodes(node)
+    return False
+
+
 def _visit(node, out, generated=False):
     handler = _HANDLERS.get(type(node))
     if handler:

@@ -28,22 +28,20 @@ from .liveness import Liveness
 _Place = collections.namedtuple("_Place", "signal tail followed plain", defaults=(False, False))
 
 
-def convert(function, known):
+def convert(function, program):
     """Rewrites a FunctionDef in place, with the functions inside."""
-    Statements(function, known).run()
+    Statements(function, program).run()
 
 
 class Statements:
-    def __init__(self, function, known):
-        self._function, self._known = function, known
+    def __init__(self, function, program):
+        self._function, self._program = function, program
         self._jumps = Jumps(function.body)
         found, parameters = names.of(function.body), names.parameters(function.args)
-        self._expressions = _Inner(self, known, parameters[0] if parameters else None)
+        self._expressions = _Inner(program, parameters[0] if parameters else None)
         self._declared = found.nonlocals | found.globals
         self._shared = self._declared | found.captured
         self._live = Liveness(function.body, self._declared)
-        self._attributes = _attributes(function.body, ())
-        self._taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(parameters)
         self._inherited = set()
 
     def run(self):
@@ -55,9 +53,7 @@ class Statements:
 
     def _becomes_calls(self, s):
         """Is it an `if` or a loop that may depend on tensors, or one of Python's from within which such a one jumps?"""
-        if isinstance(s, ast.If):
-            return not self._expressions.decided(s.test) or self._jumps_inside(s)
-        if isinstance(s, ast.While):
+        if isinstance(s, (ast.If, ast.While)):
             return not self._expressions.decided(s.test) or self._jumps_inside(s)
         return isinstance(s, ast.For) and (not self._expressions.unrolled(s.iter) or self._jumps_inside(s))
 
@@ -108,20 +104,20 @@ class Statements:
         return located(made, at)
 
     def _named(self, name):
-        while name in self._taken:
+        while name in self._program.taken:
             name += "_"
         return name
 
     def _unique(self, name):
         number, made = 1, name
-        while made in self._taken:
+        while made in self._program.taken:
             number, made = number + 1, f"{name}{number + 1}"
-        self._taken.add(made)
+        self._program.taken.add(made)
         return made
 
     def _carried(self, nodes, live):
         bound = names.of(nodes).binds
-        return sorted(bound & live) + (sorted(_attributes(nodes, bound)) if self._attributes else [])
+        return sorted(bound & live) + (sorted(_attributes(nodes, bound)) if self._program.sets_attributes else [])
 
     # if.
 
@@ -278,15 +274,12 @@ class Statements:
 
 
 class _Inner(Expressions):
-    """Functions inside a function are converted with it."""
-
-    def __init__(self, outer, known, first):
-        super().__init__(known, first)
-        self._outer = outer
+    """Functions inside a function are converted with it, but for generators."""
 
     def visit_FunctionDef(self, node):
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
-        convert(node, self._known)
+        if not names.suspends(node):
+            convert(node, self._names)
         return node
 
     def visit_AsyncFunctionDef(self, node):
