@@ -229,10 +229,17 @@ def test_variables_are_written_in_the_branch_taken():
 
 def test_attributes_that_branches_and_loops_set():
     class State:
-        pass
+        def __init__(self, x):
+            self.__hidden = x
+
+        def doubled(self, by):
+            for _ in range(by):
+                if self.__hidden < 100:
+                    self.__hidden = self.__hidden * 2
+            return self.__hidden
 
     def f(x):
-        s = State()
+        s = State(x)
         s.total, s.best = x, 0
         for i in range(3):
             s.total = s.total + i
@@ -240,7 +247,7 @@ def test_attributes_that_branches_and_loops_set():
             s.total = s.total * 2
             if s.total > 5:
                 s.best = s.total
-        return s.total, s.best
+        return s.total, s.best, s.doubled(x)
     for v in (1, 9, 40):
         same(keel.function(f)(keel.array(v)), tuple(map(keel.array, f(keel.array(v)))))
 

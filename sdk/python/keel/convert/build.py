@@ -137,10 +137,17 @@ def rewritten(f):
     return node
 
 
+def _class_of(f):
+    """The name of the class whose body the function stands in, or None."""
+    around = getattr(f.__code__, "co_qualname", f.__qualname__).split(".")[:-1]
+    return around[-1] if around and around[-1] != "<locals>" else None
+
+
 class _Names:
     """taken: all names in the code of f; sets_attributes: does it assign to attributes?"""
 
     def __init__(self, f, node):
+        self._class = _class_of(f)
         self._globals, self._local = f.__globals__, set(f.__code__.co_freevars)
         self.taken, self.sets_attributes = set(self._local), False
         for inner in ast.walk(node):
@@ -159,6 +166,10 @@ class _Names:
             self._local.discard(node.name)
         self.taken |= self._local
 
+    def mangled(self, attribute):
+        private = self._class and attribute.startswith("__") and not attribute.endswith("__")
+        return f"_{self._class.lstrip('_')}{attribute}" if private else attribute
+
     def known(self, name):
         """What a global or built-in name stands for as the code is converted, or None."""
         return None if name in self._local else self._globals.get(name, getattr(builtins, name, None))
@@ -166,11 +177,11 @@ class _Names:
 
 def _compiled(f, node):
     """The code of the rewritten node, compiled amid functions and classes that give it its free and mangled names."""
-    outer, code = f.__qualname__.split(".")[:-1], f.__code__
+    owner, code = _class_of(f), f.__code__
     _without_defaults(node)
     inner = ast.Expr(node) if isinstance(node, ast.Lambda) else node
-    if outer and outer[-1] != "<locals>":
-        inner = ast.ClassDef(outer[-1], [], [], [inner], [])
+    if owner:
+        inner = ast.ClassDef(owner, [], [], [inner], [])
     free = [ast.arg(n) for n in code.co_freevars + (expressions.RUNTIME,) if n != "__class__" or inner is node]
     known = {a.arg for a in free}
     body = [ast.Global([inner.name]), inner] if getattr(inner, "name", None) not in known | {None} else [inner]

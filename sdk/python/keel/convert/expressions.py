@@ -115,7 +115,8 @@ class Expressions(ast.NodeTransformer):
         while isinstance(node, ast.Attribute):
             node = node.value
         known = self._names.known(node.id) if isinstance(node, ast.Name) else None
-        return getattr(known, "__module__", None) == "builtins" or is_library_module(known)
+        home = getattr(known, "__module__", None)
+        return isinstance(home, str) and home.split(".")[0] in ("builtins", "keel") or is_library_module(known)
 
     def visit_ClassDef(self, node):
         return node

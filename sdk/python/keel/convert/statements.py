@@ -117,7 +117,13 @@ class Statements:
 
     def _carried(self, nodes, live):
         bound = names.of(nodes).binds
-        return sorted(bound & live) + (sorted(_attributes(nodes, bound)) if self._program.sets_attributes else [])
+        return sorted(bound & live) + (sorted(self._attributes(nodes, bound)) if self._program.sets_attributes else [])
+
+    def _attributes(self, nodes, bound):
+        """Attributes of names that are set: "self.total"."""
+        every = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Attribute))
+        return {f"{n.value.id}.{self._program.mangled(n.attr)}" for n in every
+                if isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) and n.value.id not in bound}
 
     # if.
 
@@ -292,14 +298,3 @@ def _listed(node):
 
 def _arguments(parameter):
     return ast.arguments([], [ast.arg(parameter)] if parameter else [], None, [], [], None, [])
-
-
-def _attributes(nodes, bound):
-    """Attributes of names that are set: "self.total"."""
-    found = set()
-    for node in nodes:
-        for n in ast.walk(node):
-            if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
-                if n.value.id not in bound:
-                    found.add(f"{n.value.id}.{n.attr}")
-    return found
