@@ -1,17 +1,25 @@
 """Converted functions: made at the first trace, once for each code object, and with the cells, defaults and globals of
-the function itself."""
+the function itself.
+
+How to read it: call() says what a call of anything calls; convert() makes a function; rewritten() its syntax tree, and
+_compiled() the code. At the end: what errors tell of code that was or was not converted.
+"""
+import __future__
+
 import ast
 import builtins
 import functools
+import inspect
 import threading
 import types
 from traceback import walk_tb
 
 from . import expressions, source
 
-_FLAGS = 0x1FF0000  # of `from __future__ import ...`
-_made = {}          # (code, file) -> (converted code or None, why not)
-_ours = {}          # converted code objects and those in them, by id
+_FUTURE = functools.reduce(int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_made = {}  # (code, file) -> (converted code or None, why not)
+_ours = {}  # converted code objects and those in them, by id
 _thread = threading.local()
 
 
@@ -38,6 +46,7 @@ def reached(f):
 
 
 def call(f):
+    """f, or in its place the same with the user's code in it converted: a function, method, partial or callable object."""
     kind = type(f)
     if kind is types.FunctionType:
         return f if source.is_library(f.__code__.co_filename) else convert(f)
@@ -75,29 +84,6 @@ def convert(f):
     return out
 
 
-def unconverted(traceback):
-    """For a hint: why the program's code that stands last in a traceback runs unconverted; "" if it does not."""
-    codes = [frame.f_code for frame, _ in walk_tb(traceback) if not source.is_own(frame.f_code.co_filename)]
-    if not codes or id(codes[-1]) in _ours:
-        return ""
-    why = _made.get((codes[-1], codes[-1].co_filename), (None, ""))[1]
-    return f"; {codes[-1].co_name} was not converted" + (f": {why}" if why else "")
-
-
-def own_frames_dropped(traceback, trailing):
-    """The traceback without the conversion's own frames; trailing: also without those at its end."""
-    every = []
-    while traceback:
-        every.append(traceback)
-        traceback = traceback.tb_next
-    kept = [t for t in every if not source.is_own(t.tb_frame.f_code.co_filename)]
-    if kept and not trailing:
-        kept += every[every.index(kept[-1]) + 1:]
-    for one, following in zip(kept, kept[1:] + [None]):
-        one.tb_next = following
-    return kept[0] if kept else None
-
-
 @functools.lru_cache(maxsize=1)
 def _runtime():
     from . import runtime
@@ -127,7 +113,7 @@ def rewritten(f):
     """The FunctionDef or Lambda of f, converted. Raises NoSource."""
     from . import statements
     node, code = source.tree_of(f.__code__), f.__code__
-    if code.co_flags & 0x2A0:  # a generator, or asynchronous
+    if code.co_flags & _SUSPENDS:
         raise source.NoSource("it is a generator or asynchronous: such code runs as it is")
     names = _Names(f, node)
     if isinstance(node, ast.Lambda):
@@ -187,7 +173,7 @@ def _compiled(f, node):
     body = [ast.Global([inner.name]), inner] if getattr(inner, "name", None) not in known | {None} else [inner]
     around = ast.FunctionDef("what gives names", ast.arguments([], free, None, [], [], None, []), body, [], None)
     found = compile(ast.Module([expressions.located(around, node)], []), code.co_filename, "exec",
-                    flags=code.co_flags & _FLAGS, dont_inherit=True)
+                    flags=code.co_flags & _FUTURE, dont_inherit=True)
     for _ in range(2 + isinstance(inner, ast.ClassDef)):
         found = next(c for c in found.co_consts if isinstance(c, types.CodeType))
     more = {"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}
@@ -202,3 +188,26 @@ def _without_defaults(node):
     for each in args.posonlyargs + args.args + args.kwonlyargs + [a for a in (args.vararg, args.kwarg) if a]:
         each.annotation = None
     node.returns = None
+
+
+def unconverted(traceback):
+    """For a hint: why the program's code that stands last in a traceback runs unconverted; "" if it does not."""
+    codes = [frame.f_code for frame, _ in walk_tb(traceback) if not source.is_own(frame.f_code.co_filename)]
+    if not codes or id(codes[-1]) in _ours:
+        return ""
+    why = _made.get((codes[-1], codes[-1].co_filename), (None, ""))[1]
+    return f"; {codes[-1].co_name} was not converted" + (f": {why}" if why else "")
+
+
+def own_frames_dropped(traceback, trailing):
+    """The traceback without the conversion's own frames; trailing: also without those at its end."""
+    every = []
+    while traceback:
+        every.append(traceback)
+        traceback = traceback.tb_next
+    kept = [t for t in every if not source.is_own(t.tb_frame.f_code.co_filename)]
+    if kept and not trailing:
+        kept += every[every.index(kept[-1]) + 1:]
+    for one, following in zip(kept, kept[1:] + [None]):
+        one.tb_next = following
+    return kept[0] if kept else None

@@ -1,8 +1,8 @@
 """What converted code calls: each function does what Python's statement or operator does, or writes it into the graph
 that is being traced where a tensor decides.
 
-How to read it: in the order if, loops, ends of pieces, operators, built-in functions, calls. Pieces are functions that
-share the variables of the user's function; names say which of these may be read later.
+How to read it: in the order if, loops, ends of pieces, operators. Pieces are functions that share the variables of the
+user's function; names say which of these may be read later. Built-in functions are in builtin.py, call in build.py.
 """
 import builtins
 import operator
@@ -26,6 +26,7 @@ def Return(value):
 
 
 def if_(test, then, otherwise, *names):
+    """then() if test, else otherwise(), which may be None: what they return, or how they ended."""
     test = truth(test, then)
     if test is True:
         return then()
@@ -40,6 +41,7 @@ def _nothing():
 
 
 def while_(test, body, *names):
+    """A loop of Python until a tensor decides about it, from there on one of the graph. Gives how it ended."""
     while True:
         more = truth(test(), test)
         if more is False:
@@ -57,6 +59,7 @@ def _repeated(first, test, body, names):
 
 
 def for_(over, body, *names):
+    """body(entry) for each entry. Gives how the loop ended."""
     found = graph_iterable(over)
     if found is not None:
         return _of_loop(walk(found, body, Places([body], names), where(body), body))
