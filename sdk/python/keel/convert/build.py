@@ -46,7 +46,7 @@ def reached(f):
 
 
 def call(f):
-    """f, or in its place the same with the user's code in it converted: a function, method, partial or callable object."""
+    """f, or the same with a user's code in it converted: a function, a method, a partial or a callable object."""
     kind = type(f)
     if kind is types.FunctionType:
         return f if source.is_library(f.__code__.co_filename) else convert(f)
