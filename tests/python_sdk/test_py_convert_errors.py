@@ -136,7 +136,7 @@ CASES = [
     (appends, keel.InvalidError, r"a tensor is put into `ys`, a list.*keel\.scan\(init, xs, body\)"),
     (sets_item, keel.InvalidError, "a tensor is put into `found`, a dict"),
     (vector, keel.ShapeError, r"a condition is one value, but this tensor is bool\[2\].*keel\.reduce_min"),
-    (calls_itself, keel.InvalidError, "more than 150 branches.*keel.while_loop"),
+    (calls_itself, keel.InvalidError, "more than 32 branches.*keel.while_loop"),
 ]
 
 

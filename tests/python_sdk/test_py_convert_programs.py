@@ -96,6 +96,18 @@ def python_loop(x, n):
     return x
 
 
+def long_python_loop(x, n):
+    for k in range(60):
+        if x > 3 * k:
+            continue
+        x = x + 1
+        if x + n > 40:
+            break
+    else:
+        x = -x
+    return x
+
+
 def nested_loops(x, n):
     found = 0
     for i in range(n):
@@ -208,7 +220,7 @@ def matched(x, n):
     return x
 
 
-PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop,
+PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop, long_python_loop,
             nested_loops, operators, temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus,
             shared_with_closures, matched]
 VALUES = [(x, n) for x in (-3, 0, 1, 4, 6, 27) for n in (0, 1, 3, 5)]

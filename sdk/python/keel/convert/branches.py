@@ -10,7 +10,7 @@ from .. import _keel, errors
 from ..shapes import zeros
 from .values import ANY, MISSING, Template, describe, is_number, number_dtype, tensor
 
-_DEPTH = 150  # of branches in branches: a function that calls itself would go on for ever
+_DEPTH = 32  # of branches in branches, as plans have it
 _thread = threading.local()
 
 
@@ -31,7 +31,8 @@ def _one_deeper(where):
         if _thread.depth > _DEPTH:
             raise errors.InvalidError(
                 f"{where}: more than {_DEPTH} branches in each other depend on tensors", errors.Code.INVALID,
-                hint="a graph has no recursion that tensors end: keel.while_loop repeats until a tensor says stop")
+                hint="a function that calls itself until a tensor says stop is a keel.while_loop; a long chain of elif "
+                     "may be a keel.switch")
         yield
     finally:
         _thread.depth -= 1

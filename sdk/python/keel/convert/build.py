@@ -112,7 +112,7 @@ def _register(code):
 def rewritten(f):
     """The FunctionDef or Lambda of f, converted. Raises NoSource."""
     from . import statements
-    node, code = source.tree_of(f.__code__), f.__code__
+    node, code = source.tree_of(f.__code__, f.__globals__), f.__code__
     if code.co_flags & _SUSPENDS:
         raise source.NoSource("it is a generator or asynchronous: such code runs as it is")
     names = _Names(f, node)

@@ -49,49 +49,47 @@ def while_(test, body, *names):
         if more is not True:
             return _repeated(more, test, body, names)
         ended = body()
-        if ended is not None and ended.stop is not False:
-            return _stopped(ended, lambda: _repeated(truth(test(), test), test, body, names), body, names)
+        if ended is not None and symbolic(ended.stop):
+            return _ended(_unless_stopped(ended, lambda: _rest(test, body, names), body, names))
+        if ended is not None and ended.stop:
+            return _ended(ended)
 
 
 def _repeated(first, test, body, names):
-    places = Places([test, body], names)
-    return _of_loop(repeat(first, lambda: truth(test(), test), body, places, where(body), body))
+    return repeat(first, lambda: truth(test(), test), body, Places([test, body], names), where(body), body)
+
+
+def _rest(test, body, names):
+    """The rest of a loop, as a step of it."""
+    loop = _repeated(truth(test(), test), test, body, names)
+    stopped = not_(loop.finished)
+    return Ended(stopped, stopped, loop.returned, loop.value)
 
 
 def for_(over, body, *names):
     """body(entry) for each entry. Gives how the loop ended."""
-    found = graph_iterable(over)
+    found, ended = graph_iterable(over), None
     if found is not None:
-        return _of_loop(walk(found, body, Places([body], names), where(body), body))
-    return _unrolled(iter(over), body, names)
+        return walk(found, body, Places([body], names), where(body), body)
+    for entry in over:
+        if ended is not None and symbolic(ended.stop):
+            ended = _unless_stopped(ended, lambda: body(entry), body, names)  # noqa: B023  called at once
+        else:
+            ended = body(entry)
+        if ended is not None and ended.stop is True:
+            break
+    return ended and _ended(ended)
 
 
-def _unrolled(entries, body, names):
-    for entry in entries:
-        ended = body(entry)
-        if ended is not None and ended.stop is not False:
-            return _stopped(ended, lambda: _unrolled(entries, body, names), body, names)
-    return None
+def _unless_stopped(ended, step, body, names):
+    """How step() ends, where a tensor does not say that the loop stopped before."""
+    stopped = Ended(True, True, ended.returned, ended.value)
+    return branch(ended.stop, lambda: stopped, step, Places([body], names), where(body))
 
 
-def _stopped(ended, go_on, body, names):
-    """After a step of a loop of Python that stopped it, or did where a tensor says so."""
-    if not symbolic(ended.stop):
-        return _of_loop(ended)
-    kept = Ended(True, True, ended.returned, ended.value)
-    made = branch(ended.stop, lambda: kept, lambda: _step(go_on()), Places([body], names), where(body))
-    made.finished = not_(made.stop)
-    return _of_loop(made)
-
-
-def _step(loop):
-    """How a loop ended as how a step of it ended."""
-    return loop and Ended(not_(loop.finished), not_(loop.finished), loop.returned, loop.value)
-
-
-def _of_loop(ended):
-    """break ends the loop and nothing around it."""
-    return ended and Ended(ended.returned, ended.returned, ended.returned, ended.value, ended.finished)
+def _ended(step):
+    """How a loop ended whose last step ended so: break ends the loop and nothing around it."""
+    return Ended(step.returned, step.returned, step.returned, step.value, not_(step.stop))
 
 
 def finished(ended):

@@ -34,9 +34,9 @@ def is_own(filename):
     return filename.startswith(os.path.join(_HERE, ""))
 
 
-def tree_of(code):
-    """A FunctionDef or Lambda of its own for a code object. Raises NoSource."""
-    lines = linecache.getlines(code.co_filename)
+def tree_of(code, module):
+    """A FunctionDef or Lambda of its own for a code object; its module's globals may know a loader. Raises NoSource."""
+    lines = linecache.getlines(code.co_filename, module)
     if not lines:
         raise NoSource(f"its source is not to be found: it was made in {code.co_filename}")
     found = None if code.co_name == "<lambda>" else _quick(code, lines)
