@@ -220,9 +220,9 @@ def matched(x, n):
     return x
 
 
-PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop, long_python_loop,
-            nested_loops, operators, temporaries_of_other_types, structures, extremes, with_blocks, calls, walrus,
-            shared_with_closures, matched]
+PROGRAMS = [early, partly, collatz, first_above, broken_or_not, skips, continues_inside, forever, python_loop,
+            long_python_loop, nested_loops, operators, temporaries_of_other_types, structures, extremes, with_blocks,
+            calls, walrus, shared_with_closures, matched]
 VALUES = [(x, n) for x in (-3, 0, 1, 4, 6, 27) for n in (0, 1, 3, 5)]
 
 

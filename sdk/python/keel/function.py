@@ -7,6 +7,8 @@
             y = y @ x               # unrolled: n is a static value
         return y
 
+Where tensors decide, if, while, for, and, or, not and assert become parts of the graph: see keel.convert.
+
 Arguments: tensors (and what NumPy and others hold) count by dtype and shape, variables and other objects by
 identity, numbers, strings and None by type and value; all of them in tuples, lists, dicts and dataclasses. Results:
 tensors, numbers (which become tensors), None, and structures of them. What the code raises comes out unchanged.

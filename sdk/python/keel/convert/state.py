@@ -35,7 +35,8 @@ def explained():
             raise
         raise errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) from e
     except errors.PreconditionError as e:
-        e.hint += unconverted(e.__traceback__)
+        why = unconverted(e.__traceback__)
+        e.hint += "" if why in e.hint else why  # a function inside this one may have said it
         raise
     finally:
         _thread.reasons = before
