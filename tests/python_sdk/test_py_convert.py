@@ -7,6 +7,7 @@ import time
 import keel
 import numpy as np
 import pytest
+from keel.convert import build
 
 OFFSET = 10
 
@@ -451,9 +452,9 @@ def test_conversion_is_quick_and_happens_once():
     times = []
     for _ in range(20):
         exec(compile(text, "<quick>", "exec"), space)
-        keel.convert.build._made.pop((space["f"].__code__, "<quick>"), None)
+        build._made.pop((space["f"].__code__, "<quick>"), None)
         start = time.process_time()
-        first = keel.convert.build.convert(space["f"])
+        first = build.convert(space["f"])
         times.append(time.process_time() - start)
-    assert first.__code__ is keel.convert.build.convert(space["f"]).__code__ is not space["f"].__code__
+    assert first.__code__ is build.convert(space["f"]).__code__ is not space["f"].__code__
     assert min(times) < .005, times

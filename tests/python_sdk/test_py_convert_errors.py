@@ -5,6 +5,7 @@ import traceback
 
 import keel
 import pytest
+from keel.convert import source
 
 ONE, ROWS = keel.array(1.), keel.array([[1., 2.], [3., 4.]])
 
@@ -233,7 +234,7 @@ def test_libraries_run_as_they_are(tmp_path, monkeypatch):
     path.write_text("def f(x):\n  return x if x > 0 else -x\n")
     space = {}
     exec(compile(path.read_text(), str(path), "exec"), space)
-    monkeypatch.setattr(keel.convert.source, "_libraries", lambda: (str(folder) + "/",))
+    monkeypatch.setattr(source, "_libraries", lambda: (str(folder) + "/",))
     with pytest.raises(keel.PreconditionError, match="f was not converted"):
         keel.function(lambda x: space["f"](x))(ONE)
     assert keel.function(space["f"])(-ONE).item() == 1

@@ -5,18 +5,32 @@ of the graph; all else runs as Python while the function is traced.
     @keel.convert.skip                  # a function that runs as it is
     keel.convert.reached(f)             # for code that calls functions of its user: converted, while it is traced
 
-How to read it: build.py makes converted functions: source.py finds the syntax tree, statements.py and expressions.py
-rewrite it, with jumps.py, names.py, liveness.py and scopes.py. What they write calls runtime.py: branches.py, loops.py
-with carry.py, and iteration.py write the graph; state.py has the variables that pieces share, values.py what they hold.
+How to read it: this file is all that an import of keel loads. build.py makes converted functions: source.py finds the
+syntax tree, statements.py and expressions.py rewrite it, with jumps.py, names.py, liveness.py and scopes.py. What they
+write calls runtime.py: branches.py, loops.py with carry.py, and iteration.py write the graph; state.py has the variables
+that pieces share, values.py what they hold.
 """
+import threading
 import types
-
-from . import build
-from .build import reached, skip
 
 __all__ = ["reached", "skip", "to_code"]
 
 _HEADER = "# keel_ calls these functions as Python would, or writes them into a graph where a tensor decides\n"
+_thread = threading.local()  # active: a function that wants conversion is being traced
+
+
+def skip(function):
+    """A decorator: the function runs as it is, also while it is traced."""
+    function.keel_convert = False
+    return function
+
+
+def reached(f):
+    """What a call of f calls while a graph is written: converted, if f is a user's code and conversion is active."""
+    if not getattr(_thread, "active", False):
+        return f
+    from .build import call
+    return call(f)
 
 
 def to_code(f):
@@ -26,7 +40,7 @@ def to_code(f):
     """
     import ast
     from .. import errors
-    from . import source
+    from . import build, source
     f = getattr(f, "__func__", f)
     f = getattr(f, "_code", f)
     if type(f) is not types.FunctionType:
@@ -40,16 +54,20 @@ def to_code(f):
 
 def traced(code, on, run):
     """run(code) while a graph is written, with the code converted if it is on. Not for programs."""
-    before = build.switched(on)
+    before, _thread.active = getattr(_thread, "active", False), on
     try:
-        if not on:
-            return run(code)
-        from .state import explained
+        return _explained(code, run) if on else run(code)
+    finally:
+        _thread.active = before
+
+
+def _explained(code, run):
+    from ..errors import Error
+    from . import build
+    from .state import explained
+    try:
         with explained():
             return run(build.entry(code))
     except Exception as e:
-        from ..errors import Error
         e.__traceback__ = build.own_frames_dropped(e.__traceback__, isinstance(e, Error))
         raise
-    finally:
-        build.switched(before)

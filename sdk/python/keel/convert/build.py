@@ -10,7 +10,6 @@ import ast
 import builtins
 import functools
 import inspect
-import threading
 import types
 from traceback import walk_tb
 
@@ -20,29 +19,6 @@ _FUTURE = functools.reduce(int.__or__, (getattr(__future__, n).compiler_flag for
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _made = {}  # (code, file) -> (converted code or None, why not)
 _ours = {}  # converted code objects and those in them, by id
-_thread = threading.local()
-
-
-def skip(function):
-    """A decorator: the function runs as it is, also while it is traced."""
-    function.keel_convert = False
-    return function
-
-
-def active():
-    """Is a function that wants conversion being traced on this thread?"""
-    return getattr(_thread, "active", False)
-
-
-def switched(on):
-    """Sets active(); returns what it was."""
-    before, _thread.active = active(), on
-    return before
-
-
-def reached(f):
-    """What a call of f calls while a graph is written: converted, if f is a user's code and conversion is active."""
-    return call(f) if active() else f
 
 
 def call(f):
