@@ -7,8 +7,8 @@ of the graph; all else runs as Python while the function is traced.
 
 How to read it: this file is all that an import of keel loads. build.py makes converted functions: source.py finds the
 syntax tree, statements.py and expressions.py rewrite it, with jumps.py, names.py, liveness.py and scopes.py. What they
-write calls runtime.py: branches.py, loops.py with carry.py, and iteration.py write the graph; state.py has the variables
-that pieces share, values.py what they hold.
+write calls runtime.py: branches.py, loops.py with carry.py, and iteration.py write the graph; state.py has the
+variables that pieces share, values.py what they hold.
 """
 import threading
 import types
