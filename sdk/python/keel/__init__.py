@@ -10,14 +10,17 @@ from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __versi
                     bool_, cancel, device, devices, executing_eagerly, f16, f32, f64, i8, i16, i32, i64, load_plugin,
                     no_record, parse, print, report, run_eagerly, same, u8, u16, u32, u64)
 from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
+from . import data, optim  # noqa: F401
 from . import variable as _variable  # noqa: F401  operators
 from . import convert
 from .control import cond, scan, switch, while_loop
+from .custom import custom_gradient
 from .errors import (CancelledError, Code, DeviceError, DTypeError, Error, ExistsError, InternalError, InvalidError,
                      NotFoundError, OutOfMemoryError, PreconditionError, RangeError, ShapeError, UnimplementedError)
 from .foreign import from_dlpack
 from .function import Function, function
 from .graph import Graph, Node, constant, default_graph, name_scope, named, placeholder
+from .progress import progress
 from .random import Generator  # and keel.random is the module from here on: it calls the op of that name
 from .session import (Session, default_session, evaluate, import_file, join, load, load_checkpoint, save,
                       save_checkpoint)

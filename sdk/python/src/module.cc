@@ -1,6 +1,7 @@
 // module.cc: the extension keel._keel: one install_*() for each file. keel/__init__.py is what programs see.
 #include "context.h"
 #include "control.h"
+#include "custom.h"
 #include "dim.h"
 #include "dtype.h"
 #include "function.h"
@@ -30,4 +31,5 @@ NB_MODULE(_keel, m) {
   install_function(m);
   install_control(m);
   install_tape(m);
+  install_custom(m);
 }

@@ -1,0 +1,87 @@
+"""Functions that bring their gradient themselves.
+
+    @keel.custom_gradient
+    def clipped(x):
+        return keel.identity(x), lambda dy: keel.clamp(dy, -1, 1)
+
+The same eagerly under tapes, in traced functions and in what is saved of them.
+"""
+import functools
+
+from . import _keel
+from .errors import InvalidError
+
+
+def custom_gradient(code=None, backward=None, *, name=None):
+    """A function of tensors whose gradient is not that of its ops; a decorator, or custom_gradient(code, backward).
+
+    Alone, code gives (y, grad), and grad(dy) gives the gradient of its argument, or a tuple with one for each. With
+    backward, code gives y alone, and backward(x..., y, dy) the gradients. Arguments are tensors, or what becomes
+    one; y is a tensor or a structure of tensors, and so is dy, with None for results that are no floats. A gradient
+    has the type of its argument; None means zeros. What the two print or write on the way back is left out.
+
+    Gradients of gradients differentiate backward's ops, with respect to its arguments. What grad uses of the code
+    around it counts as constant there: give backward apart where that is not enough. No gradient flows to other
+    tensors and variables that the two use.
+    """
+    if code is None:
+        return functools.partial(custom_gradient, backward=backward, name=name)
+    name = name or getattr(code, "__name__", "custom").replace("<lambda>", "custom")
+
+    @functools.wraps(code)
+    def call(*args):
+        xs = [_keel.array(a) for a in args]
+        y, back = _forward(code, backward, xs)
+        return _custom(name, xs, y, back)
+    return call
+
+
+def _forward(code, backward, xs):
+    """What the code gives, and its way back: back(xs, y, dy)."""
+    if any(x.symbolic for x in xs):
+        made = code(*xs)
+    else:
+        with _keel.no_record():
+            made = code(*xs)
+    if backward is not None:
+        return made, lambda xs, y, dy: backward(*xs, y, dy)
+    if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
+        raise InvalidError("custom_gradient: the function gives no pair of a value and a function",
+                           hint="return y, grad where grad(dy) gives the gradient; or give custom_gradient(f, backward)")
+    return made[0], lambda xs, y, dy: made[1](dy)
+
+
+def _custom(name, xs, y, back):
+    y = _keel.map_leaves(y, _keel.array)
+    ys = _keel.leaves(y)
+
+    def backward(leaves):
+        rest = iter(leaves)
+        given = [next(rest) for _ in xs]
+        results = [next(rest) for _ in ys]
+        arrived = [next(rest) if _is_float(r) else None for r in results]
+        made = back(given, _rebuilt(y, results), _rebuilt(y, arrived))
+        return _gradients(name, given, list(made) if isinstance(made, (tuple, list)) else [made])
+    return _rebuilt(y, _keel.custom(name, xs, ys, backward))
+
+
+def _gradients(name, xs, made):
+    """One for each argument that is a float."""
+    if len(made) != len(xs):
+        raise InvalidError(f"custom_gradient: {name} gives {len(made)} gradients for {len(xs)} arguments",
+                           hint="give one for each, None for zeros and for what is no float")
+    return [_keel.ops.fill(_keel.array(0, x.dtype), x.shape) if dx is None else _keel.array(dx, x.dtype if _is_number(dx) else None)
+            for x, dx in zip(xs, made) if _is_float(x)]
+
+
+def _is_float(tensor):
+    return tensor.dtype.kind == "f"
+
+
+def _is_number(value):
+    return isinstance(value, (bool, int, float))
+
+
+def _rebuilt(like, leaves):
+    found = iter(leaves)
+    return _keel.map_leaves(like, lambda _: next(found))

@@ -1,0 +1,9 @@
+// custom.h: results with a gradient of the program's making.
+#ifndef KEEL_PYTHON_CUSTOM_H
+#define KEEL_PYTHON_CUSTOM_H
+#include "array.h"
+
+namespace keel_python {
+void install_custom(nb::module_& m);
+}
+#endif
