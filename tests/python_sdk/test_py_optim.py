@@ -80,7 +80,7 @@ except ImportError:
 ends = []
 for kind, options, w, gradients in json.loads(sys.argv[1]):
     w = torch.tensor(w, dtype=torch.float64, requires_grad=True)
-    if "beta1" in options: options["betas"] = (options.pop("beta1"), options.pop("beta2"))
+    if "beta1" in options: options["betas"] = (float(options.pop("beta1")), float(options.pop("beta2")))
     make = {"SGD": torch.optim.SGD, "Adam": torch.optim.AdamW}[kind]
     optimizer = make([w], **{"weight_decay": 0, **options})
     for g in gradients:
@@ -100,6 +100,7 @@ def test_the_formulas_are_those_of_torch():
     done = subprocess.run([peer if peer.exists() else sys.executable, "-c", PEER, asked], capture_output=True, text=True)
     if done.returncode == 3:
         pytest.skip("PyTorch is not installed (tools/bench/peers.py brings it)")
+    assert done.returncode == 0, done.stderr
     for (kind, options), end in zip(cases, json.loads(done.stdout), strict=True):
         np.testing.assert_allclose(FORMULAS[kind](w, gradients, **options), end, rtol=1e-12, err_msg=f"{kind} {options}")
 

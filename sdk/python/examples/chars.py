@@ -55,9 +55,12 @@ class Model:
 
 
 def read(path):
-    """The text as numbers of its letters, and the letters."""
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if "build" not in p.parts and ".venv" not in p.parts)
+    """The text of a file, or of the README.md files of a folder, as numbers of its letters, and the letters."""
+    hidden = {"build", ".venv", ".cache"}
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not hidden & set(p.parts))
     text = np.array([ord(c) for c in "\n".join(file.read_text() for file in files)], np.int32)
+    if len(text) < 20 * CONTEXT:
+        raise SystemExit(f"{path}: {len(text)} letters are too few to learn from, wanted {20 * CONTEXT} or more")
     letters, numbers = np.unique(text, return_inverse=True)
     return numbers.astype(np.int32), letters
 
