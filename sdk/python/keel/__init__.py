@@ -15,6 +15,7 @@ from . import variable as _variable  # noqa: F401  operators
 from . import convert
 from .control import cond, scan, switch, while_loop
 from .custom import custom_gradient
+from .entry import Entry
 from .errors import (CancelledError, Code, DeviceError, DTypeError, Error, ExistsError, InternalError, InvalidError,
                      NotFoundError, OutOfMemoryError, PreconditionError, RangeError, ShapeError, UnimplementedError)
 from .foreign import from_dlpack

@@ -161,6 +161,7 @@ void install_tape(nb::module_& m) {
       .def("reset", &Tape::reset, "Forgets what was recorded and watched; then it can be used again.")
       .def("_gradient", &Tape::gradient)
       .def("_jacobian", &Tape::jacobian);
+  m.def("recording", [] { return keel::detail::tape_handle() != nullptr; });
   nb::class_<NoRecord>(m, "no_record",
                        "with keel.no_record(): no tape of this thread records, and in a traced function no\n"
                        "gradient passes what is computed.")
