@@ -106,7 +106,7 @@ def writer(model):
 
 
 def main():
-    args = curve.arguments(__doc__, steps=1500, goal=1.9, text=PAGES)
+    args = curve.arguments(__doc__, steps=1000, goal=1.9, text=PAGES)
     clock, (text, letters) = curve.Clock(), read(args.text)
     model, kept = Model(len(letters)), len(text) // 10  # the first tenth is for the test
     losses = train(model, text[kept:], args)
