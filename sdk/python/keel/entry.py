@@ -7,6 +7,7 @@
 """
 from . import _keel
 from .errors import InvalidError, NotFoundError, PreconditionError
+from .session import Session
 
 
 class Entry:
@@ -31,7 +32,7 @@ class Entry:
     def _plan(self):
         device = _keel.default_device()
         if device not in self._plans:
-            self._plans[device] = _keel.Session(self.module, device, {"entry": self.name})._prepare([], [], [])
+            self._plans[device] = Session(self.module, device, entry=self.name).prepare()
         return self._plans[device]
 
     def _bound(self, args, keywords):
