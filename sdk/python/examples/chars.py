@@ -57,7 +57,7 @@ class Model:
 def read(path):
     """The text of a file, or of the README.md files of a folder, as numbers of its letters, and the letters."""
     hidden = {"build", ".venv", ".cache"}
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not hidden & set(p.parts))
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not hidden & set(p.relative_to(path).parts))
     text = np.array([ord(c) for c in "\n".join(file.read_text() for file in files)], np.int32)
     if len(text) < 20 * CONTEXT:
         raise SystemExit(f"{path}: {len(text)} letters are too few to learn from, wanted {20 * CONTEXT} or more")
@@ -106,7 +106,7 @@ def writer(model):
 
 
 def main():
-    args = curve.arguments(__doc__, steps=1000, goal=1.9, text=PAGES)
+    args = curve.arguments(__doc__, steps=800, goal=1.9, text=PAGES)
     clock, (text, letters) = curve.Clock(), read(args.text)
     model, kept = Model(len(letters)), len(text) // 10  # the first tenth is for the test
     losses = train(model, text[kept:], args)

@@ -70,16 +70,17 @@ def _gradients(name, xs, made):
     if len(made) != len(xs):
         raise InvalidError(f"custom_gradient: {name} gives {len(made)} gradients for {len(xs)} arguments",
                            hint="give one for each, None for zeros and for what is no float")
-    return [_keel.ops.fill(_keel.array(0, x.dtype), x.shape) if dx is None else _keel.array(dx, x.dtype if _is_number(dx) else None)
-            for x, dx in zip(xs, made) if _is_float(x)]
+    return [_of_type(x, dx) for x, dx in zip(xs, made) if _is_float(x)]
+
+
+def _of_type(x, dx):
+    if dx is None:
+        return _keel.ops.fill(_keel.array(0, x.dtype), x.shape)
+    return _keel.array(dx, x.dtype if isinstance(dx, (bool, int, float)) else None)
 
 
 def _is_float(tensor):
     return tensor.dtype.kind == "f"
-
-
-def _is_number(value):
-    return isinstance(value, (bool, int, float))
 
 
 def _rebuilt(like, leaves):
