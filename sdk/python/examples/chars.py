@@ -56,13 +56,16 @@ class Model:
 
 def read(path):
     """The text of a file, or of the README.md files of a folder, as numbers of its letters, and the letters."""
-    hidden = {"build", ".venv", ".cache"}
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not hidden & set(p.relative_to(path).parts))
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not is_hidden(p.relative_to(path)))
     text = np.array([ord(c) for c in "\n".join(file.read_text() for file in files)], np.int32)
     if len(text) < 20 * CONTEXT:
         raise SystemExit(f"{path}: {len(text)} letters are too few to learn from, wanted {20 * CONTEXT} or more")
     letters, numbers = np.unique(text, return_inverse=True)
     return numbers.astype(np.int32), letters
+
+
+def is_hidden(path):
+    return any(part[0] == "." or part == "build" for part in path.parts)
 
 
 def loss_of(model, text):
