@@ -1,4 +1,7 @@
 """Entries of loaded modules as functions, and training that goes on after loading, bit for bit."""
+import gc
+import weakref
+
 import keel
 import numpy as np
 import pytest
@@ -71,7 +74,14 @@ def test_arguments_go_by_place_and_name_and_literals_get_their_dtype():
     assert [r.item() for r in entry(0.1, b=2)] == [0.1, 2.1] and [r.item() for r in entry(b=2., a=1)] == [1, 3]
     with keel.device("reference"):
         assert entry(1, 2)[1].item() == 3
-    assert repr(entry) == "Entry f(a: f64[], b: f64[])"
+    assert repr(entry) == "Entry f(a: f64[], b: f64[])" and module["f"] is entry
+    gone = weakref.ref(entry)
+    del entry
+    module = None
+    gc.collect()
+    assert gone() is None
+    module = keel.join(f=f.concrete(keel.f64[()], keel.f64[()]))
+    entry = module["f"]
     for wrong in (lambda: entry(1.), lambda: entry(1., 2., 3.), lambda: entry(1., a=1.), lambda: entry(1., c=1.), lambda: entry(1., b=2, c=1)):
         with pytest.raises(keel.InvalidError, match=r"takes \(a, b\)"):
             wrong()

@@ -60,5 +60,13 @@ def _variables(module):
     return {variable["name"]: module.variable(variable["name"]) for variable in module.info()["variables"]}
 
 
-_keel.Module.__getitem__ = lambda self, name: Entry(self, name)
+def _entry(module, name):
+    """The entry of that name, a keel.Entry. Raises NotFoundError."""
+    kept = module.__dict__.setdefault("_entries", {})  # with their plans
+    if name not in kept:
+        kept[name] = Entry(module, name)
+    return kept[name]
+
+
+_keel.Module.__getitem__ = _entry
 _keel.Module.variables = _variables

@@ -80,7 +80,7 @@ nb::object prepare(const keel::Session& session, const Names& feeds, const Names
 
 void install_session(nb::module_& m) {
   using keel::Module, keel::Session;
-  nb::class_<Module>(m, "Module", "A file's worth of graphs.")
+  nb::class_<Module>(m, "Module", nb::dynamic_attr(), "A file's worth of graphs.")
       .def(
           "save", [](const Module& x, const std::string& path) { x.save(path); }, nb::arg("path"), "Atomic.")
       .def("text", &Module::text, "The text form, which keel.parse() reads back exactly.")
