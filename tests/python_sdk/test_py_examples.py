@@ -95,7 +95,7 @@ def test_a_transformer_learns_letters_and_its_file_writes(example, tool, tmp_pat
 
 @pytest.mark.parametrize("name, options, message", [("digits", ("--data", "no.csv"), "no.csv: no such file"), ("conv", ("--data", "bad.csv"), "wanted 64 pixels"),
                                                     ("chars", ("--text", "no.txt"), "no.txt")])
-def test_data_that_is_not_there_is_named(example, tmp_path, name, options, message, capfd):
+def test_data_that_is_not_there_is_named(example, tmp_path, name, options, message):
     (tmp_path / "bad.csv").write_text("1,2,3\n")
     done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py", *options], text=True, capture_output=True, cwd=tmp_path,
                           env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
