@@ -324,6 +324,13 @@ KEEL_API keel_rc keel_trace_array(keel_trace*, keel_value, keel_array** out, kee
  * is added. One thread at a time adds, prepares or looks; plans run on any. */
 KEEL_API keel_rc keel_trace_module(keel_trace*, keel_module** out, keel_error** err);
 KEEL_API int32_t keel_array_symbolic(const keel_array*); /* 1: a value of a trace */
+/* Writes an entry of a module (NULL: the only one) into the trace, node by node, as if its program were
+ * called there: gradients go through it, and its variables stay those of the module. in: an array for each
+ * parameter. tape: NULL, or the one at work, which is told what is read. Sizes that do not fit are
+ * KEEL_INVALID; where only a run can tell it checks them. Eager: KEEL_PRECONDITION. */
+KEEL_API keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module*, const char* entry,
+                                  keel_array* const* in, uint32_t n, keel_array** out, uint32_t room,
+                                  uint32_t* n_out, keel_error** err);
 
 /* ---- functions: a program that is traced once for each signature of its arguments and then runs as a graph.
  * Arguments are the flattened leaves of any structure; the structure itself travels as a text of the

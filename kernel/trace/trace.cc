@@ -178,10 +178,11 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
   return absl::OkStatus();
 }
 
-absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs) {
+absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs,
+                                  const std::vector<TensorType>& declared) {
   std::vector<std::string> names;
   if (scope_) names.push_back(NameFor("", OpName(op)));
-  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs, names));
+  ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs, names, declared));
   if (MustRun(*graph_, graph_->nodes[node]))
     for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes)
       current_.erase(written), written_.insert(written);

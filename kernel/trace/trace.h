@@ -84,6 +84,16 @@ struct ControlWanted {
   std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
 };
 
+// An entry of another module, to be written as if its program were called here.
+struct EntryWanted {
+  const Module& from;
+  const Graph& graph;
+  std::string_view name;
+  std::span<keel_array* const> in;  // one for each parameter
+  // For tapes: what was read; or null.
+  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
+};
+
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
   // Writes `graph` of `module`; what the graph has already (parameters) is kept. Nodes of ops bound to
@@ -107,6 +117,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out);
   // The ys again, with that gradient (custom.cc).
   absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
+  // Node by node; variables stay those of the other module (entry.cc).
+  absl::Status WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>* out);
   // links (may be null): what was read and captured, in the order of the program.
   absl::Status End(std::vector<TraceLink>* links = nullptr);
 
@@ -151,8 +163,12 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
  private:
   absl::StatusOr<NodeId> AddOnVariable(std::string_view op, uint32_t number, std::vector<ValueId> in);
-  absl::StatusOr<NodeId> Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs);
-  absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable);
+  absl::StatusOr<NodeId> Add(const OpDef& op, std::vector<ValueId> in, const Attrs& attrs,
+                             const std::vector<TensorType>& declared = {});
+  absl::StatusOr<ValueId> Reshaped(ValueId value, const Dims& dims);
+  absl::Status AddRuleOfSizes(const std::string& rule);
+  absl::Status WriteNodes(const EntryWanted& wanted, class Linker& linker, std::vector<ValueId>* at);
+  absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name = {});
   absl::Status CheckConstant(ValueId value) const;
   std::vector<bool> Watched(const TraceWatch& watch, std::vector<bool>* through) const;
   absl::StatusOr<ValueId> FromParent(keel_array* array);

@@ -4,13 +4,15 @@
 
 namespace keel {
 
-// Under its own name where that is free in the module, else with a number behind it; without one: v0, v1 ...
-absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variable) {
+// Under its own name (or `name`) where that is free in the module, else with a number behind it; without one:
+// v0, v1 ...
+absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name) {
   const std::vector<ModuleVariable>& all = module_->variables;
   for (uint32_t v = 0; v < all.size(); v++)
     if (all[v].storage == variable) return v;
+  std::string own(variable->name().empty() ? name : variable->name());
   return module_->AddVariable(
-      FreeName(variable->name().empty() ? absl::StrCat("v", all.size()) : variable->name(),
+      FreeName(own.empty() ? absl::StrCat("v", all.size()) : own,
                [&](const std::string& name) { return module_->FindVariable(name).ok(); }),
       variable);
 }

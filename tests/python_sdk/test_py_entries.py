@@ -91,11 +91,110 @@ def test_arguments_go_by_place_and_name_and_literals_get_their_dtype():
         entry(keel.zeros(3, "f64"), 1.)
 
 
-def test_what_tapes_and_traces_cannot_follow_is_refused(loaded):
-    _, module = loaded
-    with keel.Tape(), pytest.raises(keel.PreconditionError, match="not recorded.*\n.*entry beside it"):
-        module["serve"](X)
-    with pytest.raises(keel.PreconditionError, match="not recorded"):
-        keel.function(lambda x: module["serve"](x))(keel.array(X))
-    with keel.Tape(), keel.no_record():
-        assert module["serve"](X).shape == (64, 3)
+def test_loaded_functions_are_trained_by_a_new_step_bit_for_bit(loaded):
+    """What goes on from the file, with a step that is written anew, is what goes on from the program."""
+    model, module = loaded
+
+    def trained(serve, weights):
+        optimizer = keel.optim.SGD(0.1, momentum=0.9)
+
+        @keel.function
+        def step(x, y):
+            with keel.Tape() as tape:
+                loss = keel.reduce_mean(keel.cross_entropy(serve(x), y))
+            optimizer.apply(tape.gradient(loss, weights), weights)
+            return loss
+        return steps(step, 3, 9)
+    variables = module.variables()
+    mine = {name: variables[name] for name in model.weights}
+    assert trained(model.serve, model.weights) == trained(module["serve"], mine)
+    assert all(keel.same(mine[name].value(), w.value()) for name, w in model.weights.items())
+
+
+def nested(w, n):
+    """Branches, loops, constants and writes on one variable."""
+    @keel.function(signature="x: f32[b, 3], k: i32[] where b % 2 == 0")
+    def f(x, k):
+        n.assign_add(1)
+        y = keel.cond(keel.reduce_sum(x) > 0, lambda: keel.tanh(x @ w), lambda: x @ (w * [2., 3., 4.]))
+        y = keel.while_loop((0, y), lambda i, y: i < k, lambda i, y: (i + 1, y * y + w[0]))[1]
+        total, rows = keel.scan(keel.zeros(3), y, lambda s, row: (s + row, s * row))
+        return keel.reshape(rows, (-1,)), total, n.value()
+    return f
+
+
+@pytest.fixture
+def pair():
+    w, n = keel.Variable(RNG.normal(size=(3, 3)).astype("f4"), name="w"), keel.Variable(0, name="n", trainable=False)
+    f = nested(w, n)
+    text = keel.join(f=f.concrete(keel.zeros((2, 3)), keel.array(1))).text()
+    return f, w, keel.parse(text)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gradients_of_entries_are_those_of_their_code(pair, sign):
+    f, w, module = pair
+    x, v = keel.array(sign * np.abs(X[:4, :3])), module.variables()["w"]
+
+    def differentiated(f, w, traced):
+        def run(x):
+            with keel.Tape() as tape:
+                tape.watch(x)
+                rows, total, count = f(x, keel.array(2))
+                loss = keel.reduce_sum(rows * rows) + keel.reduce_sum(total)
+            return loss, tape.gradient(loss, [x, w]), count
+        return (keel.function(run) if traced else run)(x)
+    for traced in (False, True):
+        (a, da, _), (b, db, count) = differentiated(f, w, traced), differentiated(module["f"], v, traced)
+        assert keel.same(a, b) and all(keel.same(p, q) for p, q in zip(da, db)) and count.item() == 1 + traced
+    with keel.Tape() as outer:
+        outer.watch(x)
+        inner = keel.grad(lambda x: keel.reduce_sum(module["f"](x, keel.array(1))[1]))(x)
+    assert np.abs(outer.gradient(inner, x)).max() > 0
+
+
+def test_entries_are_written_into_functions_and_saved_again(pair, tmp_path):
+    f, w, module = pair
+    own = keel.Variable([10., 20., 30.], name="w")  # a name that the module has too
+
+    @keel.function
+    def both(x):
+        return keel.cond(x[0, 0] > 100, lambda: module["f"](x, keel.array(0))[1], lambda: module["f"](x, keel.array(1))[1]) + own
+    x = keel.array(X[:6, :3])
+    want = f(x, keel.array(1))[1].numpy() + [10, 20, 30]
+    np.testing.assert_array_equal(both(x), want)
+    keel.save(tmp_path / "both.keel", both=both.concrete(x))
+    again = keel.load(tmp_path / "both.keel")
+    np.testing.assert_array_equal(again["both"](x), want)
+    assert sorted(again.variables()) == ["n", "w", "w_1"]
+    alone = module["f"].concrete()  # of which variables are those of the module
+    count = module.variables()["n"].item()
+    keel.join(g=alone)["g"](x, keel.array(0))
+    assert module.variables()["n"].item() == count + 1
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_sizes_are_those_that_the_entry_takes(pair, traced):
+    _, _, module = pair
+    entry = module["f"]
+    call = keel.function(lambda x, k: entry(x, k), any_after=0) if traced else entry
+    for rows in (2, 4, 8):
+        assert call(keel.zeros((rows, 3)), keel.array(1))[0].shape == (rows * 3,)
+    for wrong in (keel.zeros((3, 3)), keel.zeros((2, 4)), keel.zeros(3), keel.zeros((2, 3), "f64")):
+        with pytest.raises(keel.InvalidError):
+            call(wrong, keel.array(1))
+
+
+def test_debugging_runs_entries_too_but_tapes_say_that_they_cannot(loaded):
+    model, module = loaded
+    with keel.Eagerly():
+        np.testing.assert_allclose(module["serve"](X), model.serve(keel.array(X)), rtol=1e-5, atol=1e-6)
+        with keel.Tape(), pytest.raises(keel.PreconditionError, match="is a graph"):
+            module["serve"](X)
+
+
+def test_modules_go_on_without_their_names(loaded):
+    module = loaded[1]
+    f = module["serve"]
+    module = None
+    assert f(X).shape == (64, 3)

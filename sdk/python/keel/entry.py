@@ -1,39 +1,58 @@
 """Entries of modules as functions: what was saved is called, and trained further, without its source.
 
     module = keel.load("m.keel")
-    module["serve"](x)                     # or module["serve"](x=x)
-    module["train"](x, y)                  # a step that was saved too: it writes the module's variables
-    keel.save_checkpoint("m.ckpt", module.variables())
+    module["serve"](x)                                     # or module["serve"](x=x)
+    module["train"](x, y)                                  # a step that was saved too: it writes the variables
+    with keel.Tape() as tape:                              # or a new one
+        loss = loss_of(module["serve"](x))
+    adam.apply(tape.gradient(loss, weights), weights)      # of module.variables()
 """
 from . import _keel
 from .errors import InvalidError, NotFoundError, PreconditionError
+from .function import Function
 from .session import Session
 
 
 class Entry:
-    """One of a module, on the device in use; its variables are those of module.variables(). Any thread may call it."""
+    """One of a module as a function: traced functions write its graph where it is called, tapes record it, and its
+    variables are those of module.variables(). On the device in use; any thread may call it."""
 
     def __init__(self, module, name):
-        known = [entry["name"] for entry in module.info()["entries"]]
+        known = {entry["name"]: entry for entry in module.info()["entries"]}
         if name not in known:
             raise NotFoundError(f"the module has no entry {name!r}", hint="it has " + ", ".join(map(repr, known)))
         self.module, self.name = module, name
         self.parameters = module._ports(name, False)
-        self._plans = {}  # by device
+        self._types = [(p["name"], p["type"]) for p in known[name]["params"]]
+        self._functions = {}  # by device
 
     def __call__(self, *args, **keywords):
         """Arguments as the entry names them, in order or by name; one result alone, several as a tuple, as a plan."""
-        inputs = self._bound(args, keywords)
-        if not _keel.executing_eagerly() or _keel.recording():
-            raise PreconditionError(f"entry {self.name!r} of a module is not recorded by tapes and traced functions",
-                                    hint="save the step of training as an entry beside it: it holds its own gradients")
-        return self._plan()(*inputs)
+        return self._function()(*self._bound(args, keywords))
 
-    def _plan(self):
+    def concrete(self):
+        """The entry alone, as a module of its own that shares the variables: for keel.save()."""
+        alone = _keel.new_module()
+        alone._link(self.module, self.name, self.name)
+        return alone
+
+    def _function(self):
         device = _keel.default_device()
-        if device not in self._plans:
-            self._plans[device] = Session(self.module, device, entry=self.name).prepare()
-        return self._plans[device]
+        if device not in self._functions:
+            plain = all(name.isidentifier() for name, _ in self._types) and self._types
+            options = {"signature": ", ".join(f"{name}: {kind}" for name, kind in self._types)} if plain else {}
+            self._functions[device] = Function(self._written, self.name, options)
+        return self._functions[device]
+
+    def _written(self, *inputs):
+        """The code of the function: the graph where one is written; where all runs eagerly, a run of it."""
+        if not _keel.executing_eagerly():
+            made = _keel.write_entry(self.module, self.name, inputs)
+            return made[0] if len(made) == 1 else tuple(made)
+        if _keel.recording():
+            raise PreconditionError(f"entry {self.name!r} of a module is a graph: tapes do not record it where all runs eagerly",
+                                    hint="leave keel.run_eagerly() off for what calls it")
+        return Session(self.module, entry=self.name).prepare()(*inputs)
 
     def _bound(self, args, keywords):
         """A tensor for each parameter; literals get its dtype."""

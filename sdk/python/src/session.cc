@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+
 #include "context.h"
 #include "dtype.h"
 #include "keel/save.hpp"
@@ -76,6 +78,21 @@ nb::object prepare(const keel::Session& session, const Names& feeds, const Names
   return plan_object(without_gil([&] { return session.prepare(feeds, fetches, targets); }), may_be_brief);
 }
 
+/// An entry's graph, written into the trace at work: its results.
+std::vector<keel::Tensor> write_entry(const keel::Module& module, const std::string& entry,
+                                      const std::vector<keel::Tensor>& in) {
+  std::vector<keel_array*> xs;
+  for (const keel::Tensor& x : in) xs.push_back(x.get());
+  std::array<keel_array*, 256> out;
+  uint32_t n = 0;
+  keel::call(keel_trace_entry, keel::detail::this_trace, keel::detail::tape_handle(), module.get(),
+             entry.c_str(), xs.data(), static_cast<uint32_t>(xs.size()), out.data(),
+             static_cast<uint32_t>(out.size()), &n);
+  std::vector<keel::Tensor> made;
+  for (keel::Array& a : keel::take_arrays({out.begin(), out.begin() + n})) made.emplace_back(std::move(a));
+  return made;
+}
+
 }  // namespace
 
 void install_session(nb::module_& m) {
@@ -105,6 +122,7 @@ void install_session(nb::module_& m) {
   m.def(
       "parse", [](const std::string& text) { return Module::parse(context(), text); }, nb::arg("text"),
       "A module of its text form. Raises InvalidError with line and column.");
+  m.def("write_entry", write_entry);
   m.def("default_device", [] { return keel::detail::here().device(); });
 
   nb::class_<Session>(m, "Session")
