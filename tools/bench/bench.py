@@ -73,7 +73,9 @@ def rounds_of(workers, rounds, runs):
 def row_of(name, what, times, **more):
     """Medians of all sides, and the ratio to the best peer."""
     row = {"name": name, "what": what, "ms": {n: 1e3 * statistics.median(t) for n, t in times.items()}, **more}
-    others = [n for n in times if n != "keel"]
+    others = [n for n in times if not n.startswith("keel")]
+    if "keel" in times and "keel_python" in times:
+        row["from_python"] = statistics.median(a / b for a, b in zip(times["keel_python"], times["keel"]))
     if "keel" in times and others:
         best = min(others, key=row["ms"].get)
         ratios = [a / b for a, b in zip(times["keel"], times[best])]

@@ -1,7 +1,8 @@
 """Statistics of the comparisons, and their tables."""
 import math
 
-NAMES = {"keel": "Keel", "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled",
+NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as a function", "numpy": "NumPy",
+         "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled",
          "jax": "JAX", "tensorflow": "TensorFlow"}
 
 
@@ -38,6 +39,7 @@ def show(r):
     else:
         text = "  ".join(f"{NAMES[n]} {time_text(t)}" for n, t in r["ms"].items())
         text += f"  ratio {ratio_text(r)}" if "ratio" in r else ""
+        text += f"  from Python {r['from_python']:.2f}" if "from_python" in r else ""
     if peak := r.get("peak_bytes"):
         text += "  peak " + ", ".join(f"{NAMES[n]} {b / 1e6:.0f} MB" for n, b in peak.items() if n in ("keel", "onnxruntime"))
     text += "".join(f"  no {n}: {why}" for n, why in r.get("missing", {}).items())

@@ -36,6 +36,22 @@ class KeelSide:
         return np.array(self.plan.run(*self.keep)[0])
 
 
+class KeelPythonSide:
+    """The same plan from the Python package."""
+
+    def __init__(self, model, path, inputs, threads, device):
+        from forms import keel_form
+        keel = keel_form.package()
+        self.plan = keel.Session(keel.import_file(path), device, threads=threads).prepare()
+        self.inputs = [keel.array(x) for x in inputs]
+
+    def once(self):
+        self.plan(*self.inputs)
+
+    def answer(self):
+        return np.array(self.plan(*self.inputs))
+
+
 class OrtSide:
     def __init__(self, model, path, inputs, threads, device):
         import onnxruntime as ort
@@ -90,6 +106,7 @@ class TfSide(FrameworkSide):
 # name: (its class, the module that it needs)
 SIDES = {
     "keel": (KeelSide, None),
+    "keel_python": (KeelPythonSide, None),
     "onnxruntime": (OrtSide, "onnxruntime"),
     "torch": (TorchSide, "torch"),
     "torch_compiled": (TorchCompiledSide, "torch"),

@@ -3,7 +3,7 @@
 Usage: train.py [--sides keel_graph,torch,...] [--rounds 15] [--threads N] [--device cpu] [--cpu-time] [--json FILE]
 
 A step is forward, mean cross-entropy, gradients of all parameters, and p - 0.05 dp. Keel runs from C++
-(bench_mlp: built by `ninja bench_mlp`), the peers from Python. All begin with the same numbers; the loss
+(bench_mlp: built by `ninja bench_mlp`) and from Python, the peers from Python. All begin with the same numbers; the loss
 after 10 steps is compared. Each side is a process; they take turns, and nobody waits for a step before the
 last one of a measurement. A graph is compared with the best compiled peer, eager code with the best eager one.
 """
@@ -30,8 +30,9 @@ from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
 from worker import Worker  # noqa: E402
 
 # side: (the peers that it is compared with, its limit in ms: design, section 9)
-KEEL = {"keel_graph": (("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), 0.300),
-        "keel_eager": (("torch", "tensorflow"), 0.450)}
+GRAPHS, EAGER = ("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), ("torch", "tensorflow")
+KEEL = {"keel_graph": (GRAPHS, 0.300), "keel_eager": (EAGER, 0.450),
+        "keel_python_graph": (GRAPHS, 0.310), "keel_python_eager": (EAGER, 0.600)}
 ROWS = 128
 
 
@@ -96,7 +97,7 @@ def start(args, folder):
     path.write_bytes(b"".join(a.tobytes() for a in data))
     for side in args.sides:
         try:
-            if side in KEEL:
+            if side in ("keel_graph", "keel_eager"):
                 workers[side] = Binary(side.removeprefix("keel_"), path, args)
             else:
                 workers[side] = Worker(serve, side, data, args.threads, args.cpu_time)

@@ -1,5 +1,7 @@
-"""A step of SGD on an MLP in each peer's own best form. begin(side, numbers, threads) -> step() -> the loss."""
+"""A step of SGD on an MLP in each side's own best form. begin(side, numbers, threads) -> step() -> the loss."""
 import os
+
+from forms import keel_form
 
 WIDTHS = (784, 128, 128, 128, 10)
 RATE = 0.05
@@ -74,6 +76,10 @@ def tf_step(data, threads, how):
 
 
 # side: its step
+KEEL = {
+    "keel_python_graph": lambda data, threads: keel_form.train_step(data, threads, "graph", RATE),
+    "keel_python_eager": lambda data, threads: keel_form.train_step(data, threads, "eager", RATE),
+}
 PEERS = {
     "torch": lambda data, threads: torch_step(data, threads, False),
     "torch_compiled": lambda data, threads: torch_step(data, threads, True),
@@ -85,4 +91,4 @@ PEERS = {
 
 
 def begin(side, data, threads):
-    return PEERS[side](data, threads)
+    return (KEEL | PEERS)[side](data, threads)

@@ -1,0 +1,171 @@
+"""What a call costs from Python: an op on scalars, a graph of one node, 100 products of 10x10 as code and as a graph.
+
+Usage: calls.py [NAME...] [--sides keel,torch,...] [--rounds 15] [--json FILE]
+  NAME: add one power_eager power_graph (default: all)
+
+All sides run what their users would write, on one thread; answers are compared first. Each is a process of its own; they
+take turns in every round. Figures are medians, the ratio is to the best peer, with its 95 % interval. NumPy is shown
+for scale, it has no graphs and no gradients.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE)]
+import peers  # noqa: E402
+
+if __name__ == "__main__":
+    peers.use()
+
+import numpy as np  # noqa: E402
+from bench import SPAN, rounds_of, row_of  # noqa: E402
+from figures import show  # noqa: E402
+from worker import Worker  # noqa: E402
+
+# name: (what it is, the limit in ms: design, section 9)
+ROWS = {"add": ("add of two f32 scalars, eager", 80e-6),
+        "one": ("call of a graph of one node", 120e-6),
+        "power_eager": ("100 products 10x10 i32, eager", 12e-3),
+        "power_graph": ("100 products 10x10 i32, graph", 6e-3)}
+MATRIX = np.random.default_rng(3).integers(-1, 2, (10, 10)).astype(np.int32)
+
+
+def power_of(matmul, eye):
+    def power(x):
+        result = eye
+        for _ in range(100):
+            result = matmul(x, result)
+        return result
+    return power
+
+
+def keel_calls():
+    from forms import keel_form
+    keel = keel_form.package()
+    x, m = keel.array(1.5), keel.array(MATRIX)
+    power = power_of(keel.matmul, keel.eye(10, dtype=keel.i32))
+
+    def plan(code, example):
+        return keel.Session(keel.function(code).concrete(example), threads=1).prepare()
+    one, graph = plan(lambda x: x + 1, x), plan(power, m)
+    return {"add": lambda: keel.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+
+
+def keel_function_calls():
+    """The same as traced functions, which look their trace up at each call."""
+    from forms import keel_form
+    keel = keel_form.package()
+    x, m = keel.array(1.5), keel.array(MATRIX)
+    one, graph = keel.function(lambda x: x + 1), keel.function(power_of(keel.matmul, keel.eye(10, dtype=keel.i32)))
+    return {"one": lambda: one(x), "power_graph": lambda: graph(m)}
+
+
+def numpy_calls():
+    x = np.float32(1.5)
+    power = power_of(np.matmul, np.eye(10, dtype=np.int32))
+    return {"add": lambda: np.add(x, x), "power_eager": lambda: power(MATRIX)}
+
+
+def torch_calls():
+    import torch
+    torch.set_num_threads(1)
+    x, m = torch.tensor(1.5), torch.tensor(MATRIX)
+    power = power_of(torch.matmul, torch.eye(10, dtype=torch.int32))
+    one, graph = torch.compile(lambda x: x + 1), torch.compile(power)
+    return {"add": lambda: torch.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+
+
+def jax_calls():
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+    import jax.numpy as jnp
+    x, m = jnp.float32(1.5), jnp.asarray(MATRIX)
+    power = power_of(jnp.matmul, jnp.eye(10, dtype=jnp.int32))
+    one, graph = jax.jit(lambda x: x + 1), jax.jit(power)
+    return {"add": lambda: jnp.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+
+
+def tf_calls():
+    os.environ["TF_CPP_MIN_LOG_LEVEL"], os.environ["CUDA_VISIBLE_DEVICES"] = "3", ""
+    import tensorflow as tf
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    x, m = tf.constant(1.5), tf.constant(MATRIX)
+    power = power_of(tf.matmul, tf.eye(10, dtype=tf.int32))
+    one, graph = tf.function(lambda x: x + 1), tf.function(power)
+    return {"add": lambda: tf.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+
+
+# side: (its calls, the module that it needs)
+SIDES = {"keel": (keel_calls, None), "keel_function": (keel_function_calls, None), "numpy": (numpy_calls, None),
+         "torch": (torch_calls, "torch"), "jax": (jax_calls, "jax"), "tensorflow": (tf_calls, "tensorflow")}
+
+
+def serve(connection, side, name):
+    """Sends the answer; then for each number of calls that comes in, the seconds of one."""
+    try:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+        calls = SIDES[side][0]()
+        if name not in calls:
+            raise RuntimeError("has none")
+        call = calls[name]
+        connection.send(np.asarray(call()))
+        while (runs := connection.recv()) is not None:
+            call()
+            start = time.perf_counter()
+            for _ in range(runs):
+                call()
+            connection.send((time.perf_counter() - start) / runs)
+    except Exception as e:  # the parent shows it
+        connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
+
+
+def compare(name, args):
+    what, limit = ROWS[name]
+    workers, missing = {}, {}
+    try:
+        for side in args.sides:
+            try:
+                if not peers.has(SIDES[side][1]):
+                    raise RuntimeError("not installed")
+                workers[side] = Worker(serve, side, name)
+            except RuntimeError as e:
+                missing[side] = str(e)
+        answers = {side: worker.first for side, worker in workers.items()}
+        for side, answer in answers.items():
+            np.testing.assert_array_equal(answer, next(iter(answers.values())), side)
+        runs = {n: max(1, min(1_000_000, int(SPAN / w.ask(10)))) for n, w in workers.items()}
+        times = rounds_of(workers, args.rounds, runs)
+    finally:
+        for worker in workers.values():
+            worker.stop()
+    row = row_of(name, what, {n: t for n, t in times.items() if n not in ("numpy", "keel_function")}, limit_ms=limit, missing=missing)
+    row["ms"] |= {n: 1e3 * sorted(t)[len(t) // 2] for n, t in times.items() if n not in row["ms"]}
+    return {**row, "met": "keel" not in row["ms"] or row["ms"]["keel"] <= limit}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ROWS))
+    parser.add_argument("--sides", type=lambda s: s.split(","), default=list(SIDES))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", help="a file for all figures")
+    args = parser.parse_args()
+    for got, known in ((args.names, ROWS), (args.sides, SIDES)):
+        if unknown := set(got) - set(known):
+            parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    rows = []
+    for name in args.names or ROWS:
+        rows.append(compare(name, args))
+        print(show(rows[-1]), flush=True)
+    if args.json:
+        Path(args.json).write_text(json.dumps({"schema": "keel.calls-bench/1", "results": rows}, indent=1) + "\n")
+    return 0 if all(r.get("ratio", 0) <= 1 and r["met"] for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
