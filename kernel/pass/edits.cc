@@ -109,7 +109,9 @@ absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
 // was there before keeps its own, by which a failure is told.
 void Rewrite::TakeName(ValueId from, ValueId to) {
   std::string name = graph_->values[from].name;
-  if (name.empty() && from_.plan) name = graph_->ValueName(from);
+  if (std::string implied = graph_->ValueName(from);
+      name.empty() && from_.plan && !graph_->by_name.contains(implied))  // "v3" may be another's own
+    name = std::move(implied);
   Value& target = mine_->values[to];
   bool renames = target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to];
   if (renames && !(from_.plan && target.index < from_.graph->nodes.size())) {

@@ -39,7 +39,9 @@ class Writer {
         RETURN_IF_ERROR(fresh_->AddParam("", unused[i]).status());
         continue;
       }
-      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(old_.ValueName(v), old_.values[v].type));
+      std::string name = old_.ValueName(v);
+      bool taken = old_.values[v].name.empty() && old_.by_name.contains(name);  // "v3" may be another's own
+      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(taken ? "" : name, old_.values[v].type));
     }
     std::vector<bool> needed = Needed(roots);
     for (NodeId n : order_)
