@@ -80,7 +80,10 @@ named = {}  # subclasses that stand in for these: keel.compat.errors
 def _in_python(text):
     """What the C++ SDK says, as Python spells it: keel::cast(x, KEEL_F32) is keel.cast(x, keel.f32)."""
     text = re.sub(r"\[\{([^{}]*)\}\]", r"[\1]", text)
-    return re.sub(r"\bKEEL_([A-Z]+\d+)\b", lambda m: "keel." + m.group(1).lower(), text.replace("keel::", "keel."))
+    for said, spelled in (("keel::", "keel."), ("keel_cancel(context, 0)", "keel.cancel(False)"),
+                          ("keel_cancel", "keel.cancel")):
+        text = text.replace(said, spelled)
+    return re.sub(r"\bKEEL_([A-Z]+\d+)\b", lambda m: "keel." + m.group(1).lower(), text)
 
 
 def _make(code, fault, message, op, node, plugin, hint):

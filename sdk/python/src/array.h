@@ -5,6 +5,7 @@
 #ifndef KEEL_PYTHON_ARRAY_H
 #define KEEL_PYTHON_ARRAY_H
 #include "errors.h"
+#include "gil.h"
 #include "keel/tensor.hpp"
 
 namespace keel_python {
@@ -37,13 +38,6 @@ inline nb::object object_of(const keel::Tensor& t) {
 
 /// Of results that libkeel gave: takes over one reference of each.
 nb::tuple tuple_of(const std::vector<keel_array*>& made);
-
-/// Runs `body` while other Python threads may run; it must not touch Python objects.
-template <class F>
-auto without_gil(F&& body) {
-  nb::gil_scoped_release other_threads;
-  return body();
-}
 
 void install_array(nb::module_& m);
 

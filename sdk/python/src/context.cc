@@ -64,7 +64,7 @@ void install_context(nb::module_& m) {
     const_cast<keel::Context&>(keel::default_context()).load_plugin(path);
   });
   m.def(
-      "cancel", [](bool on) { keel::default_context().cancel(on); }, nb::arg("on") = true,
+      "cancel", cancel, nb::arg("on") = true,
       "Stops every run that is under way or begins, with CancelledError, until cancel(False).");
   m.attr("__version__") = keel_version();
 }

@@ -6,6 +6,7 @@ namespace keel_python {
 namespace {
 
 void raise(const keel::Error& e, Fault fault) {
+  if (e.code() == KEEL_CANCELLED && PyErr_CheckSignals()) return;  // by Ctrl-C: Python says KeyboardInterrupt
   static constexpr const char* kFaults[] = {"", "shape", "dtype"};
   try {
     nb::object make = nb::module_::import_("keel.errors").attr("_make");
@@ -18,6 +19,7 @@ void raise(const keel::Error& e, Fault fault) {
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
+  if (!thrown) wait_for_the_end();  // no exception of C++: see gil.h
   try {
     std::rethrow_exception(thrown);
   } catch (const FaultyCall& e) {

@@ -6,6 +6,7 @@
 #define KEEL_PYTHON_ERRORS_H
 #include <nanobind/nanobind.h>
 
+#include "gil.h"
 #include "keel/error.hpp"
 
 namespace keel_python {
@@ -26,7 +27,7 @@ void raise_current() noexcept;
 template <class F>
 auto guarded(F&& body) noexcept -> decltype(body()) {
   try {
-    return body();
+    return unless_ended(body);
   } catch (...) {
     raise_current();
   }

@@ -2,8 +2,10 @@
 // keel/foreign.py.
 #include "foreign.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace keel_python {
 
@@ -23,17 +25,47 @@ keel_dt dtype_of_format(const Py_buffer& view) {
   return 0;
 }
 
-void release_buffer(void* arg) {  // by whichever thread drops the last use, maybe after Python ended
-  auto* view = static_cast<Py_buffer*>(arg);
-  if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire gil;
-  PyBuffer_Release(view);
-  delete view;
+/// Memory of another library that a tensor shares.
+struct Shared {
+  Py_buffer view;
+  Shared* next = nullptr;  // of those that are to be released
+};
+std::atomic<Shared*> dropped{nullptr};
+
+int release_dropped(void* = nullptr) {
+  for (Shared* at = dropped.exchange(nullptr); at;) {
+    std::unique_ptr<Shared> mine(std::exchange(at, at->next));
+    PyBuffer_Release(&mine->view);
+  }
+  return 0;
+}
+
+bool python_ends() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return !Py_IsInitialized() || Py_IsFinalizing();
+#else
+  return !Py_IsInitialized() || _Py_IsFinalizing();
+#endif
+}
+
+// By whichever thread drops the last use. It may hold a lock of libkeel, for which a thread that has the GIL
+// waits; so it must not wait for the GIL: then Python's main thread does it when it comes by.
+void release_buffer(void* arg) {
+  if (python_ends()) return;
+  auto* mine = static_cast<Shared*>(arg);
+  mine->next = dropped.load();
+  while (!dropped.compare_exchange_weak(mine->next, mine)) continue;
+  if (PyGILState_Check())
+    release_dropped();
+  else
+    Py_AddPendingCall(release_dropped, nullptr);  // where too many wait, the next tensor to be shared does it
 }
 
 keel::Tensor from_buffer(nb::handle value, bool copy) {
-  auto view = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(value.ptr(), view.get(), PyBUF_FULL_RO)) {
+  release_dropped();
+  auto shared = std::make_unique<Shared>();
+  Py_buffer* view = &shared->view;
+  if (PyObject_GetBuffer(value.ptr(), view, PyBUF_FULL_RO)) {
     PyErr_Clear();
     return {};
   }
@@ -47,18 +79,18 @@ keel::Tensor from_buffer(nb::handle value, bool copy) {
   keel_tensor t{view->buf, {1, 0}, view->ndim, keel::dtype_unpack(dtype), view->shape, steps.data(), 0};
   bool aligned = reinterpret_cast<uintptr_t>(view->buf) % static_cast<uintptr_t>(view->itemsize) == 0;
   if (!dtype || view->ndim > KEEL_MAX_RANK || !even || !aligned) {
-    PyBuffer_Release(view.get());
+    PyBuffer_Release(view);
     return {};
   }
   keel_array* out = nullptr;
   keel_context* context = keel::detail::here().context();
   keel_error* error = nullptr;
   keel_rc rc = copy ? keel_array_copy_from(context, &t, &out, &error)
-                    : keel_array_wrap(context, &t, release_buffer, view.get(), &out, &error);
+                    : keel_array_wrap(context, &t, release_buffer, shared.get(), &out, &error);
   if (copy || rc != KEEL_OK)
-    PyBuffer_Release(view.get());
+    PyBuffer_Release(view);
   else
-    static_cast<void>(view.release());
+    static_cast<void>(shared.release());
   if (rc != KEEL_OK) throw keel::Error::take(rc, error);
   return keel::Tensor(keel::Array(out));
 }

@@ -131,9 +131,9 @@ struct Program : keel::detail::Invocation {
   Function& f;
   nb::handle self;
   const Flat& flat;
-  nb::object like;                   // the structure of the results, once the code ran
-  bool counted = false;              // among f.aside
-  PyThreadState* without = nullptr;  // what takes the GIL back
+  nb::object like;       // the structure of the results, once the code ran
+  bool counted = false;  // among f.aside
+  std::optional<WithoutGil> without;
 
   Program(Function& f, nb::handle self, const Flat& flat)
       : keel::detail::Invocation{start, nullptr}, f(f), self(self), flat(flat) {}
@@ -148,11 +148,14 @@ struct Program : keel::detail::Invocation {
         program.give_gil();  // to find a plan for what was written takes its time
       }
     } after{mine};
-    mine.count();
-    mine.f.written++;
-    keel::detail::Within body(mine.f.state().home, trace,
+    unless_ended([&] { mine.run(leaves, trace); });
+  }
+  void run(std::span<const keel_leaf> leaves, keel_trace* trace) {
+    count();
+    f.written++;
+    keel::detail::Within body(f.state().home, trace,
                               keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
-    mine.give(mine.f.run(mine.self, mine.arguments(leaves)), trace);
+    give(f.run(self, arguments(leaves)), trace);
   }
 
   void count() {
@@ -160,11 +163,9 @@ struct Program : keel::detail::Invocation {
   }
   void give_gil() {
     count();
-    without = PyEval_SaveThread();
+    without.emplace();
   }
-  void take_gil() {
-    if (without) PyEval_RestoreThread(std::exchange(without, nullptr));
-  }
+  void take_gil() { without.reset(); }
 
   nb::object arguments(std::span<const keel_leaf> leaves) const {
     size_t next = 0;
@@ -207,14 +208,16 @@ void perform(Program& program, bool keep, const F& what) {
 const std::vector<std::string>& Function::names_of(nb::handle self, const Flat& flat, nb::handle values) {
   const std::string& structure = flat.leaves.structure;
   if (last_names_ && last_names_->first == structure) return last_names_->second;
-  auto [known, fresh] = names_.try_emplace(structure);
-  if (fresh) {
+  auto known = names_.find(structure);
+  if (known == names_.end()) {
+    std::vector<std::string> all;  // complete before it is seen, for Python may switch threads here
     nb::object names = self.attr("_names");
     for (const std::string& place : flatten(values, true).places) {  // "[1].w" of the tuple of arguments
       size_t end = place.find(']');
-      known->second.push_back(nb::cast<std::string>(nb::object(names[std::stoul(place.substr(1))])) +
-                              place.substr(end + 1));
+      all.push_back(nb::cast<std::string>(nb::object(names[std::stoul(place.substr(1))])) +
+                    place.substr(end + 1));
     }
+    known = names_.try_emplace(structure, std::move(all)).first;
   }
   last_names_ = &*known;
   return known->second;

@@ -16,6 +16,7 @@
 NB_MODULE(_keel, m) {
   using namespace keel_python;
   nb::set_leak_warnings(false);  // the dtypes live as long as the process
+  install_interrupt();
   install_errors(m);
   install_array(m);
   install_dtype(m);

@@ -1,0 +1,49 @@
+// gil.h: giving Python's lock away and taking it, in a way that outlives the interpreter.
+//
+// Once the interpreter ends, threads that ask for the lock are ended by pthread_exit (before Python 3.14), which
+// C++ sees as an exception that must not be swallowed. Such a thread waits here for the end of the process.
+#ifndef KEEL_PYTHON_GIL_H
+#define KEEL_PYTHON_GIL_H
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+
+namespace keel_python {
+
+[[noreturn]] inline void wait_for_the_end() {
+  while (true) pause();
+}
+template <class F>
+auto unless_ended(F&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (abi::__forced_unwind&) {
+    wait_for_the_end();
+  }
+}
+
+/// While it lives other Python threads run and Ctrl-C stops what Keel runs; Python objects must not be touched.
+class WithoutGil {
+ public:
+  WithoutGil() : thread_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    unless_ended([&] { PyEval_RestoreThread(thread_); });
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  Run run_;
+  PyThreadState* thread_;
+};
+
+/// Runs `body` without the lock; it must not touch Python objects.
+template <class F>
+auto without_gil(F&& body) {
+  WithoutGil others;
+  return body();
+}
+
+}  // namespace keel_python
+#endif
