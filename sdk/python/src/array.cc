@@ -135,7 +135,7 @@ PyObject* foreign(const char* name, PyObject* self, PyObject* args, PyObject* ke
     need_value(tensor_of(self));
     nb::object f = nb::module_::import_("keel.foreign").attr(name);
     nb::object all = nb::make_tuple(nb::handle(self)) + nb::borrow(args);
-    PyObject* out = PyObject_Call(f.ptr(), all.ptr(), keywords);
+    PyObject* out = unless_ended([&] { return PyObject_Call(f.ptr(), all.ptr(), keywords); });
     if (!out) throw nb::python_error();
     return out;
   });

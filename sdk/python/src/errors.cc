@@ -1,6 +1,8 @@
 // errors.cc: the one place where failures of libkeel become Python exceptions (keel/errors.py).
 #include "errors.h"
 
+#include <optional>
+
 namespace keel_python {
 
 namespace {
@@ -10,34 +12,45 @@ void raise(const keel::Error& e, Fault fault) {
   static constexpr const char* kFaults[] = {"", "shape", "dtype"};
   try {
     nb::object make = nb::module_::import_("keel.errors").attr("_make");
-    nb::object made = make(e.code(), kFaults[static_cast<int>(fault)], e.what(), e.op().c_str(),
-                           e.node().c_str(), e.plugin().c_str(), e.hint().c_str());
+    auto text = [](const std::string& s) { return nb::str(s.c_str()); };
+    nb::object made = call_python(make, nb::int_(e.code()), text(kFaults[static_cast<int>(fault)]),
+                                  text(e.what()), text(e.op()), text(e.node()), text(e.plugin()),
+                                  text(e.hint()));
     PyErr_SetObject(made.type().ptr(), made.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();
   }
 }
 
-void translate(const std::exception_ptr& thrown, void*) {
-  if (!thrown) wait_for_the_end();  // no exception of C++: see gil.h
+/// False: it was not libkeel's.
+bool raise_ours(const std::exception_ptr& thrown) {
+  std::optional<FaultyCall> failure;  // raised when no exception is handled any more
   try {
     std::rethrow_exception(thrown);
   } catch (const FaultyCall& e) {
-    raise(e, e.fault);
+    failure = e;
   } catch (const keel::Error& e) {
-    raise(e, Fault::kOther);
+    failure.emplace(e, Fault::kOther);
+  } catch (...) {
+    return false;
   }
+  raise(*failure, failure->fault);
+  return true;
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  if (!thrown) wait_for_the_end();  // no exception of C++: see gil.h
+  if (!raise_ours(thrown)) std::rethrow_exception(thrown);
 }
 
 }  // namespace
 
-void raise_current() noexcept {
+void raise(const std::exception_ptr& thrown) noexcept {
+  if (raise_ours(thrown)) return;
   try {
-    throw;
+    std::rethrow_exception(thrown);
   } catch (nb::python_error& e) {
     e.restore();
-  } catch (const keel::Error&) {
-    translate(std::current_exception(), nullptr);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

@@ -1,10 +1,12 @@
 // errors.h: failures as Python exceptions.
 //
-// How to read it: raise() sets the exception of keel/errors.py for a keel::Error; guarded() is the body of
+// How to read it: raise() sets the exception, of keel/errors.py for a keel::Error; guarded() is the body of
 // every function that CPython calls directly; nanobind's functions get the same by install_errors().
 #ifndef KEEL_PYTHON_ERRORS_H
 #define KEEL_PYTHON_ERRORS_H
 #include <nanobind/nanobind.h>
+
+#include <exception>
 
 #include "gil.h"
 #include "keel/error.hpp"
@@ -20,17 +22,21 @@ struct FaultyCall : keel::Error {
   Fault fault;
 };
 
-/// Sets the Python exception for whatever is being handled; only within a catch block.
-void raise_current() noexcept;
+/// Sets the Python exception. Outside of a catch block, where unless_ended() cannot work.
+void raise(const std::exception_ptr& thrown) noexcept;
 
 /// The result of `body`, or NULL (-1) with a Python exception set.
 template <class F>
 auto guarded(F&& body) noexcept -> decltype(body()) {
+  std::exception_ptr thrown;
   try {
-    return unless_ended(body);
+    return body();
+  } catch (abi::__forced_unwind&) {
+    wait_for_the_end();
   } catch (...) {
-    raise_current();
+    thrown = std::current_exception();
   }
+  raise(thrown);
   if constexpr (std::is_pointer_v<decltype(body())>)
     return nullptr;
   else

@@ -118,7 +118,7 @@ keel::Tensor from_foreign(nb::handle value, bool copy) {
   bool dlpack = PyObject_HasAttrString(o, "__dlpack__");
   if (!dlpack && !PyObject_HasAttrString(o, "__array__")) return {};
   nb::object plain =
-      nb::module_::import_("keel.foreign").attr("plain")(value);  // a tensor, or what has a buffer
+      call_python(nb::object(nb::module_::import_("keel.foreign").attr("plain")), value);  // or what has a buffer
   if (!is_tensor(plain.ptr())) return from_buffer(plain, copy);
   keel::Tensor shared = tensor_of(plain.ptr());
   if (!copy || !shared.device().empty()) return shared;

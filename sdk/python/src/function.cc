@@ -90,7 +90,7 @@ class Function {
   }
   // Called by libkeel for a trace, or for a call on values.
   nb::object run(nb::handle self, nb::handle args) const {
-    return nb::object(self.attr(eagerly_ ? "_run" : "_trace")(args));
+    return call_python(nb::object(self.attr(eagerly_ ? "_run" : "_trace")), args);
   }
   FunctionState& state() {  // made at the first call: importing a program opens no device
     if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
@@ -107,7 +107,8 @@ class Function {
     bool whole = !parameters_.is_none() && (!keywords || !PyDict_GET_SIZE(keywords)) &&
                  PyTuple_GET_SIZE(args.ptr()) == PyTuple_GET_SIZE(parameters_.ptr());
     if (whole) return nb::borrow(args);
-    return self.attr("_canonical")(args, keywords ? nb::borrow(keywords) : nb::object(nb::dict()));
+    nb::object named = keywords ? nb::borrow(keywords) : nb::object(nb::dict());
+    return call_python(nb::object(self.attr("_canonical")), args, named);
   }
   Flat prepared(nb::handle self, nb::handle args, PyObject* keywords);
   const std::vector<std::string>& names_of(nb::handle self, const Flat& flat, nb::handle values);
@@ -148,7 +149,7 @@ struct Program : keel::detail::Invocation {
         program.give_gil();  // to find a plan for what was written takes its time
       }
     } after{mine};
-    unless_ended([&] { mine.run(leaves, trace); });
+    mine.run(leaves, trace);
   }
   void run(std::span<const keel_leaf> leaves, keel_trace* trace) {
     count();

@@ -1,7 +1,8 @@
-// gil.h: giving Python's lock away and taking it, in a way that outlives the interpreter.
+// gil.h: letting Python's other threads run, and calling Python code, in ways that outlive the interpreter.
 //
-// Once the interpreter ends, threads that ask for the lock are ended by pthread_exit (before Python 3.14), which
-// C++ sees as an exception that must not be swallowed. Such a thread waits here for the end of the process.
+// Once the interpreter ends, a thread that asks for the GIL, also within Python code, is ended by pthread_exit
+// (before Python 3.14). C++ sees that as an exception that must not be swallowed, and destructors would drop
+// references without the GIL. Such a thread waits here for the end of the process, as later Pythons have it.
 #ifndef KEEL_PYTHON_GIL_H
 #define KEEL_PYTHON_GIL_H
 #include <cxxabi.h>
@@ -37,6 +38,15 @@ class WithoutGil {
   Run run_;
   PyThreadState* thread_;
 };
+
+/// The result of a Python function; throws what it raised.
+template <class... Args>
+nb::object call_python(nb::handle function, const Args&... args) {
+  PyObject* out =
+      unless_ended([&] { return PyObject_CallFunctionObjArgs(function.ptr(), args.ptr()..., nullptr); });
+  if (!out) throw nb::python_error();
+  return nb::steal(out);
+}
 
 /// Runs `body` without the lock; it must not touch Python objects.
 template <class F>

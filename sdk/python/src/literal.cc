@@ -100,7 +100,7 @@ keel::Operand weak_operand(const Weak& v) {
 keel::Tensor found_tensor(nb::handle value) {
   if (nb::isinstance<keel::Variable>(value)) return nb::cast<const keel::Variable&>(value).value();
   if (is_list(value.ptr())) {  // of arrays: NumPy knows how to stack them
-    nb::object stacked = nb::module_::import_("keel.foreign").attr("stacked")(value);
+    nb::object stacked = call_python(nb::object(nb::module_::import_("keel.foreign").attr("stacked")), value);
     return is_tensor(stacked.ptr()) ? tensor_of(stacked.ptr()) : from_foreign(stacked, true);
   }
   return from_foreign(value, true);

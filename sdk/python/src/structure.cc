@@ -209,7 +209,7 @@ void install_structure(nb::module_& m) {
   m.def(
       "map_leaves",
       [](nb::handle value, nb::handle f) {
-        return map_leaves(value, [&](nb::handle leaf, const std::string&) { return nb::object(f(leaf)); });
+        return map_leaves(value, [&](nb::handle leaf, const std::string&) { return call_python(f, leaf); });
       },
       nb::arg().none(), nb::arg());
   m.def(
