@@ -37,6 +37,13 @@ class Function(_keel.Function):
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
 
+    def __reduce__(self):
+        """Pickled by its name, as functions of Python are; there another process finds its own."""
+        return self.__qualname__
+
+    def __deepcopy__(self, memo):
+        return self
+
     def _canonical(self, args, keywords):
         bound = self._signature.bind(*args, **keywords)
         bound.apply_defaults()

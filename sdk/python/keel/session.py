@@ -46,6 +46,7 @@ def _info(module):
 
 
 _keel.Module.info = _info
+_keel.Module.__reduce__ = lambda self: (_parsed, (self.text(),))
 _keel.Module.variable = lambda self, name: self._variable(name)
 _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
 
@@ -78,10 +79,7 @@ class Session:
         return self.module._ports(self._arguments[2] or "", True)
 
     def __reduce__(self):
-        module, device, entry, options = self._arguments
-        if isinstance(module, _keel.Module):
-            module = _Text(module.text())
-        return _restored, (module, device, entry, options)
+        return _restored, self._arguments
 
     def __enter__(self):
         _defaults.stack.append(self)
@@ -161,15 +159,12 @@ def tensor_eval(tensor, feed_dict=None, session=None):
     return evaluate(tensor, feed_dict, session)
 
 
-class _Text:
-    """A module on its way through pickle."""
-
-    def __init__(self, text):
-        self.text = text
+def _parsed(text):  # for pickle, which knows functions of Python modules only; likewise _restored
+    return _keel.parse(text)
 
 
 def _restored(module, device, entry, options):
-    return Session(_keel.parse(module.text) if isinstance(module, _Text) else module, device, entry, **options)
+    return Session(module, device, entry, **options)
 
 
 def _named(variables):

@@ -20,6 +20,7 @@ def _install():
     _keel.Variable.__hash__ = lambda self: hash(self.id)  # == goes by element; as keys variables count by identity
     _keel.Variable.__array_priority__ = _keel.Tensor.__array_priority__
     _keel.Variable.__repr__ = lambda self: f"Variable {self.name}: {self.value()!r}"
+    _keel.Variable.__reduce__ = lambda self: (_keel.Variable, (self.value(), self.name, self.trainable))
     _keel.Variable.__str__ = lambda self: str(self.value())
 
 

@@ -18,6 +18,9 @@ std::array<PyObject*, std::size(keel::kDtypes)> objects;
 
 std::string name_of(const DType& t) { return std::string(t.row->name); }
 
+std::string attribute_name(const keel::DtypeRow& row) {  // keel.f32, keel.bool_
+  return std::string(row.name) + (row.kind == 'b' ? "_" : "");
+}
 std::string numpy_name(const keel::DtypeRow& row) {
   if (row.code == KEEL_BF16) return "bfloat16";
   if (row.kind == 'b') return "bool";
@@ -76,18 +79,17 @@ void install_dtype(nb::module_& m) {
             return !other.is_none() && find(text_of(other)) == t.row;
           },
           nb::arg("other").none())
-      .def("__reduce__", [](const DType& t) { return name_of(t); })
+      .def("__reduce__", [](const DType& t) { return attribute_name(*t.row); })
       .def(
           "__call__", [](const DType& t, nb::handle value) { return to_tensor(value, t.row->code); },
           nb::arg("value"),
           "A tensor of this dtype: numbers, nested lists, or another tensor, which is cast.")
       .def("__getitem__", [](const DType& t, nb::handle dims) {
-        return nb::module_::import_("keel.signature").attr("Spec")(nb::cast(t), dims);
+        return nb::module_::import_("keel.signature").attr("Spec")(nb::handle(dtype_object(t.row->code)), dims);
       });
   for (size_t i = 0; i < objects.size(); i++) {
     nb::object made = nb::cast(DType{&keel::kDtypes[i]});
-    std::string name = std::string(keel::kDtypes[i].name);
-    m.attr((name == "bool" ? "bool_" : name).c_str()) = made;
+    m.attr(attribute_name(keel::kDtypes[i]).c_str()) = made;
     objects[i] = made.release().ptr();  // lives as long as the process
   }
 }
