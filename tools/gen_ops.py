@@ -1,7 +1,7 @@
 """Writes the SDKs' function for each op of the catalogue, from libkeel's report "ops".
 
 Usage: gen_ops.py BUILD            write sdk/cpp/keel/catalogue.hpp, ops_plain.hpp, ops.hpp and
-                                   sdk/python/src/ops_table.inc (by gen_ops_python.py)
+                                   sdk/python/src/ops_table.inc, sdk/python/keel/_keel/ops.pyi (by gen_ops_python.py)
        gen_ops.py BUILD --check    exit 1 and say so if they are not what would be written
 
 catalogue.hpp numbers the ops; ops.hpp has one function for each: operands first, then attributes without a
@@ -277,6 +277,7 @@ def main():
     }
     files = {FOLDER / name: text for name, text in files.items()}
     files[ROOT / "sdk/python/src/ops_table.inc"] = gen_ops_python.table(own, kind_of)
+    files[ROOT / "sdk/python/keel/_keel/ops.pyi"] = gen_ops_python.stubs(own, kind_of)
     stale = [path.name for path, text in files.items() if not path.exists() or path.read_text() != text]
     if sys.argv[2:]:
         print(f"ops: {len(ops)} ops, {len(stale)} stale files {stale or ''}")

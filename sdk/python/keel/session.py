@@ -40,9 +40,9 @@ def save(path, module=None, gradients=False, **entries):
     (join(gradients, **entries) if module is None else module).save(str(path))
 
 
-def _info(module):
+def _info(self):
     """Facts as a dict: entries with parameters and results, graphs, op counts, constants, metadata."""
-    return json.loads(module._info())
+    return json.loads(self._info())
 
 
 _keel.Module.info = _info

@@ -224,15 +224,15 @@ PyCFunction with_keywords(PyObject* (*f)(PyObject*, PyObject*, PyObject*)) {
 }
 PyMethodDef methods[] = {
     {"to", to, METH_O,
-     "to(device)\n--\n\nOn a device by name; '' or None: in host memory. The same where it is there "
+     "to($self, device, /)\n--\n\nOn a device by name; '' or None: in host memory. The same where it is there "
      "already."},
-    {"astype", astype, METH_O, "astype(dtype)\n--\n\nOf another dtype, as keel.cast."},
-    {"item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number."},
-    {"tolist", tolist, METH_NOARGS, "tolist()\n--\n\nNested lists of Python numbers."},
+    {"astype", astype, METH_O, "astype($self, dtype, /)\n--\n\nOf another dtype, as keel.cast."},
+    {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
+    {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nNested lists of Python numbers."},
     {"numpy", numpy, METH_NOARGS,
-     "numpy()\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
+     "numpy($self, /)\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
     {"eval", with_keywords(eval), METH_VARARGS | METH_KEYWORDS,
-     "eval(feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as keel.evaluate()."},
+     "eval($self, feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as keel.evaluate()."},
     {"__array__", with_keywords(as_array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", with_keywords(as_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},

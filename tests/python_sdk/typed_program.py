@@ -1,0 +1,85 @@
+"""Not run: what mypy says of it is tested by test_py_guest_types.py. Wrong lines end with the code of the error."""
+from typing import Any, assert_type
+
+import keel
+import numpy as np
+
+x = keel.array([[1., 2.], [3., 4.]])
+w = keel.Variable(keel.zeros((2, 2)), name="w")
+
+assert_type(keel.matmul(x, x, tb=True), keel.Tensor)
+assert_type(keel.add(x, 1) + w * np.ones((2, 2)) - [1, 2], keel.Tensor)
+assert_type(2 - x[:, -1] @ x[0] / x[..., None].T, keel.Tensor)
+assert_type(x > 0, keel.Tensor)
+assert_type(keel.top_k(x, 1), tuple[keel.Tensor, keel.Tensor])
+assert_type(keel.split(x, [1, 1]), tuple[keel.Tensor, ...])
+assert_type(keel.cast(x, np.float64).astype("i32").dtype, keel.DType)
+assert_type(keel.random(keel.array([1, 2]), (3,), kind="normal"), keel.Tensor)
+assert_type([row.shape for row in x], list[tuple[int, ...]])
+keel.reshape(x, (x.shape[0] * 2, -1))
+keel.concat([x, w, np.ones((2, 2))], axis=1)
+
+keel.add("a", x)  # E: arg-type
+keel.matmul(x)  # E: call-arg
+keel.matmul(x, x, tx=True)  # E: call-arg
+keel.matmul(x, x, ta="yes")  # E: arg-type
+keel.random(keel.array([1, 2]), (3,), kind="even")  # E: arg-type
+keel.reduce_sum(x, axes="0")  # E: arg-type
+keel.no_such_op(x)  # E: attr-defined
+x + "a"  # E: operator
+x[1.5]  # E: index
+x["a"]  # E: index
+x[0] = x  # E: index
+x.shape = (1,)  # E: misc
+keel.zeros("ab")  # E: arg-type
+
+
+@keel.function
+def scaled(x: keel.Tensor, factor: float = 2.0, *, shift: int) -> keel.Tensor:
+    return x * factor + shift
+
+
+@keel.function(signature=[keel.f32["b", 784]], any_after="never", threads=2)
+def both(x: keel.Tensor) -> dict[str, keel.Tensor]:
+    return {"y": x}
+
+
+class Layer:
+    @keel.function
+    def forward(self, x: keel.Tensor) -> keel.Tensor:
+        return x @ w
+
+
+assert_type(scaled(x, shift=1), keel.Tensor)
+assert_type(both(x)["y"], keel.Tensor)
+assert_type(Layer().forward(x), keel.Tensor)
+assert_type(scaled.concrete(keel.f32[2, 2], shift=1), keel.Module)
+scaled(x)  # E: call-arg
+scaled(x, "2", shift=1)  # E: arg-type
+Layer().forward()  # E: call-arg
+keel.function(any_after="often")(lambda x: x)  # E: call-overload
+
+assert_type(keel.cond(x[0, 0] > 0, lambda: x, lambda: 0), keel.Tensor)
+assert_type(keel.cond(x[0, 0] > 0, lambda: [x], lambda: [x + 1]), list[keel.Tensor])
+assert_type(keel.while_loop(x, lambda x: keel.reduce_sum(x) < 9, lambda x: x + 1), keel.Tensor)
+assert_type(keel.while_loop({"x": x}, lambda c: c["x"] < 9, lambda c: c), dict[str, keel.Tensor])
+i, total = keel.while_loop((0, x), lambda i, _: i < 3, lambda i, t: (i + 1, t * 2))
+keel.cond(True, 1, 2)  # E: call-overload
+
+with keel.Tape(persistent=True) as tape, keel.device("cpu"):
+    tape.watch(x)
+    loss = keel.reduce_mean(x @ w)
+w.assign_sub(0.1 * tape.gradient(loss, w))
+assert_type(keel.value_and_grad(lambda x: keel.reduce_sum(x))(x)[0], keel.Tensor)
+tape.watch(1.0)  # E: arg-type
+
+session = keel.Session("m.keel", device="cpu")
+assert_type(session.run(x=np.ones(2))["y"], keel.Tensor)
+assert_type(session.run("y", {"x": 1.0}), keel.Tensor)
+assert_type(session.prepare().inputs, int)
+keel.Session(3)  # E: arg-type
+try:
+    session.prepare()(x)
+except keel.ShapeError as error:
+    assert_type((error.code, error.hint), tuple[keel.Code, str])
+sizes: Any = [d.symbolic for d in (x, keel.f32([1]))]

@@ -1,0 +1,51 @@
+"""Do the stubs of the Python package (sdk/python/keel/*.pyi) say what the package has?
+
+Usage: check_stubs.py BUILD    exit 1 and say what differs; BUILD has the folder python/keel
+
+mypy.stubtest imports the package and compares names, arguments and their defaults. The stub of the ops is written by
+tools/gen_ops.py, whose --check sees that it is fresh.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+STUBS = Path(__file__).resolve().parent.parent / "sdk/python/keel"
+# What stubtest cannot see into, as regular expressions of names.
+ALLOWED = r"""
+# written in Python, and typed by keel/__init__.pyi
+keel\.(control|errors|foreign|function|session|shapes|signature|tape|variable)
+# of the extension, seen through keel alone
+keel\._keel\.(?!ops\b).*
+# classes of nanobind, whose metaclass and constructor have no signature
+keel\.(DType|Dim|Eagerly|Function|Module|Tape|Variable|no_record)(\.__init__)?
+# functions of nanobind
+keel\.(array|asarray|assert_|cancel|device|devices|executing_eagerly|load_plugin|parse|print|report|run_eagerly|same)
+# forwarded to the variable's value
+keel\.Variable\.(__\w+__|item|numpy|tolist)
+# for the stubs alone
+keel\._(TensorLike|DTypeLike|Sizes)
+"""
+
+
+def main():
+    package = Path(sys.argv[1], "python")
+    with tempfile.TemporaryDirectory() as folder:
+        for stub in STUBS.rglob("*.pyi"):  # alone: the sources beside them would be taken for stubs
+            to = Path(folder, "keel", stub.relative_to(STUBS))
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(stub, to)
+        allowed = Path(folder, "allowed")
+        allowed.write_text(ALLOWED)
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy.stubtest", "keel", "--concise", "--allowlist", allowed, "--ignore-unused-allowlist"],
+            cwd=folder, env={**os.environ, "MYPYPATH": folder, "PYTHONPATH": str(package.resolve())},
+            capture_output=True, text=True)
+    print(done.stdout + done.stderr or "stubs: as the package")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
