@@ -224,7 +224,8 @@ PyCFunction with_keywords(PyObject* (*f)(PyObject*, PyObject*, PyObject*)) {
 }
 PyMethodDef methods[] = {
     {"to", to, METH_O,
-     "to($self, device, /)\n--\n\nOn a device by name; '' or None: in host memory. The same where it is there "
+     "to($self, device, /)\n--\n\nOn a device by name; '' or None: in host memory. The same where it is "
+     "there "
      "already."},
     {"astype", astype, METH_O, "astype($self, dtype, /)\n--\n\nOf another dtype, as keel.cast."},
     {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},

@@ -63,9 +63,8 @@ void install_context(nb::module_& m) {
   m.def("load_plugin", [](const std::string& path) {
     const_cast<keel::Context&>(keel::default_context()).load_plugin(path);
   });
-  m.def(
-      "cancel", cancel, nb::arg("on") = true,
-      "Stops every run that is under way or begins, with CancelledError, until cancel(False).");
+  m.def("cancel", cancel, nb::arg("on") = true,
+        "Stops every run that is under way or begins, with CancelledError, until cancel(False).");
   m.attr("__version__") = keel_version();
 }
 

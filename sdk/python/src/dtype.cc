@@ -85,7 +85,8 @@ void install_dtype(nb::module_& m) {
           nb::arg("value"),
           "A tensor of this dtype: numbers, nested lists, or another tensor, which is cast.")
       .def("__getitem__", [](const DType& t, nb::handle dims) {
-        return nb::module_::import_("keel.signature").attr("Spec")(nb::handle(dtype_object(t.row->code)), dims);
+        return nb::module_::import_("keel.signature")
+            .attr("Spec")(nb::handle(dtype_object(t.row->code)), dims);
       });
   for (size_t i = 0; i < objects.size(); i++) {
     nb::object made = nb::cast(DType{&keel::kDtypes[i]});

@@ -13,9 +13,9 @@ void raise(const keel::Error& e, Fault fault) {
   try {
     nb::object make = nb::module_::import_("keel.errors").attr("_make");
     auto text = [](const std::string& s) { return nb::str(s.c_str()); };
-    nb::object made = call_python(make, nb::int_(e.code()), text(kFaults[static_cast<int>(fault)]),
-                                  text(e.what()), text(e.op()), text(e.node()), text(e.plugin()),
-                                  text(e.hint()));
+    nb::object made =
+        call_python(make, nb::int_(e.code()), text(kFaults[static_cast<int>(fault)]), text(e.what()),
+                    text(e.op()), text(e.node()), text(e.plugin()), text(e.hint()));
     PyErr_SetObject(made.type().ptr(), made.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();

@@ -117,8 +117,8 @@ keel::Tensor from_foreign(nb::handle value, bool copy) {
     if (keel::Tensor t = from_buffer(value, copy); !t.empty()) return t;
   bool dlpack = PyObject_HasAttrString(o, "__dlpack__");
   if (!dlpack && !PyObject_HasAttrString(o, "__array__")) return {};
-  nb::object plain =
-      call_python(nb::object(nb::module_::import_("keel.foreign").attr("plain")), value);  // or what has a buffer
+  nb::object plain = call_python(nb::object(nb::module_::import_("keel.foreign").attr("plain")),
+                                 value);  // or what has a buffer
   if (!is_tensor(plain.ptr())) return from_buffer(plain, copy);
   keel::Tensor shared = tensor_of(plain.ptr());
   if (!copy || !shared.device().empty()) return shared;

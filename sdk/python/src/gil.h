@@ -1,8 +1,9 @@
 // gil.h: letting Python's other threads run, and calling Python code, in ways that outlive the interpreter.
 //
-// Once the interpreter ends, a thread that asks for the GIL, also within Python code, is ended by pthread_exit
-// (before Python 3.14). C++ sees that as an exception that must not be swallowed, and destructors would drop
-// references without the GIL. Such a thread waits here for the end of the process, as later Pythons have it.
+// Once the interpreter ends, a thread that asks for the GIL, also within Python code, is ended by
+// pthread_exit (before Python 3.14). C++ sees that as an exception that must not be swallowed, and
+// destructors would drop references without the GIL. Such a thread waits here for the end of the process, as
+// later Pythons have it.
 #ifndef KEEL_PYTHON_GIL_H
 #define KEEL_PYTHON_GIL_H
 #include <cxxabi.h>
@@ -24,7 +25,8 @@ auto unless_ended(F&& body) -> decltype(body()) {
   }
 }
 
-/// While it lives other Python threads run and Ctrl-C stops what Keel runs; Python objects must not be touched.
+/// While it lives other Python threads run and Ctrl-C stops what Keel runs; Python objects must not be
+/// touched.
 class WithoutGil {
  public:
   WithoutGil() : thread_(PyEval_SaveThread()) {}

@@ -1,7 +1,7 @@
 // interrupt.cc: see interrupt.h.
 //
-// How to read it: `phase` is what handler and run share. The handler may interrupt the main thread anywhere, or run
-// on another thread at the same time; only who changes kRunning goes on.
+// How to read it: `phase` is what handler and run share. The handler may interrupt the main thread anywhere,
+// or run on another thread at the same time; only who changes kRunning goes on.
 #include "interrupt.h"
 
 #include <sched.h>
@@ -19,10 +19,10 @@ namespace {
 enum Phase { kIdle, kRunning, kStopping, kStopped };
 std::atomic<int> phase{kIdle};
 std::atomic<keel_context*> context{nullptr};
-bool asked = false;             // to cancel, by the program
-bool ours = false;              // is our handler set? As of looked_at
+bool asked = false;  // to cancel, by the program
+bool ours = false;   // is our handler set? As of looked_at
 int64_t looked_at = 0;
-void (*python)(int) = nullptr;  // Python's handler, once it was seen
+void (*python)(int) = nullptr;   // Python's handler, once it was seen
 nb::handle signals, by_default;  // the module _signal, its default_int_handler; for ever
 
 void stop_run() {
@@ -40,7 +40,8 @@ void on_interrupt(int signal) {
 /// Would SIGINT raise KeyboardInterrupt?
 bool left_to_python() { return signals.attr("getsignal")(SIGINT).is(by_default); }
 
-/// The C function that Python sets for any signal; seen at one that nobody uses, for SIGINT may have another's.
+/// The C function that Python sets for any signal; seen at one that nobody uses, for SIGINT may have
+/// another's.
 void (*handler_of_python())(int) {
   struct sigaction before;
   nb::object unused = signals.attr("SIG_DFL"), set = signals.attr("signal");

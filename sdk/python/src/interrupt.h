@@ -1,17 +1,19 @@
 // interrupt.h: Ctrl-C stops what Keel runs in the main thread, which then raises KeyboardInterrupt.
 //
-// Python's handler of SIGINT only leaves a note, which the interpreter reads between two of its instructions; a run
-// is one instruction. So runs of the main thread put a handler before Python's: it calls keel_cancel, then Python's.
-// The run ends with KEEL_CANCELLED, and raising that (errors.cc) lets Python say KeyboardInterrupt.
+// Python's handler of SIGINT only leaves a note, which the interpreter reads between two of its instructions;
+// a run is one instruction. So runs of the main thread put a handler before Python's: it calls keel_cancel,
+// then Python's. The run ends with KEEL_CANCELLED, and raising that (errors.cc) lets Python say
+// KeyboardInterrupt.
 //
-// It is set only while the program leaves SIGINT to Python: a handler of the program's own might not raise, so its
-// run is not ours to stop, nor is a handler of another library ours to replace. signal.signal() puts Python's own
-// back at any time, so runs look after it; as looking is a system call, only where none did in the last few
-// milliseconds. That makes 15 ns for a run. (A handler for each run alone would be two system calls. A thread that
-// waits at Python's wakeup fd would need two calls for each run as well, and threads make fork() unsafe.)
+// It is set only while the program leaves SIGINT to Python: a handler of the program's own might not raise,
+// so its run is not ours to stop, nor is a handler of another library ours to replace. signal.signal() puts
+// Python's own back at any time, so runs look after it; as looking is a system call, only where none did in
+// the last few milliseconds. That makes 15 ns for a run. (A handler for each run alone would be two system
+// calls. A thread that waits at Python's wakeup fd would need two calls for each run as well, and threads
+// make fork() unsafe.)
 //
-// Runs of other threads are not watched, but end as well while the main thread's is being stopped: keel_cancel is
-// about whole contexts.
+// Runs of other threads are not watched, but end as well while the main thread's is being stopped:
+// keel_cancel is about whole contexts.
 #ifndef KEEL_PYTHON_INTERRUPT_H
 #define KEEL_PYTHON_INTERRUPT_H
 #include <nanobind/nanobind.h>
