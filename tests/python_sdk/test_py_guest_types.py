@@ -18,7 +18,7 @@ def test_mypy_takes_right_lines_and_refuses_wrong_ones(tmp_path):
                           env={**os.environ, "MYPYPATH": str(package)}, cwd=tmp_path)
     found = re.findall(r"typed_program\.py:(\d+): error: .*\[([\w-]+)\]", done.stdout)
     wanted = [(str(k), code) for k, line in enumerate(PROGRAM.read_text().splitlines(), 1) for code in re.findall("# E: (.*)", line)]
-    assert found == wanted and len(wanted) > 20, done.stdout + done.stderr
+    assert found == wanted and len(wanted) >= 20, done.stdout + done.stderr
 
 
 def test_the_package_says_that_it_is_typed():
