@@ -96,6 +96,8 @@ def cond(p, then, otherwise):
 def switch(i, branches):
     """The result of branches[i](), i an i32[] or i64[]; all give one type. Raises RangeError for other numbers."""
     i = _keel.array(i)
+    if not branches:
+        raise InvalidError("switch: there are no branches")
     if i.symbolic:
         return _branches("switch", [f"branches{k}" for k in range(len(branches))], i, branches)
     at = _decide("switch: the index", i, (_keel.i32, _keel.i64))
@@ -131,6 +133,8 @@ def while_loop(init, test, body):
     """
     carry = _operands(init)
     like = _keel.leaves(carry)
+    if any(t is None for t in like):
+        raise InvalidError("while: what is carried holds None; it is tensors and numbers")
     if not _keel.writes() and not any(t.symbolic for t in like):
         while _decide("while: the test", _keel.array(_call(test, carry)), (_keel.bool_,)):
             carry = _carried(carry, _call(body, carry), "while")
@@ -151,6 +155,12 @@ def _carried_symbolic(carry, made):
         raise InvalidError("the body returns another structure than it carries")
     before = iter(_keel.leaves(carry))
     return _keel.map_leaves(made, lambda leaf: _keel.array(leaf, (next(before).dtype, None)[not _is_number(leaf)]))
+
+
+def _pair(made):
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise InvalidError(f"scan: the body returns (carry, y), got {type(made).__name__}")
+    return made
 
 
 def scan(init, xs, body, length=-1, reverse=False):
@@ -176,7 +186,7 @@ def scan(init, xs, body, length=-1, reverse=False):
         return Function(lambda c, x: scan(c, x, body, length, reverse), "scan", {})(carry, over)
     stacks, order = [None] * length, range(length)
     for k in reversed(order) if reverse else order:
-        made, stacks[k] = body(carry, _keel.map_leaves(over, lambda x: None if x is None else x[k]))
+        made, stacks[k] = _pair(body(carry, _keel.map_leaves(over, lambda x: None if x is None else x[k])))
         carry = _carried(carry, made, "scan")
     columns = [stack(column) for column in zip(*[_tensors(y) for y in stacks])]
     return carry, _rebuild(stacks[0], columns)
@@ -186,7 +196,7 @@ def _scan_written(carry, over, body, length, reverse):
     like, entries = _keel.leaves(carry), _tensors(over)
     looped = _keel.Body("body", like + entries, len(like), False)
     with looped as params:
-        made, ys = reached(body)(_rebuild(carry, params[:len(like)]), _rebuild(over, params[len(like):]))
+        made, ys = _pair(reached(body)(_rebuild(carry, params[:len(like)]), _rebuild(over, params[len(like):])))
         made, ys = _carried_symbolic(carry, made), _keel.map_leaves(ys, _tensor)
     results = _keel.leaves(made) + _tensors(ys)
     looped.results(results)

@@ -73,6 +73,7 @@ _CLASSES = {
     Code.INVALID: InvalidError, Code.NOT_FOUND: NotFoundError, Code.EXISTS: ExistsError, Code.OOM: OutOfMemoryError,
     Code.PRECONDITION: PreconditionError, Code.RANGE: RangeError, Code.UNIMPLEMENTED: UnimplementedError,
     Code.CANCELLED: CancelledError, Code.INTERNAL: InternalError, Code.UNAVAILABLE: DeviceError}
+_SAID = {"Cannot feed value of shape": ShapeError, 'feed ".*": got dtype': DTypeError}
 _FAULTS = {"shape": ShapeError, "dtype": DTypeError}
 named = {}  # subclasses that stand in for these: keel.compat.errors
 
@@ -80,6 +81,7 @@ named = {}  # subclasses that stand in for these: keel.compat.errors
 def _in_python(text):
     """What the C++ SDK says, as Python spells it: keel::cast(x, KEEL_F32) is keel.cast(x, keel.f32)."""
     text = re.sub(r"\[\{([^{}]*)\}\]", r"[\1]", text)
+    text = re.sub(r"\bcast\((\w+)\)\{to=(\w+)\}", r"keel.cast(\1, keel.\2)", text)
     for said, spelled in (("keel::", "keel."), ("keel_cancel(context, 0)", "keel.cancel(False)"),
                           ("keel_cancel", "keel.cancel")):
         text = text.replace(said, spelled)
@@ -89,6 +91,8 @@ def _in_python(text):
 def _make(code, fault, message, op, node, plugin, hint):
     known = Code(code) if code in list(Code) else Code.UNKNOWN
     kind = _FAULTS.get(fault) or _CLASSES.get(known, Error)
-    if kind is NotFoundError and "device" in message.split(":")[0]:
+    if kind is NotFoundError and re.match("(no )?device ", message):
         kind = DeviceError
+    if kind is InvalidError:
+        kind = next((cls for said, cls in _SAID.items() if re.match(said, message)), kind)
     return named.get(kind, kind)(_in_python(message), known, op, node, plugin, _in_python(hint))

@@ -3,6 +3,7 @@
 The extension calls these functions; programs write numpy.asarray(t), t.numpy(), keel.array(x), keel.from_dlpack(x).
 """
 from . import _keel
+from .errors import ShapeError
 
 
 def plain(value):
@@ -13,6 +14,8 @@ def plain(value):
     array = numpy.ascontiguousarray(value) if getattr(value, "ndim", 1) else numpy.asarray(value)
     if array.dtype.name == "bfloat16":
         return _keel.bits_as(_keel.array(array.view("uint16")), _keel.bf16)
+    if array.ndim > 8:
+        raise ShapeError(f"no tensor can be made of an array of {array.ndim} dims: tensors have at most 8")
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.name not in _NAMES:
@@ -63,6 +66,8 @@ def dlpack(tensor, *, stream=None, max_version=None, dl_device=None, copy=None):
 
 def from_dlpack(value):
     """A tensor that shares the memory of another library's array; nobody may write there any more."""
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes what has __dlpack__, not {type(value).__name__}; keel.array(x) takes more")
     try:
         return _keel.take_dlpack(value.__dlpack__(max_version=(1, 0)))
     except TypeError:  # of before DLPack 1

@@ -45,7 +45,10 @@ class Function(_keel.Function):
         return self
 
     def _canonical(self, args, keywords):
-        bound = self._signature.bind(*args, **keywords)
+        try:
+            bound = self._signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}{self._signature}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
@@ -105,6 +108,8 @@ def function(code=None, *, name=None, signature=None, any_after=None, max_traces
     if code is None:
         return functools.partial(function, name=name, signature=signature, any_after=any_after, max_traces=max_traces,
                                  check_captures=check_captures, convert=convert, **options)
+    if not callable(code) or not isinstance(name, (str, type(None))):
+        raise TypeError(f"keel.function takes what can be called, and a string as name; got {code!r}, {name!r}")
     given = {"any_after": any_after, "max_traces": max_traces, "check_captures": "1" if check_captures else None}
     if signature is not None:
         given["signature"] = as_text(signature, inspect.signature(code).parameters)

@@ -7,26 +7,31 @@
     plan = session.prepare()                          # inputs and results in order, from many threads
 """
 import json
+import os
 import threading
 
 from . import _keel
-from .errors import Code, PreconditionError
+from .errors import Code, InvalidError, PreconditionError
 from .graph import Graph, Node, default_graph
 
 
 def load(path):
     """The module of a .keel file; its weights are mapped, not copied. Raises NotFoundError, InvalidError."""
-    return _keel.load_module(str(path))
+    return _keel.load_module(os.fsdecode(path))
 
 
 def import_file(path, fixed=None, **options):
     """A module of what an importer plugin reads, such as an ONNX file. fixed: parameters that become constants."""
-    return _keel.import_module(str(path), options, fixed or {})
+    return _keel.import_module(os.fsdecode(path), options, fixed or {})
 
 
 def join(gradients=False, **entries):
     """One module with the only entry of each of these modules, under a name each. gradients: for each entry f with
     float parameters also f.gradient. Variables that they share are one."""
+    if wrong := [f"{name}={each!r}" for name, each in entries.items() if not isinstance(each, _keel.Module)]:
+        raise TypeError(f"an entry is a keel.Module, such as f.concrete(x): got {', '.join(wrong)}")
+    if not entries:
+        raise InvalidError("there is no entry: keel.save(path, serve=f.concrete(x))")
     module = _keel.new_module()
     for name, each in entries.items():
         module._link(each, "", name)
@@ -37,7 +42,7 @@ def join(gradients=False, **entries):
 
 def save(path, module=None, gradients=False, **entries):
     """Writes a module, or several functions' as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
-    (join(gradients, **entries) if module is None else module).save(str(path))
+    (join(gradients, **entries) if module is None else module).save(os.fsdecode(path))
 
 
 def _info(self):
@@ -94,7 +99,7 @@ class Session:
 
         feeds (a dict by name or tensor) and inputs (by name): a fed value cuts the graph there. Feeds are cast within
         their kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
-        not there, PreconditionError for a parameter that is needed and not fed, ShapeError.
+        not there, InvalidError for a parameter that is needed and not fed, ShapeError, DTypeError.
         """
         if fetches is None:
             fetches = {name: name for name, *_ in self.results}
@@ -175,14 +180,16 @@ def _named(variables):
             seen.add(leaf.id)
             path = place.replace("[", ".").replace("]", "").strip(".").split(".")
             found.append(("/".join(path[:-1] + [leaf.name or path[-1] or "variable"]), leaf))
+    if not found:
+        raise InvalidError(f"there is no keel.Variable in {variables!r}")
     return found
 
 
 def save_checkpoint(path, variables):
     """A file of the values of all variables in a structure, by path ("layers/0/w"); written all or nothing."""
-    _keel.save_checkpoint(str(path), _named(variables))
+    _keel.save_checkpoint(os.fsdecode(path), _named(variables))
 
 
 def load_checkpoint(path, variables):
     """Gives each variable of the structure its value in the file, or raises and changes none."""
-    _keel.load_checkpoint(str(path), _named(variables))
+    _keel.load_checkpoint(os.fsdecode(path), _named(variables))

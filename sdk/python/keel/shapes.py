@@ -1,6 +1,7 @@
 """Small things on shapes that are no op of the catalogue, made of ops."""
 from . import _keel
 from ._keel import ops
+from .errors import InvalidError
 
 
 def _shape(shape):
@@ -43,6 +44,8 @@ def arange(start, stop=None, step=1, dtype=None):
     """start, start + step ... before stop, as range(). dtype: i32 for integers, else f32."""
     if stop is None:
         start, stop = 0, start
+    if not step:
+        raise InvalidError("arange: the step is 0")
     count = max(0, -((start - stop) // step))
     return _keel.array([start + step * i for i in range(int(count))] or [], dtype or (
         _keel.i32 if all(isinstance(v, int) for v in (start, stop, step)) else _keel.f32))

@@ -1,4 +1,5 @@
 """Types of arguments as programs spell them: keel.f32["b", 784] is a matrix whose first size is called b."""
+from .errors import InvalidError
 
 
 class Spec:
@@ -25,5 +26,7 @@ def as_text(signature, names):
         return signature
     specs = [s for s in signature if isinstance(s, Spec)]
     rules = [s for s in signature if not isinstance(s, Spec)]
-    types = ", ".join(f"{name}: {spec}" for name, spec in zip(names, specs, strict=True))
+    if len(specs) != len(names):
+        raise InvalidError(f"the signature has {len(specs)} types, the function {len(names)} parameters: {list(names)}")
+    types = ", ".join(f"{name}: {spec}" for name, spec in zip(names, specs))
     return types + (" where " + ", ".join(rules) if rules else "")

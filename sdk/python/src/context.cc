@@ -30,8 +30,9 @@ class DeviceScope {
   std::vector<keel::detail::Home*> before_;
 };
 
-DeviceScope device(const std::string& name) {
-  keel::Scope found = keel::device(name);  // an unknown one is an error; the scope itself ends here
+DeviceScope device(nb::handle name) {
+  keel::Scope found = keel::device(
+      need_text(name, "the name of a device"));  // an unknown one is an error; the scope itself ends here
   return DeviceScope(keel::detail::here());
 }
 
@@ -52,16 +53,17 @@ void install_context(nb::module_& m) {
            })
       .def("__exit__", [](DeviceScope& self, nb::args) { self.leave(); });
   m.def(
-      "device", device, nb::arg("name"),
+      "device", device, nb::arg("name").none(),
       "with keel.device('cpu'): ops of this thread run there. Raises DeviceError for one that is not there.");
   m.def(
       "devices", [] { return keel::default_context().devices(); },
       "Names of the devices of the default context.");
   m.def(
-      "report", [](const std::string& what) { return keel::default_context().report(what); },
+      "report",
+      [](nb::handle what) { return keel::default_context().report(need_text(what, "the name of a report")); },
       nb::arg("what"));
-  m.def("load_plugin", [](const std::string& path) {
-    const_cast<keel::Context&>(keel::default_context()).load_plugin(path);
+  m.def("load_plugin", [](nb::handle path) {
+    const_cast<keel::Context&>(keel::default_context()).load_plugin(need_text(path, "the path of a plugin"));
   });
   m.def("cancel", cancel, nb::arg("on") = true,
         "Stops every run that is under way or begins, with CancelledError, until cancel(False).");

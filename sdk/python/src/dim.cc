@@ -15,7 +15,10 @@ keel::Dim need_dim(nb::handle value) {
   }
   auto number = nb::steal(PyNumber_Index(value.ptr()));
   if (!number) throw nb::python_error();
-  return keel::Dim(nb::cast<int64_t>(number));
+  int overflow = 0;
+  int64_t size = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow) throw keel::Error(KEEL_RANGE, std::string(nb::str(number).c_str()) + " does not fit in i64");
+  return keel::Dim(size);
 }
 
 keel::Ints need_ints(nb::handle value) {

@@ -58,6 +58,14 @@ void raise(const std::exception_ptr& thrown) noexcept {
   }
 }
 
+std::string need_text(nb::handle value, const char* what) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_Check(value.ptr()) ? PyUnicode_AsUTF8AndSize(value.ptr(), &size) : nullptr;
+  if (text) return {text, static_cast<size_t>(size)};
+  PyErr_Format(PyExc_TypeError, "%s must be a string, not %R", what, value.ptr());
+  throw nb::python_error();
+}
+
 void install_errors(nb::module_& m) {
   nb::register_exception_translator(translate);
   nb::dict codes;

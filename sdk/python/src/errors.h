@@ -43,6 +43,9 @@ auto guarded(F&& body) noexcept -> decltype(body()) {
     return -1;
 }
 
+/// A TypeError that names `what` for all but strings.
+std::string need_text(nb::handle value, const char* what);
+
 void install_errors(nb::module_& m);
 
 }  // namespace keel_python

@@ -4,6 +4,8 @@
 // How to read it: each index works on the dim that is in turn and says how many dims it leaves.
 #include "index.h"
 
+#include <algorithm>
+
 #include "dim.h"
 #include "keel/index.hpp"
 #include "literal.h"
@@ -16,9 +18,18 @@ using keel::Tensor;
 
 keel::Operand at(const Tensor& t) { return keel::Operand(t, kNowhere); }
 
+constexpr int64_t kFar = int64_t{1} << 60;  // beyond any dim
 std::optional<int64_t> bound(PyObject* o) {
   if (o == Py_None) return std::nullopt;
-  return need_dim(o).number();
+  if (nb::isinstance<keel::Dim>(o)) return need_dim(o).number();
+  if (!PyIndex_Check(o)) {
+    PyErr_Format(PyExc_TypeError, "t[...]: the ends and the step of a slice are integers, not %s",
+                 Py_TYPE(o)->tp_name);
+    throw nb::python_error();
+  }
+  int64_t i = PyNumber_AsSsize_t(o, nullptr);  // cut at its ends
+  if (i == -1 && PyErr_Occurred()) throw nb::python_error();
+  return std::clamp(i, -kFar, kFar);
 }
 
 Tensor reversed(const Tensor& t, int64_t dim) {
@@ -80,7 +91,16 @@ Tensor pick_many(const Tensor& t, const Tensor& places, int64_t dim) {
 
 bool is_slice(nb::handle i) { return PySlice_Check(i.ptr()); }
 bool is_number(nb::handle i) {
-  return !is_tensor(i.ptr()) && PyIndex_Check(i.ptr()) && !PyBool_Check(i.ptr());
+  if (is_tensor(i.ptr()) || !PyIndex_Check(i.ptr()) || PyBool_Check(i.ptr())) return false;
+  return PyLong_Check(i.ptr()) || nb::getattr(i, "ndim", nb::int_(0)).equal(nb::int_(0));
+}
+// What is neither: a list or an array of integers.
+Tensor places_of(nb::handle i) {
+  if (std::optional<keel::Operand> found = find_operand(i)) return to_tensor(i);
+  PyErr_Format(PyExc_TypeError,
+               "t[...]: an index is an integer, a slice, ..., None, or a list or tensor of integers, not %s",
+               Py_TYPE(i.ptr())->tp_name);
+  throw nb::python_error();
 }
 
 class Picking {
@@ -111,7 +131,7 @@ class Picking {
     }
   }
   void several(nb::handle i) {
-    Tensor places = to_tensor(i);
+    Tensor places = places_of(i);
     if (std::exchange(picked_, true))
       throw keel::Error(KEEL_UNIMPLEMENTED, "t[...]: two lists or tensors as indices of one tensor",
                         "keel.gather_nd picks elements by rows of indices");

@@ -97,6 +97,7 @@ class Faults {
   }
   bool wrong(size_t k) const {
     keel_dt want = group(k) == 'b' ? KEEL_BOOL : group(k) == 'u' ? KEEL_U64 : wanted(group(k));
+    if (!want && in_[k]->weak()) return in_[k]->kind() == Weak::kFloat && !takes(group(k), KEEL_F32);
     if (!want || (!in_[k]->get() && !in_[k]->weak())) return false;
     if (in_[k]->weak()) return !has_place(in_[k]->kind(), want);
     return keel::detail::dtype_of_array(in_[k]->get()) != want || !takes(group(k), want);
@@ -107,6 +108,7 @@ class Faults {
     std::string list = std::string(types_.substr(from + 2, types_.find(';', from) - from - 2)) + " ";
     return list.find(" " + std::string(keel::dtype_name(dtype)) + " ") != std::string::npos;
   }
+  using Weak = keel::detail::Weak;
   std::string_view groups_, types_;
   keel::detail::In in_;
 };
@@ -126,9 +128,12 @@ void run(const Row& row, keel::detail::In in, const keel::detail::Attributes& at
     else
       without_gil(apply);
   } catch (const keel::Error& e) {
-    bool attribute = std::string_view(e.what()).find(": attribute ") != std::string_view::npos;
-    if (e.code() != KEEL_INVALID || attribute)
-      throw;  // binding, which comes first, looks at attributes alone
+    // Binding, which comes first, looks at attributes alone.
+    auto said = [&](const char* text) {
+      return std::string_view(e.what()).find(text) != std::string_view::npos;
+    };
+    if (e.code() != KEEL_INVALID || said(": attribute ") || said("does not fit in") || said("must be given"))
+      throw;
     throw FaultyCall(e, Faults(row, in).fault());
   }
 }
@@ -162,8 +167,10 @@ class Call {
   }
   size_t list_at(const Arguments& args, int param) const {
     Py_ssize_t n = PySequence_Size(args.at[static_cast<size_t>(param)]);
-    if (n < 0) throw nb::python_error();
-    return static_cast<size_t>(n);
+    if (n >= 0) return static_cast<size_t>(n);
+    PyErr_Clear();
+    type_error("%s(): the argument '%s' must be a list, with an entry for each result", row_.name(),
+               row_.params[static_cast<size_t>(param)].name);
   }
 
   void take(const Param& p, PyObject* value) {

@@ -120,8 +120,9 @@ void install_session(nb::module_& m) {
   m.def("load_module", load);
   m.def("import_module", import_file);
   m.def(
-      "parse", [](const std::string& text) { return Module::parse(context(), text); }, nb::arg("text"),
-      "A module of its text form. Raises InvalidError with line and column.");
+      "parse",
+      [](nb::handle text) { return Module::parse(context(), need_text(text, "the text of a module")); },
+      nb::arg("text"), "A module of its text form. Raises InvalidError with line and column.");
   m.def("write_entry", write_entry);
   m.def("default_device", [] { return keel::detail::here().device(); });
 

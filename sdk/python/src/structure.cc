@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "foreign.h"
 #include "literal.h"
@@ -111,7 +112,12 @@ std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
   }
   if (PyUnicode_CheckExact(o)) {
     keel_leaf leaf = made(KEEL_LEAF_STR, 's');
-    return leaf.s = PyUnicode_AsUTF8(o), leaf;
+    Py_ssize_t size = 0;
+    leaf.s = PyUnicode_AsUTF8AndSize(o, &size);
+    if (!leaf.s) throw nb::python_error();
+    if (std::strlen(leaf.s) != static_cast<size_t>(size))
+      throw keel::Error(KEEL_INVALID, "a string among the arguments of a function holds a NUL");
+    return leaf;
   }
   if (!PyLong_CheckExact(o)) return std::nullopt;
   int overflow = 0;

@@ -23,7 +23,14 @@ Variable make(nb::handle initial, const std::string& name, bool trainable, nb::h
 template <void (Variable::*write)(const keel::Operand&) const>
 void assign(const Variable& v, nb::handle value) {
   keel::Operand operand = need_operand(value, "assign", "value");
-  without_gil([&] { (v.*write)(operand); });
+  try {
+    without_gil([&] { (v.*write)(operand); });
+  } catch (const keel::Error& e) {
+    if (e.code() != KEEL_INVALID) throw;
+    bool same = operand.weak() ? has_place(operand.kind(), v.dtype())
+                               : keel::detail::dtype_of_array(operand.get()) == v.dtype();
+    throw FaultyCall(e, same ? Fault::kShape : Fault::kDtype);
+  }
 }
 
 }  // namespace
@@ -35,8 +42,9 @@ void install_variable(nb::module_& m) {
       "stands for its value at this place of the program: w * x reads, w.assign_sub(d) writes.")
       .def(
           "__init__",
-          [](Variable* self, nb::handle initial, const std::string& name, bool trainable, nb::handle dtype) {
-            new (self) Variable(make(initial, name, trainable, dtype));
+          [](Variable* self, nb::handle initial, nb::handle name, bool trainable, nb::handle dtype) {
+            std::string text = need_text(name, "the name of a variable");
+            new (self) Variable(make(initial, text, trainable, dtype));
           },
           nb::arg("initial"), nb::arg("name") = "", nb::arg("trainable") = true,
           nb::arg("dtype") = nb::none(),
