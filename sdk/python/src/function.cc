@@ -60,6 +60,7 @@ class Templates {
     }
     return out;
   }
+  friend class Function;
   std::set<std::string> shapes_;
   std::unordered_map<std::string, nb::object> by_call_;
   nb::object last_;
@@ -92,6 +93,20 @@ class Function {
   nb::object run(nb::handle self, nb::handle args) const {
     return call_python(nb::object(self.attr(eagerly_ ? "_run" : "_trace")), args);
   }
+  /// For Python's collector of cycles: code often leads back to its function.
+  int traverse(visitproc visit, void* arg) const {
+    for (const nb::object* held : {&code_, &parameters_, &templates.last_}) Py_VISIT(held->ptr());
+    for (const auto& [key, held] : templates.by_call_) Py_VISIT(held.ptr());
+    for (const auto& [key, held] : objects_) Py_VISIT(held.ptr());
+    return 0;
+  }
+  void clear() {
+    nb::object code = std::exchange(code_, {}), parameters = std::exchange(parameters_, {});
+    Templates shapes = std::exchange(templates, {});
+    auto objects = std::exchange(objects_, {});
+  }
+  bool cleared() const { return !code_.is_valid(); }
+
   FunctionState& state() {  // made at the first call: importing a program opens no device
     if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
     return *state_;
@@ -293,9 +308,18 @@ keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywo
 
 PyObject* call_slot(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&] {
-    if (!nb::inst_ready(self)) throw keel::Error(KEEL_PRECONDITION, "functions are made by keel.function()");
+    if (!nb::inst_ready(self) || nb::inst_ptr<Function>(self)->cleared())
+      throw keel::Error(KEEL_PRECONDITION, "functions are made by keel.function()");
     return nb::inst_ptr<Function>(self)->call(self, args, keywords);
   });
+}
+int traverse_slot(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Function>(self)->traverse(visit, arg) : 0;
+}
+int clear_slot(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Function>(self)->clear();
+  return 0;
 }
 
 struct EagerScope {
@@ -306,8 +330,11 @@ struct EagerScope {
 }  // namespace
 
 void install_function(nb::module_& m) {
-  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_slot)}, {0, nullptr}};
-  nb::class_<Function>(m, "Function", nb::type_slots(slots), nb::dynamic_attr(), nb::is_weak_referenceable())
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_slot)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse_slot)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear_slot)},
+                                {0, nullptr}};
+  nb::class_<Function>(m, "Function", nb::type_slots(slots))  // attributes are the Python class's
       .def(
           "__init__",
           [](Function* self, const std::string& name, nb::object parameters, nb::dict options) {
