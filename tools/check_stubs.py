@@ -16,17 +16,22 @@ STUBS = Path(__file__).resolve().parent.parent / "sdk/python/keel"
 # What stubtest cannot see into, as regular expressions of names.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
-keel\.(control|errors|foreign|function|session|shapes|signature|tape|variable)
+keel\.(control|errors|foreign|function|graph|random|session|shapes|signature|tape|variable)
+# of other ways to write programs
+keel\.compat.*
 # of the extension, seen through keel alone
 keel\._keel\.(?!ops\b).*
 # classes of nanobind, whose metaclass and constructor have no signature
-keel\.(DType|Dim|Eagerly|Function|Module|Tape|Variable|no_record)(\.__init__)?
+keel\.(DType|Dim|Eagerly|Function|Graph|Module|Tape|Variable|no_record)(\.__init__)?
 # functions of nanobind
 keel\.(array|asarray|assert_|cancel|device|devices|executing_eagerly|load_plugin|parse|print|report|run_eagerly|same)
 # forwarded to the variable's value
 keel\.Variable\.(__\w+__|item|numpy|tolist)
+# a module that can be called
+keel\._keel\.ops\.random
 # for the stubs alone
 keel\._(TensorLike|DTypeLike|Sizes)
+keel\.random.*
 """
 
 

@@ -76,6 +76,7 @@ from typing import Literal
 from keel import Dim, Tensor, _DTypeLike, _Sizes, _TensorLike
 
 '''
+STUBS_OF_THEIR_OWN = {"random"}  # a module that can be called: keel/__init__.pyi
 PYTHON = {  # kind: type of the argument
     "kOperand": "_TensorLike", "kMany": "Iterable[_TensorLike]", "kFlag": "bool", "kF64": "float", "kText": "str",
     "kDtype": "_DTypeLike", "kI64": "int", "kDim": "int | Dim", "kI64s": "_Sizes", "kDims": "_Sizes"}
@@ -105,7 +106,7 @@ def stub(op, kind_of):
 
 
 def stubs(ops, kind_of):
-    return STUB_TOP + "\n".join(stub(op, kind_of) for op in ops)
+    return STUB_TOP + "\n".join(stub(op, kind_of) for op in ops if op["name"] not in STUBS_OF_THEIR_OWN)
 
 
 def table(ops, kind_of):

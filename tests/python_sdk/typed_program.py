@@ -15,6 +15,7 @@ assert_type(keel.top_k(x, 1), tuple[keel.Tensor, keel.Tensor])
 assert_type(keel.split(x, [1, 1]), tuple[keel.Tensor, ...])
 assert_type(keel.cast(x, np.float64).astype("i32").dtype, keel.DType)
 assert_type(keel.random(keel.array([1, 2]), (3,), kind="normal"), keel.Tensor)
+assert_type(keel.random.normal((2, 3), stddev=0.1), keel.Tensor)
 assert_type([row.shape for row in x], list[tuple[int, ...]])
 keel.reshape(x, (x.shape[0] * 2, -1))
 keel.concat([x, w, np.ones((2, 2))], axis=1)
@@ -78,6 +79,9 @@ assert_type(session.run(x=np.ones(2))["y"], keel.Tensor)
 assert_type(session.run("y", {"x": 1.0}), keel.Tensor)
 assert_type(session.prepare().inputs, int)
 keel.Session(3)  # E: arg-type
+with keel.Graph().as_default() as graph:
+    p = keel.placeholder(keel.f32, (None, 2), name="p")
+    assert_type(keel.Session(graph).run(p * 2, {p: x}), keel.Tensor)
 try:
     session.prepare()(x)
 except keel.ShapeError as error:

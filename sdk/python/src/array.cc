@@ -233,7 +233,8 @@ PyMethodDef methods[] = {
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
     {"eval", with_keywords(eval), METH_VARARGS | METH_KEYWORDS,
-     "eval($self, feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as keel.evaluate()."},
+     "eval($self, feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as "
+     "keel.evaluate()."},
     {"__array__", with_keywords(as_array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", with_keywords(as_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},

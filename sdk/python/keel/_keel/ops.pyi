@@ -184,10 +184,6 @@ def pad(x: _TensorLike, v: _TensorLike, lo: _Sizes | None = None, hi: _Sizes | N
 def pow(a: _TensorLike, b: _TensorLike) -> Tensor:
     """a to the power b. Integers: by repeated multiplication, wrapping; a negative power is 1/a truncated."""
 
-def random(key: _TensorLike, dims: _Sizes, kind: Literal['uniform', 'normal'] = 'uniform',
-        dtype: _DTypeLike = 'f32') -> Tensor:
-    """Philox-4x32-10 numbers in [0, 1), or standard normal, that depend on key and place only."""
-
 def random_uniform(key: _TensorLike, low: _TensorLike, high: _TensorLike, dims: _Sizes) -> Tensor:
     """Numbers in [low, high), by key and place as random; integers wrap where high - low does not fit, floats may
     round up to high."""
