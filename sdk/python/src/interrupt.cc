@@ -52,12 +52,23 @@ void (*handler_of_python())(int) {
   return found;
 }
 
+void learn_handler_of_python() {
+  try {
+    python = handler_of_python();
+  } catch (nb::python_error& e) {  // setting one also lets those of signals that came speak
+    if (e.matches(PyExc_KeyboardInterrupt))
+      PyErr_SetInterrupt();  // again, later
+    else
+      e.discard_as_unraisable("keel: looking for Python's handler of signals");
+  }
+}
+
 void look_after_handler() {
   struct sigaction now;
   if (sigaction(SIGINT, nullptr, &now)) return;
   ours = now.sa_handler == on_interrupt;
   if (ours || now.sa_flags & SA_SIGINFO || !left_to_python()) return;
-  if (!python) python = handler_of_python();
+  if (!python) learn_handler_of_python();
   if (now.sa_handler != python) return;  // of another library
   now.sa_handler = on_interrupt;
   ours = sigaction(SIGINT, &now, nullptr) == 0;
