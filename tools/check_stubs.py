@@ -18,7 +18,7 @@ ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
 keel\.(control|errors|foreign|function|graph|random|session|shapes|signature|tape|variable)
 # of other ways to write programs
-keel\.compat.*
+keel\.(compat|convert).*
 # of the extension, seen through keel alone
 keel\._keel\.(?!ops\b).*
 # classes of nanobind, whose metaclass and constructor have no signature

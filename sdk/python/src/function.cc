@@ -95,17 +95,17 @@ class Function {
   }
   /// For Python's collector of cycles: code often leads back to its function.
   int traverse(visitproc visit, void* arg) const {
-    for (const nb::object* held : {&code_, &parameters_, &templates.last_}) Py_VISIT(held->ptr());
+    for (const nb::object* held : {&parameters_, &templates.last_}) Py_VISIT(held->ptr());
     for (const auto& [key, held] : templates.by_call_) Py_VISIT(held.ptr());
     for (const auto& [key, held] : objects_) Py_VISIT(held.ptr());
     return 0;
   }
   void clear() {
-    nb::object code = std::exchange(code_, {}), parameters = std::exchange(parameters_, {});
+    nb::object parameters = std::exchange(parameters_, {});
     Templates shapes = std::exchange(templates, {});
     auto objects = std::exchange(objects_, {});
   }
-  bool cleared() const { return !code_.is_valid(); }
+  bool cleared() const { return !parameters_.is_valid(); }
 
   FunctionState& state() {  // made at the first call: importing a program opens no device
     if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
