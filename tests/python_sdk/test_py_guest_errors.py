@@ -117,7 +117,7 @@ BAD = [
     (lambda: F.concrete(keel.f32["b"]), ValueError, "sizes without a number"),
     (lambda: endless(X), InvalidError, "calls itself.*\n.*write the recursion as a loop"),
     (traced(lambda x: object()), TypeError, "a result is object"),
-    (traced(lambda x: float(x[0, 0])), PreconditionError, "no value yet.*\n.*keel.cond"),
+    (traced(lambda x: x[0, 0].item()), PreconditionError, "no value yet.*\n.*keel.cond"),
     (traced(lambda x: np.asarray(x)), PreconditionError, "no value yet"),
     (of_an_old_trace, PreconditionError, "has ended.*\n.*return it as a result"),
     # control flow
