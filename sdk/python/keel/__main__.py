@@ -1,0 +1,4 @@
+"""python -m keel: the command `keel`."""
+from .command import main
+
+main()
