@@ -32,6 +32,26 @@ def test_sessions_run_by_names(path, device):
     assert got["a"][1].item() == 15 and session.run("sum", {"sum": 7.}).item() == 7  # a fed value cuts the graph
 
 
+def test_a_run_of_the_whole_entry_has_its_effects_and_one_with_fetches_has_not(capfd):
+    w = keel.Variable(0.)
+
+    @keel.function
+    def step(x):
+        w.assign_add(x)
+        keel.print("step {}", x)
+        return x * 2
+    for module, results in ((step.concrete(keel.f32[()]), 1), (keel.function(lambda x: w.assign_add(x)).concrete(keel.f32[()]), 0)):
+        w.assign(0.)
+        session = keel.Session(module)
+        assert len(session.run(x=3.)) == results and w.item() == 3
+        module(x=4.), session.run([], {"x": 4.})
+        assert w.item() == 7
+    order = keel.parse("keel 1\nfn @f(x: f32[]) -> z: f32[], a: f32[] {\n  z = sin(x) : f32[]\n  a = neg(x) : f32[]\n  return z, a\n}\nentry f = @f (x) -> (z, a)\n")
+    for got in (keel.Session(order).run(x=0.5), keel.Session(order).run({"z": "z", "a": "a"}, {"x": 0.5}), order(0.5)._asdict()):
+        assert list(got) == ["z", "a"] and got["a"].item() == -0.5 and 0 < got["z"].item() < 0.5
+    assert session.run({"a": []}) == {"a": []} and capfd.readouterr().err == "step 3\nstep 4\n"
+
+
 @pytest.mark.parametrize("call, kind", [
     (lambda s: s.run(), keel.Error), (lambda s: s.run(x=X[:2]), keel.Error), (lambda s: s.run(x=X.astype("i4") > 0, z=1), keel.Error),
     (lambda s: s.run("nothing", {"x": X}), LookupError), (lambda s: s.run(y="a"), TypeError), (lambda s: s.prepare(["nothing"]), LookupError)])

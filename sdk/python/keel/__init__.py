@@ -28,3 +28,7 @@ from .session import (Session, default_session, evaluate, import_file, join, loa
 from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like
 from .signature import Spec
 from .tape import Tape, grad, jacobian, value_and_grad
+from .display import explain
+from .onnx import from_onnx
+from .timeline import profile, span
+from . import module as _module  # noqa: F401  calls and drawings

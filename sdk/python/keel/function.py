@@ -84,11 +84,15 @@ class Function(_keel.Function):
         return len(report["traces"]) + report["dropped"]
 
     def explain(self):
-        """Why the code was traced as often as it was, and what each trace captured."""
+        """Why the code was traced as often as it was, and what each trace captured: a text for people."""
         out, traces = "", self.traces()
-        for number, trace in enumerate(traces, 1):
+        blocks = self.signatures().strip().split("\n\n")
+        for number, (trace, block) in enumerate(zip(traces, blocks), 1):
             out += f"{number}. {trace['signature']}, {trace['calls']} calls\n   why: {trace['reason']}\n"
-            out += "".join(f"   {kind}: {trace[kind]}\n" for kind in ("variables", "captures") if trace.get(kind))
+            called = block.split("\n")[0]
+            out += f"   call: {called}\n" if "=" in called else ""
+            out += "".join(f"   {kind}: {', '.join(map(str, trace[kind]))}\n"
+                           for kind in ("variables", "captures", "islands") if trace.get(kind))
         if len(traces) >= 5 and len(traces) * 2 > sum(trace["calls"] for trace in traces):
             out += "most calls are traced: pass tensors in place of numbers that change, or give a signature\n"
         return out

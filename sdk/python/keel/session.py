@@ -95,21 +95,24 @@ class Session:
 
     def run(self, fetches=None, feeds=None, targets=(), **inputs):
         """The values of `fetches`: names in any structure, of a keel.Graph also its tensors, and Nodes, which run and
-        give None; by default all results of the entry, in a dict. Values are in host memory.
+        give None. By default all results of the entry, in a dict, with all its effects; fetches have only the effects
+        that they need. Values are in host memory.
 
         feeds (a dict by name or tensor) and inputs (by name): a fed value cuts the graph there. Feeds are cast within
         their kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
         not there, InvalidError for a parameter that is needed and not fed, ShapeError, DTypeError.
         """
-        if fetches is None:
+        whole = fetches is None
+        if whole:
             fetches = {name: name for name, *_ in self.results}
         fed = {self._name(key): value for key, value in {**(feeds or {}), **inputs}.items()}
         leaves = _keel.leaves(fetches)
-        names = list(dict.fromkeys(self._name(leaf) for leaf in leaves if not isinstance(leaf, Node)))
+        wanted = fetches if whole else (self._name(leaf) for leaf in leaves if not isinstance(leaf, Node))
+        names = list(dict.fromkeys(wanted))  # leaves() sorts a dict
         targets = [*targets, *(leaf.name for leaf in leaves if isinstance(leaf, Node)),
                    *(self.graph.each_run if self.graph else ())]
         values = [self._fed(name, value) for name, value in fed.items()]
-        got = dict(zip(names, self._session._run(list(fed), values, names, targets)))
+        got = dict(zip(names, self._session._run(list(fed), values, names, targets, whole)))
         return _keel.map_leaves(fetches, lambda leaf: None if isinstance(leaf, Node) else got[self._name(leaf)])
 
     def _name(self, leaf):
@@ -121,7 +124,8 @@ class Session:
         wanted = "names, tensors and Nodes of its graph" if self.graph else "names: it runs a module"
         raise TypeError(f"a session feeds and fetches {wanted}, not {type(leaf).__name__}")
 
-    def _fed(self, name, value):
+    @staticmethod
+    def _fed(_, value):
         """Literals are fed at their widest; the session casts them."""
         tensor = _keel.array(value)
         wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)

@@ -2,7 +2,7 @@
 // libraries.
 //
 // How to read it: functions in the order of the tables at the end. Operators are in operators.cc, indexing in
-// index.cc; what needs NumPy is in keel/foreign.py.
+// index.cc; what needs NumPy is in keel/foreign.py, what notebooks show in keel/display.py.
 #include "array.h"
 
 #include <nanobind/stl/string.h>
@@ -169,6 +169,11 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return foreign("reduce", self, nb::make_tuple().ptr(), nullptr);
 }
 PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* repr_html(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return nb::object(nb::module_::import_("keel.display").attr("html")(nb::handle(self))).release().ptr();
+  });
+}
 
 const char* buffer_format(keel_dt dtype) {
   const keel::DtypeRow* row = keel::find_dtype(dtype);
@@ -242,6 +247,7 @@ PyMethodDef methods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__copy__", same, METH_NOARGS, nullptr},
     {"__deepcopy__", same, METH_O, nullptr},
+    {"_repr_html_", repr_html, METH_NOARGS, nullptr},  // for notebooks
     {}};
 PySequenceMethods sequence{};
 PyMappingMethods mapping{};

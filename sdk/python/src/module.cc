@@ -11,6 +11,7 @@
 #include "session.h"
 #include "structure.h"
 #include "tape.h"
+#include "timeline.h"
 #include "variable.h"
 
 NB_MODULE(_keel, m) {
@@ -33,4 +34,5 @@ NB_MODULE(_keel, m) {
   install_control(m);
   install_tape(m);
   install_custom(m);
+  install_timeline(m);
 }

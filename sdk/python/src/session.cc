@@ -59,16 +59,18 @@ std::vector<const char*> c_strings(const Names& names) {
   return out;
 }
 
+/// whole: fetches are all results of the entry, and its effects happen, too.
 nb::tuple run_session(const keel::Session& session, const Names& feeds, const std::vector<keel::Tensor>& in,
-                      const Names& fetches, const Names& targets) {
-  static constexpr const char* kNothing[1] = {};  // NULL would mean all that the entry has
+                      const Names& fetches, const Names& targets, bool whole) {
+  static constexpr const char* kNothing[1] = {};  // NULL means all that the entry has
   std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
   std::vector<keel_array*> arrays, out(r.size());
   for (const keel::Tensor& x : in) arrays.push_back(x.get());
+  const char* const* wanted = whole ? nullptr : r.empty() ? kNothing : r.data();
   without_gil([&] {
     keel::call(keel_session_run, session.get(), f.empty() ? kNothing : f.data(), arrays.data(),
-               static_cast<uint32_t>(arrays.size()), r.empty() ? kNothing : r.data(), out.data(),
-               static_cast<uint32_t>(out.size()), t.data(), static_cast<uint32_t>(t.size()));
+               static_cast<uint32_t>(arrays.size()), wanted, out.data(), static_cast<uint32_t>(out.size()),
+               t.data(), static_cast<uint32_t>(t.size()));
   });
   return tuple_of(out);
 }
@@ -97,7 +99,11 @@ std::vector<keel::Tensor> write_entry(const keel::Module& module, const std::str
 
 void install_session(nb::module_& m) {
   using keel::Module, keel::Session;
-  nb::class_<Module>(m, "Module", nb::dynamic_attr(), "A file's worth of graphs.")
+  nb::class_<Module>(
+      m, "Module",
+      "A file's worth of graphs. With one entry it is called like a function, on module.device\n"
+      "(None: the device in use): one result, or a named tuple of them. A call makes a Session.",
+      nb::dynamic_attr())
       .def(
           "save", [](const Module& x, const std::string& path) { x.save(path); }, nb::arg("path"), "Atomic.")
       .def("text", &Module::text, "The text form, which keel.parse() reads back exactly.")
@@ -131,7 +137,7 @@ void install_session(nb::module_& m) {
            [](Session* self, const Module& module, const std::string& device, const nb::dict& options) {
              new (self) Session(module, device, options_of(options));
            })
-      .def("_run", run_session)
+      .def("_run", run_session, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("whole") = false)
       .def("_prepare", prepare);
   m.def("save_checkpoint", [](const std::string& path, const keel::NamedVariables& variables) {
     without_gil([&] { keel::save_checkpoint(context(), path, variables); });

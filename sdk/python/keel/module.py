@@ -1,0 +1,77 @@
+"""What a keel.Module does in Python: it is called, drawn and told about.
+
+    model = keel.load("m.keel")                      # or keel.from_onnx(...), keel.parse(...), f.concrete(...)
+    model(x); model(x=x)                             # its only entry: one result, or a named tuple of them
+    model                                            # in a notebook: a drawing
+
+A call makes a keel.Session for the device at the first use of it; take one yourself for feeds, fetches and options,
+or for one of several entries.
+"""
+import collections
+import functools
+
+from . import _keel, display
+from .errors import InvalidError
+from .graph import Graph
+from .session import Session
+
+
+@functools.lru_cache(maxsize=None)
+def _results_type(names):
+    plain = collections.namedtuple("Results", names, rename=True)  # "495" is no name for Python
+
+    class Results(plain):
+        """Results in the order of the entry: by place, by name as an attribute, or by any name in brackets."""
+        __slots__ = ()
+
+        def __getitem__(self, key):
+            return super().__getitem__(names.index(key) if isinstance(key, str) else key)
+
+    return Results
+
+
+def _bound(names, args, keywords):
+    given = dict(zip(names, args))
+    wrong = [name for name in keywords if name in given or name not in names]
+    if len(args) > len(names) or wrong:
+        got = ", ".join([f"{len(args)} by place", *keywords]) if keywords else f"{len(args)} arguments"
+        raise TypeError(f"the module takes ({', '.join(names)}), got {got}")
+    return {**given, **keywords}
+
+
+class _Run:
+    """A session of a module on a device, with its names; it does not hold the module, which holds it."""
+
+    def __init__(self, module, device):
+        session = Session(module, device)
+        self.names = [name for name, *_ in session.parameters]
+        self.results = [name for name, *_ in session.results]
+        self.type = _results_type(tuple(self.results))
+        self.session = session._session
+
+    def __call__(self, feeds):
+        values = [Session._fed(name, value) for name, value in feeds.items()]
+        symbolic = [name for name, value in zip(feeds, values) if value.symbolic]
+        if symbolic:
+            raise InvalidError(f"argument {symbolic[0]} of a module has no value while a function is traced",
+                               hint="call the module outside of the function, or run that eagerly: with keel.Eagerly():")
+        out = self.session._run(list(feeds), values, self.results, [], True)
+        return out[0] if len(out) == 1 else self.type(*out)
+
+
+def _call(self, *args, **keywords):
+    """The results of the only entry on self.device (None: the one in use). Arguments as for Session.run(). Tapes do not
+    see it: keel.join(gradients=True) gives a module its gradient."""
+    runs, device = self.__dict__.setdefault("_runs", {}), self.device or _keel.default_device()
+    run = runs.get(device) or runs.setdefault(device, _Run(self, device))
+    return run(_bound(run.names, args, keywords))
+
+
+_keel.Module.device = None
+_keel.Module.__call__ = _call
+_keel.Module.svg = display.svg
+_keel.Module._repr_svg_ = display.repr_svg
+_keel.Module.__repr__ = display.repr_text
+Graph.svg = lambda self: self.module.svg()
+Graph.svg.__doc__ = display.svg.__doc__
+Graph._repr_svg_ = lambda self: self.module._repr_svg_()

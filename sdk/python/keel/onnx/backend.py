@@ -1,0 +1,96 @@
+"""Keel as a backend of ONNX: the interface onnx.backend.base.Backend, which ONNX's own suite runs against.
+
+    import keel.onnx.backend as backend
+    outputs = backend.prepare(model, "CPU").run([x])        # model: an onnx.ModelProto; outputs: NumPy's arrays
+    globals().update(onnx.backend.test.BackendTest(backend, __name__).test_cases)
+
+Needs the package onnx. Devices are called as ONNX calls them ("CPU", "CUDA:1") or as Keel does ("reference").
+"""
+import onnx
+from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from .. import _keel
+from ..errors import Error, PreconditionError
+from ..session import Session
+from . import from_onnx
+
+
+class KeelRep(BackendRep):
+    """A prepared model; run() may be called from many threads."""
+
+    def __init__(self, model, device, options):
+        self._model, self._device, self._options = model, device.lower(), options
+        weights = {tensor.name for tensor in model.graph.initializer}  # old models list them among the inputs
+        self._inputs = [i.name for i in model.graph.input]
+        self._fed = [name for name in self._inputs if name not in weights]
+        self._outputs = namedtupledict("Outputs", [o.name for o in model.graph.output])
+        self._session, self._wanting = None, ""
+        try:
+            self._session = self._imported(None)
+        except PreconditionError as error:  # sizes that are inputs: known when it runs
+            self._wanting = error.message
+
+    def _imported(self, fixed):
+        return Session(from_onnx(self._model, fixed, **self._options), self._device)
+
+    def run(self, inputs, **_):
+        """inputs: an array, a list in the order of the model's inputs, or a dict. A named tuple of arrays."""
+        feeds = self._by_name(inputs)
+        session = self._session
+        if session is None:
+            session = self._imported({name: value for name, value in feeds.items() if f"'{name}'" in self._wanting})
+        wanted = {name for name, *_ in session.parameters}
+        results = session.run(feeds={name: value for name, value in feeds.items() if name in wanted})
+        return self._outputs(*(results[o.name].numpy() for o in self._model.graph.output))
+
+    def _by_name(self, inputs):
+        if isinstance(inputs, dict):
+            return inputs
+        values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        names = self._fed if len(values) <= len(self._fed) else self._inputs
+        if len(values) > len(names):
+            raise ValueError(f"{len(values)} inputs for a model of {len(names)}: {', '.join(names)}")
+        return dict(zip(names, values))
+
+
+class KeelBackend(Backend):
+    """What onnx.backend.base.Backend asks for."""
+
+    @classmethod
+    def is_compatible(cls, model, device="CPU", **options):
+        """Whether the model can be imported."""
+        try:
+            cls.prepare(model, device, **options)
+        except Error:
+            return False
+        return True
+
+    @classmethod
+    def prepare(cls, model, device="CPU", **options):
+        """A KeelRep. Raises as keel.from_onnx() and keel.Session do. options: of the import."""
+        return KeelRep(model, device, options)
+
+    @classmethod
+    def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, **options):
+        """The outputs of a single operator for these arrays."""
+        helper = onnx.helper
+        values = dict(zip((name for name in node.input if name), inputs))
+        types = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+                 for name, value in values.items()]
+        made = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        version = opset_version or onnx.defs.onnx_opset_version()
+        model = helper.make_model(helper.make_graph([node], "node", types, made),
+                                  opset_imports=[helper.make_opsetid(node.domain, version)])
+        return cls.prepare(model, device, **options).run(values)
+
+    @classmethod
+    def supports_device(cls, device):
+        name = device.lower()
+        return (name if ":" in name else name + ":0") in _keel.devices()
+
+
+prepare = KeelBackend.prepare
+run_model = KeelBackend.run_model
+run_node = KeelBackend.run_node
+supports_device = KeelBackend.supports_device
+is_compatible = KeelBackend.is_compatible

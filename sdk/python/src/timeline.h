@@ -1,0 +1,9 @@
+// timeline.h: what the process does when, in a file for viewers.
+#ifndef KEEL_PYTHON_TIMELINE_H
+#define KEEL_PYTHON_TIMELINE_H
+#include "errors.h"
+
+namespace keel_python {
+void install_timeline(nb::module_& m);
+}  // namespace keel_python
+#endif

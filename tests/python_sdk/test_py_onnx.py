@@ -1,0 +1,128 @@
+"""keel.from_onnx and the interface of keel.onnx.backend: models as paths, bytes and protobufs, and what is no model."""
+import subprocess
+import sys
+
+import keel
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+from keel.onnx import backend  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+X = np.array([[1, -2, 3]], "f4")
+W = np.arange(6, dtype="f4").reshape(3, 2)
+
+
+def value(name, dims, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, dims)
+
+
+def model(nodes, inputs, outputs, constants=(), opset=17):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.fixture
+def layer():
+    return model([helper.make_node("MatMul", ["in put", "w"], ["495"]), helper.make_node("Relu", ["495"], ["out/relu"])],
+                 [value("in put", ["batch", 3])], [value("495", None), value("out/relu", None)],
+                 [numpy_helper.from_array(W, "w")])
+
+
+def test_a_model_comes_as_path_bytes_or_protobuf(layer, tmp_path, device):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(layer.SerializeToString())
+    for source in (path, str(path), layer.SerializeToString(), bytearray(layer.SerializeToString()), layer):
+        module = keel.from_onnx(source)
+        first, second = module(X)
+        np.testing.assert_array_equal(first, X @ W)
+        np.testing.assert_array_equal(second, np.maximum(X @ W, 0))
+
+
+def test_names_are_kept_and_results_are_found_by_them(layer):
+    module = keel.from_onnx(layer, device="reference")
+    assert module.device == "reference" and keel.Session(module).parameters == [("in put", keel.f32, (-1, 3))]
+    got = module(**{"in put": X})
+    np.testing.assert_array_equal(got["out/relu"], np.maximum(X @ W, 0))
+    np.testing.assert_array_equal(got["495"], got[0])
+    for call, kind in ((lambda: module(X, X), TypeError), (lambda: module(x=X), TypeError), (lambda: module(), keel.Error),
+                       (lambda: module(X[0]), keel.Error), (lambda: got["no"], ValueError),
+                       (lambda: keel.function(lambda x: module(x))(X), keel.InvalidError)):
+        with pytest.raises(kind):
+            call()
+
+
+def test_weights_stay_when_the_file_of_the_bytes_is_gone(tmp_path):
+    big = np.random.default_rng(0).random((3, 100_000), "f4")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    module = keel.from_onnx(model(nodes, [value("x", [1, 3])], [value("y", None)], [numpy_helper.from_array(big, "w")]))
+    keel.save(tmp_path / "m.keel", module)
+    for each in (module, keel.load(tmp_path / "m.keel")):
+        np.testing.assert_allclose(each(X), X @ big, 1e-5, 1e-5)
+
+
+def test_sizes_that_are_inputs_are_fixed():
+    reshape = model([helper.make_node("Reshape", ["x", "shape"], ["y"])],
+                    [value("x", [1, 3]), value("shape", [2], TensorProto.INT64)], [value("y", None)])
+    with pytest.raises(keel.PreconditionError, match="'shape'"):
+        keel.from_onnx(reshape)
+    assert keel.from_onnx(reshape, fixed={"shape": np.array([3, 1])})(X).shape == (3, 1)
+    rep = backend.prepare(reshape)
+    assert [rep.run([X, np.array(s)])[0].shape for s in ((3, 1), (1, 3))] == [(3, 1), (1, 3)]
+
+
+def test_what_is_no_model_is_named(tmp_path):
+    (tmp_path / "text.onnx").write_text("hello")
+    unknown = model([helper.make_node("NonZero", ["x"], ["y"]), helper.make_node("Det", ["x"], ["z"])],
+                    [value("x", [2, 2])], [value("y", None), value("z", None)])
+    for source, kind, words in ((tmp_path / "no.onnx", keel.NotFoundError, "no.onnx"), (tmp_path / "text.onnx", keel.InvalidError, "text.onnx"),
+                                (b"", keel.InvalidError, "empty"), (b"\x08\x07garbage", keel.InvalidError, "damaged"),
+                                (unknown.SerializeToString()[:-20], keel.InvalidError, "damaged"),
+                                (unknown, keel.UnimplementedError, "Det"), (unknown, keel.UnimplementedError, "NonZero"),
+                                (3, TypeError, "int"), (None, TypeError, "NoneType")):
+        with pytest.raises(kind, match=words):
+            keel.from_onnx(source)
+    with pytest.raises(keel.DeviceError):
+        keel.from_onnx(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [1, 3])], [value("y", None)]), device="tpu")
+
+
+def test_paths_and_bytes_need_no_onnx_package(layer, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(layer.SerializeToString())
+    code = ("import sys; sys.modules['onnx'] = None\nimport keel\n"
+            "for m in (sys.argv[1], open(sys.argv[1], 'rb').read()):\n    print(keel.from_onnx(m)([[1., -2., 3.]])[0].tolist())")
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "m.onnx"], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+    assert done.stdout == f"{(X @ W).tolist()}\n" * 2, done.stderr
+
+
+def test_the_backend_follows_the_interface(layer):
+    assert issubclass(backend.KeelBackend, onnx.backend.base.Backend)
+    for inputs in ([X], X, {"in put": X}):
+        out = backend.run_model(layer, inputs)
+        assert isinstance(out[0], np.ndarray)
+        np.testing.assert_array_equal(out["out/relu"], np.maximum(X @ W, 0))
+    with pytest.raises(ValueError, match="2 inputs"):
+        backend.prepare(layer).run([X, X])
+    assert [backend.supports_device(d) for d in ("CPU", "CPU:0", "reference", "TPU", "CPU:7")] == [True, True, True, False, False]
+    assert backend.is_compatible(layer)
+    node = helper.make_node("Det", ["x"], ["y"])
+    assert not backend.is_compatible(model([node], [value("x", [2, 2])], [value("y", None)]))
+
+
+def test_weights_that_are_listed_as_inputs_are_not_fed():
+    old = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("w", [3, 2]), value("x", [1, 3])], [value("y", None)],
+                [numpy_helper.from_array(W, "w")])
+    np.testing.assert_array_equal(backend.run_model(old, [X])[0], X @ W)
+    np.testing.assert_array_equal(keel.from_onnx(old)(X), X @ W)
+
+
+def test_a_single_node_is_run():
+    for node, inputs, expected in (
+            (helper.make_node("Add", ["a", "b"], ["c"]), [X, X], X + X),
+            (helper.make_node("Clip", ["x", "", "high"], ["y"]), [X, np.array(1, "f4")], np.minimum(X, 1)),
+            (helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0), [X, np.array([1])], X.sum(1))):
+        np.testing.assert_array_equal(backend.run_node(node, inputs)[0], expected)
+    old = helper.make_node("ReduceSum", ["x"], ["y"], axes=[1], keepdims=0)
+    np.testing.assert_array_equal(backend.run_node(old, [X], opset_version=11)[0], X.sum(1))
+    with pytest.raises(keel.UnimplementedError):
+        backend.run_node(helper.make_node("Det", ["x"], ["y"]), [np.eye(2, dtype="f4")])
