@@ -1,4 +1,4 @@
-// plan.cc: from fed arrays to a binding, from a binding to a runner, and the run.
+// plan.cc: from fed arrays to a binding, from a binding to a runner. What runs again is in plan_run.cc.
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
@@ -100,35 +100,6 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
   return made;
 }
 
-bool Plan::Ready::Fits(std::span<keel_array* const> in) const {
-  for (size_t i = 0; i < in.size(); i++) {
-    const keel_array* a = in[i];
-    if (!a || a->type_key != feeds[i].type_key || !a->contiguous) return false;
-    for (int32_t d = 0; d < a->view.ndim; d++)
-      if (a->dims[d] != feeds[i].dims[d]) return false;
-  }
-  return true;
-}
-
-std::unique_ptr<Plan::Ready> Plan::TakeIdle(std::span<keel_array* const> in) {
-  if (in.size() != inputs()) return nullptr;
-  return idle_.Take([&](const Ready& ready) { return ready.Fits(in); }, Park);
-}
-
-void Plan::GiveBack(std::unique_ptr<Ready> ready) {
-  if (std::unique_ptr<Ready> other = idle_.Give(std::move(ready))) Park(std::move(other));
-}
-
-// Leaves the runner with its binding, which drops what it has no room for.
-void Plan::Park(std::unique_ptr<Ready> ready) {
-  for (auto& slot : ready->binding->pool) {
-    Runner* empty = nullptr;
-    if (!slot.compare_exchange_strong(empty, ready->runner.get(), std::memory_order_release)) continue;
-    ready->runner.release();
-    return;
-  }
-}
-
 absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_array* const> in) {
   auto ready = std::make_unique<Ready>();
   ASSIGN_OR_RETURN(ready->binding, FindBinding(in));
@@ -148,19 +119,6 @@ Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
     : lowered_(std::move(lowered)), options_(std::move(options)) {}
 
 Plan::~Plan() = default;
-
-absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
-                       const Deadline* end) {
-  if (out.size() != outputs())
-    return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
-  std::unique_ptr<Ready> ready = observer || Timeline::ShowsRuns() ? nullptr : TakeIdle(in);
-  if (ready) [[likely]] {
-    absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
-    GiveBack(std::move(ready));
-    return status;
-  }
-  return RunCold(in, out, observer, arg, end);
-}
 
 // On devices with memory of their own, or on several.
 absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,

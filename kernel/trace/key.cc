@@ -42,25 +42,6 @@ const Kind kKinds[] = {
 };
 static_assert(std::size(kKinds) == KEEL_LEAF_ARRAY + 1);
 
-// Of the same kind, and the same value. A kind that this does not know is never the same: its call is looked
-// up.
-bool SameStatic(const keel_leaf& a, const keel_leaf& b, const std::string& text) {
-  switch (a.kind) {
-    case KEEL_LEAF_NONE:
-      return true;
-    case KEEL_LEAF_BOOL:
-      return !a.i == !b.i;
-    case KEEL_LEAF_I64:
-      return a.i == b.i;
-    case KEEL_LEAF_F64:
-      return !std::memcmp(&a.f, &b.f, sizeof a.f);
-    case KEEL_LEAF_STR:
-      return a.s && text == a.s;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 absl::Status Arguments::Check(bool* symbolic) const {
@@ -105,25 +86,6 @@ KeptArguments::KeptArguments(const Arguments& arguments) : structure_(arguments.
     kept.rank = leaf.array->view.ndim;
     for (int64_t d : leaf.array->shape()) dims_.push_back(d);
   }
-}
-
-bool KeptArguments::Same(const Arguments& arguments) const {
-  if (arguments.leaves.size() != leaves_.size() || arguments.structure != structure_) return false;
-  const int64_t* dims = dims_.data();
-  for (size_t i = 0; i < leaves_.size(); i++) {
-    const keel_leaf& leaf = arguments.leaves[i];
-    const Leaf& kept = leaves_[i];
-    if (leaf.kind != kept.leaf.kind) return false;
-    if (leaf.kind == KEEL_LEAF_ARRAY) [[likely]] {
-      const keel_array* a = leaf.array;
-      if (!a || a->symbolic() || a->dtype != kept.dtype || a->view.ndim != kept.rank) return false;
-      for (int32_t d = 0; d < kept.rank; d++)
-        if (a->dims[d] != *dims++) return false;
-    } else if (!SameStatic(leaf, kept.leaf, kept.text)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 std::string Arguments::Describe(size_t leaf) const { return kKinds[leaves[leaf].kind].text(leaves[leaf]); }

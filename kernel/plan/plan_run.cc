@@ -1,0 +1,48 @@
+// plan_run.cc: the warm way of a run: with a runner that is there for these types and shapes.
+#include "kernel/plan/plan.h"
+
+namespace keel {
+
+bool Plan::Ready::Fits(std::span<keel_array* const> in) const {
+  for (size_t i = 0; i < in.size(); i++) {
+    const keel_array* a = in[i];
+    if (!a || a->type_key != feeds[i].type_key || !a->contiguous) return false;
+    for (int32_t d = 0; d < a->view.ndim; d++)
+      if (a->dims[d] != feeds[i].dims[d]) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Plan::Ready> Plan::TakeIdle(std::span<keel_array* const> in) {
+  if (in.size() != inputs()) return nullptr;
+  return idle_.Take([&](const Ready& ready) { return ready.Fits(in); }, Park);
+}
+
+void Plan::GiveBack(std::unique_ptr<Ready> ready) {
+  if (std::unique_ptr<Ready> other = idle_.Give(std::move(ready))) Park(std::move(other));
+}
+
+// Leaves the runner with its binding, which drops what it has no room for.
+void Plan::Park(std::unique_ptr<Ready> ready) {
+  for (auto& slot : ready->binding->pool) {
+    Runner* empty = nullptr;
+    if (!slot.compare_exchange_strong(empty, ready->runner.get(), std::memory_order_release)) continue;
+    ready->runner.release();
+    return;
+  }
+}
+
+absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
+                       const Deadline* end) {
+  if (out.size() != outputs())
+    return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
+  std::unique_ptr<Ready> ready = observer || Timeline::ShowsRuns() ? nullptr : TakeIdle(in);
+  if (ready) [[likely]] {
+    absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);
+    GiveBack(std::move(ready));
+    return status;
+  }
+  return RunCold(in, out, observer, arg, end);
+}
+
+}  // namespace keel
