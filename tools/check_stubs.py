@@ -16,7 +16,8 @@ STUBS = Path(__file__).resolve().parent.parent / "sdk/python/keel"
 # What stubtest cannot see into, as regular expressions of names.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
-keel\.(control|errors|foreign|function|graph|random|session|shapes|signature|tape|variable)
+keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|session|shapes|signature|tape|timeline|variable)
+keel\.(__main__|command|onnx.*)
 # of other ways to write programs
 keel\.(compat|convert).*
 # of the extension, seen through keel alone
@@ -25,6 +26,8 @@ keel\._keel\.(?!ops\b).*
 keel\.(DType|Dim|Eagerly|Function|Graph|Module|Tape|Variable|no_record)(\.__init__)?
 # functions of nanobind
 keel\.(array|asarray|assert_|cancel|device|devices|executing_eagerly|load_plugin|parse|print|report|run_eagerly|same)
+# functions of a module that became its methods
+keel\.Module\.(svg|variables)
 # forwarded to the variable's value
 keel\.Variable\.(__\w+__|item|numpy|tolist)
 # a module that can be called

@@ -87,3 +87,15 @@ try:
 except keel.ShapeError as error:
     assert_type((error.code, error.hint), tuple[keel.Code, str])
 sizes: Any = [d.symbolic for d in (x, keel.f32([1]))]
+
+adam = keel.optim.Adam(0.001)
+adam.apply({"w": x}, {"w": w})
+keel.optim.SGD(lr="fast")  # E: arg-type
+for batch in keel.progress(keel.data.from_slices((x, x), batch=2, shuffle=1), label="train"):
+    pass
+keel.data.from_slices(x, batch="two")  # E: arg-type
+model = keel.from_onnx("model.onnx", device="cpu")
+assert_type(model["serve"], keel.Entry)
+assert_type(model.variables()["w"], keel.Variable)
+with keel.profile("out.json"), keel.span("epoch", number=1):
+    model(x)
