@@ -40,6 +40,18 @@ def test_other_operators():
     assert (+x) is x
 
 
+@pytest.mark.parametrize("a, b", [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3,)), ((3,), (4, 3, 2)), ((0, 3), (3,))])
+def test_products_with_vectors_are_those_of_numpy(device, a, b):
+    a, b = np.arange(np.prod(a), dtype="f4").reshape(a) - 2, np.arange(np.prod(b), dtype="f4").reshape(b) + 1
+    x, y = keel.array(a), keel.array(b)
+    for got in (x @ y, keel.function(lambda x, y: x @ y, any_after=1)(x, y)):
+        assert got.shape == (a @ b).shape
+        np.testing.assert_array_equal(got, a @ b)
+    gradient = keel.grad(lambda y: keel.reduce_sum(x @ y))(y)
+    np.testing.assert_array_equal(gradient, keel.grad(lambda y: keel.reduce_sum(keel.matmul(
+        x if x.ndim > 1 else x[None], y if y.ndim > 1 else y[:, None])))(y))
+
+
 @pytest.mark.parametrize("make, dtype", [
     (lambda x: x + 1, "f32"), (lambda x: 1 - x, "f32"), (lambda x: x * 0.5, "f32"), (lambda x: x + [1, 2, 3, 4], "f32"),
     (lambda x: x.astype("f64") + 0.1, "f64"), (lambda x: x.astype("bf16") * 2, "bf16"),

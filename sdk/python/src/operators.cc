@@ -2,6 +2,7 @@
 // numbers. They mean what the ops of the catalogue mean: / of integers truncates.
 #include "operators.h"
 
+#include "keel/ops.hpp"
 #include "op.h"
 
 namespace keel_python {
@@ -22,6 +23,29 @@ PyObject* binary(PyObject* a, PyObject* b) {
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
   if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
   return binary<OpId::pow>(a, b);
+}
+
+bool is_vector(PyObject* o) {
+  keel_tensor view;
+  if (!is_tensor(o)) return false;
+  keel_array_tensor(array_of(o), &view);
+  return view.ndim == 1;
+}
+// As NumPy has it: a vector is a row before @ and a column behind it, and the dim goes again.
+PyObject* product(PyObject* a, PyObject* b) {
+  bool row = is_vector(a), column = is_vector(b);
+  if ((!row && !column) || !is_tensor(a) || !is_tensor(b)) [[likely]]
+    return binary<OpId::matmul>(a, b);
+  return guarded([&] {
+    keel::Tensor x = tensor_of(a), y = tensor_of(b);
+    if (row) x = keel::reshape(x, {1, x.dim(0)});
+    if (column) y = keel::reshape(y, {y.dim(0), 1});
+    keel::Tensor z = keel::matmul(x, y);
+    std::vector<keel::Dim> dims;
+    for (int64_t d = 0; d < z.ndim(); d++)
+      if (!(row && d == z.ndim() - 2) && !(column && d == z.ndim() - 1)) dims.push_back(z.dim(d));
+    return wrap(keel::reshape(z, dims));
+  });
 }
 
 char kind_of(PyObject* a, PyObject* b) {  // of the operand that is a tensor
@@ -82,7 +106,7 @@ PyNumberMethods number_methods() {
   m.nb_floor_divide = floor_divide;
   m.nb_remainder = binary<OpId::mod>;
   m.nb_power = power;
-  m.nb_matrix_multiply = binary<OpId::matmul>;
+  m.nb_matrix_multiply = product;
   m.nb_and = bits<OpId::logical_and, OpId::bit_and>;
   m.nb_or = bits<OpId::logical_or, OpId::bit_or>;
   m.nb_xor = bits<OpId::logical_xor, OpId::bit_xor>;
