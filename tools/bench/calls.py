@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import sys
-import time
+import timeit
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -52,7 +52,7 @@ def keel_calls():
     def plan(code, example):
         return keel.Session(keel.function(code).concrete(example), threads=1).prepare()
     one, graph = plan(lambda x: x + 1, x), plan(power, m)
-    return {"add": lambda: keel.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+    return {"add": (keel.add, x, x), "one": (one, x), "power_eager": (power, m), "power_graph": (graph, m)}
 
 
 def keel_function_calls():
@@ -61,13 +61,13 @@ def keel_function_calls():
     keel = keel_form.package()
     x, m = keel.array(1.5), keel.array(MATRIX)
     one, graph = keel.function(lambda x: x + 1), keel.function(power_of(keel.matmul, keel.eye(10, dtype=keel.i32)))
-    return {"one": lambda: one(x), "power_graph": lambda: graph(m)}
+    return {"one": (one, x), "power_graph": (graph, m)}
 
 
 def numpy_calls():
     x = np.float32(1.5)
     power = power_of(np.matmul, np.eye(10, dtype=np.int32))
-    return {"add": lambda: np.add(x, x), "power_eager": lambda: power(MATRIX)}
+    return {"add": (np.add, x, x), "power_eager": (power, MATRIX)}
 
 
 def torch_calls():
@@ -76,7 +76,7 @@ def torch_calls():
     x, m = torch.tensor(1.5), torch.tensor(MATRIX)
     power = power_of(torch.matmul, torch.eye(10, dtype=torch.int32))
     one, graph = torch.compile(lambda x: x + 1), torch.compile(power)
-    return {"add": lambda: torch.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+    return {"add": (torch.add, x, x), "one": (one, x), "power_eager": (power, m), "power_graph": (graph, m)}
 
 
 def jax_calls():
@@ -86,7 +86,7 @@ def jax_calls():
     x, m = jnp.float32(1.5), jnp.asarray(MATRIX)
     power = power_of(jnp.matmul, jnp.eye(10, dtype=jnp.int32))
     one, graph = jax.jit(lambda x: x + 1), jax.jit(power)
-    return {"add": lambda: jnp.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+    return {"add": (jnp.add, x, x), "one": (one, x), "power_eager": (power, m), "power_graph": (graph, m)}
 
 
 def tf_calls():
@@ -97,10 +97,10 @@ def tf_calls():
     x, m = tf.constant(1.5), tf.constant(MATRIX)
     power = power_of(tf.matmul, tf.eye(10, dtype=tf.int32))
     one, graph = tf.function(lambda x: x + 1), tf.function(power)
-    return {"add": lambda: tf.add(x, x), "one": lambda: one(x), "power_eager": lambda: power(m), "power_graph": lambda: graph(m)}
+    return {"add": (tf.add, x, x), "one": (one, x), "power_eager": (power, m), "power_graph": (graph, m)}
 
 
-# side: (its calls, the module that it needs)
+# side: (what it calls with which arguments, the module that it needs)
 SIDES = {"keel": (keel_calls, None), "keel_function": (keel_function_calls, None), "numpy": (numpy_calls, None),
          "torch": (torch_calls, "torch"), "jax": (jax_calls, "jax"), "tensorflow": (tf_calls, "tensorflow")}
 
@@ -112,14 +112,13 @@ def serve(connection, side, name):
         calls = SIDES[side][0]()
         if name not in calls:
             raise RuntimeError("has none")
-        call = calls[name]
-        connection.send(np.asarray(call()))
+        call, *given = calls[name]
+        names = {f"x{k}": x for k, x in enumerate(given)}
+        timer = timeit.Timer(f"call({', '.join(names)})", globals={"call": call, **names})  # nothing around the call
+        connection.send(np.asarray(call(*given)))
         while (runs := connection.recv()) is not None:
-            call()
-            start = time.perf_counter()
-            for _ in range(runs):
-                call()
-            connection.send((time.perf_counter() - start) / runs)
+            timer.timeit(1)
+            connection.send(timer.timeit(runs) / runs)
     except Exception as e:  # the parent shows it
         connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
 
