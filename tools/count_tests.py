@@ -1,4 +1,5 @@
-"""Adds up JUnit reports: names what failed, tells why tests were skipped, ends with one line of counts.
+"""Adds up JUnit reports: names what failed, tells why tests were skipped (those of a file with one reason together), and ends
+with one line of counts. What is expected to fail, and did, counts as skipped.
 
 Usage: count_tests.py report.xml...    exit 1 if a test failed, a report is missing or nothing was run
 """
@@ -28,8 +29,13 @@ def verdict(case):
     return "passed"
 
 
+def file_of(group):
+    """tests.python_sdk.test_a of tests.python_sdk.test_a.TestClass; a GoogleTest program is its own."""
+    return re.sub(r"(\.test_\w+)\..*", r"\1", group)
+
+
 def main():
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    counts, skipped = {"passed": 0, "failed": 0, "skipped": 0}, {}
     for path in sys.argv[1:]:
         if not Path(path).exists():
             print(f"failed: {path} was not written")
@@ -42,7 +48,9 @@ def main():
             if result == "failed":
                 print(f"failed: {name}")
             elif result == "skipped":
-                print(f"skipped: {name}: {reason(case)}")
+                skipped.setdefault((file_of(group), reason(case)), []).append(name)
+    for (_, why), names in skipped.items():
+        print(f"skipped: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {why}")
     print(", ".join(f"{number} {word}" for word, number in counts.items()))
     return 1 if counts["failed"] or not counts["passed"] else 0
 
