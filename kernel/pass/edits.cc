@@ -108,10 +108,7 @@ absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
 // A root goes by its name. The new value takes the old one's if it can have another name; in a plan one that
 // was there before keeps its own, by which a failure is told.
 void Rewrite::TakeName(ValueId from, ValueId to) {
-  std::string name = graph_->values[from].name;
-  if (std::string implied = graph_->ValueName(from);
-      name.empty() && from_.plan && !graph_->by_name.contains(implied))  // "v3" may be another's own
-    name = std::move(implied);
+  std::string name = from_.plan ? KnownName(*graph_, from) : graph_->values[from].name;
   Value& target = mine_->values[to];
   bool renames = target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to];
   if (renames && !(from_.plan && target.index < from_.graph->nodes.size())) {

@@ -39,9 +39,7 @@ class Writer {
         RETURN_IF_ERROR(fresh_->AddParam("", unused[i]).status());
         continue;
       }
-      std::string name = old_.ValueName(v);
-      bool taken = old_.values[v].name.empty() && old_.by_name.contains(name);  // "v3" may be another's own
-      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(taken ? "" : name, old_.values[v].type));
+      ASSIGN_OR_RETURN(map_[v], fresh_->AddParam(KnownName(old_, v), old_.values[v].type));
     }
     std::vector<bool> needed = Needed(roots);
     for (NodeId n : order_)
@@ -85,8 +83,8 @@ class Writer {
     const Value& v = old_.values[old_.nodes[n].out[result]];
     if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
     if (!v.name.empty() || !from_.plan) return v.name;
-    std::string name = n < originals_ ? old_.ValueName(old_.nodes[n].out[result])
-                                      : absl::StrCat(OpName(*old_.nodes[n].op), ".", n, Suffix(result));
+    if (n < originals_) return KnownName(old_, old_.nodes[n].out[result]);
+    std::string name = absl::StrCat(OpName(*old_.nodes[n].op), ".", n, Suffix(result));
     return old_.by_name.contains(name) ? "" : name;
   }
 
@@ -168,6 +166,11 @@ absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
 }
 
 }  // namespace
+
+std::string KnownName(const Graph& graph, ValueId v) {
+  std::string name = graph.ValueName(v);
+  return graph.values[v].name.empty() && graph.by_name.contains(name) ? "" : name;
+}
 
 absl::StatusOr<PassGraph> Rewrite::Finish() {
   if (!mine_) return from_;

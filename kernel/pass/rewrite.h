@@ -29,6 +29,9 @@ struct PassGraph {
   const Graph* main = nullptr;            // of a body: the graph that is under way as a whole
 };
 
+// A value's name, or the one that it has by its place ("v3"): "" where another value has that as its own.
+std::string KnownName(const Graph& graph, ValueId v);
+
 // Runs a node whose operands are all constants; one constant for each result.
 using EvalNode = std::function<absl::StatusOr<std::vector<Constant>>(const Graph& graph, NodeId node)>;
 

@@ -1,6 +1,5 @@
 """What the tests of the founding documents' rows share: the modules of keel.compat as their programs import them, and
 programs in a process of their own. Importing compat changes how all tensors print: only while a test uses it."""
-import importlib.util
 import os
 import subprocess
 import sys
@@ -8,11 +7,6 @@ from pathlib import Path
 
 import keel
 import pytest
-
-needs_convert = pytest.mark.skipif(importlib.util.find_spec("keel.convert") is None,
-                                   reason="rests on keel.convert, which this package does not have yet")
-needs_data = pytest.mark.skipif(importlib.util.find_spec("keel.data") is None,
-                                reason="rests on keel.data, which this package does not have yet")
 
 
 def _library():
@@ -55,6 +49,25 @@ def regular(tf):
         x = x + b
         return x
     return a_regular_function, (tf.constant([[1.0, 2.0]]), tf.constant([[2.0], [3.0]]), tf.constant(4.0))
+
+
+SIGNATURES = """\
+my_relu(x)
+  Args:
+    x: float32 Tensor, shape=()
+  Returns:
+    float32 Tensor, shape=()
+
+my_relu(x=[1, -1])
+  Returns:
+    float32 Tensor, shape=(2,)
+
+my_relu(x)
+  Args:
+    x: float32 Tensor, shape=(2,)
+  Returns:
+    float32 Tensor, shape=(2,)
+"""  # row T11
 
 
 def run(code, *arguments, **environment):

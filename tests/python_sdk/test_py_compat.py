@@ -4,7 +4,7 @@ import inspect
 import keel
 import numpy as np
 import pytest
-from rows_common import needs_convert, needs_data, tf, tf1  # noqa: F401
+from rows_common import tf, tf1  # noqa: F401
 
 X = np.array([[.5, -1., 2.], [0., 3., -4.]], "f4")
 N = np.array([[1, 5, 3], [7, 2, 9]], "i4")
@@ -206,7 +206,6 @@ def test_print_and_assertions(tf, capfd):
             wrong()
 
 
-@needs_data
 def test_datasets(tf):
     data = tf.data.Dataset.from_tensor_slices({"x": np.arange(5)})
     assert [b["x"].numpy().tolist() for b in data.batch(2).repeat(2)] == [[0, 1], [2, 3], [4]] * 2
@@ -214,7 +213,6 @@ def test_datasets(tf):
     assert sorted(shuffled) == list(range(5)) and len(data.batch(2, drop_remainder=True)) == 2
 
 
-@needs_convert
 def test_conversion_is_a_choice(tf):
     def code(x):
         return x if x > 0 else -x

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import keel  # noqa: F401  skips where there is no package
 import pytest
-from rows_common import needs_convert
 
 HERE = Path(__file__).resolve().parent
 TOOL = HERE.parents[1] / "tools/tf_rows.py"
-NEEDS = {"relu": [needs_convert]}
-PROGRAMS = [pytest.param(path, id=path.stem, marks=NEEDS.get(path.stem, []))
-            for path in sorted((HERE / "programs").glob("*.py"))]
+PROGRAMS = [pytest.param(path, id=path.stem) for path in sorted((HERE / "programs").glob("*.py"))]
 
 
 def said(path):

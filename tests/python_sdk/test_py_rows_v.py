@@ -6,7 +6,7 @@ from pathlib import Path
 import keel
 import numpy as np
 import pytest
-from rows_common import LIBRARY, needs_convert, on_hostile, regular, run, tf, tf1  # noqa: F401
+from rows_common import LIBRARY, on_hostile, regular, run, tf, tf1  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -5,7 +5,7 @@ import subprocess
 import keel
 import numpy as np
 import pytest
-from rows_common import BUILD, needs_data, on_hostile, run, tf, tf1  # noqa: F401
+from rows_common import BUILD, on_hostile, run, tf, tf1  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -115,7 +115,6 @@ def test_Z9_stateful_and_stateless_ops_run_eagerly(tf):
     assert v.numpy().tolist() == [11, 12] and (v + 1).numpy().tolist() == [12, 13] and tf.add(2, 3).numpy() == 5
 
 
-@needs_data
 def test_Z10_data_of_ndarrays_and_slices(tf):
     x = tf.constant(np.arange(6).reshape(3, 2))
     assert x.numpy().tolist() == [[0, 1], [2, 3], [4, 5]]

@@ -47,14 +47,14 @@ def check(answers):
             raise RuntimeError(f"{name}: the answer differs by {off:.3g} of the largest value")
 
 
-def start_sides(name, path, args):
-    """-> workers by name, and why there are no others."""
+def start_sides(names, sides, begin):
+    """sides: what module each needs. -> workers by name, as begin() makes them, and why there are no others."""
     workers, missing = {}, {}
-    for side in args.sides:
+    for side in names:
         try:
-            if not peers.has(SIDES[side][1]):
+            if not peers.has(sides[side][1]):
                 raise RuntimeError("not installed")
-            workers[side] = Worker(serve, side, name, path, args.threads, args.device, args.cpu_time)
+            workers[side] = begin(side)
         except RuntimeError as e:
             missing[side] = str(e)
     return workers, missing
@@ -88,7 +88,8 @@ def compare(name, folder, args):
     from forms import onnx_form
     model, inputs, what = WORKLOADS[name]
     path = onnx_form.write(model, inputs(), Path(folder) / "model.onnx", free_rows=name.startswith("mlp"))
-    workers, missing = start_sides(name, path, args)
+    workers, missing = start_sides(args.sides, SIDES, lambda side: Worker(
+        serve, side, name, path, args.threads, args.device, args.cpu_time))
     try:
         check({n: w.first for n, w in workers.items()})
         peak = {n: w.ask("peak") for n, w in workers.items()}
@@ -103,6 +104,12 @@ def compare(name, folder, args):
     return row_of(name, what, times, peak_bytes=peak, missing=missing)
 
 
+def refuse_unknown(parser, *pairs):
+    for got, known in pairs:
+        if unknown := set(got) - set(known):
+            parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+
+
 def parse(names):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
@@ -115,9 +122,7 @@ def parse(names):
     parser.add_argument("--json", help="a file for all figures")
     parser.add_argument("--markdown", help="a file for the tables")
     args = parser.parse_args()
-    for got, known in ((args.names, names), (args.sides, SIDES)):
-        if unknown := set(got) - set(known):
-            parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    refuse_unknown(parser, (args.names, names), (args.sides, SIDES))
     return args
 
 

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from bench import SPAN, rounds_of, row_of  # noqa: E402
+from bench import SPAN, refuse_unknown, rounds_of, row_of, start_sides  # noqa: E402
 from figures import show  # noqa: E402
 from worker import Worker  # noqa: E402
 
@@ -125,15 +125,8 @@ def serve(connection, side, name):
 
 def compare(name, args):
     what, limit = ROWS[name]
-    workers, missing = {}, {}
+    workers, missing = start_sides(args.sides, SIDES, lambda side: Worker(serve, side, name))
     try:
-        for side in args.sides:
-            try:
-                if not peers.has(SIDES[side][1]):
-                    raise RuntimeError("not installed")
-                workers[side] = Worker(serve, side, name)
-            except RuntimeError as e:
-                missing[side] = str(e)
         answers = {side: worker.first for side, worker in workers.items()}
         for side, answer in answers.items():
             np.testing.assert_array_equal(answer, next(iter(answers.values())), side)
@@ -154,9 +147,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", help="a file for all figures")
     args = parser.parse_args()
-    for got, known in ((args.names, ROWS), (args.sides, SIDES)):
-        if unknown := set(got) - set(known):
-            parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    refuse_unknown(parser, (args.names, ROWS), (args.sides, SIDES))
     rows = []
     for name in args.names or ROWS:
         rows.append(compare(name, args))

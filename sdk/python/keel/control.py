@@ -14,7 +14,7 @@ from .errors import InvalidError, RangeError, ShapeError
 from .shapes import stack
 
 
-def _is_number(leaf):
+def is_number(leaf):
     return isinstance(leaf, (bool, int, float))
 
 
@@ -24,7 +24,7 @@ def _tensor(leaf):
 
 def _operands(value):
     """The structure with tensors for numbers and for lists of nothing but numbers."""
-    if isinstance(value, list) and all(map(_is_number, _keel.leaves(value))):
+    if isinstance(value, list) and all(map(is_number, _keel.leaves(value))):
         return _keel.array(value)
     if isinstance(value, (list, tuple)) and not hasattr(value, "_make"):
         return type(value)(map(_operands, value))
@@ -35,7 +35,7 @@ def _tensors(value):
     return [leaf for leaf in _keel.leaves(value) if leaf is not None]
 
 
-def _rebuild(like, tensors):
+def rebuild(like, tensors):
     found = iter(tensors)
     return _keel.map_leaves(like, lambda leaf: None if leaf is None else next(found))
 
@@ -47,7 +47,7 @@ def _decide(what, value, dtypes):
     return value.item()
 
 
-def _own_dtype(numbers):
+def number_dtype(numbers):
     return _keel.array([float(n) if isinstance(n, float) else n for n in numbers]).dtype
 
 
@@ -57,12 +57,12 @@ def _literals_settled(results):
     dtypes = []
     for column in columns:
         typed = [leaf.dtype for leaf in column if isinstance(leaf, (_keel.Tensor, _keel.Variable))]
-        dtypes.append(typed[0] if typed else _own_dtype([n for n in column if _is_number(n)] or [0]))
+        dtypes.append(typed[0] if typed else number_dtype([n for n in column if is_number(n)] or [0]))
     settled = []
     for result in results:
         place = iter(dtypes)
         settled.append(_keel.map_leaves(
-            result, lambda leaf: _keel.array(leaf, next(place)) if _is_number(leaf) else (next(place), _tensor(leaf))[1]))
+            result, lambda leaf: _keel.array(leaf, next(place)) if is_number(leaf) else (next(place), _tensor(leaf))[1]))
     return settled
 
 
@@ -78,7 +78,7 @@ def _branches(op, labels, selector, branches):
     results = _literals_settled(results)
     for body, result in zip(bodies, results):
         body.results(_tensors(result))
-    return _rebuild(results[0], _keel.run_bodies(op, [selector], [], bodies, len(_tensors(results[0])), -1, False))
+    return rebuild(results[0], _keel.run_bodies(op, [selector], [], bodies, len(_tensors(results[0])), -1, False))
 
 
 def cond(p, then, otherwise):
@@ -118,7 +118,7 @@ def _carried(carry, made, what):
 
     def settled(leaf):
         like = next(before)
-        return _keel.array(leaf, like.dtype if _is_number(leaf) else None)
+        return _keel.array(leaf, like.dtype if is_number(leaf) else None)
     made = _keel.map_leaves(made, settled)
     for k, (a, b) in enumerate(zip(_keel.leaves(carry), _keel.leaves(made))):
         if a.type != b.type:
@@ -142,19 +142,19 @@ def while_loop(init, test, body):
     test, body = reached(test), reached(body)
     tested, looped = _keel.Body("test", like, len(like), False), _keel.Body("body", like, len(like), False)
     with tested as params:
-        more = _keel.array(_call(test, _rebuild(carry, params)))
+        more = _keel.array(_call(test, rebuild(carry, params)))
     tested.results([more])
     with looped as params:
-        made = _carried_symbolic(carry, _call(body, _rebuild(carry, params)))
+        made = _carried_symbolic(carry, _call(body, rebuild(carry, params)))
     looped.results(_keel.leaves(made))
-    return _rebuild(carry, _keel.run_bodies("while", like, [], [tested, looped], len(like), -1, False))
+    return rebuild(carry, _keel.run_bodies("while", like, [], [tested, looped], len(like), -1, False))
 
 
 def _carried_symbolic(carry, made):
     if _keel.structure(carry) != _keel.structure(made):
         raise InvalidError("the body returns another structure than it carries")
     before = iter(_keel.leaves(carry))
-    return _keel.map_leaves(made, lambda leaf: _keel.array(leaf, (next(before).dtype, None)[not _is_number(leaf)]))
+    return _keel.map_leaves(made, lambda leaf: _keel.array(leaf, (next(before).dtype, None)[not is_number(leaf)]))
 
 
 def _pair(made):
@@ -189,16 +189,16 @@ def scan(init, xs, body, length=-1, reverse=False):
         made, stacks[k] = _pair(body(carry, _keel.map_leaves(over, lambda x: None if x is None else x[k])))
         carry = _carried(carry, made, "scan")
     columns = [stack(column) for column in zip(*[_tensors(y) for y in stacks])]
-    return carry, _rebuild(stacks[0], columns)
+    return carry, rebuild(stacks[0], columns)
 
 
 def _scan_written(carry, over, body, length, reverse):
     like, entries = _keel.leaves(carry), _tensors(over)
     looped = _keel.Body("body", like + entries, len(like), False)
     with looped as params:
-        made, ys = _pair(reached(body)(_rebuild(carry, params[:len(like)]), _rebuild(over, params[len(like):])))
+        made, ys = _pair(reached(body)(rebuild(carry, params[:len(like)]), rebuild(over, params[len(like):])))
         made, ys = _carried_symbolic(carry, made), _keel.map_leaves(ys, _tensor)
     results = _keel.leaves(made) + _tensors(ys)
     looped.results(results)
     out = _keel.run_bodies("scan", like, entries, [looped], len(results), length, reverse)
-    return _rebuild(carry, out[:len(like)]), _rebuild(ys, out[len(like):])
+    return rebuild(carry, out[:len(like)]), rebuild(ys, out[len(like):])

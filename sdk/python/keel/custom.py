@@ -9,6 +9,7 @@ The same eagerly under tapes, in traced functions and in what is saved of them.
 import functools
 
 from . import _keel
+from .control import is_number, rebuild
 from .errors import InvalidError
 
 
@@ -60,9 +61,9 @@ def _custom(name, xs, y, back):
         given = [next(rest) for _ in xs]
         results = [next(rest) for _ in ys]
         arrived = [next(rest) if _is_float(r) else None for r in results]
-        made = back(given, _rebuilt(y, results), _rebuilt(y, arrived))
+        made = back(given, rebuild(y, results), rebuild(y, arrived))
         return _gradients(name, given, list(made) if isinstance(made, (tuple, list)) else [made])
-    return _rebuilt(y, _keel.custom(name, xs, ys, backward))
+    return rebuild(y, _keel.custom(name, xs, ys, backward))
 
 
 def _gradients(name, xs, made):
@@ -76,13 +77,8 @@ def _gradients(name, xs, made):
 def _of_type(x, dx):
     if dx is None:
         return _keel.ops.fill(_keel.array(0, x.dtype), x.shape)
-    return _keel.array(dx, x.dtype if isinstance(dx, (bool, int, float)) else None)
+    return _keel.array(dx, x.dtype if is_number(dx) else None)
 
 
 def _is_float(tensor):
     return tensor.dtype.kind == "f"
-
-
-def _rebuilt(like, leaves):
-    found = iter(leaves)
-    return _keel.map_leaves(like, lambda _: next(found))

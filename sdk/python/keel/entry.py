@@ -10,7 +10,7 @@
 from . import _keel
 from .errors import InvalidError, NotFoundError, PreconditionError
 from .function import Function
-from .session import Session
+from .session import Session, is_literal
 
 
 class Entry:
@@ -63,15 +63,11 @@ class Entry:
             wanted = ", ".join(name for name, *_ in self.parameters)
             raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} arguments by place" + (
                 f" and {', '.join(keywords)} by name" if keywords else ""))
-        return [_keel.array(given[name], dtype if _is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
+        return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
 
     def __repr__(self):
         types = ", ".join(f"{name}: {dtype}{list(shape)}" for name, dtype, shape in self.parameters)
         return f"Entry {self.name}({types})"
-
-
-def _is_literal(value):
-    return isinstance(value, (bool, int, float, list, tuple))
 
 
 def _variables(module):

@@ -18,6 +18,7 @@ import types
 from . import _keel
 from ._keel import ops
 from .errors import InvalidError
+from .shapes import sizes
 
 
 def _whole(what, number):
@@ -39,10 +40,6 @@ def _mixed(z):
     z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
     z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & mask
     return z ^ (z >> 31)
-
-
-def _dims(shape):
-    return (shape,) if isinstance(shape, (int, _keel.Dim)) else tuple(shape)
 
 
 class Generator:
@@ -98,19 +95,19 @@ def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
     """Numbers from low on, below high (whole ones for integer dtypes; low and high are numbers, or tensors of the
     dtype), of a key or the global generator. Raises DTypeError for bounds that the dtype cannot hold."""
     low, high = (_keel.array(bound, dtype) for bound in (low, high))
-    return ops.random_uniform(_key(key), low, high, _dims(shape))
+    return ops.random_uniform(_key(key), low, high, sizes(shape))
 
 
 def normal(shape, mean=0, stddev=1, dtype=_keel.f32, key=None):
     """Normal numbers of a floating dtype, of a key or the global generator. Raises InvalidError for other dtypes."""
-    x = ops.random(_key(key), _dims(shape), kind="normal", dtype=dtype)
+    x = ops.random(_key(key), sizes(shape), kind="normal", dtype=dtype)
     plain = isinstance(mean, (int, float)) and isinstance(stddev, (int, float)) and (mean, stddev) == (0, 1)
     return x if plain else x * stddev + mean
 
 
 def bits(shape, key=None):
     """u32 of 32 random bits each, of a key or the global generator."""
-    return ops.cast(ops.random(_key(key), _dims(shape), dtype=_keel.f64) * 2.**32, _keel.u32)
+    return ops.cast(ops.random(_key(key), sizes(shape), dtype=_keel.f64) * 2.**32, _keel.u32)
 
 
 def seed(seed):

@@ -56,6 +56,11 @@ _keel.Module.variable = lambda self, name: self._variable(name)
 _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
 
 
+def is_literal(value):
+    """Does it take the dtype of what it is given to?"""
+    return isinstance(value, (int, float, list, tuple))
+
+
 class Session:
     """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
@@ -126,10 +131,10 @@ class Session:
 
     @staticmethod
     def _fed(_, value):
-        """Literals are fed at their widest; the session casts them."""
+        """What is fed for the value of that name: literals at their widest, for the session casts them."""
         tensor = _keel.array(value)
         wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
-        return _keel.array(value, wide) if wide and isinstance(value, (int, float, list, tuple)) else tensor
+        return _keel.array(value, wide) if wide and is_literal(value) else tensor
 
     def prepare(self, feeds=(), fetches=(), targets=()):
         """A plan for these names (none: the entry's parameters, results): plan(x, y) gives the results."""

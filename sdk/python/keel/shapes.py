@@ -4,13 +4,14 @@ from ._keel import ops
 from .errors import InvalidError
 
 
-def _shape(shape):
+def sizes(shape):
+    """A shape as programs give it, as a tuple of ints and keel.Dims."""
     return (shape,) if isinstance(shape, (int, _keel.Dim)) else tuple(shape)
 
 
 def full(shape, value, dtype=None):
     """`value` everywhere; shape: ints and keel.Dims. dtype: that of the value by default."""
-    return ops.fill(_keel.array(value, dtype), _shape(shape))
+    return ops.fill(_keel.array(value, dtype), sizes(shape))
 
 
 def zeros(shape, dtype=_keel.f32):

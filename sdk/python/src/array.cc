@@ -291,6 +291,16 @@ PyObject* wrap(keel_array* take) noexcept {
   return PyObject_Init(reinterpret_cast<PyObject*>(self), &tensor_type);
 }
 
+std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all) {
+  std::vector<keel_array*> out;
+  for (const keel::Tensor& t : all) out.push_back(t.get());
+  return out;
+}
+std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays) {
+  std::vector<keel::Tensor> out;
+  for (keel::Array& a : arrays) out.emplace_back(std::move(a));
+  return out;
+}
 nb::tuple tuple_of(const std::vector<keel_array*>& made) {
   nb::list out;
   for (keel::Array& a : keel::take_arrays(made)) out.append(object_of(keel::Tensor(std::move(a))));

@@ -36,6 +36,8 @@ inline nb::object object_of(const keel::Tensor& t) {
   return nb::steal(made);
 }
 
+std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all);  // borrowed
+std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays);
 /// Of results that libkeel gave: takes over one reference of each.
 nb::tuple tuple_of(const std::vector<keel_array*>& made);
 

@@ -16,17 +16,6 @@ namespace keel_python {
 
 namespace {
 
-std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all) {
-  std::vector<keel_array*> out;
-  for (const keel::Tensor& t : all) out.push_back(t.get());
-  return out;
-}
-std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays) {
-  std::vector<keel::Tensor> out;
-  for (keel::Array& a : arrays) out.emplace_back(std::move(a));
-  return out;
-}
-
 /// All ops between enter() and leave() go into it; one that is left by an exception is given up. (The C++
 /// SDK's Body ends with its block; this one may live on in the traceback of an exception.)
 class Body {

@@ -65,8 +65,7 @@ nb::tuple run_session(const keel::Session& session, const Names& feeds, const st
                       const Names& fetches, const Names& targets, bool whole) {
   static constexpr const char* kNothing[1] = {};  // NULL means all that the entry has
   std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
-  std::vector<keel_array*> arrays, out(r.size());
-  for (const keel::Tensor& x : in) arrays.push_back(x.get());
+  std::vector<keel_array*> arrays = raw(in), out(r.size());
   const char* const* wanted = whole ? nullptr : r.empty() ? kNothing : r.data();
   without_gil([&] {
     keel::call(keel_session_run, session.get(), f.empty() ? kNothing : f.data(), arrays.data(),
@@ -85,16 +84,13 @@ nb::object prepare(const keel::Session& session, const Names& feeds, const Names
 std::vector<keel::Tensor> write_entry(const keel::Module& module, const std::string& entry,
                                       const std::vector<keel::Tensor>& in) {
   endless_written++;  // perhaps
-  std::vector<keel_array*> xs;
-  for (const keel::Tensor& x : in) xs.push_back(x.get());
+  std::vector<keel_array*> xs = raw(in);
   std::array<keel_array*, 256> out;
   uint32_t n = 0;
   keel::call(keel_trace_entry, keel::detail::this_trace, keel::detail::tape_handle(), module.get(),
              entry.c_str(), xs.data(), static_cast<uint32_t>(xs.size()), out.data(),
              static_cast<uint32_t>(out.size()), &n);
-  std::vector<keel::Tensor> made;
-  for (keel::Array& a : keel::take_arrays({out.begin(), out.begin() + n})) made.emplace_back(std::move(a));
-  return made;
+  return tensors(keel::take_arrays({out.begin(), out.begin() + n}));
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 """Keel from Python, as its users write it: the package of the build. Imported only in a side's own process."""
-import os
 import sys
-from pathlib import Path
-
-BUILD = Path(os.environ.get("KEEL_BUILD", Path(__file__).resolve().parents[3] / "build" / "release"))
 
 
 def package():
+    from keel_abi import BUILD
     sys.path.insert(0, str(BUILD / "python"))
     import keel
     return keel

@@ -8,7 +8,8 @@ import threading
 
 from .. import _keel, errors
 from ..shapes import zeros
-from .values import ANY, MISSING, Template, describe, is_number, number_dtype, tensor
+from ..control import is_number, number_dtype
+from .values import ANY, MISSING, Template, describe, tensor
 
 _DEPTH = 32  # of branches in branches, as plans have it
 _thread = threading.local()
@@ -143,7 +144,7 @@ class _Join:
         if any(f is None for f in found):
             self._fail(what, a, b, errors.InvalidError)
         typed = [x.dtype for x in found if not is_number(x)]
-        dtype = typed[0] if typed else number_dtype(a, b)
+        dtype = typed[0] if typed else number_dtype([a, b])
         try:
             x, y = (_keel.array(v, dtype) if is_number(v) else v for v in found)
         except errors.Error:

@@ -4,7 +4,8 @@ How to read it: in the order of a trace: first() before the body, enter() and ma
 raises Again where the trace shows types that it should have begun with.
 """
 from .. import _keel, errors
-from .values import ANY, MISSING, Template, as_zeros, describe, is_number, number_dtype, tensor
+from ..control import is_number, number_dtype
+from .values import ANY, MISSING, Template, as_zeros, describe, tensor
 
 
 class Again(Exception):
@@ -60,7 +61,7 @@ class Carry:
 
     def _probed(self, k, new):
         if self._open(k) and (is_number(new) or tensor(new) is not None):
-            self.dtypes[k] = number_dtype(new, self._leaves[k]) if is_number(new) else tensor(new).dtype
+            self.dtypes[k] = number_dtype([new, self._leaves[k]]) if is_number(new) else tensor(new).dtype
 
     def made(self, tensors, like, value):
         """What the body made of its parameters, tensors: results in their order. value: what it returns, or ANY.
@@ -101,7 +102,7 @@ class Carry:
         if made is None:
             self._fail(name, like, new, errors.InvalidError)
         if is_number(made):
-            made = self._as(made, number_dtype(made, self._leaves[k]) if self._open(k) else like.dtype, name, like, new)
+            made = self._as(made, number_dtype([made, self._leaves[k]]) if self._open(k) else like.dtype, name, like, new)
         if made.dtype != like.dtype and self._open(k) and not made.ndim:
             self._as(self._leaves[k], made.dtype, name, like, new)
             self.dtypes[k] = made.dtype

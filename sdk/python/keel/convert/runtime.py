@@ -9,13 +9,14 @@ import operator
 
 from .. import _keel
 from .._keel import ops
+from ..control import is_number
 from .branches import Ended, branch
 from .build import call  # noqa: F401
 from .builtin import bool, enumerate, float, int, len, max, min, range, zip  # noqa: F401
 from .iteration import graph_iterable
 from .loops import repeat, walk
 from .state import Places
-from .values import is_number, symbolic, truth, where
+from .values import symbolic, truth, where
 
 BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 

@@ -5,6 +5,7 @@ out, and put in again as others. describe() says in messages what a value is, wh
 """
 from .. import _keel, errors
 from .._keel import ops
+from ..control import is_number
 from ..shapes import zeros
 
 MISSING = object()  # in place of the value of an unset variable
@@ -32,10 +33,6 @@ def truth(value, place=None):
     return value if value.dtype == _keel.bool_ else ops.not_equal(value, 0)
 
 
-def is_number(value):
-    return isinstance(value, (bool, int, float))
-
-
 def tensor(value):
     """The tensor for a leaf that can be one and is no number, else None."""
     if isinstance(value, _keel.Tensor):
@@ -43,10 +40,6 @@ def tensor(value):
     if isinstance(value, (_keel.Dim, Zeros)):
         return ops.dim(value) if isinstance(value, _keel.Dim) else value.make()
     return _keel.array(value) if hasattr(value, "__array__") and not isinstance(value, _keel.Variable) else None
-
-
-def number_dtype(*numbers):
-    return _keel.array([float(n) if isinstance(n, float) else n for n in numbers]).dtype
 
 
 class Zeros:
