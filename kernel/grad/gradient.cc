@@ -135,12 +135,10 @@ class Builder {
       for (ValueId v : node.out) cotangents.push_back(cotangent_[v]);
       graph_.scope = node.device;  // the gradient is computed where the node is
       if (absl::Status s = Back(n, node, cotangents); !s.ok()) {
-        absl::Status full(s.code(),
-                          absl::StrCat("gradient of node '", graph_.ValueName(node.out[0]), "' (",
-                                       std::string(OpName(*node.op)), "): ", std::string(s.message())));
-        s.ForEachPayload([&](absl::string_view url, const absl::Cord& c) { full.SetPayload(url, c); });
-        return Annotate(Annotate(full, kErrorOp, OpName(*node.op)), kErrorNode,
-                        graph_.ValueName(node.out[0]));
+        std::string name = graph_.ValueName(node.out[0]);
+        absl::Status full =
+            Reword(s, absl::StrCat("gradient of node '", name, "' (", OpName(*node.op), "): ", s.message()));
+        return Annotate(Annotate(full, kErrorOp, OpName(*node.op)), kErrorNode, name);
       }
     }
     return absl::OkStatus();

@@ -256,9 +256,7 @@ absl::StatusOr<std::unique_ptr<Module>> LoadFile(const std::string& path,
     for (Constant& c : (*module)->constants) c.mapped = c.owner == map.owner;
   if (module.ok()) return module;
   const absl::Status& s = module.status();
-  absl::Status full(s.code(), absl::StrCat("cannot load '", path, "': ", s.message()));
-  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
-  return full;
+  return Reword(s, absl::StrCat("cannot load '", path, "': ", s.message()));
 }
 
 }  // namespace keel

@@ -164,9 +164,7 @@ absl::Status Loader::LoadGraph(size_t i) {
   if (s.ok()) s = Rules(*g, i);
   if (s.ok()) s = Results(*g, Begin(c_.graph_result_ends, i), c_.graph_result_ends[i]);
   if (s.ok()) return s;
-  absl::Status full(s.code(), absl::StrCat("graph '", name.substr(0, 80), "': ", s.message()));
-  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
-  return full;
+  return Reword(s, absl::StrCat("graph '", name.substr(0, 80), "': ", s.message()));
 }
 
 }  // namespace keel

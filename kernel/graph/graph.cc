@@ -182,8 +182,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   if (s.ok()) s = CountBodies(*this, *op, attrs, &deep, &all);
   if (!s.ok()) {
     std::string node = names.empty() || names[0].empty() ? ResultName(id, 0) : names[0];
-    absl::Status full(s.code(), absl::StrCat("node '", node, "': ", s.message()));
-    s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
+    absl::Status full = Reword(s, absl::StrCat("node '", node, "': ", s.message()));
     return Annotate(Annotate(full, kErrorOp, OpName(*op)), kErrorNode, node);
   }
   std::vector<TensorType>& types = module->index->inferred.results;

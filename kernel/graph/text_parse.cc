@@ -249,9 +249,7 @@ absl::Status WithLines(const absl::Status& s, std::string_view text) {
     }
     begin = end + 1;
   }
-  absl::Status full(s.code(), out);
-  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { full.SetPayload(url, value); });
-  return full;
+  return Reword(s, out);
 }
 
 }  // namespace

@@ -34,9 +34,7 @@ absl::Status TextReader::Fail(const Token& at, std::string_view message) const {
 }
 
 absl::Status TextReader::Locate(const Token& at, const absl::Status& s) const {
-  absl::Status placed(s.code(), absl::StrCat(at.line, ":", at.column, ": ", s.message()));
-  s.ForEachPayload([&](absl::string_view url, const absl::Cord& value) { placed.SetPayload(url, value); });
-  return placed;
+  return Reword(s, absl::StrCat(at.line, ":", at.column, ": ", s.message()));
 }
 
 absl::StatusOr<Spelling> TextReader::ReadName(std::string_view what) {

@@ -126,10 +126,7 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
 
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status) {
   if (!lowered.accelerator) return status;
-  absl::Status named = Error(status.code(), "device ", lowered.device->name(), ": ", status.message());
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& value) { named.SetPayload(url, value); });
-  return named;
+  return Reword(status, absl::StrCat("device ", lowered.device->name(), ": ", status.message()));
 }
 
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
