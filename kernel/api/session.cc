@@ -173,19 +173,18 @@ absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* cons
   ASSIGN_OR_RETURN(std::vector<NodeId> also, FindTargets(*s.graph, targets, !fetches, s.options.strict));
   std::string key;
   for (const auto* list : {&in, &out, &also}) Add(&key, *list);
-  std::shared_ptr<Plan>& plan = s.plans[key];
-  if (plan) return plan;
+  if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
   Optimizer optimizer{&s.module->context->passes, s.passes};
   PlanOptions options = s.options;
   std::vector<bool> needed = NeededNodes(*s.graph, in, out, also);
+  RETURN_IF_ERROR(CheckFed(*s.graph, in, out, needed));
   options.nodes = needed.size();
   options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
   absl::StatusOr<std::shared_ptr<Plan>> made =
       NeedsPlacing(*s.graph, s.placing)
           ? Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, options)
           : optimizer.Make(*s.graph, s.device, in, out, also, options);
-  if (made.ok()) return plan = *made;
-  s.plans.erase(key);
+  if (made.ok()) s.plans[key] = *made;
   return made;
 }
 

@@ -17,6 +17,12 @@ namespace {
 
 constexpr size_t kMaxMissingShown = 40;
 
+absl::Status NotFed(const Graph& graph, ValueId v) {
+  return Annotate(Invalid("You must feed a value for parameter \"", graph.ValueName(v), "\", which is ",
+                          Print(graph.values[v].type, graph.module->dims)),
+                  kErrorHint, "feed it, or fetch something that does not need it");
+}
+
 class Lowering : public BodySink {
  public:
   Lowering(const Graph& graph, Lowered& out, const PlanOptions& options)
@@ -103,10 +109,7 @@ class Lowering : public BodySink {
   absl::StatusOr<uint32_t> Mapped(ValueId v) {
     if (map_[v] != kNoValue) return map_[v];
     const keel::Value& value = graph_->values[v];
-    if (value.kind == ValueKind::kParam)
-      return Annotate(Invalid("You must feed a value for parameter \"", graph_->ValueName(v), "\", which is ",
-                              Print(value.type, graph_->module->dims)),
-                      kErrorHint, "feed it, or fetch something that does not need it");
+    if (value.kind == ValueKind::kParam) return NotFed(*graph_, v);
     if (value.kind != ValueKind::kConstant)
       return Internal("value ", graph_->ValueName(v), " was not planned");
     out_.constants.push_back(graph_->module->constants[value.index]);
@@ -420,6 +423,19 @@ class Lowering : public BodySink {
 };
 
 }  // namespace
+
+absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                      const std::vector<bool>& needed) {
+  std::vector<bool> open(graph.values.size());
+  for (ValueId v : graph.params) open[v] = true;
+  for (ValueId v : feeds) open[v] = false;
+  for (ValueId v : fetches)
+    if (open[v]) return NotFed(graph, v);
+  for (size_t n = 0; n < needed.size(); n++)
+    for (ValueId v : graph.nodes[n].in)
+      if (needed[n] && v != kNoValue && open[v]) return NotFed(graph, v);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
                                                std::span<const ValueId> feeds,

@@ -103,6 +103,10 @@ struct PlanOptions {
   size_t nodes = 0, needed = 0;                        // of the graph that was asked for, for the report
 };
 
+// Is each parameter fed that the needed nodes or the fetches take? Asked before passes and devices see the
+// graph.
+absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                      const std::vector<bool>& needed);
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
                                                std::span<const ValueId> feeds,
                                                std::span<const ValueId> fetches,

@@ -65,6 +65,18 @@ def test_placeholders_take_sizes_that_feeds_tell(g):
             session.run(y, feeds)
 
 
+def test_what_is_not_fed_is_no_fault_of_a_pass(g, capfd):
+    with g.as_default():
+        x, y = keel.placeholder(keel.f32, (2,), "x"), keel.placeholder(keel.f32, (2,), "y")
+        z = keel.sqrt(keel.exp(x + y) * 2.)  # which passes make one node of
+    session = keel.Session(g)
+    for fetch in (z, y):
+        with pytest.raises(keel.InvalidError, match='You must feed a value for parameter "y"'):
+            session.run(fetch, {x: [1., 2.]})
+    assert "switched off" not in capfd.readouterr().err
+    np.testing.assert_allclose(session.run(z, {x: [1., 2.], y: [1., 2.]}), np.sqrt(np.exp([2., 4.]) * 2), rtol=1e-6)
+
+
 def test_wrong_uses_of_graphs_are_errors(g):
     with pytest.raises(keel.PreconditionError, match="not compatible with eager"):
         keel.placeholder(keel.f32, (2,))
