@@ -112,6 +112,7 @@ class Compiler {
   }
   Map Take() {
     Fuse(&map_.all);
+    FindWhole();
     for (uint16_t r = 0; map_.n_out > 1 && r < map_.n_out; r++) {
       map_.single.emplace_back();
       Program({r}, &map_.single.back());
@@ -158,6 +159,31 @@ class Compiler {
       if (read[v]) p->operands.push_back(v);
     p->results = results;
     return Compile(units, *p, &p->plain, nullptr);
+  }
+
+  void FindWhole() {
+    if (map_.all.fused.empty()) return;
+    const MapFused& fused = map_.all.fused[0];
+    const keel_tensor& y = made_[0].type;
+    const int64_t n = keel_count(&y);
+    const auto like_first = [&](const MapBody::Made& m) { return DimsOf(m.type) == DimsOf(y); };
+    const auto flat = [&](uint16_t v) {
+      const keel_tensor x = node_.In(v);
+      return Known(x) && keel_count(&x) == (fused.ones >> v & 1 ? 1 : n);
+    };
+    const bool all = fused.code.steps.size() == 1 && fused.code.steps[0].kind == MapStep::kFused &&
+                     Known(y) && n <= fused.code.tile && std::ranges::all_of(made_, like_first) &&
+                     std::ranges::all_of(map_.all.operands, flat);
+    if (!all) return;
+    map_.whole.code = fused.code.steps[0].fused;
+    for (uint16_t v : map_.all.operands)
+      if (const keel_tensor x = node_.In(v); x.data && keel_count(&x) == 1) {
+        map_.whole.known |= 1u << v;
+        std::memcpy(&map_.whole.elements[v], keel_ptr(&x), map_.sizes[v]);
+      }
+  }
+  static bool Known(const keel_tensor& t) {
+    return std::all_of(t.shape, t.shape + t.ndim, [](int64_t n) { return n >= 0; });
   }
 
   // ---- several nodes as one step

@@ -51,14 +51,26 @@ struct MapProgram {
   std::vector<MapFused> fused;
 };
 
+inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
+
+// The whole program as one function, where dims are known, no operand is spread and all is one tile. In a
+// large graph a launch costs what it reads, and this is a line or two, where layout and programs are a dozen
+// that hang on each other (6 to 1.5 ns for a node of 1,000, 27 to 3.5 of 100,000: tools/bench/growth.py,
+// wide); constants of one element are copied here, for each lies in a line of its own.
+struct MapWhole {
+  FlatLoop* code = nullptr;  // null: there is more to do
+  uint32_t known = 0;        // a bit for each operand that is copied
+  uint64_t elements[kMapOperands];
+};
+
 struct Map {
+  MapWhole whole;
   uint16_t n_in = 0, n_out = 0;  // of the call; what is made
   std::vector<uint8_t> sizes;    // bytes of an element of each operand and result
   MapProgram all;
   std::vector<MapProgram> single;  // for each result; used where their shapes differ
 };
 
-inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 inline constexpr int kMapSlots = kMapOperands + kMapResults + kMapTemps;
 inline constexpr int64_t kSlotBytes = 4096;
 inline constexpr int64_t kWholeTile = 8192;  // elements, where no temporary has more than one

@@ -79,10 +79,21 @@ bool SameShapes(const keel_call* call) {
   return true;
 }
 
+keel_rc RunWhole(const keel_call* call, const MapWhole& whole) {
+  char* at[kMapOperands + kMapResults];
+  for (int v = 0; v < call->n_in; v++)
+    at[v] = const_cast<char*>(whole.known >> v & 1 ? reinterpret_cast<const char*>(&whole.elements[v])
+                                                   : In<char>(call, v));
+  for (int r = 0; r < call->n_out; r++) at[call->n_in + r] = Out<char>(call, r);
+  whole.code(at, call->count);
+  return Done(call);
+}
+
 }  // namespace
 
 keel_rc RunMap(const keel_call* call) {
   const Map& map = State<Map>(call);
+  if (map.whole.code) return RunWhole(call, map.whole);
   if (map.single.empty() || SameShapes(call)) return RunProgram(call, map, map.all);
   for (size_t r = map.single.size(); r-- > 0;)  // result 0, which may lie on an operand, last
     if (const keel_rc rc = RunProgram(call, map, map.single[r]); rc != KEEL_OK) return rc;
