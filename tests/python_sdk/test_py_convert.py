@@ -304,6 +304,31 @@ def check_python(x):
     assert x > 1, "mine"
 
 
+def test_messages_of_asserts_show_what_only_a_run_knows():
+    w = keel.Variable(7., name="w")
+
+    @keel.function
+    def f(x, n):
+        assert keel.reduce_min(x) > 0, f"step {n}: {x[-1]:.3f} or {keel.reduce_min(x)!r} is not over {w}, {{ever}}"
+        return x
+    assert f(keel.array([1., 2.]), 3).tolist() == [1, 2]
+    with pytest.raises(keel.Error, match=r"step 3: x\[-1\] or keel.reduce_min\(x\) is not over w, {ever}: 4, -2, 7$"):
+        f(keel.array([-2., 4.]), 3)
+
+    @keel.function
+    def shows_a_tensor(x):
+        assert x > 0, x
+        return x
+    with pytest.raises(keel.Error, match="does not hold: -1.5"):
+        shows_a_tensor(keel.array(-1.5))
+    with pytest.raises(AssertionError, match="got 1 of"):
+        keel.function(check_formatted)(1)
+
+
+def check_formatted(x):
+    assert x > 1, f"got {x} of a number"
+
+
 def test_eagerly_the_code_itself_runs():
     seen = []
 

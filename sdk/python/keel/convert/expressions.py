@@ -129,7 +129,11 @@ class Expressions(ast.NodeTransformer):
     def visit_Assert(self, node):
         if self.decided(node.test) or _binds(node):
             return self.generic_visit(node)
+        holes = [(part, ast.unparse(part.value)) for part in getattr(node.msg, "values", ())
+                 if isinstance(part, ast.FormattedValue)]  # of an f-string
         message = [lazy(self.visit(node.msg))] if node.msg else []
+        for part, source in holes:
+            part.value = runtime("hole", part.value, source, at=part.value)
         return located(ast.Expr(runtime("assert_", self.visit(node.test), *message, at=node)), node)
 
 

@@ -6,6 +6,7 @@ user's function; names say which of these may be read later. Built-in functions 
 """
 import builtins
 import operator
+import threading
 
 from .. import _keel
 from .._keel import ops
@@ -18,6 +19,7 @@ from .loops import repeat, walk
 from .state import Places
 from .values import symbolic, truth, where
 
+_thread = threading.local()
 BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 
 
@@ -182,6 +184,34 @@ def compare(a, how, other, *more):
 def assert_(test, message=None):
     test = truth(test)
     if symbolic(test):
-        _keel.assert_(test, str(message()) if message else "")
+        said, values = _said(message) if message else ("", [])
+        _keel.assert_(test, said, *values)
     elif not test:
         raise AssertionError(*([message()] if message else []))
+
+
+def _said(message):
+    """What an assertion of a graph says, and the tensors that it shows behind that when it fails."""
+    before, _thread.holes = getattr(_thread, "holes", None), []
+    try:
+        said = message()
+        return ("", [said]) if symbolic(said) else (str(said), _thread.holes)
+    finally:
+        _thread.holes = before
+
+
+class _Hole(str):
+    """The source of a value that only a run knows: !r and a format say nothing of it."""
+    __repr__ = str.__str__
+
+    def __format__(self, spec):
+        return str(self)
+
+
+def hole(value, source):
+    """What stands in an f-string for a value."""
+    value = value.value() if isinstance(value, _keel.Variable) else value
+    if not symbolic(value) or getattr(_thread, "holes", None) is None:
+        return value
+    _thread.holes.append(value)
+    return _Hole(source)
