@@ -187,3 +187,20 @@ def test_tensors_are_dropped_from_any_thread():
     threads = [threading.Thread(target=kept.pop) for _ in range(50)]
     [t.start() for t in threads], [t.join() for t in threads]
     assert not kept
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: keel.array(), r"array\(\) missing .*'values'"),
+    (lambda: keel.array(1, 2, 3), r"array\(\) takes from 1 to 2"),
+    (lambda: keel.array(1, dtyp="f32"), "'dtyp'"),
+    (lambda: keel.asarray(), r"asarray\(\) missing .*'value'"),
+    (lambda: keel.Variable(), r"Variable\(initial, name='', trainable=True, dtype=None\); got \(\)"),
+    (lambda: keel.Variable(1., nam="w"), r"got \(float, nam=str\)"),
+    (lambda: keel.Variable(1., None), "name of a variable must be a string, not None"),
+    (lambda: keel.Variable(1., trainable="no"), "trainable, of a variable, must be True or False, not 'no'"),
+    (lambda: keel.Variable(None), "no tensor can be made of NoneType"),
+])
+def test_calls_that_do_not_fit_say_what_is_taken(call, said):
+    with pytest.raises(TypeError, match=said) as caught:
+        call()
+    assert "overload" not in str(caught.value) and "incompatible" not in str(caught.value)

@@ -66,6 +66,23 @@ std::string need_text(nb::handle value, const char* what) {
   throw nb::python_error();
 }
 
+bool need_flag(nb::handle value, const char* what) {
+  if (PyBool_Check(value.ptr())) return value.ptr() == Py_True;
+  PyErr_Format(PyExc_TypeError, "%s must be True or False, not %R", what, value.ptr());
+  throw nb::python_error();
+}
+
+void refuse_call(const char* takes, const nb::args& args, const nb::kwargs& keywords) {
+  std::string got;
+  auto add = [&](const std::string& name, nb::handle value) {
+    got += (got.empty() ? "" : ", ") + name + Py_TYPE(value.ptr())->tp_name;
+  };
+  for (nb::handle each : args) add("", each);
+  for (auto [name, each] : keywords) add(std::string(nb::str(name).c_str()) + "=", each);
+  PyErr_Format(PyExc_TypeError, "the call is %s; got (%s)", takes, got.c_str());
+  throw nb::python_error();
+}
+
 void install_errors(nb::module_& m) {
   nb::register_exception_translator(translate);
   nb::dict codes;

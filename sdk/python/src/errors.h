@@ -45,6 +45,10 @@ auto guarded(F&& body) noexcept -> decltype(body()) {
 
 /// A TypeError that names `what` for all but strings.
 std::string need_text(nb::handle value, const char* what);
+/// The same for all but True and False.
+bool need_flag(nb::handle value, const char* what);
+/// The last overload of a call, for arguments that no other takes: a TypeError with what it takes and got.
+[[noreturn]] void refuse_call(const char* takes, const nb::args& args, const nb::kwargs& keywords);
 
 void install_errors(nb::module_& m);
 

@@ -42,15 +42,20 @@ void install_variable(nb::module_& m) {
       "stands for its value at this place of the program: w * x reads, w.assign_sub(d) writes.")
       .def(
           "__init__",
-          [](Variable* self, nb::handle initial, nb::handle name, bool trainable, nb::handle dtype) {
+          [](Variable* self, nb::handle initial, nb::handle name, nb::handle trainable, nb::handle dtype) {
             std::string text = need_text(name, "the name of a variable");
-            new (self) Variable(make(initial, text, trainable, dtype));
+            bool on = need_flag(trainable, "trainable, of a variable,");
+            new (self) Variable(make(initial, text, on, dtype));
           },
-          nb::arg("initial"), nb::arg("name") = "", nb::arg("trainable") = true,
+          nb::arg("initial").none(), nb::arg("name").none() = "", nb::arg("trainable").none() = true,
           nb::arg("dtype") = nb::none(),
           "A new one, of the dtype and shape of `initial`. In a traced function: on its first trace only, "
           "of\n"
           "what depends on constants and shapes. trainable: tapes watch it when it is read.")
+      .def("__init__",
+           [](Variable*, nb::args args, nb::kwargs keywords) {
+             refuse_call("Variable(initial, name='', trainable=True, dtype=None)", args, keywords);
+           })
       .def_prop_ro("name", &Variable::name)
       .def_prop_ro("trainable", &Variable::trainable)
       .def_prop_ro("dtype", [](const Variable& v) { return nb::borrow(dtype_object(v.dtype())); })
