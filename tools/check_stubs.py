@@ -18,8 +18,10 @@ ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
 keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|session|shapes|signature|tape|timeline|variable)
 keel\.(__main__|command|onnx.*)
-# of other ways to write programs
-keel\.(compat|convert).*
+# inside of other ways to write programs
+keel\.(compat\.(?!v1|v2)|convert\.)\w+(\..*)?
+# names of TensorFlow that are Any
+keel\.compat\.v[12]\.(?!(DType|Tensor|function)$)\w+(\..*)?
 # of the extension, seen through keel alone
 keel\._keel\.(?!ops\b).*
 # classes of nanobind, whose metaclass and constructor have no signature

@@ -2,6 +2,8 @@
 from typing import Any, assert_type
 
 import keel
+import keel.compat.v1 as tf1
+import keel.compat.v2 as tf
 import numpy as np
 
 x = keel.array([[1., 2.], [3., 4.]])
@@ -99,3 +101,22 @@ assert_type(model["serve"], keel.Entry)
 assert_type(model.variables()["w"], keel.Variable)
 with keel.profile("out.json"), keel.span("epoch", number=1):
     model(x)
+
+assert_type(keel.convert.to_code(scaled), str)
+assert_type(keel.convert.skip(Layer), type[Layer])
+keel.convert.to_code("scaled")  # E: arg-type
+variable = tf.Variable([1.0, 2.0], name="w")
+
+
+@tf.function(reduce_retracing=True)
+def product(a: tf.Tensor, dtype: tf.DType = tf.float32) -> keel.Tensor:
+    with tf.GradientTape() as recorded:
+        total: keel.Tensor = a * tf.cast(variable, dtype)
+    return total
+
+
+assert_type(product(tf.constant([1.0, 2.0])), keel.Tensor)
+product("1.0")  # E: arg-type
+product.get_concrete_function(x)
+with tf1.Graph().as_default(), tf1.Session() as graphs:
+    graphs.run(tf1.placeholder(tf1.float32, [None], name="x") * 2.0)

@@ -1,0 +1,3 @@
+"""The types of keel.compat itself; v1.pyi and v2.pyi have those of TensorFlow's names."""
+
+def enable(on: bool = True) -> None: ...
