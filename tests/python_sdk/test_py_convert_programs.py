@@ -1,5 +1,8 @@
 """Small programs in which tensors decide: converted they give what they give as plain Python on eager tensors."""
 import functools
+import importlib
+import runpy
+import sys
 
 import keel
 import numpy as np
@@ -248,3 +251,27 @@ def test_python_values_run_as_python(f):
         same(graph(x, n), f(x, n))
         text = graph.concrete(x, n).text()
         assert "stack" in f.__code__.co_names or "cond" not in text and "while" not in text
+
+
+def test_a_module_that_is_edited_and_loaded_again_runs_its_new_source(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(factor):
+        (tmp_path / "edited_program.py").write_text(f"def f(x):\n    if x > 0:\n        x = x * {factor}\n    return x\n", encoding="utf-8")
+    write(2)
+    module = importlib.import_module("edited_program")
+    assert keel.function(module.f)(keel.array(1)).item() == 2
+    write(300)
+    importlib.reload(module)
+    assert keel.function(module.f)(keel.array(1)).item() == module.f(1) == 300
+
+
+def test_deep_code_that_two_files_have_is_converted_at_once(tmp_path):
+    """Such code is equal and not the same."""
+    depth = 30
+    lines = [f"{'    ' * k}if x > {k}:" for k in range(1, depth)]
+    for name in ("one.py", "two.py"):
+        path = tmp_path / name
+        path.write_text("\n".join(["def f(x):", *lines, "    " * depth + "x = x * 2", "    return x", ""]), encoding="utf-8")
+        assert keel.function(runpy.run_path(str(path))["f"])(keel.array(100)).item() == 200

@@ -36,6 +36,7 @@ def is_own(filename):
 
 def tree_of(code, module):
     """A FunctionDef or Lambda of its own for a code object; its module's globals may know a loader. Raises NoSource."""
+    linecache.checkcache(code.co_filename)  # of a module that was edited and loaded again
     lines = linecache.getlines(code.co_filename, module)
     if not lines:
         raise NoSource(f"its source is not to be found: it was made in {code.co_filename}")

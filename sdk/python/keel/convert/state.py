@@ -4,7 +4,6 @@ How to read it: Places reads and sets variables by name, in the cells of the pie
 """
 import contextlib
 import dis
-import functools
 import re
 import threading
 
@@ -42,9 +41,17 @@ def explained():
         _thread.reasons = before
 
 
-@functools.lru_cache(maxsize=4096)
+_known = {}  # what _assigned found, by identity: Python compares code in code in time 2 to the power of its depth
+
+
 def _assigned(code):
     """Names that the code sets in variables around it."""
+    if id(code) not in _known:
+        _known[id(code)] = code, _found_assigned(code)  # with the code, so that no other gets its id
+    return _known[id(code)][1]
+
+
+def _found_assigned(code):
     found = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
     for const in code.co_consts:
         found |= _assigned(const) if isinstance(const, type(code)) else set()
