@@ -1,4 +1,5 @@
 """What cannot be converted says so in Keel's words: the file, the line, the variable and how to mend it."""
+import importlib.util
 import re
 import sys
 import traceback
@@ -137,7 +138,7 @@ CASES = [
     (appends, keel.InvalidError, r"a tensor is put into `ys`, a list.*keel\.scan\(init, xs, body\)"),
     (sets_item, keel.InvalidError, "a tensor is put into `found`, a dict"),
     (vector, keel.ShapeError, r"a condition is one value, but this tensor is bool\[2\].*keel\.reduce_min"),
-    (calls_itself, keel.InvalidError, "more than 32 branches.*keel.while_loop"),
+    (calls_itself, keel.InvalidError, "is in 32 others.* at most 32 in each other.*keel.while_loop"),
 ]
 
 
@@ -156,6 +157,30 @@ def test_errors_name_what_is_wrong_and_where(f, kind, message):
     assert re.search(message, text, re.DOTALL), text
     assert text.startswith(f"{__file__}:{line_of(f)}: "), text
     assert keel.add(1, 1).item() == 2 and keel.executing_eagerly()
+
+
+def chain(tmp_path, first):
+    """A file with 40 cases in chains of elif, of which the first has `first`, and its f(x)."""
+    lines = ["def f(x):", "    y, found = -x, True"]
+    for k in range(40):
+        if k == first:
+            lines += ["    else:", "        found = False", "    if not found:"]
+        indent = "    " if k < first else "        "
+        lines += [f"{indent}{'if' if k in (0, first) else 'elif'} x == {k}:", f"{indent}    y = x * 100 + {k}"]
+    path = tmp_path / "chain.py"
+    path.write_text("\n".join([*lines, "    return y", ""]), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("chain", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return path, keel.function(module.f)
+
+
+def test_long_chains_of_elif_say_how_to_cut_them(tmp_path):
+    path, f = chain(tmp_path, 40)
+    with pytest.raises(keel.InvalidError, match=f"(?s){path}:67: .*elif.* 32 others.*keel.switch.*`if not found`"):
+        f(keel.array(5))
+    _, f = chain(tmp_path, 20)
+    assert [f(keel.array(k)).item() for k in (0, 5, 19, 20, 39, 40)] == [0, 505, 1919, 2020, 3939, -40]
 
 
 def test_what_nobody_reads_may_differ():

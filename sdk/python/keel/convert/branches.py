@@ -31,9 +31,11 @@ def _one_deeper(where):
     try:
         if _thread.depth > _DEPTH:
             raise errors.InvalidError(
-                f"{where}: more than {_DEPTH} branches in each other depend on tensors", errors.Code.INVALID,
-                hint="a function that calls itself until a tensor says stop is a keel.while_loop; a long chain of elif "
-                     "may be a keel.switch")
+                f"{where}: this `if` or `elif` is in {_DEPTH} others that depend on tensors; a graph has at most {_DEPTH} "
+                "in each other, and an elif is in the else of what is before it", errors.Code.INVALID,
+                hint="a chain of elif is a keel.switch(number, [functions]), or two chains: the else of the first sets "
+                     "found = False, the second is under `if not found`; a function that calls itself until a tensor says "
+                     "stop is a keel.while_loop")
         yield
     finally:
         _thread.depth -= 1
