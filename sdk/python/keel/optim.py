@@ -31,6 +31,8 @@ class Optimizer:
     counts = False  # does the formula need the number of the step?
 
     def __init__(self, lr):
+        if not isinstance(lr, (int, float, _keel.Tensor, _keel.Variable)) and not callable(lr) and not hasattr(lr, "__array__"):
+            raise TypeError(f"lr is a number, a tensor, a variable or a function of the steps made, not {lr!r}")
         if isinstance(lr, (int, float)) and lr < 0:
             raise InvalidError(f"lr is {lr}, wanted a learning rate of at least 0")
         self.lr = lr
@@ -181,6 +183,11 @@ def _pairs(gradients, variables):
     gs, vs = _keel.leaves(gradients), _variables(variables)
     if len(gs) != len(vs):
         raise InvalidError(f"{len(gs)} gradients for {len(vs)} variables")
+    for (place, _), (other, v) in zip(_keel.places(gradients), _keel.places(variables)):
+        if place != other:
+            raise InvalidError(f"the gradients are no structure like that of the variables: one is at {place or 'the top'}, "
+                               f"variable {v.name} at {other or 'the top'}",
+                               hint="tape.gradient(loss, variables) gives such a structure")
     for k, (g, v) in enumerate(zip(gs, vs)):
         if g is None:
             raise InvalidError(f"variable {v.name or k} has no gradient: what was differentiated does not depend on it",
