@@ -196,16 +196,19 @@ def fails_in_a_branch(x):
 
 def fails_in_python(x):
     if x > 0:
-        return {}["key"]
+        if x > 1:
+            return {}["key"]
     return x
 
 
-@pytest.mark.parametrize("f, line", [(fails_in_a_branch, 3), (fails_in_python, 2)])
+@pytest.mark.parametrize("f, line", [(fails_in_a_branch, 3), (fails_in_python, 3)])
 def test_tracebacks_show_the_lines_of_the_program(f, line):
     with pytest.raises(Exception) as caught:
         keel.function(f)(ONE)
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.filename, last.lineno) == (__file__, f.__code__.co_firstlineno + line)
+    notes = [note for note in getattr(caught.value, "__notes__", []) if "both ways are traced" in note]
+    assert len(notes) == (f is fails_in_python and sys.version_info >= (3, 11)), notes
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert not any("convert/branches" in f or "convert/runtime" in f for f in files)
 

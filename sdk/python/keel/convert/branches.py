@@ -12,6 +12,8 @@ from ..control import is_number, number_dtype
 from .values import ANY, MISSING, Template, describe, tensor
 
 _DEPTH = 32  # of branches in branches, as plans have it
+_TRACED = ("raised while a branch was traced: a tensor decides it, so both ways are traced, whatever its value will be; "
+           "an assert is checked when the graph runs")
 _thread = threading.local()
 
 
@@ -39,6 +41,18 @@ def _one_deeper(where):
         yield
     finally:
         _thread.depth -= 1
+
+
+@contextlib.contextmanager
+def _told(where):
+    """What the program raises in one way says that both are traced: no value decides yet."""
+    try:
+        yield
+    except Exception as e:
+        known = any(_TRACED in note for note in getattr(e, "__notes__", ()))
+        if hasattr(e, "add_note") and not isinstance(e, errors.Error) and not known:  # Python 3.11 has notes
+            e.add_note(f"{where}: {_TRACED}")
+        raise
 
 
 def branch(test, then, otherwise, places, where):
@@ -72,7 +86,7 @@ def _traced(then, otherwise, places, where):
         for label, piece in (("then", then), ("else", otherwise)):
             body = _keel.Body(label, [], 0, True)
             try:
-                with body:
+                with body, _told(where):
                     end = piece()
                     end = end if isinstance(end, Ended) else _keel.map_leaves(end, _read)
                 ways.append(_Way(body, end, places.values()))
