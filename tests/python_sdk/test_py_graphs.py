@@ -211,7 +211,7 @@ def test_graphs_are_saved_and_sessions_pickled(g, tmp_path):
     with g.as_default():
         x = keel.placeholder(keel.f32, [2], "x")
         g.result("y", keel.relu(x - 1.))
-    g.module.save(str(tmp_path / "g.keel"))
+    g.module.save(tmp_path / "g.keel")
     session = keel.Session(g)
     for again in (keel.Session(tmp_path / "g.keel"), pickle.loads(pickle.dumps(session)), session):
         assert again.run("y", {"x": [0., 3.]}).tolist() == [0, 2]

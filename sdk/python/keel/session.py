@@ -42,7 +42,7 @@ def join(gradients=False, **entries):
 
 def save(path, module=None, gradients=False, **entries):
     """Writes a module, or several functions' as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
-    (join(gradients, **entries) if module is None else module).save(os.fsdecode(path))
+    (join(gradients, **entries) if module is None else module).save(path)
 
 
 def _info(self):
@@ -50,7 +50,13 @@ def _info(self):
     return json.loads(self._info())
 
 
+def _save(self, path):
+    """Writes the file, all or nothing."""
+    self._save(os.fsdecode(path))
+
+
 _keel.Module.info = _info
+_keel.Module.save = _save
 _keel.Module.__reduce__ = lambda self: (_parsed, (self.text(),))
 _keel.Module.variable = lambda self, name: self._variable(name)
 _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."

@@ -102,8 +102,7 @@ void install_session(nb::module_& m) {
       "A file's worth of graphs. With one entry it is called like a function, on module.device\n"
       "(None: the device in use): one result, or a named tuple of them. A call makes a Session.",
       nb::dynamic_attr())
-      .def(
-          "save", [](const Module& x, const std::string& path) { x.save(path); }, nb::arg("path"), "Atomic.")
+      .def("_save", [](const Module& x, const std::string& path) { x.save(path); })
       .def("text", &Module::text, "The text form, which keel.parse() reads back exactly.")
       .def("signatures", &Module::signatures, "For people: a block for each entry.")
       .def("_info", &Module::info)
