@@ -46,6 +46,10 @@ keel_dt need_dtype(nb::handle value) {
   if (nb::isinstance<DType>(value)) return nb::cast<const DType&>(value).row->code;
   std::string text = text_of(value), all;
   if (const keel::DtypeRow* row = find(text)) return row->code;
+  if (PyLong_Check(value.ptr()))
+    throw FaultyCall(keel::Error(KEEL_INVALID, "a dtype is keel.f32 or \"f32\", and not the number " + text,
+                                 "a shape is one argument, as in keel.zeros((2, 3))"),
+                     Fault::kDtype);
   for (const keel::DtypeRow& row : keel::kDtypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
   throw FaultyCall(keel::Error(KEEL_INVALID, "no dtype is called '" + text + "'", "the dtypes are " + all),
                    Fault::kDtype);

@@ -58,10 +58,14 @@ struct Flat {
       values.push_back(*v);
     }
   }
-  [[noreturn]] static void uneven(size_t depth, int64_t n) {
-    throw keel::Error(KEEL_INVALID, "rows of a literal differ: at depth " + std::to_string(depth) +
-                                        (n < 0 ? " one is a number, another a list"
-                                               : " one has " + std::to_string(n) + " entries, another not"));
+  std::string another(size_t depth) const {
+    return depth < shape.size() ? std::to_string(shape[depth]) : "is a number";
+  }
+  [[noreturn]] void uneven(size_t depth, int64_t n) const {
+    throw keel::Error(KEEL_INVALID,
+                      "rows of a literal differ: at depth " + std::to_string(depth) +
+                          (n < 0 ? " one is a number, another a list"
+                                 : " one has " + std::to_string(n) + " entries, another " + another(depth)));
   }
   bool closed = false;  // a row is complete: the shape is known
 };
@@ -120,7 +124,12 @@ std::optional<keel::Operand> find_operand(nb::handle value) {
 }
 
 keel::Operand need_operand(nb::handle value, const char* op, const char* parameter) {
-  if (std::optional<keel::Operand> found = find_operand(value)) return *std::move(found);
+  return value.is_none() ? keel::Operand(keel::None{}, kNowhere) : need_value(value, op, parameter);
+}
+
+keel::Operand need_value(nb::handle value, const char* op, const char* parameter) {
+  if (!value.is_none())
+    if (std::optional<keel::Operand> found = find_operand(value)) return *std::move(found);
   PyErr_Format(PyExc_TypeError, "%s(): %s must be a tensor, a number or a list of numbers, not %s", op,
                parameter, Py_TYPE(value.ptr())->tp_name);
   throw nb::python_error();

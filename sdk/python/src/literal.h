@@ -16,6 +16,9 @@ std::optional<keel::Operand> find_operand(nb::handle value);
 /// The same; a TypeError that names the op's parameter for any other object.
 keel::Operand need_operand(nb::handle value, const char* op, const char* parameter);
 
+/// The same where nothing may be left out.
+keel::Operand need_value(nb::handle value, const char* op, const char* parameter);
+
 /// May a literal of that kind be an element of the dtype?
 bool has_place(keel::detail::Weak::Kind kind, keel_dt dtype);
 /// As keel.array(): literals get the dtype, or their own.

@@ -72,7 +72,10 @@ struct Arguments {
       at[k] = value;
       return;
     }
-    type_error("%s() has no argument '%s'", row.name(), PyUnicode_AsUTF8(keyword));
+    std::string known;
+    for (size_t k = 0; k < n; k++) known += (k ? ", " : "") + std::string(row.params[k].name);
+    known = std::string("'") + PyUnicode_AsUTF8(keyword) + "'; it takes (" + known + ")";
+    type_error("%s() has no argument %s", row.name(), known.c_str());
   }
 };
 

@@ -22,7 +22,7 @@ Variable make(nb::handle initial, const std::string& name, bool trainable, nb::h
 
 template <void (Variable::*write)(const keel::Operand&) const>
 void assign(const Variable& v, nb::handle value) {
-  keel::Operand operand = need_operand(value, "assign", "value");
+  keel::Operand operand = need_value(value, "assign", "value");
   try {
     without_gil([&] { (v.*write)(operand); });
   } catch (const keel::Error& e) {
@@ -64,9 +64,9 @@ void install_variable(nb::module_& m) {
       .def_prop_ro("id", [](const Variable& v) { return keel_variable_id(v.get()); })
       .def(
           "value", [](const Variable& v) { return v.value(); }, "The value at this place of the program.")
-      .def("assign", assign<&Variable::assign>, nb::arg("value"))
-      .def("assign_add", assign<&Variable::assign_add>, nb::arg("value"))
-      .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value"));
+      .def("assign", assign<&Variable::assign>, nb::arg("value").none())
+      .def("assign_add", assign<&Variable::assign_add>, nb::arg("value").none())
+      .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value").none());
   // Now, wherever they are called: no part of a trace.
   m.def("new_variable",
         [](const keel::Tensor& initial) { return Variable(keel::default_context(), initial.array()); });
