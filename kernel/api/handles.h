@@ -5,7 +5,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <tuple>
@@ -13,6 +12,7 @@
 
 #include "abi/keel.h"
 #include "absl/functional/function_ref.h"
+#include "kernel/base/mutex.h"
 #include "kernel/device/move.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/place.h"
@@ -27,7 +27,7 @@ struct ModuleState {
   std::shared_ptr<Module> module;
   std::vector<std::shared_ptr<Module>> before;  // it was optimised: sessions may still use what it was
   std::vector<std::unique_ptr<keel_graph>> graphs;
-  std::mutex mutex;  // planning reads what building writes
+  Mutex mutex;  // planning reads what building writes
 };
 
 struct FeedCast {  // of all sizes
@@ -42,7 +42,7 @@ struct SessionState {
   PassChoice passes;
   Placing placing;
   bool exact_feeds = false;
-  std::mutex mutex;
+  Mutex mutex;
   std::map<std::string, std::shared_ptr<Plan>> plans;           // by feeds, fetches and targets
   std::map<std::tuple<DType, int32_t, DType>, FeedCast> casts;  // of feeds: from, rank, to
 };

@@ -42,7 +42,7 @@ struct keel_op {
   QuickTable quick;
   std::shared_ptr<const Taped> taped;  // once tape_ready
   std::atomic<bool> tape_ready{false};
-  std::mutex mutex;
+  Mutex mutex;
   std::list<std::shared_ptr<Entry>> entries;  // used last first
 };
 

@@ -10,8 +10,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "kernel/base/mutex.h"
 
 namespace keel {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kPiece = 1 << 16;
 
 struct File {
-  std::mutex mutex;
+  Mutex mutex;
   std::string path, text;  // text: not written yet
   int fd = -1;
   int error = 0;  // of the first write that failed
@@ -83,7 +84,6 @@ absl::Status CannotWrite(const File& file, int error) {
                   "name a file in a folder that is there and may be written");
 }
 
-// Where the lock may be held by a thread that is not there.
 bool IsChild(const File& file) { return file.owner.load(std::memory_order_relaxed) != getpid(); }
 
 }  // namespace

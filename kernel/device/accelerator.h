@@ -51,7 +51,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   friend class Encoder;
   struct Queue {
     keel_queue handle = nullptr;
-    std::mutex mutex;               // whoever encodes holds it
+    Mutex mutex;                    // whoever encodes holds it
     std::atomic<uint64_t> done{0};  // the last ticket seen done
   };
 
@@ -87,7 +87,7 @@ class Encoder {
  private:
   Accelerator& device_;
   int queue_;
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<Mutex> lock_;
 };
 
 // Copies between host and device through two rings of staging memory.
@@ -116,7 +116,7 @@ class Stager {
     bool unknown = false;  // a failure left it so: something may still touch it
   };
   struct Ring {
-    std::mutex mutex;
+    Mutex mutex;
     uint32_t kind;
     Slot slots[kSlots];
     size_t at = 0;

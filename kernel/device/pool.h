@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "abi/keel_plugin.h"
+#include "kernel/base/mutex.h"
 #include "kernel/base/status.h"
 
 namespace keel {
@@ -95,7 +95,7 @@ class Pool {
 
   SegmentSource& source_;
   const PoolOptions options_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::list<Held> held_;
   // By size class (small, large), then by the queues that may still use the block, one bit each.
   FreeList free_[2][1 << kQueues];

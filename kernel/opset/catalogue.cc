@@ -2,14 +2,11 @@
 // when it is first asked for.
 
 #include <algorithm>
-#include <atomic>
 #include <deque>
-#include <map>
-#include <mutex>
-#include <shared_mutex>
 
 #include "embed/core_opset.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/mutex.h"
 #include "kernel/opset/def.h"
 
 namespace keel {
@@ -22,8 +19,7 @@ struct Entry {
   uint32_t version = 0, line = 0;
   std::string_view text;
   std::string_view origin;
-  std::mutex parsing;
-  std::atomic<bool> parsed{false};  // def or error is there
+  Once parsed;  // then def or error is there
   std::unique_ptr<OpDef> def;
   absl::Status error;
 };
@@ -70,7 +66,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 struct Catalogue::Impl {
-  mutable std::shared_mutex mutex;  // guards the maps; an Entry never moves
+  mutable Mutex mutex;  // guards the maps; an Entry never moves
   std::deque<std::string> texts;
   std::vector<std::shared_ptr<Entry>> entries;
   HashMap<std::string_view, std::vector<Entry*>> by_name;  // newest version first
@@ -125,7 +121,7 @@ absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view o
 absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view origin, bool core) {
   if (text.size() > kMaxTextBytes)
     return Exhausted(origin, ": a text of ops is at most 1 MiB, this one is ", text.size(), " bytes");
-  std::unique_lock lock(mutex);
+  std::lock_guard lock(mutex);
   size_t kept = texts.size();
   std::string_view name = texts.emplace_back(origin), own = texts.emplace_back(text);
   auto undo = [&](absl::Status status) {
@@ -160,17 +156,13 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
 }
 
 absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Entry* e) const {
-  if (!e->parsed.load(std::memory_order_acquire)) {
-    std::lock_guard lock(e->parsing);
-    if (!e->parsed.load(std::memory_order_relaxed)) {
-      auto def = opset::ParseOp(e->text, e->origin, e->line);
-      if (def.ok())
-        e->def = *std::move(def);
-      else
-        e->error = Annotate(def.status(), kErrorOp, e->name);
-      e->parsed.store(true, std::memory_order_release);
-    }
-  }
+  e->parsed.Do([e] {
+    auto def = opset::ParseOp(e->text, e->origin, e->line);
+    if (def.ok())
+      e->def = *std::move(def);
+    else
+      e->error = Annotate(def.status(), kErrorOp, e->name);
+  });
   if (!e->error.ok()) return e->error;
   return e->def.get();
 }
@@ -189,7 +181,7 @@ std::string Catalogue::Impl::Closest(std::string_view name) const {
 }
 
 std::vector<Entry*> Catalogue::Impl::All() const {
-  std::shared_lock lock(mutex);
+  std::lock_guard lock(mutex);
   std::vector<Entry*> out;
   for (const auto& [name, versions] : by_name) out.insert(out.end(), versions.begin(), versions.end());
   std::sort(out.begin(), out.end(), [](const Entry* a, const Entry* b) {
@@ -213,7 +205,7 @@ absl::Status Catalogue::AddText(std::string_view text, std::string_view origin) 
 absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t version) const {
   Entry* found = nullptr;
   {
-    std::shared_lock lock(impl_->mutex);
+    std::lock_guard lock(impl_->mutex);
     auto place = impl_->by_name.find(name);
     if (place == impl_->by_name.end()) {
       std::string closest = impl_->Closest(name);
@@ -234,7 +226,7 @@ absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t ver
 
 std::vector<std::string> Catalogue::Names() const {
   std::vector<std::string> out;
-  std::shared_lock lock(impl_->mutex);
+  std::lock_guard lock(impl_->mutex);
   for (const auto& [name, versions] : impl_->by_name) out.emplace_back(name);
   std::sort(out.begin(), out.end());
   return out;

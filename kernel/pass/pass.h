@@ -5,10 +5,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "kernel/base/mutex.h"
 #include "kernel/pass/rewrite.h"
 
 namespace keel {
@@ -65,7 +65,7 @@ class Passes {
   void Disable(const absl::Status& status, std::unique_ptr<Rewrite>* work, PassRun* run);
 
   Registry& registry_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, std::string> disabled_;
 };
 

@@ -31,9 +31,9 @@ class Pieces {
 };
 
 // A launch whose operands are in host memory.
-class Once {
+class OneRun {
  public:
-  Once(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
+  OneRun(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
       : lowered_(lowered), device_(*lowered.accelerator), step_(step), launch_(launch), pieces_(device_) {
     env_ = {sizeof(keel_env), threads, &HostTable(), device_.handle(), device_.queue(KEEL_QUEUE_COMPUTE),
             &cancelled_,      0};
@@ -123,7 +123,7 @@ class Once {
 absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
                              std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
                              uint32_t threads) {
-  return Once(lowered, step, launch, threads).Run(in, out);
+  return OneRun(lowered, step, launch, threads).Run(in, out);
 }
 
 absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device) {

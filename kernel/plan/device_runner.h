@@ -8,13 +8,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 
+#include "kernel/base/mutex.h"
 #include "kernel/device/move.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/control.h"
@@ -119,7 +119,7 @@ class DeviceRunner : private Machine {
 // Idle runners of a binding.
 struct DevicePool {
   static constexpr size_t kIdle = 8;
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::unique_ptr<DeviceRunner>> idle;
 };
 

@@ -6,11 +6,11 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
 #include "kernel/base/json.h"
+#include "kernel/base/mutex.h"
 #include "kernel/base/places.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/runner.h"
@@ -90,7 +90,7 @@ class Plan {
   std::unique_ptr<Lowered> lowered_;
   std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::list<std::shared_ptr<Binding>> bindings_;  // used last first
 };
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "abi/keel.h"
+#include "kernel/base/mutex.h"
 
 namespace keel {
 
@@ -17,7 +17,7 @@ class Printer {
   void Write(int32_t stream, std::string_view line);
 
  private:
-  std::recursive_mutex mutex_;  // a hook may run what prints
+  RecursiveMutex mutex_;  // a hook may run what prints
   keel_print_fn hook_ = nullptr;
   void* arg_ = nullptr;
 };

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "abi/keel_plugin.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/mutex.h"
 #include "kernel/base/status.h"
 #include "kernel/opset/opset.h"
 
@@ -76,7 +76,7 @@ class Device {
   std::shared_ptr<const Plugin> plugin_;
   uint32_t index_;
   std::string name_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<const OpenedDevice> opened_;
   std::shared_ptr<Accelerator> accelerator_;
 };
@@ -119,7 +119,7 @@ class Registry {
 
   std::shared_ptr<Catalogue> catalogue_;
   RuleReader rules_;
-  std::recursive_mutex mutex_;
+  RecursiveMutex mutex_;
   std::vector<std::shared_ptr<Plugin>> plugins_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Pass> passes_;

@@ -77,7 +77,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(arguments.OnlyArrays()));
     if (!outer && within && within->trace) outer = within->trace->Current();
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : nullptr;
-    if (trace && (tracer_ == std::this_thread::get_id() || Inlined::Has(this))) return Recursion(name_);
+    if (trace && (tracing_.mine() || Inlined::Has(this))) return Recursion(name_);
     std::optional<Inlined> inlined;
     if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
     Tracing tracing{context_, std::move(trace), {}, tape};
@@ -126,7 +126,7 @@ std::shared_ptr<Concrete> Function::Known(std::string_view key) {
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
                                                                 std::span<const int64_t> sizes) {
-  if (tracer_ == std::this_thread::get_id()) return Recursion(name_);
+  if (tracing_.mine()) return Recursion(name_);
   std::string key = kind;
   key.append(reinterpret_cast<const char*>(sizes.data()), sizes.size_bytes());
   std::lock_guard tracing(tracing_);
@@ -257,11 +257,6 @@ absl::Status Function::BeginSigned(const Arguments& arguments, Concrete* concret
 
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& arguments, SizePattern sizes) {
   const int64_t start = Now();
-  struct Tracer {  // for as long as this thread traces
-    std::atomic<std::thread::id>& id;
-    explicit Tracer(std::atomic<std::thread::id>& i) : id(i) { id = std::this_thread::get_id(); }
-    ~Tracer() { id = std::thread::id(); }
-  } tracer(tracer_);
   auto concrete = std::make_shared<Concrete>();
   concrete->reason = Reason(arguments);
   concrete->head = HeadOf(name_, arguments);
@@ -311,7 +306,7 @@ absl::Status Function::MakePlan(Concrete& concrete) {
 }
 
 absl::Status Function::Planned(Concrete& concrete) {
-  std::call_once(concrete.planned, [&] { concrete.plan_error = MakePlan(concrete); });
+  concrete.planned.Do([&] { concrete.plan_error = MakePlan(concrete); });
   return concrete.plan_error;
 }
 
@@ -357,7 +352,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concre
     });
   };
   if (!shared()) return concrete;
-  if (tracer_ == std::this_thread::get_id()) return Recursion(name_);
+  if (tracing_.mine()) return Recursion(name_);
   std::lock_guard tracing(tracing_);
   for (; shared(); concrete = concrete->apart) {
     if (concrete->apart) continue;
@@ -367,7 +362,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concre
 }
 
 absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results) {
-  std::call_once(concrete.taped_planned, [&] { concrete.taped_error = MakeTapedPlan(concrete); });
+  concrete.taped_planned.Do([&] { concrete.taped_error = MakeTapedPlan(concrete); });
   RETURN_IF_ERROR(concrete.taped_error);
   Results all(concrete.taped_plan->outputs());
   RETURN_IF_ERROR(concrete.taped_plan->Run({feeds.data(), feeds.size()}, {all.data(), all.size()}));

@@ -9,10 +9,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "kernel/base/hash.h"
+#include "kernel/base/mutex.h"
 #include "kernel/base/places.h"
 #include "kernel/plan/plan.h"
 #include "kernel/trace/context.h"
@@ -50,12 +49,12 @@ struct Concrete {
   double trace_ms = 0, plan_ms = 0;
   std::atomic<uint64_t> calls{0}, last_call{0};
   std::atomic<bool> dropped{false};  // other traces were used later than this one
-  std::once_flag planned;
+  Once planned;
   absl::Status plan_error;
   std::shared_ptr<Plan> plan;
   // The same under a tape: what it reads of variables is given too, so that gradients flow to it.
   std::vector<TraceLink> links;
-  std::once_flag taped_planned;
+  Once taped_planned;
   absl::Status taped_error;
   std::shared_ptr<Plan> taped_plan;
   std::shared_ptr<const Taped> taped[2];  // [1]: captured arrays are given too
@@ -136,9 +135,8 @@ class Function {
   TracedBody body_;
   std::atomic<bool> eager_{false};
 
-  std::mutex tracing_;                     // held by the thread that traces
-  std::atomic<std::thread::id> tracer_{};  // it
-  mutable std::mutex mutex_;               // of all below
+  Mutex tracing_{Mutex::kLong};  // held by the thread that traces
+  mutable Mutex mutex_;          // of all below
   HashMap<std::string, std::shared_ptr<Concrete>> by_key_;
   HashMap<std::string, Kind> kinds_;
   std::list<std::shared_ptr<Concrete>> all_;  // in order of tracing

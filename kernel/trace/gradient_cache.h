@@ -3,11 +3,11 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "kernel/base/mutex.h"
 #include "kernel/plan/plan.h"
 #include "kernel/trace/taped.h"
 
@@ -65,7 +65,7 @@ class GradientCache {
 
  private:
   static constexpr size_t kMost = 64;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::list<std::shared_ptr<const GradientPlan>> plans_;  // used last first
   std::list<std::shared_ptr<const Taped>> shared_;        // so, too
 };

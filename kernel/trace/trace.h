@@ -11,13 +11,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernel/base/mutex.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/plan.h"
 #include "kernel/values/array.h"
@@ -206,7 +206,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   // Of the program and all its bodies; taken again where a body asks its parent, or `saw` asks for a number.
-  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
+  std::shared_ptr<RecursiveMutex> mutex_ = std::make_shared<RecursiveMutex>();
 };
 
 }  // namespace keel

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "kernel/base/mutex.h"
 #include "kernel/values/array.h"
 
 namespace keel {
@@ -46,7 +46,7 @@ class Variable {
   const uint64_t id_ = NextId();
   const std::string name_;
   const bool trainable_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   ArrayRef value_;
 };
 

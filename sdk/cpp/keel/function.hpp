@@ -20,6 +20,7 @@
 #include <functional>
 
 #include "module.hpp"
+#include "mutex.hpp"
 #include "operators.hpp"
 #include "structure.hpp"
 
@@ -141,7 +142,7 @@ class FunctionState {
   template <class... A>
   const std::vector<std::string>& names_of(const Leaves& leaves, const A&... args) {
     {
-      std::shared_lock lock(mutex_);
+      std::lock_guard lock(mutex_);
       if (auto found = names_.find(leaves.structure); found != names_.end()) return found->second;
     }
     std::vector<std::string> names;
@@ -157,7 +158,7 @@ class FunctionState {
     std::lock_guard lock(mutex_);
     return names_.try_emplace(leaves.structure, std::move(names)).first->second;  // never erased
   }
-  std::shared_mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, std::vector<std::string>, std::less<>> names_;
 };
 

@@ -8,8 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "catalogue.hpp"
 #include "error.hpp"
 #include "keel_control.h"
+#include "mutex.hpp"
 
 namespace keel::detail {
 
@@ -101,7 +100,7 @@ class Home {
     key.clear();
     attributes.key(id, key);
     {
-      std::shared_lock lock(mutex_);
+      std::lock_guard lock(mutex_);
       if (auto found = others_.find(key); found != others_.end()) return found->second.get();
     }
     Bound made(attributes.bind(context_, device_.c_str(), info(id).name));
@@ -122,7 +121,7 @@ class Home {
   keel_context* context_;
   std::string device_;
   std::array<std::atomic<keel_op*>, kOpCount> plain_{};
-  std::shared_mutex mutex_;
+  Mutex mutex_;
   std::unordered_map<std::string, Bound> others_;
 };
 
@@ -137,7 +136,7 @@ class Homes {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<std::unique_ptr<Home>> all_;
 };
 

@@ -8,8 +8,8 @@
 // seed and the same calls in the same order give the same bits on every device.
 #ifndef KEEL_RANDOM_HPP
 #define KEEL_RANDOM_HPP
-#include <mutex>
 
+#include "mutex.hpp"
 #include "ops.hpp"
 #include "variable.hpp"
 
@@ -59,7 +59,7 @@ class Generator {
     return z ^ (z >> 31);
   }
   Variable state_;
-  std::mutex mutex_;
+  Mutex mutex_;
 };
 
 /// That of the process.
