@@ -11,13 +11,23 @@ namespace keel {
 // A signal handler cannot wake a thread, so a run with a limit learns of keel_cancel this often.
 constexpr auto kTick = std::chrono::milliseconds(5);
 
+namespace {
+
+void WaitUntil(sem_t* changed, Stopper::Clock::time_point end) {
+  const int64_t ns = std::chrono::nanoseconds(end.time_since_epoch()).count();
+  const timespec until{ns / 1'000'000'000, ns % 1'000'000'000};
+  sem_clockwait(changed, CLOCK_MONOTONIC, &until);
+}
+
+}  // namespace
+
 Stopper::~Stopper() {
   if (!started_ || pid_ != getpid()) return;
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  changed_.notify_one();
+  sem_post(&changed_);
   pthread_join(thread_, nullptr);
 }
 
@@ -48,10 +58,14 @@ void* Stopper::Watch(void* arg) {
   auto& self = *static_cast<Stopper*>(arg);
   std::unique_lock lock(self.mutex_);
   while (!self.ending_) {
-    if (self.first_)
-      self.changed_.wait_until(lock, self.Look());
+    const bool idle = !self.first_;
+    const Clock::time_point next = idle ? Clock::time_point() : self.Look();
+    lock.unlock();
+    if (idle)
+      sem_wait(&self.changed_);
     else
-      self.changed_.wait(lock);
+      WaitUntil(&self.changed_, next);
+    lock.lock();
   }
   return nullptr;
 }
@@ -59,7 +73,6 @@ void* Stopper::Watch(void* arg) {
 Stopper::Limit::Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag)
     : stopper_(stopper), flag_(flag), end_(end) {
   flag_.store(stopper.asked.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  if (stopper.started_ && stopper.pid_ != getpid()) return;  // and its mutex may be held for ever
   std::lock_guard lock(stopper_.mutex_);
   watched_ = stopper_.Start();
   if (!watched_) return;
@@ -67,12 +80,13 @@ Stopper::Limit::Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag)
   link_ = &stopper_.first_;
   if (next_) next_->link_ = &next_;
   stopper_.first_ = this;
-  stopper_.changed_.notify_one();
+  sem_post(&stopper_.changed_);
 }
 
 Stopper::Limit::~Limit() {
   if (!watched_) return;
   std::lock_guard lock(stopper_.mutex_);
+  if (stopper_.pid_ != getpid()) return;  // those beside it were on threads that are not in this child
   *link_ = next_;
   if (next_) next_->link_ = link_;
 }

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/types.h>
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+
+#include "kernel/base/mutex.h"
 
 namespace keel {
 
@@ -23,7 +24,7 @@ inline const volatile int32_t* Exported(const StopFlag& flag) {
 class Stopper {
  public:
   using Clock = std::chrono::steady_clock;
-  Stopper() = default;
+  Stopper() { sem_init(&changed_, 0, 0); }
   ~Stopper();
   Stopper(const Stopper&) = delete;
   Stopper& operator=(const Stopper&) = delete;
@@ -54,8 +55,8 @@ class Stopper {
   Clock::time_point Look();  // sets flags; when to look again
   bool Start();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  sem_t changed_;  // a condition variable that the thread waits for could not be destroyed in a forked child
   Limit* first_ = nullptr;
   bool started_ = false, ending_ = false;
   pid_t pid_ = 0;
