@@ -8,6 +8,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "parallel.h"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -68,7 +70,7 @@ struct Region {
 #endif
 
 struct Store {
-  std::mutex mutex;
+  std::timed_mutex mutex;
   std::shared_ptr<Region> last;
   std::unordered_map<std::string, std::weak_ptr<const void>> known;
   size_t sweep_at = 64;
@@ -90,11 +92,19 @@ struct Store {
   }
 };
 
+// In a region of its own.
+std::shared_ptr<const void> Alone(const std::string& code) {
+  auto region = std::make_shared<Region>(code.size());
+  const void* at = region->Add(code);
+  return at ? std::shared_ptr<const void>(std::move(region), at) : nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<const void> PublishCode(const std::string& code) {
   static Store* store = new Store;  // outlives all plans
-  const std::lock_guard lock(store->mutex);
+  const std::unique_lock lock(store->mutex, kPatience);
+  if (!lock) return Alone(code);
   std::weak_ptr<const void>& entry = store->known[code];
   std::shared_ptr<const void> found = entry.lock();
   if (!found) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <mutex>
 
 namespace keel_cpu {
 
@@ -51,10 +52,11 @@ struct Slab {
 }  // namespace
 
 Bytes AllocateConstant(size_t bytes) {
-  static std::mutex mutex;
+  static std::timed_mutex mutex;
   static std::weak_ptr<Slab> current;  // its constants keep it alive
   const size_t wanted = Aligned(std::max<size_t>(bytes, 64));
-  std::lock_guard<std::mutex> lock(mutex);
+  const std::unique_lock lock(mutex, kPatience);
+  if (!lock) return Allocate(bytes);
   std::shared_ptr<Slab> slab = current.lock();
   if (slab == nullptr || slab->size - slab->used < wanted) {
     slab = std::make_shared<Slab>(std::max(wanted, kSlab));

@@ -9,11 +9,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "common.h"
 #include "dnnl.hpp"
 #include "parallel.h"
+#include "sdk/cpp/keel/mutex.hpp"
 
 namespace keel_cpu {
 
@@ -69,7 +69,7 @@ class PerThreads {
   const P& For(int threads) {
     SetThreads(threads);
     if (threads == threads_) return first_;
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     auto& p = others_[threads];
     if (p == nullptr) p = std::make_unique<P>(make_());
     return *p;
@@ -79,7 +79,7 @@ class PerThreads {
   std::function<P()> make_;
   int threads_;
   P first_;
-  std::mutex mutex_;
+  keel::Mutex mutex_;
   std::map<int, std::unique_ptr<P>> others_;
 };
 

@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "abi/keel_plugin.h"
@@ -21,6 +22,10 @@ inline constexpr int64_t kParallelCost = 32 * 1024;
 // Cores that this process may use: its affinity when first asked, limited by the control group's quota.
 // One in a forked child. KEEL_CGROUP names a folder to read in place of /sys/fs/cgroup, for tests.
 int Budget();
+
+// How long to wait for what can be done without. Where a process forks while another thread has such a lock,
+// no thread of the child gives it back.
+inline constexpr std::chrono::milliseconds kPatience{10};
 
 // Threads lent to one launch, until it is destroyed: as many as the launch may use, or one. One in a forked
 // child (OpenMP's workers do not survive fork and waiting for them would hang) and inside another region.

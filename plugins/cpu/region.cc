@@ -182,7 +182,7 @@ struct Region {
   uint64_t scratch = 0;
   using Programs = PerThreads<std::unique_ptr<Compiled>>;
   std::unique_ptr<Programs> programs, careful;  // careful: made when the others have lost a NaN
-  std::once_flag first_loss;
+  keel::Mutex first_loss;
 
   std::unique_ptr<Programs> Make(Builder::Kind kind) {
     return std::make_unique<Programs>([this, kind] {
@@ -190,7 +190,8 @@ struct Region {
     });
   }
   Programs& Careful() {
-    std::call_once(first_loss, [this] { careful = Make(Builder::kCareful); });
+    std::lock_guard lock(first_loss);
+    if (careful == nullptr) careful = Make(Builder::kCareful);
     return *careful;
   }
 };

@@ -11,7 +11,7 @@ add_custom_target(keel_plugins) # all of them
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
 add_dependencies(keel_tests keel_plugins)
 
-# A plugin links nothing of ours and exports keel_plugin_v0 only; the headers of abi/ are all it sees.
+# A plugin links nothing of ours and exports keel_plugin_v0 only; the headers of abi/ are all it sees, and the SDK's mutex.hpp.
 function(keel_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
