@@ -378,6 +378,9 @@ KEEL_API keel_rc keel_function_call(keel_function*, keel_trace* within, const ch
 /* The graph for these arguments, traced if need be, as the only entry of a module of its own. */
 KEEL_API keel_rc keel_function_module(keel_function*, const char* structure, const keel_leaf* leaves,
                                       uint32_t n, keel_module** out, keel_error** err);
+/* So for a trace that is there: number counts from 0, in the order of keel_function_report. Nothing is
+ * traced, and no call is counted. KEEL_NOT_FOUND: there is none of that number. */
+KEEL_API keel_rc keel_function_trace(keel_function*, uint32_t number, keel_module** out, keel_error** err);
 /* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, variables by name, captures: types of the
  * captured arrays that are no scalars), how many were dropped. */
 KEEL_API keel_rc keel_function_report(keel_function*, keel_text** out, keel_error** err);

@@ -32,14 +32,14 @@ const Option kFunctionOptions[] = {
      [](void* o, const std::string& v) {
        uint64_t n = UINT32_MAX;
        if (v != "never") {
-         ASSIGN_OR_RETURN(n, ParseNumber("option \"any_after\"", v, 0, UINT32_MAX));
+         ASSIGN_OR_RETURN(n, ParseNumber("any_after", v, 0, UINT32_MAX));
        }
        static_cast<Options*>(o)->any_after = static_cast<uint32_t>(n);
        return absl::OkStatus();
      }},
     {"max_traces",
      [](void* o, const std::string& v) {
-       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("option \"max_traces\"", v, 1, 1 << 20));
+       ASSIGN_OR_RETURN(uint64_t n, ParseNumber("max_traces", v, 1, 1 << 20));
        static_cast<Options*>(o)->max_traces = static_cast<uint32_t>(n);
        return absl::OkStatus();
      }},
@@ -83,6 +83,14 @@ absl::Status CheckCall(const keel_function* f, const keel_leaf* leaves, uint32_t
   return n ? NeedPointer(leaves, "leaves") : absl::OkStatus();
 }
 
+absl::Status GiveModule(const keel_function& f, const Concrete& concrete, keel_module** out) {
+  std::shared_ptr<Module> module = CopyModule(*concrete.module, nullptr);  // the caller may add to it
+  if (concrete.head.find('=') != std::string::npos)
+    RETURN_IF_ERROR(module->SetMetadata(SignatureKey(concrete.graph->name), concrete.head));
+  *out = HandleOf(f.function->context(), std::move(module));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 keel_rc keel_function_new(keel_context* c, const char* name, const char* device, const keel_kv* options,
@@ -119,11 +127,15 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
     if (symbolic)
       return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
-    std::shared_ptr<Module> module = CopyModule(*concrete->module, nullptr);  // the caller may add to it
-    if (concrete->head.find('=') != std::string::npos)
-      RETURN_IF_ERROR(module->SetMetadata(SignatureKey(concrete->graph->name), concrete->head));
-    *out = HandleOf(f->function->context(), std::move(module));
-    return absl::OkStatus();
+    return GiveModule(*f, *concrete, out);
+  });
+}
+
+keel_rc keel_function_trace(keel_function* f, uint32_t number, keel_module** out, keel_error** err) {
+  return Guard(err, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedPointer(f, "function"));
+    ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->At(number));
+    return GiveModule(*f, *concrete, out);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "kernel/dims/rule.h"
 #include "kernel/trace/linker.h"
 #include "kernel/trace/trace.h"
@@ -47,7 +48,7 @@ class Sizes {
         ASSIGN_OR_RETURN(rule.a, Here(rule.a, table));
         ASSIGN_OR_RETURN(rule.b, Here(rule.b, table));
         ASSIGN_OR_RETURN(bool holds, Holds(rule));
-        if (!holds) return Invalid("entry \"", wanted_.name, "\": \"", text, "\" does not hold");
+        if (!holds) return Invalid("entry \"", wanted_.name, "\": \"", text, "\" does not hold; ", Bound());
       }
     }
     return absl::OkStatus();
@@ -55,6 +56,11 @@ class Sizes {
   absl::StatusOr<Dim> Here(Dim dim) const { return Here(dim, from_); }
 
  private:
+  std::string Bound() const {
+    return absl::StrJoin(here_, ", ", [this](std::string* out, const auto& bound) {
+      absl::StrAppend(out, bound.first, " is ", to_.Print(bound.second));
+    });
+  }
   // By its text, with what is bound in place of symbols; what stands before a bracket is max or min.
   absl::StatusOr<Dim> Here(Dim dim, const DimTable& of) const {
     if (!IsSymbolic(dim)) return dim;

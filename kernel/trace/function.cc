@@ -386,6 +386,13 @@ absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Array
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<Concrete>> Function::At(uint32_t number) const {
+  std::lock_guard lock(mutex_);
+  if (number < all_.size()) return *std::next(all_.begin(), number);
+  return NotFound("function \"", name_, "\" has no trace ", number, "; it has ", all_.size(),
+                  ", counted from 0");
+}
+
 std::string Function::Report() const {
   std::lock_guard lock(mutex_);
   Json json;

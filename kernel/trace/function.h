@@ -87,6 +87,7 @@ class Function {
   // tape: records the call, or null.
   absl::Status Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results);
   absl::StatusOr<std::shared_ptr<Concrete>> Find(const Arguments& arguments);
+  absl::StatusOr<std::shared_ptr<Concrete>> At(uint32_t number) const;  // as the report counts
   const std::shared_ptr<Context>& context() const { return context_; }
   void RunEagerly(bool on) { eager_ = on; }
   // JSON: "name", "traces" (signature, reason, trace_ms, plan_ms, calls), "dropped".

@@ -2,6 +2,7 @@
 #include "kernel/trace/key.h"
 
 #include "absl/strings/str_join.h"
+#include "kernel/graph/element.h"
 
 namespace keel {
 namespace {
@@ -31,7 +32,7 @@ const Kind kKinds[] = {
     {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.i); },
      [](const keel_leaf& l) { return absl::StrCat("i64 ", l.i); }},
     {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.f); },  // by its bits: -0.0 is not 0.0
-     [](const keel_leaf& l) { return absl::StrCat("f64 ", l.f); }},
+     [](const keel_leaf& l) { return "f64 " + PrintElement(DType::kF64, &l.f); }},
     {[](const keel_leaf& l, KeyBytes* key) { key->Add(l.s, std::strlen(l.s) + 1); },
      [](const keel_leaf& l) { return absl::StrCat("str \"", l.s, "\""); }},
     {[](const keel_leaf& l, KeyBytes* key) {

@@ -55,6 +55,23 @@ def test_the_third_size_of_a_dim_makes_it_a_symbol():
     assert f.traces()[1]["reason"] == "argument x was f32[2], now f32[3]" and "f32[" in f.explain() and f.signatures().startswith("f(x, n=2)")
 
 
+def test_each_trace_of_the_ledger_has_its_text_and_svg():
+    f, seen = counted()
+    f(keel.array([1., 2.])), f(keel.array(1.), 2.5), f(keel.array(1.), 2.)
+    assert [block.split("\n")[0] for block in f.signatures().split("\n\n")] == ["f(x, n=2)", "f(x, n=2.5)", "f(x, n=2.0)"]
+    assert "f32[2]" in f.trace(0).text() and f.trace(-1).text() == f.trace(2).text() != f.trace(1).text()
+    assert f.trace(1)(keel.array(2.)).item() == 5
+    assert len(seen) == 3 and [t["calls"] for t in f.traces()] == [1, 1, 1]
+    with pytest.raises(IndexError, match="f has 3 traces; got number 3"):
+        f.trace(3)
+
+
+def test_wrong_options_are_said_once():
+    for name in ("max_traces", "any_after"):
+        with pytest.raises(keel.InvalidError, match=f'^option "{name}": got "-1", wanted a number from'):
+            keel.function(lambda x: x, **{name: -1})
+
+
 Pair = collections.namedtuple("Pair", "left right")
 
 

@@ -109,9 +109,12 @@ TEST_P(Entries, SayWhatTheyTake) {
             }),
             "entry \"serve\": x is f32[1, 3], wanted f32[b, 2]");
   EXPECT_EQ(Failure([&] { serve(Tensor{1.f, 2.f}); }), "entry \"serve\": x is f32[2], wanted f32[b, 2]");
-  EXPECT_EQ(Failure([&] { serve(keel::zeros({5, 2})); }), "entry \"serve\": \"b in 1..4\" does not hold");
+  EXPECT_EQ(Failure([&] {
+              serve(keel::zeros({5, 2}));
+            }),
+            "entry \"serve\": \"b in 1..4\" does not hold; b is 5");
   auto f = keel::function("f", [&](const Tensor& x) { return serve(x) + 1; });
-  EXPECT_EQ(Failure([&] { f(keel::zeros({5, 2})); }), "entry \"serve\": \"b in 1..4\" does not hold");
+  EXPECT_EQ(Failure([&] { f(keel::zeros({5, 2})); }), "entry \"serve\": \"b in 1..4\" does not hold; b is 5");
 }
 
 TEST_P(Entries, RunsToDebugRunThemToo) {

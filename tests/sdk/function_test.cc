@@ -210,6 +210,8 @@ TEST_P(Functions, OptionsOfTheSignature) {
                             {.any_after = "never", .more = {{"max_traces", "2"}}});
   for (int64_t n = 2; n < 7; n++) few(keel::zeros({n}));
   EXPECT_EQ(few.trace_count(), 5);
+  EXPECT_TRUE(Has(few.trace(0).text(), "f32[5]") && Has(few.trace(1).text(), "f32[6]"));
+  EXPECT_EQ(Failure([&] { few.trace(2); }), "function \"few\" has no trace 2; it has 2, counted from 0");
   EXPECT_TRUE(Has(
       Failure([] { keel::function("bad", [](const Tensor& x) { return x; }, {.signature = "x: f33[n]"}); }),
       "f33"));

@@ -215,6 +215,13 @@ class Function {
         args...);
     return Module::take(out);
   }
+  /// That of a trace that is there, counted from 0 in the order of report(). Throws NotFoundError past the
+  /// last.
+  Module trace(uint32_t number) const {
+    keel_module* out = nullptr;
+    call(keel_function_trace, get(), number, &out);
+    return Module::take(out);
+  }
   /// JSON: traces with signature, reason, trace_ms, plan_ms, calls.
   std::string report() const {
     keel_text* out = nullptr;

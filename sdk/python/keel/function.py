@@ -77,6 +77,13 @@ class Function(_keel.Function):
         """The ledger of traces: a dict for each, with signature, reason, trace_ms, plan_ms, calls and captures."""
         return self.report()["traces"]
 
+    def trace(self, number):
+        """A copy of one of the traces() as a module, which has text() and svg(); -1: the last. No call is counted."""
+        count = len(self.traces())
+        if not -count <= number < count:
+            raise IndexError(f"{self.__name__} has {count} traces; got number {number}")
+        return self._trace_module(number % count)
+
     @property
     def trace_count(self):
         """How often the code was traced and the trace kept, also of those that were dropped since."""

@@ -80,6 +80,11 @@ class Function {
 
   PyObject* call(nb::handle self, nb::handle args, PyObject* keywords);
   keel::Module concrete(nb::handle self, nb::args args, nb::kwargs keywords);
+  keel::Module trace(uint32_t number) {
+    keel_module* out = nullptr;
+    keel::call(keel_function_trace, state().handle.get(), number, &out);
+    return keel::Module::take(out);
+  }
   std::string text(keel_rc (*what)(keel_function*, keel_text**, keel_error**)) {
     keel_text* out = nullptr;
     keel::call(what, state().handle.get(), &out);
@@ -345,6 +350,7 @@ void install_function(nb::module_& m) {
           nb::arg(), nb::arg().none(), nb::arg())
       .def("_concrete", [](nb::handle self, nb::args args,
                            nb::kwargs kw) { return nb::cast<Function&>(self).concrete(self, args, kw); })
+      .def("_trace_module", &Function::trace)
       .def("_report", [](Function& f) { return f.text(keel_function_report); })
       .def(
           "signatures", [](Function& f) { return f.text(keel_function_signatures); },
