@@ -85,7 +85,7 @@ TEST_P(Functions, StructuresInAndOut) {
   layers["a"].rate = 1;  // a static value
   EXPECT_EQ(Text(f(layers, std::vector{x, y}, std::pair(2, true)).first.sum), "f32[1, 2] [[12. 12.]]");
   EXPECT_EQ(f.trace_count(), 2);
-  EXPECT_TRUE(Has(f.report(), "argument p.a.2 was f64 10, now f64 1")) << f.report();
+  EXPECT_TRUE(Has(f.report(), "argument p.a.2 was f64 10.0, now f64 1.0")) << f.report();
   EXPECT_TRUE(Has(f.report(), "(p.a.0: f32[2, 2], p.a.1: f32[2], ")) << f.report();
 }
 
