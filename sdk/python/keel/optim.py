@@ -107,7 +107,7 @@ class SGD(Optimizer):
             velocity = self.momentum * self._slot("momentum", variable) + gradient
             self._slot("momentum", variable).assign(velocity)
             gradient = gradient + self.momentum * velocity if self.nesterov else velocity
-        variable.assign_sub(lr * gradient)
+        variable.assign(variable - lr * gradient)  # which graphs make part of the gradient's product
 
 
 class Adam(Optimizer):
@@ -132,7 +132,7 @@ class Adam(Optimizer):
         mean = self._mean("mean", self.beta1, gradient, variable)
         square = self._mean("square", self.beta2, gradient * gradient, variable)
         off = step * mean / (ops.sqrt(square) * wider + self.eps)
-        variable.assign_sub(off + lr * self.weight_decay * variable if self.weight_decay else off)
+        variable.assign(variable - (off + lr * self.weight_decay * variable if self.weight_decay else off))
 
     def _mean(self, name, beta, x, variable):
         mean = beta * self._slot(name, variable) + (1 - beta) * x

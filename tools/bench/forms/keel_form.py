@@ -23,6 +23,6 @@ def train_step(data, threads, how, rate):
                 h = keel.relu(h) if k + 2 < len(params) else h
             loss = keel.reduce_mean(keel.cross_entropy(h, labels))
         for p, g in zip(params, tape.gradient(loss, params)):
-            p.assign_sub(rate * g)
+            p.assign(p - rate * g)
         return loss
     return step if how == "eager" else keel.function(step, threads=threads)
