@@ -46,9 +46,12 @@ _known = {}  # what _assigned found, by identity: Python compares code in code i
 
 def _assigned(code):
     """Names that the code sets in variables around it."""
-    if id(code) not in _known:
-        _known[id(code)] = code, _found_assigned(code)  # with the code, so that no other gets its id
-    return _known[id(code)][1]
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) > 4096:
+            _known.clear()
+        known = _known[id(code)] = code, _found_assigned(code)  # with the code, so that no other gets its id
+    return known[1]
 
 
 def _found_assigned(code):
