@@ -70,7 +70,7 @@ def nested(head, tail, around, inside):
 def effects(n):
     """Reads, writes and assertions among the rest."""
     lines, last = [], "x"
-    for i in range(n // 8):
+    for i in range(n * 100 // 801):  # of 8 nodes, and each hundredth of 9
         more, last = block(f"e{i}", last, 4)
         lines += [*more, f"  k{i} = is_finite({last})", f"  q{i} = reduce_min(k{i}){{axes=[0, 1]}}",
                   f"  w{i} = read(v)", f"  assign(v, {last})"]
