@@ -26,12 +26,6 @@ absl::Status Reword(const absl::Status& status, std::string_view message) {
   return out;
 }
 
-absl::Status Join(absl::StatusCode code, std::initializer_list<std::string_view> texts) {
-  std::string message;
-  for (std::string_view text : texts) message += text;
-  return absl::Status(code, message);
-}
-
 absl::Status FileError(int error, std::string_view doing) {
   constexpr int kAbsent[] = {ENOENT, ENOTDIR}, kUsedUp[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
   auto in = [&](auto& list) { return std::find(std::begin(list), std::end(list), error) != std::end(list); };

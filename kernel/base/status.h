@@ -4,7 +4,6 @@
 // apart from the message (op, node, plugin, hint) travels as payloads; see Annotate.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -27,20 +26,9 @@ std::string ErrorFact(const absl::Status& status, std::string_view fact);
 // The same error with its facts, in other words.
 absl::Status Reword(const absl::Status& status, std::string_view message);
 
-// Literals of all lengths are one type to Joined: a third fewer functions of the kind.
-absl::Status Join(absl::StatusCode code, std::initializer_list<std::string_view> texts);
-inline const char* Part(const char* literal) { return literal; }
-template <typename T>
-const T& Part(const T& part) {
-  return part;
-}
 template <typename... Parts>
-[[gnu::noinline]] absl::Status Joined(absl::StatusCode code, Parts... parts) {
-  return Join(code, {absl::AlphaNum(parts).Piece()...});
-}
-template <typename... Parts>
-[[gnu::always_inline]] inline absl::Status Error(absl::StatusCode code, const Parts&... parts) {
-  return Joined<decltype(Part(parts))...>(code, Part(parts)...);
+absl::Status Error(absl::StatusCode code, const Parts&... parts) {
+  return absl::Status(code, absl::StrCat(parts...));
 }
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
