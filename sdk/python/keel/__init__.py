@@ -6,8 +6,8 @@
 
 help(keel.matmul) says what an op takes; keel.devices() names what it runs on.
 """
-from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, assert_, bf16, bool_, cancel,
-                    device, devices, executing_eagerly, f16, f32, f64, i8, i16, i32, i64, load_plugin,
+from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, array, asarray, assert_, bf16,
+                    bool_, cancel, device, devices, executing_eagerly, f16, f32, f64, i8, i16, i32, i64, load_plugin,
                     no_record, parse, print, report, run_eagerly, same, u8, u16, u32, u64)
 from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
 from . import data, optim  # noqa: F401
@@ -25,7 +25,7 @@ from .progress import progress
 from .random import Generator  # and keel.random is the module from here on: it calls the op of that name
 from .session import (Session, default_session, evaluate, import_file, join, load, load_checkpoint, save,
                       save_checkpoint)
-from .shapes import arange, array, asarray, full, ones, ones_like, stack, zeros, zeros_like
+from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like
 from .signature import Spec
 from .tape import Tape, grad, jacobian, value_and_grad
 from .display import explain

@@ -1,21 +1,7 @@
-"""Tensors of values and of shapes, as far as they are no op of the catalogue."""
+"""Small things on shapes that are no op of the catalogue, made of ops."""
 from . import _keel
 from ._keel import ops
 from .errors import InvalidError
-
-
-def array(values, dtype=None):
-    """A tensor of numbers, nested lists of them, or a copy of what another library holds.
-
-    Without a dtype integers are i32 (i64 where one does not fit), numbers with a point f32, True and False bool; arrays
-    of others keep theirs. Raises InvalidError for rows of different lengths.
-    """
-    return _keel.array(values, dtype)
-
-
-def asarray(value):
-    """As array(), but shares the memory of an aligned, contiguous array; nobody may write there any more."""
-    return _keel.asarray(value)
 
 
 def sizes(shape):

@@ -316,7 +316,13 @@ void install_array(nb::module_& m) {
   auto dtype_or_none = [](nb::handle d) { return d.is_none() ? keel_dt{0} : need_dtype(d); };
   m.def(
       "array", [=](nb::handle values, nb::handle dtype) { return to_tensor(values, dtype_or_none(dtype)); },
-      nb::arg("values").none(), nb::arg("dtype") = nb::none());
+      nb::arg("values").none(), nb::arg("dtype") = nb::none(),
+      "A tensor of numbers, nested lists of them, or a copy of what another library holds.\n\n"
+      "Without a dtype integers are i32 (i64 where one does not fit), numbers with a point f32, True and\n"
+      "False bool; arrays of others keep theirs. Raises InvalidError for rows of different lengths.");
+  m.def("array", [](nb::args args, nb::kwargs keywords) {
+    refuse_as_python("array", {"values", "dtype"}, args, keywords);
+  });
   m.def(
       "asarray",
       [](nb::handle value) {
@@ -324,7 +330,10 @@ void install_array(nb::module_& m) {
         keel::Tensor shared = from_foreign(value, false);
         return shared.empty() ? to_tensor(value) : shared;
       },
-      nb::arg("value").none());
+      nb::arg("value").none(),
+      "As array(), but shares the memory of an aligned, contiguous array; nobody may write there any more.");
+  m.def("asarray",
+        [](nb::args args, nb::kwargs keywords) { refuse_as_python("asarray", {"value"}, args, keywords); });
   m.def("show_by", show_by, nb::arg().none(), nb::arg().none());
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);

@@ -1,6 +1,7 @@
 // errors.cc: the one place where failures of libkeel become Python exceptions (keel/errors.py).
 #include "errors.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace keel_python {
@@ -80,6 +81,29 @@ void refuse_call(const char* takes, const nb::args& args, const nb::kwargs& keyw
   for (nb::handle each : args) add("", each);
   for (auto [name, each] : keywords) add(std::string(nb::str(name).c_str()) + "=", each);
   PyErr_Format(PyExc_TypeError, "the call is %s; got (%s)", takes, got.c_str());
+  throw nb::python_error();
+}
+
+void refuse_as_python(const char* function, std::initializer_list<std::string_view> parameters,
+                      const nb::args& args, const nb::kwargs& keywords) {
+  const size_t most = parameters.size();
+  if (args.size() > most)
+    PyErr_Format(PyExc_TypeError, "%s() takes %s%zu positional argument%s but %zu were given", function,
+                 most > 1 ? "from 1 to " : "", most, most > 1 ? "s" : "", args.size());
+  for (auto [name, each] : keywords) {
+    const nb::str key(name);
+    const char* text = key.c_str();
+    const auto at =
+        static_cast<size_t>(std::ranges::find(parameters, std::string_view(text)) - parameters.begin());
+    if (PyErr_Occurred() || (at < most && at >= args.size())) continue;
+    PyErr_Format(PyExc_TypeError,
+                 at < most ? "%s() got multiple values for argument '%s'"
+                           : "%s() got an unexpected keyword argument '%s'",
+                 function, text);
+  }
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%s'", function,
+                 parameters.begin()->data());
   throw nb::python_error();
 }
 

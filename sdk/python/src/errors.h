@@ -7,6 +7,8 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <initializer_list>
+#include <string_view>
 
 #include "gil.h"
 #include "keel/error.hpp"
@@ -49,6 +51,10 @@ std::string need_text(nb::handle value, const char* what);
 bool need_flag(nb::handle value, const char* what);
 /// The last overload of a call, for arguments that no other takes: a TypeError with what it takes and got.
 [[noreturn]] void refuse_call(const char* takes, const nb::args& args, const nb::kwargs& keywords);
+/// So in the words in which Python refuses it of a function with these parameters, of which the first has no
+/// default.
+[[noreturn]] void refuse_as_python(const char* function, std::initializer_list<std::string_view> parameters,
+                                   const nb::args& args, const nb::kwargs& keywords);
 
 void install_errors(nb::module_& m);
 
