@@ -3,30 +3,20 @@
 #include "kernel/base/mutex.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
 
+#include "tests/in_child.h"
+
 namespace keel {
 namespace {
 
 using std::chrono::milliseconds;
 
-// 0: true in a forked child. It is killed if it waits for longer than any lock is held.
-int InChild(const std::function<bool()>& body) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(body() ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
+int InChild(const std::function<bool()>& body) { return keel_test::InChild(10, body); }
 
 // A thread that holds `lock` while this lives.
 template <typename Lock>

@@ -8,28 +8,13 @@
 #include <thread>
 
 #include "devices.h"
+#include "tests/in_child.h"
 
 namespace {
 
 using keel::Tensor;
 
-// The status of a forked child that runs `body`: 0, 1 if it throws or is wrong, a signal.
-int InChild(const std::function<bool()>& body) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    bool right = false;
-    try {
-      right = body();
-    } catch (const std::exception& e) {
-      fprintf(stderr, "%s\n", e.what());
-    }
-    _exit(right ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return status;
-}
+int InChild(const std::function<bool()>& body) { return keel_test::InChild(20, body); }
 
 Tensor Ones(std::initializer_list<int64_t> dims) { return keel::zeros(std::vector<int64_t>(dims)) + 1.f; }
 float Number(const Tensor& t) { return t.item<float>(); }
