@@ -17,13 +17,13 @@ void SetData(const CoreRun& run) {
 
 keel_rc Read(const keel_call* call) {
   CoreRun& run = RunOf(call);
-  run.array = run.core->variable->Read();
+  run.array = run.variable->Read();
   SetData(run);
   return KEEL_OK;
 }
 
 void DropOver(CoreRun& run) {
-  for (CoreRun* read : run.over) read->array = {};
+  for (CoreRun* holder = run.over; holder; holder = holder->also_over) holder->array = {};
 }
 
 // A copy, where the value is nobody's array to keep: a feed, a constant, a piece of the arena.
@@ -37,21 +37,21 @@ keel_rc Assign(const keel_call* call) {
   CoreRun& run = RunOf(call);
   ArrayRef value = run.array ? run.array : run.shares ? run.shares->array : ArrayRef();
   if (!value) {
-    absl::StatusOr<ArrayRef> copy = CopyOf(*call->in[0], *run.core->variable);
+    absl::StatusOr<ArrayRef> copy = CopyOf(*call->in[0], *run.variable);
     if (!copy.ok()) return HostFail(copy.status());
     value = *std::move(copy);
   }
   DropOver(run);
-  run.core->variable->Assign(std::move(value));
-  return KEEL_OK;
+  run.variable->Assign(std::move(value));
+  if (!run.next) return KEEL_OK;
+  return HostFail(run.next->MakeArrays());  // as a rule in the memory that was given back just now
 }
 
 keel_rc AddTo(const keel_call* call) {
   CoreRun& run = RunOf(call);
   DropOver(run);
   const keel_tensor& x = *call->in[0];
-  return HostFail(
-      run.core->variable->Add(static_cast<const char*>(x.data) + x.byte_offset, run.core->subtract));
+  return HostFail(run.variable->Add(static_cast<const char*>(x.data) + x.byte_offset, run.core->subtract));
 }
 
 keel_rc Print(const keel_call* call) {
@@ -154,6 +154,14 @@ Impl MakeImpl() {
 
 }  // namespace
 
+absl::Status CoreRun::MakeArrays() {
+  for (CoreRun* run = this; run; run = run->also_next) {
+    ASSIGN_OR_RETURN(run->array, NewArray(run->variable->dtype(), run->variable->shape(), false));
+    SetData(*run);
+  }
+  return absl::OkStatus();
+}
+
 bool IsCore(const OpDef& op) { return HasEffect(op) && FindOp(OpName(op)); }
 
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
@@ -167,8 +175,10 @@ absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attr
   core->takes_array = row.takes_array;
   core->subtract = row.subtract;
   core->printer = printer ? printer : &plain;
-  if (const AttrValue* v = FindAttr(attrs, VarAttr(op)))
-    core->variable = module.variables[static_cast<size_t>(v->i)].storage;
+  if (const AttrValue* v = FindAttr(attrs, VarAttr(op))) {
+    core->number = static_cast<size_t>(v->i);
+    core->variable = module.variables[core->number].storage;
+  }
   if (const AttrValue* v = FindAttr(attrs, "edge")) core->edge = v->i;
   if (const AttrValue* v = FindAttr(attrs, "message")) core->text = {v->s};
   if (FindAttr(attrs, "format")) RETURN_IF_ERROR(FillPrint(attrs, operands, core.get()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,19 +26,27 @@ struct Core {
   bool reads = false, writes = false, takes_array = false;
   bool subtract = false;
   std::shared_ptr<Variable> variable;
+  size_t number = 0;  // of the variable in its module
   Printer* printer = nullptr;
   int32_t stream = 0;
   int64_t edge = 3;
   std::vector<std::string> text;  // around the operands; of an assertion: its message
 };
 
-// One step in one run. An array is held from the step (or before) to the end of the run.
+// One step in one run. An array is held until a write to the variable finds that nobody looks at it any more,
+// or to the end of the run. Long graphs have many: all that a run touches lies here, side by side.
 struct CoreRun {
-  const Core* core;
-  std::vector<keel_tensor*> views;  // of values in `array`: what was read, or what is computed to be assigned
+  const Core* core = nullptr;
+  Variable* variable = nullptr;
+  std::span<keel_tensor*> views;  // of values in `array`: what was read, or what is computed to be assigned
   ArrayRef array;
   const CoreRun* shares = nullptr;  // assign: the read whose array it can take as it is
-  std::vector<CoreRun*> over;       // writes: reads of the variable that nobody looks at any more
+  // Lists, by the second pointer of each:
+  CoreRun *over = nullptr, *also_over = nullptr;  // writes: whose arrays nobody looks at any more
+  CoreRun *next = nullptr, *also_next = nullptr;  // assign: whose values are computed before the next assign
+
+  bool Computes() const { return core->takes_array && !views.empty(); }  // into an array of its own
+  absl::Status MakeArrays();                                             // for this and what is also next
 };
 
 bool IsCore(const OpDef& op);

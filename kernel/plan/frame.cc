@@ -65,22 +65,16 @@ keel_rc Frame::CopyOutputs() {
   return KEEL_OK;
 }
 
-absl::Status Frame::MakeAssigned() {
-  for (const auto& run : core_) {
-    const Core& core = *run->core;
-    if (!core.takes_array || run->views.empty()) continue;
-    ASSIGN_OR_RETURN(run->array, NewArray(core.variable->dtype(), core.variable->shape(), false));
-    for (keel_tensor* view : run->views) view->data = run->array->data();
-  }
-  return absl::OkStatus();
-}
-
 keel_rc Frame::Run() {
   if (core_.empty()) [[likely]]
     return RunSteps();
-  absl::Status made = MakeAssigned();
+  absl::Status made = first_ ? first_->MakeArrays() : absl::OkStatus();
   keel_rc rc = made.ok() ? RunSteps() : Fail(made);
-  for (const auto& run : core_) run->array = {};
+  if (rc == KEEL_OK) [[likely]] {
+    for (CoreRun* run = held_; run; run = run->also_over) run->array = {};
+  } else {
+    for (CoreRun& run : core_) run.array = {};
+  }
   return rc;
 }
 

@@ -105,9 +105,10 @@ class Frame {
   void BuildOutputs();
   void BuildCalls(char* scratch);
   void BuildCore();
+  void BuildCoreViews();
+  void LinkCore();
   void BuildOwn();
   void BuildSections();
-  absl::Status MakeAssigned();
   keel_rc RunStep(size_t step, bool watched);
   keel_rc RunSteps();
   keel_rc RunSections();
@@ -128,11 +129,13 @@ class Frame {
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
-  std::vector<std::unique_ptr<RunState>> own_;     // of steps that run side by side
-  std::vector<RunState*> own_of_;                  // by step, where there are any; null: the frame's
-  std::vector<std::unique_ptr<Lanes>> lanes_;      // by section; null: one by one
-  std::vector<std::unique_ptr<CoreRun>> core_;     // of core steps
-  std::vector<CoreRun*> core_of_;                  // by step, where there are any
+  std::vector<std::unique_ptr<RunState>> own_;  // of steps that run side by side
+  std::vector<RunState*> own_of_;               // by step, where there are any; null: the frame's
+  std::vector<std::unique_ptr<Lanes>> lanes_;   // by section; null: one by one
+  std::vector<CoreRun> core_;                   // of core steps
+  std::vector<CoreRun*> core_of_;               // by step, where there are any
+  std::vector<keel_tensor*> core_views_;
+  CoreRun *first_ = nullptr, *held_ = nullptr;     // lists: whose arrays a run begins with, and ends with
   std::vector<std::unique_ptr<CoreThere>> there_;  // of core steps, where values are on a device
 };
 

@@ -116,37 +116,4 @@ void Frame::BuildSections() {
   }
 }
 
-// What core steps need of a run, and which reads a write may forget: the variable can then be changed where
-// it lies.
-void Frame::BuildCore() {
-  const std::vector<Step>& steps = lowered_.steps;
-  bool any = false;
-  for (const Step& step : steps) any = any || step.core;
-  if (!any) return;
-  core_of_.resize(steps.size());
-  std::vector<size_t> last(lowered_.values.size(), 0);
-  for (size_t s = 0; s < steps.size(); s++)
-    for (uint32_t v : steps[s].in)
-      if (v != kNoValue) last[lowered_.Root(v)] = s;
-  for (uint32_t v : lowered_.fetches) last[lowered_.Root(v)] = steps.size();
-  for (size_t s = 0; s < steps.size(); s++) {
-    if (!steps[s].core) continue;
-    core_.push_back(std::make_unique<CoreRun>(CoreRun{steps[s].core.get(), {}, {}, nullptr, {}}));
-    core_of_[s] = core_.back().get();
-    if (!steps[s].core->writes) continue;
-    for (size_t r = 0; r < s; r++)
-      if (steps[r].core && steps[r].core->reads && steps[r].core->variable == steps[s].core->variable &&
-          last[steps[r].out[0]] < s)
-        core_of_[s]->over.push_back(core_of_[r]);
-    const Storage& at = binding_.storage[steps[s].in[0]];
-    std::span<const int64_t> shape = steps[s].core->variable->shape();
-    if (at.kind == Storage::kVariable && std::ranges::equal(binding_.shapes[steps[at.place].out[0]], shape))
-      core_of_[s]->shares = core_of_[at.place];
-  }
-  for (uint32_t v = 0; v < views_.size(); v++)
-    if (const Storage& at = binding_.storage[v];
-        at.kind == Storage::kVariable || at.kind == Storage::kAssigned)
-      core_of_[at.place]->views.push_back(&views_[v]);
-}
-
 }  // namespace keel

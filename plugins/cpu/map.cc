@@ -162,24 +162,30 @@ class Compiler {
   }
 
   void FindWhole() {
-    if (map_.all.fused.empty()) return;
-    const MapFused& fused = map_.all.fused[0];
+    const bool fused = !map_.all.fused.empty();
+    const MapCode& code = fused ? map_.all.fused[0].code : map_.all.plain;
+    const uint32_t ones = fused ? map_.all.fused[0].ones : Ones(map_.all, false);
     const keel_tensor& y = made_[0].type;
     const int64_t n = keel_count(&y);
     const auto like_first = [&](const MapBody::Made& m) { return DimsOf(m.type) == DimsOf(y); };
     const auto flat = [&](uint16_t v) {
       const keel_tensor x = node_.In(v);
-      return Known(x) && keel_count(&x) == (fused.ones >> v & 1 ? 1 : n);
+      return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
     };
-    const bool all = fused.code.steps.size() == 1 && fused.code.steps[0].kind == MapStep::kFused &&
-                     Known(y) && n <= fused.code.tile && std::ranges::all_of(made_, like_first) &&
-                     std::ranges::all_of(map_.all.operands, flat);
+    const auto safe = [](const MapStep& s) { return s.kind == MapStep::kFused || !s.failure; };
+    const bool all = Known(y) && n <= code.tile && std::ranges::all_of(code.steps, safe) &&
+                     std::ranges::all_of(made_, like_first) && std::ranges::all_of(map_.all.operands, flat);
     if (!all) return;
-    map_.whole.code = fused.code.steps[0].fused;
+    MapWhole& whole = map_.whole;
+    if (code.steps.size() == 1 && code.steps[0].kind == MapStep::kFused)
+      whole.code = code.steps[0].fused;
+    else
+      whole.steps = code.steps;
+    whole.ones = ones;
     for (uint16_t v : map_.all.operands)
       if (const keel_tensor x = node_.In(v); x.data && keel_count(&x) == 1) {
-        map_.whole.known |= 1u << v;
-        std::memcpy(&map_.whole.elements[v], keel_ptr(&x), map_.sizes[v]);
+        whole.known |= 1u << v;
+        std::memcpy(&whole.elements[v], keel_ptr(&x), map_.sizes[v]);
       }
   }
   static bool Known(const keel_tensor& t) {

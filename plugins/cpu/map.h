@@ -53,13 +53,15 @@ struct MapProgram {
 
 inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 
-// The whole program as one function, where dims are known, no operand is spread and all is one tile. In a
-// large graph a launch costs what it reads, and this is a line or two, where layout and programs are a dozen
-// that hang on each other (6 to 1.5 ns for a node of 1,000, 27 to 3.5 of 100,000: tools/bench/growth.py,
-// wide); constants of one element are copied here, for each lies in a line of its own.
+// What needs no layout: where dims are known, no operand is spread, all is one tile and no step can fail. In
+// a large graph a launch costs what it reads, and this is a line or two, where layout and programs are a
+// dozen that hang on each other (6 to 1.5 ns for a node of 1,000, 27 to 3.5 of 100,000:
+// tools/bench/growth.py, wide); constants of one element are copied here, for each lies in a line of its own.
 struct MapWhole {
-  FlatLoop* code = nullptr;  // null: there is more to do
-  uint32_t known = 0;        // a bit for each operand that is copied
+  FlatLoop* code = nullptr;    // the whole program, if it is one function
+  std::vector<MapStep> steps;  // else; neither: there is more to do
+  uint32_t ones = 0;           // bits for operands: that have one element in steps,
+  uint32_t known = 0;          // that are copied
   uint64_t elements[kMapOperands];
 };
 

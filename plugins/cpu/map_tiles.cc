@@ -129,6 +129,27 @@ const BinaryLoop& Choose(const MapStep& s, const bool* one) {
   return s.binary[one[s.out] ? 0 : one[s.in[0]] ? 1 : one[s.in[1]] ? 2 : 0];
 }
 
+int64_t RunLoop(const MapStep& s, char* const* at, const bool* one, int64_t n) {
+  switch (s.kind) {
+    case MapStep::kUnary:
+      s.unary(at[s.in[0]], at[s.out], n);
+      return -1;
+    case MapStep::kBinary:
+      return Choose(s, one)(at[s.in[0]], at[s.in[1]], at[s.out], n);
+    case MapStep::kSelect:
+      s.select(at[s.in[0]], !one[s.in[0]], at[s.in[1]], !one[s.in[1]], at[s.in[2]], !one[s.in[2]], at[s.out],
+               n);
+      return -1;
+    case MapStep::kClamp:
+      s.clamp(at[s.in[0]], at[s.in[1]], at[s.in[2]], at[s.out], n);
+      return -1;
+    case MapStep::kFused:
+      s.fused(at, n);
+      return -1;
+  }
+  return -1;
+}
+
 }  // namespace
 
 void MapTiles::Bits(int64_t element, int64_t n, char* spread) {
@@ -141,39 +162,21 @@ void MapTiles::Bits(int64_t element, int64_t n, char* spread) {
   }
 }
 
-int64_t MapTiles::RunStep(const MapStep& s, int64_t n) const {
-  char* const* at = at_;
-  switch (s.kind) {
-    case MapStep::kUnary:
-      s.unary(at[s.in[0]], at[s.out], n);
-      return -1;
-    case MapStep::kBinary:
-      return Choose(s, one_)(at[s.in[0]], at[s.in[1]], at[s.out], n);
-    case MapStep::kSelect:
-      s.select(at[s.in[0]], !one_[s.in[0]], at[s.in[1]], !one_[s.in[1]], at[s.in[2]], !one_[s.in[2]],
-               at[s.out], n);
-      return -1;
-    case MapStep::kClamp:
-      s.clamp(at[s.in[0]], at[s.in[1]], at[s.in[2]], at[s.out], n);
-      return -1;
-    case MapStep::kFused:
-      s.fused(at, n);
-      return -1;
+int64_t RunMapStep(const MapStep& s, char* const* at, bool* one, int64_t n) {
+  if (s.kind == MapStep::kFused) {
+    for (uint64_t left = s.writes; left != 0; left &= left - 1) one[std::countr_zero(left)] = false;
+    return RunLoop(s, at, one, n);
   }
-  return -1;
+  bool all = one[s.in[0]];
+  for (int k = 1; k < s.n_in; k++) all &= one[s.in[k]];
+  one[s.out] = all;
+  return RunLoop(s, at, one, all ? 1 : n);
 }
 
-// A step whose operands are all one element makes one element.
 void MapTiles::Run(int64_t n, int64_t first) {
   size_t i = 0;
   for (const MapStep& s : l_.code->steps) {
-    bool one = s.kind != MapStep::kFused && one_[s.in[0]];
-    for (int k = 1; k < s.n_in; k++) one &= one_[s.in[k]];
-    if (s.kind != MapStep::kFused)
-      one_[s.out] = one;
-    else
-      for (uint64_t left = s.writes; left != 0; left &= left - 1) one_[std::countr_zero(left)] = false;
-    const int64_t bad = RunStep(s, one ? 1 : n);
+    const int64_t bad = RunMapStep(s, at_, one_, n);
     if (bad >= 0) return failure_->Note(i, first + bad);
     i++;
   }

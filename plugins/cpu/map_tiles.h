@@ -73,6 +73,10 @@ class MapFailure {
   std::atomic<uint64_t> first_ = kNone;
 };
 
+// One step on n elements; on one, where all its operands have one, and says so of the result. What it gives:
+// -1, or the element that it failed at.
+int64_t RunMapStep(const MapStep& s, char* const* at, bool* one, int64_t n);
+
 // Where the slots lie for one tile, and which of them hold one element. Temporaries are `slot` bytes apart.
 class MapTiles {
  public:
@@ -99,7 +103,6 @@ class MapTiles {
   void Run(int64_t n, int64_t first);
 
  private:
-  int64_t RunStep(const MapStep& s, int64_t n) const;
   // Operand v from this element on; its one element, if it has no more.
   void Operand(int v, int64_t element) {
     at_[v] = const_cast<char*>(In<char>(l_.call, v)) + element * l_.map->sizes[static_cast<size_t>(v)];

@@ -183,9 +183,11 @@ struct Region {
   using Programs = PerThreads<std::unique_ptr<Compiled>>;
   std::unique_ptr<Programs> programs, careful;  // careful: made when the others have lost a NaN
   keel::Mutex first_loss;
+  keel::Mutex building;  // both kinds of programs share constants and launches
 
   std::unique_ptr<Programs> Make(Builder::Kind kind) {
     return std::make_unique<Programs>([this, kind] {
+      std::lock_guard lock(building);
       return std::make_unique<Compiled>(Builder(body, groups, &constants, &own, kind).Run(), &body);
     });
   }

@@ -18,7 +18,8 @@ from plot import svg
 
 BUILD = Path(os.environ.get("KEEL_BUILD", Path(__file__).resolve().parents[2] / "build" / "release"))
 OPS = ("neg({})", "add({}, x)", "tanh({})", "mul({}, x)", "relu({})", "sub({}, x)", "exp({})", "maximum({}, x)")
-FIGURES = {"load": "load, µs", "prepare": "passes and plan, µs", "run": "run, µs", "memory": "memory, bytes"}  # of a node
+FIGURES = {"load": "load, µs", "prepare": "passes and plan, µs", "first": "first run, µs",
+           "run": "run, µs", "memory": "memory, bytes"}  # of a node
 
 
 def block(number, start, count, indent="  "):
@@ -110,8 +111,8 @@ def measure(folder, shape, n, level):
     keel("convert", source, path)
     feeds = ["-i", "x=randn"] + (["-i", "flag=1"] if shape == "conds" else [])
     got = keel("--threads", 1, "bench", path, *feeds, "--level", level, "-n", max(3, 30000 // n), "--warmup", 1)
-    return {"load": 1e3 * (got["load_ms"] - got["prepare_ms"]) / n, "prepare": 1e3 * got["prepare_ms"] / n, "run": 1e3 * got["p50_ms"] / n,
-            "memory": got["rss_peak_bytes"] / n}
+    return {"load": 1e3 * (got["load_ms"] - got["prepare_ms"]) / n, "prepare": 1e3 * got["prepare_ms"] / n,
+            "first": 1e3 * got["first_ms"] / n, "run": 1e3 * got["p50_ms"] / n, "memory": got["rss_peak_bytes"] / n}
 
 
 def main():
@@ -123,7 +124,7 @@ def main():
     parser.add_argument("--plot", type=Path, help="curves of all figures over the number of nodes: flat is linear")
     args = parser.parse_args()
     sizes, found = [int(n) for n in args.nodes.split(",")], {}
-    print("| graph | nodes | " + " | ".join(FIGURES.values()) + " |\n| --- | --- | --- | --- | --- | --- |")
+    print("| graph | nodes | " + " | ".join(FIGURES.values()) + " |\n" + "| --- " * (2 + len(FIGURES)) + "|")
     for shape in args.names or SHAPES:
         rows = found[shape] = {}
         with tempfile.TemporaryDirectory() as folder:

@@ -18,14 +18,10 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(CMAKE_C_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
-set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
-if(KEEL_SANITIZE STREQUAL "address" AND NOT KEEL_FUZZ)
-  # With two sanitizers the optimiser takes half of the compile time, more than all tests gain by it; of what is known
-  # for debuggers, stacks need the line numbers only.
-  set(CMAKE_C_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
-  set(CMAKE_CXX_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
-endif()
+# With sanitizers the optimiser takes half of the compile time and more, which tests do not gain by it; of what is known
+# for debuggers, stacks need the line numbers only.
+set(CMAKE_C_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
 
