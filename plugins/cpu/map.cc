@@ -180,7 +180,7 @@ class Compiler {
     if (code.steps.size() == 1 && code.steps[0].kind == MapStep::kFused)
       whole.code = code.steps[0].fused;
     else
-      whole.steps = code.steps;
+      whole.steps = SharedSteps(code.steps);
     whole.ones = ones;
     for (uint16_t v : map_.all.operands)
       if (const keel_tensor x = node_.In(v); x.data && keel_count(&x) == 1) {

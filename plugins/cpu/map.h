@@ -5,6 +5,7 @@
 // behind it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -58,12 +59,16 @@ inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 // dozen that hang on each other (6 to 1.5 ns for a node of 1,000, 27 to 3.5 of 100,000:
 // tools/bench/growth.py, wide); constants of one element are copied here, for each lies in a line of its own.
 struct MapWhole {
-  FlatLoop* code = nullptr;    // the whole program, if it is one function
-  std::vector<MapStep> steps;  // else; neither: there is more to do
-  uint32_t ones = 0;           // bits for operands: that have one element in steps,
-  uint32_t known = 0;          // that are copied
+  FlatLoop* code = nullptr;                           // the whole program, if it is one function
+  std::shared_ptr<const std::vector<MapStep>> steps;  // else; neither: there is more to do
+  uint32_t ones = 0;                                  // bits for operands: that have one element in steps,
+  uint32_t known = 0;                                 // that are copied
   uint64_t elements[kMapOperands];
 };
+
+// The same for equal steps, for as long as somebody keeps it. What machine code they call is kept by the
+// programs that they are of. From any thread.
+std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps);
 
 struct Map {
   MapWhole whole;

@@ -93,7 +93,7 @@ keel_rc RunWhole(const keel_call* call, const MapWhole& whole) {
   bool one[kMapSlots];
   for (int v = 0; v < call->n_in; v++) one[v] = whole.ones >> v & 1;
   for (int t = 0; t < kMapTemps; t++) at[call->n_in + call->n_out + t] = temps + t * kSlotBytes;
-  for (const MapStep& s : whole.steps) RunMapStep(s, at, one, call->count);
+  for (const MapStep& s : *whole.steps) RunMapStep(s, at, one, call->count);
   return Done(call);
 }
 
@@ -101,7 +101,7 @@ keel_rc RunWhole(const keel_call* call, const MapWhole& whole) {
 
 keel_rc RunMap(const keel_call* call) {
   const Map& map = State<Map>(call);
-  if (map.whole.code || !map.whole.steps.empty()) return RunWhole(call, map.whole);
+  if (map.whole.code || map.whole.steps) return RunWhole(call, map.whole);
   if (map.single.empty() || SameShapes(call)) return RunProgram(call, map, map.all);
   for (size_t r = map.single.size(); r-- > 0;)  // result 0, which may lie on an operand, last
     if (const keel_rc rc = RunProgram(call, map, map.single[r]); rc != KEEL_OK) return rc;

@@ -1,0 +1,54 @@
+// map_shared.cc: the steps of equal programs, in one place. Large graphs repeat themselves: what thousands of
+// launches read stays in a cache, where steps of their own would each wait for memory.
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "map.h"
+#include "sdk/cpp/keel/mutex.hpp"
+
+namespace keel_cpu {
+namespace {
+
+// All that tells steps apart; what lies between members is not looked at.
+std::string KeyOf(const std::vector<MapStep>& steps) {
+  std::string key;
+  const auto add = [&key](const auto& field) {
+    key.append(reinterpret_cast<const char*>(&field), sizeof(field));
+  };
+  for (const MapStep& s : steps) {
+    add(s.kind), add(s.n_in), add(s.size_out), add(s.in), add(s.out), add(s.unary), add(s.failure);
+    add(s.writes);
+  }
+  return key;
+}
+
+struct Store {
+  keel::Mutex mutex;
+  std::unordered_map<std::string, std::weak_ptr<const std::vector<MapStep>>> known;
+  size_t sweep_at = 64;
+
+  // What nobody keeps any more is forgotten now and then.
+  void Sweep() {
+    if (known.size() < sweep_at) return;
+    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at = 64 + 2 * known.size();
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps) {
+  static Store* store = new Store;  // outlives all plans
+  const std::string key = KeyOf(steps);
+  const std::lock_guard lock(store->mutex);
+  std::shared_ptr<const std::vector<MapStep>> found = store->known[key].lock();
+  if (!found) {
+    store->known[key] = found = std::make_shared<const std::vector<MapStep>>(steps);
+    store->Sweep();
+  }
+  return found;
+}
+
+}  // namespace keel_cpu
