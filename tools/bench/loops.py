@@ -58,16 +58,16 @@ def weights():
 
 
 def keel_side(threads, device):
-    import keel_abi
-    context = keel_abi.Context()
+    from forms import keel_form
+    keel = keel_form.package()
     consts = "\n".join(f'const {n}: f32[{", ".join(map(str, v.shape))}] = hex"{v.tobytes().hex()}"'
                        for n, v in weights().items())
     lstm = LSTM % (consts, STEPS, WIDTH, WIDTH, *[WIDTH] * 4)
 
     def side(text, *inputs):
-        plan = context.parse(text).session(device, threads=threads).prepare()
-        arrays = [context.array(x) for x in inputs]
-        return lambda: plan.run_arrays(*arrays)[0].numpy()
+        plan = keel.Session(keel.parse(text), device, threads=threads).prepare()
+        arrays = [keel.array(x) for x in inputs]
+        return lambda: np.asarray(plan(*arrays))
     return side(WHILE, np.float32(1), np.int32(ITERATIONS)), side(lstm, sequence())
 
 
