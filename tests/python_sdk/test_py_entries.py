@@ -198,3 +198,13 @@ def test_modules_go_on_without_their_names(loaded):
     f = module["serve"]
     module = None
     assert f(X).shape == (64, 3)
+
+
+def test_saving_what_is_no_module_says_what_is(tmp_path):
+    double = keel.function(lambda x: x * 2)
+    path = tmp_path / "m.keel"
+    with pytest.raises(TypeError, match=r"a keel.Module, such as f.concrete\(x\): got <keel.function <lambda>\(x\)>"):
+        keel.save(path, double)
+    with pytest.raises(TypeError, match=r"the path is first: keel.save\('m.keel', ...\)"):
+        keel.save(double, "m.keel")
+    assert not path.exists()

@@ -44,6 +44,9 @@ class Function(_keel.Function):
     def __deepcopy__(self, memo):
         return self
 
+    def __repr__(self):
+        return f"<keel.function {self.__name__}{self._signature}>"
+
     def _canonical(self, args, keywords):
         try:
             bound = self._signature.bind(*args, **keywords)

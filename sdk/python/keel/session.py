@@ -42,6 +42,10 @@ def join(gradients=False, **entries):
 
 def save(path, module=None, gradients=False, **entries):
     """Writes a module, or several functions' as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
+    if isinstance(module, (str, os.PathLike)):
+        raise TypeError(f"the path is first: keel.save({module!r}, ...)")
+    if not isinstance(module, (_keel.Module, type(None))):
+        raise TypeError(f"what is saved is a keel.Module, such as f.concrete(x): got {module!r}")
     (join(gradients, **entries) if module is None else module).save(path)
 
 
