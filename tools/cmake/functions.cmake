@@ -57,7 +57,7 @@ function(keel_add_test name)
     "KEEL_TEST_DATA=\"${CMAKE_SOURCE_DIR}/tests/data\"")
   target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  if(KEEL_SANITIZE) # a process with a sanitizer takes longer to begin than most tests to run
+  if(KEEL_SANITIZE STREQUAL "address") # a process with a sanitizer takes longer to begin than most tests to run
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${name}" TIMEOUT 900)
   else()

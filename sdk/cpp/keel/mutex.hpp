@@ -30,7 +30,12 @@ class Mutex {
     link();
   }
   ~Mutex() {
-    std::lock_guard lock(list());
+    std::unique_lock lock(list());
+    while (forks_) {  // for a moment
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
     unlink();
   }
   Mutex(const Mutex&) = delete;
