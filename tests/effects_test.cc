@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr int64_t kShape[] = {40};
+constexpr int64_t kShape[] = {40};  // i32[40] in the texts
 constexpr int kVariables = 3;
 
 std::string Zeros() {

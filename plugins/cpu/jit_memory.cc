@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
 
 #include "parallel.h"
+#include "weak_table.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -72,8 +72,7 @@ struct Region {
 struct Store {
   std::timed_mutex mutex;
   std::shared_ptr<Region> last;
-  std::unordered_map<std::string, std::weak_ptr<const void>> known;
-  size_t sweep_at = 64;
+  WeakTable<void> known;
 
   std::shared_ptr<const void> Add(const std::string& code) {
     constexpr size_t kRegion = 256 * 1024;
@@ -83,12 +82,6 @@ struct Store {
       at = last->Add(code);
     }
     return at ? std::shared_ptr<const void>(last, at) : nullptr;
-  }
-  // What nobody keeps any more is forgotten now and then.
-  void Sweep() {
-    if (known.size() < sweep_at) return;
-    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at = 64 + 2 * known.size();
   }
 };
 
@@ -105,13 +98,7 @@ std::shared_ptr<const void> PublishCode(const std::string& code) {
   static Store* store = new Store;  // outlives all plans
   const std::unique_lock lock(store->mutex, kPatience);
   if (!lock) return Alone(code);
-  std::weak_ptr<const void>& entry = store->known[code];
-  std::shared_ptr<const void> found = entry.lock();
-  if (!found) {
-    entry = found = store->Add(code);
-    store->Sweep();
-  }
-  return found;
+  return store->known.Get(code, [&] { return store->Add(code); });
 }
 
 }  // namespace keel_cpu

@@ -1,12 +1,11 @@
 // map_shared.cc: the steps of equal programs, in one place. Large graphs repeat themselves: what thousands of
 // launches read stays in a cache, where steps of their own would each wait for memory.
-#include <cstring>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include "map.h"
 #include "sdk/cpp/keel/mutex.hpp"
+#include "weak_table.h"
 
 namespace keel_cpu {
 namespace {
@@ -26,15 +25,7 @@ std::string KeyOf(const std::vector<MapStep>& steps) {
 
 struct Store {
   keel::Mutex mutex;
-  std::unordered_map<std::string, std::weak_ptr<const std::vector<MapStep>>> known;
-  size_t sweep_at = 64;
-
-  // What nobody keeps any more is forgotten now and then.
-  void Sweep() {
-    if (known.size() < sweep_at) return;
-    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at = 64 + 2 * known.size();
-  }
+  WeakTable<std::vector<MapStep>> known;
 };
 
 }  // namespace
@@ -43,12 +34,7 @@ std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapSte
   static Store* store = new Store;  // outlives all plans
   const std::string key = KeyOf(steps);
   const std::lock_guard lock(store->mutex);
-  std::shared_ptr<const std::vector<MapStep>> found = store->known[key].lock();
-  if (!found) {
-    store->known[key] = found = std::make_shared<const std::vector<MapStep>>(steps);
-    store->Sweep();
-  }
-  return found;
+  return store->known.Get(key, [&] { return std::make_shared<const std::vector<MapStep>>(steps); });
 }
 
 }  // namespace keel_cpu
