@@ -34,6 +34,8 @@ void EachThread(int threads, F&& f) {
 
 }  // namespace
 
+void RaiseInvalid() { Raise(); }
+
 InvalidWatch::InvalidWatch(int threads) : threads_(threads), before_(Raised()) { Clear(); }
 InvalidWatch::~InvalidWatch() {
   if (before_) Raise();

@@ -27,4 +27,6 @@ class InvalidWatch {
   uint64_t number_ = 0;
 };
 
+void RaiseInvalid();  // of the calling thread
+
 }  // namespace keel_cpu

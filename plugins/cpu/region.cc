@@ -44,11 +44,12 @@ class Frame {
     size_t arg = 0, own = 0;
     for (const Step& s : program_.steps) {
       if (Cancelled(call)) return KEEL_CANCELLED;
-      if (watch && (often || s.own != nullptr) && (*invalid = watch->Look().raised)) return KEEL_OK;
+      const bool ours = s.own != nullptr && !s.own->launch->tells_loss;
+      if (watch && (often || ours) && (*invalid = watch->Look().raised)) return KEEL_OK;
       if (s.own != nullptr) {
         const keel_rc rc = RunOwn(*s.own, calls_[own++], call);
         if (rc != KEEL_OK) return rc;
-        if (watch) watch->Clear();  // our loops may raise the flag for nothing
+        if (watch && ours) watch->Clear();  // our loops may raise the flag for nothing
         continue;
       }
       const int n = static_cast<int>(s.args.size());

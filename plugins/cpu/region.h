@@ -2,9 +2,9 @@
 //
 // How to read it: body.h is what a region is made of; fuse.h decides which nodes become one primitive;
 // Builder (region_build.cc) keeps book of the layouts in which each value exists, puts reorders in
-// between and plans memory; region_conv.cc, region_matmul.cc (by region_ops.h), region_grad.cc and
-// region_alone.cc emit one op each, region_back.cc those of what relu and pools send back; region.cc runs the
-// program.
+// between and plans memory; region_conv.cc, region_winograd.cc, region_matmul.cc (by region_ops.h),
+// region_grad.cc and region_alone.cc emit one op each, region_back.cc those of what relu and pools send back;
+// region.cc runs the program.
 #pragma once
 
 #include <array>
@@ -38,6 +38,9 @@ struct Arg {
 struct OwnLaunch {
   keel_launch launch{};
   Run run = nullptr;
+  // It raises the processor's flag for an invalid operation where its results are worthless; others may for
+  // nothing.
+  bool tells_loss = false;
   OwnLaunch() = default;
   OwnLaunch(const OwnLaunch&) = delete;
   OwnLaunch& operator=(const OwnLaunch&) = delete;

@@ -166,6 +166,7 @@ void Builder::EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in,
   own->in = std::move(in);
   own->out = std::move(out);
   own->buffers = std::move(buffers);
+  if (made->launch.scratch_bytes > 0) own->scratch = Scratch(made->launch.scratch_bytes);
   own->made = std::move(made);
   EmitOwn(std::move(own));
 }

@@ -102,6 +102,14 @@ bool TryStrips(auto&&... args) {
   }
 }
 
+bool TryWinograd(auto&&... args) {
+  try {
+    return EmitWinograd(args...);
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
@@ -131,6 +139,8 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
     return false;
   }
   if (!Good(d)) return false;
+  if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) && TryWinograd(b, node, r, a, s))
+    return true;
   const int64_t per_channel = Product(g.w.data(), static_cast<int64_t>(g.w.size())) / s.o;
   const int weights = Weights(b, node, r, Plain(g.w, type), d.weights_desc(), {per_channel, s.o});
   Operands args = {{DNNL_ARG_SRC, d.src_desc(), -1},

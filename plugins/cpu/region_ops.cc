@@ -2,23 +2,6 @@
 #include "region_ops.h"
 
 namespace keel_cpu {
-namespace {
-
-// Constant weights times the recipe's scale.
-const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* own,
-                   const Channels& channels) {
-  if (scale.empty()) return w.data;
-  const int64_t n = w.Count();
-  *own = Allocate(static_cast<size_t>(n) * sizeof(float));
-  float* to = reinterpret_cast<float*>(own->get());
-  const float* from = static_cast<const float*>(w.data);
-  for (int64_t i = 0; i < n; i++)
-    to[i] = from[i] * scale[static_cast<size_t>(i / channels.step % channels.count)];
-  return to;
-}
-
-}  // namespace
-
 std::optional<Dims> Broadcast(const Dims& dims, const Dims& out) {
   if (dims.size() > out.size()) return {};
   Dims d(out.size() - dims.size(), 1);
@@ -76,14 +59,28 @@ int BiasOf(Builder& b, const Recipe& r) {
   return b.Constant(b.constants->Vector(r.shift), r.shift.size() * sizeof(float));
 }
 
+const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* own,
+                   const Channels& channels) {
+  if (scale.empty()) return w.data;
+  const int64_t n = w.Count();
+  *own = Allocate(static_cast<size_t>(n) * sizeof(float));
+  float* to = reinterpret_cast<float*>(own->get());
+  const float* from = static_cast<const float*>(w.data);
+  for (int64_t i = 0; i < n; i++)
+    to[i] = from[i] * scale[static_cast<size_t>(i / channels.step % channels.count)];
+  return to;
+}
+const void* KeyOf(const Builder& b, const BodyNode& node, const Recipe& r) {
+  return r.scale.empty() ? b.Value(node.in[1]).data : static_cast<const void*>(&node);
+}
+
 int Weights(Builder& b, const BodyNode& node, const Recipe& r, const Layout& plain, const Layout& wanted,
             const Channels& channels) {
   const BodyValue& w = b.Value(node.in[1]);
   if (w.data != nullptr) {
-    const void* key = r.scale.empty() ? w.data : static_cast<const void*>(&node);
-    return b.Constant(
-        b.constants->Get(key, plain, wanted, [&](Bytes* own) { return Scaled(w, r.scale, own, channels); }),
-        wanted.get_size());
+    return b.Constant(b.constants->Get(KeyOf(b, node, r), plain, wanted,
+                                       [&](Bytes* own) { return Scaled(w, r.scale, own, channels); }),
+                      wanted.get_size());
   }
   const int given = b.Need(node.in[1], b.PlainOf(node.in[1]));
   if (plain == wanted) return given;

@@ -49,6 +49,10 @@ struct Channels {
 int Weights(Builder& b, const BodyNode& node, const Recipe& r, const Layout& plain, const Layout& wanted,
             const Channels& channels);
 
+// Constant weights times the recipe's scale, which `own` holds where there is one; what tells them apart.
+const void* Scaled(const BodyValue& w, const std::vector<float>& scale, Bytes* own, const Channels& channels);
+const void* KeyOf(const Builder& b, const BodyNode& node, const Recipe& r);
+
 // The arguments of a contraction; with buffer -1 they are left out.
 struct Operands {
   Arg src, weights, bias, out = {};
@@ -59,6 +63,10 @@ struct Operands {
 std::vector<Arg> OtherArgs(Builder& b, const Recipe& r, const Attributes& a,
                            const dnnl::primitive_desc_base& d);
 std::vector<Arg> OthersOf(std::span<const Arg> whole, const Box& box, size_t leading, bool adds = false);
+
+struct Conv;
+// A convolution by Winograd's way (region_winograd.cc); false: that does not pay, or cannot be.
+bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 
 // A contraction in parts: how a part's primitive is made.
 template <class P>

@@ -1,0 +1,152 @@
+"""Convolutions with 3x3 windows by Winograd's way, which the cpu device takes where channels and places are many: beside
+the reference device, in all forms that its loops know, with numbers that a tile must not share, and in equal bits."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keel_abi
+import numpy as np
+import pytest
+from regions import as_call, as_nodes, assert_close
+
+HERE = Path(__file__).resolve().parent
+CORES = len(os.sched_getaffinity(0))
+
+
+def draw(seed, *shape, scale=1.0):
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)
+
+
+def scalar(value):
+    return np.array(value, np.float32)
+
+
+def weights(outputs, channels, seed=1):
+    return draw(seed, outputs, channels, 3, 3, scale=(9 * channels)**-0.5)
+
+
+def conv(g, x, w, lo=(1, 1), hi=(1, 1), **attrs):
+    return g.node("conv", x, w, lo=list(lo), hi=list(hi), **attrs)
+
+
+def bounded(g, v, low, high):
+    return g.node("clamp", v, g.constant(scalar(low)), g.constant(scalar(high)))
+
+
+def norm(g, v, n):
+    return g.node("batch_norm", v, *(g.constant(np.abs(draw(k, n)) + 0.5) for k in range(4)), eps=1e-5)
+
+
+def run_both(context, build, x, *constants):
+    """-> (results of the cpu device, which makes one launch of it, results of the reference)."""
+    plan = as_nodes(context, build, [x], list(constants), device="cpu")
+    assert [step["impl"] for step in plan.report(x)["launches"]] in (["oneDNN region"], ["oneDNN convolution"])
+    first = [np.array(y) for y in plan.run(x)]
+    assert all(np.array_equal(a, b) for a, b in zip(first, plan.run(x))), "a second run differs"
+    return first, as_nodes(context, build, [x], list(constants)).run(x)
+
+
+BEHIND = {
+    "nothing": lambda g, v, o: v,
+    "bias, relu": lambda g, v, o: g.node("relu", g.node("add", v, g.constant(draw(2, o, 1, 1)))),
+    "batch norm, relu6": lambda g, v, o: bounded(g, norm(g, v, o), 0, 6),
+    "clamp": lambda g, v, o: bounded(g, v, -0.5, 0.25),
+    "scale, silu": lambda g, v, o: g.node("silu", g.node("mul", v, g.constant(draw(3, o, 1, 1)))),
+    "leaky relu": lambda g, v, o: g.node("leaky_relu", v),
+    "relu, bias": lambda g, v, o: g.node("add", g.node("relu", v), g.constant(draw(2, o, 1, 1))),
+}
+# images, channels, outputs, image, padding before, behind
+SHAPES = [(1, 64, 64, (14, 14), (1, 1), (1, 1)), (3, 32, 48, (13, 9), (1, 1), (1, 1)), (2, 33, 47, (16, 15), (0, 2), (1, 0)),
+          (1, 40, 32, (31, 18), (2, 0), (2, 1)), (1, 32, 32, (2, 200), (1, 1), (1, 1)), (5, 96, 32, (7, 8), (0, 0), (0, 0)),
+          (41, 32, 32, (3, 3), (0, 0), (0, 0))]
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_a_convolution(context, shape, behind):
+    n, c, o, image, lo, hi = shape
+    got, wanted = run_both(context, lambda g, x, w: BEHIND[behind](g, conv(g, x, w, lo, hi), o),
+                           draw(5, n, c, *image), weights(o, c))
+    assert_close(got, wanted, 5e-6)
+
+
+@pytest.mark.parametrize("wanted_later", [False, True])
+@pytest.mark.parametrize("behind", ["nothing", "bias, relu"])
+def test_what_is_added_first(context, behind, wanted_later):
+    """In place where nobody needs it later, else read where it lies."""
+    def build(g, x, w, v):
+        short = g.node("conv", x, v)
+        y = BEHIND[behind](g, g.node("add", conv(g, g.node("relu", x), w), short), 48)
+        return [y, g.node("relu", short)] if wanted_later else y
+    got, wanted = run_both(context, build, draw(6, 2, 32, 15, 12), weights(48, 32), draw(7, 48, 32, 1, 1, scale=0.2))
+    assert_close(got, wanted, 5e-6)
+
+
+def test_a_chain_of_them(context):
+    def build(g, x, *ws):
+        for w in ws:
+            x = g.node("relu", g.node("add", conv(g, x, w), x))
+        return x
+    got, wanted = run_both(context, build, draw(8, 2, 32, 17, 16), *(weights(32, 32, seed) for seed in range(5)))
+    assert_close(got, wanted, 1e-5)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize("at", [(0, 0), (13, 13), (6, 7)])
+def test_a_cell_is_seen_by_its_own_results_only(context, number, at):
+    """Those of the same tile that do not see it are what they are without it."""
+    def build(g, x, w):
+        return g.node("relu", conv(g, x, w))
+    x, w = draw(9, 1, 32, 14, 14), weights(32, 32) * np.float32(8)
+    plan, nodes = as_call(context, build, [x], [w]), as_nodes(context, build, [x], [w])
+    clean = np.array(plan.run(x)[0])
+    dirty = x.copy()
+    dirty[0, 5, at[0], at[1]] = number
+    got, wanted = np.array(plan.run(dirty)[0]), nodes.run(dirty)[0]
+    assert not np.array_equal(clean, got)
+    assert np.array_equal(np.isnan(got), np.isnan(wanted)) and np.array_equal(np.isinf(got), np.isinf(wanted))
+    kept = np.isfinite(wanted)
+    assert np.allclose(got[kept], wanted[kept], rtol=1e-4, atol=1e-4)
+    assert np.array_equal(plan.run(x)[0], clean)
+
+
+@pytest.mark.skipif(CORES < 2, reason="needs two cores to compare with one")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_same_bits_with_any_number_of_threads(shape):
+    n, c, o, image, lo, hi = shape
+    x, w = draw(5, n, c, *image), weights(o, c)
+    one, many = (as_call(keel_abi.Context(threads=t), lambda g, x, w: conv(g, x, w, lo, hi), [x], [w]).run(x)[0]
+                 for t in (1, CORES))
+    assert np.array_equal(one, many)
+
+
+# Says by which primitives of oneDNN a convolution of such weights and images runs.
+TELL = """
+import sys
+sys.path[:0] = {paths!r}
+import keel_abi
+from test_winograd import as_call, conv, draw, weights
+x, w = draw(1, *{x!r}), draw(2, *{w!r})
+build = lambda g, x, w: conv(g, x, w, **{attrs!r})
+plan = as_call(keel_abi.Context(threads=1), build, *([[x], [w]] if {constant!r} else [[x, w], []]))
+plan.run(*([x] if {constant!r} else [x, w]))
+"""
+
+
+@pytest.mark.skipif("avx512f" not in Path("/proc/cpuinfo").read_text(), reason="without AVX-512 oneDNN wants other layouts")
+@pytest.mark.parametrize("x, w, attrs, constant, wanted", [
+    ((1, 64, 14, 14), (64, 64, 3, 3), {}, True, {"matmul"}),
+    ((1, 64, 14, 14), (64, 64, 3, 3), {}, False, {"convolution"}),
+    ((1, 64, 14, 14), (64, 64, 3, 3), {"stride": [2, 2]}, True, {"convolution"}),
+    ((1, 64, 14, 14), (64, 64, 3, 3), {"dil": [2, 2]}, True, {"convolution"}),
+    ((1, 64, 14, 14), (64, 32, 3, 3), {"groups": 2}, True, {"convolution"}),
+    ((1, 64, 8, 8), (64, 64, 3, 3), {}, True, {"convolution"}),
+    ((1, 16, 40, 40), (64, 16, 3, 3), {}, True, {"convolution"})])
+def test_where_it_is_taken(x, w, attrs, constant, wanted):
+    code = TELL.format(paths=[str(HERE), str(HERE.parent / "python")], x=x, w=w, attrs=attrs, constant=constant)
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ONEDNN_VERBOSE": "2"}, capture_output=True,
+                         text=True, timeout=120)
+    assert out.returncode == 0, out.stderr
+    lines = [line.split(",") for line in out.stdout.splitlines() if line.startswith("onednn_verbose,exec")]
+    assert {line[3] for line in lines} - {"reorder"} == wanted
