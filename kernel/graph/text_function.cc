@@ -176,8 +176,39 @@ std::string FunctionReader::GivenName(const Spelling& s, uint32_t result) const 
   return own ? "" : s.name;
 }
 
+// Whether something before is called so by its number alone.
+bool FunctionReader::IsNumberOfOther(std::pair<NodeId, uint32_t> number) const {
+  if (number.first >= graph_->nodes.size()) return false;
+  const Node& n = graph_->nodes[number.first];
+  if (n.out.empty()) return n.name.empty();
+  return number.second < n.out.size() && graph_->values[n.out[number.second]].name.empty();
+}
+
+// A line put into a printed text moves the numbers of those behind it. So where v12, written bare, is the
+// number of another that was written without a name, it is a name in this text only.
+absl::StatusOr<std::vector<std::string>> FunctionReader::GivenNames(
+    const std::vector<Spelling>& names) const {
+  std::vector<std::string> given;
+  for (const Spelling& s : names) {
+    given.push_back(GivenName(s, static_cast<uint32_t>(given.size())));
+    auto number = SplitResultName(s.name);
+    if (s.quoted || !number) continue;
+    bool taken = loose_.contains(s.name);
+    if (std::string& name = given.back(); !name.empty()) {
+      taken |= graph_->by_name.contains(name) || graph_->nodes_by_name.contains(name);
+      if (IsNumberOfOther(*number)) {
+        taken |= written_[number->first];
+        name.clear();
+      }
+    }
+    if (taken) return r_.Fail(s.at, absl::StrCat("there is a value '", s.name, "' already"));
+  }
+  return given;
+}
+
 void FunctionReader::Remember(const Spelling& s, ValueId value) {
-  if (!s.quoted && SplitResultName(s.name) && !graph_->values[value].name.empty())
+  const Value& v = graph_->values[value];
+  if (!s.quoted && SplitResultName(s.name) && (!v.name.empty() || graph_->ValueName(value) != s.name))
     loose_.emplace(s.name, value);
 }
 
@@ -185,15 +216,14 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
                                             const std::vector<TensorType>& declared) {
   std::vector<ValueId> in;
   RETURN_IF_ERROR(Materialise(at, &call, &in));
-  std::vector<std::string> given;
-  for (const Spelling& s : names) given.push_back(GivenName(s, static_cast<uint32_t>(given.size())));
-  for (size_t i = 0; i < names.size(); i++)
-    if (!given[i].empty() && !names[i].quoted && SplitResultName(given[i]) && graph_->FindNode(given[i]).ok())
-      return r_.Fail(names[i].at, absl::StrCat("there is a value '", given[i], "' already"));
+  ASSIGN_OR_RETURN(std::vector<std::string> given, GivenNames(names));
   graph_->scope = call.device;
   auto node = graph_->AddNode(call.op, std::move(in), std::move(call.attrs), given, declared);
   if (!node.ok()) return r_.Locate(at, node.status());
   graph_->scope = 0;
+  written_.resize(graph_->nodes.size());
+  for (uint32_t i = 0; i < names.size(); i++)
+    if (!names[i].quoted && names[i].name == ResultName(*node, i)) written_[*node] = true;
   const std::vector<ValueId>& out = graph_->nodes[*node].out;
   for (size_t i = 0; i < names.size() && i < out.size(); i++) Remember(names[i], out[i]);
   return *node;

@@ -65,7 +65,9 @@ class FunctionReader {
   absl::StatusOr<NodeId> Emit(const Token& at, Call, const std::vector<Spelling>& names,
                               const std::vector<TensorType>& declared);
   absl::Status Materialise(const Token& at, Call*, std::vector<ValueId>* in);
+  absl::StatusOr<std::vector<std::string>> GivenNames(const std::vector<Spelling>& names) const;
   void Remember(const Spelling&, ValueId);
+  bool IsNumberOfOther(std::pair<NodeId, uint32_t> number) const;
   std::string GivenName(const Spelling&, uint32_t result) const;
 
   TextReader& r_;
@@ -75,7 +77,8 @@ class FunctionReader {
   std::string pending_;  // the name that the statement's own call will have
   bool label_ = false;   // the statement under way is `name: op(...)`
   std::vector<SignatureResult> signature_;
-  HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but are names
+  HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but stand for others
+  std::vector<bool> written_;            // by node: whether its number is a name in the text
 };
 
 }  // namespace keel

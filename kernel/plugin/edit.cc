@@ -133,7 +133,7 @@ absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& 
   if (!best.second)
     return Annotate(Invalid(path, ": not a file that an importer knows; there are importers for: ",
                             names.empty() ? "nothing" : absl::StrJoin(names, ", ")),
-                    kErrorHint, "`keel doctor` shows which plugins were found");
+                    kErrorHint, "a text begins with `keel 1`; `keel doctor` shows which plugins were found");
   return best;
 }
 

@@ -47,7 +47,7 @@ std::string Printed(std::string_view body) {
   auto m = Parse(absl::StrCat("keel 1\nfn @f(x: f32[b, 2], k: i32[3]) {\n", body, "\n}\n"));
   std::string text = PrintText(*m);
   EXPECT_EQ(PrintText(*Parse(text)), text);
-  size_t begin = text.find("{\n") + 2;
+  size_t begin = text.find('\n', text.find("fn @")) + 1;
   return text.substr(begin, text.rfind("}\n") - begin);
 }
 
@@ -65,10 +65,28 @@ TEST(Text, NamesThatLookLikeUnnamedResults) {
   EXPECT_EQ(Printed("v5 = neg(x)\nv0 = neg(v5)\nreturn v0"),
             "  \"v5\" = neg(x) : f32[b, 2]\n  \"v0\" = neg(\"v5\") : f32[b, 2]\n  return \"v0\"\n");
   EXPECT_ERROR(Error("v0 = neg(x)\nv0 = neg(x)\nreturn v0"), "'v0' already");
+  EXPECT_ERROR(Error("v1 = neg(x)\nv1 = relu(x)\nreturn v1"), "4:1: there is a value 'v1' already");
+  EXPECT_ERROR(Error("v1 = neg(x)\ny = neg(v1)\nv1 = relu(x)\nreturn v1"), "'v1' already");
   EXPECT_EQ(
       Printed("\"none\" = neg(x)\n\"a b\" = neg(\"none\")\nlayer.0.out = neg(\"a b\")\nreturn layer.0.out"),
       "  \"none\" = neg(x) : f32[b, 2]\n  \"a b\" = neg(\"none\") : f32[b, 2]\n"
       "  layer.0.out = neg(\"a b\") : f32[b, 2]\n  return layer.0.out\n");
+}
+
+// Lines put into a printed text: what is behind them moves on by a number.
+TEST(Text, NumbersMoveOn) {
+  EXPECT_EQ(Printed("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv2 = neg(v1)\nreturn v2"),
+            "  v0 = neg(x) : f32[b, 2]\n  print(v0)\n  v2 = relu(v0) : f32[b, 2]\n"
+            "  v3 = neg(v2) : f32[b, 2]\n  return v3\n");
+  EXPECT_EQ(Printed("exp(x)\nv0 = neg(x)\nv1 = relu(v0)\nreturn v1, v0"),
+            "  v0 = exp(x) : f32[b, 2]\n  v1 = neg(x) : f32[b, 2]\n  v2 = relu(v1) : f32[b, 2]\n"
+            "  return v2, v1\n");
+  EXPECT_EQ(Printed("v0 = relu(x * 2)\nreturn v0"),
+            "  v0 = mul(x, 2.0) : f32[b, 2]\n  v1 = relu(v0) : f32[b, 2]\n  return v1\n");
+  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv1 = neg(v0)\nreturn v1"),
+               "6:1: there is a value 'v1'");
+  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv0 = neg(v1)\nreturn v1"),
+               "6:1: there is a value 'v0'");
 }
 
 TEST(Text, EntryNamesResults) {
