@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loops beside JAX and TensorFlow: a while of 1,000 iterations over scalars, a scan of 100 steps of an LSTM cell.
 
-    build/peers/bin/python tools/bench/loops.py [--rounds 15] [--threads 1]      (peers.py makes that Python)
+    .venv/bin/python tools/bench/loops.py [--rounds 15] [--threads 1]
 
 All sides are in one process and take turns; a figure is the median over the rounds, each the best of several
 calls from Python; answers are compared first. JAX is jit-compiled; TensorFlow runs a traced function, with and without XLA.
@@ -13,9 +13,14 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "python")]
+import peers  # noqa: E402
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "python")]
+if __name__ == "__main__":
+    peers.use()
+import numpy as np  # noqa: E402
+
 STEPS, WIDTH, ITERATIONS = 100, 64, 1000
 
 WHILE = """keel 1
@@ -125,6 +130,16 @@ def best(call, seconds=0.05):
     return min(times)
 
 
+def tell_ratio(times, medians):
+    """To the best peer, with its quartiles; times: of all sides, round by round."""
+    rival = min((n for n in medians if n != "Keel"), key=medians.get, default=None)
+    if rival is None:
+        return print("no peer was measured: no ratio")
+    ratios = sorted(a / b for a, b in zip(times["Keel"], times[rival], strict=True))
+    print(f"ratio to the best peer ({rival}): {statistics.median(ratios):.3f} "
+          f"[{ratios[len(ratios) // 4]:.3f}, {ratios[3 * len(ratios) // 4]:.3f}]")
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     args.add_argument("--rounds", type=int, default=15)
@@ -151,11 +166,7 @@ def main():
                 times[name].append(best(side[k]))
         medians = {name: statistics.median(t) for name, t in times.items()}
         print(what + ": " + ", ".join(f"{name} {1e6 * t:.4g} us" for name, t in medians.items()))
-        peers = [n for n in sides if n != "Keel"]
-        if peers:
-            rival = min(peers, key=medians.get)
-            ratio = statistics.median(a / b for a, b in zip(times["Keel"], times[rival]))
-            print(f"  ratio to the best peer ({rival}): {ratio:.3f}")
+        tell_ratio(times, medians)
 
 
 if __name__ == "__main__":

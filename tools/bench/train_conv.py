@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A step of SGD on a small convolution net beside PyTorch, JAX and TensorFlow.
 
-    build/peers/bin/python tools/bench/train_conv.py [--rounds 15] [--threads 2] [--batch 32]   (peers.py makes that Python)
+    .venv/bin/python tools/bench/train_conv.py [--rounds 15] [--threads 2] [--batch 32]
 
 Images 3x32x32; conv 3x3 to 32, relu, conv 3x3 to 32, relu, max pool 2x2; conv 3x3 to 64, relu, max pool 2x2; dense 128,
 relu, dense 10; mean cross entropy; w - 0.01 dw. All sides are in one process and take turns; a figure is the median over
@@ -13,11 +13,14 @@ import statistics
 import sys
 from pathlib import Path
 
-import numpy as np
-
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "python")]
-from loops import best  # noqa: E402
+import peers  # noqa: E402
+
+if __name__ == "__main__":
+    peers.use()
+import numpy as np  # noqa: E402
+from loops import best, tell_ratio  # noqa: E402
 
 SHAPES = {"c1": (32, 3, 3, 3), "b1": (32, 1, 1), "c2": (32, 32, 3, 3), "b2": (32, 1, 1), "c3": (64, 32, 3, 3), "b3": (64, 1, 1),
           "w4": (64 * 8 * 8, 128), "b4": (128,), "w5": (128, 10), "b5": (10,)}
@@ -174,11 +177,8 @@ def main():
         for name, side in sides.items():
             times[name].append(best(side, 0.2))
     medians = {name: statistics.median(t) for name, t in times.items()}
-    rival = min((n for n in medians if n != "Keel"), key=medians.get)
-    ratios = sorted(a / b for a, b in zip(times["Keel"], times[rival], strict=True))
     print(", ".join(f"{name} {1e3 * t:.2f} ms" for name, t in medians.items()))
-    print(f"ratio to the best peer ({rival}): {statistics.median(ratios):.3f} "
-          f"[{ratios[len(ratios) // 4]:.3f}, {ratios[3 * len(ratios) // 4]:.3f}]")
+    tell_ratio(times, medians)
 
 
 if __name__ == "__main__":
