@@ -18,6 +18,7 @@ namespace keel_cpu {
 namespace {
 
 constexpr int64_t kNumbers = 16;  // of a tile, transformed
+constexpr int64_t kLeast = 24;    // tiles of a block, for products to be good
 
 struct Product {
   dnnl::matmul run;
@@ -161,7 +162,7 @@ Product MakeProduct(const Winograd& w, int64_t count, const Layout& weights, Lay
 // As many tiles as leave what is made of them in a cache of 2 MiB, at least some, and as many blocks as
 // threads like.
 void CutBlocks(Winograd* w) {
-  constexpr int64_t kCache = 9 << 18, kLeast = 24, kMost = 128;
+  constexpr int64_t kCache = 9 << 18, kMost = 128;
   const int64_t most = std::clamp<int64_t>(
       kCache / (kNumbers * (w->c + w->o) * static_cast<int64_t>(sizeof(float))), kLeast, kMost);
   const int64_t team = Budget(), wanted = ((w->tiles + most - 1) / most + team - 1) / team * team;
@@ -172,12 +173,14 @@ void CutBlocks(Winograd* w) {
 }
 
 // Measured with AVX-512 and AVX2, two threads: from 32 channels on 0.55 to 0.95 of the time of a direct
-// convolution. With few tiles the larger weights (16 numbers for nine) take longer to come from memory.
+// convolution. With few tiles the larger weights (16 numbers for nine) take longer to come from memory. A block is
+// one product of oneDNN's, which nobody can stop: not longer than a part of others.
 bool Pays(const Conv& s) {
   constexpr int64_t kFewTiles = 40, kFewChannels = 32;
   bool yes = s.w.rank == 2 && s.groups == 1 && s.c >= kFewChannels && s.o >= kFewChannels;
   for (int d = 0; yes && d < 2; d++) yes = s.w.window[d] == 3 && s.w.stride[d] == 1 && s.w.dil[d] == 1;
-  return yes && s.n * ((s.w.out[0] + 1) / 2) * ((s.w.out[1] + 1) / 2) >= kFewTiles;
+  return yes && s.n * ((s.w.out[0] + 1) / 2) * ((s.w.out[1] + 1) / 2) >= kFewTiles &&
+         kNumbers * kLeast * s.c * s.o <= PartWork();
 }
 
 // What is added, then bounds: all that the loops can do behind it.

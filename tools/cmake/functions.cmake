@@ -57,6 +57,13 @@ function(keel_add_test name)
     "KEEL_TEST_DATA=\"${CMAKE_SOURCE_DIR}/tests/data\"")
   target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  get_property(first GLOBAL PROPERTY KEEL_FIRST_TEST) # its headers serve all
+  if(first AND NOT arg_SOURCES MATCHES "[.]c(;|$)")
+    target_precompile_headers(${name} REUSE_FROM ${first})
+  elseif(NOT first)
+    target_precompile_headers(${name} PRIVATE <atomic> <filesystem> <fstream> <functional> <random> <thread> <gtest/gtest.h>)
+    set_property(GLOBAL PROPERTY KEEL_FIRST_TEST ${name})
+  endif()
   if(KEEL_SANITIZE STREQUAL "address") # a process with a sanitizer takes longer to begin than most tests to run
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${name}" TIMEOUT 900)
