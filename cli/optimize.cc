@@ -13,11 +13,13 @@ namespace {
 void print_runs(const Json& passes) {
   std::vector<std::vector<std::string>> rows{{"pass", "plugin", "ms", "edits", ""}};
   for (const Json& p : passes) {
+    const double ms = p.at("ms").get<double>();
+    const std::string not_run = ms > 0 ? "not run again: " : "not run: ";
     std::string failed = p.contains("error")     ? "FAILED: " + cell(p.at("error"))
-                         : p.contains("skipped") ? "not run: " + cell(p.at("skipped"))
+                         : p.contains("skipped") ? not_run + cell(p.at("skipped"))
                                                  : "";
-    rows.push_back({cell(p.at("name")), cell(p.at("plugin")), fmt::format("{:.2f}", p.at("ms").get<double>()),
-                    p.at("edits").dump(), failed});
+    rows.push_back(
+        {cell(p.at("name")), cell(p.at("plugin")), fmt::format("{:.2f}", ms), p.at("edits").dump(), failed});
   }
   print_table(rows, stderr);
   for (const Json& p : passes)

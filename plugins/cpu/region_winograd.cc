@@ -173,8 +173,8 @@ void CutBlocks(Winograd* w) {
 }
 
 // Measured with AVX-512 and AVX2, two threads: from 32 channels on 0.55 to 0.95 of the time of a direct
-// convolution. With few tiles the larger weights (16 numbers for nine) take longer to come from memory. A block is
-// one product of oneDNN's, which nobody can stop: not longer than a part of others.
+// convolution. With few tiles the larger weights (16 numbers for nine) take longer to come from memory. A
+// block is one product of oneDNN's, which nobody can stop: not longer than a part of others.
 bool Pays(const Conv& s) {
   constexpr int64_t kFewTiles = 40, kFewChannels = 32;
   bool yes = s.w.rank == 2 && s.groups == 1 && s.c >= kFewChannels && s.o >= kFewChannels;

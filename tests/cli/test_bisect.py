@@ -65,6 +65,7 @@ def test_fuel_ends_after_so_many_edits(keel, wrong):
         gone = [line for line in said.get("text", "").splitlines() if line.startswith("-")]
         assert len(gone) == min(fuel, 4)  # those that were turned; the others' operands keep their names
     assert "not run: no edits are left" in keel("optimize", wrong, "--fuel", "0").err
+    assert "not run again: no edits are left" in keel("optimize", wrong, "--fuel", "1").err
     assert '"fuel"' in keel("optimize", wrong, "--fuel", "many", code=5).err
 
 

@@ -275,6 +275,27 @@ TEST(CpuImpls, ProductsOfAllSizes) {
         }
 }
 
+// Windows of 3x3 over enough channels and places, with weights that are known: by tiles of 2x2 results.
+TEST(CpuImpls, ConvolutionsByTiles) {
+  Rng rng(15);
+  struct Case {
+    Dims x;
+    int64_t outputs;
+    Dims lo, hi;
+  };
+  for (const Case& c : {Case{{1, 32, 14, 14}, 33, {1, 1}, {1, 1}}, Case{{2, 35, 13, 9}, 48, {0, 2}, {1, 0}},
+                        Case{{41, 32, 3, 3}, 32, {0, 0}, {0, 0}}}) {
+    const int64_t rows = c.x[2] + c.lo[0] + c.hi[0] - 2, columns = c.x[3] + c.lo[1] + c.hi[1] - 2;
+    const BareTensor x = {KEEL_F32, c.x}, w = {KEEL_F32, {c.outputs, c.x[1], 3, 3}},
+                     y = {KEEL_F32, {c.x[0], c.outputs, rows, columns}};
+    NodeBuilder node("conv", {x, w}, {y});
+    node.Ints("stride", {1, 1}).Ints("dil", {1, 1}).Ints("lo", c.lo).Ints("hi", c.hi).Int("groups", 1);
+    const std::vector<std::string> operands = {bare::Draw(rng, x, 1), bare::Draw(rng, w, 1)};
+    node.node.data = {nullptr, operands[1].data()};
+    Compare(node.node, operands, {8, std::sqrt(static_cast<double>(9 * c.x[1]))});
+  }
+}
+
 // A composite has no impl in the reference plugin: f computes an element in double.
 template <class F>
 void CompareElements(const keel_node& node, const std::vector<std::string>& operands, F f, Bounds b) {
