@@ -90,17 +90,17 @@ bool Leave(const Winograd& w, const float* from, int64_t first, int64_t count, c
 }
 
 // Operands x and what is added, if anything. False: see Leave.
-bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* room) {
+bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* room, dnnl::stream* stream) {
   const int64_t first = block * w.block, count = std::min(w.block, w.tiles - first);
   const Product& p = count == w.block ? w.whole : w.rest;
   auto* entered = reinterpret_cast<float*>(room);
   auto* made = reinterpret_cast<float*>(room + w.Entered());
   auto* waste = reinterpret_cast<float*>(room + w.Entered() + w.Made());
   Enter(w, In<float>(call, 0), first, count, entered);
-  p.run.execute(Stream(), {{DNNL_ARG_SRC, At(p.x, entered)},
-                           {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
-                           {DNNL_ARG_DST, At(p.y, made)},
-                           {DNNL_ARG_SCRATCHPAD, At(p.pad, room + w.PerSlot() - w.Pad())}});
+  p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, entered)},
+                          {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
+                          {DNNL_ARG_DST, At(p.y, made)},
+                          {DNNL_ARG_SCRATCHPAD, At(p.pad, room + w.PerSlot() - w.Pad())}});
   return Leave(w, made, first, count, w.adds ? In<float>(call, 1) : nullptr, Out<float>(call, 0), waste);
 }
 
@@ -108,9 +108,10 @@ keel_rc RunWinograd(const keel_call* call) {
   const Winograd& w = *State<std::unique_ptr<Winograd>>(call);
   std::atomic<bool> finite = true, failed = false;
   const auto run_slot = [&](int64_t slot) {
+    dnnl::stream stream(Engine());  // workers keep nothing of their own
     char* room = static_cast<char*>(call->scratch) + static_cast<uint64_t>(slot) * w.PerSlot();
     for (int64_t b = w.blocks * slot / w.slots; b < w.blocks * (slot + 1) / w.slots && !Cancelled(call); b++)
-      if (!RunBlock(call, w, b, room)) finite = false;
+      if (!RunBlock(call, w, b, room, &stream)) finite = false;
   };
   ParallelFor(call, w.slots, w.tiles / w.slots * w.c * w.o, [&](int64_t begin, int64_t end) {
     try {
