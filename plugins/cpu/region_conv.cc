@@ -94,17 +94,10 @@ bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
   }
   return !strips.empty();
 }
-bool TryStrips(auto&&... args) {
+// What oneDNN refuses is not emitted.
+bool Try(auto&& emit) {
   try {
-    return EmitStrips(args...);
-  } catch (const dnnl::error&) {
-    return false;
-  }
-}
-
-bool TryWinograd(auto&&... args) {
-  try {
-    return EmitWinograd(args...);
+    return emit();
   } catch (const dnnl::error&) {
     return false;
   }
@@ -139,7 +132,8 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
     return false;
   }
   if (!Good(d)) return false;
-  if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) && TryWinograd(b, node, r, a, s))
+  if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) &&
+      Try([&] { return EmitWinograd(b, node, r, a, s); }))
     return true;
   const int64_t per_channel = Product(g.w.data(), static_cast<int64_t>(g.w.size())) / s.o;
   const int weights = Weights(b, node, r, Plain(g.w, type), d.weights_desc(), {per_channel, s.o});
@@ -148,7 +142,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
                    {DNNL_ARG_BIAS, bias, BiasOf(b, r)}};
   if (s.Work() / s.n > PartWork() && !rows) {
     args.others = OtherArgs(b, r, a, d);
-    if (TryStrips(b, node, r, a, s, g, d, args)) return true;
+    if (Try([&] { return EmitStrips(b, node, r, a, s, g, d, args); })) return true;
   }
   args.src.buffer = b.Need(node.in[0], d.src_desc());
   EmitWith<Forward>(b, d, r, a, {ConvParts(s, g, d, bias)}, std::move(args));

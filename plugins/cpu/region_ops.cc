@@ -114,6 +114,13 @@ std::vector<Arg> OtherArgs(Builder& b, const Recipe& r, const Attributes& a,
   return args;
 }
 
+int OutOf(Builder& b, const Recipe& r, const Attributes& a, const Layout& out) {
+  if (a.sum == nullptr) return b.Made(r.out, out);
+  const int buffer = b.Take(a.sum->other, a.sum->node, out);
+  b.MadeIn(r.out, out, buffer);
+  return buffer;
+}
+
 std::vector<Arg> OthersOf(std::span<const Arg> whole, const Box& box, size_t leading, bool adds) {
   std::vector<Arg> args(whole.begin(), whole.end());
   for (Arg& arg : args) {

@@ -68,6 +68,9 @@ struct Conv;
 // A convolution by Winograd's way (region_winograd.cc); false: that does not pay, or cannot be.
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s);
 
+// Where a contraction writes: over what is added in place, if anything.
+int OutOf(Builder& b, const Recipe& r, const Attributes& a, const Layout& out);
+
 // A contraction in parts: how a part's primitive is made.
 template <class P>
 struct Parts {
@@ -114,9 +117,7 @@ void EmitWith(Builder& b, const typename P::primitive_desc& d, const Recipe& r, 
               const std::vector<Parts<P>>& cuts, Operands args) {
   args.others = OtherArgs(b, r, a, d);
   const Layout out = d.dst_desc();
-  args.out = {DNNL_ARG_DST, out,
-              a.sum != nullptr ? b.Take(a.sum->other, a.sum->node, out) : b.Made(r.out, out)};
-  if (a.sum != nullptr) b.MadeIn(r.out, out, args.out.buffer);
+  args.out = {DNNL_ARG_DST, out, OutOf(b, r, a, out)};
   for (const Parts<P>& cut : cuts)
     if (cut.parts.size() > 1 && EmitParts(b, r, a, cut, args)) return;
   b.Emit<P>(d, args.All());

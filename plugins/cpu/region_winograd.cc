@@ -254,11 +254,11 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
   std::vector<int> buffers = {b.Need(node.in[0], x)};
   if (added != nullptr) {
     in.push_back(added->other);
-    buffers.push_back(a.sum != nullptr ? b.Take(added->other, added->node, y) : b.Need(added->other, y));
+    if (a.sum == nullptr) buffers.push_back(b.Need(added->other, y));
   }
-  const bool over = a.sum != nullptr;
-  buffers.push_back(over ? buffers.back() : b.Made(r.out, y));
-  if (over) b.MadeIn(r.out, y, buffers.back());
+  const int out = OutOf(b, r, a, y);
+  if (a.sum != nullptr) buffers.push_back(out);
+  buffers.push_back(out);
   auto own = std::make_unique<OwnLaunch>();
   const uint64_t bytes = w->PerSlot() * static_cast<uint64_t>(w->slots);
   Keep(&own->launch, std::move(w), Guard<RunWinograd>, bytes);
