@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "simd.h"
+
 namespace keel_cpu {
 
 const dnnl::engine& Engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = (LimitOneDnn(), dnnl::engine(dnnl::engine::kind::cpu, 0));
   return engine;
 }
 

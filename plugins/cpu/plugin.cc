@@ -26,19 +26,25 @@ std::vector<keel_impl> Join() {
 const std::vector<keel_impl> impls = Join();  // the families' tables are constants, ready before this
 
 keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
-  constexpr const char* kLevels[] = {"baseline loops", "AVX2 loops", "AVX-512 loops"};
   struct sysinfo memory = {};
   out->flags = KEEL_DEVICE_HOST_MEMORY;
   out->dl_type = 1;
   out->dl_id = 0;
   out->memory = sysinfo(&memory) == 0 ? static_cast<uint64_t>(memory.totalram) * memory.mem_unit : 0;
-  std::snprintf(out->description, sizeof(out->description), "this machine's processor: oneDNN, %s",
-                kLevels[SimdLevel()]);
+  const bool held = UsedIsa() != MachineIsa();
+  std::snprintf(out->description, sizeof(out->description),
+                "this machine's processor, class %s%s%s: oneDNN, own loops", NameOf(MachineIsa()),
+                held ? ", held by KEEL_CPU_ISA to " : "", held ? NameOf(UsedIsa()) : "");
   return KEEL_OK;
 }
 
+keel_rc Open(const keel_host* host, uint32_t, const keel_kv*, uint32_t, keel_dev* out) {
+  *out = nullptr;
+  return IsaProblem() ? host->fail(KEEL_INVALID, IsaProblem()) : KEEL_OK;
+}
+
 constexpr keel_device kDevice = [] {
-  keel_device d = KEEL_HOST_DEVICE(nullptr, Info, nullptr, nullptr);
+  keel_device d = KEEL_HOST_DEVICE(nullptr, Info, Open, nullptr);
   d.run_lanes = RunLanes;
   d.cost = Cost;
   return d;

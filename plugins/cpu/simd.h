@@ -17,6 +17,16 @@ namespace keel_cpu {
 
 int SimdLevel();  // 0: baseline, 1: AVX2 and FMA, 2: AVX-512
 
+// The classes of processor, each of which has all that the ones before it have. The environment variable
+// KEEL_CPU_ISA (sse4, avx2, avx512, amx), read once at load, holds our loops, our machine code and oneDNN to
+// one of them.
+enum class Isa { kSse4, kAvx2, kAvx512, kAmx };
+Isa MachineIsa();          // what this machine is
+Isa UsedIsa();             // what code is chosen for: the machine's, or the one below it that was asked for
+const char* NameOf(Isa);   // as in KEEL_CPU_ISA
+const char* IsaProblem();  // null, or what is wrong with KEEL_CPU_ISA
+void LimitOneDnn();        // to what was asked for; before anything else of oneDNN is called
+
 }  // namespace keel_cpu
 
 // Elements do not depend on each other even where the result shares memory with an operand.

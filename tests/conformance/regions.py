@@ -7,6 +7,12 @@ import keel_abi
 import numpy as np
 
 
+def cpu_class(context):
+    """The class of processor that the cpu device makes code for: sse4, avx2, avx512 or amx."""
+    description, = (d["description"] for d in context.report("devices") if d["name"] == "cpu:0")
+    return description.split(":")[0].split()[-1]
+
+
 def results_of(graph, build, values):
     made = build(graph, *values)
     made = made if isinstance(made, (list, tuple)) else [made]
