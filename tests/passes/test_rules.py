@@ -1,6 +1,7 @@
 """Every rule of every file of rules, without a case by hand: operands are drawn until the pattern and the conditions
 hold, only that rule runs, and both graphs run on the reference device. By class: exact gives the same bits but for
-those inside a NaN; the error of close is at most twice the one before and 4 ulp; fast says its bound in the file.
+those inside a NaN; the error of close is at most twice the one before and 4 units in the last place; fast says in the
+file how many roundings of the greatest number it may be off. Both in the dtype at hand, the coarsest of the graph.
 
 Rules with a mistake must be caught by the same check: `MISTAKES` by hand, and a sample of those that rule_mutants.py makes.
 """
@@ -9,12 +10,12 @@ import re
 import zlib
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 import rule_mutants
 from operands import operand, same_bits
 from rule_text import Drawer, rules
-from test_numbers import error
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
@@ -24,6 +25,8 @@ WANTED, MOST = 60, 20000  # graphs that a rule edits, and how often is drawn for
 ENOUGH = 8
 MUTANTS = 60  # of those made mechanically
 SIZES = (3, 1, 0, 17)
+KINDS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}  # the coarsest first
+CLOSE = 8  # roundings, of which two are a unit in the last place
 
 ALL = {rule.where: rule for path in FILES for rule in rules(path.read_text(), LEVELS)}
 
@@ -44,7 +47,6 @@ def alone(tmp_path, text):
 
 
 def inputs(text, random, special, size):
-    import ml_dtypes
     head = re.search(r"fn @main\((.*?)\) \{", text)[1]
     for kind, dims in re.findall(r": (\w+)\[(.*?)\]", head):
         array = operand(kind, [int(d) if d.isdigit() else size for d in dims.replace(" ", "").split(",") if d], random, special)
@@ -63,21 +65,32 @@ def wide(array):
     return array.astype(np.float64) if array.dtype.kind in "fV" else array
 
 
+def coarsest(text):
+    """-> (a rounding, the least normal number) of the coarsest float in a graph."""
+    kind = next(k for k in KINDS if re.search(rf"\b{k}\b", text))
+    info = ml_dtypes.finfo(KINDS[kind])
+    return float(info.eps) / 2, float(info.tiny)
+
+
+def greatest(text, arrays):
+    """Of all that the graph is given and gives, its constants with it; at least 1."""
+    literals = re.findall(r"(?<![\w.@])\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.sub(r"\w+\[.*?\]|^keel 1", "", text))
+    finite = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in map(wide, arrays)]
+    return float(max([1, *finite, *(v for v in map(float, literals) if v)]))
+
+
 def close_enough(rule, text, before, after, arrays, context):
-    """The error against float64."""
+    """The error against float64, where the graph before gave a number (what overflows on the way may be right now)."""
     exact = re.sub(r"\b(f32|f16|bf16)\b", "f64", text)
     truth = run(context.parse(exact).session("reference", level=0).prepare(), [wide(x) for x in arrays])
     if before.dtype.kind in "iub" or isinstance(truth, str):
         return same_bits(before, after)
-    if before.dtype.itemsize < 4:
-        return True
-    if rule.level == "close":
-        scale = 1 if before.dtype == np.float32 else 2.0**-29
-        return error(after, truth) <= 2 * error(before, truth) + 8 * scale
-    if not np.isfinite(before).all():  # what overflows on the way may be right now
-        return True
-    largest = max([1.0, *(float(np.abs(wide(x)).max(initial=0)) for x in (*arrays, truth) if np.isfinite(wide(x)).all())])
-    return bool(np.allclose(after, truth, rtol=rule.bound, atol=rule.bound * largest, equal_nan=True))
+    rounding, tiny = coarsest(text)
+    known = np.isfinite(wide(before)) & np.isfinite(truth)
+    scale = np.maximum(np.abs(truth), tiny) if rule.level == "close" else greatest(text, [*arrays, truth])
+    with np.errstate(all="ignore"):
+        errors = [np.where(known, np.abs(wide(x) - truth) / scale / rounding, 0).max(initial=0) for x in (before, after)]
+    return bool(errors[1] <= (2 * errors[0] + CLOSE if rule.level == "close" else rule.bound))
 
 
 def check(rule, text, tmp_path, required):
@@ -115,7 +128,7 @@ def compare(rule, graph, before, after, arrays, context):
 
 def as_bits(array):
     """bfloat16 as float32, which keeps its NaNs such."""
-    return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -161,6 +174,16 @@ def test_a_mistake_is_caught(tmp_path, required, name, right, wrong):
     changed.where, changed.bound = rule.where, rule.bound
     with pytest.raises(AssertionError):
         assert check(changed, changed.alone(), tmp_path, required)
+
+
+@pytest.mark.parametrize("level", ["close", "fast"])
+@pytest.mark.parametrize("kind, factor", [("f16", 1.01), ("bf16", 1.1), ("f32", 1.00001), ("f64", 1.000000000001)])
+def test_a_mistake_in_one_dtype_is_caught(tmp_path, required, kind, factor, level):
+    """By some roundings more than there are, which are many in half precision."""
+    text = f"pass only {level}\nrule wrong  # bound 4\n  match square(x)\n  when dtype(x) == {kind}\n  build x * x * {factor}\n"
+    rule = next(rules(text, LEVELS))
+    with pytest.raises(AssertionError, match="array"):
+        check(rule, rule.alone(), tmp_path, required)
 
 
 def is_seen(rule, tmp_path, required):
