@@ -12,11 +12,12 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
-NAMES = {  # language: (files, how a test is named)
-    "C++": ("rows/rows*_test.cc", r"^TEST(?:_P|_F)?\(Rows, ([VZTK]\d+)(?:_\w+)?\)"),
-    "C": ("rows/rows*.c", r"^static void ([VZTK]\d+)\(void\)"),
-    "CLI": ("rows/test_rows.py", r"^def test_([VZTK]\d+)_\w+\("),
-    "Python": ("python_sdk/test_py_rows_*.py", r"^def test_([VZTK]\d+)_\w+\("),
+IDS = r"((?:[VZTK]\d+_?)+)"  # of the rows that a test is for: several where they claim the same
+NAMES = {  # language: (files, a test's name and its body)
+    "C++": ("rows/rows*_test.cc", rf"^TEST(?:_P|_F)?\(Rows, {IDS}\w*\) \{{(.*?)(?:^\}}| \}}$)"),
+    "C": ("rows/rows*.c", rf"^static void {IDS}\(void\) \{{(.*?)(?:^\}}| \}}$)"),
+    "CLI": ("rows/test_rows.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
+    "Python": ("python_sdk/test_py_rows_*.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
 }
 
 
@@ -24,9 +25,20 @@ def text_of(files):
     return "\n".join(path.read_text() for path in sorted(TESTS.glob(files)))
 
 
-def tests():
-    """{language: rows that have a test}"""
-    return {language: set(re.findall(pattern, text_of(files), re.M)) for language, (files, pattern) in NAMES.items()}
+def bodies():
+    """{language: [(rows, body)] of each test}"""
+    return {language: [(names.strip("_").split("_"), " ".join(body.split())) for names, body in
+                       re.findall(pattern, text_of(files), re.M | re.S)] for language, (files, pattern) in NAMES.items()}
+
+
+def repeated(found):
+    """Tests that do the same under two names."""
+    for language, tests in found.items():
+        seen = {}
+        for rows, body in tests:
+            if body in seen:
+                yield f"{language}: {'_'.join(seen[body])} and {'_'.join(rows)} have one body: make them one test with both ids"
+            seen[body] = rows
 
 
 def reasons():
@@ -46,11 +58,13 @@ def reasons():
 
 def registered(row):
     """Is the row in the table of its program?"""
-    return f'{{"{row}", {row}}}' in text_of(NAMES["C"][0])
+    return re.search(rf'\{{"((?:\w+_)?{row}(?:_\w+)?)", \1\}}', text_of(NAMES["C"][0]))
 
 
 def main():
-    has, (why, faults) = tests(), reasons()
+    found, (why, faults) = bodies(), reasons()
+    has = {language: {row for rows, _ in tests for row in rows} for language, tests in found.items()}
+    faults += repeated(found)
     faults += [f"{language}: {row} is no row" for language in NAMES for row in has[language] if row not in ROWS]
     faults += [f"C: {row} is not in the table of its program" for row in sorted(has["C"]) if not registered(row)]
     grid, count = [f"{'row':<5}" + "".join(f"{language:>7}" for language in NAMES)], 0
@@ -70,7 +84,8 @@ def main():
         grid.append(f"{row:<5}{cells}   {'; '.join(notes)}".rstrip())
     if sys.argv[1:] != ["--faults"]:
         print("\n".join(grid))
-    print("\n".join(faults + [f"rows: {count} of {len(ROWS) * len(NAMES)} cells have a test, {len(faults)} faults"]))
+    print("\n".join(faults + [f"rows: {count} of {len(ROWS) * len(NAMES)} cells have a test, of {sum(map(len, found.values()))} tests, "
+                              f"{len(faults)} faults"]))
     return 1 if faults else 0
 
 

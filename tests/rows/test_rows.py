@@ -104,18 +104,10 @@ def test_V9_says_what_building_costs(keel, graph):
     assert figures["load_ms"] > 0 and figures["first_ms"] > 0 and figures["p50_ms"] > 0
 
 
-def graph_equals_eager(keel, graph, on):
+def test_V10_T4_graph_equals_eager(keel, graph, on):
     assert keel("eval", "x = [[2.]]; y = [[4.]]; b = [[4.]]; matmul(x, y) + b", *on).out == "[[12.]]\n"
     run = json.loads(keel("run", graph(REGULAR), *REGULAR_INPUTS, "--json", *on).out)
     assert [o["data"] for o in run["outputs"].values()] == [[12]]
-
-
-def test_V10_graph_equals_eager(keel, graph, on):
-    graph_equals_eager(keel, graph, on)
-
-
-def test_T4_graph_equals_eager(keel, graph, on):
-    graph_equals_eager(keel, graph, on)
 
 
 def test_V11_no_session_no_placeholder(keel, on):
@@ -244,7 +236,7 @@ def test_Z3_says_what_was_not_fed(keel, graph):
     assert '"x": f32[1024, 1024]' in keel("run", path, code=2).err
 
 
-def saved(keel, graph, tmp_path, on):
+def test_Z12_T1_saved_graphs_run_without_their_source(keel, graph, tmp_path, on):
     source = graph(REGULAR)
     keel("convert", source, "m.keel")
     source.unlink()
@@ -279,14 +271,6 @@ def test_Z7_gradient_of_a_variables_square(keel, graph, tmp_path, on):
 def test_Z18_one_excludes_the_other_includes(keel, graph, tmp_path, on):
     assert gradient(keel, graph, tmp_path, on, "hidden")["data"] == [0]
     assert gradient(keel, graph, tmp_path, on, "seen")["data"] == [2]
-
-
-def test_Z12_exported_models_run(keel, graph, tmp_path, on):
-    saved(keel, graph, tmp_path, on)
-
-
-def test_T1_saved_graphs_run_without_their_source(keel, graph, tmp_path, on):
-    saved(keel, graph, tmp_path, on)
 
 
 RELU = """keel 1
