@@ -24,7 +24,7 @@ inline keel::Context Open(const std::string& device, const keel::Options& option
   return context;
 }
 
-// Those on which threads can be watched: ThreadSanitizer misreads OpenMP.
+// Those on which threads can be watched: oneDNN is not built for ThreadSanitizer.
 inline std::vector<std::string> ThreadedDevices() {
 #if defined(__SANITIZE_THREAD__)
   return {"reference"};

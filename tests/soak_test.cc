@@ -1,6 +1,6 @@
 // soak_test.cc: 64 threads call, trace and train at once, for KEEL_SOAK_SECONDS (default 2) a device. The
 // answers are checked, and after a first part to warm up the heap must not grow. Under ThreadSanitizer
-// (reference device alone: it misreads OpenMP) and AddressSanitizer what they find is a failure too:
+// (reference device alone: oneDNN is not built for it) and AddressSanitizer what they find is a failure too:
 //   KEEL_SOAK_SECONDS=60 build/tsan/tests/soak_test
 #include <gtest/gtest.h>
 

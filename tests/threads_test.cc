@@ -1,6 +1,6 @@
 // threads_test.cc: what many threads may do at once: nine on a pool of eight run one plan, apply one bound
 // op, open contexts, load modules, stop runs. The answers are literals; under ThreadSanitizer (the preset
-// tsan) a race fails the test too. That sanitizer misreads OpenMP, so there only `reference` runs.
+// tsan) a race fails the test too. oneDNN is not built for that sanitizer, so there only `reference` runs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

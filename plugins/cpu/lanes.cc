@@ -80,8 +80,7 @@ double Nanoseconds(const Node& node) {
 void RunLanes(keel_dev, uint32_t n, void (*lane)(void* arg), void* arg) {
   const Team lent(n);
   if (lent.Size() == 1) return lane(arg);
-#pragma omp parallel num_threads(lent.Size())
-  lane(arg);
+  RunParts(lent.Size(), [&](int) { lane(arg); });
 }
 
 uint64_t Cost(keel_dev, const keel_host* host, const keel_node* node, uint32_t threads) {

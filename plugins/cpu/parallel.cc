@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -12,9 +13,6 @@
 
 namespace keel_cpu {
 namespace {
-
-bool in_child = false;  // written once, by the child's only thread
-const int fork_watch = pthread_atfork(nullptr, nullptr, [] { in_child = true; });
 
 int Affinity() {
   cpu_set_t set;
@@ -62,40 +60,48 @@ int Cores() {
   return quota > 0 ? std::min(Affinity(), std::max(1, static_cast<int>(std::ceil(quota)))) : Affinity();
 }
 
-// Cores that no launch counts as its own; less than 0 where there are more callers than cores.
-std::atomic<int>& Spare() {
-  static std::atomic<int> spare{Budget()};
-  return spare;
-}
-thread_local int held = 0;  // size of the team of a launch under way on this thread
+// Cores that launches count as theirs; a forked child begins with those of its only thread.
+std::atomic<int> in_use{0};
+struct Held {
+  int size = 0, cores = 0;  // of a launch under way on this thread
+};
+thread_local Held held;
+const int fork_watch =
+    pthread_atfork(nullptr, nullptr, [] { in_use.store(held.cores, std::memory_order_relaxed); });
 
 }  // namespace
 
 int Budget() {
-  static const int cores = Cores();
-  return in_child ? 1 : cores;
+  static std::atomic<int> cores{0};  // no static local of its own: a forked child must not wait for its maker
+  int n = cores.load(std::memory_order_relaxed);
+  if (n == 0) cores.store(n = keel_threads_reserve(Cores()), std::memory_order_relaxed);
+  return n;
 }
 
 Team::Team(uint32_t threads) {
-  if (fork_watch != 0 || in_child || omp_in_parallel()) return;
-  const int wanted = static_cast<int>(std::min<uint32_t>(threads, static_cast<uint32_t>(Budget())));
-  if (held > 0) {
-    size_ = std::max(1, std::min(wanted, held));
+  if (keel_threads_inside()) return;
+  const int wanted =
+      std::max(1, static_cast<int>(std::min<uint32_t>(threads, static_cast<uint32_t>(Budget()))));
+  if (held.size > 0) {
+    size_ = std::min(wanted, held.size);
     return;
   }
-  std::atomic<int>& spare = Spare();
-  held = taken_ = 1;  // its own core, also where the team has no more: others see that this one works
-  for (int left = spare.fetch_sub(1, std::memory_order_relaxed) - 1; wanted > 1 && left >= wanted - 1;) {
-    if (!spare.compare_exchange_weak(left, left - (wanted - 1), std::memory_order_relaxed)) continue;
-    held = taken_ = size_ = wanted;
-    return;
+  size_ = wanted;
+  taken_ = 1;  // its own core, also where there is none: others see that this one works
+  const int used = 1 + in_use.fetch_add(1, std::memory_order_relaxed);
+  if (const int helpers = std::clamp(Budget() - used, 0, wanted - 1); wanted > 1) {
+    in_use.fetch_add(helpers, std::memory_order_relaxed);
+    taken_ += helpers;
+    keel_threads_set_helpers(helpers);
   }
+  held = {size_, taken_};
 }
 
 Team::~Team() {
   if (taken_ == 0) return;
-  held = 0;
-  Spare().fetch_add(taken_, std::memory_order_relaxed);
+  held = {};
+  keel_threads_set_helpers(INT_MAX);
+  in_use.fetch_sub(taken_, std::memory_order_relaxed);
 }
 
 }  // namespace keel_cpu

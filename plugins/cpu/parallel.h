@@ -1,35 +1,35 @@
-// parallel.h: how launches share the cores. There is one pool, OpenMP's, for oneDNN and our loops, and one
-// budget for the whole process: the cores that this process may use. A launch counts its caller's core and
-// tries to get a team; one that finds too few cores left, for others' teams or others' callers, runs with its
-// own thread only, so many sessions never run more threads than there are callers and cores. A region costs
-// about 0.4 microseconds with spinning workers and 40 with sleeping ones, so loops enter one only when their
-// cost says so; that is decided before the region.
+// parallel.h: how launches share the cores. One pool (threads/) serves oneDNN and our loops, and the process
+// has one budget: the cores that it may use. A launch is cut into as many parts as it may have threads,
+// whatever else runs, so its bits do not depend on that. How many workers help with the parts does: a launch
+// counts its caller's core and takes what is left for workers. Without any the caller runs all parts. A
+// region costs some tenths of a microsecond, and waking a worker some, so loops enter one only when their
+// cost says so.
 #pragma once
-
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
 #include "abi/keel_plugin.h"
+#include "plugins/cpu/threads/threads.h"
 
 namespace keel_cpu {
 
 // Cost is counted in simple element operations; below this a loop stays on its thread.
 inline constexpr int64_t kParallelCost = 32 * 1024;
 
-// Cores that this process may use: its affinity when first asked, limited by the control group's quota.
-// One in a forked child. KEEL_CGROUP names a folder to read in place of /sys/fs/cgroup, for tests.
+// Threads that this process may use: the cores of its affinity when first asked, limited by the control
+// group's quota and by what the system lets us start. KEEL_CGROUP names a folder to read in place of
+// /sys/fs/cgroup, for tests.
 int Budget();
 
 // How long to wait for what can be done without. Where a process forks while another thread has such a lock,
 // no thread of the child gives it back.
 inline constexpr std::chrono::milliseconds kPatience{10};
 
-// Threads lent to one launch, until it is destroyed: as many as the launch may use, or one. One in a forked
-// child (OpenMP's workers do not survive fork and waiting for them would hang) and inside another region.
-// A launch inside a launch (a node of a region) shares the outer one's.
+// The parts of one launch's regions, and its claim on workers until it is destroyed: as many parts as the
+// launch may use threads, one inside another region. A launch inside a launch (a node of a region) shares the
+// outer one's.
 class Team {
  public:
   explicit Team(const keel_call* call) : Team(call->env->threads) {}
@@ -73,9 +73,14 @@ void EachPiece(int64_t first, int64_t stop, int64_t n, F&& f) {
   }
 }
 
-// Sets the calling thread's OpenMP team size, which oneDNN asks for.
-inline void SetThreads(int n) {
-  if (omp_get_max_threads() != n) omp_set_num_threads(n);
+// Sets how many parts oneDNN's regions have on the calling thread.
+inline void SetThreads(int n) { keel_threads_set(n); }
+
+// f(number) for the numbers from 0 to n - 1, on up to n threads at once.
+template <class F>
+void RunParts(int n, F&& f) {
+  keel_threads_run(
+      n, [](void* arg, int number, int) { (*static_cast<std::remove_reference_t<F>*>(arg))(number); }, &f);
 }
 
 // f(begin, end) over parts of [0, n), in parallel where n items of this cost are worth it. After a
@@ -88,13 +93,10 @@ void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   const Team lent(call);
   const int threads = static_cast<int>(std::min<int64_t>(lent.Size(), n));
   if (threads == 1) return static_cast<void>(InChunks(call, 0, n, cost, f));
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t team = omp_get_num_threads(), me = omp_get_thread_num(), part = n / team, rest = n % team;
+  RunParts(threads, [&, part = n / threads, rest = n % threads](int64_t me) {
     const int64_t begin = me * part + std::min(me, rest);
-    if (const int64_t size = part + (me < rest ? 1 : 0); size > 0)
-      InChunks(call, begin, begin + size, cost, f);
-  }
+    InChunks(call, begin, begin + part + (me < rest ? 1 : 0), cost, f);
+  });
 }
 
 // f(row, begin, end) over rows of n elements each, in pieces where they are long. Cost: of four elements.

@@ -31,7 +31,7 @@ class Frame {
   }
 
   // invalid: whether a NaN may be lost, which makes the results worthless.
-  keel_rc Run(const keel_call* call, char* arena, int threads, bool* invalid) {
+  keel_rc Run(const keel_call* call, char* arena, bool* invalid) {
     for (size_t b = 0; b < bases_.size(); b++) bases_[b] = Base(program_.buffers[b], call, arena);
     for (size_t i = 0; i < memories_.size(); i++) {
       void* base = static_cast<char*>(bases_[static_cast<size_t>(buffers_[i])]) + offsets_[i];
@@ -39,13 +39,12 @@ class Frame {
     }
     dnnl::stream& stream = Stream();
     std::optional<InvalidWatch> watch;
-    if (program_.loses_nan) watch.emplace(threads);
-    const bool often = program_.look_often.load(std::memory_order_relaxed);
+    if (program_.loses_nan) watch.emplace();
     size_t arg = 0, own = 0;
     for (const Step& s : program_.steps) {
       if (Cancelled(call)) return KEEL_CANCELLED;
       const bool ours = s.own != nullptr && !s.own->launch->tells_loss;
-      if (watch && (often || ours) && (*invalid = watch->Look().raised)) return KEEL_OK;
+      if (watch && ours && (*invalid = watch->Raised())) return KEEL_OK;
       if (s.own != nullptr) {
         const keel_rc rc = RunOwn(*s.own, calls_[own++], call);
         if (rc != KEEL_OK) return rc;
@@ -57,18 +56,11 @@ class Frame {
                               "a oneDNN primitive of a region failed");
       arg += s.args.size();
     }
-    if (watch) *invalid = Lost(watch->Look(), often);
+    if (watch) *invalid = watch->Raised();
     return KEEL_OK;
   }
 
  private:
-  // OpenMP ends threads that the next primitive has no use for, and a flag with them: from now on this
-  // program looks after each step.
-  bool Lost(InvalidWatch::Seen seen, bool often) {
-    if (seen.replaced && !often) program_.look_often.store(true, std::memory_order_relaxed);
-    return seen.raised || (seen.replaced && !often);
-  }
-
   struct OwnCall {
     std::vector<keel_tensor> views;
     std::vector<const keel_tensor*> in;
@@ -206,8 +198,7 @@ keel_rc RunRegion(const keel_call* call) {
     Compiled& c = *programs.For(team.Size());
     Scratch scratch(call, r.scratch, c.program->arena);
     std::unique_ptr<Frame> frame = c.Borrow();
-    const keel_rc rc =
-        frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)), team.Size(), invalid);
+    const keel_rc rc = frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)), invalid);
     c.GiveBack(std::move(frame));
     return rc;
   };

@@ -69,8 +69,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   uint64_t arena = 0;
-  bool loses_nan = false;                // some step may, and raises the processor's flag
-  std::atomic<bool> look_often = false;  // after each step: see Frame::Run
+  bool loses_nan = false;  // some step may, and raises the processor's flag
 };
 
 // Constant operands in the layouts that primitives want, shared by the programs of a region.

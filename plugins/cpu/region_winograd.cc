@@ -150,7 +150,7 @@ void EnterWeights(const float* w, int64_t c, int64_t o, float* to) {
 
 // How a block is multiplied, by one thread.
 Product MakeProduct(const Winograd& w, int64_t count, const Layout& weights, Layout* chosen) {
-  const int before = omp_get_max_threads();
+  const int before = keel_threads_get();
   SetThreads(1);
   const Layout x = Plain({kNumbers, count, w.c}), y = Plain({kNumbers, count, w.o});
   const dnnl::matmul::primitive_desc d(Engine(), x, weights, y, UserScratch());

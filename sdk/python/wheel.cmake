@@ -1,5 +1,5 @@
 # What goes into a wheel beside the extension: libkeel, its plugins and the command, in folders as in KEEL_ROOT, so that
-# they find each other; and the libraries that they need and that not every Linux has, such as libgomp and libfmt.
+# they find each other; and the libraries that they need and that not every Linux has, such as libfmt.
 cmake_path(GET KEEL_LIBRARY PARENT_PATH KEEL_LIBS)
 cmake_path(GET KEEL_LIBS FILENAME KEEL_LIB) # lib, or lib64
 file(REAL_PATH "${KEEL_LIBRARY}" library)
@@ -13,7 +13,7 @@ function(keel_bundle kind folder)
   list(JOIN ARGN "\" \"" files)
   install(CODE "
     file(GET_RUNTIME_DEPENDENCIES ${kind} \"${files}\" RESOLVED_DEPENDENCIES_VAR needed
-      PRE_EXCLUDE_REGEXES [[^(libkeel|libdnnl|libc|libm|libz|libstdc\\+\\+|libgcc_s|ld-linux.*)\\.so]])
+      PRE_EXCLUDE_REGEXES [[^(libkeel|libkdnn|libkomp|libc|libm|libz|libstdc\\+\\+|libgcc_s|ld-linux.*)\\.so]])
     foreach(library IN LISTS needed)
       get_filename_component(name \"\${library}\" NAME)
       file(REAL_PATH \"\${library}\" real)

@@ -13,7 +13,7 @@ import os, signal, sys
 before = set(sys.modules), signal.getsignal(signal.SIGINT), sorted(os.listdir("/proc/self/fd"))
 import keel
 maps = open("/proc/self/maps").read()
-assert "libkeel" in maps and "keel-cpu" not in maps and "keel-reference" not in maps and "libdnnl" not in maps
+assert "libkeel" in maps and "keel-cpu" not in maps and "keel-reference" not in maps and "libkdnn" not in maps
 assert "numpy" not in sys.modules and "asyncio" not in sys.modules and "multiprocessing" not in sys.modules
 assert len(os.listdir("/proc/self/task")) == 1 and signal.getsignal(signal.SIGINT) is before[1]
 assert sorted(os.listdir("/proc/self/fd")) == before[2]

@@ -1,0 +1,44 @@
+// backoff.h: when to do without workers. Beside other load a worker can lose its core in the middle of a
+// part, and its region waits for a slice of the scheduler, 3 to 4 ms. So whoever sees that a thread of ours
+// did not run when it could have reports it, and for some ten times as long regions wake fewer workers: half
+// as many, then none. Where it happens again soon after, the time doubles. So load costs a tenth at most, and
+// a quiet machine nothing.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "wait.h"
+
+namespace keel_threads {
+
+class Backoff {
+ public:
+  static constexpr Ns kLongest = 300 * kMillisecond;
+
+  // How many of so many workers a region may wake.
+  int Helpers(int wanted, Ns now) const {
+    return now < until_.load(std::memory_order_relaxed)
+               ? std::min(wanted, most_.load(std::memory_order_relaxed))
+               : wanted;
+  }
+  // Whether a thread was delayed not long ago: who waits then does not spin.
+  bool Loaded(Ns now) const { return now < until_.load(std::memory_order_relaxed) + kLongest; }
+
+  // A thread was not running for so long though it could have. `workers`: of the pool. Under the pool's lock.
+  void Delayed(Ns span, int workers, Ns now) {
+    const Ns until = until_.load(std::memory_order_relaxed);
+    const bool again = until != 0 && now < until + span_;
+    const int before = again ? most_.load(std::memory_order_relaxed) : workers;
+    span_ = std::min(kLongest, std::max(10 * span, again ? 2 * span_ : Ns{0}));
+    most_.store(before / 2, std::memory_order_relaxed);
+    until_.store(std::max(until, now + span_), std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<Ns> until_{0};  // fewer helpers up to here
+  std::atomic<int> most_{0};  // so many
+  Ns span_ = 0;
+};
+
+}  // namespace keel_threads
