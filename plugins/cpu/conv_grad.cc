@@ -24,6 +24,7 @@ struct Part {
   Operand in[2], out;
   Layout pad;
   bool adds = false;  // to what earlier parts made
+  Meetings meetings = {};
 };
 struct Plan {
   std::vector<Part> parts;
@@ -86,6 +87,7 @@ keel_rc RunGrad(const keel_call* call) {
     char* result = Out<char>(call, 0) + p.out.at;
     void* plain = p.adds ? room[3] : result;
     void* made = p.out.move ? room[2] : plain;
+    const Meeting meeting(p.meetings);
     Execute(p.run, {{p.in[0].arg, At(p.in[0].wanted, in[0])},
                     {p.in[1].arg, At(p.in[1].wanted, in[1])},
                     {p.out.arg, At(p.out.wanted, made)},
@@ -197,7 +199,8 @@ std::vector<Part> MakeX(const Conv& s, const Geometry& whole, const Layout& weig
 
 Plan PlanOf(std::vector<Part> parts) {
   Plan plan;
-  for (const Part& p : parts) {
+  for (Part& p : parts) {
+    p.meetings = MeetingsOf(p.run);
     const uint64_t sizes[] = {
         p.in[0].move ? p.in[0].wanted.get_size() : 0, p.in[1].move ? p.in[1].wanted.get_size() : 0,
         p.out.move ? p.out.wanted.get_size() : 0, p.adds ? p.out.plain.get_size() : 0, p.pad.get_size()};

@@ -99,6 +99,47 @@ bool IsChannelsLast(const dnnl::memory::desc& layout) {
          layout.get_strides()[1] == 1;
 }
 
+namespace {
+
+// oneDNN's own products, where it has no code by tiles: below AVX-512. They take blocks of 48 x 64 results,
+// and where threads are left over they split sums of more than 768, as its source says
+// (calc_nthr_nocopy_avx).
+int ThreadsOfProduct(const_dnnl_primitive_desc_t d) {
+  constexpr int64_t kRows = 48, kColumns = 64, kDeep = 768;
+  const char* impl = nullptr;
+  if (dnnl_primitive_desc_query(d, dnnl_query_impl_info_str, 0, &impl) != dnnl_success ||
+      !std::strstr(impl, "gemm:"))
+    return INT_MAX;
+  const auto dims = [&](dnnl_query_t what, int i) {
+    const_dnnl_memory_desc_t layout = dnnl_primitive_desc_query_md(d, what, i);
+    dnnl_dims_t* p = nullptr;
+    int n = 0;
+    dnnl_memory_desc_query(layout, dnnl_query_dims, &p);
+    dnnl_memory_desc_query(layout, dnnl_query_ndims_s32, &n);
+    return Dims(*p, *p + n);
+  };
+  const Dims x = dims(dnnl_query_src_md, 0), y = dims(dnnl_query_dst_md, 0);
+  if (x.back() <= kDeep) return INT_MAX;
+  const int64_t m = y[y.size() - 2], n = y.back(),
+                products = Product(y.data(), static_cast<int64_t>(y.size())) / std::max<int64_t>(1, m * n);
+  return static_cast<int>(
+      std::clamp<int64_t>((m + kRows - 1) / kRows * ((n + kColumns - 1) / kColumns) * products, 1, INT_MAX));
+}
+
+}  // namespace
+
+Meetings MeetingsOf(const dnnl::primitive& p) {
+  const_dnnl_primitive_desc_t d = nullptr;
+  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+  dnnl_prop_kind_t way = dnnl_prop_kind_undef;
+  if (dnnl_primitive_get_primitive_desc(p.get(), &d) != dnnl_success) return {};
+  if (dnnl_primitive_desc_query(d, dnnl_query_primitive_kind, 0, &kind) != dnnl_success) return {};
+  if (kind == dnnl_matmul) return {ThreadsOfProduct(d), false};
+  if (kind != dnnl_convolution || dnnl_primitive_desc_query(d, dnnl_query_prop_kind, 0, &way) != dnnl_success)
+    return {};
+  return {INT_MAX, way == dnnl_backward_weights};
+}
+
 dnnl::primitive_attr UserScratch() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -5,6 +5,7 @@
 // another number gets another primitive, made when that first happens and kept.
 #pragma once
 
+#include <climits>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -50,6 +51,33 @@ template <class Desc>
 bool Direct(const Desc& d) {
   return Good(d) && std::strstr(d.impl_info_str(), "gemm") == nullptr;
 }
+
+// How a primitive is to use threads whose parts would wait for each other in loops that the pool does not
+// see: beside other load each such wait may take a slice of the scheduler.
+struct Meetings {
+  int threads = INT_MAX;  // with so many at most there are none: a product whose sums are split if threads
+                          // are left over
+  bool meets = false;     // there may be: gradients of weights add up what threads made of their images
+};
+Meetings MeetingsOf(const dnnl::primitive& p);
+// For the executions during its life, on the calling thread.
+class Meeting {
+ public:
+  explicit Meeting(const Meetings& m) : before_(keel_threads_get()), meets_(m.meets) {
+    if (m.threads < before_) SetThreads(m.threads);
+    if (meets_) keel_threads_set_meeting(1);
+  }
+  ~Meeting() {
+    SetThreads(before_);
+    if (meets_) keel_threads_set_meeting(0);
+  }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+ private:
+  int before_;
+  bool meets_;
+};
 
 // A constant operand in the layout that a primitive wants; the caller's memory where that is the same.
 struct Packed {

@@ -52,6 +52,7 @@ class Frame {
         continue;
       }
       const int n = static_cast<int>(s.args.size());
+      const Meeting meeting(s.meetings);
       dnnl::error::wrap_c_api(dnnl_primitive_execute(s.run.get(), stream.get(), n, args_.data() + arg),
                               "a oneDNN primitive of a region failed");
       arg += s.args.size();

@@ -63,6 +63,7 @@ struct Step {
   dnnl::primitive run;
   std::vector<Arg> args;
   std::unique_ptr<OwnStep> own;  // instead of a primitive
+  Meetings meetings = {};
 };
 
 struct Program {

@@ -130,7 +130,8 @@ int Builder::Take(uint32_t v, uint32_t user, const Layout& layout) {
 void Builder::Emit(dnnl::primitive run, std::vector<Arg> args) {
   std::erase_if(args, [](const Arg& a) { return a.buffer < 0; });
   for (const Arg& a : args) Use(a.buffer);
-  program_->steps.push_back({std::move(run), std::move(args), nullptr});
+  const Meetings meetings = MeetingsOf(run);
+  program_->steps.push_back({std::move(run), std::move(args), nullptr, meetings});
 }
 
 const OwnLaunch* Builder::Launch(const BodyNode& node) {

@@ -88,6 +88,19 @@ TEST(Pool, PartsThatWaitForEachOtherGetAThreadEach) {
   }
 }
 
+TEST(Pool, PartsThatAreSaidToWaitForEachOtherGetThreadsAtOnce) {
+  const Helpers none(0);
+  keel_threads_set_meeting(1);
+  keel_threads::Region r;
+  r.part = [](void*, int, int) {};
+  r.n = 3;
+  keel_threads::Pool::Get().Open(&r, 0);
+  EXPECT_TRUE(r.queued);
+  EXPECT_EQ(r.helpers, 2);
+  keel_threads::Pool::Get().Close(&r);
+  keel_threads_set_meeting(0);
+}
+
 TEST(Pool, CallersAtOnceWhosePartsWaitForEachOtherAllEnd) {
   std::vector<std::thread> callers;
   for (int c = 0; c < 8; c++)

@@ -199,6 +199,27 @@ def test_callers_at_once_get_the_bits_of_a_caller_alone(name, make):
     assert not wrong
 
 
+# Below AVX-512 oneDNN splits the sum of a product of few results among threads that are left over, which then wait for
+# each other in a spin: here it gets no more threads than it has blocks of results, so the bits are those of one.
+DEEP = """
+import sys
+sys.path[:0] = {paths!r}
+import numpy as np
+from test_cpu_threads import as_call, as_nodes, plan_of
+for make in as_call, as_nodes:
+    one, two = [np.array(plan.run(*inputs)[0]) for plan, inputs in (plan_of("deep sums", n, make) for n in (1, 2))]
+    assert np.array_equal(one, two), float(np.abs(one - two).max())
+"""
+
+
+@pytest.mark.skipif(CORES < 2, reason="needs two threads")
+def test_no_sum_is_split_among_threads_on_an_older_machine():
+    code = DEEP.format(paths=[str(HERE), str(HERE.parent / "python")])
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
+                         capture_output=True, text=True, timeout=120)
+    assert out.returncode == 0, out.stderr
+
+
 @pytest.mark.parametrize("test", ["callers_at_once_get_the_bits_of_a_caller_alone", "a_forked_child_computes_the_same"])
 def test_bits_with_the_instructions_of_an_older_machine(test):
     """There oneDNN sums a product of few results in as many parts as there are threads."""

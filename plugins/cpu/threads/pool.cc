@@ -113,7 +113,7 @@ void Pool::Open(Region* r, int helpers) {
   r->seen = 0;
   r->options = Options();
   r->opened = Now();
-  r->helpers = backoff_.Helpers(std::min(helpers, r->n - 1), r->opened);
+  r->helpers = here.meeting ? r->n - 1 : backoff_.Helpers(std::min(helpers, r->n - 1), r->opened);
   if (workers_.load(std::memory_order_relaxed) < r->n - 1) Reserve(r->n);
   std::unique_lock lock(lock_);
   opened_++;
@@ -361,4 +361,5 @@ int keel_threads_reserve(int n) { return keel_threads::fork_watch == 0 ? Pool::G
 void keel_threads_set(int n) { here.threads = n; }
 int keel_threads_get() { return here.threads; }
 void keel_threads_set_helpers(int helpers) { here.helpers = helpers; }
+void keel_threads_set_meeting(int meeting) { here.meeting = meeting != 0; }
 int keel_threads_inside() { return here.region != nullptr; }

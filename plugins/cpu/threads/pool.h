@@ -107,6 +107,7 @@ struct Place {
   Region* region = nullptr;            // of more than one part
   int number = 0, n = 1;               // as OpenMP numbers threads: 0 of 1 in a region inside another one
   int threads = 1, helpers = INT_MAX;  // as keel_threads_set and keel_threads_set_helpers say
+  bool meeting = false;
 };
 inline thread_local Place here;
 

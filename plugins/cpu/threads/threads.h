@@ -29,6 +29,10 @@ void keel_threads_set(int n);
 int keel_threads_get(void);
 void keel_threads_set_helpers(int helpers);
 
+// While it is set the parts of the calling thread's regions wait for each other in loops of their own:
+// workers for all of them are woken at once, whatever helpers there are.
+void keel_threads_set_meeting(int meeting);
+
 // Whether the calling thread is within a region of more than one part.
 int keel_threads_inside(void);
 
