@@ -1,4 +1,5 @@
 """tools/bench: statistics by known values, models by NumPy, tables that say what was not measured."""
+import functools
 import sys
 from pathlib import Path
 
@@ -9,9 +10,12 @@ BENCH = Path(__file__).resolve().parents[2] / "tools" / "bench"
 sys.path[:0] = [str(BENCH), str(BENCH / "ops")]
 onnx = pytest.importorskip("onnx", reason="models are written as ONNX files")
 from cases import CASES  # noqa: E402
-from figures import interval, markdown  # noqa: E402
-from forms import onnx_form  # noqa: E402
-from models import WORKLOADS, mlp  # noqa: E402
+from bench import Field, row_of  # noqa: E402
+from figures import interval, markdown, verdict  # noqa: E402
+from forms import composite_form, onnx_form  # noqa: E402
+from host import host  # noqa: E402
+from models import WORKLOADS, bert, gpt2, mlp  # noqa: E402
+from report import put  # noqa: E402
 
 
 def test_interval_of_the_median():
@@ -20,12 +24,76 @@ def test_interval_of_the_median():
     assert interval([3.0]) == (3.0, 3.0)
 
 
-def test_tables_say_what_is_not_measured():
-    row = {"what": "thing", "ms": {"keel": 2.0, "torch": 0.0015}, "ratio": 1.5, "ratio_low": 1.25, "ratio_high": 2,
-           "peak_bytes": {"keel": 3e6}}
-    text = markdown([row], ["keel", "onnxruntime", "torch"])
-    assert "| thing | 2 ms | not measured | 1.5 µs | 1.50 [1.25, 2.00] |" in text
-    assert "| thing | 3 MB | not measured |" in text
+ROW = {"name": "thing", "what": "thing", "ms": {"keel_python": 2.0, "torch": 0.0015}, "best": "torch", "ratio": 1.5, "ratio_low": 1.25,
+       "ratio_high": 2, "rounds": 15, "variants": {"torch": "torch_compiled"}, "peak_bytes": {"keel": 3e6}}
+HOST = {"date": "2026-01-02", "cpu": "A CPU", "isa": "AVX2", "cores": 2, "load": 0.5, "commit": "abc", "peers": {"torch": "1.0"}}
+REPORT = {"host": HOST, "threads": 2, "results": [ROW]}
+
+
+def test_tables_say_what_is_not_measured_and_who_is_ahead():
+    text = markdown(REPORT, ["onnxruntime", "torch"])
+    assert text.startswith("2026-01-02, 2 cores of A CPU (AVX2), load 0.5 at the start, 2 threads, all sides in turn, Keel abc, PyTorch 1.0.\n")
+    assert "| thing | 2 ms | not measured | 1.5 µs (compiled) | 1.50 [1.25, 2.00] of PyTorch, **ahead** | 15 |" in text
+    assert "| thing | 3 MB | not measured | not measured |" in text
+    assert verdict({**ROW, "ratio_low": 0.9}).endswith("of PyTorch, level") and verdict({**ROW, "ratio_low": 0.8, "ratio_high": 0.9}).endswith("of PyTorch")
+
+
+def test_of_a_peer_the_fastest_variant_counts():
+    class Side:
+        def __init__(self, name):
+            self.name, self.first, self.seconds, self.stopped = name, np.ones(2), {"torch": 3, "torch_compiled": 1, "jax": 2}.get(name, 9), False
+
+        def ask(self, what):
+            return self.seconds
+
+        def stop(self):
+            self.stopped = True
+    made = {name: Side(name) for name in ("keel_python", "keel", "torch", "torch_compiled", "jax")}
+    field = Field(list(made), {name: (None, None) for name in made}, made.get)
+    assert {name: w.name for name, w in field.workers.items()} == {"keel_python": "keel_python", "torch": "torch_compiled", "jax": "jax"}
+    assert {name for name, side in made.items() if side.stopped} == {"keel", "torch"}
+    assert field.times(3) == {"keel_python": [9] * 3, "torch": [1] * 3, "jax": [2] * 3}
+    row = row_of("r", "r", field.times(3), **field.told())
+    assert (row["best"], row["ratio"], row["rounds"], row["variants"]["torch"]) == ("torch", 9, 3, "torch_compiled")
+
+
+def test_a_side_that_computes_something_else_stops_the_row():
+    class Side:
+        def __init__(self, answer):
+            self.first = answer
+
+        def ask(self, what):
+            return 1
+
+        def stop(self):
+            pass
+    answers = {"keel": Side(np.ones(2)), "jax": Side(np.array([1, 1.01]))}
+    with pytest.raises(RuntimeError, match="jax: the answer differs by 0.01"):
+        Field(list(answers), {name: (None, None) for name in answers}, answers.get)
+
+
+def test_tables_go_between_their_marks():
+    text = "a\n<!-- figures: x -->\nold\n<!-- end -->\nb\n<!-- figures: y -->\nkept\n<!-- end -->\n"
+    assert put(text, "x", "new\n") == text.replace("old", "new")
+
+
+def test_the_host_says_what_it_is():
+    found = host()
+    assert found["cpu"] and found["isa"] and found["cores"] >= 1 and found["commit"]
+
+
+@pytest.mark.parametrize("kind", [composite_form.CompositeForm, composite_form.RuntimeForm, composite_form.SpelledForm])
+@pytest.mark.parametrize("model, inputs", [(functools.partial(gpt2, layers=1, words=60), lambda: [np.arange(128)[None] % 60]),
+                                           (functools.partial(bert, layers=1, inner=96), lambda: [np.random.default_rng(2).standard_normal(
+                                               (1, 4, 768)).astype(np.float32)])], ids=["gpt2", "bert"])
+def test_all_kinds_of_files_are_the_same_model(tmp_path, model, inputs, kind):
+    ort = pytest.importorskip("onnxruntime")
+    options, answers = ort.SessionOptions(), []
+    options.intra_op_num_threads = 1
+    for each in (onnx_form.OnnxForm, kind):
+        path = onnx_form.write(model, inputs(), tmp_path / "m.onnx", kind=each)
+        answers.append(ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, {"x0": inputs()[0]})[0])
+    np.testing.assert_allclose(answers[1], answers[0], rtol=1e-3, atol=1e-3)
 
 
 def test_all_forms_get_the_same_weights(tmp_path, context, device):

@@ -1,15 +1,16 @@
 """Measures Keel beside other runtimes in one run, and the figures that have a limit of their own.
 
-Usage: bench.py [NAME...] [--sides keel,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
+Usage: bench.py [NAME...] [--sides keel_python,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
                 [--cpu-time] [--memory] [--json FILE] [--markdown FILE]
-  NAME: a workload of models.py, or start load size native (default: all)
-  --sides: default all of sides.py; what is not installed is shown as not measured
+  NAME: a workload of models.py, or start load size (default: all)
+  --sides: of sides.py; default all but torch_tuned, whose tuning takes minutes a model. What is not installed is named
   --cpu-time: seconds of processor in place of seconds; with --threads 1 it serves on a busy machine
   --memory: peak memory only, of a process that loads the model and runs it once
 
-All sides run the same model with the same weights, the same number of threads and bound inputs; answers
-are compared first. Each is a process of its own; they take turns in every round. The tables show medians,
-and the median of the rounds' ratios to the best peer with its 95 % interval (by order statistics).
+All sides run the same model with the same weights, the same number of threads and bound inputs, called from Python;
+answers are compared first. Each is a process of its own. Of a peer's variants (compiled, frozen, composite ops) the one that was
+fastest in a first look goes on; the sides take turns in every round. The tables show medians, and the median of the
+rounds' ratios to the best peer with its 95 % interval (by order statistics).
 """
 import argparse
 import json
@@ -28,36 +29,99 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from figures import interval, markdown, show  # noqa: E402
+from figures import MEMORY, interval, markdown, show, told  # noqa: E402
+from host import host  # noqa: E402
 from models import WORKLOADS  # noqa: E402
 from others import OTHERS  # noqa: E402
-from sides import SIDES, serve  # noqa: E402
+from sides import PEERS, SIDES, serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
-SETTLE, SPAN = 0.03, 0.2  # s between measurements: the other sides' threads go to sleep; of one measurement
+SETTLE, SPAN = 0.03, 0.1  # s between measurements: the other sides' threads go to sleep; of one measurement
+SLOW = ("torch_tuned",)  # only where it is asked for
+UNTIMED = ("keel_import",)  # only for its memory
 
 
 def check(answers):
-    """The largest difference from Keel's answer, by the scale of the answers."""
-    first = next(iter(answers.values()))
+    """No answer differs from the first, by the scale of the answers."""
+    first = np.asarray(next(iter(answers.values()), 0))
     for name, answer in answers.items():
         scale = max(float(np.abs(first).max()), 1e-6)
-        off = float(np.abs(answer.astype(np.float64).reshape(first.shape) - first).max()) / scale
+        off = float(np.abs(np.asarray(answer).astype(np.float64).reshape(first.shape) - first).max()) / scale
         if not off <= 2e-3:
             raise RuntimeError(f"{name}: the answer differs by {off:.3g} of the largest value")
 
 
 def start_sides(names, sides, begin):
-    """sides: what module each needs. -> workers by name, as begin() makes them, and why there are no others."""
+    """sides: what module each needs. -> workers by name, as begin() makes them, and why there are no others. They start
+    side by side."""
     workers, missing = {}, {}
     for side in names:
         try:
             if not peers.has(sides[side][1]):
-                raise RuntimeError("not installed")
+                raise OSError("not installed")
             workers[side] = begin(side)
+        except OSError as e:
+            missing[side] = str(e)
+    for side in list(workers):
+        try:
+            workers[side].first
         except RuntimeError as e:
             missing[side] = str(e)
+            workers.pop(side).stop()
     return workers, missing
+
+
+def look(worker):
+    """Seconds of a run, at first sight."""
+    once = worker.ask(1)
+    return min(worker.ask(1), worker.ask(1)) if once > SPAN else min(worker.ask(3) for _ in range(3))
+
+
+def peer_of(side):
+    return side.split("_")[0]
+
+
+class Field:
+    """The sides that take turns: Keel's, and of each peer the variant that was fastest in a first look. One peer begins after
+    the other, so that few variants are in memory at a time."""
+
+    def __init__(self, names, sides, begin):
+        self.workers, self.missing, self.answers, self.chosen, self.looks, self.peak = {}, {}, {}, {}, {}, {}
+        self.sides, self.begin = sides, begin
+        try:
+            for peer in dict.fromkeys(map(peer_of, names)):
+                self.enter(peer, [n for n in names if peer_of(n) == peer])
+            check(self.answers)
+        except BaseException:
+            self.stop()
+            raise
+
+    def enter(self, peer, names):
+        workers, missing = start_sides(names, self.sides, self.begin)
+        self.missing |= missing
+        self.answers |= {n: w.first for n, w in workers.items()}
+        self.peak |= {n: w.ask("peak") for n, w in workers.items() if n in MEMORY}
+        looks = {n: look(w) for n, w in workers.items() if n not in UNTIMED}
+        best = "keel_python" if "keel_python" in looks else min(looks, key=looks.get, default=None)
+        self.looks |= looks
+        for name, worker in workers.items():
+            if name == best:
+                self.workers[peer if peer != "keel" else name] = worker
+                self.chosen |= {peer: name} if peer != "keel" else {}
+            else:
+                worker.stop()
+
+    def times(self, rounds):
+        runs = {n: max(1, min(20000, int(SPAN / self.looks[self.chosen.get(n, n)]))) for n in self.workers}
+        return rounds_of(self.workers, rounds, runs)
+
+    def told(self):
+        """What a row of results says of them."""
+        return {"missing": self.missing, "variants": self.chosen, "looks_ms": {n: 1e3 * s for n, s in self.looks.items()}}
+
+    def stop(self):
+        for worker in self.workers.values():
+            worker.stop()
 
 
 def rounds_of(workers, rounds, runs):
@@ -71,15 +135,17 @@ def rounds_of(workers, rounds, runs):
 
 
 def row_of(name, what, times, **more):
-    """Medians of all sides, and the ratio to the best peer."""
+    """Medians of all sides, and the ratio to the best peer: of Keel from Python, where that was measured."""
     row = {"name": name, "what": what, "ms": {n: 1e3 * statistics.median(t) for n, t in times.items()}, **more}
+    row["rounds"] = max((len(t) for t in times.values()), default=0)
     others = [n for n in times if not n.startswith("keel")]
-    if "keel" in times and "keel_python" in times:
+    ours = "keel_python" if "keel_python" in times else "keel"
+    if {"keel", "keel_python"} <= set(times):
         row["from_python"] = statistics.median(a / b for a, b in zip(times["keel_python"], times["keel"]))
-    if "keel" in times and others:
+    if ours in times and others:
         best = min(others, key=row["ms"].get)
-        ratios = [a / b for a, b in zip(times["keel"], times[best])]
-        row.update(best=best, ratio=statistics.median(ratios), rounds=len(ratios))
+        ratios = [a / b for a, b in zip(times[ours], times[best])]
+        row.update(best=best, ratio=statistics.median(ratios))
         row["ratio_low"], row["ratio_high"] = interval(ratios)
     return row
 
@@ -88,20 +154,18 @@ def compare(name, folder, args):
     from forms import onnx_form
     model, inputs, what = WORKLOADS[name]
     path = onnx_form.write(model, inputs(), Path(folder) / "model.onnx", free_rows=name.startswith("mlp"))
-    workers, missing = start_sides(args.sides, SIDES, lambda side: Worker(
-        serve, side, name, path, args.threads, args.device, args.cpu_time))
+    field = None
     try:
-        check({n: w.first for n, w in workers.items()})
-        peak = {n: w.ask("peak") for n, w in workers.items()}
+        field = Field([s for s in args.sides if not args.memory or s in MEMORY], SIDES, lambda side: Worker(
+            serve, side, name, path, args.threads, args.device, args.cpu_time))
         if args.memory:
-            return {"name": name, "what": what, "ms": {}, "peak_bytes": peak, "missing": missing}
-        runs = {n: max(1, min(20000, int(SPAN / w.ask(3)))) for n, w in workers.items()}
-        times = rounds_of(workers, args.rounds, runs)
+            return {"name": name, "what": what, "peak_bytes": field.peak, "missing": field.missing}
+        return row_of(name, what, field.times(args.rounds), peak_bytes=field.peak, **field.told())
     finally:
-        for worker in workers.values():
-            worker.stop()
-        path.unlink()
-    return row_of(name, what, times, peak_bytes=peak, missing=missing)
+        if field:
+            field.stop()
+        for file in Path(folder).glob("model*.onnx"):
+            file.unlink()
 
 
 def refuse_unknown(parser, *pairs):
@@ -113,7 +177,7 @@ def refuse_unknown(parser, *pairs):
 def parse(names):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
-    parser.add_argument("--sides", type=lambda s: s.split(","), default=list(SIDES))
+    parser.add_argument("--sides", type=lambda s: s.split(","), default=[s for s in SIDES if s not in SLOW])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--device", default="cpu")
@@ -129,6 +193,9 @@ def parse(names):
 def main():
     names = [*WORKLOADS, *OTHERS]
     args, rows = parse(names), []
+    report = {"schema": "keel.compare-bench/3", "threads": args.threads, "device": args.device, "cpu_time": args.cpu_time,
+              "host": host(), "results": rows}
+    print(told(report), flush=True)
     with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
         for name in args.names or names:
             try:
@@ -136,12 +203,10 @@ def main():
             except RuntimeError as e:
                 rows.append({"name": name, "what": name, "error": str(e)})
             print(show(rows[-1]), flush=True)
-    if args.json:
-        Path(args.json).write_text(json.dumps({"schema": "keel.compare-bench/2", "threads": args.threads,
-                                               "device": args.device, "cpu_time": args.cpu_time,
-                                               "results": rows}, indent=1) + "\n")
+            if args.json:  # after each: nothing is lost with the process
+                Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
     if args.markdown:
-        Path(args.markdown).write_text(markdown(rows, args.sides))
+        Path(args.markdown).write_text(markdown(report, [p for p in PEERS if any(s.startswith(p) for s in args.sides)]))
     return 0 if all("error" not in r and r.get("ratio", 0) <= 1 and r.get("met", True) for r in rows) else 1
 
 

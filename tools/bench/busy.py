@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "python")]
 
 import numpy as np  # noqa: E402
 from figures import time_text  # noqa: E402
+from host import host  # noqa: E402
 from models import WORKLOADS  # noqa: E402
 from worker import Worker  # noqa: E402
 
@@ -150,7 +151,9 @@ def measure(name, what, path, inputs, args):
         sides["onnxruntime"] = args.threads
 
     def begin(side="keel"):
-        return Worker(serve, side, name, path, inputs, sides[side])
+        worker = Worker(serve, side, name, path, inputs, sides[side])
+        worker.first  # noqa: B018  it is ready, or says why not
+        return worker
     workers = {side: begin(side) for side in sides}
     for kind in args.loads:
         turns = {side: [] for side in sides}
@@ -210,7 +213,8 @@ def main():
                 path = onnx_form.write(model, inputs, Path(folder) / f"{name}.onnx")
             rows += measure(name, what, path, inputs, args)
     if args.json:
-        args.json.write_text(json.dumps({"schema": "keel.busy-bench/1", "threads": args.threads, "results": rows}, indent=1))
+        args.json.write_text(json.dumps({"schema": "keel.busy-bench/1", "threads": args.threads, "host": host(), "rounds": args.rounds,
+                                         "results": rows}, indent=1))
     return 0 if all(r["ratio"] <= args.limit for r in rows) else 1
 
 

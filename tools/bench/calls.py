@@ -23,7 +23,8 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from bench import SPAN, refuse_unknown, rounds_of, row_of, start_sides  # noqa: E402
-from figures import show  # noqa: E402
+from figures import show, told  # noqa: E402
+from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
 
 # name: (what it is, the limit in ms: design, section 9)
@@ -148,12 +149,14 @@ def main():
     parser.add_argument("--json", help="a file for all figures")
     args = parser.parse_args()
     refuse_unknown(parser, (args.names, ROWS), (args.sides, SIDES))
-    rows = []
+    report = {"schema": "keel.calls-bench/2", "threads": 1, "host": host(), "results": []}
+    rows = report["results"]
+    print(told(report), flush=True)
     for name in args.names or ROWS:
         rows.append(compare(name, args))
         print(show(rows[-1]), flush=True)
     if args.json:
-        Path(args.json).write_text(json.dumps({"schema": "keel.calls-bench/1", "results": rows}, indent=1) + "\n")
+        Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
     return 0 if all(r.get("ratio", 0) <= 1 and r["met"] for r in rows) else 1
 
 

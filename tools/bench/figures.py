@@ -1,9 +1,14 @@
 """Statistics of the comparisons, and their tables."""
 import math
 
-NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as a function", "numpy": "NumPy",
-         "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled",
-         "jax": "JAX", "tensorflow": "TensorFlow"}
+NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as a function", "numpy": "NumPy", "keel_import": "Keel, from ONNX",
+         "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled", "jax": "JAX", "tensorflow": "TensorFlow",
+         "tensorflow_graph": "TensorFlow graph", "tensorflow_xla": "TensorFlow XLA"}
+MEMORY = {"keel": "Keel, from a Keel file", "keel_import": "Keel, from ONNX", "onnxruntime": "ONNX Runtime, from ONNX"}
+# What a cell says of the variant of a peer that was the fastest.
+VARIANTS = {"onnxruntime_composite": "composite ops", "onnxruntime_contrib": "its own ops", "torch": "eager", "torch_compiled": "compiled",
+            "torch_tuned": "tuned", "jax_constants": "constants", "tensorflow_frozen": "frozen", "tensorflow_xla": "XLA",
+            "torch_last": "eager, channels last", "torch_compiled_last": "compiled, channels last", "jax_last": "channels last"}
 
 
 def interval(values):
@@ -15,13 +20,33 @@ def interval(values):
 
 
 def time_text(ms):
+    if ms >= 1000:
+        return f"{ms / 1e3:.3g} s"
     if ms >= 1:
         return f"{ms:.3g} ms"
     return f"{1e3 * ms:.3g} µs" if ms >= 1e-3 else f"{1e6 * ms:.3g} ns"
 
 
 def ratio_text(r):
-    return f"{r['ratio']:.2f} [{r['ratio_low']:.2f}, {r['ratio_high']:.2f}]" if "ratio" in r else "–"
+    if "ratio" not in r:
+        return "–"
+    ratio, low, high = (f"{r[k]:.2f}" if r[k] >= 0.1 else f"{r[k]:.2g}" for k in ("ratio", "ratio_low", "ratio_high"))
+    return f"{ratio} [{low}, {high}]"
+
+
+def verdict(r):
+    """Whose time the ratio is of, and who is ahead where that is the peer, or nobody."""
+    if "ratio" not in r:
+        return "–"
+    ahead = ", **ahead**" if r["ratio_low"] > 1 else ", level" if r["ratio_high"] >= 1 else ""
+    return f"{ratio_text(r)} of {NAMES[r['best']]}{ahead}"
+
+
+def cell(r, side):
+    if side not in r["ms"]:
+        return "not measured"
+    variant = VARIANTS.get(r.get("variants", {}).get(side, ""))
+    return time_text(r["ms"][side]) + (f" ({variant})" if variant else "")
 
 
 def limit_text(r):
@@ -37,28 +62,48 @@ def show(r):
     if "bytes" in r:
         text = f"{r['bytes']:,} bytes"
     else:
-        text = "  ".join(f"{NAMES[n]} {time_text(t)}" for n, t in r["ms"].items())
+        text = "  ".join(f"{NAMES[n]} {cell(r, n)}" for n in r.get("ms", {}))
         text += f"  ratio {ratio_text(r)}" if "ratio" in r else ""
         text += f"  from Python {r['from_python']:.2f}" if "from_python" in r else ""
     if peak := r.get("peak_bytes"):
-        text += "  peak " + ", ".join(f"{NAMES[n]} {b / 1e6:.0f} MB" for n, b in peak.items() if n in ("keel", "onnxruntime"))
+        text += "  peak " + ", ".join(f"{what} {peak[n] / 1e6:.0f} MB" for n, what in MEMORY.items() if n in peak)
     text += "".join(f"  no {n}: {why}" for n, why in r.get("missing", {}).items())
     missed = not r.get("met", True) or r.get("ratio", 0) > 1
     return f"{r['what']:42} {text}{limit_text(r)}{'   MISSED' if missed else ''}"
 
 
-def markdown(rows, sides):
-    """Times of all sides; then peak memory of Keel and ONNX Runtime; then the figures of Keel alone."""
-    timed = [r for r in rows if "ms" in r]
-    lines = [f"| workload | {' | '.join(NAMES[s] for s in sides)} | ratio to the best peer [95 %] |",
-             "| --- |" + " --- |" * (len(sides) + 1)]
-    for r in timed:
-        cells = [time_text(r["ms"][s]) if s in r["ms"] else "not measured" for s in sides]
-        lines.append(f"| {r['what']} | {' | '.join(cells)} | {ratio_text(r)} |")
-    lines += ["", "| peak memory of a process | Keel | ONNX Runtime |", "| --- | --- | --- |"]
-    for r in timed:
-        if peak := r.get("peak_bytes"):
-            cells = [f"{peak[s] / 1e6:.0f} MB" if s in peak else "not measured" for s in ("keel", "onnxruntime")]
-            lines.append(f"| {r['what']} | {' | '.join(cells)} |")
-    lines += ["", *(f"- {show(r).strip()}" for r in rows if "ms" not in r)]
-    return "\n".join(lines) + "\n"
+def table(rows, sides, ours):
+    """Times of all sides, the ratio to the best peer, and how many rounds that is the median of."""
+    lines = [f"| workload | Keel | {' | '.join(NAMES[s] for s in sides)} | of the best peer [95 %] | rounds |",
+             "| --- |" + " --- |" * (len(sides) + 3)]
+    for r in rows:
+        mine = ours if ours in r["ms"] else "keel"
+        cells = [cell(r, s) for s in (mine, *sides)]
+        lines.append(f"| {r['what']} | {' | '.join(cells)} | {verdict(r)} | {r.get('rounds', '–')} |")
+    return lines
+
+
+def memory(rows):
+    peaks = [r for r in rows if r.get("peak_bytes")]
+    yield from [f"| peak memory of a process | {' | '.join(MEMORY.values())} |", "| --- | --- | --- | --- |"] if peaks else []
+    for r in peaks:
+        cells = [f"{r['peak_bytes'][s] / 1e6:.0f} MB" if s in r["peak_bytes"] else "not measured" for s in MEMORY]
+        yield f"| {r['what']} | {' | '.join(cells)} |"
+
+
+def markdown(report, sides, ours="keel_python"):
+    """Of what bench.py writes as JSON: where and how, times, what else a row says, peak memory, the figures of Keel alone."""
+    rows = report["results"]
+    timed = [r for r in rows if "best" in r]
+    parts = [[told(report)], table(timed, sides, ours) if timed else [], [f"- {r['what']}: {r['note']}" for r in timed if "note" in r],
+             list(memory(rows)), [f"- {show(r).strip()}" for r in rows if "best" not in r and "peak_bytes" not in r]]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def told(report):
+    """Where, when and how a report was measured, as one sentence."""
+    host = report["host"]
+    peers = ", ".join(f"{NAMES.get(n, n)} {v}" for n, v in host["peers"].items())
+    clock = "processor time" if report.get("cpu_time") else "all sides in turn"
+    return (f"{host['date']}, {host['cores']} cores of {host['cpu']} ({host['isa']}), load {host['load']:.1f} at the start, "
+            f"{report['threads']} thread{'s' * (report['threads'] > 1)}, {clock}, Keel {host['commit']}, {peers}.")

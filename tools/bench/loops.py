@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Loops beside JAX and TensorFlow: a while of 1,000 iterations over scalars, a scan of 100 steps of an LSTM cell.
 
-    .venv/bin/python tools/bench/loops.py [--rounds 15] [--threads 1]
+    .venv/bin/python tools/bench/loops.py [--rounds 15] [--threads 1] [--json FILE]
 
 All sides are in one process and take turns; a figure is the median over the rounds, each the best of several
 calls from Python; answers are compared first. JAX is jit-compiled; TensorFlow runs a traced function, with and without XLA.
 """
 import argparse
+import json
 import os
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -20,6 +20,9 @@ import peers  # noqa: E402
 if __name__ == "__main__":
     peers.use()
 import numpy as np  # noqa: E402
+from bench import row_of  # noqa: E402
+from figures import show, told  # noqa: E402
+from host import host  # noqa: E402
 
 STEPS, WIDTH, ITERATIONS = 100, 64, 1000
 
@@ -130,43 +133,40 @@ def best(call, seconds=0.05):
     return min(times)
 
 
-def tell_ratio(times, medians):
-    """To the best peer, with its quartiles; times: of all sides, round by round."""
-    rival = min((n for n in medians if n != "Keel"), key=medians.get, default=None)
-    if rival is None:
-        return print("no peer was measured: no ratio")
-    ratios = sorted(a / b for a, b in zip(times["Keel"], times[rival], strict=True))
-    print(f"ratio to the best peer ({rival}): {statistics.median(ratios):.3f} "
-          f"[{ratios[len(ratios) // 4]:.3f}, {ratios[3 * len(ratios) // 4]:.3f}]")
-
-
 def main():
     args = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     args.add_argument("--rounds", type=int, default=15)
     args.add_argument("--threads", type=int, default=1)
     args.add_argument("--device", default="cpu")
+    args.add_argument("--json", help="a file for all figures")
     args = args.parse_args()
     if args.threads == 1:
         os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sides = {"Keel": keel_side(args.threads, args.device)}
-    for name, make in (("JAX", jax_side), ("TensorFlow", lambda: tf_side(False)), ("TensorFlow XLA", lambda: tf_side(True))):
+    report = {"schema": "keel.loops-bench/1", "threads": args.threads, "host": host(), "results": []}
+    print(told(report), flush=True)
+    sides = {"keel": keel_side(args.threads, args.device)}
+    for name, make in (("jax", jax_side), ("tensorflow", lambda: tf_side(False)), ("tensorflow_xla", lambda: tf_side(True))):
         try:
             sides[name] = make()
         except ImportError as e:
             print(f"{name}: not measured: {e}", file=sys.stderr)
     for k, what in enumerate((f"while, {ITERATIONS:,} iterations over scalars", f"scan, {STEPS} steps of an LSTM cell of {WIDTH}")):
-        want = sides["Keel"][k]()
+        want = sides["keel"][k]()
         for name, side in sides.items():
             np.testing.assert_allclose(side[k](), want, rtol=1e-3, atol=1e-4, err_msg=name)
         times = {name: [] for name in sides}
         for _ in range(args.rounds):
             for name, side in sides.items():
                 times[name].append(best(side[k]))
-        medians = {name: statistics.median(t) for name, t in times.items()}
-        print(what + ": " + ", ".join(f"{name} {1e6 * t:.4g} us" for name, t in medians.items()))
-        tell_ratio(times, medians)
+        variants = ["tensorflow", "tensorflow_xla"]  # the faster counts
+        best_tf = min((n for n in variants if n in times), key=lambda n: sorted(times[n])[args.rounds // 2], default=None)
+        kept = {"tensorflow" if n == best_tf else n: t for n, t in times.items() if n == best_tf or n not in variants}
+        report["results"].append(row_of(what, what, kept, variants={"tensorflow": best_tf}))
+        print(show(report["results"][-1]), flush=True)
+    if args.json:
+        Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 How to read it: each has `once`, which runs the model, and `answer`. `serve` is the process around one of them.
 """
 import ctypes as C
+import importlib
 import os
 import subprocess
 import sys
@@ -15,17 +16,25 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "python")]
 
 
 class KeelSide:
+    kept = True  # a file as one ships it: converted before, mapped and not copied
+
     def __init__(self, model, path, inputs, threads, device):
         import keel_abi as k
         self.k, self.context = k, k.Context(threads=threads)
-        kept = Path(path).with_suffix(f".{os.getpid()}.keel")  # a file as one ships it: mapped, not copied
-        subprocess.run([k.BUILD / "bin/keel", "convert", path, kept], check=True, capture_output=True)
-        self.plan = self.context.load(str(kept)).session(device).prepare()
-        kept.unlink()
+        self.plan = self.load(path).session(device).prepare()
         self.keep, self.inputs = k.pointers(self.context, inputs)
         self.count, self.outputs = len(inputs), (C.c_void_p * 1)()
         self.run, self.release, self.error = k.lib().keel_plan_run, k.lib().keel_array_release, C.c_void_p()
         self.release.argtypes = [C.c_void_p]
+
+    def load(self, path):
+        if not self.kept:
+            return self.context.import_file(path)
+        kept = Path(path).with_suffix(f".{os.getpid()}.keel")
+        subprocess.run([self.k.BUILD / "bin/keel", "convert", path, kept], check=True, capture_output=True)
+        module = self.context.load(str(kept))
+        kept.unlink()
+        return module
 
     def once(self):
         if self.run(self.plan, self.inputs, self.count, self.outputs, 1, C.byref(self.error)):
@@ -34,6 +43,11 @@ class KeelSide:
 
     def answer(self):
         return np.array(self.plan.run(*self.keep)[0])
+
+
+class KeelImportSide(KeelSide):
+    """From the ONNX file in the same process, as ONNX Runtime has it: for its memory."""
+    kept = False
 
 
 class KeelPythonSide:
@@ -53,17 +67,27 @@ class KeelPythonSide:
 
 
 class OrtSide:
+    form = None  # of the file: as it is given
+
     def __init__(self, model, path, inputs, threads, device):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
-        self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.session = ort.InferenceSession(str(self.file(model, path, inputs)), options, providers=["CPUExecutionProvider"])
         self.feeds = {i.name: np.asarray(x) for i, x in zip(self.session.get_inputs(), inputs)}
         self.binding = self.session.io_binding()
         self.values = [ort.OrtValue.ortvalue_from_numpy(v) for v in (self.answer(), *self.feeds.values())]
         self.binding.bind_ortvalue_output("y", self.values[0])
         for name, value in zip(self.feeds, self.values[1:]):
             self.binding.bind_ortvalue_input(name, value)
+
+    def file(self, model, path, inputs):
+        if self.form is None:
+            return path
+        from forms import composite_form, onnx_form
+        other = Path(path).with_suffix(f".{self.form}.onnx")
+        return onnx_form.write(model, inputs, other, kind=getattr(composite_form, self.form))
 
     def once(self):
         self.session.run_with_iobinding(self.binding)
@@ -72,47 +96,45 @@ class OrtSide:
         return self.session.run(None, self.feeds)[0]
 
 
-class FrameworkSide:
-    """PyTorch, JAX and TensorFlow: `prepare` of their form."""
-
-    def answer(self):
-        return np.asarray(self.once())
+class OrtCompositeSide(OrtSide):
+    """The same weights in a file with ONNX's composite ops and fixed sizes."""
+    form = "CompositeForm"
 
 
-class TorchSide(FrameworkSide):
-    compiled = False
-
-    def __init__(self, model, path, inputs, threads, device):
-        from forms import torch_form
-        self.once = torch_form.prepare(model, path, inputs, threads, self.compiled)
+class OrtRuntimeSide(OrtSide):
+    """The same with ONNX Runtime's own composite ops."""
+    form = "RuntimeForm"
 
 
-class TorchCompiledSide(TorchSide):
-    compiled = True
+def framework(module, **how):
+    """A side of a framework: `prepare` of its form, with the settings of one variant."""
+    class Side:
+        def __init__(self, model, path, inputs, threads, device):
+            self.once = importlib.import_module(f"forms.{module}").prepare(model, path, inputs, threads, **how)
 
-
-class JaxSide(FrameworkSide):
-    def __init__(self, model, path, inputs, threads, device):
-        from forms import jax_form
-        self.once = jax_form.prepare(model, path, inputs, threads)
-
-
-class TfSide(FrameworkSide):
-    def __init__(self, model, path, inputs, threads, device):
-        from forms import tf_form
-        self.once = tf_form.prepare(model, path, inputs, threads)
+        def answer(self):
+            return np.asarray(self.once())
+    return Side
 
 
 # name: (its class, the module that it needs)
 SIDES = {
     "keel": (KeelSide, None),
     "keel_python": (KeelPythonSide, None),
+    "keel_import": (KeelImportSide, None),
     "onnxruntime": (OrtSide, "onnxruntime"),
-    "torch": (TorchSide, "torch"),
-    "torch_compiled": (TorchCompiledSide, "torch"),
-    "jax": (JaxSide, "jax"),
-    "tensorflow": (TfSide, "tensorflow"),
+    "onnxruntime_composite": (OrtCompositeSide, "onnxruntime"),
+    "onnxruntime_contrib": (OrtRuntimeSide, "onnxruntime"),
+    "torch": (framework("torch_form"), "torch"),
+    "torch_compiled": (framework("torch_form", mode="default"), "torch"),
+    "torch_tuned": (framework("torch_form", mode="max-autotune"), "torch"),
+    "jax": (framework("jax_form"), "jax"),
+    "jax_constants": (framework("jax_form", constants=True), "jax"),
+    "tensorflow": (framework("tf_form"), "tensorflow"),
+    "tensorflow_frozen": (framework("tf_form", how="frozen"), "tensorflow"),
+    "tensorflow_xla": (framework("tf_form", how="xla"), "tensorflow"),
 }
+PEERS = ("onnxruntime", "torch", "jax", "tensorflow")  # each with variants, of which the fastest counts
 
 
 def peak_bytes():
@@ -133,7 +155,8 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
             if runs == "peak":
                 connection.send(peak_bytes())
                 continue
-            runner.once()  # wakes threads and caches up, and memory that the system took for idle in between
+            if runs > 1:  # wakes threads and caches up, and memory that the system took for idle in between
+                runner.once()
             start = clock()
             for _ in range(runs):
                 runner.once()

@@ -8,6 +8,7 @@ after 10 steps is compared. Each side is a process; they take turns, and nobody 
 last one of a measurement. A graph is compared with the best compiled peer, eager code with the best eager one.
 """
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -24,15 +25,18 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from bench import SPAN, rounds_of, row_of  # noqa: E402
-from figures import ratio_text, time_text  # noqa: E402
+from bench import SPAN, rounds_of, row_of, start_sides  # noqa: E402
+from figures import ratio_text, time_text, told  # noqa: E402
 from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
+from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
 
 # side: (the peers that it is compared with, its limit in ms: design, section 9)
 GRAPHS, EAGER = ("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), ("torch", "tensorflow")
 KEEL = {"keel_graph": (GRAPHS, 0.300), "keel_eager": (EAGER, 0.450),
         "keel_python_graph": (GRAPHS, 0.310), "keel_python_eager": (EAGER, 0.600)}
+WHAT = {"keel_graph": "a graph, from C++", "keel_eager": "eager, from C++", "keel_python_graph": "a graph, from Python",
+        "keel_python_eager": "eager, from Python"}
 ROWS = 128
 
 
@@ -54,7 +58,10 @@ class Binary:
         command = [BUILD / "bin" / "bench_mlp", "step", mode, path, "--threads", str(args.threads), "--device", args.device]
         self.process = subprocess.Popen(command + ["--cpu-time"] * args.cpu_time, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
-        self.first = self.receive()
+
+    @functools.cached_property
+    def first(self):
+        return self.receive()
 
     def receive(self):
         line = self.process.stdout.readline()
@@ -92,17 +99,17 @@ def serve(connection, name, data, threads, cpu_time):
 
 
 def start(args, folder):
-    data, workers = numbers(), {}
+    data = numbers()
     path = Path(folder) / "numbers.bin"
     path.write_bytes(b"".join(a.tobytes() for a in data))
-    for side in args.sides:
-        try:
-            if side in ("keel_graph", "keel_eager"):
-                workers[side] = Binary(side.removeprefix("keel_"), path, args)
-            else:
-                workers[side] = Worker(serve, side, data, args.threads, args.cpu_time)
-        except (RuntimeError, OSError) as e:
-            print(f"{side}: not measured: {e}", file=sys.stderr)
+
+    def begun(side):
+        if side in ("keel_graph", "keel_eager"):
+            return Binary(side.removeprefix("keel_"), path, args)
+        return Worker(serve, side, data, args.threads, args.cpu_time)
+    workers, missing = start_sides(args.sides, {side: (None, None) for side in args.sides}, begun)
+    for side, why in missing.items():
+        print(f"{side}: not measured: {why}", file=sys.stderr)
     losses = {n: w.first for n, w in workers.items()}
     if losses and max(losses.values()) - min(losses.values()) > 1e-3:
         raise RuntimeError(f"losses differ: {losses}")
@@ -120,6 +127,8 @@ def main():
     args = parser.parse_args()
     if unknown := set(args.sides) - {*KEEL, *PEERS}:
         parser.error(f"there is no side {', '.join(sorted(unknown))}; there are {', '.join([*KEEL, *PEERS])}")
+    report = {"schema": "keel.train-bench/2", "threads": args.threads, "cpu_time": args.cpu_time, "host": host()}
+    print(told(report), flush=True)
     with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
         workers = start(args, folder)
         try:
@@ -132,13 +141,12 @@ def main():
     print("  ".join(f"{r['name']} {time_text(r['ms'][r['name']])}" for r in rows))
     for side, (rivals, limit) in KEEL.items():
         if side in times:
-            row = row_of(side, side, {"keel": times[side], **{n: times[n] for n in rivals if n in times}})
+            row = row_of(side, WHAT[side], {"keel": times[side], **{n: times[n] for n in rivals if n in times}})
             rows.append({**row, "limit_ms": limit, "met": row["ms"]["keel"] <= limit})
             print(f"{side}: {time_text(row['ms']['keel'])}, limit {time_text(limit)}; ratio to the best of its kind "
                   f"({row.get('best', 'none')}) {ratio_text(row)}")
     if args.json:
-        Path(args.json).write_text(json.dumps({"schema": "keel.train-bench/1", "threads": args.threads,
-                                               "cpu_time": args.cpu_time, "results": rows}, indent=1) + "\n")
+        Path(args.json).write_text(json.dumps({**report, "results": rows}, indent=1) + "\n")
     return 0 if all(r.get("ratio", 0) <= 1 and r.get("met", True) for r in rows) else 1
 
 

@@ -1,9 +1,10 @@
 """A process for one side of a comparison, so that neither's idle threads disturb the other."""
+import functools
 import multiprocessing
 
 
 class Worker:
-    """Runs serve(connection, *arguments), which first sends something, an exception where it failed."""
+    """Runs serve(connection, *arguments), which first sends something (`first` waits for it), an exception where it failed."""
 
     def __init__(self, serve, *arguments):
         spawn = multiprocessing.get_context("spawn")
@@ -11,7 +12,10 @@ class Worker:
         self.process = spawn.Process(target=serve, args=(theirs, *arguments), daemon=True)
         self.process.start()
         theirs.close()
-        self.first = self.receive()
+
+    @functools.cached_property
+    def first(self):
+        return self.receive()
 
     def receive(self):
         try:
@@ -24,6 +28,7 @@ class Worker:
         return got
 
     def ask(self, what):
+        self.first  # noqa: B018  comes before all answers
         self.connection.send(what)
         return self.receive()
 

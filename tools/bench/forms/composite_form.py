@@ -1,4 +1,5 @@
-"""The models as ONNX files of two kinds: with composite ops, as newer exporters write them, and spelled out in primitive ops."""
+"""The models as ONNX files of other kinds: with composite ops, as newer exporters write them, with the composite ops that ONNX
+Runtime adds, and spelled out in primitive ops."""
 import numpy as np
 
 from .onnx_form import OnnxForm
@@ -23,6 +24,20 @@ class CompositeForm(OnnxForm):
         mask = [self.constant(np.triu(np.full((128, 128), -1e9, np.float32), 1))] if causal else []
         mixed = self.node("Transpose", self.attend(q, k, v, heads, mask), perm=[0, 2, 1, 3])
         return self.node("Reshape", mixed, self.constant(np.array([0, 0, heads * 64])))
+
+
+class RuntimeForm(CompositeForm):
+    """With the ops that ONNX Runtime's own optimizer of transformers writes."""
+    opset, domain = 17, "com.microsoft"
+
+    def gelu(self, x):
+        return self.node("Gelu", x, domain=self.domain)
+
+    def gelu_tanh(self, x):
+        return self.node("FastGelu", x, domain=self.domain)
+
+    def attention(self, q, k, v, heads, causal):
+        return self.node("MultiHeadAttention", q, k, v, num_heads=heads, unidirectional=int(causal), domain=self.domain)
 
 
 class SpelledForm(CompositeForm):

@@ -1,11 +1,13 @@
-"""The models in JAX's own ops, compiled by jit; weights are arguments, so that they are not copied into the code."""
+"""The models in JAX's own ops, compiled by jit: weights as arguments and images channels first, or weights as constants of the
+code and images channels last."""
 import os
 
 import numpy as np
 from forms.onnx_form import Given, weights_of
 
 
-def ops():
+def ops(last):
+    """last: images have their channels last."""
     import jax
     import jax.numpy as jnp
     from jax import lax, nn
@@ -18,19 +20,22 @@ def ops():
             return x @ w + b
 
         def conv(x, w, stride, groups):
-            pad = w.shape[-1] // 2
-            return lax.conv_general_dilated(x, w, (stride,) * 2, ((pad, pad),) * 2, feature_group_count=groups)
+            pad = w.shape[0 if last else -1] // 2
+            return lax.conv_general_dilated(x, w, (stride,) * 2, ((pad, pad),) * 2, feature_group_count=groups,
+                                            dimension_numbers=("NHWC", "HWIO", "NHWC") if last else None)
 
         def batch_norm(x, scale, bias, mean, variance):
             factor = scale * lax.rsqrt(variance + 1e-5)
-            return x * factor[:, None, None] + (bias - mean * factor)[:, None, None]
+            parts = factor, bias - mean * factor
+            factor, shift = parts if last else (p[:, None, None] for p in parts)
+            return x * factor + shift
 
         def max_pool(x):
-            window = ((0, 0), (0, 0), (1, 1), (1, 1))
-            return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), window)
+            window, stride, pad = ((1, k, k, 1) if last else (1, 1, k, k) for k in (3, 2, 1))
+            return lax.reduce_window(x, -jnp.inf, lax.max, window, stride, [(p, p) if d != 1 else (0, 0) for p, d in zip(pad, window)])
 
         def global_pool(x):
-            return x.mean((2, 3))
+            return x.mean((1, 2) if last else (2, 3))
 
         def softmax(x):
             return nn.softmax(x)
@@ -58,12 +63,17 @@ def ops():
     return jax, JaxForm
 
 
-def prepare(model, path, inputs, threads):
-    """-> what runs the model once and waits for the answer."""
+def prepare(model, path, inputs, threads, constants=False):
+    """-> what runs the model once and waits for the answer. constants: weights are part of the code, images channels last."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])  # XLA takes a thread for each core it may use
     os.environ["JAX_PLATFORMS"] = "cpu"
-    jax, form = ops()
+    jax, form = ops(last=constants)
+    weights, xs = ([np.asarray(a) for a in arrays] for arrays in (weights_of(path), inputs))
+    if constants:
+        weights = [w.transpose(2, 3, 1, 0) if w.ndim == 4 else w for w in weights]
+        xs = [jax.numpy.asarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x) for x in xs]
+        run = jax.jit(lambda *xs: model(form, Given([jax.numpy.asarray(w) for w in weights]), *xs))
+        return lambda: run(*xs).block_until_ready()
     run = jax.jit(lambda weights, *xs: model(form, Given(weights), *xs))
-    weights = [jax.numpy.asarray(w) for w in weights_of(path)]
-    xs = [jax.numpy.asarray(np.asarray(x)) for x in inputs]
+    weights, xs = ([jax.numpy.asarray(a) for a in arrays] for arrays in (weights, xs))
     return lambda: run(weights, *xs).block_until_ready()

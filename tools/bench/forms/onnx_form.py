@@ -22,7 +22,7 @@ class Weights:
 
 class OnnxForm:
     """Nodes of one ONNX graph; each op returns the name of its result."""
-    opset = 17
+    opset, domain = 17, ""  # domain: of what is not ONNX's own
 
     def __init__(self):
         self.nodes, self.constants = [], []
@@ -116,7 +116,8 @@ def write(model, inputs, path, free_rows=False, kind=OnnxForm):
         form.nodes, "bench", [helper.make_tensor_value_info(*row) for row in zip(names, kinds, shapes)],
         [helper.make_tensor_value_info("y", kinds[0] if kinds[0] == onnx.TensorProto.INT32 else 1, None)],
         form.constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", kind.opset)], ir_version=8), path)
+    domains = [helper.make_opsetid("", kind.opset)] + [helper.make_opsetid(kind.domain, 1)] * bool(kind.domain)
+    onnx.save(helper.make_model(graph, opset_imports=domains, ir_version=8), path)
     return path
 
 

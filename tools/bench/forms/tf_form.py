@@ -1,4 +1,4 @@
-"""The models in TensorFlow's own ops, as one tf.function; images are held channels last, as its CPU ops want them."""
+"""The models in TensorFlow's own ops, as one tf.function (plain, frozen or by XLA); images are held channels last, as its CPU ops want them."""
 import os
 
 import numpy as np
@@ -61,13 +61,29 @@ def ops():
     return tf, TfForm
 
 
-def prepare(model, path, inputs, threads):
-    """-> what runs the model once, and gives a tensor."""
+def frozen(tf, call, xs):
+    """The graph with its weights as constants, so that TensorFlow folds and fuses them."""
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in xs]
+    function = convert_variables_to_constants_v2(tf.function(call).get_concrete_function(*specs))
+    return lambda: function(*xs)[0]
+
+
+def prepare(model, path, inputs, threads, how="function"):
+    """-> what runs the model once, and gives a tensor. how: "function"; "frozen", with oneDNN asked for; "xla"."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"], os.environ["CUDA_VISIBLE_DEVICES"] = "3", ""
+    if how == "frozen":
+        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
     tf, form = ops()
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    weights = [tf.constant(w.transpose(2, 3, 1, 0) if w.ndim == 4 else w) for w in weights_of(path)]
+    hold = tf.Variable if how == "frozen" else tf.constant
+    weights = [hold(w.transpose(2, 3, 1, 0) if w.ndim == 4 else w) for w in weights_of(path)]
     xs = [tf.constant(np.transpose(x, (0, 2, 3, 1)) if np.ndim(x) == 4 else x) for x in inputs]
-    run = tf.function(lambda *tensors: model(form, Given(weights), *tensors)).get_concrete_function(*xs)
+
+    def call(*tensors):
+        return model(form, Given(weights), *tensors)
+    if how == "frozen":
+        return frozen(tf, call, xs)
+    run = tf.function(call, jit_compile=how == "xla").get_concrete_function(*xs)
     return lambda: run(*xs)

@@ -1,4 +1,4 @@
-"""The models in PyTorch's own ops: eager, and compiled with frozen weights."""
+"""The models in PyTorch's own ops: eager, and compiled with frozen weights, also with products tuned."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -73,16 +73,16 @@ class TorchModel(torch.nn.Module):
         return self.model(TorchForm, Given(self.tensors), *inputs)
 
 
-def prepare(model, path, inputs, threads, compiled):
-    """-> what runs the model once, and gives a tensor."""
+def prepare(model, path, inputs, threads, mode=None):
+    """-> what runs the model once, and gives a tensor. mode: None for eager, or that of torch.compile."""
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()
     tensors = [last(torch.tensor(np.asarray(x))) for x in inputs]
     module = TorchModel(model, weights_of(path, turn=True)).eval()
-    if not compiled:
+    if mode is None:
         return lambda: module.forward(*tensors)
     torch._inductor.config.freezing = True
-    module = torch.compile(module)
+    module = torch.compile(module, mode=mode)
     module(*tensors)
     torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)  # the inputs stay as they are
     return lambda: module(*tensors)

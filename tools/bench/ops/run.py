@@ -36,7 +36,9 @@ def start(args):
     sides, why = {}, []
     for name in ("keel", "onnxruntime", "torch"):
         try:
-            sides[name] = Worker(serve, name, args.threads, args.device, args.cpu_time)
+            worker = Worker(serve, name, args.threads, args.device, args.cpu_time)
+            worker.first  # an exception where it cannot begin
+            sides[name] = worker
         except Exception as e:
             why.append(f"{name} is not measured: {e}")
     return sides, why

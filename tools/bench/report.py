@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""The figures of the README and of docs/notes: measured one after another, and written between their marks.
+
+    .venv/bin/python tools/bench/report.py FOLDER --measure [--rounds 15] [--only models,train,...]
+    .venv/bin/python tools/bench/report.py FOLDER --into README.md docs/notes/figures.md
+
+FOLDER holds what was measured, a JSON file a script. A mark is a line `<!-- figures: NAME -->`; what stands from it to
+`<!-- end -->` is replaced by the table NAME; without such a file it is left as it is. Without --into all tables are printed.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from figures import NAMES, markdown, memory, show, table, time_text, told, verdict
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
+PEERS = ("onnxruntime", "torch", "jax", "tensorflow")
+SCRIPTS = {"hot": [], "loops": ["loops.py"], "calls": ["calls.py"], "train": ["train.py"], "train_conv": ["train_conv.py"],
+           "busy": ["busy.py", "sum", "product", "conv", "mobilenet", "resnet50", "mlp1"], "models": ["bench.py"]}
+BUSY_ROUNDS = 7  # each is of some dozens of runs
+
+
+def measure(folder, name, rounds):
+    """-> seconds. The scripts' own exit code says whether Keel is ahead everywhere: it is no failure here."""
+    path, begin = folder / f"{name}.json", time.monotonic()
+    if name == "hot":
+        path.write_text(subprocess.run([BUILD / "bin" / "bench_hot", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    else:
+        script, *more = SCRIPTS[name]
+        rounds = min(rounds, BUSY_ROUNDS) if name == "busy" else rounds
+        subprocess.run([sys.executable, HERE / script, *more, "--rounds", str(rounds), "--json", path], check=False)
+    return time.monotonic() - begin
+
+
+def models(report):
+    """Without memory, which is a table of its own."""
+    rows = [{k: v for k, v in r.items() if k != "peak_bytes"} for r in report["results"]]
+    return markdown({**report, "results": [r for r in rows if "best" in r]}, PEERS)
+
+
+def own(report):
+    return "\n".join(f"- {' '.join(show(r).split())}" for r in report["results"] if "best" not in r) + "\n"
+
+
+def training(report):
+    """Each of Keel's sides beside the best of its kind."""
+    rows = [r for r in report["results"] if "best" in r]
+    lines = [told(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
+    for r in rows:
+        peer = f"{r['ms'][r['best']]:.3g} ms ({NAMES[r['best']]})"
+        lines.append(f"| {r['what']} | {r['ms']['keel']:.3g} ms | {peer} | {verdict(r)} | {r['rounds']} |")
+    return "\n".join(lines) + "\n"
+
+
+def calls(report):
+    lines = table([r for r in report["results"] if "best" in r], ("keel_function", "torch", "jax", "tensorflow", "numpy"), "keel")
+    return "\n".join([told(report), "", *lines]) + "\n"
+
+
+def hot(report):
+    lines = ["| from C, one thread | median, ns | 10 % to 90 % | limit |", "| --- | --- | --- | --- |"]
+    for f in report["figures"]:
+        lines.append(f"| {f['name']} | {f['median']:,.4g} | {f['p10']:,.4g} to {f['p90']:,.4g} | {f['limit'] or ''} |")
+    return "\n".join(lines) + "\n"
+
+
+LOADS = {"quiet": "nothing else", "busy": "{} busy process{}", "part": "{} busy 4 ms of 7", "again": "the same in a second Keel"}
+
+
+def busy(report):
+    lines = [told(report), "", "| work | beside | all threads | one thread | ONNX Runtime, all | Keel, of its own one thread | longest run |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for r in report["results"]:
+        count = "".join(c for c in r["load"] if c.isdigit())
+        beside = LOADS[r["load"].rstrip("0123456789")].format(count, "es" * (count != "1"))
+        times = [time_text(r["ms"][s]) if s in r["ms"] else "–" for s in ("keel", "one_thread", "onnxruntime")]
+        lines.append(f"| {r['what']} | {beside} | {' | '.join(times)} | {r['ratio']:.2f} | {time_text(r['worst_ms'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def plain(report):
+    """Rows of the usual kind."""
+    found = [p for p in PEERS if any(p in r.get("ms", {}) for r in report["results"])]
+    return markdown(report, found, "keel")
+
+
+# name of a table: (the JSON file, what makes it)
+TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join(memory(r["results"])) + "\n"), "own": ("models", own),
+          "train": ("train", training), "train_conv": ("train_conv", plain), "loops": ("loops", plain), "calls": ("calls", calls),
+          "hot": ("hot", hot), "busy": ("busy", busy)}
+
+
+def tables(folder):
+    for name, (source, make) in TABLES.items():
+        path = folder / f"{source}.json"
+        if path.exists():
+            yield name, make(json.loads(path.read_text()))
+
+
+def put(text, name, body):
+    """The text with the table between the marks of that name."""
+    return re.sub(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{body}{m[2]}", text, flags=re.S)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--only", type=lambda s: s.split(","), default=list(SCRIPTS), help=", ".join(SCRIPTS))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--into", nargs="*", type=Path, default=[])
+    args = parser.parse_args()
+    if unknown := set(args.only) - set(SCRIPTS):
+        parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(SCRIPTS)}")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for name in args.only if args.measure else []:
+        print(f"{name}: {measure(args.folder, name, args.rounds):.0f} s", flush=True)
+    for name, body in tables(args.folder):
+        if not args.into:
+            print(f"<!-- figures: {name} -->\n{body}<!-- end -->\n")
+        for path in args.into:
+            path.write_text(put(path.read_text(), name, body))
+
+
+if __name__ == "__main__":
+    main()
