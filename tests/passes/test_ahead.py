@@ -117,6 +117,15 @@ def drawn(main, rng, n, dtype):
         yield rng.integers(-9, 9, dims).astype(dtype) if dtype == "int32" else rng.standard_normal(dims).astype(dtype)
 
 
+def fits(before, after, outside, inside):
+    """The ops that are left, of the texts before and after."""
+    left, was = (text.split("fn @main(")[1].split("\n}")[0] for text in (after, before))
+    if outside == "same":
+        assert left == was
+    else:
+        assert (ops(left, 2, True), ops(left, 6, False)) == (outside, inside), left
+
+
 @pytest.mark.parametrize("main, outside, inside", [pytest.param(*c[1:], id=c[0]) for c in CASES])
 def test_taken_out(tmp_path, main, outside, inside):
     before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
@@ -124,11 +133,7 @@ def test_taken_out(tmp_path, main, outside, inside):
     optimize(before, after, "reference", only="ahead")
     optimize(after, again, "reference", only="ahead")
     assert dump(again) == dump(after), "a second run changed something"
-    left, was = (dump(path).split("fn @main(")[1].split("\n}")[0] for path in (after, before))
-    if outside == "same":
-        assert left == was
-    else:
-        assert (ops(left, 2, True), ops(left, 6, False)) == (outside, inside), left
+    fits(dump(before), dump(after), outside, inside)
 
 
 @pytest.mark.parametrize("dtype, word", [("float64", "f64"), ("float32", "f32"), ("int32", "i32")])

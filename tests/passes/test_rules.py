@@ -187,11 +187,10 @@ def test_a_mistake_in_one_dtype_is_caught(tmp_path, required, kind, factor, leve
 
 
 def is_seen(rule, tmp_path, required):
-    """By results, by graphs that it leaves alone, or because it is no rule any more."""
-    import keel_abi
+    """As test_rule would see it: by results, or by graphs that it leaves alone. One that is no rule any more is an error here."""
     try:
         return len(check(rule, rule.alone(), tmp_path, required)) < ENOUGH
-    except (AssertionError, keel_abi.KeelError):
+    except AssertionError:
         return True
 
 
