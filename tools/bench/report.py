@@ -53,8 +53,8 @@ def training(report):
     rows = [r for r in report["results"] if "best" in r]
     lines = [told(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
     for r in rows:
-        peer = f"{r['ms'][r['best']]:.3g} ms ({NAMES[r['best']]})"
-        lines.append(f"| {r['what']} | {r['ms']['keel']:.3g} ms | {peer} | {verdict(r)} | {r['rounds']} |")
+        peer = f"{time_text(r['ms'][r['best']])} ({NAMES[r['best']]})"
+        lines.append(f"| {r['what']} | {time_text(r['ms']['keel'])} | {peer} | {verdict(r)} | {r['rounds']} |")
     return "\n".join(lines) + "\n"
 
 
