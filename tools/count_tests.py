@@ -1,5 +1,6 @@
 """Adds up JUnit reports: names what failed, tells why tests were skipped (those of a file with one reason together), and ends
-with one line of counts. What is expected to fail, and did, counts as skipped.
+with one line of counts. What is expected to fail, and did, counts as skipped. A GoogleTest program, which is one test of ctest,
+counts as the tests that it reports in tests/results; one that ended early has failed in the test that it was in.
 
 Usage: count_tests.py report.xml...    exit 1 if a test failed, a report is missing or nothing was run
 """
@@ -29,6 +30,27 @@ def verdict(case):
     return "passed"
 
 
+def last_begun(printed):
+    """The test in which a program ended, from what it printed."""
+    begun = re.findall(r"\[ RUN +\] (\S+)", printed)
+    return begun[-1] if begun else "before its first test"
+
+
+def cases_of(path):
+    """(group, name, element) of each test of a report; programs of GoogleTest are replaced by their own reports."""
+    for case in xml.parse(path).getroot().iter("testcase"):
+        group, name = case.get("classname", ""), case.get("name", "")
+        report = path.parent / "tests/results" / f"{name}.xml"
+        printed = case.findtext("system-out") or ""
+        if path.name != "ctest.xml" or "." in name or not (report.exists() or "[==========]" in printed):
+            yield group, name, case
+            continue
+        inner = list(xml.parse(report).getroot().iter("testcase")) if report.exists() else []
+        yield from ((name, f"{each.get('classname')}.{each.get('name')}", each) for each in inner)
+        if verdict(case) == "failed" and not any(verdict(each) == "failed" for each in inner):
+            yield name, f"ended early or wrongly; the last test that began: {last_begun(printed)}", case
+
+
 def file_of(group):
     """tests.python_sdk.test_a of tests.python_sdk.test_a.TestClass; a GoogleTest program is its own."""
     return re.sub(r"(\.test_\w+)\..*", r"\1", group)
@@ -41,8 +63,8 @@ def main():
             print(f"failed: {path} was not written")
             counts["failed"] += 1
             continue
-        for case in xml.parse(path).getroot().iter("testcase"):
-            result, group, name = verdict(case), case.get("classname", ""), case.get("name", "")
+        for group, name, case in cases_of(Path(path)):
+            result = verdict(case)
             name = name if group in ("", name) else f"{group}::{name}"
             counts[result] += 1
             if result == "failed":

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 BUILD = pathlib.Path(os.environ["KEEL_BUILD"])
-FUNCTIONS = BUILD / "tests/sdk_function_test"
+FUNCTIONS = BUILD / "tests/sdk_test"
 RETRACES = "--gtest_filter=*/Functions.TraceOncePerSignature/cpu"
 
 

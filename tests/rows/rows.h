@@ -7,7 +7,6 @@
 #include "tests/sdk/devices.h"
 
 class Rows : public sdk_test::OnEachDevice {};
-KEEL_ON_EACH_DEVICE(Rows);
 
 template <class... A>
 std::string Printed(const A&... a) {

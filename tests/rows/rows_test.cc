@@ -7,6 +7,8 @@
 
 #include "tests/rows/rows.h"
 
+KEEL_ON_EACH_DEVICE(Rows);  // once for the files of this folder
+
 namespace {
 
 using keel::Tensor;

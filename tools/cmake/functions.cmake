@@ -1,7 +1,8 @@
 # The functions that the folders' CMakeLists.txt call:
 #   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/plugins/keel-NAME.so
 #   keel_add_rules(FILE.rules...)                           files of rules: lib/plugins/keel-FILE.rules
-#   keel_add_test(NAME SOURCES file... [LIBS target...])    one GoogleTest program, known to ctest
+#   keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...])  one GoogleTest program, run by ctest
+#   keel_run_test(TEST PROGRAM [argument...])               the same program once more
 #   keel_embed(TARGET VARIABLE file...)                     text files as data of a library
 #   keel_flatbuffer(TARGET schema.fbs)                      the schema's generated header
 set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plugins")
@@ -43,34 +44,103 @@ function(keel_add_rules)
 endfunction()
 
 # Tests know where things are by KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data) and
-# KEEL_TEST_BUILD (the build folder, with bin/ and lib/).
+# KEEL_TEST_BUILD (the build folder, with bin/ and lib/). ctest runs a program as a whole, for a process takes longer to begin
+# than most tests to run; each test's result is in tests/results/NAME.xml, which tools/count_tests.py counts.
+# The files of a folder are one program; headers that HEADERS names are then read once. With TOGETHER they are
+# compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they may hold anonymous namespaces only): half of
+# a test's compile time is what it shares with its neighbours.
+set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test takes 7, which is cheap once and dear to edit")
+# What ThreadSanitizer is for: the tests in which threads meet.
+set(KEEL_THREADED_TESTS array_test concurrent_test cpu_pool_test kernel/graph/graph_test lanes_test mutex_test plan_test soak_test threads_test timeline_test)
+
 function(keel_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;LIBS;HEADERS" )
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "keel_add_test(${name}): write keel_add_test(NAME SOURCES file... [LIBS target...])")
+    message(FATAL_ERROR "keel_add_test(${name}): write keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...])")
+  endif()
+  set(wanted ${arg_SOURCES})
+  list(FILTER wanted INCLUDE REGEX "_test[.]cc$")
+  if(KEEL_SANITIZE STREQUAL "thread")
+    list(JOIN KEEL_THREADED_TESTS "|" threaded)
+    list(FILTER wanted INCLUDE REGEX "(^|/)(${threaded})[.]cc$")
+  endif()
+  if(wanted)
+    list(FILTER arg_SOURCES EXCLUDE REGEX "_test[.]cc$")
+    list(APPEND arg_SOURCES ${wanted})
+  endif()
+  if(arg_TOGETHER AND KEEL_TEST_BATCH GREATER 1)
+    keel_batches(arg_SOURCES ${name} ${arg_SOURCES})
+    set(arg_HEADERS "")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  add_dependencies(keel_tests ${name})
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}") # of a batch, which stands elsewhere
   target_link_libraries(${name} PRIVATE keel::abi ${arg_LIBS} GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     "KEEL_TEST_PLUGINS=\"${KEEL_PLUGIN_OUTPUT}\"" "KEEL_TEST_BUILD=\"${CMAKE_BINARY_DIR}\""
     "KEEL_TEST_DATA=\"${CMAKE_SOURCE_DIR}/tests/data\"")
   target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  get_property(first GLOBAL PROPERTY KEEL_FIRST_TEST) # its headers serve all
-  if(first AND NOT arg_SOURCES MATCHES "[.]c(;|$)")
+  keel_test_headers(${name} "${arg_SOURCES}" "${arg_HEADERS}")
+  if(wanted)
+    add_dependencies(keel_tests ${name})
+    if(KEEL_SANITIZE STREQUAL "thread") # which is confused by children of a process that had threads before
+      gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${name}" TIMEOUT 300)
+    else()
+      keel_run_test(${name} ${name})
+    endif()
+  else()
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+# keel_run_test(TEST PROGRAM [argument...]): has ctest run a program as a whole.
+function(keel_run_test test program)
+  add_test(NAME ${test}
+    COMMAND ${program} "--gtest_output=xml:${CMAKE_BINARY_DIR}/tests/results/${test}.xml" ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS "${test}" TIMEOUT 900)
+endfunction()
+
+# A program's own precompiled headers, or those of the first program that needs no others.
+function(keel_test_headers name sources headers)
+  set(common <atomic> <filesystem> <fstream> <functional> <random> <thread> <gtest/gtest.h>)
+  get_property(first GLOBAL PROPERTY KEEL_FIRST_TEST)
+  if(headers)
+    target_precompile_headers(${name} PRIVATE ${common} ${headers})
+  elseif(sources MATCHES "[.]c(;|$)|/batch_[0-9]+[.]cc")
+    return()
+  elseif(first)
     target_precompile_headers(${name} REUSE_FROM ${first})
-  elseif(NOT first)
-    target_precompile_headers(${name} PRIVATE <atomic> <filesystem> <fstream> <functional> <random> <thread> <gtest/gtest.h>)
+  else()
+    target_precompile_headers(${name} PRIVATE ${common})
     set_property(GLOBAL PROPERTY KEEL_FIRST_TEST ${name})
   endif()
-  if(KEEL_SANITIZE STREQUAL "address") # a process with a sanitizer takes longer to begin than most tests to run
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS "${name}" TIMEOUT 900)
-  else()
-    gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-      PROPERTIES LABELS "${name}" TIMEOUT 300)
-  endif()
+endfunction()
+
+# keel_batches(OUT NAME file...): files that hold KEEL_TEST_BATCH of these each.
+function(keel_batches out name)
+  set(all "")
+  list(LENGTH ARGN count)
+  math(EXPR last "${count} - 1")
+  foreach(begin RANGE 0 ${last} ${KEEL_TEST_BATCH})
+    list(SUBLIST ARGN ${begin} ${KEEL_TEST_BATCH} files)
+    set(headers "#include <gtest/gtest.h>")
+    set(body "")
+    foreach(file IN LISTS files)
+      cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}") # for the headers
+      file(STRINGS "${file}" lines REGEX "^ *#include ")
+      list(APPEND headers ${lines})
+      cmake_path(GET file STEM stem)
+      string(MAKE_C_IDENTIFIER "${stem}" space)
+      string(APPEND body "namespace file_${space} {\n#include \"${file}\"\n}\n")
+    endforeach()
+    list(REMOVE_DUPLICATES headers)
+    list(JOIN headers "\n" headers)
+    set(batch "${CMAKE_CURRENT_BINARY_DIR}/${name}_batches/batch_${begin}.cc")
+    file(CONFIGURE OUTPUT "${batch}" CONTENT "${headers}\n${body}" @ONLY)
+    list(APPEND all "${batch}")
+  endforeach()
+  set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
 # `#include "embed/VARIABLE.h"` then gives keel::VARIABLE: an array of (file name, text) pairs.

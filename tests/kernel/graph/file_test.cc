@@ -47,9 +47,9 @@ std::string Saved(const Module& m) {
   return ReadWhole(folder / "m.keel");
 }
 
-class Samples : public ::testing::TestWithParam<std::string> {};
+class SavedSamples : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Samples, RoundTripThroughAFile) {
+TEST_P(SavedSamples, RoundTripThroughAFile) {
   Folder folder;
   std::string text = SampleText(GetParam());
   auto m = Parse(text);
@@ -73,7 +73,7 @@ void LoadDamaged(const std::string& bytes, size_t* loaded) {
   ASSERT_FALSE(PrintText(**m).empty());
 }
 
-TEST_P(Samples, EveryByteDamaged) {
+TEST_P(SavedSamples, EveryByteDamaged) {
   std::string whole = Saved(*Parse(SampleText(GetParam())));
   size_t structure = 0, loaded = 0;
   std::memcpy(&structure, whole.data(), 4);
@@ -91,7 +91,7 @@ TEST_P(Samples, EveryByteDamaged) {
   EXPECT_GT(loaded, 0u);  // weights may be anything
 }
 
-TEST_P(Samples, EveryTruncationIsRefusedOrEndsInPadding) {
+TEST_P(SavedSamples, EveryTruncationIsRefusedOrEndsInPadding) {
   std::string whole = Saved(*Parse(SampleText(GetParam())));
   bool weights = whole.size() > 4096 && whole.size() % 4096 != 0;
   for (size_t size = 0; size < whole.size(); size++) {
@@ -101,7 +101,7 @@ TEST_P(Samples, EveryTruncationIsRefusedOrEndsInPadding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Samples, ::testing::ValuesIn(SampleNames()),
+INSTANTIATE_TEST_SUITE_P(, SavedSamples, ::testing::ValuesIn(SampleNames()),
                          [](const auto& i) { return i.param; });
 
 TEST(File, SaysWhatIsWrong) {
