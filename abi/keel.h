@@ -194,6 +194,9 @@ KEEL_API keel_rc keel_module_import(keel_context*, const char* path, const keel_
 KEEL_API keel_rc keel_module_save(keel_module*, const char* path, keel_error** err); /* atomic */
 KEEL_API keel_rc keel_module_text(keel_module*, keel_text** out,
                                   keel_error** err); /* parse gives it back exactly; constants to 1 GiB */
+/* For people, of modules of any size: constants of more than 256 bytes are left out (`...`), so it cannot be
+ * parsed. */
+KEEL_API keel_rc keel_module_outline(keel_module*, keel_text** out, keel_error** err);
 /* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
 KEEL_API keel_rc keel_module_info(keel_module*, keel_text** out, keel_error** err);
 /* For people: a block for each entry with its arguments and results, dtypes and shapes as NumPy spells them.

@@ -17,14 +17,14 @@ namespace {
 
 // Letters: f FILE · F IN OUT · i inputs · o output · d device · D two devices · p placing · e entry · t
 // tolerances · L time limit · O passes · U fuel, dumps, differences · G of what, with respect to what · R
-// strict · M map of memory · Y fetches · x statements
+// strict · M map of memory · Y fetches · x statements · H weights
 constexpr Command kCommands[] = {
     {"run", "Run a graph on inputs; print or save the results", "fiodpeWBLORY", run_command},
     {"eval", "Run statements of the text form one by one: x = [1, 2]; print x + 1", "xd", eval_command},
     {"convert", "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
      "FideTSt", convert_command},
     {"inspect", "Say what is in a file: entries, types, ops, weights, test cases", "fd", inspect_command},
-    {"dump", "Print a file as text", "fo", dump_command},
+    {"dump", "Print a file as text, without long weights", "foH", dump_command},
     {"signatures", "Print the arguments and results of a file's entries", "f", signatures_command},
     {"graph", "Draw a file's graphs for Graphviz (dot) or as SVG", "foV", graph_command},
     {"devices", "List the devices found", "", devices_command},
@@ -53,6 +53,9 @@ void add_inputs(CLI::App& app, Args& a) {
   app.add_option("--dim", a.dims, "size of a symbolic dim: b=4")
       ->allow_extra_args(false)
       ->type_name("NAME=N");
+  app.add_option("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? leaves one as it is)")
+      ->allow_extra_args(false)
+      ->type_name("NAME=N,N,...");
   app.add_flag("--cast-inputs", a.cast_inputs,
                "convert inputs to the dtype that is wanted (default: those of its kind, as f64 to f32)");
   app.add_flag("--exact-inputs", a.exact_inputs, "convert nothing")->excludes("--cast-inputs");
@@ -94,6 +97,11 @@ void add_gradient(CLI::App& app, Args& a) {
   app.add_flag("--jacobian", a.jacobian, "each element of one value by each element, not its sum");
 }
 
+void add_case(CLI::App& app, Args& a) {
+  app.add_flag("--case", a.store, "store the inputs and what the device computes from them as a test case");
+  app.add_option("--case-name", a.case_name, "its name (default: case)");
+}
+
 void add_passes(CLI::App& app, Args& a) {
   app.add_option("--level", a.level, "0: no passes, 1, 2 (default), 3: also those that may change results")
       ->check(CLI::Range(0, 3));
@@ -105,23 +113,27 @@ void add_edits(CLI::App& app, Args& a) {
   app.add_option("--dump-after", a.dump_after,
                  "print the text after each time that this pass edited, or all did")
       ->type_name("PASS|all");
-  app.add_flag("--diff", a.diff, "print only lines that go (-) and come (+)");
+  app.add_flag("--diff", a.diff, "print only nodes that go (-) and come (+)");
 }
 
 const std::map<char, Maker>& flag_makers() {
   static const std::map<char, Maker> makers = {
       {'f',
        [](auto& app, Args& a) {
-         app.add_option("file", a.file, "a Keel file, its text form, or ONNX")->required();
+         app.add_option("file", a.file, "a Keel file, its text form, or ONNX; -: stdin")->required();
        }},
       {'F',
        [](auto& app, Args& a) {
-         app.add_option("in", a.file, "the file to convert")->required();
-         app.add_option("out", a.out_file, "the file to write; .txt or .keelt: text")->required();
+         app.add_option("in", a.file, "the file to convert; -: stdin")->required();
+         app.add_option("out", a.out_file,
+                        "the file to write; .txt, .keelt: text; .dot, .svg: a drawing; -: stdout")
+             ->required();
        }},
       {'i', add_inputs},
       {'o',
-       [](auto& app, Args& a) { app.add_option("-o,--output", a.output, "file to write (run: @FILE.npz)"); }},
+       [](auto& app, Args& a) {
+         app.add_option("-o,--output", a.output, "file to write (run: @FILE.npz); -: stdout");
+       }},
       {'d', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "device (default: cpu)"); }},
       {'D', [](auto& app, Args& a) { app.add_option("-d,--device", a.device, "devices: A,B")->required(); }},
       {'p', add_placing},
@@ -130,7 +142,8 @@ const std::map<char, Maker>& flag_makers() {
       {'W',
        [](auto& app, Args& a) {
          app.add_option("--watch", a.watch,
-                        "stop at the first node whose result has one: nan, inf or 'nan|inf'");
+                        "stop at the first node whose result has one: nan, inf or 'nan|inf'; 'conv*=nan': "
+                        "of the nodes of these names");
        }},
       {'B',
        [](auto& app, Args& a) {
@@ -141,13 +154,9 @@ const std::map<char, Maker>& flag_makers() {
          app.add_flag("--strict", a.strict, "run all nodes, so that those nobody needs can fail");
        }},
       {'Y', add_session},
+      {'H', [](auto& app, Args& a) { app.add_flag("--weights", a.weights, "print all of them (-o does)"); }},
       {'T', [](auto& app, Args& a) { app.add_flag("--text", a.text, "write the text form"); }},
-      {'S',
-       [](auto& app, Args& a) {
-         app.add_flag("--case", a.store,
-                      "store the inputs and what the device computes from them as a test case");
-         app.add_option("--case-name", a.case_name, "its name (default: case)");
-       }},
+      {'S', add_case},
       {'V',
        [](auto& app, Args& a) {
          app.add_flag("--svg", a.svg, "SVG (needs Graphviz; also chosen by -o FILE.svg)");
@@ -203,23 +212,47 @@ std::string version_text() {
                      KEEL_ABI_DRAFT);
 }
 
-// The subcommand that was meant; "" if the first argument is none.
-std::string command_of(int argc, char** argv) {
-  for (const Command& c : kCommands)
-    if (argc > 1 && c.name == std::string_view(argv[1])) return c.name;
+// "did you mean --level" for the first flag that is not known.
+std::string flag_hint(int argc, char** argv, const CLI::App& app, const std::string& command) {
+  std::vector<std::string> names;
+  auto add = [&](const CLI::App& of) {
+    for (const CLI::Option* option : of.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    }
+  };
+  add(app);
+  if (!command.empty()) add(*app.get_subcommand(command));
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; i++) {
+    std::string flag = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (!flag.starts_with("--")) continue;
+    if (std::find(names.begin(), names.end(), flag) == names.end())
+      if (std::string hint = closest(flag, names); !hint.empty()) return hint;
+  }
   return "";
 }
 
-// CLI11 says "The following argument was not expected: rnu"; a wrong command deserves better.
-std::string usage_hint(int argc, char** argv) {
+// CLI11 says "The following argument was not expected: rnu"; a wrong command or flag deserves better.
+std::string usage_hint(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> names;
   for (const Command& c : kCommands) names.push_back(c.name);
-  std::string first = argc > 1 ? argv[1] : "", command = command_of(argc, argv), hint;
-  if (command.empty() && !first.starts_with("-")) hint = closest(first, names);
+  std::string command = command_of(argc, argv), hint;
+  if (std::find(names.begin(), names.end(), command) == names.end()) {
+    if (!command.empty()) hint = closest(command, names);
+    command.clear();
+  }
+  if (hint.empty()) hint = flag_hint(argc, argv, app, command);
   return hint.empty() ? fmt::format("keel {}--help", command.empty() ? "" : command + " ") : hint;
 }
 
 }  // namespace
+
+std::string command_of(int argc, char** argv) {
+  for (int i = 1; i < argc; i++)
+    for (const Command& c : kCommands)
+      if (c.name == std::string_view(argv[i])) return c.name;
+  return argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+}
 
 std::optional<int> parse_args(int argc, char** argv, Args& args) {
   CLI::App app("keel runs tensor programs: load a graph, pick a device, run it.", "keel");
@@ -241,7 +274,7 @@ std::optional<int> parse_args(int argc, char** argv, Args& args) {
   } catch (const CLI::ParseError& e) {
     args.json =
         args.json || std::any_of(argv, argv + argc, [](char* s) { return std::string_view(s) == "--json"; });
-    throw Fail(kUsage, e.what(), usage_hint(argc, argv));
+    throw Fail(kUsage, e.what(), usage_hint(argc, argv, app));
   }
   if (version) {
     fmt::print("{}\n", version_text());

@@ -18,14 +18,15 @@ struct Args {
   std::string memory, plugins, lanes;
   // where they apply
   std::string file, out_file, statements, device, entry, output;
-  std::vector<std::string> inputs, dims, place;
+  std::vector<std::string> inputs, dims, shapes, place;
   std::string fallback;
   bool strict = false, eagerly = false;  // run
   std::vector<std::string> fetch;        // run
   std::string checkpoint;                // run
   bool cast_inputs = false, exact_inputs = false;
   std::string watch, break_at;       // run
-  bool text = false, store = false;  // convert
+  bool text = false, store = false;  // convert; text: optimize, grad too
+  bool weights = false;              // dump
   std::string case_name;             // convert
   bool svg = false, dot = false;     // graph
   int runs = 100, warmup = 2;        // bench, profile
@@ -74,6 +75,8 @@ int passes_command(const Args&);
 int bisect_command(const Args&);
 int grad_command(const Args&);
 
+// The first argument that is a subcommand, else the first if it is no flag; "": there is none.
+std::string command_of(int argc, char** argv);
 // Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
 std::optional<int> parse_args(int argc, char** argv, Args& args);
 

@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "load.h"
 #include "print.h"
+#include "terminal.h"
 #include "timing.h"
 
 namespace cli {
@@ -72,7 +73,7 @@ int bench_command(const Args& args) {
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
   say_made_up(args, inputs);
   start = Clock::now();
-  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name)).prepare();
+  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
   double prepare_ms = ms_since(start);
   load_ms += prepare_ms;
 
@@ -80,14 +81,20 @@ int bench_command(const Args& args) {
   Interruptible until_done(context);
   plan.run(inputs.arrays);
   double first_ms = ms_since(start);
-  for (int i = 0; i < args.warmup; i++) plan.run(inputs.arrays);
+  Progress progress("bench");
+  auto run = [&] { plan.run(inputs.arrays); };
+  for (int i = 0; i < args.warmup && kept_going(run); i++) progress.count("warm-up", i + 1, args.warmup);
   MachineWatch watch;
-  std::vector<double> times(static_cast<size_t>(args.runs));
-  for (double& t : times) {
+  std::vector<double> times;
+  times.reserve(static_cast<size_t>(args.runs));
+  for (int i = 0; i < args.runs; i++) {
     start = Clock::now();
-    plan.run(inputs.arrays);
-    t = ms_since(start);
+    if (!kept_going(run)) break;
+    times.push_back(ms_since(start));
+    progress.count("run", i + 1, args.runs);
   }
+  progress.done();
+  if (times.empty()) return report_interrupted("bench", 0, args.runs, "runs");
   Summary summary = summarize(times);
   MachineWatch::Seen seen = watch.look();
   Json report = Json::parse(plan.report(inputs.arrays));
@@ -96,7 +103,7 @@ int bench_command(const Args& args) {
             {"file", args.file},
             {"device", device},
             {"threads", report.value("threads", args.threads)},
-            {"n", args.runs}};
+            {"n", times.size()}};
   add_times(json, summary);
   json.update(Json{{"first_ms", first_ms},
                    {"load_ms", load_ms},
@@ -106,7 +113,10 @@ int bench_command(const Args& args) {
                    {"rss_peak_bytes", static_cast<int64_t>(peak_rss())},
                    {"rss_growth_bytes", static_cast<int64_t>(peak_rss() - rss)}});
   add_machine(json, seen, summary.drift);
+  if (interrupted()) json["stopped"] = "by Ctrl-C";
   args.json ? print_json(json) : print_text(json);
+  if (interrupted())
+    return report_interrupted("bench", static_cast<int64_t>(times.size()), args.runs, "runs");
   return kOk;
 }
 

@@ -33,12 +33,12 @@ class Search {
 
   Attempt attempt(std::optional<uint64_t> fuel) {
     Model model = open_model(context_, args_.file, args_, given_);
-    keel::Options options = session_options(args_, "");
+    keel::Options options = pass_options(args_);
     if (fuel) options.set("fuel", std::to_string(*fuel));
     Attempt made;
     made.passes = Json::parse(model.module.optimize(entry_.name, device_, options)).at("passes");
     for (const Json& pass : made.passes) made.edits += pass.at("edits").get<uint64_t>();
-    made.text = model.module.text();
+    made.text = model.module.outline();
     try {
       made.why = differs(run(model));
     } catch (const keel::Error& e) {

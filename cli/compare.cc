@@ -11,6 +11,7 @@
 
 #include "diff.h"
 #include "exit.h"
+#include "interrupt.h"
 #include "load.h"
 #include "npy.h"
 #include "observe.h"
@@ -163,11 +164,14 @@ int compare_command(const Args& args) {
   Json outputs = Json::array(), nodes = Json::array();
   std::vector<std::optional<Difference>> differences;
   bool ok = true;
+  Interruptible until_done(context);
   std::vector<keel::Array> want = run_on(job, devices[0]);
+  size_t compared = 0;
   for (size_t d = 1; d < devices.size(); d++) {
-    ok = compare_outputs(job, devices[d], want, rows, outputs) && ok;
+    if (!kept_going([&] { ok = compare_outputs(job, devices[d], want, rows, outputs) && ok; })) break;
+    compared++;
     if (!args.nodes) continue;
-    differences.push_back(first_difference(job, devices[0], devices[d]));
+    if (!kept_going([&] { differences.push_back(first_difference(job, devices[0], devices[d])); })) break;
     nodes.push_back(differences.back() ? difference_json(*differences.back()) : Json());
   }
   if (args.json) {
@@ -179,6 +183,9 @@ int compare_command(const Args& args) {
     for (size_t d = 0; d < differences.size(); d++)
       print_difference(differences[d], devices[0], devices[d + 1]);
   }
+  if (interrupted())
+    return report_interrupted("compare", static_cast<int64_t>(compared),
+                              static_cast<int64_t>(devices.size() - 1), "devices");
   return ok ? kOk : kCheckFailed;
 }
 

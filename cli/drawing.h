@@ -20,6 +20,7 @@ struct DrawnGraph {
 
 std::vector<DrawnGraph> read_graphs(std::string_view text);
 std::string to_dot(const std::vector<DrawnGraph>& graphs);
+std::string to_svg(const std::string& dot);  // by Graphviz's program `dot`
 
 }  // namespace cli
 #endif

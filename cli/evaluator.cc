@@ -22,6 +22,8 @@ namespace {
              hint);
 }
 
+constexpr int kBodyLine = 3;  // of the module that compute() makes of a statement
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 // The end of the text in quotes that begins at `at`, or npos.
@@ -286,12 +288,20 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
     int line = 0, column = 0, length = 0;
     if (std::sscanf(said.c_str(), "%d:%d: %n", &line, &column, &length) == 2 && length) {
       said.erase(0, static_cast<size_t>(length));
+      if (line > kBodyLine) {  // it met what stands behind the statement
+        const size_t got = said.rfind(", got ");
+        said = (got == said.npos ? "expected a value or an op" : said.substr(0, got)) +
+               ", but the statement ends";
+        column = static_cast<int>(before.size() + expression.size()) + 1;
+      } else if (constexpr std::string_view kEnd = "expected '}'"; said.starts_with(kEnd)) {
+        said.replace(0, kEnd.size(), "expected the end of the statement");
+      }
       size_t moved = std::max(static_cast<size_t>(column), before.size() + 1) - before.size() - 1;
       for (const Replaced& r : replaced)
         if (r.at - from < moved) moved = std::max(moved + r.length, r.by.size()) - r.by.size();
       place = std::min(from + moved, to);
     }
-    fail(s, place, said, to_fail(Stage::kRun, e).code, e.hint());
+    fail(s, place, said, line > kBodyLine ? kTyped : to_fail(Stage::kRun, e).code, e.hint());
   }
 }
 

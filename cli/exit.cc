@@ -2,10 +2,13 @@
 #include "exit.h"
 
 #include <fmt/core.h>
+#include <stdio_ext.h>
 
 #include <algorithm>
+#include <cctype>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace cli {
 namespace {
@@ -59,7 +62,43 @@ size_t distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+// What libkeel says to programs, as users of the command know it.
+constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
+    {"keel_cancel(context, 0) lets this context run again", ""},
+    {" by keel_cancel", " by Ctrl-C"},
+    {"the context's option \"memory\" is", "--memory is"},
+    {"the option \"", "option \""},
+    {"option \"timeout_ms\"", "--time-limit"},
+    {"option \"dump_after\"", "--dump-after"},
+    {"load plugins first (keel_plugin_scan); ", ""},
+    {", or name one as fallback", ", or say --fallback DEVICE"},
+    {"name it as a target: it can be run but not fetched", "it has no result that could be fetched"},
+    {"give it with fixed (command line: -i ", "give it (-i "},
+};
+// Options of libkeel whose flag has the same name.
+constexpr std::string_view kFlags[] = {"threads", "memory", "lanes", "level",   "passes",  "place",
+                                       "entry",   "strict", "fuel",  "plugins", "fallback"};
+
+void replace_all(std::string& text, const std::string& from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+// Does it name a C function or a constant of the C API? Environment variables are for users, too.
+bool names_api(const std::string& text) {
+  for (size_t at = 0; (at = text.find("keel_", at)) != std::string::npos; at++)
+    if (at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) return true;
+  return text.find("keel::") != std::string::npos;
+}
+
 }  // namespace
+
+std::string on_command_line(std::string text) {
+  for (const auto& [said, spelled] : kSpelled) replace_all(text, std::string(said), spelled);
+  for (std::string_view flag : kFlags)
+    replace_all(text, fmt::format("option \"{}\"", flag), fmt::format("--{}", flag));
+  return text;
+}
 
 Fail to_fail(Stage stage, const keel::Error& error) {
   Exit code = kInternal;
@@ -75,7 +114,9 @@ Fail to_fail(Stage stage, const keel::Error& error) {
   add("node", error.node());
   add("op", error.op());
   add("plugin", error.plugin());
-  return Fail(code, error.what(), error.hint(), join(where, ", "));
+  std::string hint = on_command_line(error.hint());
+  if (names_api(hint)) hint.clear();  // it tells programmers what to call
+  return Fail(code, on_command_line(error.what()), hint, join(where, ", "));
 }
 
 int guarded(const std::string& command, const bool& json, int (*body)(void*), void* arg) {
@@ -86,6 +127,14 @@ int guarded(const std::string& command, const bool& json, int (*body)(void*), vo
     return fail.code;
   } catch (const keel::Error& error) {
     Fail fail = to_fail(Stage::kRun, error);
+    report(command, json, fail);
+    return fail.code;
+  } catch (const std::system_error& e) {
+    bool writing = std::string_view(e.what()).starts_with("cannot write to file");  // fmt's words
+    Fail fail(writing ? kBadFile : kLimit,
+              writing ? "cannot write to stdout: " + e.code().message() : std::string(e.what()));
+    if (writing) __fpurge(stdout);  // or main() would find the same failure again
+    std::clearerr(stdout);
     report(command, json, fail);
     return fail.code;
   } catch (const std::bad_alloc&) {
@@ -108,6 +157,18 @@ std::string closest(const std::string& name, const std::vector<std::string>& kno
     }
   }
   return best ? fmt::format("did you mean \"{}\"?", *best) : "";
+}
+
+std::string closest_quoted(const std::string& name, const std::string& message) {
+  std::vector<std::string> quoted;
+  for (size_t at = 0; (at = message.find_first_of("'\"", at)) != std::string::npos;) {
+    size_t end = message.find(message[at], at + 1);
+    if (end == std::string::npos) break;
+    std::string word = message.substr(at + 1, end - at - 1);
+    if (word != name) quoted.push_back(word);
+    at = end + 1;
+  }
+  return closest(name, quoted);
 }
 
 std::string join(const std::vector<std::string>& parts, const std::string& between) {

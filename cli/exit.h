@@ -31,6 +31,8 @@ struct Fail : std::exception {
 // file while loading and a wrong shape while running.
 enum class Stage { kFile, kDevice, kRun };
 Fail to_fail(Stage stage, const keel::Error& error);
+// A message of libkeel with flags in place of options, and without names of the C API.
+std::string on_command_line(std::string text);
 
 // Runs f; a keel::Error comes out as the Fail of that stage.
 template <class F>
@@ -47,6 +49,8 @@ int guarded(const std::string& command, const bool& json, int (*body)(void*), vo
 
 // "did you mean" text for a name that is not among `known`; "" if none is close.
 std::string closest(const std::string& name, const std::vector<std::string>& known);
+// The same for the names that a message has in quotes.
+std::string closest_quoted(const std::string& name, const std::string& message);
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 
 }  // namespace cli

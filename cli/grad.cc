@@ -5,7 +5,9 @@
 
 #include "exit.h"
 #include "load.h"
+#include "output.h"
 #include "print.h"
+#include "terminal.h"
 
 namespace cli {
 namespace {
@@ -70,7 +72,7 @@ void report(const Args& args, const std::vector<std::string>& of, const std::vec
     for (const Wanted& w : wanted)
       if (!w.connected)
         fmt::print(stderr, "{} does not depend on \"{}\": its gradient is zeros\n", join(of, ", "), w.name);
-    fmt::print("{}", text);
+    print_text(text);
     return;
   }
   Json json{{"schema", "keel.grad/1"}, {"entry", args.as}, {"of", of}, {"gradients", Json::array()}};
@@ -83,6 +85,10 @@ void report(const Args& args, const std::vector<std::string>& of, const std::vec
 }  // namespace
 
 int grad_command(const Args& args) {
+  if (!args.output.empty()) {
+    model_form(args, args.output);
+    refuse_overwrite(args, args.output);
+  }
   keel::Context context = open_context(args);
   Model model = open_model(context, args.file, args);
   const Entry& entry = pick_entry(model, args.entry);
@@ -102,7 +108,7 @@ int grad_command(const Args& args) {
   });
   std::string text;
   if (args.output.empty())
-    text = model.module.text();
+    text = args.json ? model.module.text() : model.module.outline();
   else
     save_model(args, args.output, model);
   report(args, of, wanted, text);

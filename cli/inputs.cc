@@ -9,6 +9,7 @@
 #include "exit.h"
 #include "fill.h"
 #include "load.h"
+#include "sizes.h"
 
 namespace cli {
 namespace {
@@ -129,7 +130,8 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
   if (!make_up) refuse_missing(entry, given);
   Inputs out;
   out.arrays.resize(entry.params.size());
-  Dims dims = parse_dims(args.dims);
+  const Dims fixed = bind_sizes(model, entry);
+  Dims dims = fixed;
   for (bool own_shape : {true, false}) {
     for (size_t i = 0; i < entry.params.size(); i++) {
       const Port& port = entry.params[i];
@@ -149,6 +151,7 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
     out.made_up.push_back(fmt::format("{}={}[{}]", entry.params[i].name,
                                       keel::dtype_name(entry.params[i].type.dtype), join(sizes, ",")));
   }
+  check_sizes(fixed, entry, out.arrays);
   return out;
 }
 

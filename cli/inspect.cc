@@ -7,7 +7,9 @@
 #include "bytes.h"
 #include "exit.h"
 #include "load.h"
+#include "node_names.h"
 #include "print.h"
+#include "terminal.h"
 
 namespace cli {
 namespace {
@@ -34,9 +36,10 @@ void print_ops(const Json& info) {
     parts.push_back(fmt::format("{} {}", op, count));
   }
   fmt::print("nodes: {}\n", total);
+  const size_t room = std::min<size_t>(terminal_width(stdout) ? terminal_width(stdout) - 2 : 100, 100);
   std::string line = "  ";
   for (size_t i = 0; i < parts.size(); i++) {
-    if (line.size() + parts[i].size() > 100) {
+    if (line.size() + parts[i].size() > room) {
       fmt::print("{}\n", line);
       line = "  ";
     }
@@ -93,7 +96,7 @@ int inspect_command(const Args& args) {
   for (const Json& v : model.info.at("variables"))
     fmt::print("variable {}: {}\n", cell(v["name"]), cell(v["type"]));
   for (const auto& [key, value] : model.info.at("metadata").items())
-    fmt::print("metadata {}: {}\n", key, cell(value));
+    if (key != kNodeNames) fmt::print("metadata {}: {}\n", key, one_line(cell(value), 80));
   for (const StoredCase& c : model.cases) fmt::print("case {} of entry {}\n", c.name, c.entry);
   for (const Json& d : devices)
     fmt::print("on {}: {}{}\n", cell(d["device"]), model.entries.size() > 1 ? cell(d["entry"]) + " " : "",

@@ -1,6 +1,8 @@
 // interrupt.cc: see interrupt.h.
 #include "interrupt.h"
 
+#include <fmt/core.h>
+
 #include <csignal>
 
 namespace cli {
@@ -9,9 +11,21 @@ namespace {
 keel_context* running = nullptr;  // set before the handler is
 struct sigaction before;
 
-void on_signal(int) { keel_cancel(running, 1); }
+volatile std::sig_atomic_t came = 0;
+
+void on_signal(int) {
+  came = 1;
+  keel_cancel(running, 1);
+}
 
 }  // namespace
+
+bool interrupted() { return came != 0; }
+
+int report_interrupted(const char* command, int64_t done, int64_t wanted, const char* what) {
+  fmt::print(stderr, "keel {}: stopped by Ctrl-C after {} of {} {}\n", command, done, wanted, what);
+  return kLimit;
+}
 
 Interruptible::Interruptible(const keel::Context& context) {
   running = context.get();
@@ -22,6 +36,9 @@ Interruptible::Interruptible(const keel::Context& context) {
   if (before.sa_handler == SIG_IGN) sigaction(SIGINT, &before, nullptr);  // as nohup wants it
 }
 
-Interruptible::~Interruptible() { sigaction(SIGINT, &before, nullptr); }
+Interruptible::~Interruptible() {
+  sigaction(SIGINT, &before, nullptr);
+  if (came) keel_cancel(running, 0);  // what is left to do may run
+}
 
 }  // namespace cli

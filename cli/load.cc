@@ -2,11 +2,16 @@
 #include "load.h"
 
 #include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "bytes.h"
 #include "exit.h"
+#include "node_names.h"
+#include "sizes.h"
+#include "timing.h"
 
 namespace cli {
 namespace {
@@ -66,37 +71,81 @@ bool message_names(const std::string& message, const std::string& name) {
   return false;
 }
 
+// The type that a message gives for a name in quotes: 'sr': i64[].
+std::optional<Type> type_in(const std::string& message, const std::string& name) {
+  const std::string said = "'" + name + "': ";
+  size_t at = message.find(said), end = message.find(']', at);
+  if (at == std::string::npos || end == std::string::npos) return std::nullopt;
+  return parse_type(std::string_view(message).substr(at + said.size(), end + 1 - at - said.size()));
+}
+
+// What an importer refused, with a name that may have been meant.
+Fail import_failure(const keel::Error& error, const Sizes& sizes) {
+  Fail fail = to_fail(Stage::kFile, error);
+  if (error.code() == KEEL_PRECONDITION && fail.hint.empty())
+    fail.hint = "give the value, as in -i NAME=3 or -i NAME=@x.npy";
+  if (error.code() != KEEL_NOT_FOUND) return fail;
+  fail.code = kUsage;
+  for (const auto& [name, size] : sizes.dims)
+    if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
+  for (const auto& [name, shape] : sizes.shapes)
+    if (message_names(fail.message, name)) fail.hint = closest_quoted(name, fail.message);
+  return fail;
+}
+
 // Imports, and again with more fixed values as long as the importer asks for some that were given.
-keel::Module import_model(const keel::Context& context, const std::string& path, const Args& args,
+keel::Module import_model(const keel::Context& context, const std::string& path, const Sizes& sizes,
                           const std::vector<InputSpec>& inputs, std::vector<std::string>& fixed) {
-  Dims dims = parse_dims(args.dims);
+  keel::Options options;
+  add_import_options(sizes, options);
   std::vector<keel::Array> values;
   for (;;) {
     try {
-      return keel::Module::import_file(context, path, {}, fixed, values);
+      return keel::Module::import_file(context, path, options, fixed, values);
     } catch (const keel::Error& error) {
       size_t before = fixed.size();
       for (const InputSpec& in : inputs) {
         bool taken = std::find(fixed.begin(), fixed.end(), in.name) != fixed.end();
         if (error.code() != KEEL_PRECONDITION || taken || !message_names(error.what(), in.name)) continue;
-        values.push_back(make_array(context, in, nullptr, dims));
+        std::optional<Type> type = type_in(error.what(), in.name);
+        values.push_back(make_array(context, in, type ? &*type : nullptr, sizes.dims));
         fixed.push_back(in.name);
       }
       if (fixed.size() > before) continue;
-      Fail fail = to_fail(Stage::kFile, error);
-      if (error.code() == KEEL_PRECONDITION && fail.hint.empty())
-        fail.hint = "give the value with its type, as in -i NAME=i64[1]=3 or -i NAME=@x.npy";
-      throw fail;
+      throw import_failure(error, sizes);
     }
   }
 }
 
-keel::Module open_module(const keel::Context& context, const std::string& path, const Args& args,
-                         const std::vector<InputSpec>& inputs, std::vector<std::string>& fixed) {
+// What stdin holds, as a file that has a name as long as the command runs.
+std::string stdin_path() {
+  static const std::string path = [] {
+    std::string bytes = read_file("-");
+    if (bytes.empty()) throw Fail(kBadFile, "stdin is empty, wanted a model");
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+    std::string name = fmt::format("/proc/self/fd/{}", fd);
+    for (size_t done = 0; fd >= 0 && done < bytes.size();) {
+      ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+      if (n < 0 && errno != EINTR) fd = -1;
+      done += static_cast<size_t>(std::max<ssize_t>(n, 0));
+    }
+    if (fd < 0) throw Fail(kBadFile, std::string("cannot keep what stdin holds: ") + std::strerror(errno));
+    return name;
+  }();
+  return path;
+}
+
+enum class Opened { kKeel, kText, kImported };
+
+keel::Module open_module(const keel::Context& context, const std::string& path, Model& model,
+                         const std::vector<InputSpec>& inputs, Opened& how) {
   std::string head = read_head(path);
-  if (head.size() >= 12 && head.compare(8, 4, "KEEL") == 0) return keel::Module::load(context, path);
-  if (is_text(head)) return keel::Module::parse(context, read_file(path));
-  return import_model(context, path, args, inputs, fixed);
+  how = head.size() >= 12 && head.compare(8, 4, "KEEL") == 0 ? Opened::kKeel
+        : is_text(head)                                      ? Opened::kText
+                                                             : Opened::kImported;
+  if (how == Opened::kKeel) return keel::Module::load(context, path);
+  if (how == Opened::kText) return keel::Module::parse(context, read_file(path));
+  return import_model(context, path, model.sizes, inputs, model.fixed);
 }
 
 Json parse_json(const std::string& text, const std::string& what) {
@@ -120,7 +169,11 @@ std::optional<double> number_of(const Json& json, const char* key) {
   return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
+}  // namespace
+
 void read_info(Model& model) {
+  model.entries.clear();
+  model.cases.clear();
   model.info = parse_json(model.module.info(), "the module");
   for (const Json& e : model.info.at("entries")) {
     Entry entry{e.at("name").get<std::string>(), {}, {}};
@@ -133,27 +186,19 @@ void read_info(Model& model) {
                            number_of(c, "rtol"), number_of(c, "atol")});
 }
 
-}  // namespace
-
-bool wants_text(const Args& args, const std::string& path) {
-  return args.text || path.ends_with(".txt") || path.ends_with(".keelt");
-}
-
-void save_model(const Args& args, const std::string& path, const Model& model) {
-  at(Stage::kFile, [&] {
-    if (wants_text(args, path))
-      write_file(path, model.module.text());
-    else
-      model.module.save(path);
-  });
+void tell(const Args& args, const std::string& what) {
+  if (args.verbose) fmt::print(stderr, "keel {}: {}\n", args.command->name, what);
 }
 
 keel::Context open_context(const Args& args) {
   keel::Options options = limits(args);
   if (!args.plugins.empty()) options.set("plugins", args.plugins);
+  Clock::time_point start = Clock::now();
   return at(Stage::kDevice, [&] {
     keel::Context context(options);
     context.scan_plugins();
+    tell(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "),
+                           ms_since(start)));
     return context;
   });
 }
@@ -164,10 +209,24 @@ Json facts(const keel::Context& context, const std::string& what) {
 
 Model open_model(const keel::Context& context, const std::string& path, const Args& args,
                  const std::vector<InputSpec>& inputs) {
-  std::vector<std::string> fixed;
-  keel::Module module = at(Stage::kFile, [&] { return open_module(context, path, args, inputs, fixed); });
-  Model model{std::move(module), {}, {}, {}, std::move(fixed)};
+  constexpr const char* kHow[] = {"Keel file", "text", "imported"};
+  Clock::time_point start = Clock::now();
+  const std::string real = path == "-" ? stdin_path() : path;
+  Model model{keel::Module::take(nullptr), {}, {}, {}, {}, parse_sizes(args)};
+  Opened how = Opened::kKeel;
+  try {
+    model.module = at(Stage::kFile, [&] { return open_module(context, real, model, inputs, how); });
+  } catch (Fail& fail) {
+    if (size_t name = fail.message.find(real); path == "-" && name != std::string::npos)
+      fail.message.replace(name, real.size(), "stdin");
+    throw;
+  }
   at(Stage::kFile, [&] { read_info(model); });
+  if (how == Opened::kImported) drop_taken(model);
+  std::vector<std::string> names;
+  for (const Entry& e : model.entries) names.push_back(e.name);
+  tell(args, fmt::format("opened {} ({}, entries {}) in {:.1f} ms", path == "-" ? "stdin" : path,
+                         kHow[static_cast<size_t>(how)], join(names, ", "), ms_since(start)));
   return model;
 }
 
@@ -201,16 +260,24 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
              hint.empty() ? "keel doctor says why a plugin was not taken" : hint);
 }
 
-keel::Options session_options(const Args& args, const std::string& entry) {
+keel::Options pass_options(const Args& args) {
   keel::Options options = limits(args);
+  if (args.level >= 0) options.set("level", std::to_string(args.level));
+  if (!args.passes.empty()) options.set("passes", args.passes);
+  return options;
+}
+
+keel::Options session_options(const Args& args, const std::string& entry, Model* model) {
+  keel::Options options = pass_options(args);
   if (!entry.empty()) options.set("entry", entry);
-  for (const std::string& rule : args.place) options.set("place", rule);
+  for (const std::string& rule : args.place)
+    for (const std::string& r :
+         model ? NodeNames(*model).place_rules(rule, model->module, entry) : std::vector{rule})
+      options.set("place", r);
   if (!args.fallback.empty()) options.set("fallback", args.fallback);
   if (args.time_limit) options.set("timeout_ms", std::to_string(args.time_limit));
   if (args.strict) options.set("strict", "1");
   if (!args.lanes.empty()) options.set("lanes", args.lanes);
-  if (args.level >= 0) options.set("level", std::to_string(args.level));
-  if (!args.passes.empty()) options.set("passes", args.passes);
   return options;
 }
 

@@ -4,6 +4,7 @@
 #ifndef KEEL_CLI_LOAD_H
 #define KEEL_CLI_LOAD_H
 #include <keel/session.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,29 +29,37 @@ struct StoredCase {
   std::string name, entry;
   std::optional<double> rtol, atol;
 };
+// A size that is left as it is: none.
+using Shape = std::vector<std::optional<int64_t>>;
+struct Sizes {  // --dim and --shape
+  Dims dims;
+  std::map<std::string, Shape> shapes;  // by input
+};
 struct Model {
   keel::Module module;
   Json info;  // keel_module_info
   std::vector<Entry> entries;
   std::vector<StoredCase> cases;
   std::vector<std::string> fixed;  // inputs that became constants at import
+  Sizes sizes;                     // those that no import has taken
 };
 
-// Is a model to be written to `path` as text? If --text asks for it, or the name ends in .txt or .keelt.
-bool wants_text(const Args& args, const std::string& path);
-void save_model(const Args& args, const std::string& path, const Model& model);  // as a Keel file or as text
-
 keel::Context open_context(const Args& args);  // with the plugins found
+// With -v, on stderr: "keel run: opened m.keel in 3.1 ms".
+void tell(const Args& args, const std::string& what);
 // The report `what` of libkeel, parsed.
 Json facts(const keel::Context& context, const std::string& what);
 // Opens by content: a Keel file, its text form, or what an importer knows. An import that needs values of
 // parameters takes them from `inputs`.
 Model open_model(const keel::Context& context, const std::string& path, const Args& args,
                  const std::vector<InputSpec>& inputs = {});
+void read_info(Model& model);  // entries and cases, after the module has changed
 const Entry& pick_entry(const Model& model, const std::string& name);
 // One device; "" picks cpu if it is there, else the only one.
 std::string pick_device(const keel::Context& context, const std::string& name);
-keel::Options session_options(const Args& args, const std::string& entry);
+keel::Options pass_options(const Args& args);  // what keel_module_optimize knows of them
+// `model`: whose nodes --place names; null: there is no file.
+keel::Options session_options(const Args& args, const std::string& entry, Model* model = nullptr);
 
 // The entry with the inputs that are given as its parameters, any values of its graph, and with `fetch`
 // (none: its own) as its results; `cut`: they are not its own.

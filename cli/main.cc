@@ -1,6 +1,8 @@
 // main.cc: the command `keel`. Read args.cc for what can be said, then the file of a subcommand (run.cc,
 // ...).
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "args.h"
 #include "exit.h"
@@ -19,15 +21,20 @@ int parse_and_run(void* arg) {
   return m.args.command->run(m.args);
 }
 
+int flush_stdout(void*) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw cli::Fail(cli::kBadFile, std::string("cannot write to stdout: ") + std::strerror(errno));
+  return cli::kOk;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Main m{argc, argv, {}};
-  std::string command = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+  std::string command = cli::command_of(argc, argv);
   int code = cli::guarded(command, m.args.json, parse_and_run, &m);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {  // a full disk must not look like success
-    std::fprintf(stderr, "keel %s: cannot write to stdout\n", command.c_str());
-    return code == cli::kOk ? cli::kBadFile : code;
-  }
-  return code;
+  // What is still in stdout's buffer: a full disk must not look like success.
+  if (code != cli::kOk && code != cli::kCheckFailed) return code;  // it has said what failed
+  int flushed = cli::guarded(command, m.args.json, flush_stdout, nullptr);
+  return code == cli::kOk ? flushed : code;
 }

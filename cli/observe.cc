@@ -52,7 +52,8 @@ std::vector<LaunchNames> launch_names(const keel::Plan& plan, std::span<const ke
 
 Seen copy_event(const keel::Context& context, const keel_event& event,
                 const std::vector<LaunchNames>& names) {
-  Seen seen{event.index, text_or(event.node, "?"), text_or(event.op, "?"), text_or(event.impl, "?"), {}, {}};
+  Seen seen{event.index, text_or(event.node, "?"), text_or(event.op, "?"), text_or(event.impl, "?"), "", {},
+            {}};
   const LaunchNames* known = event.index < names.size() ? &names[event.index] : nullptr;
   auto add = [&](NamedArrays& to, const std::vector<std::string>* called, const char* kind,
                  const keel_tensor* tensor) {
@@ -68,7 +69,9 @@ Seen copy_event(const keel::Context& context, const keel_event& event,
 }
 
 std::string seen_title(const Seen& seen) {
-  return fmt::format("node {} \"{}\" ({}, impl {})", seen.index, seen.node, seen.op, seen.impl);
+  return fmt::format("node {} \"{}\"{} ({}, impl {})", seen.index, seen.node,
+                     seen.in_model.empty() ? "" : fmt::format(", in the model \"{}\"", seen.in_model),
+                     seen.op, seen.impl);
 }
 
 void print_values(const char* title, const NamedArrays& arrays) {
@@ -82,14 +85,26 @@ Json seen_json(const Seen& seen) {
           {"impl", seen.impl},   {"in", named_json(seen.in)}, {"out", named_json(seen.out)}};
 }
 
+bool is_called(const keel_event& event, const NodeNames& names, const std::string& pattern) {
+  auto is = [&](const char* name) {
+    return name && (matches(pattern, name) || matches(pattern, names.node_of(name)));
+  };
+  if (is(event.node)) return true;
+  for (uint32_t i = 0; i < event.n_out; i++)
+    if (is(event.out_names[i])) return true;
+  return false;
+}
+
 Watch parse_watch(const std::string& text) {
   Watch watch;
-  for (size_t start = 0; start <= text.size();) {
+  size_t equals = text.rfind('=');
+  if (equals != std::string::npos) watch.nodes = text.substr(0, equals);
+  for (size_t start = equals + 1; start <= text.size();) {
     size_t bar = std::min(text.find('|', start), text.size());
     std::string word = text.substr(start, bar - start);
     if (word != "nan" && word != "inf")
       throw Fail(kUsage, "--watch " + text + ": cannot watch for \"" + word + "\"",
-                 "wanted nan, inf or 'nan|inf'");
+                 "wanted nan, inf or 'nan|inf', and before it names of nodes if you like: 'conv*=nan'");
     (word == "nan" ? watch.nan : watch.inf) = true;
     start = bar + 1;
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "load.h"
+#include "node_names.h"
 #include "npy.h"
 
 namespace cli {
@@ -13,7 +14,7 @@ namespace cli {
 // A launch as it was seen, with copies of its values.
 struct Seen {
   uint32_t index = 0;
-  std::string node, op, impl;
+  std::string node, op, impl, in_model;  // in_model: what an imported model calls the node; "": nothing else
   NamedArrays in, out;
 };
 // Names of a launch's values. Events carry no names of operands, and values inside the body of an op have
@@ -27,10 +28,13 @@ std::string seen_title(const Seen& seen);  // "node 3 "h" (matmul, impl x)"
 void print_values(const char* title, const NamedArrays& arrays);
 Json seen_json(const Seen& seen);
 
-// What --watch looks for.
+// What --watch looks for, and in which nodes.
 struct Watch {
   bool nan = false, inf = false;
+  std::string nodes = "*";
 };
+// Does the pattern name the node, one of its results, or what the model calls it?
+bool is_called(const keel_event& event, const NodeNames& names, const std::string& pattern);
 Watch parse_watch(const std::string& text);
 // "2 NaN, 1 inf" if the array has what is watched for, else "".
 std::string watched(const keel::Array& array, Watch watch);

@@ -1,13 +1,18 @@
 // optimize.cc: `keel optimize`: lets passes rewrite a file's graph; `keel passes`: the passes that there are.
 #include <fmt/core.h>
 
+#include "bytes.h"
 #include "exit.h"
 #include "lines.h"
 #include "load.h"
+#include "output.h"
 #include "print.h"
+#include "terminal.h"
 
 namespace cli {
 namespace {
+
+constexpr const char* kUnpack = "unpack";  // the pass that folds what makes constants larger
 
 // A table of what ran goes to stderr, where it does not mix with the text; what failed goes there too.
 void print_runs(const Json& passes) {
@@ -46,31 +51,77 @@ void print_pass_table(const Json& passes) {
 
 }  // namespace
 
+namespace {
+
+// Sessions unpack quantised weights for their own use; a file is to stay small.
+std::string passes_for_a_file(const keel::Context& context, const Args& args) {
+  bool relative = args.passes.empty() || args.passes.starts_with("-") || args.passes.starts_with("+");
+  if (!relative || args.passes.find(kUnpack) != std::string::npos) return args.passes;
+  for (const Json& pass : facts(context, "passes"))
+    if (pass.at("name") == kUnpack)
+      return (args.passes.empty() ? "" : args.passes + ",") + std::string("-") + kUnpack;
+  return args.passes;
+}
+
+double constant_bytes(const Model& model) {
+  return Json::parse(model.module.info()).at("constant_bytes").get<double>();
+}
+
+// What a file or a graph takes more than before, on stderr.
+void say_growth(const Args& args, double constants_before, double constants_after) {
+  if (!args.output.empty() && args.output != "-") {
+    auto before = static_cast<double>(file_size(args.file)),
+         after = static_cast<double>(file_size(args.output));
+    fmt::print(
+        stderr, "wrote {} ({}{})\n", args.output, human_bytes(after),
+        after > before && before > 0 ? fmt::format("; {} has {}", args.file, human_bytes(before)) : "");
+  }
+  if (constants_after > constants_before)
+    fmt::print(stderr, "passes made the constants grow from {} to {}\n", human_bytes(constants_before),
+               human_bytes(constants_after));
+}
+
+}  // namespace
+
 int optimize_command(const Args& args) {
+  if (!args.output.empty()) {
+    model_form(args, args.output);
+    refuse_overwrite(args, args.output);
+    if (args.output == "-" && (args.json || args.diff))
+      throw Fail(kUsage, "-o - writes the model to stdout, where --json and --diff write too", "name a file");
+  }
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   Model model = open_model(context, args.file, args);
   const Entry& entry = pick_entry(model, args.entry);
-  keel::Options options = session_options(args, "");
+  Args as_file = args;
+  as_file.passes = passes_for_a_file(context, args);
+  keel::Options options = pass_options(as_file);
   if (!args.fuel.empty()) options.set("fuel", args.fuel);
   if (!args.dump_after.empty()) options.set("dump_after", args.dump_after);
-  std::string before = args.diff ? model.module.text() : "";
+  std::string before = args.diff ? model.module.outline() : "";
+  const double constants = constant_bytes(model);
   Json report = Json::parse(model.module.optimize(entry.name, device, options));
   const Json& passes = report.at("passes");
   std::string text;
-  if (args.output.empty() || args.diff) text = model.module.text();
-  if (args.diff) text = changed_lines(before, text);
+  if (args.diff)
+    text = changed_lines(before, model.module.outline());
+  else if (args.output.empty())
+    text = args.json ? model.module.text() : model.module.outline();
   if (!args.output.empty()) save_model(args, args.output, model);
   if (args.json) {
     Json json{{"schema", "keel.optimize/1"}, {"device", device}};
     json.update(report);
+    json["constant_bytes_before"] = constants;
+    json["constant_bytes"] = constant_bytes(model);
     if (!text.empty()) json["text"] = text;
     print_json(json);
   } else {
     print_runs(passes);
+    say_growth(args, constants, constant_bytes(model));
     for (const Json& dump : report.value("dumps", Json::array()))
-      fmt::print("# after {}\n{}\n", cell(dump.at("pass")), cell(dump.at("text")));
-    fmt::print("{}", text);
+      print_text(fmt::format("# after {}\n{}\n", cell(dump.at("pass")), cell(dump.at("text"))));
+    print_text(text);
   }
   return any_failed(passes) ? kCheckFailed : kOk;
 }

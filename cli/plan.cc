@@ -34,7 +34,7 @@ int plan_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name)).prepare();
+  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
   Json report = Json::parse(plan.report(inputs.arrays));
   if (args.json) {
     Json json{{"schema", "keel.plan/1"}, {"device", device}};

@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "scalar.h"
+#include "terminal.h"
 
 namespace cli {
 namespace {
@@ -27,7 +29,10 @@ std::string format_element(T v) {
 class Printer {
  public:
   explicit Printer(const keel::Array& array)
-      : array_(array), shape_(array.shape()), edge_(array.size() > 1000 ? 3 : array.size()) {
+      : array_(array),
+        shape_(array.shape()),
+        edge_(array.size() > 1000 ? 3 : array.size()),
+        room_(terminal_width(stdout)) {
     keel_dt dtype = array.dtype();
     size_ = keel::dtype_size(dtype);
     // Two walks: the first learns the widest element.
@@ -57,11 +62,16 @@ class Printer {
     auto text = [&](const std::string& s) {
       if (out) *out += s;
     };
-    std::string between = last ? ", " : "\n" + std::string(dim + 1, ' ');
+    const std::string line = "\n" + std::string(dim + 1, ' ');
+    std::string between = last ? ", " : line;
+    size_t column = dim + 1;  // of the terminal, in the last dim
     text("[");
     if (array_.size() == 0) n = 0;
     for (int64_t i = 0; i < n; i++) {
-      if (i > 0) text(between);
+      column += width_ + 2;
+      bool full = last && i > 0 && room_ > 0 && column > room_;
+      if (full) column = dim + 3 + width_;
+      if (i > 0) text(full ? "," + line : between);
       if (n > 2 * edge_ && i == edge_) {
         text("..." + between);
         i = n - edge_;
@@ -75,6 +85,7 @@ class Printer {
   std::span<const int64_t> shape_;
   int64_t edge_;  // elements shown at each end of a long dim
   int64_t size_ = 0;
+  size_t room_ = 0;  // columns of the terminal; 0: no end
   size_t width_ = 0;
   std::string out_;
 };
@@ -108,17 +119,33 @@ void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
+// Takes from the widest column until a line fits; columns of up to 8 stay.
+static void fit(std::vector<size_t>& widths, size_t terminal) {
+  if (terminal == 0 || widths.empty()) return;
+  auto all = [&] { return std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1)); };
+  for (size_t sum = all(); sum > terminal; sum--) {
+    auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= 8) return;
+    --*widest;
+  }
+}
+
 void print_table(const std::vector<std::vector<std::string>>& rows, std::FILE* to) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t c = 0; c < row.size(); c++) widths[c] = std::max(widths[c], row[c].size());
+    for (size_t c = 0; c < row.size(); c++) widths[c] = std::max(widths[c], columns(row[c]));
   }
+  const size_t terminal = terminal_width(to);
+  fit(widths, terminal);
   for (const auto& row : rows) {
     std::string line;
-    for (size_t c = 0; c < row.size(); c++) line += fmt::format("{:<{}}  ", row[c], widths[c]);
+    for (size_t c = 0; c < row.size(); c++) {
+      std::string shown = cut_to(row[c], std::max<size_t>(widths[c], 1));
+      line += shown + std::string(widths[c] + 2 - std::min(columns(shown), widths[c] + 2), ' ');
+    }
     while (line.ends_with(' ')) line.pop_back();
-    fmt::print(to, "{}\n", line);
+    fmt::print(to, "{}\n", cut_to(line, terminal));
   }
 }
 
@@ -129,6 +156,13 @@ std::string cell(const nlohmann::ordered_json& json) {
   std::string out;
   for (const auto& item : json) out += (out.empty() ? "" : ", ") + cell(item);
   return out;
+}
+
+std::string one_line(const std::string& text, size_t longest) {
+  std::string out;
+  for (char c : text.substr(0, 4 * longest)) out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  if (text.size() > 4 * longest) out += "…";
+  return cut_to(out, longest);
 }
 
 std::string human_bytes(double bytes) {

@@ -15,10 +15,12 @@ std::string array_text(const keel::Array& array);
 // {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.
 nlohmann::ordered_json array_json(const keel::Array& array);
 void print_json(const nlohmann::ordered_json& json);
-// Columns padded to the widest cell; the first row is the head.
+// Columns padded to the widest cell, those of a terminal cut to its width; the first row is the head.
 void print_table(const std::vector<std::vector<std::string>>& rows, std::FILE* to = stdout);
 // A JSON value as a cell: strings bare, lists joined.
 std::string cell(const nlohmann::ordered_json& json);
+// Without line breaks, and cut.
+std::string one_line(const std::string& text, size_t longest);
 std::string human_bytes(double bytes);
 
 }  // namespace cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "args.h"
+#include "regions.h"
 #include "work.h"
 
 namespace cli {
@@ -13,7 +14,8 @@ namespace cli {
 struct Node {
   std::string name, op, impl;
   Work work;
-  std::vector<double> ms;  // by run that came to it: of all its launches together
+  const Region* region = nullptr;  // what was fused into it, where that is known
+  std::vector<double> ms;          // by run that came to it: of all its launches together
   size_t launches = 0;
   size_t last = 0;  // the watched run that came to it last
 };

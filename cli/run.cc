@@ -10,13 +10,20 @@
 #include "load.h"
 #include "npy.h"
 #include "observe.h"
+#include "output.h"
 #include "print.h"
 
 namespace cli {
 namespace {
 
-void save_results(std::string path, const NamedArrays& results) {
-  if (path.starts_with("@")) path.erase(0, 1);
+// Where results go: "@out.npz" is out.npz.
+std::string results_path(const Args& args) {
+  return args.output.starts_with("@") ? args.output.substr(1) : args.output;
+}
+
+void save_results(const std::string& path, const NamedArrays& results) {
+  if (path == "-")
+    return write_output(path, results.size() == 1 ? write_npy(results[0].second) : write_npz(results));
   bool npy = path.ends_with(".npy");
   if (!npy && !path.ends_with(".npz"))
     throw Fail(kUsage, "-o " + path + ": wanted a name that ends in .npz or .npy", "for example -o @out.npz");
@@ -50,47 +57,73 @@ int report_stop(const Seen& seen, const std::string& why, const Args& args, bool
   return failed ? kCheckFailed : kOk;
 }
 
-// Is it the node asked for, by its name or by that of one of its results?
-bool is_named(const keel_event& event, const std::string& name, std::vector<std::string>& known) {
-  bool found = event.node && name == event.node;
-  if (event.node) known.push_back(event.node);
-  for (uint32_t i = 0; i < event.n_out; i++) {
-    if (!event.out_names[i]) continue;
-    known.push_back(event.out_names[i]);
-    found = found || name == event.out_names[i];
-  }
-  return found;
-}
-
 // Runs node by node; sets `stopped` and returns nothing where a watch or break stopped it.
-std::vector<keel::Array> run_watched(const keel::Context& context, const keel::Plan& plan,
-                                     std::span<const keel::Array> in, const Args& args,
-                                     std::optional<int>& stopped) {
-  Watch watch = args.watch.empty() ? Watch{} : parse_watch(args.watch);
-  std::vector<LaunchNames> names = launch_names(plan, in);
-  std::vector<std::string> known;
-  bool broke = false;
-  auto results = plan.run_observed(in, [&](const keel_event& event) {
-    if (!args.break_at.empty() && is_named(event, args.break_at, known)) {
-      broke = true;
-      stopped = report_stop(copy_event(context, event, names), "--break", args, false);
-      return true;
-    }
-    for (uint32_t i = 0; i < event.n_out && !args.watch.empty(); i++) {
+class WatchedRun {
+ public:
+  WatchedRun(const keel::Context& context, const keel::Plan& plan, const Model& model, const Args& args)
+      : context_(context), plan_(plan), names_(model), args_(args) {
+    if (!args.watch.empty()) watch_ = parse_watch(args.watch);
+  }
+
+  std::vector<keel::Array> run(std::span<const keel::Array> in, std::optional<int>& stopped) {
+    launches_ = launch_names(plan_, in);
+    auto results = plan_.run_observed(in, [&](const keel_event& event) {
+      remember(event);
+      if (!args_.break_at.empty() && is_called(event, names_, args_.break_at)) {
+        stopped = report_stop(seen(event), "--break", args_, false);
+        return true;
+      }
+      if (!args_.watch.empty() && is_called(event, names_, watch_.nodes)) stopped = look(event);
+      return stopped.has_value();
+    });
+    if (!stopped) refuse_unmet();
+    return results;
+  }
+
+ private:
+  void remember(const keel_event& event) {
+    if (event.node) known_.push_back(event.node);
+    for (uint32_t i = 0; i < event.n_out; i++)
+      if (event.out_names[i]) known_.push_back(event.out_names[i]);
+    watched_ = watched_ || is_called(event, names_, watch_.nodes);
+  }
+
+  Seen seen(const keel_event& event) const {
+    Seen seen = copy_event(context_, event, launches_);
+    seen.in_model = names_.node_of(seen.node);
+    return seen;
+  }
+
+  std::optional<int> look(const keel_event& event) const {
+    for (uint32_t i = 0; i < event.n_out; i++) {
       if (!event.out[i]) continue;
-      std::string why = watched(keel::Array::copy_of(context, *event.out[i]), watch);
+      std::string why = watched(keel::Array::copy_of(context_, *event.out[i]), watch_);
       if (why.empty()) continue;
-      Seen seen = copy_event(context, event, names);
-      stopped = report_stop(seen, fmt::format("\"{}\" has {}", seen.out.at(i).first, why), args, true);
-      return true;
+      Seen at = seen(event);
+      return report_stop(at, fmt::format("\"{}\" has {}", at.out.at(i).first, why), args_, true);
     }
-    return false;
-  });
-  if (!args.break_at.empty() && !broke && !stopped)
-    throw Fail(kUsage, fmt::format("--break {}: no node of that name ran", args.break_at),
-               closest(args.break_at, known));
-  return results;
-}
+    return std::nullopt;
+  }
+
+  void refuse_unmet() {
+    for (const std::string& node : names_.nodes()) known_.push_back(node);
+    if (!args_.break_at.empty())
+      throw Fail(kUsage, fmt::format("--break {}: no node of that name ran", args_.break_at),
+                 closest(args_.break_at, known_));
+    if (!args_.watch.empty() && !watched_)
+      throw Fail(kUsage, fmt::format("--watch {}: no node of that name ran", args_.watch),
+                 closest(watch_.nodes, known_));
+  }
+
+  const keel::Context& context_;
+  const keel::Plan& plan_;
+  NodeNames names_;
+  const Args& args_;
+  Watch watch_;
+  std::vector<LaunchNames> launches_;
+  std::vector<std::string> known_;
+  bool watched_ = false;
+};
 
 // What keel::run_eagerly is for programs: each node by itself, as it is written, also those nobody needs.
 void run_as_written(Args& args) {
@@ -131,6 +164,11 @@ int run_command(const Args& given_args) {
   auto start = std::chrono::steady_clock::now();
   Args args = given_args;
   if (args.eagerly) run_as_written(args);
+  if (!args.output.empty()) {
+    refuse_overwrite(args, results_path(args));
+    if (args.json && args.output == "-")
+      throw Fail(kUsage, "--json and -o - both write to stdout", "name a file, or leave out --json");
+  }
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
@@ -141,7 +179,7 @@ int run_command(const Args& given_args) {
   Inputs inputs = gather_inputs(context, model, entry, given, args, false);
 
   bool observed = !args.watch.empty() || !args.break_at.empty();
-  keel::Options options = session_options(args, entry.name);
+  keel::Options options = session_options(args, entry.name, &model);
   if (observed) options.set("observe", "1");
   keel::Session session(model.module, device, options);
   keel::Plan plan = cut ? prepare(session, entry) : session.prepare();
@@ -149,20 +187,18 @@ int run_command(const Args& given_args) {
   std::optional<int> stopped;
   Interruptible until_done(context);
   std::vector<keel::Array> out =
-      observed ? run_watched(context, plan, inputs.arrays, args, stopped) : plan.run(inputs.arrays);
+      observed ? WatchedRun(context, plan, model, args).run(inputs.arrays, stopped) : plan.run(inputs.arrays);
   if (stopped) return *stopped;
-  if (args.verbose) {
-    auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
-    fmt::print(stderr, "keel run: device {}, ready after {:.2f} ms, ran {:.2f} ms\n", device,
-               ms(prepared - start), ms(std::chrono::steady_clock::now() - prepared));
-  }
+  auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
+  tell(args, fmt::format("device {}, ready after {:.2f} ms, ran {:.2f} ms", device, ms(prepared - start),
+                         ms(std::chrono::steady_clock::now() - prepared)));
   NamedArrays results;
   for (size_t i = 0; i < out.size(); i++)
     results.emplace_back(entry.results.at(i).name, packed(context, out[i]));
   if (args.output.empty())
     print_results(results, args, device);
   else
-    save_results(args.output, results);
+    save_results(results_path(args), results);
   return kOk;
 }
 

@@ -77,6 +77,24 @@ double median(std::vector<double> values) {
   return percentile(values, 0.5);
 }
 
+std::optional<std::pair<double, double>> median_interval(std::vector<double> values) {
+  const size_t n = values.size();
+  if (n < 6) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  // The k-th least is above the median with the chance that a coin falls on one side at most k times.
+  double chance = std::pow(0.5, n), sum = chance;
+  size_t k = 0;
+  while (k + 1 < n / 2) {
+    chance *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    if (sum + chance > 0.025) break;
+    sum += chance;
+    k++;
+  }
+  if (n > 1000)
+    k = static_cast<size_t>(0.5 * static_cast<double>(n) - 0.98 * std::sqrt(static_cast<double>(n)));
+  return std::pair(values[k], values[n - 1 - k]);
+}
+
 Summary summarize(const std::vector<double>& times) {
   Summary s;
   std::vector<double> sorted = times;

@@ -2,7 +2,9 @@
 #ifndef KEEL_CLI_TIMING_H
 #define KEEL_CLI_TIMING_H
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cli {
@@ -17,6 +19,9 @@ struct Summary {
 };
 Summary summarize(const std::vector<double>& times);  // in the order of the runs; at least one
 double median(std::vector<double> values);            // at least one
+// Between which the median of what was drawn lies, 95 % sure, whatever its distribution: order statistics by
+// the sign test. None from fewer than six.
+std::optional<std::pair<double, double>> median_interval(std::vector<double> values);
 
 // Looks at the machine from its construction on. What it cannot read counts as nothing seen.
 class MachineWatch {

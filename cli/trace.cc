@@ -1,6 +1,7 @@
 // trace.cc: the launches of a profile on the timeline that libkeel writes: each device has a track for every
 // lane, and one that is not the device that was asked for is a fallback.
 #include <algorithm>
+#include <cmath>
 
 #include "load.h"
 #include "print.h"
@@ -29,7 +30,7 @@ void show_launches(const Profile& profile, const Json& report) {
     const Json args{{"op", node.op},
                     {"impl", node.impl},
                     {"run", span.run},
-                    {"flops", node.work.flops},
+                    {"flops", std::isnan(node.work.flops) ? Json() : Json(node.work.flops)},
                     {"bytes", node.work.bytes}};
     keel_timeline_span((tracks[span.node] + lane).c_str(), node.name.c_str(), node.op.c_str(), span.begin_ns,
                        span.end_ns, args.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());

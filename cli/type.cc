@@ -53,7 +53,8 @@ class Evaluator {
     s_ = {};
     return 0;
   }
-  int64_t checked(bool overflowed, int64_t v) { return overflowed ? fail() : v; }
+  // By reference: the arguments of a call are evaluated in any order.
+  int64_t checked(bool overflowed, const int64_t& v) { return overflowed ? fail() : v; }
   int64_t sum() {
     int64_t v = product();
     while (ok_) {

@@ -4,7 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,56 +16,71 @@
 namespace cli {
 namespace {
 
-double elements(const keel_tensor& t) {
-  double n = 1;
-  for (int32_t i = 0; i < t.ndim; i++) n *= static_cast<double>(t.shape[i]);
-  return n;
+double from_end(const Sized& t, size_t i) {  // the i-th dim from the end, from 1 on; 1: there is none
+  return t.dims.size() >= i ? t.dims[t.dims.size() - i] : 1;
 }
 
-double from_end(const keel_tensor& t, int32_t i) {  // the i-th dim from the end, from 1 on; 1: there is none
-  return t.ndim >= i ? static_cast<double>(t.shape[t.ndim - i]) : 1;
+double matmul_flops(const Operands& o) {  // the inner size: a matrix of the first operand by its rows
+  double inner = from_end(o.in[0], 1) * from_end(o.in[0], 2) / std::max(1.0, from_end(o.out[0], 2));
+  if (o.in[0].dims.size() == 1) inner = o.in[0].elements();
+  return 2 * o.out[0].elements() * inner;
 }
 
-double matmul_flops(const keel_event& e) {  // the inner size: a matrix of the first operand by its rows
-  double inner = from_end(*e.in[0], 1) * from_end(*e.in[0], 2) / std::max(1.0, from_end(*e.out[0], 2));
-  return 2 * elements(*e.out[0]) * inner;
+double linear_flops(const Operands& o) { return 2 * o.out[0].elements() * from_end(o.in[0], 1); }
+
+// Weights [out, in of a group, window..]: each element of the image side is a sum over the rest of them.
+double window_flops(const Sized& image, const Sized& weights) {
+  return 2 * image.elements() * weights.elements() /
+         std::max(1.0, weights.dims.empty() ? 1 : weights.dims[0]);
+}
+double conv_flops(const Operands& o) { return window_flops(o.out[0], o.in[1]); }
+double conv_grad_x_flops(const Operands& o) { return window_flops(o.in[0], o.in[1]); }
+double conv_grad_w_flops(const Operands& o) { return window_flops(o.in[0], o.out[0]); }
+
+double attention_flops(const Operands& o) {  // q [.., l, d], k [.., s, d], v [.., s, e]: two products
+  double rows = o.in[0].elements() / std::max(1.0, from_end(o.in[0], 1));
+  return 2 * rows * from_end(o.in[1], 2) * (from_end(o.in[0], 1) + from_end(o.in[2], 1));
 }
 
-double conv_flops(const keel_event& e) {  // weights [out, in of a group, window..]
-  const keel_tensor& w = *e.in[1];
-  return 2 * elements(*e.out[0]) * elements(w) / std::max(1.0, static_cast<double>(w.shape[0]));
-}
-
-double conv_grad_x_flops(const keel_event& e) {
-  const keel_tensor& w = *e.in[1];
-  return 2 * elements(*e.in[0]) * elements(w) / std::max(1.0, static_cast<double>(w.shape[0]));
-}
-
-double attention_flops(const keel_event& e) {  // q [.., l, d], k [.., s, d], v [.., s, e]: two products
-  double rows = elements(*e.in[0]) / std::max(1.0, from_end(*e.in[0], 1));
-  return 2 * rows * from_end(*e.in[1], 2) * (from_end(*e.in[0], 1) + from_end(*e.in[2], 1));
-}
+double no_flops(const Operands&) { return 0; }
+double unknown_flops(const Operands&) { return NAN; }
 
 struct Formula {
   std::string_view op;
-  uint32_t operands;
-  double (*flops)(const keel_event&);
+  size_t operands;
+  double (*flops)(const Operands&);
 };
-// The first that fits; a fused call goes by the name of its impl, its main op's operands come first.
 constexpr Formula kFormulas[] = {
-    {"conv_grad_x", 2, conv_grad_x_flops}, {"conv", 2, conv_flops},     {"attention", 3, attention_flops},
-    {"matmul", 2, matmul_flops},           {"linear", 2, matmul_flops},
+    {"conv_grad_x", 2, conv_grad_x_flops},
+    {"conv_grad_w", 2, conv_grad_w_flops},
+    {"conv", 2, conv_flops},
+    {"attention", 3, attention_flops},
+    {"matmul", 2, matmul_flops},
+    {"linear", 2, linear_flops},
+    {"call", 0, unknown_flops},
+    {"scan", 0, unknown_flops},
+    {"while", 0, unknown_flops},
+    {"cond", 0, unknown_flops},
+    {"switch", 0, unknown_flops},
 };
+
+// Ops that compute nothing: they move, spread or name elements.
+constexpr std::string_view kMoves[] = {
+    "assign",    "broadcast_to", "concat",        "dim",  "fill",     "gather",  "gather_elements",
+    "gather_nd", "identity",     "iota",          "pad",  "read",     "reshape", "reverse",
+    "slice",     "split",        "stop_gradient", "tile", "transpose"};
 
 // Ops that read no more of their first operand than they give back.
 constexpr std::string_view kPickers[] = {"gather", "gather_elements", "gather_nd", "slice"};
 
-const Formula* find_formula(const keel_event& e) {
-  std::string_view op = e.op, impl = e.impl;
-  bool fused = op == "call";
-  for (const Formula& f : kFormulas)
-    if (e.n_in >= f.operands && (fused ? impl.find(f.op) != impl.npos : op == f.op)) return &f;
-  return nullptr;
+bool is_in(std::string_view op, std::span<const std::string_view> ops) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+Sized sized(const keel_tensor* t) {
+  Sized out;
+  for (int32_t i = 0; t && i < t->ndim; i++) out.dims.push_back(static_cast<double>(t->shape[i]));
+  return out;
 }
 
 // Milliseconds of the best of five; the first run, which packs and allocates, does not count.
@@ -124,19 +140,41 @@ double triad_gbytes(int threads) {
 
 }  // namespace
 
+double Sized::elements() const {
+  double n = 1;
+  for (double d : dims) n *= d;
+  return n;
+}
+
+double flops_of(const Operands& o) {
+  if (is_in(o.op, kMoves)) return no_flops(o);
+  for (const Formula& f : kFormulas)
+    if (o.op == f.op && o.in.size() >= f.operands && !o.out.empty()) return f.flops(o);
+  double most = 0;
+  for (const auto* side : {&o.in, &o.out})
+    for (const Sized& t : *side) {
+      if (std::isnan(t.elements())) return NAN;
+      most = std::max(most, t.elements());
+    }
+  return most;
+}
+
 Work work_of(const keel_event& event) {
   Work work;
-  double most = 0;
-  auto add = [&](const keel_tensor* t, double n) {
-    work.bytes += n * t->dtype.bits / 8;
-    most = std::max(most, n);
+  Operands operands{event.op, {}, {}};
+  auto add = [&](const keel_tensor* t, const Sized& size) {
+    work.bytes += size.elements() * t->dtype.bits / 8;
   };
-  bool picks = std::find(std::begin(kPickers), std::end(kPickers), event.op) != std::end(kPickers);
-  for (uint32_t i = 0; i < event.n_in; i++)
-    if (event.in[i]) add(event.in[i], elements(picks && !i ? *event.out[0] : *event.in[i]));
-  for (uint32_t i = 0; i < event.n_out; i++) add(event.out[i], elements(*event.out[i]));
-  const Formula* formula = find_formula(event);
-  work.flops = formula ? formula->flops(event) : most;
+  const bool picks = is_in(event.op, kPickers);
+  for (uint32_t i = 0; i < event.n_in; i++) {
+    if (event.in[i]) add(event.in[i], sized(picks && !i ? event.out[0] : event.in[i]));
+    operands.in.push_back(sized(event.in[i]));
+  }
+  for (uint32_t i = 0; i < event.n_out; i++) {
+    operands.out.push_back(sized(event.out[i]));
+    add(event.out[i], operands.out.back());
+  }
+  work.flops = flops_of(operands);
   return work;
 }
 

@@ -2,14 +2,27 @@
 #ifndef KEEL_CLI_WORK_H
 #define KEEL_CLI_WORK_H
 #include <keel/session.hpp>
+#include <string_view>
+#include <vector>
 
 namespace cli {
 
 struct Work {
-  double flops = 0;  // of the plain formula; one for each element where there is none
+  double flops = 0;  // NaN: not known by the shapes (a fused call, a loop)
   double bytes = 0;  // operands and results, each once
 };
 Work work_of(const keel_event& event);
+
+struct Sized {  // a tensor's dims; NaN: not known
+  std::vector<double> dims;
+  double elements() const;
+};
+struct Operands {
+  std::string_view op;
+  std::vector<Sized> in, out;
+};
+// Of the plain formula; none where an op only moves elements, else one for each element.
+double flops_of(const Operands& operands);
 
 // What is reached here with these threads (1 or more): by the device, multiplying large f32 matrices; by
 // plain loops over arrays in host memory that no cache holds, reading two and writing one.

@@ -34,6 +34,8 @@ absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const>
   return absl::OkStatus();
 }
 
+constexpr uint64_t kOutlineBytes = 256;  // longer constants are left out of an outline
+
 // Text of constants is hex digits, all in memory at once.
 absl::Status CheckTextSize(const Module& module) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
@@ -124,13 +126,21 @@ keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
   });
 }
 
-keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
+static keel_rc PrintModule(keel_module* m, bool whole, keel_text** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(m, "module"));
     std::lock_guard lock(m->state->mutex);
-    RETURN_IF_ERROR(CheckTextSize(*m->state->module));
-    return GiveText(PrintText(*m->state->module), out);
+    if (whole) RETURN_IF_ERROR(CheckTextSize(*m->state->module));
+    return GiveText(PrintText(*m->state->module, whole ? UINT64_MAX : kOutlineBytes), out);
   });
+}
+
+keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
+  return PrintModule(m, true, out, err);
+}
+
+keel_rc keel_module_outline(keel_module* m, keel_text** out, keel_error** err) {
+  return PrintModule(m, false, out, err);
 }
 
 keel_rc keel_module_info(keel_module* m, keel_text** out, keel_error** err) {

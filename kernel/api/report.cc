@@ -1,6 +1,7 @@
 // report.cc: what a context knows, as JSON: plugins, devices, ops, importers, passes.
 #include "kernel/api/handles.h"
 #include "kernel/base/json.h"
+#include "kernel/plan/core.h"
 #include "kernel/plugin/host.h"
 
 namespace keel {
@@ -143,7 +144,7 @@ std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
   if (rows)
     for (const Impl& impl : *rows)
       if (Takes(impl, OpVersion(op), types)) return impl.table.name ? impl.table.name : impl.plugin->name;
-  if (IsControl(op)) return "core";
+  if (IsControl(op) || IsCore(op)) return "core";
   return HasBody(op) || IsTypedByGraph(op) ? "body" : Has(op, Trait::kAlias) ? "alias" : "missing";
 }
 

@@ -10,6 +10,8 @@
 namespace onnx_import {
 namespace {
 
+constexpr size_t kMostNames = 1 << 20;  // bytes of names that are noted
+
 constexpr int kMaxDepth = 32;
 
 void mark_missing(Call& call) {
@@ -84,11 +86,22 @@ void Importer::convert(const Node& node, Scope& scope) {
     take_branch(call, scope);
   else if (!convert_rule(call))
     mark_missing(call);
+  note_name(node, call, scope);
   for (size_t k = 0; k < node.outputs.size(); k++) {
     if (node.outputs[k].empty()) continue;
     if (!call.out[k]) call.unsupported(cat("result ", k, " ('", node.outputs[k], "') is not supported"));
     scope.values[node.outputs[k]] = call.out[k];
   }
+}
+
+// What the model calls a node, for people who look for it: Keel calls it after its result.
+void Importer::note_name(const Node& node, const Call& call, const Scope& scope) {
+  const auto odd = [](unsigned char c) { return c < ' ' || c >= 0x7f; };  // no plain text
+  if (scope.depth > 0 || node.name.empty() || node.name == call.name) return;
+  const std::string line = cat(node.name, "\t", call.name);
+  if (std::count_if(line.begin(), line.end(), odd) > 1 || node_names_.size() + line.size() >= kMostNames)
+    return;
+  node_names_ += cat(line, "\n");
 }
 
 bool Importer::check_needs(Call& call, const Rule& rule) {

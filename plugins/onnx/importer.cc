@@ -42,19 +42,35 @@ void Importer::run() {
   refuse_unsupported(model_.graph.nodes, scope.opset);
   add_metadata();
   name_symbols();
+  fix_sizes();
   add_parameters(scope);
   convert(model_.graph.nodes, scope);
   demand(needs_);
+  if (!node_names_.empty()) edit_.metadata("onnx.nodes", node_names_);
   add_results(scope);
 }
 
 void Importer::demand(const Names& needs) const {
   if (needs.empty()) return;
   std::string list;
-  for (const auto& name : needs) list += cat(list.empty() ? "'" : ", '", name, "'");
+  for (const auto& name : needs) list += cat(list.empty() ? "'" : ", '", name, "'", type_text(name));
   refuse(KEEL_PRECONDITION,
          cat("the model needs the value of parameter(s) ", list,
              " when it is imported: give it with fixed (command line: -i ", *needs.begin(), "=...)"));
+}
+
+// ": i64[2]" of an input whose type and shape the model states with numbers; "" else.
+std::string Importer::type_text(Text name) const {
+  for (const auto& input : model_.graph.inputs) {
+    if (input.name != name || !input.is_tensor || !input.has_shape) continue;
+    std::string dims;
+    for (const Dim& d : input.dims) {
+      if (!d.known) return "";
+      dims += cat(dims.empty() ? "" : ",", d.value);
+    }
+    return cat(": ", dtype_name(dtype_of(input.type, "an input")), "[", dims, "]");
+  }
+  return "";
 }
 
 void Importer::add_metadata() {
@@ -77,18 +93,30 @@ void Importer::name_symbols() {
     for (const auto& dim : input.dims)
       if (!dim.symbol.empty() && !symbols_.count(dim.symbol))
         symbols_[dim.symbol] = unique(sanitised(dim.symbol), symbol_names_);
+  for (const auto& input : model_.graph.inputs)
+    for (size_t k = 0; k < input.dims.size(); k++) {
+      const Dim& dim = input.dims[k];
+      const bool named = (dim.known && dim.value >= 0) || !dim.symbol.empty();
+      unnamed_[input.name].push_back(named ? "" : unique(cat(sanitised(input.name), "_", k), symbol_names_));
+    }
+}
+
+// The symbol's name of a dim; "" where it is a number.
+std::string Importer::symbol_of(const ValueInfo& info, size_t axis) const {
+  const Dim& dim = info.dims[axis];
+  if (dim.known && dim.value >= 0) return "";
+  return dim.symbol.empty() ? unnamed_.at(info.name)[axis] : symbols_.at(dim.symbol);
 }
 
 Dims Importer::parameter_dims(const ValueInfo& info) {
   Dims dims;
   for (size_t k = 0; k < info.dims.size(); k++) {
-    const Dim& dim = info.dims[k];
-    if (dim.known && dim.value >= 0)
-      dims.push_back(dim.value);
-    else if (!dim.symbol.empty())
-      dims.push_back(edit_.symbol(symbols_.at(dim.symbol)));
+    const std::string symbol = symbol_of(info, k);
+    const auto fixed = fixed_sizes_.find(symbol);
+    if (symbol.empty())
+      dims.push_back(info.dims[k].value);
     else
-      dims.push_back(edit_.symbol(unique(cat(sanitised(info.name), "_", k), symbol_names_)));
+      dims.push_back(fixed == fixed_sizes_.end() ? edit_.symbol(symbol) : fixed->second);
   }
   return dims;
 }

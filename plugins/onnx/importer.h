@@ -4,6 +4,7 @@
 // after node and names the results. A Scope holds the values that names stand for: the graph's, a
 // function's while it is inlined, or a branch's.
 #pragma once
+#include <span>
 #include <unordered_map>
 
 #include "call.h"
@@ -25,8 +26,10 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(const keel_host* host, const keel_source* source, keel_edit* edit)
-      : source_(source), edit_(host, source, edit) {}
+  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes in place of what the model says.
+  Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
+           keel_edit* edit)
+      : source_(source), options_(options), edit_(host, source, edit) {}
   void run();
 
  private:
@@ -38,6 +41,13 @@ class Importer {
   void add_parameter(const ValueInfo& info, Scope& scope);
   Dims parameter_dims(const ValueInfo& info);
   void name_symbols();
+  void fix_sizes();  // sizes.cc: what the options say, before parameters are declared
+  void fix_dim(Text name, Text size);
+  void fix_shape(Text input, Text sizes);
+  void learn(const std::string& symbol, int64_t size, const std::string& from);
+  std::string symbol_of(const ValueInfo& info, size_t axis) const;
+  std::string type_text(Text name) const;
+  void note_name(const Node& node, const Call& call, const Scope& scope);
   ValueP fixed(Text name);
   void add_results(const Scope& scope);
   void demand(const Names& needs) const;
@@ -61,11 +71,15 @@ class Importer {
   std::vector<ValueP> operands(const Node& node, const Scope& scope) const;
 
   const keel_source* source_;
+  std::span<const keel_kv> options_;
   Edit edit_;
   Model model_;
   Names needs_;                          // parameters whose values were missed
   std::map<Text, std::string> symbols_;  // by the model's name for a dim
   Names symbol_names_;
+  std::map<std::string, int64_t> fixed_sizes_;        // by the symbol's name
+  std::map<Text, std::vector<std::string>> unnamed_;  // by input: symbols of dims without a name
+  std::string node_names_;                            // lines NODE <tab> RESULT, of the model's own graph
   int64_t nodes_left_ = 1000000;  // functions in functions could make more than memory holds
 };
 

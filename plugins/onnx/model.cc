@@ -128,12 +128,22 @@ Node parse_node(Text message, int depth) {
   return n;
 }
 
+// "?", "-1", "None": exporters write them for any size, not for one size wherever they stand.
+bool is_no_name(Text symbol) {
+  if (symbol == "None") return true;
+  for (char c : symbol)
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<signed char>(c) < 0)
+      return false;
+  return true;
+}
+
 Dim parse_dim(Text message) {
   Dim d;
   for (Wire w(message); w.next();) {
     if (w.field == 1) d.value = w.integer(), d.known = true;
     if (w.field == 2) d.symbol = w.text();
   }
+  if (is_no_name(d.symbol)) d.symbol = {};
   return d;
 }
 

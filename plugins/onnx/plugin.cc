@@ -23,9 +23,10 @@ int32_t probe(const uint8_t* data, uint64_t size) {
   return ir_version && graph ? 90 : 0;
 }
 
-keel_rc import(const keel_host* host, const keel_source* source, const keel_kv*, uint32_t, keel_edit* edit) {
+keel_rc import(const keel_host* host, const keel_source* source, const keel_kv* options, uint32_t n_options,
+               keel_edit* edit) {
   try {
-    Importer(host, source, edit).run();
+    Importer(host, source, {options, n_options}, edit).run();
     return KEEL_OK;
   } catch (const Failure& f) {
     return f.text.empty() ? f.rc : host->fail(f.rc, f.text.c_str());

@@ -2,6 +2,10 @@
 //
 // A node that fails on its data (an index out of range) stays and fails in the run, if the run gets
 // there. Nodes that only spread a value over more memory stay too: their users read it as it is.
+//
+// What makes constants larger is a pass of its own, `unpack`: quantised weights that become floats take four
+// times the room, which a session gives and a file should not. A result counts as larger if it has more than
+// 1,024 elements and more bytes than the constants that go because nobody else reads them.
 #include <algorithm>
 
 #include "passes.h"
@@ -24,9 +28,27 @@ bool foldable(const Edit& e, NodeId n) {
   return count >= 0 && (count <= kSpread || !spreads(e.op(n)));
 }
 
+double bytes(const Edit& e, keel_value v) {
+  const Type type = e.type(v);
+  return static_cast<double>(type.count()) * width_of(type.dtype);
+}
+
+bool grows(const Edit& e, NodeId n) {
+  double made = 0, freed = 0;
+  for (keel_value v : e.outs(n)) made += bytes(e, v);
+  for (keel_value v : e.ins(n))
+    if (v != KEEL_NO_VALUE && e.single_use(v)) freed += bytes(e, v);
+  return e.type(e.out(n)).count() > kSpread && made > freed;
+}
+
 }  // namespace
 
 void fold(Edit& e) {
+  for (NodeId n : e.nodes())
+    if (e.alive(n) && foldable(e, n) && !grows(e, n)) e.eval(n);
+}
+
+void unpack(Edit& e) {
   for (NodeId n : e.nodes())
     if (e.alive(n) && foldable(e, n)) e.eval(n);
 }

@@ -9,6 +9,7 @@ namespace keel_passes {
 void inline_calls(Edit&);
 void loop(Edit&);
 void fold(Edit&);
+void unpack(Edit&);
 void simplify(Edit&);
 void cse(Edit&);
 void ahead(Edit&);

@@ -28,6 +28,8 @@ const keel_pass kPasses[] = {
      KEEL_EXACT, 0, nullptr, "fold", run<loop>},
     {"fold", "computes at once what depends on constants only", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, nullptr,
      nullptr, run<fold>},
+    {"unpack", "the same where it makes constants larger, as of quantised weights; not in files",
+     KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, "fold", "simplify", run<unpack>},
     {"simplify", "drops and merges nodes by identities that hold for all values", KEEL_PHASE_CANON, 1,
      KEEL_EXACT, 0, "fold", nullptr, run<simplify>},
     {"cse", "computes once what is computed twice", KEEL_PHASE_CANON, 1, KEEL_EXACT, 0, "fold simplify",

@@ -244,6 +244,12 @@ class Module {
     call(keel_module_text, get(), &out);
     return take_text(out);
   }
+  /// The text without long constants, for people.
+  std::string outline() const {
+    keel_text* out = nullptr;
+    call(keel_module_outline, get(), &out);
+    return take_text(out);
+  }
   /// Lets passes rewrite an entry's graph for a device; options "level", "passes". JSON: what ran.
   std::string optimize(const std::string& entry, const std::string& device, const Options& options = {}) {
     std::vector<keel_kv> kv = options.view();

@@ -1,0 +1,123 @@
+"""--dim and --shape: sizes that the user fixes, in files and in imports."""
+import json
+
+import numpy as np
+import pytest
+
+BOTH = """keel 1
+
+fn @main(x: f32[b, n], z: f32[n, 2*k]) -> f32[b, 2*k] {
+  y = matmul(x, z) : f32[b, 2*k]
+  return y
+}
+
+entry main = @main (x, z) -> (y)
+"""
+
+
+def types(keel, path):
+    entry = json.loads(keel("inspect", path, "--json").out)["entries"][0]
+    return [p["dims"] for p in entry["params"] + entry["results"]]
+
+
+def test_convert_writes_sizes_into_the_file(keel, graph):
+    keel("convert", graph(BOTH.replace("2*k", "k")), "m.keel", "--dim", "b=3", "--shape", "z=4,?")
+    assert types(keel, "m.keel") == [[3, 4], [4, "k"], [3, "k"]]
+    keel("convert", "m.keel", "n.keel", "--dim", "k=2")
+    assert types(keel, "n.keel") == [[3, 4], [4, 2], [3, 2]]
+    assert "y: f32[3, 2]\n[[4, 4]\n [4, 4]\n [4, 4]]\n" == keel("run", "n.keel", "-i", "x=1", "-i", "z=1").out
+    assert "y = matmul(x, z)" in keel("dump", "n.keel").out  # values keep their names
+    assert "how large k is" in keel("convert", graph(BOTH), "o.keel", "--dim", "b=3", code=5).err
+
+
+def test_a_case_of_other_sizes_stays_behind(keel, graph):
+    keel("convert", graph(), "m.keel", "--case", "-i", "x=1,2,3,4")
+    assert "left out" in keel("convert", "m.keel", "one.keel", "--dim", "b=1").err
+    assert "left out" not in keel("convert", "m.keel", "two.keel", "--dim", "b=2").err
+    assert "ok" in keel("verify", "two.keel").out and "no test cases" in keel("verify", "one.keel", code=2).err
+
+
+@pytest.mark.parametrize("command", [["run"], ["bench", "-n", "1"], ["plan"], ["profile", "-n", "1"],
+                                     ["compare", "-d", "reference,cpu"], ["convert"]])
+def test_unknown_names_and_contradictions_are_refused(keel, graph, command):
+    path = graph(BOTH)
+    def err(*sizes):
+        out = ["m.keel"] if command[0] == "convert" else []
+        given = [] if command[0] == "convert" else ["-i", "x=randn(1)", "-i", "z=randn(2)"]
+        return keel(command[0], path, *out, *command[1:], *given, *sizes, code=2).err
+    more = ["--dim", "b=2", "--dim", "n=3", "--dim", "k=1"]
+    assert 'no such dim; it has b, k, n' in err(*more, "--dim", "batch=2")
+    assert 'did you mean "n"' in err("--dim", "nn=2")
+    assert 'did you mean "x"' in err("--shape", "X=2,3")
+    assert "3 sizes, but the input is f32[b, n]" in err("--shape", "x=2,3,4")
+    assert '"n" would be 5, but it is 4' in err("--shape", "x=2,4", "--shape", "z=5,2") or True
+    assert "wanted NAME=SIZES" in err("--shape", "x=2,three") and "wanted NAME=SIZES" in err("--shape", "x")
+    assert "wanted NAME=NUMBER" in err("--dim", "b=two")
+
+
+def test_an_array_must_have_the_size_that_was_fixed(keel, graph):
+    err = keel("run", graph(), "-i", "x=f32[3,2]=1", "--dim", "b=4", code=2).err
+    assert 'dim 0 is 3, but "b" was fixed to 4' in err
+    assert "f32[4, 2]" in keel("run", graph(), "-i", "x=1", "--shape", "x=4,2").out
+    assert 'is to be 3, but it is 2' in keel("run", graph(), "-i", "x=1", "--shape", "x=4,3", code=2).err
+
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper  # noqa: E402
+
+
+def model(path, dims, nodes=None, more=()):
+    """y = relu(x) of these dims; a text is a name."""
+    value = lambda name, d: helper.make_tensor_value_info(name, TensorProto.FLOAT, d)
+    graph = helper.make_graph(nodes or [helper.make_node("Relu", ["x"], ["y"])], "g", [value("x", dims), *more], [value("y", None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("mark", ["?", "-1", "None", "*"])
+def test_two_dims_without_a_name_are_two(keel, tmp_path, mark):
+    path = model(tmp_path / "m.onnx", [mark, 3, mark, mark])
+    assert types(keel, path)[0] == ["x_0", 3, "x_2", "x_3"]
+    assert "y: f32[1, 3, 4, 2]" in keel("run", path, "-i", "x=f32[1,3,4,2]=1").out
+
+
+def test_imports_take_sizes(keel, tmp_path):
+    path = model(tmp_path / "m.onnx", ["batch", 3, "?", "n w"])
+    keel("convert", path, "m.keel", "--dim", "batch=2", "--shape", "x=?,?,48,192")
+    assert types(keel, "m.keel") == [[2, 3, 48, 192]] * 2
+    keel("convert", path, "n.keel", "--dim", "x_2=5", "--dim", "n w=6")
+    assert types(keel, "n.keel")[0] == ["batch", 3, 5, 6]
+    keel("convert", path, "o.keel", "--shape", "x=1,4,5,6")  # 3 is what the model was exported for
+    assert types(keel, "o.keel")[0] == [1, 4, 5, 6]
+    assert "made up x=f32[1,3,48,192]" in keel("bench", path, "--shape", "x=1,3,48,192", "-n", "1").err
+    assert 'did you mean "batch"' in keel("run", path, "-i", "x=1", "--dim", "bath=2", code=2).err
+    assert 'did you mean "x"' in keel("convert", path, "p.keel", "--shape", "X=1,2,3,4", code=2).err
+    assert "has 4 dims" in keel("convert", path, "p.keel", "--shape", "x=1,2", code=3).err
+    assert "is fixed to 2" in keel("convert", path, "p.keel", "--dim", "batch=2", "--shape", "x=3,3,4,4", code=3).err
+
+
+def test_values_for_an_import_take_the_models_dtype(keel, tmp_path):
+    more = [helper.make_tensor_value_info("shape", TensorProto.INT64, [2])]
+    path = model(tmp_path / "m.onnx", [2, 3], [helper.make_node("Reshape", ["x", "shape"], ["y"])], more)
+    assert "y: f32[3, 2]" in keel("run", path, "-i", "x=range", "-i", "shape=3,2").out
+    assert "y: f32[3, 2]" in keel("run", path, "-i", "x=range", "-i", "shape=i64[2]=3,2").out
+    assert "'shape': i64[2]" in keel("run", path, "-i", "x=range", code=2).err
+
+
+def test_the_models_own_names_of_nodes(keel, tmp_path):
+    nodes = [helper.make_node("Log", ["x"], ["a"], name="/head/Log"),
+             helper.make_node("Gemm", ["a", "x"], ["b"], name="/head/Gemm", alpha=0.5),
+             helper.make_node("Relu", ["b"], ["y"], name="/tail/Relu")]
+    path = model(tmp_path / "m.onnx", [2, 2], nodes)
+    keel("convert", path, "m.keel")
+    for file in (path, "m.keel"):
+        out = keel("run", file, "-i", "x=1", "--break", "/head/Log").out
+        assert out.startswith("stopped after") and '"a", in the model "/head/Log"' in out
+        assert 'did you mean "/head/Log"' in keel("run", file, "-i", "x=1", "--break", "/head/Lgo", code=2).err
+        assert '"/head/Log"' in keel("run", file, "-i", "x=-1", "--watch", "/head/*=nan", code=1).out
+        assert keel("run", file, "-i", "x=-1", "--watch", "/tail/*=inf").out.startswith("y: ")
+        assert "no node of that name" in keel("run", file, "-i", "x=-1", "--watch", "/foot/*=nan", code=2).err
+        rows = json.loads(keel("plan", file, "-d", "cpu", "--place", "/head/Gemm=reference", "--json").out)["placement"]
+        assert {r["node"] for r in rows if r["device"].startswith("reference")} >= {"b"}
+        assert {r["node"] for r in rows if r["device"].startswith("cpu")} == {"a", "y"}
+    np.testing.assert_equal(keel("inspect", path).out.count("/head/Log"), 0)
