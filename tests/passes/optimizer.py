@@ -21,4 +21,4 @@ def optimize(path, out, device, only=None, level=3):
 
 
 def dump(path):
-    return keel("dump", path)
+    return keel("dump", path, "--weights")

@@ -37,7 +37,7 @@ def whole(constants, params, body):
 
 def rewritten(path, name, device):
     """Runs one pass twice: the second time it must find nothing to do."""
-    once, twice = path.with_suffix(".once"), path.with_suffix(".twice")
+    once, twice = path.with_suffix(".once.keel"), path.with_suffix(".twice.keel")
     optimize(path, once, device, only=name)
     optimize(once, twice, device, only=name)
     text = dump(once)
