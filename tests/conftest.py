@@ -1,31 +1,44 @@
-"""Sweeps: of the tests named here, whose cases are many and alike, each run takes a sample, the same for one seed. All cases:
-KEEL_SWEEP=1 (tools/sweep); another sample: KEEL_SEED=N."""
+"""Sweeps: of the tests named here, whose cases are many and alike or slow, each run takes a sample, the same for one seed. All
+cases: KEEL_SWEEP=1 (tools/sweep); another sample: KEEL_SEED=N."""
 import os
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SWEEP = bool(os.environ.get("KEEL_SWEEP"))
-SEED = os.environ.get("KEEL_SEED", "0")
 # A file, or a test in it -> one case of how many is run.
 SAMPLED = {
-    "python_sdk/test_py_onnx_backend.py": 8,  # the same cases, by another door, are whole in conformance/
-    "python_sdk/test_py_convert_random.py": 4,
-    "proof/test_proof.py::test_graphs": 3,
+    "conformance/test_cpu_parts.py::test_convolutions_of_few_channels_in_parts": 3,
+    "conformance/test_cpu_parts.py::test_gradients_of_convolutions_in_parts": 3,
+    "conformance/test_cpu_parts.py::test_products_of_few_rows_in_parts": 3,
+    "conformance/test_cpu_reduced.py::test_bits": 4,
+    "conformance/test_onnx_light.py::test_light": 3,
+    "passes/test_models.py::test_light": 3,
+    "passes/test_numbers.py::test_exact": 3,
     "proof/test_proof.py::test_fragments": 3,
+    "proof/test_proof.py::test_graphs": 3,
+    "python_sdk/test_py_convert_random.py": 4,
+    "python_sdk/test_py_onnx_backend.py": 8,  # the same cases are whole in conformance/, by another door
 }
 
 
-def stays(item):
+def sweep_of(item):
+    """The line above that an item belongs to, or None."""
     path = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
-    of = SAMPLED.get(path) or SAMPLED.get(f"{path}::{getattr(item, 'originalname', '')}")
-    case = f"{SEED} {item.nodeid[item.nodeid.index('::'):]}"
-    return not of or zlib.crc32(case.encode()) % of == 0
+    return next((k for k in (path, f"{path}::{getattr(item, 'originalname', '')}") if k in SAMPLED), None)
+
+
+def turn(item):
+    case = f"{os.environ.get('KEEL_SEED', '0')} {item.nodeid[item.nodeid.index('::'):]}"
+    return zlib.crc32(case.encode())
 
 
 def pytest_collection_modifyitems(config, items):
-    left_out = [] if SWEEP else [item for item in items if not stays(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        out = set(left_out)
+    sweeps = defaultdict(list)
+    for item in () if os.environ.get("KEEL_SWEEP") else items:
+        if sweep := sweep_of(item):
+            sweeps[sweep].append(item)
+    out = {i for sweep, cases in sweeps.items() for i in sorted(cases, key=turn)[-(-len(cases) // SAMPLED[sweep]):]}
+    if out:
+        config.hook.pytest_deselected(items=[item for item in items if item in out])
         items[:] = [item for item in items if item not in out]
