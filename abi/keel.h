@@ -314,6 +314,11 @@ KEEL_API keel_tape* keel_trace_tape(const keel_trace*);
  * one that the caller gives, which must be free, or that of the op, with _1, _2 ... behind it where it is
  * taken. */
 KEEL_API keel_rc keel_trace_names(keel_trace*, const char* scope, keel_error** err);
+/* The line of the program that writes what is added from now on: failed runs of the graph name it, also
+ * from a file. file: as messages show it; compared by address, so its text stays until the trace has ended
+ * or another one is given. NULL: unknown, as lines from 2^20 on are. Nothing happens where the program runs
+ * eagerly, which writes nothing, and where the trace is NULL. */
+KEEL_API void keel_trace_source(keel_trace*, const char* file, uint32_t line);
 /* A symbolic array for a constant with these elements (shared: nobody may write them any more). */
 KEEL_API keel_rc keel_trace_constant(keel_trace*, const char* name, keel_array*, keel_array** out,
                                      keel_error** err);

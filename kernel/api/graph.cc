@@ -115,7 +115,7 @@ keel_rc keel_graph_device(keel_graph* g, const char* device, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(g, "graph"));
     std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(g->graph->scope, g->graph->module->DeviceScope(Text(device)));
+    ASSIGN_OR_RETURN(g->graph->scope.device, g->graph->module->DeviceScope(Text(device)));
     return absl::OkStatus();
   });
 }

@@ -71,8 +71,7 @@ keel_rc keel_tape_watch(keel_tape* t, keel_array* a, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(t, "tape"));
     RETURN_IF_ERROR(NeedPointer(a, "array"));
-    t->Watch(a);
-    return absl::OkStatus();
+    return t->Watch(a);
   });
 }
 

@@ -115,6 +115,10 @@ keel_rc keel_trace_names(keel_trace* t, const char* scope, keel_error** err) {
   });
 }
 
+void keel_trace_source(keel_trace* t, const char* file, uint32_t line) {
+  if (t && t->tracing.trace) t->tracing.trace->At(file, line);
+}
+
 keel_rc keel_trace_constant(keel_trace* t, const char* name, keel_array* array, keel_array** out,
                             keel_error** err) {
   return Guard(err, [&, caller = __func__]() -> absl::Status {

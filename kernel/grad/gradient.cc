@@ -133,7 +133,7 @@ class Builder {
       const Node node = graph_.nodes[n];  // a copy: the graph grows
       std::vector<ValueId> cotangents;
       for (ValueId v : node.out) cotangents.push_back(cotangent_[v]);
-      graph_.scope = node.device;  // the gradient is computed where the node is
+      graph_.scope = node.origin;  // the gradient is computed where the node is
       if (absl::Status s = Back(n, node, cotangents); !s.ok()) {
         std::string name = graph_.ValueName(node.out[0]);
         absl::Status full =
@@ -233,7 +233,8 @@ class Builder {
     for (const Node& node : body.nodes) {
       std::vector<ValueId> operands;
       for (ValueId v : node.in) operands.push_back(v == kNoValue ? kNoValue : map[v]);
-      if (node.device) graph_.scope = node.device;
+      if (node.origin.device) graph_.scope.device = node.origin.device;
+      if (node.origin.source) graph_.scope.source = node.origin.source;
       ASSIGN_OR_RETURN(std::vector<ValueId> out, sink_.Node(*node.op, std::move(operands), node.attrs));
       RETURN_IF_ERROR(CheckReads(graph_, call));
       for (size_t i = 0; i < out.size(); i++) map[node.out[i]] = out[i];
@@ -290,7 +291,7 @@ absl::StatusOr<Joint> Join(const Graph& body, const std::vector<bool>& ys, const
 }
 
 absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientWanted& wanted) {
-  uint32_t scope = sink.graph().scope;
+  Origin scope = sink.graph().scope;
   absl::StatusOr<std::vector<ValueId>> out = Builder(sink.graph(), sink).Run(wanted);
   sink.graph().scope = scope;
   return out;

@@ -44,7 +44,7 @@ absl::StatusOr<BodySink::Value> GraphSink::Filled(TensorType type, double number
 // The node with more results is added at the end, which checks it, and then moved to the other's place: there
 // its users find it. Only its new results are new values.
 absl::Status GraphSink::Widen(NodeId node, std::vector<Value> in, Attrs attrs) {
-  graph_.scope = graph_.nodes[node].device;
+  graph_.scope = graph_.nodes[node].origin;
   widened_.emplace_back(node, graph_.nodes[node]);
   ASSIGN_OR_RETURN(NodeId made, graph_.AddNode(graph_.nodes[node].op, std::move(in), std::move(attrs)));
   keel::Node wide = std::move(graph_.nodes[made]), &old = graph_.nodes[node];

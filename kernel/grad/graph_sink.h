@@ -30,7 +30,8 @@ class GraphSink : public BodySink {
  private:
   struct Mark {
     size_t values, nodes;
-    uint32_t depth, scope;
+    uint32_t depth;
+    Origin scope;
     uint64_t expanded;
   };
   Mark Here() const {

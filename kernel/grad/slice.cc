@@ -56,7 +56,7 @@ class Cutter {
     if (keep_ == Keep::kNone && MustRun(from_, node)) {
       ASSIGN_OR_RETURN(attrs, QuietAttrs(node));
     }
-    to_.scope = node.device;
+    to_.scope = node.origin;
     ASSIGN_OR_RETURN(NodeId made, to_.AddNode(node.op, std::move(in), std::move(attrs), names, types));
     for (size_t i = 0; i < node.out.size(); i++)
       if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = to_.nodes[made].out[i];
@@ -98,7 +98,7 @@ absl::StatusOr<uint32_t> Cut(const Graph& from, std::span<const ValueId> params,
   auto number = static_cast<uint32_t>(from.module->graphs.size());
   ASSIGN_OR_RETURN(Graph * to, NewGraph(*from.module, stem));
   RETURN_IF_ERROR(Cutter(from, *to, keep).Run(params, results));
-  to->scope = 0;
+  to->scope = {};
   return number;
 }
 

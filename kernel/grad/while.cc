@@ -123,10 +123,10 @@ absl::StatusOr<Values> WhileBack(GraphSink& sink, const ControlNode& asked) {
   const Node& node = asked.was;
   ASSIGN_OR_RETURN(uint32_t body, Quiet(*graph.module, BodiesOf(*node.op, node.attrs)[1]));
   ASSIGN_OR_RETURN(ValueId count, Count(sink, asked.node, node));
-  graph.scope = node.device;
+  graph.scope = node.origin;
   Nests nests(*graph.module, body, asked.cotangents.size());
   Pen pen(graph, &nests.status);
-  Node as{nullptr, {Depth(pen, count), count}, {}, Attrs(1), 0, ""};
+  Node as{nullptr, {Depth(pen, count), count}, {}, Attrs(1), {}, ""};
   as.attrs[0].name = "branches";
   as.attrs[0].value.kind = KEEL_ATTR_GRAPHS;
   for (int depth : kDepths) as.attrs[0].value.list.push_back(nests.Branch(depth));

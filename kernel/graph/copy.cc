@@ -94,6 +94,7 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   to->cases = from.cases;
   to->metadata = from.metadata;
   to->devices = from.devices;
+  to->files = from.files;
   to->index->constants = from.index->constants;
   to->index->graphs = from.index->graphs;
   to->index->entries = from.index->entries;

@@ -77,6 +77,8 @@ absl::Status TakeAll(const fb::File& f, Columns* c) {
   TAKE(node_names);
   TAKE(graph_rule_ends);
   TAKE(graph_rules);
+  TAKE(node_files);
+  TAKE(node_lines);
 #undef TAKE
   return absl::OkStatus();
 }
@@ -115,9 +117,9 @@ absl::Status CheckLengths(const Columns& c) {
       "values", {c.value_kinds.size(), c.value_sources.size(), c.value_names.size(), c.value_types.size()}));
   RETURN_IF_ERROR(
       SameLength("nodes", {c.node_ops.size(), c.node_operand_ends.size(), c.node_attr_ends.size()}));
-  if (!c.node_devices.empty())
-    RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_devices.size()}));
-  if (!c.node_names.empty()) RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), c.node_names.size()}));
+  RETURN_IF_ERROR(SameLength("node_files and node_lines", {c.node_files.size(), c.node_lines.size()}));
+  for (Col<uint32_t> optional : {c.node_devices, c.node_names, c.node_files})
+    if (!optional.empty()) RETURN_IF_ERROR(SameLength("nodes", {c.node_ops.size(), optional.size()}));
   RETURN_IF_ERROR(SameLength("variables", {c.variable_names.size(), c.variable_types.size(),
                                            c.variable_segments.size(), c.variable_offsets.size()}));
   RETURN_IF_ERROR(SameLength("attributes", {c.attr_names.size(), c.attr_kinds.size(), c.attr_values.size()}));

@@ -24,8 +24,8 @@ struct Columns {
       operands;
   Col<uint32_t> attr_names, result_values, result_names, entry_names, entry_graphs;
   Col<uint32_t> case_names, case_entries, case_input_ends, case_expected_ends, case_inputs, case_expected;
-  Col<uint32_t> graph_rule_ends, graph_rules, node_devices, node_names, variable_names, variable_types,
-      variable_segments;
+  Col<uint32_t> graph_rule_ends, graph_rules, node_devices, node_files, node_lines, node_names,
+      variable_names, variable_types, variable_segments;
   Col<double> attr_floats, case_rtols, case_atols;
 };
 

@@ -49,7 +49,7 @@ class Encoder {
       operands_;
   Column attr_names_, result_values_, result_names_, entry_names_, entry_graphs_;
   Column case_names_, case_entries_, case_input_ends_, case_expected_ends_, case_inputs_, case_expected_;
-  Column node_devices_, node_names_, variable_names_, variable_types_;
+  Column node_devices_, node_files_, node_lines_, node_names_, variable_names_, variable_types_;
   std::vector<uint64_t> variable_offsets_;
   bool named_nodes_ = false;
   std::vector<double> attr_floats_, case_rtols_, case_atols_;
@@ -176,8 +176,12 @@ void Encoder::AddNode(const Node& n) {
   node_attr_ends_.push_back(Size32(attr_names_.size()));
   node_names_.push_back(n.name.empty() ? 0 : String(n.name));
   named_nodes_ = named_nodes_ || !n.name.empty();
-  if (m_.devices.empty()) return;
-  node_devices_.push_back(n.device ? String(m_.devices[n.device - 1]) : 0);
+  if (!m_.devices.empty())
+    node_devices_.push_back(n.origin.device ? String(m_.devices[n.origin.device - 1]) : 0);
+  if (m_.files.empty()) return;
+  auto [file, line] = m_.SourceOf(n.origin);
+  node_files_.push_back(String(file));
+  node_lines_.push_back(line);
 }
 
 void Encoder::AddGraph(const Graph& g) {
@@ -220,8 +224,8 @@ uint64_t Encoder::ColumnBytes() const {
   return text_.size() + 4 * text_ends_.size() + 13 * value_kinds_.size() + 12 * node_ops_.size() +
          4 * operands_.size() + 13 * attr_names_.size() +
          8 * (attr_integers_.size() + attr_floats_.size() + type_dims_.size()) + 16 * constant_names_.size() +
-         8 * result_values_.size() + 4 * node_devices_.size() + 4 * node_names_.size() +
-         20 * variable_names_.size();
+         8 * result_values_.size() + 4 * node_devices_.size() + 8 * node_files_.size() +
+         4 * node_names_.size() + 20 * variable_names_.size();
 }
 
 void Encoder::Build(std::string* out) {
@@ -247,7 +251,7 @@ void Encoder::Build(std::string* out) {
       column(case_expected_ends_), column(case_inputs_), column(case_expected_), column(case_rtols_),
       column(case_atols_), column(node_devices_), column(variable_names_), column(variable_types_),
       column(variable_segments), column(variable_offsets_), column(node_names_), column(graph_rule_ends_),
-      column(graph_rules_));
+      column(graph_rules_), column(node_files_), column(node_lines_));
   fb::FinishSizePrefixedFileBuffer(b, file);
   out->assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }

@@ -94,7 +94,11 @@ absl::Status Loader::LoadNode(Graph& g, size_t* value) {
   ASSIGN_OR_RETURN(Attrs attrs, NodeAttrs(row));
   if (!c_.node_devices.empty()) {
     ASSIGN_OR_RETURN(std::string_view device, String("node_devices", row, c_.node_devices[row]));
-    ASSIGN_OR_RETURN(g.scope, g.module->DeviceScope(device));
+    ASSIGN_OR_RETURN(g.scope.device, g.module->DeviceScope(device));
+  }
+  if (!c_.node_files.empty()) {
+    ASSIGN_OR_RETURN(std::string_view file, String("node_files", row, c_.node_files[row]));
+    g.scope.source = g.module->Source(file, c_.node_lines[row]);
   }
   size_t results = names_.size();
   if (!c_.node_names.empty() && c_.node_names[row]) {
@@ -104,7 +108,7 @@ absl::Status Loader::LoadNode(Graph& g, size_t* value) {
   }
   ASSIGN_OR_RETURN(NodeId id, g.AddNode(ops_[c_.node_ops[row]], {in.begin(), in.end()}, std::move(attrs),
                                         names_, declared_));
-  g.scope = 0;
+  g.scope = {};
   if (g.nodes[id].out.size() != results)
     return Invalid("node ", number, " has ", g.nodes[id].out.size(), " results, the file lists ", results);
   *value = v;

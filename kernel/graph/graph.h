@@ -59,13 +59,21 @@ struct Value {
   std::string name;  // unique in the graph; "" = unnamed: v<node>, later results v<node>_<result>
 };
 
+// Where a node was written; passes and gradients hand it on to what they make of the node.
+struct Origin {
+  static constexpr uint32_t kLineBits = 20;
+  uint32_t device = 0;  // 1 + a number of Module::devices: its device scope; 0: none
+  uint32_t source =
+      0;  // of the program: (1 + a number of Module::files) << kLineBits, and the line; 0: unknown
+};
+
 struct Node {
   const OpDef* op;
   std::vector<ValueId> in;  // kNoValue: left out
   std::vector<ValueId> out;
-  Attrs attrs;          // as given, without those equal to constant defaults
-  uint32_t device = 0;  // 1 + a number of Module::devices: its device scope; 0: none
-  std::string name;     // of a node without results, unique among names of values; "" = unnamed: v<node>
+  Attrs attrs;  // as given, without those equal to constant defaults
+  Origin origin;
+  std::string name;  // of a node without results, unique among names of values; "" = unnamed: v<node>
 };
 
 struct Module;
@@ -79,7 +87,7 @@ struct Graph {
   std::vector<ValueId> results;
   std::vector<std::string> result_names;  // may be ""; else unique
   std::vector<std::string> rules;         // of the symbols of its parameters (dims/rule.h)
-  uint32_t scope = 0;                     // Node::device of nodes that are added from now on
+  Origin scope;                           // of nodes that are added from now on
   HashMap<std::string, ValueId> by_name;
   HashMap<std::string, NodeId> nodes_by_name;  // those without results
   HashMap<uint32_t, ValueId> constant_values;  // constant number -> its value in this graph
@@ -137,6 +145,7 @@ struct Module {
   std::vector<Case> cases;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
   std::vector<std::string> devices;                           // names of device scopes
+  std::vector<std::string> files;                             // of programs, as their tracebacks name them
 
   // Checks size, alignment, name. "" gets a fresh name if not a scalar; equal unnamed scalars are one
   // constant, but for those that stand apart, which get names too.
@@ -157,7 +166,11 @@ struct Module {
   absl::StatusOr<const Entry*> FindEntry(std::string_view name) const;  // "": the only one
   absl::StatusOr<Graph*> FindGraph(std::string_view name) const;
   absl::StatusOr<uint32_t> GraphNumber(std::string_view name) const;
-  absl::StatusOr<uint32_t> DeviceScope(std::string_view name);  // for Graph::scope; "": 0
+  absl::StatusOr<uint32_t> DeviceScope(std::string_view name);  // for Origin; "": 0
+  // For Origin; 0 where the file or the line has no place there.
+  uint32_t Source(std::string_view file, uint32_t line);
+  std::pair<std::string_view, uint32_t> SourceOf(const Origin&) const;  // file and line; "", 0: unknown
+  std::string SourceText(const Origin&) const;                          // "model.py:12"; "": unknown
   absl::Status SetMetadata(std::string_view key, std::string_view value);
   absl::Status AddCase(Case);  // its constants must fit the entry's parameters and results
   // The same with constants of its own, which are added only where they fit.

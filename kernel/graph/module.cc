@@ -214,15 +214,43 @@ absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
   return &entries[it->second];
 }
 
+namespace {
+
+// 1 + the place of the name, which is added; 0: there are as many as there may be.
+uint32_t NumberIn(std::vector<std::string>& names, std::string_view name, size_t most) {
+  auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end() && names.size() >= most) return 0;
+  if (it == names.end()) it = names.emplace(it, name);
+  return static_cast<uint32_t>(it - names.begin()) + 1;
+}
+
+}  // namespace
+
 absl::StatusOr<uint32_t> Module::DeviceScope(std::string_view name) {
   constexpr size_t kMaxDevices = 256;
   if (name.empty()) return 0;
   RETURN_IF_ERROR(CheckName("a device scope", name));
-  auto it = std::find(devices.begin(), devices.end(), name);
-  if (it == devices.end() && devices.size() >= kMaxDevices)
-    return Exhausted("the module has ", kMaxDevices, " device scopes, the limit");
-  if (it == devices.end()) it = devices.insert(it, std::string(name));
-  return static_cast<uint32_t>(it - devices.begin()) + 1;
+  uint32_t number = NumberIn(devices, name, kMaxDevices);
+  if (!number) return Exhausted("the module has ", kMaxDevices, " device scopes, the limit");
+  return number;
+}
+
+uint32_t Module::Source(std::string_view file, uint32_t line) {
+  constexpr size_t kMost = (size_t{1} << (32 - Origin::kLineBits)) - 1;
+  if (line >> Origin::kLineBits || !CheckName("a file", file).ok()) return 0;
+  uint32_t number = NumberIn(files, file, kMost);
+  return number ? number << Origin::kLineBits | line : 0;
+}
+
+std::pair<std::string_view, uint32_t> Module::SourceOf(const Origin& origin) const {
+  if (!origin.source) return {};
+  constexpr uint32_t kLine = (uint32_t{1} << Origin::kLineBits) - 1;
+  return {files[(origin.source >> Origin::kLineBits) - 1], origin.source & kLine};
+}
+
+std::string Module::SourceText(const Origin& origin) const {
+  auto [file, line] = SourceOf(origin);
+  return line ? absl::StrCat(file, ":", line) : "";
 }
 
 absl::Status Module::SetMetadata(std::string_view key, std::string_view value) {

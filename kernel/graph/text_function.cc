@@ -217,10 +217,10 @@ absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const st
   std::vector<ValueId> in;
   RETURN_IF_ERROR(Materialise(at, &call, &in));
   ASSIGN_OR_RETURN(std::vector<std::string> given, GivenNames(names));
-  graph_->scope = call.device;
+  graph_->scope.device = call.device;
   auto node = graph_->AddNode(call.op, std::move(in), std::move(call.attrs), given, declared);
   if (!node.ok()) return r_.Locate(at, node.status());
-  graph_->scope = 0;
+  graph_->scope = {};
   written_.resize(graph_->nodes.size());
   for (uint32_t i = 0; i < names.size(); i++)
     if (!names[i].quoted && names[i].name == ResultName(*node, i)) written_[*node] = true;

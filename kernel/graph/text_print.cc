@@ -214,7 +214,7 @@ class Printer {
       if (!Inlined(a) && a.value.kind != KEEL_ATTR_VAR)
         absl::StrAppend(&out_, shown++ ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
     if (shown) out_ += "}";
-    if (n.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.device - 1]));
+    if (n.origin.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.origin.device - 1]));
     for (const AttrInfo& info : facts.attrs)  // in the order of the op
       for (const Attr& a : n.attrs)
         if (a.name == info.name && Inlined(a)) PrintBodies(g, n, a);

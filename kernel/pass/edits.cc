@@ -79,7 +79,7 @@ absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out
   std::string name = spec.name && spec.name[0] ? FreshName(spec.name) : "";
   keel_node_spec mine = spec;
   mine.name = name.c_str();
-  mine_->scope = before_ == kNoValue ? 0 : mine_->nodes[before_].device;
+  mine_->scope = before_ == kNoValue ? Origin() : mine_->nodes[before_].origin;
   size_t count = mine_->nodes.size();
   absl::Status built = BuildNode(*mine_, mine, out);
   if (mine_->nodes.size() == count) return built;

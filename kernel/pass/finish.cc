@@ -104,7 +104,7 @@ class Writer {
     }
     if (node.out.empty() && (!node.name.empty() || (from_.plan && n < originals_)))
       if (std::string name = old_.NodeName(n); !old_.by_name.contains(name)) names.push_back(std::move(name));
-    fresh_->scope = node.device;
+    fresh_->scope = node.origin;
     ASSIGN_OR_RETURN(NodeId made, fresh_->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++)
       if (map_[node.out[i]] == kNoValue) map_[node.out[i]] = fresh_->nodes[made].out[i];

@@ -28,7 +28,7 @@ absl::StatusOr<Rewrite::Group> Rewrite::Gather(std::span<const NodeId> nodes) {
                      ") has an effect and cannot be outlined");
     for (ValueId v : graph_->nodes[n].out)
       if (fed_[v]) return Invalid("\"", graph_->ValueName(v), "\" is fed, so its node cannot be outlined");
-    if (graph_->nodes[n].device != graph_->nodes[nodes[0]].device)
+    if (graph_->nodes[n].origin.device != graph_->nodes[nodes[0]].origin.device)
       return Invalid("nodes ", nodes[0], " and ", n, " have different device scopes");
     if (!group.members.insert(n).second) return Invalid("node ", n, " is in the group twice");
   }
@@ -113,6 +113,7 @@ absl::StatusOr<uint32_t> Rewrite::MakeBody(const Group& group, std::string_view 
       names.push_back(body->by_name.contains(mine_->values[v].name) ? "" : mine_->values[v].name);
       types.push_back(mine_->values[v].type);
     }
+    body->scope.source = node.origin.source;
     ASSIGN_OR_RETURN(NodeId made, body->AddNode(node.op, std::move(in), node.attrs, names, types));
     for (size_t i = 0; i < node.out.size(); i++) map[node.out[i]] = body->nodes[made].out[i];
   }
@@ -132,9 +133,13 @@ absl::StatusOr<NodeId> Rewrite::Outline(std::span<const NodeId> nodes, std::stri
   AttrValue number;
   number.kind = KEEL_ATTR_GRAPH;
   number.i = body;
+  Origin origin = mine_->nodes[group.nodes[0]].origin;
+  for (NodeId n : group.nodes)  // errors of a run name the line of what may fail
+    if (const Node& node = mine_->nodes[n];
+        !node.in.empty() && node.in[0] != kNoValue && MayFail(*node.op, mine_->values[node.in[0]].type.dtype))
+      origin.source = node.origin.source;
   auto call = static_cast<NodeId>(mine_->nodes.size());
-  mine_->nodes.push_back(
-      {op, group.in, group.out, {{"body", number}}, mine_->nodes[group.nodes[0]].device, ""});
+  mine_->nodes.push_back({op, group.in, group.out, {{"body", number}}, origin, ""});
   own_->graphs[body]->called = true;
   // The call takes the results over: they keep their numbers, names and users.
   for (uint32_t i = 0; i < group.out.size(); i++) {
@@ -228,7 +233,7 @@ absl::Status Rewrite::WriteOut(NodeId call, uint32_t graph, std::vector<ValueId>
         const Value& holder = mine_->values[known->second];
         if (holder.kind == ValueKind::kResult && !Alive(holder.index)) mine_->by_name.erase(known);
       }
-  mine_->scope = mine_->nodes[call].device;
+  mine_->scope = mine_->nodes[call].origin;
   for (const Node& inner : body.nodes) {
     std::vector<ValueId> operands;
     std::vector<std::string> names;
@@ -238,6 +243,7 @@ absl::Status Rewrite::WriteOut(NodeId call, uint32_t graph, std::vector<ValueId>
       names.push_back(NameFor(body, inner.out[i], call));
       types.push_back(body.values[inner.out[i]].type);
     }
+    if (inner.origin.source) mine_->scope.source = inner.origin.source;
     if (!inner.name.empty())
       names.push_back(FreshName(absl::StrCat(graph_->NodeName(call), "/", inner.name)));
     ASSIGN_OR_RETURN(NodeId made, mine_->AddNode(inner.op, std::move(operands), inner.attrs, names, types));

@@ -21,7 +21,7 @@ uint64_t Rewrite::Hash(NodeId n) {
   if (!Alive(n)) return 0;
   const Node& node = graph_->nodes[n];
   if (node.out.empty() || (HasAnyEffect(*graph_, node) && EffectOf(*node.op) != EffectKind::kRead)) return 0;
-  size_t hash = absl::HashOf(node.op, node.device);
+  size_t hash = absl::HashOf(node.op, node.origin.device);
   for (const Attr& a : node.attrs) hash = absl::HashOf(hash, a.name, a.value.s, Bits(a.value));
   return hash | 1;
 }
@@ -36,7 +36,7 @@ uint32_t Rewrite::EffectsAt(NodeId n) {
 bool Rewrite::Same(NodeId one, NodeId other) {
   if (!Hash(one) || !Alive(other)) return false;
   const Node &a = graph_->nodes[one], &b = graph_->nodes[other];
-  return a.op == b.op && a.device == b.device &&
+  return a.op == b.op && a.origin.device == b.origin.device &&
          std::ranges::equal(a.attrs, b.attrs, [](const Attr& x, const Attr& y) {
            return x.name == y.name && x.value.s == y.value.s && Bits(x.value) == Bits(y.value);
          });

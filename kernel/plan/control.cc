@@ -30,10 +30,7 @@ class Base : public Control {
 
  protected:
   keel_rc Fail(const absl::Status& status) {
-    std::string op(OpName(*step_.op));
-    state_.error = Annotate(
-        Annotate(Error(status.code(), op, " \"", step_.name, "\": ", status.message()), kErrorOp, op),
-        kErrorNode, step_.name);
+    state_.error = StepError(status, step_);
     return static_cast<keel_rc>(status.code());
   }
   keel_rc Stop() {

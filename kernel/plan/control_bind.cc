@@ -4,6 +4,7 @@
 
 #include "kernel/base/align.h"
 #include "kernel/plan/control.h"
+#include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
@@ -106,11 +107,7 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
   uint64_t most = 0;
   for (const auto& body : step.bodies) {
     absl::StatusOr<std::shared_ptr<Binding>> bound = BindBody(lowered, step, layout, *body, binding, options);
-    if (!bound.ok()) {
-      std::string op(OpName(*step.op));
-      return Annotate(Error(bound.status().code(), op, " \"", step.name, "\": ", bound.status().message()),
-                      kErrorNode, step.name);
-    }
+    if (!bound.ok()) return StepError(bound.status(), step);
     most = std::max(most, (*bound)->arena_bytes + (*bound)->scratch_bytes);
     out->bodies.push_back(*std::move(bound));
   }

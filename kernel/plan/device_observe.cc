@@ -127,15 +127,13 @@ absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Lau
 }
 
 absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device) {
-  std::string op(OpName(*step.op));
   auto code = static_cast<absl::StatusCode>(word & 0xff);
   absl::Status status =
-      Error(code, op, " \"", step.name, "\": ",
+      Error(code,
             code == absl::StatusCode::kOutOfRange ? "an index out of range or a division by zero"
                                                   : absl::StrCat("bad data (code ", word & 0xff, ")"),
             ", found by device ", device, " while it ran");
-  return Annotate(Annotate(Annotate(status, kErrorOp, op), kErrorNode, step.name), kErrorPlugin,
-                  step.impl->plugin->name);
+  return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }
 
 DeviceConstants::~DeviceConstants() {

@@ -11,6 +11,7 @@
 #include "kernel/dims/rule.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
+#include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
@@ -132,6 +133,14 @@ class Lowering : public BodySink {
   }
 
   absl::Status AddNode(const keel::Node& node, const std::vector<std::string>& names) {
+    const std::string* outer = source_;
+    if (node.origin.source) source_ = &out_.sources.emplace_front(graph_->module->SourceText(node.origin));
+    absl::Status status = AddParts(node, names);
+    source_ = outer;
+    return status;
+  }
+
+  absl::Status AddParts(const keel::Node& node, const std::vector<std::string>& names) {
     std::vector<uint32_t> in;
     for (ValueId v : node.in) {
       in.push_back(kNoValue);
@@ -172,11 +181,13 @@ class Lowering : public BodySink {
                                        : Operand{Operand::kTyped, out_.values[v].type});
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
+    for (Inferred::Check& check : inferred.checks) check.message = At(source_, std::move(check.message));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
     Step step;
     step.op = &op;
     step.name = StepName(op, names);
+    step.source = source_;
     step.in = std::move(in);
     step.attrs = std::move(inferred.attrs);
     for (const Operand& o : operands) step.in_dtypes.push_back(o.type.dtype);
@@ -417,6 +428,7 @@ class Lowering : public BodySink {
   };
   const VarTypeOf vars_ = [this](int64_t v) { return graph_->module->VariableType(v); };
   std::map<std::string, size_t> missing_;
+  const std::string* source_ = nullptr;  // of the node under way
   std::string body_of_;
   NodeId node_ = 0;  // of the whole graph, the one under way
   uint64_t folded_bytes_ = 0;

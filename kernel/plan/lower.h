@@ -3,6 +3,7 @@
 // constant parts resolved. What depends on sizes comes later (binding.h).
 #pragma once
 
+#include <forward_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,8 +50,9 @@ struct Step {  // one launch
   const OpDef* op = nullptr;
   const Impl* impl = nullptr;
   std::string name;
-  std::vector<uint32_t> in, out;  // plan values; kNoValue: left out
-  Attrs attrs;                    // complete; dims symbolic
+  const std::string* source = nullptr;  // "model.py:12", of Lowered::sources; null: unknown
+  std::vector<uint32_t> in, out;        // plan values; kNoValue: left out
+  Attrs attrs;                          // complete; dims symbolic
   std::vector<DType> in_dtypes;
   bool needs_dims = false;                          // prepared for each binding
   std::shared_ptr<Launch> launch;                   // if not
@@ -72,6 +74,7 @@ struct Lowered {
   std::vector<Constant> constants;  // used ones, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
+  std::forward_list<std::string> sources;  // of steps
   uint32_t first_step = 0;          // the number of its first step among those of a plan with all bodies
   std::vector<std::string> folded;  // names of nodes that ran once, at planning
   std::vector<uint32_t> value_of;   // of a probe: by value of the graph; kNoValue: not needed

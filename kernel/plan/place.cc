@@ -82,8 +82,8 @@ absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(cons
 
 bool NeedsPlacing(const Graph& graph, const Placing& placing) {
   if (!placing.rules.empty() || placing.fallback) return true;
-  return !graph.module->devices.empty() &&
-         std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.device != 0; });
+  return !graph.module->devices.empty() && std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                                       [](const Node& n) { return n.origin.device != 0; });
 }
 
 bool CallsEffects(const Graph& graph, const Node& node) {
@@ -126,8 +126,8 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
     if (!needed[n]) continue;
     const Node& node = graph.nodes[n];
     PlacedNode p{n, device, "default"};
-    if (node.device) {
-      const std::string& scope = graph.module->devices[node.device - 1];
+    if (node.origin.device) {
+      const std::string& scope = graph.module->devices[node.origin.device - 1];
       absl::StatusOr<Device*> found = placing.find(scope);
       if (!found.ok())
         return Annotate(Error(found.status().code(), "the device scope of node \"", graph.NodeName(n),

@@ -116,11 +116,20 @@ uint64_t BytesOf(const keel_tensor& t) {
   return n;
 }
 
-absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
-  absl::Status status = call.Finish(rc, *step.impl->plugin, "ran");
+std::string At(const std::string* source, std::string message) {
+  if (source) absl::StrAppend(&message, " (", *source, ")");
+  return message;
+}
+
+absl::Status StepError(const absl::Status& status, const Step& step) {
   std::string op(OpName(*step.op));
-  absl::Status named = Error(status.code(), op, " \"", step.name, "\": ", status.message());
-  return Annotate(Annotate(Annotate(named, kErrorOp, op), kErrorNode, step.name), kErrorPlugin,
+  std::string named = absl::StrCat(op, " \"", step.name, "\": ", status.message());
+  return Annotate(Annotate(absl::Status(status.code(), At(step.source, std::move(named))), kErrorOp, op),
+                  kErrorNode, step.name);
+}
+
+absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {
+  return Annotate(StepError(call.Finish(rc, *step.impl->plugin, "ran"), step), kErrorPlugin,
                   step.impl->plugin->name);
 }
 

@@ -14,6 +14,10 @@ void SetShapeFlags(keel_call* call);
 // Of a contiguous tensor.
 uint64_t BytesOf(const keel_tensor& t);
 
+// The message with the line of the program behind it, if that is known.
+std::string At(const std::string* source, std::string message);
+// An error of a step, with its op, node and line.
+absl::Status StepError(const absl::Status& status, const Step& step);
 // The error of a launch, with node, op and plugin.
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 

@@ -68,13 +68,13 @@ class Maker {
     }
     RETURN_IF_ERROR(MapDims(map_, &node.attrs));
     ASSIGN_OR_RETURN(node.body, BodyOf(*graph_.module, *node.op, node.attrs, dims_, map_));
-    RETURN_IF_ERROR(Complete(operands, &node));
+    RETURN_IF_ERROR(Complete(operands, graph_.module->SourceText(from.origin), &node));
     body_->nodes.push_back(std::move(node));
     return absl::OkStatus();
   }
 
   // Attributes with their defaults; what only a run can tell becomes a check of the whole body.
-  absl::Status Complete(const std::vector<Operand>& operands, Body::Node* node) {
+  absl::Status Complete(const std::vector<Operand>& operands, const std::string& source, Body::Node* node) {
     GraphTypesOf types = [&](int64_t graph) -> absl::StatusOr<GraphTypes> {
       ASSIGN_OR_RETURN(GraphTypes t, graph_.module->BodyTypes(graph));
       for (auto* side : {&t.params, &t.results})
@@ -86,6 +86,8 @@ class Maker {
     RETURN_IF_ERROR(Infer(*node->op, operands, node->attrs, dims_, &inferred, &types, &vars));
     node->attrs = std::move(inferred.attrs);
     auto& checks = body_->checks;
+    for (Inferred::Check& check : inferred.checks)
+      if (!source.empty()) absl::StrAppend(&check.message, " (", source, ")");
     checks.insert(checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (node->body) checks.insert(checks.end(), node->body->checks.begin(), node->body->checks.end());
     for (size_t i = 0; i < node->out.size(); i++) {

@@ -157,7 +157,7 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
     if (!node.out.empty() && map[node.out[0]] != kNoValue) continue;  // a read that was lifted
     std::vector<ValueId> in;
     for (ValueId v : node.in) in.push_back(v == kNoValue ? v : map[v]);
-    made->scope = node.device;
+    made->scope = node.origin;
     ASSIGN_OR_RETURN(NodeId copy, made->AddNode(node.op, std::move(in), node.attrs));
     for (size_t r = 0; r < node.out.size(); r++) {
       ValueId& out = map[node.out[r]] = made->nodes[copy].out[r];
@@ -240,7 +240,7 @@ absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef
   in.insert(in.end(), captured.begin(), captured.end());
   RETURN_IF_ERROR(add(wanted.entries));
   ASSIGN_OR_RETURN(const OpDef* op, module_->catalogue->Find(wanted.op, 0));
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   ASSIGN_OR_RETURN(NodeId node, Add(*op, std::move(in), attrs));
   for (ValueId value : graph_->nodes[node].out) {
     ASSIGN_OR_RETURN(results->emplace_back(), Symbol(value));

@@ -112,7 +112,7 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
     given.push_back(param);
     in.push_back(here.Node("stop_gradient", {operand}));
   };
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   for (size_t i = 0, next = 0; i < nx; i++) {
     const TensorType type = types.emplace_back(graph.values[params[i]].type);
     ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(wanted.xs[i]));

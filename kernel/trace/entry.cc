@@ -119,7 +119,7 @@ absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {
   AttrValue to;
   to.kind = KEEL_ATTR_DIMS;
   to.list.assign(dims.begin(), dims.end());
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   ASSIGN_OR_RETURN(NodeId node, Add(*reshape, {value}, {{"to", to}}));
   return graph_->nodes[node].out[0];
 }
@@ -184,6 +184,7 @@ absl::Status Trace::WriteNodes(const EntryWanted& wanted, Linker& linker, std::v
     }
     ASSIGN_OR_RETURN(Attrs attrs, linker.AttrsOf(node));
     ASSIGN_OR_RETURN(graph_->scope, linker.ScopeOf(node));
+    if (!graph_->scope.source) graph_->scope.source = source_;
     ASSIGN_OR_RETURN(NodeId made, Add(*node.op, std::move(in), attrs, types));
     for (size_t i = 0; i < node.out.size(); i++) (*at)[node.out[i]] = graph_->nodes[made].out[i];
   }

@@ -44,8 +44,13 @@ absl::StatusOr<TensorType> Linker::TypeOf(TensorType type) const {
   return type;
 }
 
-absl::StatusOr<uint32_t> Linker::ScopeOf(const Node& node) {
-  return to_.DeviceScope(node.device ? from_.devices[node.device - 1] : "");
+absl::StatusOr<Origin> Linker::ScopeOf(const Node& node) {
+  auto [file, line] = from_.SourceOf(node.origin);
+  Origin origin{0, to_.Source(file, line)};
+  if (uint32_t device = node.origin.device) {
+    ASSIGN_OR_RETURN(origin.device, to_.DeviceScope(from_.devices[device - 1]));
+  }
+  return origin;
 }
 
 absl::Status Linker::Copy(const Graph& source, Graph& made) {

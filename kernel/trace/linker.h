@@ -25,7 +25,7 @@ class Linker {
   // Of a node; the graphs that it runs come along.
   absl::StatusOr<Attrs> AttrsOf(const Node& node);
   absl::StatusOr<TensorType> TypeOf(TensorType type) const;
-  absl::StatusOr<uint32_t> ScopeOf(const Node& node);  // for Graph::scope
+  absl::StatusOr<Origin> ScopeOf(const Node& node);  // for Graph::scope
 
  private:
   absl::Status Copy(const Graph& source, Graph& made);

@@ -51,11 +51,10 @@ uint32_t Tape::Number(keel_array* array, bool watched, bool fresh) {
   return number;
 }
 
-void Tape::Watch(keel_array* array) {
-  if (array->symbolic())
-    WatchTraced(array);
-  else
-    Number(array, true);
+absl::Status Tape::Watch(keel_array* array) {
+  if (array->symbolic()) return WatchTraced(array);
+  Number(array, true);
+  return absl::OkStatus();
 }
 
 Tape::HeldVariable& Tape::Held(const std::shared_ptr<Variable>& variable) {
@@ -73,7 +72,7 @@ void Tape::Saw(const std::shared_ptr<Variable>& variable, keel_array* value) {
   if (!watch || std::ranges::any_of(held.reads, [&](const ArrayRef& r) { return SameValue(r.get(), value); }))
     return;
   held.reads.push_back(ArrayRef::Share(value));
-  Watch(value);
+  Watch(value).IgnoreError();  // of a read just now
 }
 
 uint32_t Tape::Find(const keel_array* array) const {

@@ -69,7 +69,7 @@ class Tape {
   Tape(std::shared_ptr<Context> context, Device* device, const Options& options, Tape* outer)
       : context_(std::move(context)), device_(device), outer_(outer), options_(options) {}
 
-  void Watch(keel_array* array);
+  absl::Status Watch(keel_array* array);
   // What is read of it from now on.
   void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
   // A body begins in a trace: what is computed there while this tape is paused is hidden from all that are
@@ -122,7 +122,7 @@ class Tape {
     std::vector<ArrayRef> reads;
   };
   HeldVariable& Held(const std::shared_ptr<Variable>& variable);
-  void WatchTraced(keel_array* array);
+  absl::Status WatchTraced(keel_array* array);
   TraceWatch& Traced(Trace* trace);
   absl::Status WriteGradient(Trace* trace, const GradientOf& of, Results* out);
   absl::Status RunGradient(const GradientOf& of, Results* out);

@@ -26,7 +26,8 @@ bool EndsVariadic(const Infos& infos) {
 }
 
 bool SameNode(const Node& a, const Node& b) {
-  return a.op == b.op && a.in == b.in && a.out == b.out && a.device == b.device && a.attrs == b.attrs;
+  return a.op == b.op && a.in == b.in && a.out == b.out && a.origin.device == b.origin.device &&
+         a.attrs == b.attrs;
 }
 
 // fed: the elements of these constants do not count.

@@ -78,6 +78,16 @@ absl::StatusOr<ArrayRef> Trace::Param(std::string_view name, TensorType type) {
   return Symbol(value);
 }
 
+void Trace::At(const char* file, uint32_t line) noexcept {
+  if (file != file_) try {
+      std::lock_guard lock(*mutex_);
+      file_ = file, in_file_ = 0;
+      if (file) in_file_ = module_->Source(file, 0);
+    } catch (const std::bad_alloc&) {  // then it is unknown
+    }
+  source_ = in_file_ && !(line >> Origin::kLineBits) ? in_file_ | line : 0;
+}
+
 void Trace::NameAll(std::string scope) {
   std::lock_guard lock(*mutex_);
   scope_ = std::move(scope);
@@ -153,6 +163,11 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
                   traced->trace->parent_ ? "what a body computes leaves it as a result" : kForeign);
 }
 
+absl::StatusOr<ValueId> Trace::Inside(keel_array* array) {
+  std::lock_guard lock(*mutex_);
+  return ValueFor(array);
+}
+
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                           std::span<keel_array* const> in, std::span<keel_array*> out) {
   std::lock_guard lock(*mutex_);
@@ -162,9 +177,9 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
   for (keel_array* array : in) {
     ASSIGN_OR_RETURN(operands.emplace_back(), ValueFor(array));
   }
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   if (device != device_) {
-    ASSIGN_OR_RETURN(graph_->scope, module_->DeviceScope(device));
+    ASSIGN_OR_RETURN(graph_->scope.device, module_->DeviceScope(device));
   }
   ASSIGN_OR_RETURN(NodeId node, Add(op, std::move(operands), attrs));
   const std::vector<ValueId>& results = graph_->nodes[node].out;

@@ -131,6 +131,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // The elements of a value that depends on constants only: of a variable that is made.
   absl::StatusOr<ArrayRef> Evaluate(keel_array* array, Device* device, const PlanOptions& options);
 
+  // The line of the program that writes what is added from now on. file: as keel_trace_source() has it.
+  void At(const char* file, uint32_t line) noexcept;
   // From now on all that is added has a name: `scope` and the given one, or that of the op; made-up names are
   // unique by _1, _2 behind them. Given names that are taken are errors.
   void NameAll(std::string scope);
@@ -141,6 +143,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Bodies (body.cc): traces within this one. While one is open, all that is written goes there, and what it
   // takes from here is captured: it becomes an operand of the node and a parameter of the body. Control makes
   // graphs of the module of finished bodies; one that is given up leaves nothing.
+  absl::StatusOr<ValueId> Inside(keel_array* array);  // what stands for it here
   Trace* Current();  // the innermost open body of the program, or the program itself
   absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params);
   void Leave();  // a body: nothing more goes there by itself
@@ -206,6 +209,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   HashMap<uint32_t, ValueId> current_;            // what was read of variables that nothing wrote since
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   // Of the program and all its bodies; taken again where a body asks its parent, or `saw` asks for a number.
+  const char* file_ = nullptr;
+  uint32_t in_file_ = 0, source_ = 0;  // Origin::source, of line 0 there and of the line under way
   std::shared_ptr<RecursiveMutex> mutex_ = std::make_shared<RecursiveMutex>();
 };
 

@@ -92,7 +92,7 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
   std::vector<bool> through, watched = Watched(watch, &through);
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   auto gradient = [&](std::span<const ValueId> of_ys, std::span<const ValueId> seed,
                       std::span<const ValueId> by) {
     return of.jacobian ? Jacobians(*graph_, ys, by, of.zeros, &through)

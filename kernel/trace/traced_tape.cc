@@ -6,9 +6,18 @@ namespace {
 constexpr NodeId kStill = UINT32_MAX;  // hidden until further notice
 }
 
-void Tape::WatchTraced(keel_array* array) {
-  Trace* trace = Trace::Of(array);
-  Traced(trace).values.emplace_back(Trace::ValueOf(array), trace->Now());
+// Of a value around a body in which the tape began, the body's own is watched: gradients do not leave it.
+absl::Status Tape::WatchTraced(keel_array* array) {
+  Trace *home = Trace::Of(array), *trace = home, *body = home->Current();
+  for (; body && body != home; body = body->parent())
+    if (!Traced(body).around) trace = body;
+  if (!body) trace = home;  // it has ended
+  ValueId value = Trace::ValueOf(array);
+  if (trace != home) {
+    ASSIGN_OR_RETURN(value, trace->Inside(array));
+  }
+  Traced(trace).values.emplace_back(value, trace->Now());
+  return absl::OkStatus();
 }
 
 TraceWatch& Tape::Traced(Trace* trace) {

@@ -49,7 +49,7 @@ absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number
   AttrValue var;
   var.kind = KEEL_ATTR_VAR;
   var.i = number;
-  graph_->scope = 0;
+  graph_->scope = {0, source_};
   return Add(*def, std::move(in), {{"var", var}});
 }
 

@@ -262,6 +262,26 @@ TEST_P(Functions, LeaksAndRecursionAreNamed) {
   EXPECT_TRUE(Has(Failure([&] { g(seed); }), "function \"g\" calls itself"));
 }
 
+TEST_P(Functions, FailedRunsNameTheLineThatWroteTheNode) {
+  unsigned line = 0;
+  auto f = keel::function("f", [&](const Tensor& x, const Tensor& i) {
+    Tensor twice = x * 2;
+    line = __LINE__ + 1;
+    Tensor y = keel::gather(twice, i);
+    return y + 1;
+  });
+  Tensor x = {1.f, 2.f}, i = {7};
+  std::string said = Failure([&] { f(x, i); }), place = "function_test.cc:" + std::to_string(line) + ")";
+  EXPECT_TRUE(Has(said, "index 7 is not in [0, 2)")) << said;
+  EXPECT_TRUE(Has(said, place)) << said;
+  std::string path = testing::TempDir() + "line_" + GetParam() + ".keel";
+  f.concrete(x, i).save(path);
+  keel::Module loaded = keel::Module::load(keel::default_context(), path);
+  keel::Plan plan = keel::Session(loaded, GetParam()).prepare();
+  said = Failure([&] { plan.run(std::vector{x.array(), i.array()}); });
+  EXPECT_TRUE(Has(said, place)) << said;
+}
+
 TEST_P(Functions, ThreadsShareOne) {
   auto f = keel::function("f", [](const Tensor& x, int k) { return x * k; });
   std::vector<std::thread> threads;

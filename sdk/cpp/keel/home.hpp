@@ -143,6 +143,10 @@ class Homes {
 inline constinit thread_local Home* this_home = nullptr;         // set by Scope
 inline constinit thread_local keel_trace* this_trace = nullptr;  // to which ops are added
 inline constinit thread_local bool trace_takes_all = false;      // of a function: also ops on numbers alone
+/// Tells a trace which line writes what comes next. The Python package puts its own in place.
+inline void (*note_place)(keel_trace*, const Place&) = [](keel_trace* trace, const Place& where) {
+  if (where.line) keel_trace_source(trace, where.file, where.line);
+};
 inline bool writes() { return keel_trace_writes(this_trace) != 0; }
 
 /// A tape at work on this thread, and those around it (tape.hpp); without a handle: nothing may be recorded.

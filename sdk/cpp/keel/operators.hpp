@@ -184,6 +184,7 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
       raw[k] = in[k]->weak() ? settled[k].get() : in[k]->get();
     }
     const bool to_trace = belongs_to_trace(id, attributes.symbolic());
+    if (this_trace) note_place(this_trace, where);
     auto run = [&](Home& at) {
       return apply_op(at.op(id, attributes), to_trace, raw.data(), raw.size(), out, &error);
     };
@@ -207,6 +208,8 @@ Tensor quick(OpId id, const Place& where, const Operands&... in) {
   if ((... && (in.get() != nullptr)) && (!this_tape || this_tape->handle)) [[likely]] {
     keel_array* raw[] = {in.get()...};
     const bool to_trace = belongs_to_trace(id, false);
+    if (this_trace) [[unlikely]]
+      note_place(this_trace, where);
     if (apply_op(here().op(id), to_trace, raw, sizeof...(in), {&out, 1}, nullptr) == KEEL_OK) [[likely]]
       return Tensor(Array(out));
   }

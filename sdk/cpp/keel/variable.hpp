@@ -108,6 +108,7 @@ class Variable {
 
  private:
   void write(const char* how, const Operand& v) const {
+    if (detail::this_trace) detail::note_place(detail::this_trace, v.where());
     keel_error* error = nullptr;
     Array value = v.weak() ? v.settle(detail::here().context(), dtype()) : Array(keel_array_retain(v.get()));
     if (value && *keel_array_device(value.get())) value = Tensor(value).to("").array();

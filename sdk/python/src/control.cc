@@ -10,6 +10,7 @@
 #include "brief.h"
 #include "dim.h"
 #include "keel/control.hpp"
+#include "line.h"
 #include "literal.h"
 
 namespace keel_python {
@@ -59,6 +60,7 @@ std::vector<keel::Tensor> run_bodies(const std::string& op, const std::vector<ke
                                      const std::vector<const Body*>& bodies, size_t results,
                                      nb::handle length, bool reverse) {
   if (op == "while") endless_written++;
+  note_line();
   std::vector<keel_trace*> traces;
   for (const Body* body : bodies) traces.push_back(body->trace());
   return tensors(keel::detail::run_bodies(op.c_str(), raw(before), raw(entries), traces, results,
@@ -66,6 +68,7 @@ std::vector<keel::Tensor> run_bodies(const std::string& op, const std::vector<ke
 }
 
 void effect(keel::OpId id, std::vector<keel::Operand> operands, const keel::detail::Attributes& at) {
+  note_line();
   std::vector<const keel::Operand*> all;
   for (const keel::Operand& o : operands) all.push_back(&o);
   keel::detail::In in({});

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "keel/custom.hpp"
+#include "line.h"
 
 namespace keel_python {
 
@@ -45,6 +46,7 @@ struct Backward {
 /// The ys again, of which tapes know only that gradient.
 Tensors custom(const std::string& name, const Tensors& xs, const Tensors& ys, nb::handle code) {
   Backward backward{code};
+  note_line();
   std::vector<keel_array*> in = raw(xs), given = raw(ys), out(ys.size());
   keel_error* error = nullptr;
   backward.others.emplace();

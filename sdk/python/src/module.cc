@@ -6,6 +6,7 @@
 #include "dtype.h"
 #include "function.h"
 #include "graph.h"
+#include "line.h"
 #include "op.h"
 #include "plan.h"
 #include "session.h"
@@ -19,6 +20,7 @@ NB_MODULE(_keel, m) {
   nb::set_leak_warnings(false);  // the dtypes live as long as the process
   install_interrupt();
   install_errors(m);
+  install_line();
   install_array(m);
   install_dtype(m);
   install_dim(m);

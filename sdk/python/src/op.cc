@@ -126,6 +126,7 @@ void run(const Row& row, keel::detail::In in, const keel::detail::Attributes& at
          std::span<keel_array*> out) {
   auto apply = [&] { keel::detail::apply(row.id, in, attributes, out, kNowhere); };
   try {
+    note_line();
     if (attributes.empty() && !any_big(in))
       apply();
     else

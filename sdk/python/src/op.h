@@ -1,6 +1,7 @@
 // op.h: ops of the catalogue as Python functions, and the short way for operators.
 #ifndef KEEL_PYTHON_OP_H
 #define KEEL_PYTHON_OP_H
+#include "line.h"
 #include "literal.h"
 
 namespace keel_python {
@@ -28,6 +29,7 @@ inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
   }
   if (big || (this_tape && !this_tape->handle)) [[unlikely]]
     return apply_plain(id, in, n);
+  note_line();
   try {
     if (apply_op(here().op(id), belongs_to_trace(id, false), raw, n, {&out, 1}, nullptr) == KEEL_OK)
         [[likely]]

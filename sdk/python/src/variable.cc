@@ -7,6 +7,7 @@
 
 #include "dtype.h"
 #include "keel/scope.hpp"
+#include "line.h"
 #include "literal.h"
 
 namespace keel_python {
@@ -23,6 +24,7 @@ Variable make(nb::handle initial, const std::string& name, bool trainable, nb::h
 template <void (Variable::*write)(const keel::Operand&) const>
 void assign(const Variable& v, nb::handle value) {
   keel::Operand operand = need_value(value, "assign", "value");
+  note_line();
   try {
     without_gil([&] { (v.*write)(operand); });
   } catch (const keel::Error& e) {
@@ -63,7 +65,12 @@ void install_variable(nb::module_& m) {
       .def_prop_ro("ndim", [](const Variable& v) { return v.shape().size(); })
       .def_prop_ro("id", [](const Variable& v) { return keel_variable_id(v.get()); })
       .def(
-          "value", [](const Variable& v) { return v.value(); }, "The value at this place of the program.")
+          "value",
+          [](const Variable& v) {
+            note_line();
+            return v.value();
+          },
+          "The value at this place of the program.")
       .def("assign", assign<&Variable::assign>, nb::arg("value").none())
       .def("assign_add", assign<&Variable::assign_add>, nb::arg("value").none())
       .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value").none());

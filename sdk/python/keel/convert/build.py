@@ -141,6 +141,9 @@ def _compiled(f, node):
     """The code of the rewritten node, compiled amid functions and classes that give it its free and mangled names."""
     owner, code = _class_of(f), f.__code__
     _without_defaults(node)
+    if isinstance(node, ast.FunctionDef):  # it begins, as the original, with the line of its first decorator
+        node.decorator_list = [ast.Constant(None, lineno=code.co_firstlineno, col_offset=0,
+                                            end_lineno=code.co_firstlineno, end_col_offset=0)]
     inner = ast.Expr(node) if isinstance(node, ast.Lambda) else node
     if owner:
         inner = ast.ClassDef(owner, [], [], [inner], [])
@@ -153,7 +156,7 @@ def _compiled(f, node):
     for _ in range(2 + isinstance(inner, ast.ClassDef)):
         found = next(c for c in found.co_consts if isinstance(c, types.CodeType))
     more = {"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}
-    return found.replace(co_firstlineno=code.co_firstlineno, **more)
+    return found.replace(**more)
 
 
 def _without_defaults(node):
