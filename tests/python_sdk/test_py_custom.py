@@ -95,3 +95,76 @@ def test_functions_make_variables_on_their_first_trace():
         again(keel.ones(3))
     with pytest.raises(keel.InvalidError, match="first value"):
         keel.function(lambda x: keel.Variable(x).value())(one)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+def test_variables_and_tensors_that_the_code_uses_get_the_gradient_of_its_ops(way):
+    w, watched = keel.Variable([2., 3.]), keel.array([5., 7.])
+
+    @keel.custom_gradient
+    def scaled(x):
+        return {"y": x * w * watched, "n": keel.array(1)}, lambda dy: dy["y"] * 10
+
+    def f(x):
+        with keel.Tape() as tape:
+            tape.watch(x), tape.watch(watched)
+            loss = keel.reduce_sum(scaled(x)["y"] * [1., 2.])
+        return tape.gradient(loss, [x, w, watched])
+    assert [g.tolist() for g in way(f)(keel.array([1., 4.]))] == [[10, 20], [5, 56], [2, 24]]
+
+    @keel.custom_gradient
+    def stopped(x):
+        return x * keel.stop_gradient(w), lambda dy: dy
+
+    def g(x):
+        with keel.Tape() as tape:
+            loss = keel.reduce_sum(stopped(x * w))
+        return tape.gradient(loss, w)
+    assert way(g)(keel.array([1., 4.])).tolist() == [1, 4]
+
+
+def recomputed(f):
+    """f, whose way back computes it again, as programs that save memory do."""
+    @keel.custom_gradient
+    def call(x):
+        def grad(dy):
+            with keel.Tape() as tape:
+                tape.watch(x)
+                y = f(x)
+            return dy * tape.gradient(y, x)
+        return f(x), grad
+    return call
+
+
+def loss_of(f, x):
+    with keel.Tape() as tape:
+        tape.watch(x)
+        y = keel.reduce_sum(f(x))
+    return tape.gradient(y, x)
+
+
+def in_a_branch(x):
+    return keel.cond(x[0] > 0, lambda: loss_of(recomputed(keel.exp), x), lambda: x)
+
+
+def in_a_loop(x):
+    return keel.scan(keel.zeros(2), keel.zeros(3), lambda s, _: (s + loss_of(recomputed(keel.exp), x) / 3, s))[0]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: loss_of(recomputed(keel.exp), x), lambda x: loss_of(recomputed(recomputed(keel.exp)), x), in_a_branch, in_a_loop])
+def test_a_way_back_that_computes_again_works_eagerly_and_traced(f):
+    x = np.array([1., 2.], "f4")
+    for way in (f, keel.function(f)):
+        np.testing.assert_allclose(way(keel.array(x)), np.exp(x), rtol=1e-6)
+
+
+def test_a_tape_of_a_body_watches_values_around_it():
+    def f(x):
+        def inside():
+            with keel.Tape() as tape:
+                tape.watch(x)
+                y = x * x
+            return tape.gradient(y, x)
+        return keel.cond(x > 0, inside, lambda: x)
+    assert [f(keel.array(3.)).item(), keel.function(f)(keel.array(3.)).item()] == [6, 6]

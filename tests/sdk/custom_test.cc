@@ -73,7 +73,7 @@ TEST_P(Customs, BackwardSeesArgumentsResultsAndCotangents) {
       {"[67.]", "[206.]"}, Tensor{2.f});
 }
 
-TEST_P(Customs, NoGradientFlowsAnyOtherWay) {
+TEST_P(Customs, WhatForwardUsesBesideItsArgumentsGetsTheGradientOfItsOps) {
   Variable w({5.f});
   Tensor scale = {3.f};
   auto f =
@@ -86,9 +86,9 @@ TEST_P(Customs, NoGradientFlowsAnyOtherWay) {
         tape.watch(scale);
         Tensor y = f(x);
         Tensors d = tape.gradient(y, {x, w, scale});
-        return Tensors{y, d[0], IsNone(d[1]), IsNone(d[2])};
+        return Tensors{y, d[0], d[1], d[2]};
       },
-      {"[30.]", "[15.]", "True", "True"}, Tensor{2.f});
+      {"[30.]", "[15.]", "[6.]", "[10.]"}, Tensor{2.f});
 }
 
 TEST_P(Customs, GradientsOfGradientsAreThoseOfBackward) {
@@ -219,9 +219,9 @@ TEST_P(Customs, BackwardUsesWhatIsAroundIt) {
     tape.watch(k);
     Tensor y = f(x);
     auto [dx, dk] = tape.gradient(y, std::pair(x, k));
-    return Tensors{y, dx, IsNone(dk)};
+    return Tensors{y, dx, dk};
   };
-  All(program, {"[40.]", "[400.]", "True"}, Tensor{2.f});
+  All(program, {"[40.]", "[400.]", "[2.]"}, Tensor{2.f});
 }
 
 TEST_P(Customs, WhatBackwardReadsIsOfTheCall) {

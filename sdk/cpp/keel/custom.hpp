@@ -9,7 +9,8 @@
 // Arguments are tensors (or variables, which are read); forward gives a tensor, or a structure of them.
 // backward gets the arguments, the results and what arrives at them (both in forward's structure; an empty
 // Tensor for a result that is no float), and gives one tensor for each argument (one, a tuple, an array, a
-// vector); an empty one means zeros. Its own ops are differentiated for gradients of gradients.
+// vector); an empty one means zeros. Its own ops are differentiated for gradients of gradients. Variables and
+// other tensors that forward uses beside its arguments get the gradient of its ops.
 #ifndef KEEL_CUSTOM_HPP
 #define KEEL_CUSTOM_HPP
 #include "function.hpp"
@@ -25,12 +26,19 @@ inline bool is_float(keel_dt dtype) {
   return row && row->kind == 'f';
 }
 
-/// One call under way; backward runs within it.
+inline std::vector<keel_array*> floats_of(const std::vector<keel_array*>& arrays) {
+  std::vector<keel_array*> out;
+  std::ranges::copy_if(arrays, std::back_inserter(out),
+                       [](keel_array* a) { return is_float(dtype_of_array(a)); });
+  return out;
+}
+
+/// One call under way; backward runs within it. Its results are arguments too, behind the n of the program:
+/// what arrives at them goes on to what forward used beside those.
 template <class Backward, class Result, size_t n>
 struct CustomCall {
   const Backward& backward;
   const Result& result;
-  const std::array<keel_array*, n>& xs;
   Home& home;
   std::exception_ptr thrown = nullptr;
 
@@ -51,13 +59,16 @@ struct CustomCall {
     std::array<Tensor, n> x;
     for (size_t i = 0; i < n; i++) x[i] = Tensor(Array(keel_array_retain(leaves[i].array)));
     std::vector<keel_array*> ys = arrays_of(result), dys(ys.size());
-    for (size_t i = 0, next = n + ys.size(); i < ys.size(); i++) {
+    size_t floats = floats_of(ys).size(), next = n + floats + ys.size();
+    for (size_t i = 0; i < ys.size(); i++) {
       if (is_float(dtype_of_array(ys[i]))) dys[i] = leaves[next++].array;
-      ys[i] = leaves[n + i].array;
+      ys[i] = leaves[n + floats + i].array;
     }
     auto y = with_arrays(result, ys), dy = with_arrays(result, dys);
     auto made = std::apply([&](const auto&... each) { return backward(each..., y, dy); }, x);
     give(trace, x, arrays_of(made));
+    for (keel_array* d : dys)
+      if (d) call(keel_trace_result, trace, nullptr, d);
   }
   static void give(keel_trace* trace, const std::array<Tensor, n>& x, const std::vector<keel_array*>& made) {
     if (made.size() != n)
@@ -84,16 +95,11 @@ struct Custom {
   requires std::invocable<const Forward&, const X&...>
   auto operator()(const X&... x) const {
     using Result = Returned<std::decay_t<std::invoke_result_t<const Forward&, const X&...>>>;
-    Result result{};
-    if ((x.symbolic() || ...)) {
-      result = forward(x...);
-    } else {
-      NoRecord hidden;
-      result = forward(x...);
-    }
-    std::array<keel_array*, sizeof...(X)> xs{x.get()...};
-    CustomCall<Backward, Result, sizeof...(X)> mine{backward, result, xs, here()};
-    std::vector<keel_array*> ys = arrays_of(result), out(ys.size());
+    auto apart = [](const Tensor& t) { return is_float(t.dtype()) ? stop_gradient(t) : t; };
+    Result result = forward(apart(x)...);
+    CustomCall<Backward, Result, sizeof...(X)> mine{backward, result, here()};
+    std::vector<keel_array*> xs{x.get()...}, ys = arrays_of(result), out(ys.size());
+    std::ranges::copy(floats_of(ys), std::back_inserter(xs));
     keel_error* error = nullptr;
     keel_rc rc = keel_trace_custom(this_trace, tape_handle(), name.c_str(), xs.data(),
                                    static_cast<uint32_t>(xs.size()), ys.data(),
@@ -124,7 +130,7 @@ class CustomGradient : public Function<detail::Custom<Forward, Backward>> {
 };
 
 /// name: in messages and graphs. What backward prints or writes is left out; no gradient flows to tensors and
-/// variables that the two use beside their arguments. Errors of the code itself come out unchanged.
+/// variables that it uses beside its arguments. Errors of the code itself come out unchanged.
 template <class Forward, class Backward>
 CustomGradient<std::decay_t<Forward>, std::decay_t<Backward>> custom_gradient(
     Forward&& forward, Backward&& backward, const std::string& name = "custom",

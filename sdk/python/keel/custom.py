@@ -22,8 +22,8 @@ def custom_gradient(code=None, backward=None, *, name=None):
     has the type of its argument; None means zeros. What the two print or write on the way back is left out.
 
     Gradients of gradients differentiate backward's ops, with respect to its arguments. What grad uses of the code
-    around it counts as constant there: give backward apart where that is not enough. No gradient flows to other
-    tensors and variables that the two use.
+    around it counts as constant there: give backward apart where that is not enough. Variables and other tensors that
+    code uses beside its arguments get the gradient of its ops (keel.stop_gradient(w): none).
     """
     if code is None:
         return functools.partial(custom_gradient, backward=backward, name=name)
@@ -38,12 +38,8 @@ def custom_gradient(code=None, backward=None, *, name=None):
 
 
 def _forward(code, backward, xs):
-    """What the code gives, and its way back: back(xs, y, dy)."""
-    if any(x.symbolic for x in xs):
-        made = code(*xs)
-    else:
-        with _keel.no_record():
-            made = code(*xs)
+    """What the code gives, and its way back: back(xs, y, dy). No gradient of its ops reaches the arguments."""
+    made = code(*[_keel.ops.stop_gradient(x) if _is_float(x) else x for x in xs])
     if backward is not None:
         return made, lambda xs, y, dy: backward(*xs, y, dy)
     if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
@@ -53,17 +49,22 @@ def _forward(code, backward, xs):
 
 
 def _custom(name, xs, y, back):
+    """The results again. They are arguments too, and what arrives at them goes on: to what the code used beside xs."""
     y = _keel.map_leaves(y, _keel.array)
     ys = _keel.leaves(y)
+    floats = [r for r in ys if _is_float(r)]
 
     def backward(leaves):
         rest = iter(leaves)
         given = [next(rest) for _ in xs]
+        for _ in floats:
+            next(rest)
         results = [next(rest) for _ in ys]
         arrived = [next(rest) if _is_float(r) else None for r in results]
         made = back(given, rebuild(y, results), rebuild(y, arrived))
-        return _gradients(name, given, list(made) if isinstance(made, (tuple, list)) else [made])
-    return rebuild(y, _keel.custom(name, xs, ys, backward))
+        made = _gradients(name, given, list(made) if isinstance(made, (tuple, list)) else [made])
+        return made + [dy for dy in arrived if dy is not None]
+    return rebuild(y, _keel.custom(name, xs + floats, ys, backward))
 
 
 def _gradients(name, xs, made):
