@@ -16,7 +16,7 @@ STUBS = Path(__file__).resolve().parent.parent / "sdk/python/keel"
 # What stubtest cannot see into, as regular expressions of names.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
-keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|session|shapes|signature|tape|timeline|variable)
+keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|saved|session|shapes|signature|tape|timeline|variable)
 keel\.(__main__|command|onnx.*)
 # inside of other ways to write programs
 keel\.(compat\.(?!v1|v2)|convert\.)\w+(\..*)?

@@ -226,3 +226,50 @@ def test_both_modules_live_side_by_side(tf, tf1):
     a = tf1.constant(3)
     assert a.symbolic and not tf.constant(3).symbolic and tf.compat.v1 is tf1
     assert not keel.add(1, 2).symbolic and keel.executing_eagerly()
+
+
+def test_hints_fit_the_case(tf):
+    @tf.function
+    def counts(n):
+        total = tf.constant(0)
+        for i in tf.range(n):
+            total += i
+        for i in tf.range(1, n, 2):
+            total += i * 100
+        return total
+    assert counts(tf.constant(5)).numpy() == 410 and counts(tf.constant(0)).numpy() == 0
+    for use in (lambda n: tf.reduce_sum(tf.range(n)), lambda n: tf.range(n) + 1, lambda n: [i for i in tf.range(n)],
+                lambda n: tf.range(n).shape, lambda n: tf.zeros(1) * tf.range(n)):
+        with pytest.raises(keel.PreconditionError, match="for i in tf.range"):
+            tf.function(use)(tf.constant(3))
+    with pytest.raises(AttributeError, match=r"keel.compat has no tf.nn.rellu: do you mean tf.nn.relu\?"):
+        tf.nn.rellu
+    with pytest.raises(AttributeError, match=r"no tf.nn.rms_norm, but Keel has keel.rms_norm"):
+        tf.nn.rms_norm
+    with pytest.raises(AttributeError, match="keel.compat has no tf.math.betainc"):
+        tf.math.betainc
+    with pytest.raises(AttributeError, match="v2 has no 'reduce_sums'.*do you mean tf.reduce_sum"):
+        tf.reduce_sums
+
+
+def test_concrete_functions_take_the_tensors_alone(tf):
+    f = tf.function(lambda a, b, c=1.: a * b + c)
+    spec, x = tf.TensorSpec([2], tf.float32), tf.constant([1., 2.])
+    for made in (f.get_concrete_function(a=spec, b=2), f.get_concrete_function(spec, 2)):
+        for got in (made(x), made(a=x), made(x, 2), made(x, 2, 1.)):
+            assert got.numpy().tolist() == [3, 5]
+    with pytest.raises(keel.InvalidError, match=r"input_signature=\[TensorSpec"):
+        f.get_concrete_function(tf.TensorSpec([None], tf.float32), 2)
+    g = tf.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], tf.float32)])
+    assert g.get_concrete_function()(tf.constant([1., 2., 3.])).numpy().tolist() == [2, 4, 6]
+
+    class Model:
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def __call__(self, x):
+            return x * 3
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def twice(self, x):
+            return x * 2
+    assert Model().twice(x).numpy().tolist() == [2, 4] and Model()(x).numpy().tolist() == [3, 6]
+    assert Model().twice.get_concrete_function()(x).numpy().tolist() == [2, 4]

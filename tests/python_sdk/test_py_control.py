@@ -71,7 +71,7 @@ def test_switch():
 def test_while_loops():
     def collatz(start):
         def step(n, steps):
-            return keel.cond(n % 2 == 0, lambda: n / 2, lambda: 3 * n + 1), steps + 1
+            return keel.cond(n % 2 == 0, lambda: n // 2, lambda: 3 * n + 1), steps + 1
         return keel.while_loop((start, 0), lambda n, _: n > 1, step)[1]
     assert both(collatz)(27).item() == 111
     assert both(lambda x: keel.while_loop({"v": x}, lambda c: keel.reduce_sum(c["v"]) < 9, lambda c: {"v": c["v"] * 2}))([1., 1.])["v"].tolist() == [8, 8]

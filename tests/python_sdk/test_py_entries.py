@@ -1,5 +1,8 @@
 """Entries of loaded modules as functions, and training that goes on after loading, bit for bit."""
+import collections
+import dataclasses
 import gc
+import pickle
 import weakref
 
 import keel
@@ -71,9 +74,10 @@ def test_arguments_go_by_place_and_name_and_literals_get_their_dtype():
     f = keel.function(lambda a, b: {"sum": a + b, "a": a}, signature="a: f64[], b: f64[]")
     module = keel.join(f=f.concrete(keel.f64[()], keel.f64[()]))
     entry = module["f"]
-    assert [r.item() for r in entry(0.1, b=2)] == [0.1, 2.1] and [r.item() for r in entry(b=2., a=1)] == [1, 3]
+    for got, a, total in ((entry(0.1, b=2), 0.1, 2.1), (entry(b=2., a=1), 1, 3)):
+        assert {name: r.item() for name, r in got.items()} == {"sum": total, "a": a}
     with keel.device("reference"):
-        assert entry(1, 2)[1].item() == 3
+        assert entry(1, 2)["sum"].item() == 3
     assert repr(entry) == "Entry f(a: f64[], b: f64[])" and module["f"] is entry
     gone = weakref.ref(entry)
     del entry
@@ -208,3 +212,58 @@ def test_saving_what_is_no_module_says_what_is(tmp_path):
     with pytest.raises(TypeError, match=r"the path is first: keel.save\('m.keel', ...\)"):
         keel.save(double, "m.keel")
     assert not path.exists()
+
+
+class Pair(collections.namedtuple("Pair", "low high")):
+    pass
+
+
+@dataclasses.dataclass
+class Point:
+    y: keel.Tensor
+    x: keel.Tensor
+
+
+def structured(weights, x, scale):
+    z, a = x * weights["w"] + weights["b"][0], weights["b"][1] * scale
+    return {"z": z, "a": [a, None], "pair": Pair(z, a), "point": Point(y=a, x=z), 3: (z + 1,)}
+
+
+def test_entries_keep_names_and_structures(tmp_path):
+    f, x = keel.function(structured, name="f"), keel.array([1., 2.])
+    weights = {"w": keel.array([3., 4.]), "b": [keel.array(1.), keel.array(2.)]}
+    keel.save(tmp_path / "f.keel", serve=f.concrete(weights, x, 5), gradients=False)
+    module = keel.load(tmp_path / "f.keel")
+    again = keel.parse(module.text())
+    tape = keel.Tape()
+    with tape:
+        tape.watch(x)
+        under = module["serve"](weights, x, 5)
+    assert tape.gradient(under["z"], x).tolist() == [3, 4]
+    calls = [f(weights, x, 5), module["serve"](weights, x, 5), module["serve"](x=x, weights=weights), module(weights, x), under,
+             again["serve"](weights, x, 5), module["serve"].concrete()(weights, x), module(x=x, weights=weights, scale=5),
+             keel.function(lambda x: module["serve"](weights, x))(x), pickle.loads(pickle.dumps(module))(weights, x)]
+    for got in calls:
+        assert list(got) == ["z", "a", "pair", "point", 3] and type(got["a"]) is list and got["a"][1] is None
+        assert got["z"].tolist() == [4, 9] and got["a"][0].item() == 10 and got[3][0].tolist() == [5, 10]
+        assert got["pair"].low.tolist() == [4, 9] == got["point"].x.tolist() and got["pair"].high.item() == 10 == got["point"].y.item()
+    flat = dict(zip([name for name, *_ in keel.Session(module).parameters], (*weights["b"], weights["w"], x)))
+    assert module["serve"](**flat)["z"].tolist() == module(**flat)["z"].tolist() == [4, 9]
+    for wrong, said in (((weights, x, 6), "scale was 5 when it was saved"), (({"w": 1.}, x), "weights must be as it was saved"),
+                        ((weights,), r"takes \(weights, x\)"), (((1., 2.), x), "'w': a tensor")):
+        with pytest.raises(keel.InvalidError, match=said):
+            module["serve"](*wrong)
+        with pytest.raises(keel.InvalidError, match=said):
+            module(*wrong)
+
+
+def test_a_dict_comes_back_in_its_order_with_its_names(tmp_path):
+    f = keel.function(lambda x: {"second": x * 2, "first": x, "n": keel.array(1)}, name="f")
+    keel.save(tmp_path / "f.keel", f.concrete(keel.f32[()]))
+    module = keel.load(tmp_path / "f.keel")
+    want = [("second", 4), ("first", 2), ("n", 1)]
+    for got in (module["f"](2.), module(2.), keel.Session(module).run(x=2.), keel.join(g=module)["g"](2.)):
+        assert [(k, v.item()) for k, v in got.items()] == want
+    named = keel.function(lambda x: Pair(x, x + 1), name="f").concrete(keel.f32[()])
+    assert [r["name"] for r in named.info()["entries"][0]["results"]] == ["low", "high"] and named(2.).high.item() == 3
+    assert keel.function(lambda x: [x, x], name="f").concrete(keel.f32[()])["f"](2.)[1:][0].item() == 2

@@ -338,3 +338,66 @@ def test_what_was_not_made_or_entered_is_an_error_and_no_crash():
                   lambda: keel.Plan.__new__(keel.Plan)(1)):
         with pytest.raises(Exception):
             wrong()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+def test_numpys_f64_scalars_are_weak_as_pythons_floats(way):
+    two = np.float64(2)
+    for x in (keel.array([1., 3.]), keel.array([1., 3.], "f16"), keel.array([1., 3.], "f64")):
+        assert way(lambda x, s: x * s)(x, two).dtype == x.dtype and way(lambda x, s: x * s["s"])(x, {"s": two}).tolist() == [2, 6]
+        assert way(lambda x: x * two)(x).dtype == x.dtype and way(lambda x, s: keel.clamp(x, s, 9))(x, two).tolist() == [2, 3]
+    with pytest.raises(keel.DTypeError):
+        way(lambda x, s: x * s)(keel.array([1]), two)
+    assert way(lambda s: keel.array(s))(two).dtype == keel.f64 and way(lambda s: keel.array(s))(2.).dtype == keel.f32
+    assert way(lambda s: s)(np.float32(2)).dtype == keel.f32
+
+
+def test_a_number_is_a_tensor_where_the_signature_says_so():
+    f = keel.function(lambda x, y: (x * 2, y["n"] + 1), signature="x: f32[], y.n: i32[]")
+    for two in (2, 2., np.float64(2), np.float32(2), keel.array(2.)):
+        assert [r.item() for r in f(two, {"n": 3})] == [4, 4]
+    assert f.trace_count == 1
+    with pytest.raises(keel.DTypeError):
+        f(2., {"n": 0.5})
+
+
+class Scaled:
+    def __init__(self, k):
+        self.k = k
+
+    @keel.function(signature="x: f32[n]")
+    def text(self, x):
+        return x * self.k
+
+    @keel.function(signature=[keel.f32["n"], keel.f32["n"], "n in 2..9"])
+    def types(this, x, y):
+        return (x + y) * this.k
+
+    @keel.function(signature="self.k: f32[], x: f32[n]")
+    def fields(self, x):
+        return x * self
+
+    @staticmethod
+    @keel.function(signature=[keel.f32["n"]])
+    def static(x):
+        return x * 3
+
+    @classmethod
+    @keel.function(signature=[keel.f32["n"]])
+    def of_class(cls, x):
+        return x * len(cls.__name__)
+
+
+def test_signatures_of_methods_leave_out_their_object():
+    two, three, x = Scaled(2), Scaled(3), keel.array([1., 2.])
+    for k, each in ((2, two), (3, three), (2, two)):
+        assert each.text(x).tolist() == [k, 2 * k] and each.types(x, y=x).tolist() == [2 * k, 4 * k]
+        assert each.text(keel.zeros(5)).shape == (5,) and each.static(x).tolist() == [3, 6]
+    assert Scaled.text(two, x).tolist() == [2, 4] and Scaled.text.concrete(two, x)(x).tolist() == [2, 4]
+    assert len(two.text.traces()) == len(three.types.traces()) == 1 and two.text is two.text
+    with pytest.raises(keel.Error, match="n in 2..9"):
+        two.types(keel.zeros(10), keel.zeros(10))
+    with pytest.raises(keel.InvalidError, match="self"):
+        keel.function(lambda x, y: x, signature=[keel.f32[2]])
+    if hasattr(Scaled.of_class, "traces"):  # before Python 3.13 a class method binds what it holds
+        assert Scaled.of_class(x).tolist() == [6, 12]

@@ -94,6 +94,22 @@ def test_grad_of_several_arguments_and_value():
     assert keel.grad(lambda x: keel.array(1.))(2.).item() == 0
 
 
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+def test_auxiliary_outputs_pass_no_gradient(way):
+    def f(x):
+        return keel.reduce_sum(x * x), {"twice": x * 2, "n": 3}
+    x = keel.array([1., 2.])
+    (loss, aux), dx = way(keel.value_and_grad(f, has_aux=True))(x)
+    assert loss.item() == 5 and aux["twice"].tolist() == [2, 4] and int(aux["n"]) == 3 and dx.tolist() == [2, 4]
+    dx, aux = way(keel.grad(f, has_aux=True))(x)
+    assert dx.tolist() == [2, 4] and aux["twice"].tolist() == [2, 4]
+    for g in (keel.value_and_grad(f), keel.grad(f), keel.grad(lambda x: [x, x]), lambda x: keel.jacobian(lambda x: (x, x), x)):
+        with pytest.raises(keel.InvalidError, match="returns [23] tensors, and a gradient is that of one"):
+            way(g)(x)
+    with pytest.raises(keel.InvalidError, match="has_aux wants a pair"):
+        keel.grad(lambda x: x * x, has_aux=True)(x)
+
+
 def test_jacobians():
     np.testing.assert_array_equal(keel.jacobian(lambda x: x * x, [1., 2., 3.]), np.diag([2., 4, 6]))
     x = keel.array([1., 2.])

@@ -24,9 +24,108 @@ def test_operators_agree_with_numpy(device, name, a, b):
         np.testing.assert_allclose(made, op(a, b), rtol=1e-5)
 
 
-def test_division_of_integers_truncates_and_of_floats_does_not():
-    assert (keel.array([-7, 7]) / 2).tolist() == [-3, 3] and (keel.array([-7, 7]) // 2).tolist() == [-4, 3]
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_division_of_integers_is_true_division_as_numpys(dtype, way):
+    a, b = np.array([7, 100, 1], dtype), np.array([2, 3, 100], dtype)
+    x, y = keel.array(a), keel.array(b)
+    for f, want in ((lambda x, y: x / y, a / b), (lambda x, y: x / 255, a / 255), (lambda x, y: 255 / x, 255 / a),
+                    (lambda x, y: x / b, a / b), (lambda x, y: a / y, a / b), (lambda x, y: x / [1000, 2, 3], a / [1000, 2, 3])):
+        made = way(f)(x, y)
+        assert made.dtype == keel.f32
+        np.testing.assert_allclose(made, want, rtol=1e-6)
+    assert way(lambda x: x // 2)(x).dtype == x.dtype and keel.div(x, y).tolist() == [3, 33, 0]
+    for wrong in (lambda x, y: x / 0.5, lambda x, y: x / y.astype("f4"), lambda x, y: x / y.astype("bool")):
+        with pytest.raises(keel.DTypeError):  # as every op beside another dtype
+            way(wrong)(x, y)
+    with pytest.raises(keel.DTypeError):
+        x / keel.array(b.astype("i4" if dtype != "i4" else "i8"))
+
+
+def test_division_by_zero_is_infinite_and_whole_division_fails():
+    assert (keel.array([1, -1]) / 0).tolist() == [np.inf, -np.inf] and (keel.array([-7, 7]) // 2).tolist() == [-4, 3]
     assert (keel.array([-7., 7.]) / 2).tolist() == [-3.5, 3.5]
+    x = keel.array([7, 2])
+    x /= 2
+    assert x.tolist() == [3.5, 1]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+def test_products_of_vectors_of_any_kind(way):
+    m, v = np.arange(6., dtype="f4").reshape(3, 2), np.array([1., 2., 3.], "f4")
+    kinds = lambda a: (keel.array(a), keel.Variable(a), a, a.tolist())
+    for left in kinds(v):
+        for right in kinds(m) + kinds(v):
+            if any(isinstance(x, (keel.Tensor, keel.Variable)) for x in (left, right)):
+                np.testing.assert_allclose(way(lambda: left @ right)(), v @ np.asarray(right, "f4"))
+    for left in kinds(m.T):
+        for right in kinds(v):
+            if any(isinstance(x, (keel.Tensor, keel.Variable)) for x in (left, right)):
+                np.testing.assert_allclose(way(lambda: left @ right)(), m.T @ v)
+    with pytest.raises(keel.ShapeError):
+        keel.Variable(v) @ keel.array(m.T)
+    with pytest.raises(TypeError):
+        keel.array(v) @ "x"
+
+
+ASSIGNING = ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+@pytest.mark.parametrize("name", ASSIGNING)
+def test_assigning_operators_write_variables(name, way):
+    op = getattr(operator, name)
+    for delta in (2., [3., 4.], np.array([3., 4.], "f4"), keel.array([3., 4.]), keel.Variable([3., 4.]), np.float64(2)):
+        want = op(np.array([5., 7.], "f4"), np.asarray(delta, "f4"))
+        holder = {"v": keel.Variable([5., 7.])}
+        v = holder["v"]
+
+        def f():
+            holder["v"] = op(holder["v"], delta)
+            return holder["v"] * 1
+        np.testing.assert_allclose(way(f)(), want, rtol=1e-6)
+        assert holder["v"] is v
+        np.testing.assert_allclose(v.numpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, keel.function])
+def test_assigning_operators_in_closures_methods_branches_and_loops(way):
+    class Model:
+        def __init__(self):
+            self.w, self.steps = keel.Variable([1., 2.]), keel.Variable(0)
+
+        def step(self, x):
+            self.w -= x * 0.5
+            self.steps += 1
+            if keel.reduce_max(self.w) > 0:
+                self.w *= 2
+            for _ in range(3):
+                self.steps += 2
+            return self.w + 0
+    model = Model()
+    w, steps = model.w, model.steps
+    step = way(model.step)
+    assert step(keel.array([2., 2.])).tolist() == [0, 2] and step(keel.array([2., 6.])).tolist() == [-1, -1]
+    assert model.w is w and model.steps is steps and steps.item() == 14 and w.tolist() == [-1, -1]
+    m, bits = keel.Variable(np.eye(2, dtype="f4")), keel.Variable(6, dtype="u32")
+
+    def closure(n):
+        nonlocal m, bits
+        m @= [[0., 1.], [1., 0.]]
+        bits |= 1
+        bits <<= 1
+        while n > 0:
+            bits += n
+            n = n - 1
+        return m + 0
+    kept = m, bits
+    assert way(closure)(keel.array(2, "u32")).tolist() == [[0, 1], [1, 0]] and (m, bits) == kept and bits.item() == 17
+    with pytest.raises(keel.DTypeError):
+        bits += 0.5
+    with pytest.raises(keel.DTypeError):
+        bits /= 2
+    with pytest.raises(keel.ShapeError):
+        m += keel.zeros((3, 2, 2))
 
 
 def test_other_operators():
@@ -92,7 +191,7 @@ def test_errors_say_what_where_and_how_to_mend_it():
     with pytest.raises(keel.RangeError, match="index 5 is not in"):
         keel.gather([1., 2.], [5])
     with pytest.raises(IndexError, match="division by zero"):
-        keel.array(1) / 0
+        keel.array(1) // 0
     with pytest.raises(keel.DeviceError, match='no device "tpu"; there are'):
         keel.device("tpu")
 

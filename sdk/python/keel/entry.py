@@ -7,7 +7,7 @@
         loss = loss_of(module["serve"](x))
     adam.apply(tape.gradient(loss, weights), weights)      # of module.variables()
 """
-from . import _keel
+from . import _keel, saved
 from .errors import InvalidError, NotFoundError, PreconditionError
 from .function import Function
 from .session import Session, is_literal
@@ -24,16 +24,21 @@ class Entry:
         self.module, self.name = module, name
         self.parameters = module._ports(name, False)
         self._types = [(p["name"], p["type"]) for p in known[name]["params"]]
+        self._shape = saved.of(module, name)
         self._functions = {}  # by device
 
     def __call__(self, *args, **keywords):
-        """Arguments as the entry names them, in order or by name; one result alone, several as a tuple, as a plan."""
-        return self._function()(*self._bound(args, keywords))
+        """Arguments and results as the function had them that was saved; of other modules as the entry names them, in
+        order or by name, and one result alone, several as a tuple, as a plan."""
+        made = self._function()(*self._bound(args, keywords))
+        built = self._shape and self._shape.built(made if isinstance(made, tuple) else (made,))
+        return made if built is None else built
 
     def concrete(self):
         """The entry alone, as a module of its own that shares the variables: for keel.save()."""
         alone = _keel.new_module()
         alone._link(self.module, self.name, self.name)
+        saved.copy(self.module, self.name, alone, self.name)
         return alone
 
     def _function(self):
@@ -56,6 +61,8 @@ class Entry:
 
     def _bound(self, args, keywords):
         """A tensor for each parameter; literals get its dtype."""
+        if self._shape and self._shape.args and not self._is_flat(args, keywords):
+            args, keywords = self._shape.flat(args, keywords), {}
         given = dict(zip([name for name, *_ in self.parameters], args))
         wrong = sorted(set(keywords) - {name for name, *_ in self.parameters} | set(keywords) & set(given))
         given.update(keywords)
@@ -64,6 +71,12 @@ class Entry:
             raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} arguments by place" + (
                 f" and {', '.join(keywords)} by name" if keywords else ""))
         return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
+
+    def _is_flat(self, args, keywords):
+        """Are they given as the entry's own list of tensors?"""
+        names = {name for name, *_ in self.parameters}
+        lists = len(args) > len(self._shape.args) and not keywords
+        return lists or any(name in names and name not in self._shape.args for name in keywords)
 
     def __repr__(self):
         types = ", ".join(f"{name}: {dtype}{list(shape)}" for name, dtype, shape in self.parameters)

@@ -18,14 +18,15 @@ import inspect
 import json
 import types
 
-from . import _keel, convert
-from .signature import Spec, as_text
+from . import _keel, convert, saved
+from .signature import Spec, as_text, dtypes, of_method
 
 
 class Function(_keel.Function):
     """Made by keel.function; copies of its traces are shared by all threads."""
 
     def __init__(self, code, name, options, convert=True):
+        self._dtypes = dtypes(options.get("signature", ""))
         signature = inspect.signature(code)
         kinds = {p.kind for p in signature.parameters.values()}
         plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY}
@@ -55,6 +56,16 @@ class Function(_keel.Function):
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
+    def _typed(self, values):
+        """The arguments with tensors for the numbers that the signature has a type for."""
+        places = iter([place for place, _ in _keel.places(values)])
+
+        def typed(leaf):
+            number, _, inner = next(places)[1:].partition("]")
+            dtype = self._dtypes.get(self._names[int(number)] + inner)
+            return _keel.array(leaf, dtype) if dtype and isinstance(leaf, (bool, int, float)) else leaf
+        return _keel.map_leaves(values, typed)
+
     def _run(self, values):
         return self._call(self._code, values)
 
@@ -70,7 +81,11 @@ class Function(_keel.Function):
     def concrete(self, *args, **keywords):
         """The graph for these arguments (or types: keel.f32[2, 3]), traced if need be, as a module of its own."""
         examples = _keel.map_leaves((args, keywords), lambda x: x.example() if isinstance(x, Spec) else x)
-        return self._concrete(*examples[0], **examples[1])
+        module, like = self._concrete(*examples[0], **examples[1])
+        values = self._canonical(*examples)
+        if not saved.is_flat(values, like):
+            saved.note(module, module.info()["entries"][0]["name"], self._names, values, like)
+        return module
 
     def report(self):
         """Facts as a dict: name, traces, dropped."""
@@ -108,12 +123,35 @@ class Function(_keel.Function):
         return out
 
 
+class _Method(Function):
+    """A method whose signature leaves out self: each object has a function of its own."""
+
+    def __init__(self, code, name, options, convert=True):
+        super().__init__(code, name, options, convert)
+        self._options, self._of = options, {}  # by the identity of objects, which their functions keep alive
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        if id(instance) not in self._of:
+            made = Function(types.MethodType(self._code, instance), self.__name__, self._options, self._convert)
+            self._of[id(instance)] = getattr(self, "dressed", lambda f: f)(made)
+        return self._of[id(instance)]
+
+    def __call__(self, instance, *args, **keywords):
+        return self.__get__(instance)(*args, **keywords)
+
+    def concrete(self, instance, *args, **keywords):
+        return self.__get__(instance).concrete(*args, **keywords)
+
+
 def function(code=None, *, name=None, signature=None, any_after=None, max_traces=None, check_captures=False,
              convert=True, **options):
     """Makes code a keel.Function; a decorator, with or without options.
 
     signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: there
-    is one trace then, and other calls raise InvalidError. any_after: how many sizes of a dim get a trace each before
+    is one trace then, numbers become tensors of these types, and other calls raise InvalidError. That of a method
+    leaves out self: each object has one trace. any_after: how many sizes of a dim get a trace each before
     it becomes a symbol (default 2; "never"). max_traces: the one used least recently is dropped (default 64).
     check_captures: each call is traced again, and raises PreconditionError if what it captured changed. convert: if,
     while, for, and, or, not and assert that depend on tensors become parts of the graph, also in the program's own
@@ -125,7 +163,10 @@ def function(code=None, *, name=None, signature=None, any_after=None, max_traces
     if not callable(code) or not isinstance(name, (str, type(None))):
         raise TypeError(f"keel.function takes what can be called, and a string as name; got {code!r}, {name!r}")
     given = {"any_after": any_after, "max_traces": max_traces, "check_captures": "1" if check_captures else None}
+    kind = Function
     if signature is not None:
-        given["signature"] = as_text(signature, inspect.signature(code).parameters)
+        names = list(inspect.signature(code).parameters)
+        kind = _Method if of_method(code, signature, names) else Function
+        given["signature"] = as_text(signature, names[kind is _Method:])
     options.update((key, value) for key, value in given.items() if value is not None)
-    return Function(code, name or getattr(code, "__name__", "function").replace("<lambda>", "function"), options, convert)
+    return kind(code, name or getattr(code, "__name__", "function").replace("<lambda>", "function"), options, convert)

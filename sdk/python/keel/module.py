@@ -10,7 +10,7 @@ or for one of several entries.
 import collections
 import functools
 
-from . import _keel, display
+from . import _keel, display, saved
 from .graph import Graph
 from .session import Session
 
@@ -43,6 +43,7 @@ class _Run:
 
     def __init__(self, module, device):
         session = Session(module, device)
+        self.shape = saved.of(module, module.info()["entries"][0]["name"])
         self.names = [name for name, *_ in session.parameters]
         self.results = [name for name, *_ in session.results]
         self.type = _results_type(tuple(self.results))
@@ -52,7 +53,16 @@ class _Run:
         values = [Session._fed(name, value) for name, value in feeds.items()]
         return self.built(self.session._run(list(feeds), values, self.results, [], True))
 
+    def bound(self, args, keywords):
+        flat = set(keywords) & set(self.names) - set(self.shape.args if self.shape and self.shape.args else ())
+        if self.shape and self.shape.args and not flat and len(args) <= len(self.shape.args):
+            args, keywords = self.shape.flat(args, keywords), {}
+        return _bound(self.names, args, keywords)
+
     def built(self, out):
+        built = self.shape and self.shape.built(out)
+        if built is not None:
+            return built
         return out[0] if len(out) == 1 else self.type(*out)
 
 
@@ -61,11 +71,11 @@ def _call(self, *args, **keywords):
     it and traced functions write it as its Entry: module["serve"](x)."""
     runs, device = self.__dict__.setdefault("_runs", {}), self.device or _keel.default_device()
     run = runs.get(device) or runs.setdefault(device, _Run(self, device))
-    feeds = _bound(run.names, args, keywords)
+    feeds = run.bound(args, keywords)
     if _keel.executing_eagerly() and not _keel.recording():
         return run(feeds)
     made = self[self.info()["entries"][0]["name"]](**feeds)
-    return run.built(made if isinstance(made, tuple) else (made,))
+    return made if run.shape and run.shape.structured else run.built(made if isinstance(made, tuple) else (made,))
 
 
 _keel.Module.device = None

@@ -10,7 +10,7 @@ import json
 import os
 import threading
 
-from . import _keel
+from . import _keel, saved
 from .errors import Code, InvalidError, PreconditionError
 from .graph import Graph, Node, default_graph
 
@@ -35,6 +35,7 @@ def join(gradients=False, **entries):
     module = _keel.new_module()
     for name, each in entries.items():
         module._link(each, "", name)
+        saved.copy(each, each.info()["entries"][0]["name"], module, name)
     for name in entries if gradients else ():
         module._gradient(name, name + ".gradient")
     return module
@@ -86,6 +87,7 @@ class Session:
         self.device = device or (self.graph._device() if self.graph else _keel.default_device())
         chosen = {**options, **({"entry": entry} if entry else {})}
         self._session = _keel.Session(self.module, self.device, chosen)
+        self._order = None
         self._arguments = (self.module if self.graph else module, device, entry, options)
 
     @property
@@ -119,16 +121,25 @@ class Session:
         """
         whole = fetches is None
         if whole:
-            fetches = {name: name for name, *_ in self.results}
+            entry = [name for name, *_ in self.results]
+            fetches = {name: name for name in self._ordered(entry)}
         fed = {self._name(key): value for key, value in {**(feeds or {}), **inputs}.items()}
         leaves = _keel.leaves(fetches)
-        wanted = fetches if whole else (self._name(leaf) for leaf in leaves if not isinstance(leaf, Node))
+        wanted = entry if whole else (self._name(leaf) for leaf in leaves if not isinstance(leaf, Node))
         names = list(dict.fromkeys(wanted))  # leaves() sorts a dict
         targets = [*targets, *(leaf.name for leaf in leaves if isinstance(leaf, Node)),
                    *(self.graph.each_run if self.graph else ())]
         values = [self._fed(name, value) for name, value in fed.items()]
         got = dict(zip(names, self._session._run(list(fed), values, names, targets, whole)))
         return _keel.map_leaves(fetches, lambda leaf: None if isinstance(leaf, Node) else got[self._name(leaf)])
+
+    def _ordered(self, names):
+        """All results as the function gave them that was saved."""
+        if self._order is None:
+            entry = self._arguments[2] or next((each["name"] for each in self.module.info()["entries"]), "")
+            shape = None if self.graph else saved.of(self.module, entry)
+            self._order = shape.order(len(names)) if shape else range(len(names))
+        return [names[k] for k in self._order] if len(names) == len(self._order) else names
 
     def _name(self, leaf):
         """Of what is fed or fetched."""

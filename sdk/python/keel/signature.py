@@ -1,4 +1,6 @@
 """Types of arguments as programs spell them: keel.f32["b", 784] is a matrix whose first size is called b."""
+import re
+
 from .errors import InvalidError
 
 
@@ -19,6 +21,22 @@ class Spec:
         return zeros(self.dims, self.dtype)
 
 
+def of_method(code, signature, names):
+    """Does the signature leave out the first of the parameters, that of a method's object?"""
+    in_class = getattr(code, "__qualname__", "").split(".")[-2:-1] not in ([], ["<locals>"])
+    if not names or not (in_class or names[0] in ("self", "cls")):
+        return False
+    if isinstance(signature, str):
+        return names[0] not in dtypes(signature, bare=True)
+    return sum(isinstance(s, Spec) for s in signature) == len(names) - 1
+
+
+def dtypes(text, bare=False):
+    """The names in a signature's text with their dtypes; bare: of parameters, without what follows in "x.w" or "x[0]"."""
+    found = re.findall(r"([^\s,:]+)\s*:\s*(\w+)\[", text)
+    return {re.split(r"[.\[]", name)[0] if bare else name: dtype for name, dtype in found}
+
+
 def as_text(signature, names):
     """The text that libkeel takes: "x: f32[b, 784], y: i32[b] where b % 8 == 0". A list has a Spec for each
     parameter, then rules as strings."""
@@ -27,6 +45,7 @@ def as_text(signature, names):
     specs = [s for s in signature if isinstance(s, Spec)]
     rules = [s for s in signature if not isinstance(s, Spec)]
     if len(specs) != len(names):
-        raise InvalidError(f"the signature has {len(specs)} types, the function {len(names)} parameters: {list(names)}")
+        raise InvalidError(f"the signature has {len(specs)} types, the function {len(names)} parameters: {list(names)}",
+                           hint="give a type for each parameter; of a method for each but self")
     types = ", ".join(f"{name}: {spec}" for name, spec in zip(names, specs))
     return types + (" where " + ", ".join(rules) if rules else "")

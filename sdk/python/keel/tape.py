@@ -12,6 +12,7 @@ import contextlib
 
 from . import _keel
 from .convert import reached
+from .errors import InvalidError
 
 
 class Tape(_keel.Tape):
@@ -57,9 +58,12 @@ class Tape(_keel.Tape):
         return _keel.map_leaves(sources, lambda _: next(found))
 
 
-def value_and_grad(f, argnums=0):
+def value_and_grad(f, argnums=0, has_aux=False):
     """A function that gives what f returns, and the gradient of its sum with respect to the argument of that number
-    (or, with a tuple of numbers, a tuple of gradients), with the structure of the argument; zeros where there is none."""
+    (or, with a tuple of numbers, a tuple of gradients), with the structure of the argument; zeros where there is none.
+
+    f returns one tensor. has_aux: it returns a pair, of which the first is that tensor; the second is any structure,
+    which passes no gradient: ((loss, aux), gradient)."""
     def both(*args, **keywords):
         several = isinstance(argnums, tuple)
         numbers = argnums if several else (argnums,)
@@ -69,15 +73,34 @@ def value_and_grad(f, argnums=0):
                 for leaf in _keel.leaves(values[k]):
                     tape.watch(leaf)
             out = reached(f)(*values, **keywords)
-        found = tape.gradient(out, tuple(values[k] for k in numbers), zeros=True)
+        loss = _loss(out, has_aux, f)
+        found = tape.gradient(loss, tuple(values[k] for k in numbers), zeros=True)
         return out, found if several else found[0]
     return both
 
 
-def grad(f, argnums=0):
-    """As value_and_grad(), the gradient alone."""
-    both = value_and_grad(f, argnums)
-    return lambda *args, **keywords: both(*args, **keywords)[1]
+def _loss(out, has_aux, f):
+    """The one tensor that gradients are of."""
+    name = getattr(f, "__name__", "the function")
+    if has_aux and not (isinstance(out, tuple) and len(out) == 2):
+        raise InvalidError(f"{name} returns {type(out).__name__}, and has_aux wants a pair",
+                           hint="return loss, aux")
+    loss = out[0] if has_aux else out
+    if (count := len(_keel.leaves(loss))) != 1:
+        raise InvalidError(f"{name} returns {count} tensors, and a gradient is that of one",
+                           hint="keel.value_and_grad(f, has_aux=True) is for a pair (loss, anything else); "
+                                "to differentiate a sum, return the sum")
+    return loss
+
+
+def grad(f, argnums=0, has_aux=False):
+    """As value_and_grad(), the gradient alone; with has_aux (gradient, aux)."""
+    both = value_and_grad(f, argnums, has_aux)
+
+    def gradient(*args, **keywords):
+        out, found = both(*args, **keywords)
+        return (found, out[1]) if has_aux else found
+    return gradient
 
 
 def jacobian(f, x):
@@ -85,7 +108,7 @@ def jacobian(f, x):
     x = _tensor(x)
     with Tape() as tape:
         tape.watch(x)
-        y = reached(f)(x)
+        y = _loss(reached(f)(x), False, f)
     return tape.jacobian(y, x, zeros=True)
 
 

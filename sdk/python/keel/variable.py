@@ -1,4 +1,8 @@
-"""The operators of keel.Variable: each reads the value at this place of the program and goes on with it."""
+"""The operators of keel.Variable: each reads the value at this place of the program and goes on with it; those that
+assign, such as v += 1, write it, and v stays the variable.
+"""
+import operator
+
 from . import _keel
 
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
@@ -13,8 +17,29 @@ def _forward(name):
     return forward
 
 
+def _assigning(name):
+    compute = getattr(operator, name)
+
+    def assigning(self, other):
+        self.assign(compute(self.value(), other))
+        return self
+    assigning.__name__ = f"__i{name.strip('_')}__"
+    return assigning
+
+
+def _adding(method):
+    def adding(self, other):
+        delta = _keel.array(other, self.dtype if isinstance(other, (bool, int, float, list, tuple)) else None)
+        getattr(self, method)(delta if delta.shape == self.shape else _keel.ops.broadcast_to(delta, self.shape))
+        return self
+    return adding
+
+
 def _install():
     names = [f"__{n}__" for n in _BINARY + _OTHERS] + [f"__r{n}__" for n in _BINARY]
+    for name in _BINARY:
+        setattr(_keel.Variable, f"__i{name}__", _assigning(f"{name}_" if name in ("and", "or") else name))
+    _keel.Variable.__iadd__, _keel.Variable.__isub__ = _adding("assign_add"), _adding("assign_sub")  # as one step
     for name in names + ["numpy", "item", "tolist"]:
         setattr(_keel.Variable, name, _forward(name))
     _keel.Variable.__hash__ = lambda self: hash(self.id)  # == goes by element; as keys variables count by identity

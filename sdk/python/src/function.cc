@@ -21,6 +21,7 @@
 #include "brief.h"
 #include "context.h"
 #include "keel/function.hpp"
+#include "line.h"
 #include "session.h"
 #include "structure.h"
 
@@ -75,11 +76,14 @@ nb::object rebuild(nb::handle like, const std::vector<keel::Array>& arrays) {
 
 class Function {
  public:
-  Function(std::string name, nb::object parameters, keel::FunctionOptions options)
-      : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {}
+  Function(std::string name, nb::object parameters, keel::FunctionOptions options, bool has_signature)
+      : name_(std::move(name)),
+        signed_(has_signature),
+        parameters_(std::move(parameters)),
+        options_(std::move(options)) {}
 
   PyObject* call(nb::handle self, nb::handle args, PyObject* keywords);
-  keel::Module concrete(nb::handle self, nb::args args, nb::kwargs keywords);
+  nb::tuple concrete(nb::handle self, nb::args args, nb::kwargs keywords);
   keel::Module trace(uint32_t number) {
     keel_module* out = nullptr;
     keel::call(keel_function_trace, state().handle.get(), number, &out);
@@ -137,6 +141,7 @@ class Function {
 
   std::string name_;
   bool eagerly_ = false;
+  bool signed_ = false;    // has a signature, by which numbers are tensors
   nb::object parameters_;  // their names; None: *args or **keywords are among them
   keel::FunctionOptions options_;
   std::unique_ptr<FunctionState> state_;
@@ -247,6 +252,13 @@ const std::vector<std::string>& Function::names_of(nb::handle self, const Flat& 
 Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
   nb::object values = canonical(self, args, keywords);
   Flat flat = flatten(values, false, std::exchange(spare_, {}));
+  auto is_number = [](const keel_leaf& leaf) {
+    return leaf.kind == KEEL_LEAF_BOOL || leaf.kind == KEEL_LEAF_I64 || leaf.kind == KEEL_LEAF_F64;
+  };
+  if (signed_ && std::ranges::any_of(flat.leaves.list, is_number)) {
+    values = call_python(nb::object(self.attr("_typed")), values);
+    flat = flatten(values, false);
+  }
   const std::vector<std::string>& names = names_of(self, flat, values);
   for (size_t k = 0; k < names.size(); k++) flat.leaves.list[k].name = names[k].c_str();
   for (const nb::object& object : flat.objects) objects_.emplace(object.ptr(), object);
@@ -283,6 +295,7 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   }
   Flat flat = prepared(self, args, keywords);
   FunctionState& s = state();
+  note_line();
   Program program(*this, self, flat);
   std::array<keel_array*, 256> out;
   uint32_t n = 0;
@@ -299,7 +312,8 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   return rebuild(like, arrays).release().ptr();
 }
 
-keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywords) {
+/// The module, and the structure of its results.
+nb::tuple Function::concrete(nb::handle self, nb::args args, nb::kwargs keywords) {
   Flat flat = prepared(self, args, keywords.ptr());
   FunctionState& s = state();
   Program program(*this, self, flat);
@@ -308,7 +322,8 @@ keel::Module Function::concrete(nb::handle self, nb::args args, nb::kwargs keywo
     return keel_function_module(s.handle.get(), flat.leaves.structure.c_str(), flat.leaves.list.data(),
                                 static_cast<uint32_t>(flat.leaves.list.size()), &out, error);
   });
-  return keel::Module::take(out);
+  nb::object like = program.like.is_valid() ? program.like : templates.find(flat.leaves);
+  return nb::make_tuple(keel::Module::take(out), like);
 }
 
 PyObject* call_slot(PyObject* self, PyObject* args, PyObject* keywords) {
@@ -345,7 +360,7 @@ void install_function(nb::module_& m) {
           [](Function* self, const std::string& name, nb::object parameters, nb::dict options) {
             keel::FunctionOptions o;
             o.more = options_of(options);
-            new (self) Function(name, std::move(parameters), std::move(o));
+            new (self) Function(name, std::move(parameters), std::move(o), options.contains("signature"));
           },
           nb::arg(), nb::arg().none(), nb::arg())
       .def("_concrete", [](nb::handle self, nb::args args,

@@ -1,5 +1,5 @@
 // operators.cc: + - * / // % ** @ and comparisons, & | ^ ~ by the dtype, and tensors of one element as Python
-// numbers. They mean what the ops of the catalogue mean: / of integers truncates.
+// numbers. They mean what the ops of the catalogue mean, but for / of integers, which op div truncates.
 #include "operators.h"
 
 #include "keel/ops.hpp"
@@ -31,20 +31,73 @@ bool is_vector(PyObject* o) {
   keel_array_tensor(array_of(o), &view);
   return view.ndim == 1;
 }
+bool is_float(PyObject* tensor) {
+  keel_tensor view;
+  keel_array_tensor(array_of(tensor), &view);
+  const keel::DtypeRow* row = keel::find_dtype(keel::dtype_pack(view.dtype));
+  return row && row->kind == 'f';
+}
+
+/// Both operands as tensors, those that are literals of the other one's dtype; empty where one can be none.
+using Pair = std::array<keel::Tensor, 2>;
+std::optional<Pair> as_tensors(PyObject* a, PyObject* b) {
+  PyObject* in[] = {a, b};
+  std::array<std::optional<keel::Operand>, 2> operands;
+  for (size_t k = 0; k < 2; k++) {
+    operands[k] = in[k] == Py_None ? std::nullopt : find_operand(in[k]);
+    if (!operands[k]) return std::nullopt;
+  }
+  Pair out;
+  for (size_t k = 0; k < 2; k++) {
+    const keel::Operand& other = *operands[1 - k];
+    bool literal = operands[k]->weak() && other.get();
+    out[k] = to_tensor(in[k], literal ? keel::detail::dtype_of_array(other.get()) : 0);
+  }
+  return out;
+}
+
+PyObject* product_of(keel::Tensor x, keel::Tensor y) {
+  bool row = x.ndim() == 1, column = y.ndim() == 1;
+  if (row) x = keel::reshape(x, {1, x.dim(0)});
+  if (column) y = keel::reshape(y, {y.dim(0), 1});
+  nb::object a = object_of(x), b = object_of(y);
+  auto made = nb::steal(binary<OpId::matmul>(a.ptr(), b.ptr()));
+  if (!made.is_valid() || (!row && !column)) return made.release().ptr();
+  keel::Tensor z = tensor_of(made.ptr());
+  std::vector<keel::Dim> dims;
+  for (int64_t d = 0; d < z.ndim(); d++)
+    if (!(row && d == z.ndim() - 2) && !(column && d == z.ndim() - 1)) dims.push_back(z.dim(d));
+  return wrap(keel::reshape(z, dims));
+}
 // As NumPy has it: a vector is a row before @ and a column behind it, and the dim goes again.
 PyObject* product(PyObject* a, PyObject* b) {
-  bool row = is_vector(a), column = is_vector(b);
-  if ((!row && !column) || !is_tensor(a) || !is_tensor(b)) [[likely]]
+  if (is_tensor(a) && is_tensor(b) && !is_vector(a) && !is_vector(b)) [[likely]]
     return binary<OpId::matmul>(a, b);
   return guarded([&] {
-    keel::Tensor x = tensor_of(a), y = tensor_of(b);
-    if (row) x = keel::reshape(x, {1, x.dim(0)});
-    if (column) y = keel::reshape(y, {y.dim(0), 1});
-    keel::Tensor z = keel::matmul(x, y);
-    std::vector<keel::Dim> dims;
-    for (int64_t d = 0; d < z.ndim(); d++)
-      if (!(row && d == z.ndim() - 2) && !(column && d == z.ndim() - 1)) dims.push_back(z.dim(d));
-    return wrap(keel::reshape(z, dims));
+    std::optional<Pair> both = as_tensors(a, b);
+    return both ? product_of((*both)[0], (*both)[1]) : Py_NewRef(Py_NotImplemented);
+  });
+}
+
+bool is_whole(const keel::Operand& o) {
+  if (o.weak()) return o.kind() == keel::detail::Weak::kI32 || o.kind() == keel::detail::Weak::kI64;
+  const keel::DtypeRow* row = o.get() ? keel::find_dtype(keel::detail::dtype_of_array(o.get())) : nullptr;
+  return row && (row->kind == 'i' || row->kind == 'u');
+}
+// True division. Of integers it is f32, as numbers with a point are; of two dtypes it is an error, as all
+// ops.
+PyObject* divide(PyObject* a, PyObject* b) {
+  if (is_float(is_tensor(a) ? a : b)) [[likely]]
+    return binary<OpId::div>(a, b);
+  return guarded([&] {
+    std::array<std::optional<keel::Operand>, 2> in{find_operand(a), find_operand(b)};
+    bool whole = in[0] && in[1] && is_whole(*in[0]) && is_whole(*in[1]);
+    bool alike =
+        whole && (in[0]->weak() || in[1]->weak() ||
+                  keel::detail::dtype_of_array(in[0]->get()) == keel::detail::dtype_of_array(in[1]->get()));
+    if (!alike) return binary<OpId::div>(a, b);
+    nb::object x = object_of(to_tensor(a, KEEL_F32)), y = object_of(to_tensor(b, KEEL_F32));
+    return binary<OpId::div>(x.ptr(), y.ptr());
   });
 }
 
@@ -102,7 +155,7 @@ PyNumberMethods number_methods() {
   m.nb_add = binary<OpId::add>;
   m.nb_subtract = binary<OpId::sub>;
   m.nb_multiply = binary<OpId::mul>;
-  m.nb_true_divide = binary<OpId::div>;
+  m.nb_true_divide = divide;
   m.nb_floor_divide = floor_divide;
   m.nb_remainder = binary<OpId::mod>;
   m.nb_power = power;

@@ -108,6 +108,7 @@ void install_session(nb::module_& m) {
       .def("_info", &Module::info)
       .def("_ports", ports)
       .def("_link", &Module::link)
+      .def("_metadata", &Module::metadata)
       .def("_gradient", [](Module& x, const std::string& entry,
                            const std::string& as) { return keel::add_gradient(x, entry, as); })
       .def("_variable", [](Module& x, const std::string& name) { return keel::Variable(x, name); })

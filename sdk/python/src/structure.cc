@@ -45,18 +45,23 @@ class Walk {
     place_.resize(before);
     return out;
   }
-  nb::object sequence(nb::handle v, const char* kind) {
+  /// fields: the names of a named tuple, or None.
+  nb::object sequence(nb::handle v, const char* kind, nb::handle fields = Py_None) {
     open(kind);
     nb::list out;
     size_t k = 0;
-    for (nb::handle each : v) out.append(child(each, "[" + std::to_string(k++) + "]"));
+    for (nb::handle each : v) {
+      std::string number = "[" + std::to_string(k) + "]";
+      out.append(child(each, fields.is_none() ? number : "." + nb::cast<std::string>(nb::object(fields[k]))));
+      k++;
+    }
     open(")");
     return nb::tuple(out);
   }
   nb::object named(nb::handle v) {
     open(type_name(v));
     nb::object make = nb::getattr(v.type(), "_make", nb::handle(v.type()));
-    return make(sequence(v, "("));
+    return make(sequence(v, "(", nb::getattr(v.type(), "_fields", nb::none())));
   }
   nb::object dict(nb::handle v) {
     std::vector<std::pair<std::string, nb::object>> keys;
@@ -95,6 +100,11 @@ class Walk {
 
 keel_leaf leaf_of(int32_t kind) { return {kind, 0, nullptr, nullptr, 0, 0, nullptr}; }
 
+/// np.float64 is a Python float, also in the way in which it counts beside tensors.
+bool is_numpy_float(PyObject* o) {
+  return PyFloat_Check(o) && std::string_view(Py_TYPE(o)->tp_name) == "numpy.float64";
+}
+
 /// A leaf that counts by type and value, if it is one.
 std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
   auto made = [&](int32_t kind, char letter) {
@@ -106,8 +116,8 @@ std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
     keel_leaf leaf = made(KEEL_LEAF_BOOL, 'b');
     return leaf.i = o == Py_True, leaf;
   }
-  if (PyFloat_CheckExact(o)) {
-    keel_leaf leaf = made(KEEL_LEAF_F64, 'f');
+  if (bool numpys = is_numpy_float(o); numpys || PyFloat_CheckExact(o)) {
+    keel_leaf leaf = made(KEEL_LEAF_F64, numpys ? 'd' : 'f');
     return leaf.f = PyFloat_AS_DOUBLE(o), leaf;
   }
   if (PyUnicode_CheckExact(o)) {

@@ -5,7 +5,7 @@
 
 Either import makes tensors of the whole process print, and errors be classed, as TensorFlow's are (an error stays
 one of keel.Error's classes too); keel.compat.enable(False) ends that. What is not there raises AttributeError with
-a hint. What differs, on purpose: whole numbers divided by `/` truncate (tf.divide() does not); dtypes are keel's
+a hint. What differs, on purpose: whole numbers divided by `/` give f32 (f64 by tf.divide()); dtypes are keel's
 (tf.float32 is keel.f32); a device that is not there is an error; graph nodes have lower-case names; placeholders know
 their number of dims; variables of a graph have one value for all its sessions; names count by case.
 

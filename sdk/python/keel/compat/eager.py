@@ -5,6 +5,7 @@ How to read it: each is Keel's, with TensorFlow's parameters and names of method
 import inspect
 
 from .. import _keel, tape as _tape
+from ..errors import Code, InvalidError
 from ..function import function as _traced
 from ..signature import Spec
 from .graphs import GraphDef
@@ -27,17 +28,32 @@ class TensorSpec:
 
 
 class ConcreteFunction:
-    """One graph of a function. Calls take what has the types that it was made for."""
+    """One graph of a function. Calls take what has the types that it was made for; other arguments are part of it."""
 
-    def __init__(self, function, args, keywords):
-        self._function, self._types = function, _types((args, keywords))
+    def __init__(self, function, args, keywords, any_size=False):
+        self._function, self._types = function, None if any_size else _types((args, keywords))
         self.graph = FunctionGraph(function.concrete(*args, **keywords))
+        made = inspect.signature(function).bind(*args, **keywords)
+        made.apply_defaults()
+        self._fixed = {name: value for name, value in made.arguments.items() if not _types(value)}
 
     def __call__(self, *args, **keywords):
+        args, keywords = self._completed(args, keywords)
         types = _types((args, keywords))
-        if types != self._types:
+        if self._types not in (None, types):
             raise TypeError(f"the function was made concrete for {self._types}, not {types}")
         return self._function(*args, **keywords)
+
+    def _completed(self, args, keywords):
+        """With the arguments that the graph was made for in place of those that are left out, as TensorFlow has it."""
+        names = list(inspect.signature(self._function).parameters)
+        given = {**dict(zip(names, args)), **keywords}
+        if all(name in given for name in names):
+            return args, keywords
+        rest = [name for name in names if name not in self._fixed]
+        if len(args) > len(rest) or any(name in keywords for name in rest[:len(args)]):
+            return args, keywords
+        return (), {**self._fixed, **dict(zip(rest, args)), **keywords}
 
 
 class FunctionGraph:
@@ -53,13 +69,22 @@ def _types(arguments):
     return [_keel.asarray(leaf).type for leaf in _keel.leaves(arguments) if hasattr(leaf, "dtype")]
 
 
-def _concrete(made):
-    """made.get_concrete_function: of examples and TensorSpecs with numbers for all sizes."""
+def _concrete(made, signature=None):
+    """made.get_concrete_function: of examples and TensorSpecs with numbers for all sizes; none: of the input_signature."""
     def example(leaf):
-        return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
+        if not isinstance(leaf, TensorSpec):
+            return leaf
+        if None in leaf.shape:
+            raise InvalidError(f"get_concrete_function: {leaf!r} has sizes without a number", Code.INVALID,
+                               hint=f"say so as tf.function(input_signature=[{leaf!r}]), and get_concrete_function() gives its "
+                                    "graph; or give numbers here")
+        return leaf.spec("d").example()
 
     def get(*args, **keywords):
-        return ConcreteFunction(made, *_keel.map_leaves((args, keywords), example))
+        declared = signature is not None and not args and not keywords
+        if declared:  # any sizes do
+            args = [_keel.ops.fill(_keel.array(0, s.dtype), tuple(d or 2 for d in s.shape)) for s in signature]
+        return ConcreteFunction(made, *_keel.map_leaves((args, keywords), example), declared)
     return get
 
 
@@ -70,13 +95,20 @@ def function(func=None, input_signature=None, autograph=True, jit_compile=None, 
         return lambda code: function(code, input_signature, autograph, jit_compile, reduce_retracing)
     options = {} if reduce_retracing else {"any_after": "never"}
     if input_signature is not None:
-        names = inspect.signature(func).parameters
+        names = list(inspect.signature(func).parameters)
+        names = names[len(names) == len(input_signature) + 1:]  # of a method
         options = {"signature": [spec.spec(name) for name, spec in zip(names, input_signature)]}
     if not autograph:
         options["convert"] = False
     made = _traced(func, **options)
+    made.dressed = lambda each: _dressed(each, func, input_signature)  # also of each object, where it is a method
+    return made.dressed(made)
+
+
+def _dressed(made, func, input_signature):
+    """With TensorFlow's names."""
     made.python_function = func
-    made.get_concrete_function = _concrete(made)
+    made.get_concrete_function = _concrete(made, input_signature)
     made.pretty_printed_concrete_signatures = lambda verbose=True: made.signatures().rstrip("\n")
     made.experimental_get_tracing_count = lambda: made.trace_count
     return made

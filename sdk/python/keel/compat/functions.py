@@ -1,7 +1,9 @@
 """Functions of TensorFlow that are not one op of Keel's. All take and give tensors; shapes are lists or tensors."""
 from .. import _keel, control, random, shapes
 from .._keel import ops
-from ..errors import InvalidError
+from ..convert.iteration import Range
+from ..errors import Code, InvalidError, PreconditionError
+from ..variable import _BINARY
 
 
 def plain(value):
@@ -36,6 +38,32 @@ def floats(x, y):
     x = _keel.array(x, getattr(y, "dtype", None)) if isinstance(x, (int, float)) else _keel.array(x)
     y = _keel.array(y, x.dtype) if isinstance(y, (int, float)) else _keel.array(y)
     return [ops.cast(each, _keel.f64) if each.dtype.kind != "f" else each for each in (x, y)]
+
+
+def range_of(start, limit=None, delta=1, dtype=None):
+    """tf.range. Of tensors of a traced function it is what `for` counts with: how long it is only a run knows."""
+    ends = [end for end in (start, limit, delta) if end is not None]
+    if any(isinstance(end, _keel.Tensor) and end.symbolic for end in ends):
+        return Counter(*((0, start, delta) if limit is None else (start, limit, delta)))
+    return shapes.arange(start, limit, delta, dtype)
+
+
+class Counter(Range):
+    """tf.range(n) in a traced function. No tensor: sizes of tensors do not depend on values."""
+
+    def _refuse(self, *_, **__):
+        raise PreconditionError("tf.range of a tensor of a traced function has a size that only a run knows, and is no tensor",
+                                Code.PRECONDITION, hint="count with `for i in tf.range(n):`, which becomes a loop of the graph; "
+                                "or give a number, or a size: tf.range(x.shape[0])")
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+
+for _name in ("array", "iter", "len", "getitem", *(r + name for name in _BINARY for r in ("", "r"))):
+    setattr(Counter, f"__{_name}__", Counter._refuse)
 
 
 def divide(x, y):

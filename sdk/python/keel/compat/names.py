@@ -3,6 +3,7 @@
 How to read it: UNARY and BINARY are functions with the same operands under other names; FUNCTIONS has the rest, each
 under all its names, "a.b" for b in the namespace a. make() gives a module's names of them, wrapped: see v1.py, v2.py.
 """
+import difflib
 import functools
 import types
 
@@ -61,7 +62,7 @@ FUNCTIONS = {
     "zeros_like": lambda input: shapes.zeros_like(_keel.array(input)),
     "ones_like": lambda input: shapes.ones_like(_keel.array(input)),
     "eye linalg.eye": lambda num_rows, num_columns=None, dtype=_keel.f32: ops.eye(num_rows, num_columns, dtype),
-    "range": lambda start, limit=None, delta=1, dtype=None: shapes.arange(start, limit, delta, dtype),
+    "range": f.range_of,
     "one_hot": f.one_hot,
     "gather": lambda params, indices, axis=0: ops.gather(params, indices, axis or 0),
     "gather_nd": lambda params, indices, batch_dims=0: ops.gather_nd(params, indices, batch_dims),
@@ -99,6 +100,25 @@ def _all():
     return rows | {name: made for names, made in FUNCTIONS.items() for name in names.split()}
 
 
+class _Namespace(types.SimpleNamespace):
+    """tf.nn and the like."""
+
+    def __getattr__(self, name):
+        raise AttributeError(_told(self.__dict__["_name"], name, [n for n in self.__dict__ if n[0] != "_"]))
+
+
+def _told(space, name, known):
+    """What a program could do that asks a namespace for what it does not have."""
+    full, close = f"{space}.{name}", difflib.get_close_matches(name, known, 1)
+    said = f"keel.compat has no {full}"
+    if close:
+        return f"{said}: do you mean {space}.{close[0]}?"
+    if name in ops.__dict__ and not name.startswith("_"):
+        return f"{said}, but Keel has keel.{name}: `import keel` beside it, and help(keel.{name})"
+    return (f"{said}: write it with keel's ops (help(keel)) or with those that are there (keel.compat.names); what graphs, "
+            "sessions, functions and gradients need is there")
+
+
 def make(wrap, more=()):
     """A module's names: functions as wrap(function), in namespaces where their names say so, and dtypes."""
     out = {**DTYPES, "dtypes": types.SimpleNamespace(**DTYPES)}
@@ -108,7 +128,7 @@ def make(wrap, more=()):
         wrapped.__doc__ = f"tf.{name}; name= is taken too. {made.__doc__ or ''}"
         wrapped.__name__ = wrapped.__qualname__ = last
         if space:
-            setattr(out.setdefault(space, types.SimpleNamespace()), last, wrapped)
+            setattr(out.setdefault(space, _Namespace(_name=f"tf.{space}")), last, wrapped)
         else:
             out[last] = wrapped
     return out
@@ -117,6 +137,5 @@ def make(wrap, more=()):
 def missing(module):
     """A module's __getattr__: says what a program that asks for more could do."""
     def get(name):
-        raise AttributeError(f"{module} has no '{name}': it holds what graphs, sessions, functions and gradients need "
-                             f"(keel.compat.names); see help(keel) for Keel's own")
+        raise AttributeError(f"{module} has no '{name}'. " + _told("tf", name, [n for n in _all() if "." not in n]))
     return get
