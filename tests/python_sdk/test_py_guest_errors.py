@@ -91,7 +91,7 @@ BAD = [
     (lambda: keel.add(X, Broken()), RuntimeError, "own"),
     (lambda: keel.matmul(X, keel.array(1.)), ShapeError, "b has 0 dims"),
     (lambda: X << 1, DTypeError, "must be one of u8"),
-    (lambda: ONE / 0, RangeError, "division by zero"),
+    (lambda: ONE // 0, RangeError, "division by zero"),
     (lambda: keel.array([1], "u8") + 300, InvalidError, "300 does not fit in u8"),
     (lambda: keel.reshape(X, (-1, -1)), ShapeError, "only one dim may be -1"),
     (lambda: keel.reduce_sum(X, axes=[2**70]), RangeError, "does not fit in i64"),

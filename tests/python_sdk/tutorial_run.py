@@ -26,7 +26,7 @@ def printed(blocks, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise RuntimeError(f"the chapter's program failed:\n{done.stdout}")
-    return done.stdout.split(_MARK + "\n")[:-1]
+    return done.stdout.replace(f"{folder}/", "").split(_MARK + "\n")[:-1]  # errors name lines of the program
 
 
 def rewritten(text):
