@@ -8,6 +8,23 @@
 
 namespace keel {
 
+void Part::AppendTo(std::string* out) const {
+  if (kind_ == kText && number_ == kToItsEnd)
+    *out += text_ ? text_ : "";
+  else if (kind_ == kText)
+    out->append(text_, number_);
+  else if (kind_ == kSigned)
+    *out += std::to_string(static_cast<int64_t>(number_));
+  else
+    *out += std::to_string(number_);
+}
+
+absl::Status ErrorOf(absl::StatusCode code, std::initializer_list<Part> parts) {
+  std::string message;
+  for (const Part& part : parts) part.AppendTo(&message);
+  return absl::Status(code, message);
+}
+
 absl::Status Annotate(absl::Status status, std::string_view fact, std::string_view value) {
   absl::string_view url(fact.data(), fact.size());
   if (!status.ok() && !value.empty() && !status.GetPayload(url).has_value())
