@@ -294,8 +294,18 @@ KEEL_API keel_rc keel_plan_run_observed(keel_plan*, keel_array* const* in, uint3
 KEEL_API keel_rc keel_trace_new(keel_context*, const char* name, const char* device, keel_trace** out,
                                 keel_error** err);
 KEEL_API keel_rc keel_trace_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
-/* Of names that are there, else KEEL_NOT_FOUND says which; an array's dim (axis -1: the last) as text. */
+/* Of names that are there, else KEEL_NOT_FOUND says which. */
 KEEL_API keel_rc keel_trace_known_dim(keel_trace*, const char* expression, keel_dim* out, keel_error** err);
+/* The expression in canonical form: equal sizes have equal texts, a number is one ("n-n": "0"). */
+KEEL_API keel_rc keel_trace_dim_text(keel_trace*, const char* expression, keel_text** out, keel_error** err);
+/* While a function is traced for a call: the size's number in this call, and whether a rule ("n+1 == 2*m",
+ * "n <= 512", "n < m") holds. A rule is answered for all sizes where that can be told; else the answer is
+ * that of this call, and the trace serves calls with the same answer only ("guards" of keel_function_report).
+ * Where a number was taken, the function is traced once more with that size as a number, and the report says
+ * so. Elsewhere, where all sizes do not have the answer: KEEL_PRECONDITION. */
+KEEL_API keel_rc keel_trace_dim_number(keel_trace*, const char* expression, int64_t* out, keel_error** err);
+KEEL_API keel_rc keel_trace_dim_holds(keel_trace*, const char* rule, int32_t* out, keel_error** err);
+/* An array's dim (axis -1: the last) as text. */
 KEEL_API keel_rc keel_array_dim(const keel_array*, int64_t axis, keel_text** out, keel_error** err);
 KEEL_API keel_rc keel_trace_param(keel_trace*, const char* name, keel_dt, const keel_dim* dims, int32_t ndim,
                                   keel_array** out, keel_error** err);
@@ -389,8 +399,8 @@ KEEL_API keel_rc keel_function_module(keel_function*, const char* structure, con
 /* So for a trace that is there: number counts from 0, in the order of keel_function_report. Nothing is
  * traced, and no call is counted. KEEL_NOT_FOUND: there is none of that number. */
 KEEL_API keel_rc keel_function_trace(keel_function*, uint32_t number, keel_module** out, keel_error** err);
-/* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, variables by name, captures: types of the
- * captured arrays that are no scalars), how many were dropped. */
+/* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, guards: what holds of the sizes it serves,
+ * variables by name, captures: types of the captured arrays that are no scalars), how many were dropped. */
 KEEL_API keel_rc keel_function_report(keel_function*, keel_text** out, keel_error** err);
 /* For people: a block for each trace with its arguments and results, as keel_module_signatures. */
 KEEL_API keel_rc keel_function_signatures(keel_function*, keel_text** out, keel_error** err);

@@ -384,4 +384,7 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
   });
 }
 
+keel_rc keel_fail(keel_rc code, const char* message, keel_error** err) {
+  return Guard(err, [&] { return Error(static_cast<absl::StatusCode>(code), message ? message : ""); });
+}
 int32_t keel_trace_writes(const keel_trace* t) { return t && t->tracing.trace ? 1 : 0; }

@@ -127,6 +127,7 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
     if (symbolic)
       return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
+    RETURN_IF_ERROR(f->function->CheckDeclared(*concrete));
     return GiveModule(*f, *concrete, out);
   });
 }

@@ -56,6 +56,36 @@ keel_rc keel_trace_known_dim(keel_trace* t, const char* expression, keel_dim* ou
   return DimOf(t, expression, true, out, err);
 }
 
+keel_rc keel_trace_dim_text(keel_trace* t, const char* expression, keel_text** out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
+    RETURN_IF_ERROR(NeedPointer(out, "out"));
+    ASSIGN_OR_RETURN(std::string text, t->tracing.trace->SizeText(expression));
+    return GiveText(std::move(text), out);
+  });
+}
+
+keel_rc keel_trace_dim_number(keel_trace* t, const char* expression, int64_t* out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
+    RETURN_IF_ERROR(NeedPointer(out, "out"));
+    ASSIGN_OR_RETURN(*out, t->tracing.trace->SizeNumber(expression));
+    return absl::OkStatus();
+  });
+}
+
+keel_rc keel_trace_dim_holds(keel_trace* t, const char* rule, int32_t* out, keel_error** err) {
+  return Guard(err, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    RETURN_IF_ERROR(NeedPointer(rule, "rule"));
+    RETURN_IF_ERROR(NeedPointer(out, "out"));
+    ASSIGN_OR_RETURN(*out, t->tracing.trace->SizeRuleHolds(rule));
+    return absl::OkStatus();
+  });
+}
+
 keel_rc keel_array_dim(const keel_array* a, int64_t axis, keel_text** out, keel_error** err) {
   return Guard(err, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedPointer(a, "array"));

@@ -18,11 +18,7 @@ bool Cut(std::string_view text, std::string_view word, std::string_view* left, s
 }
 
 absl::StatusOr<Dim> Known(std::string_view expression, DimTable& dims) {
-  size_t known = dims.symbol_count();
-  ASSIGN_OR_RETURN(Dim dim, dims.Parse(expression));
-  if (dims.symbol_count() > known)
-    return Invalid("no parameter has the size \"", dims.symbol_name(known), "\"");
-  return dim;
+  return dims.Parse(expression, true);
 }
 
 absl::StatusOr<std::vector<DimRule>> ParseRange(std::string_view what, std::string_view range,
@@ -73,9 +69,25 @@ absl::StatusOr<std::vector<DimRule>> Parse(std::string_view text, DimTable& dims
 absl::StatusOr<std::vector<DimRule>> ParseRule(std::string_view text, DimTable& dims) {
   absl::StatusOr<std::vector<DimRule>> rules = Parse(text, dims);
   if (rules.ok()) return rules;
-  return Annotate(
-      Error(rules.status().code(), "rule \"", text.substr(0, 80), "\": ", rules.status().message()),
-      kErrorHint, "rules of sizes look like: b in 2..65536, b % 8 == 0, n <= 512");
+  return Annotate(Invalid("rule \"", text.substr(0, 80), "\": ", rules.status().message()), kErrorHint,
+                  "rules of sizes look like: b in 2..65536, b % 8 == 0, n <= 512");
+}
+
+std::string PrintRule(const DimRule& rule, const DimTable& dims) {
+  return absl::StrCat(dims.Print(rule.a), rule.equal ? " == " : " <= ", dims.Print(rule.b));
+}
+
+std::optional<bool> Decided(const DimRule& rule, const DimTable& dims) {
+  Order order = dims.Compare(rule.a, rule.b);
+  if (order == Order::kEqual || (!rule.equal && dims.SurelyLessEqual(rule.a, rule.b))) return true;
+  if (order == Order::kGreater || (rule.equal && order == Order::kLess)) return false;
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> Holds(const DimRule& rule, const DimTable& dims, std::span<const int64_t> symbols) {
+  ASSIGN_OR_RETURN(int64_t a, dims.Evaluate(rule.a, symbols));
+  ASSIGN_OR_RETURN(int64_t b, dims.Evaluate(rule.b, symbols));
+  return rule.equal ? a == b : a <= b;
 }
 
 }  // namespace keel

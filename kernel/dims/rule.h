@@ -2,6 +2,8 @@
 // "n <= 512", "n < m + 1". A plan checks it when sizes are known.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +16,14 @@ struct DimRule {
   bool equal;  // else a <= b
 };
 
-// A range is two of them. Symbols that the table does not have are an error, and are in it then: who cannot
-// have that passes a copy.
+// A range is two of them. Symbols that the table does not have are an error.
 absl::StatusOr<std::vector<DimRule>> ParseRule(std::string_view text, DimTable& dims);
+
+// "2*n <= 8", as ParseRule reads it.
+std::string PrintRule(const DimRule& rule, const DimTable& dims);
+// Whether it holds for all sizes or for none; nullopt: that depends on them.
+std::optional<bool> Decided(const DimRule& rule, const DimTable& dims);
+// Whether it holds for these.
+absl::StatusOr<bool> Holds(const DimRule& rule, const DimTable& dims, std::span<const int64_t> symbols);
 
 }  // namespace keel

@@ -145,10 +145,9 @@ absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) 
 absl::Status Graph::AddRule(std::string_view text) {
   constexpr size_t kMaxRules = 256;
   if (rules.size() == kMaxRules) return Exhausted("a graph has at most ", kMaxRules, " rules of sizes");
-  DimTable trial(module->dims);
   std::string rule(text);
   absl::RemoveExtraAsciiWhitespace(&rule);
-  RETURN_IF_ERROR(ParseRule(rule, trial).status());
+  RETURN_IF_ERROR(ParseRule(rule, module->dims).status());
   rules.push_back(std::move(rule));
   return absl::OkStatus();
 }

@@ -84,10 +84,9 @@ class Lowering : public BodySink {
   // Those whose sizes are fed: a session may have cut the others off.
   absl::Status AddRules() {
     for (const std::string& text : graph_->rules) {
-      DimTable trial(out_.dims);
-      if (!ParseRule(text, trial).ok()) continue;
-      ASSIGN_OR_RETURN(std::vector<DimRule> rules, ParseRule(text, out_.dims));
-      for (const DimRule& r : rules)
+      absl::StatusOr<std::vector<DimRule>> rules = ParseRule(text, out_.dims);
+      if (!rules.ok()) continue;
+      for (const DimRule& r : *rules)
         out_.checks.push_back({r.a, r.b, r.equal, absl::StrCat("\"", text, "\" does not hold", FedBy(r))});
     }
     return absl::OkStatus();

@@ -100,6 +100,16 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
   return made;
 }
 
+absl::StatusOr<std::vector<int64_t>> Plan::Sizes(std::span<keel_array* const> in, const DimTable& symbols) {
+  RETURN_IF_ERROR(CheckFeeds(in));
+  ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
+  std::vector<int64_t> numbers(symbols.symbol_count());
+  for (size_t s = 0; s < numbers.size(); s++)
+    if (std::optional<Dim> mine = lowered_->dims.FindSymbol(symbols.symbol_name(s)))
+      numbers[s] = binding->symbols[*lowered_->dims.symbol_index(*mine)];
+  return numbers;
+}
+
 absl::StatusOr<std::unique_ptr<Plan::Ready>> Plan::MakeReady(std::span<keel_array* const> in) {
   auto ready = std::make_unique<Ready>();
   ASSIGN_OR_RETURN(ready->binding, FindBinding(in));

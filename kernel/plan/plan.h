@@ -51,6 +51,8 @@ class Plan {
   // `end`: of the run that this one is a part of.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
                    void* arg = nullptr, const Deadline* end = nullptr);
+  // The numbers of these symbols, found by name, for a run with these feeds; an error if they do not fit.
+  absl::StatusOr<std::vector<int64_t>> Sizes(std::span<keel_array* const> in, const DimTable& symbols);
   // JSON; with sizes of values where they are known or `in` gives them.
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 

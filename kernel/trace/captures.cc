@@ -61,7 +61,7 @@ void ReportCaptures(const Concrete& concrete, Json* json) {
 
 absl::Status Function::CheckCaptures(const Concrete& concrete, const Arguments& arguments) {
   std::lock_guard tracing(tracing_);
-  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> again, Write(arguments, concrete.sizes));
+  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> again, Write(arguments, concrete.sizes, concrete.declared));
   return Compare(concrete, *again);
 }
 

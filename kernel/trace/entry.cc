@@ -86,10 +86,8 @@ class Sizes {
   }
   // false: never.
   absl::StatusOr<bool> Holds(const DimRule& rule) {
-    Order order = to_.Compare(rule.a, rule.b);
-    if (order == Order::kEqual || (!rule.equal && to_.SurelyLessEqual(rule.a, rule.b))) return true;
-    if (order == Order::kGreater || (rule.equal && order == Order::kLess)) return false;
-    RETURN_IF_ERROR(hold_(absl::StrCat(to_.Print(rule.a), rule.equal ? " == " : " <= ", to_.Print(rule.b))));
+    if (std::optional<bool> decided = Decided(rule, to_)) return *decided;
+    RETURN_IF_ERROR(hold_(PrintRule(rule, to_)));
     return true;
   }
   absl::Status Wrong(ValueId param, const TensorType& given) const {
@@ -107,11 +105,7 @@ class Sizes {
 }  // namespace
 
 // Checked by each run: a rule of the program that all this is part of.
-absl::Status Trace::AddRuleOfSizes(const std::string& rule) {
-  Trace* program = this;
-  while (program->parent_) program = program->parent_.get();
-  return program->graph_->AddRule(rule);
-}
+absl::Status Trace::AddRuleOfSizes(const std::string& rule) { return Program().graph_->AddRule(rule); }
 
 // What only a run can tell is written down: bodies want the very dims of their parameters.
 absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {

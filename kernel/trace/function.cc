@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kMostKeys = 4096;  // of exact sizes that were met; more than the traces themselves
 
-constexpr std::string_view kFirst = "first call";
-
-double MsSince(int64_t start) { return static_cast<double>(Now() - start) / 1e6; }
-
 struct Inlined;
 // The functions that this thread is writing into traces of others, innermost last.
 thread_local const Inlined* innermost = nullptr;
@@ -42,16 +38,6 @@ struct Inlined {
 absl::Status Recursion(std::string_view name) {
   return Annotate(Invalid("function \"", name, "\" calls itself while it is being traced"), kErrorHint,
                   "write the recursion as a loop: while or scan");
-}
-
-std::string SignatureOf(const Graph& g) {
-  auto list = [&](const std::vector<ValueId>& values, bool names) {
-    return absl::StrJoin(values, ", ", [&](std::string* out, ValueId v) {
-      absl::StrAppend(out, names ? g.values[v].name + ": " : "", Print(g.values[v].type, g.module->dims));
-    });
-  };
-  return absl::StrCat(g.name, "(", list(g.params, true), ") -> ",
-                      g.results.size() == 1 ? list(g.results, false) : "(" + list(g.results, false) + ")");
 }
 
 }  // namespace
@@ -86,13 +72,26 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
-  if (options_.check_captures) RETURN_IF_ERROR(CheckCaptures(*concrete, arguments));
-  if (tape) {
-    ASSIGN_OR_RETURN(concrete, Apart(std::move(concrete), *tape, arguments));
+  bool misfit = false;
+  absl::Status status = CallConcrete(&concrete, tape, arguments, &misfit, results);
+  if (misfit) {
+    absl::StatusOr<std::shared_ptr<Concrete>> only = ForOneSize(arguments, status);
+    if (!only.ok()) return only.status();
+    concrete = *std::move(only);
+    status = CallConcrete(&concrete, tape, arguments, nullptr, results);
   }
-  RETURN_IF_ERROR(RunPlan(*concrete, tape, arguments, results));
+  RETURN_IF_ERROR(status);
   if (!tape && !options_.check_captures) Remember(arguments, std::move(concrete));
   return absl::OkStatus();
+}
+
+absl::Status Function::CallConcrete(std::shared_ptr<Concrete>* concrete, Tape* tape,
+                                    const Arguments& arguments, bool* misfit, Results* results) {
+  if (options_.check_captures) RETURN_IF_ERROR(CheckCaptures(**concrete, arguments));
+  if (tape) {
+    ASSIGN_OR_RETURN(*concrete, Apart(std::move(*concrete), *tape, arguments));
+  }
+  return RunPlan(**concrete, tape, arguments, misfit, results);
 }
 
 // Where many kinds of calls take turns, most are not worth their place.
@@ -102,14 +101,21 @@ void Function::Remember(const Arguments& arguments, std::shared_ptr<Concrete> co
   warm_.Give(std::make_unique<Warm>(Warm{KeptArguments(arguments), std::move(concrete)}));
 }
 
+Function::Key Function::KeyOf(const Arguments& arguments) const {
+  Key key;
+  arguments.Key(&key.bytes, &key.sizes);
+  key.kind = key.bytes.view().size();
+  key.bytes.Add(key.sizes.data(), key.sizes.size() * sizeof(int64_t));
+  return key;
+}
+
+// One trace of a signature serves all calls, unless its program asked for more than all have in common.
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
-  KeyBytes kind;
-  LeafDims sizes;
-  if (options_.signature.empty()) arguments.Key(&kind, &sizes);
-  size_t kind_bytes = kind.view().size();
-  kind.Add(sizes.data(), sizes.size() * sizeof(int64_t));
-  if (std::shared_ptr<Concrete> known = Known(kind.view())) return known;
-  return FindOrTrace(arguments, std::string(kind.view().substr(0, kind_bytes)), sizes);
+  const bool one = !options_.signature.empty() && !by_sizes_;
+  if (std::shared_ptr<Concrete> known = Known(one ? "" : KeyOf(arguments).bytes.view())) return known;
+  if (tracing_.mine()) return Recursion(name_);
+  std::lock_guard tracing(tracing_);
+  return FindOrTrace(arguments);
 }
 
 std::shared_ptr<Concrete> Function::Touch(const std::shared_ptr<Concrete>& concrete) {
@@ -124,28 +130,57 @@ std::shared_ptr<Concrete> Function::Known(std::string_view key) {
   return it == by_key_.end() ? nullptr : Touch(it->second);
 }
 
-absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments, std::string kind,
-                                                                std::span<const int64_t> sizes) {
-  if (tracing_.mine()) return Recursion(name_);
-  std::string key = kind;
-  key.append(reinterpret_cast<const char*>(sizes.data()), sizes.size_bytes());
-  std::lock_guard tracing(tracing_);
-  if (std::shared_ptr<Concrete> known = Known(key)) return known;  // by another thread, just now
-  SizePattern pattern;
+bool Function::Fits(const Concrete& concrete, std::span<const int64_t> sizes,
+                    std::span<const int64_t> declared) const {
+  std::optional<std::vector<int64_t>> symbols = concrete.sizes.Fit(sizes);
+  if (concrete.declared) symbols.emplace(declared.begin(), declared.end());
+  return symbols && std::ranges::all_of(concrete.asked->guards, [&](const DimRule& guard) {
+           absl::StatusOr<bool> holds = Holds(guard, concrete.module->dims, *symbols);
+           return holds.ok() && *holds;
+         });
+}
+
+absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments) {
+  const bool has_signature = !options_.signature.empty();
+  if (has_signature && !by_sizes_)
+    if (std::shared_ptr<Concrete> known = Known("")) return known;  // by another thread, just now
+  Key key = KeyOf(arguments);
+  if (std::shared_ptr<Concrete> known = Known(key.bytes.view())) return known;
+  std::vector<int64_t> declared;
+  if (by_sizes_) {
+    ASSIGN_OR_RETURN(declared, SignedSizes(arguments));
+  }
+  std::string name(key.bytes.view());
   {
     std::lock_guard lock(mutex_);
-    Kind& same = kinds_[kind];
-    for (const auto& concrete : same.traces) {
-      if (!concrete->sizes.Fits(sizes)) continue;
+    for (const auto& concrete : kinds_[std::string(key.kind_view())].traces) {
+      if (!Fits(*concrete, key.sizes, declared)) continue;
       if (by_key_.size() >= kMostKeys) by_key_.clear();
-      return Touch(by_key_[key] = concrete);
+      return Touch(by_key_[name] = concrete);
     }
-    pattern = same.ledger.Next(sizes, options_.any_after);
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, Write(arguments, std::move(pattern)));
-  made->kind = std::move(kind);
+  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, WriteWide(arguments, key));
+  if (has_signature && (!made->declared || !made->asked->guards.empty())) by_sizes_ = true;
+  if (has_signature && !by_sizes_) name.clear();
   std::lock_guard lock(mutex_);
-  Add(key, made);
+  Add(name, made);
+  return made;
+}
+
+// A graph was made for more sizes than it serves: what a run of it would check does not hold for these.
+absl::StatusOr<std::shared_ptr<Concrete>> Function::ForOneSize(const Arguments& arguments,
+                                                               const absl::Status& why) {
+  if (!options_.signature.empty()) RETURN_IF_ERROR(SignedSizes(arguments).status());
+  if (tracing_.mine()) return Recursion(name_);
+  std::lock_guard tracing(tracing_);
+  Key key = KeyOf(arguments);
+  SizePattern only{{key.sizes.begin(), key.sizes.end()}, 0};
+  ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, Write(arguments, std::move(only), false));
+  absl::StrAppend(&made->reason, "; a trace for more sizes does not take these: ", why.message());
+  made->kind = key.kind_view();
+  by_sizes_ = !options_.signature.empty();
+  std::lock_guard lock(mutex_);
+  Add(std::string(key.bytes.view()), made);
   return made;
 }
 
@@ -174,140 +209,26 @@ void Function::DropOldest() {
   warm_.Clear();
 }
 
-// Why the arguments needed a new trace: the first leaf that differs from the trace that is nearest.
-std::string Function::Reason(const Arguments& arguments) const {
-  std::lock_guard lock(mutex_);
-  size_t n = arguments.leaves.size(), best_score = 0;
-  const Concrete* nearest = nullptr;
-  for (const auto& concrete : all_) {
-    size_t score = 0;
-    for (size_t i = 0; i < n && i < concrete->leaves.size(); i++)
-      score += concrete->leaves[i] == arguments.Describe(i);
-    if (nearest && score < best_score) continue;
-    best_score = score;
-    nearest = concrete.get();
-  }
-  if (!nearest) return std::string(kFirst);
-  if (nearest->leaves.size() != n)
-    return absl::StrCat("there were ", nearest->leaves.size(), " arguments, now ", n);
-  for (size_t i = 0; i < n; i++)
-    if (nearest->leaves[i] != arguments.Describe(i))
-      return absl::StrCat(arguments.NameOf(i), " was ", nearest->leaves[i], ", now ", arguments.Describe(i));
-  return "the structure of the arguments differs";
-}
-
-absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params) {
-  concrete->module = std::make_shared<Module>(context_->catalogue);
-  ASSIGN_OR_RETURN(concrete->graph, concrete->module->AddGraph(name_));
-  RETURN_IF_ERROR(concrete->module->AddEntry(name_, concrete->graph));
-  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
-  size_t dim = 0;
-  for (size_t i = 0; i < arguments.leaves.size(); i++) {
-    if (arguments.leaves[i].kind != KEEL_LEAF_ARRAY) continue;
-    const keel_array& array = *arguments.leaves[i].array;
-    TensorType type{array.dtype, {}};
-    for (int32_t d = 0; d < array.view.ndim; d++, dim++) {
-      int64_t size = concrete->sizes.dims[dim];
-      if (size < 0) {
-        ASSIGN_OR_RETURN(size, concrete->module->dims.Symbol(absl::StrCat("s", -1 - size)));
-      }
-      type.dims.push_back(size);
-    }
-    ASSIGN_OR_RETURN(params->emplace_back(), trace->Param(arguments.ParamName(i), std::move(type)));
-  }
-  return absl::OkStatus();
-}
-
-// A module with a graph that has no more than the parameters of the signature.
-absl::StatusOr<std::unique_ptr<Module>> Function::Signed() const {
-  std::string name = SpellName(name_);
-  std::pair<std::string_view, std::string_view> parts =
-      absl::StrSplit(options_.signature, absl::MaxSplits(" where ", 1));
-  return ParseText(
-      absl::StrCat("keel 1\nfn @", name, "(", parts.first, ")", parts.second.empty() ? "" : " where ",
-                   parts.second, " {\n  return\n}\nentry ", name, " = @", name),
-      context_->catalogue);
-}
-
-absl::Status Function::CheckSignature() const {
-  return options_.signature.empty() ? absl::OkStatus() : Signed().status();
-}
-
-absl::Status Function::CheckArity(const Concrete& concrete, const Arguments& arguments) const {
-  if (options_.signature.empty()) return absl::OkStatus();
-  size_t wanted = concrete.graph->params.size(), arrays = arguments.OnlyArrays().size();
-  if (arrays == wanted && arguments.leaves.size() == wanted) return absl::OkStatus();
-  return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
-                 arguments.leaves.size(), " arguments, of which ", arrays, " are arrays");
-}
-
-// The types that the options fix, in place of those of the arguments; a call that does not fit is refused by
-// the plan.
-absl::Status Function::BeginSigned(const Arguments& arguments, Concrete* concrete,
-                                   std::vector<ArrayRef>* params) {
-  ASSIGN_OR_RETURN(concrete->module, Signed());
-  concrete->graph = concrete->module->graphs[0].get();
-  RETURN_IF_ERROR(CheckArity(*concrete, arguments));
-  auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
-  for (ValueId param : concrete->graph->params) {
-    ASSIGN_OR_RETURN(params->emplace_back(), trace->ArrayFor(param));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& arguments, SizePattern sizes) {
-  const int64_t start = Now();
-  auto concrete = std::make_shared<Concrete>();
-  concrete->reason = Reason(arguments);
-  concrete->head = HeadOf(name_, arguments);
-  TimedBlock block(concrete->reason == kFirst ? "trace" : "retrace", concrete->head);
-  block.Note("reason", concrete->reason);
-  concrete->sizes = std::move(sizes);
-  for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
-  std::vector<ArrayRef> params;
-  if (options_.signature.empty())
-    RETURN_IF_ERROR(Begin(arguments, concrete.get(), &params));
-  else
-    RETURN_IF_ERROR(BeginSigned(arguments, concrete.get(), &params));
-  std::vector<keel_leaf> leaves(arguments.leaves.begin(), arguments.leaves.end());
-  size_t param = 0;
-  for (keel_leaf& leaf : leaves)
-    if (leaf.kind == KEEL_LEAF_ARRAY) leaf.array = params[param++].get();
-  keel::Trace* trace = keel::Trace::Of(params.empty() ? nullptr : params[0].get());
-  Tracing tracing{context_,
-                  trace ? trace->shared_from_this()
-                        : std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name()),
-                  {}};
-  {
-    std::lock_guard lock(mutex_);
-    if (!all_.empty() || dropped_) tracing.trace->RefuseVariables();
-  }
-  RETURN_IF_ERROR(Annotate(body_(tracing, leaves), kErrorNode, name_));
-  for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
-  RETURN_IF_ERROR(tracing.trace->End(&concrete->links));
-  concrete->signature = SignatureOf(*concrete->graph);
-  concrete->trace_ms = MsSince(start);
-  block.Note("signature", concrete->signature);
-  return concrete;
-}
-
-absl::StatusOr<std::shared_ptr<Plan>> Function::PlanOf(const Concrete& concrete,
-                                                       std::span<const ValueId> fetches) {
-  const Graph& graph = *concrete.graph;
+absl::StatusOr<std::shared_ptr<Plan>> Function::PlanOf(const Graph& graph, std::span<const ValueId> fetches) {
   return Optimizer{&context_->passes, options_.passes}.Make(graph, device_, graph.params, fetches,
                                                             MustRunNodes(graph), options_.plan);
 }
 
 absl::Status Function::MakePlan(Concrete& concrete) {
   const int64_t start = Now();
-  ASSIGN_OR_RETURN(concrete.plan, PlanOf(concrete, concrete.graph->results));
-  concrete.plan_ms = MsSince(start);
+  ASSIGN_OR_RETURN(concrete.plan, PlanOf(*concrete.graph, concrete.graph->results));
+  concrete.plan_ms = static_cast<double>(Now() - start) / 1e6;
   return absl::OkStatus();
 }
 
 absl::Status Function::Planned(Concrete& concrete) {
   concrete.planned.Do([&] { concrete.plan_error = MakePlan(concrete); });
   return concrete.plan_error;
+}
+
+absl::Status Function::TapedPlanned(Concrete& concrete) {
+  concrete.taped_planned.Do([&] { concrete.taped_error = MakeTapedPlan(concrete); });
+  return concrete.taped_error;
 }
 
 absl::Status Function::MakeTapedPlan(Concrete& concrete) {
@@ -325,7 +246,7 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
   RETURN_IF_ERROR(LiftConstants(*copy, std::span(feeds).subspan(uncaptured)));
   concrete.taped[1] = Taped::Of(std::move(lifted), copy, std::move(feeds), graph.results);
   if (fetches.size() > graph.results.size()) {
-    ASSIGN_OR_RETURN(concrete.taped_plan, PlanOf(concrete, fetches));
+    ASSIGN_OR_RETURN(concrete.taped_plan, PlanOf(graph, fetches));
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(Planned(concrete));
@@ -333,11 +254,18 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
   return absl::OkStatus();
 }
 
-absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results) {
-  RETURN_IF_ERROR(CheckArity(concrete, arguments));
+absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, bool* misfit,
+                               Results* results) {
+  RETURN_IF_ERROR(CheckArity(*concrete.graph, arguments));
   Arguments::Arrays feeds = arguments.OnlyArrays();
+  RETURN_IF_ERROR(tape ? TapedPlanned(concrete) : Planned(concrete));
+  if (misfit && (concrete.declared || concrete.sizes.symbols)) {
+    Plan& plan = tape ? *concrete.taped_plan : *concrete.plan;
+    absl::Status fits = plan.Sizes({feeds.data(), feeds.size()}, concrete.module->dims).status();
+    *misfit = !fits.ok();
+    RETURN_IF_ERROR(fits);
+  }
   if (tape) return RunTaped(concrete, *tape, std::move(feeds), results);
-  RETURN_IF_ERROR(Planned(concrete));
   results->resize(concrete.plan->outputs());
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }
@@ -356,14 +284,12 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concre
   std::lock_guard tracing(tracing_);
   for (; shared(); concrete = concrete->apart) {
     if (concrete->apart) continue;
-    ASSIGN_OR_RETURN(concrete->apart, Write(arguments, concrete->sizes));
+    ASSIGN_OR_RETURN(concrete->apart, Write(arguments, concrete->sizes, concrete->declared));
   }
   return concrete;
 }
 
 absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results) {
-  concrete.taped_planned.Do([&] { concrete.taped_error = MakeTapedPlan(concrete); });
-  RETURN_IF_ERROR(concrete.taped_error);
   Results all(concrete.taped_plan->outputs());
   RETURN_IF_ERROR(concrete.taped_plan->Run({feeds.data(), feeds.size()}, {all.data(), all.size()}));
   size_t n = concrete.graph->results.size(), read = n;
@@ -406,6 +332,10 @@ std::string Function::Report() const {
     json.Key("trace_ms").Double(concrete->trace_ms);
     json.Key("plan_ms").Double(concrete->plan_ms);
     json.Key("calls").Int(static_cast<int64_t>(concrete->calls.load()));
+    json.Key("guards").BeginArray();
+    for (const DimRule& guard : concrete->asked->guards)
+      json.String(PrintRule(guard, concrete->module->dims));
+    json.EndArray();
     ReportCaptures(*concrete, &json);
     json.EndObject();
   }

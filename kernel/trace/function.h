@@ -40,12 +40,14 @@ using TracedBody = std::function<absl::Status(Tracing&, std::span<const keel_lea
 struct Concrete {
   std::vector<std::string> leaves;  // as text, for messages
   std::string signature;            // "f(x: f32[3]) -> f32[3]"
-  std::string reason;               // why it was traced
+  std::string reason;               // why it was traced, and why not for more sizes
   std::shared_ptr<Module> module;
   Graph* graph = nullptr;
   SizePattern sizes;
-  std::string kind;  // the rest of the key
-  std::string head;  // "f(x, n=3)": the call, with static arguments as values
+  bool declared = false;              // the sizes are those of the function's signature
+  std::shared_ptr<SizesAsked> asked;  // by the program; its guards are part of the key
+  std::string kind;                   // the rest of the key
+  std::string head;                   // "f(x, n=3)": the call, with static arguments as values
   double trace_ms = 0, plan_ms = 0;
   std::atomic<uint64_t> calls{0}, last_call{0};
   std::atomic<bool> dropped{false};  // other traces were used later than this one
@@ -87,6 +89,8 @@ class Function {
   // tape: records the call, or null.
   absl::Status Call(Tracing* within, Tape* tape, const Arguments& arguments, Results* results);
   absl::StatusOr<std::shared_ptr<Concrete>> Find(const Arguments& arguments);
+  // An error where its graph is not for all sizes of the function's signature.
+  absl::Status CheckDeclared(const Concrete& concrete) const;
   absl::StatusOr<std::shared_ptr<Concrete>> At(uint32_t number) const;  // as the report counts
   const std::shared_ptr<Context>& context() const { return context_; }
   void RunEagerly(bool on) { eager_ = on; }
@@ -103,28 +107,47 @@ class Function {
     KeptArguments arguments;
     std::shared_ptr<Concrete> concrete;
   };
+  struct Key {
+    KeyBytes bytes;  // kind, then sizes
+    size_t kind = 0;
+    LeafDims sizes;
+    std::string_view kind_view() const { return bytes.view().substr(0, kind); }
+  };
+  Key KeyOf(const Arguments& arguments) const;
+  bool Fits(const Concrete& concrete, std::span<const int64_t> sizes,
+            std::span<const int64_t> declared) const;
   absl::Status CallWarm(const Warm& warm, const Arguments& arguments, Results* results);
   absl::Status CallCold(Tracing* within, Tape* tape, const Arguments& arguments, Results* results);
   void Remember(const Arguments& arguments, std::shared_ptr<Concrete> concrete);
   std::shared_ptr<Concrete> Known(std::string_view key);
   std::shared_ptr<Concrete> Touch(const std::shared_ptr<Concrete>& concrete);
-  absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments, std::string kind,
-                                                        std::span<const int64_t> sizes);
-  absl::StatusOr<std::shared_ptr<Concrete>> Write(const Arguments& arguments, SizePattern sizes);
+  absl::Status CallConcrete(std::shared_ptr<Concrete>* concrete, Tape* tape, const Arguments& arguments,
+                            bool* misfit, Results* results);
+  absl::StatusOr<std::shared_ptr<Concrete>> FindOrTrace(const Arguments& arguments);
+  absl::StatusOr<std::shared_ptr<Concrete>> ForOneSize(const Arguments& arguments, const absl::Status& why);
+  // For as many sizes as the ledger and the program allow (write.cc).
+  absl::StatusOr<std::shared_ptr<Concrete>> WriteWide(const Arguments& arguments, const Key& key);
+  absl::StatusOr<std::shared_ptr<Concrete>> Write(const Arguments& arguments, SizePattern sizes,
+                                                  bool declared);
   // An error that says what changed if the code now writes another graph than it did (captures.cc).
   absl::Status CheckCaptures(const Concrete& concrete, const Arguments& arguments);
   absl::Status Begin(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::StatusOr<std::unique_ptr<Module>> Signed() const;
-  absl::Status CheckArity(const Concrete& concrete, const Arguments& arguments) const;
+  // The number of each symbol of the signature; an error if the call does not fit it.
+  absl::StatusOr<std::vector<int64_t>> SignedSizes(const Arguments& arguments);
+  absl::Status CheckArity(const Graph& graph, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
   absl::StatusOr<std::shared_ptr<Concrete>> Apart(std::shared_ptr<Concrete> concrete, const Tape& tape,
                                                   const Arguments& arguments);
-  absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, Results* results);
+  // misfit: null, or is set where the graph does not take these sizes; nothing ran then.
+  absl::Status RunPlan(Concrete& concrete, Tape* tape, const Arguments& arguments, bool* misfit,
+                       Results* results);
   absl::Status RunTaped(Concrete& concrete, Tape& tape, Arguments::Arrays feeds, Results* results);
   absl::Status Planned(Concrete& concrete);
   absl::Status MakePlan(Concrete& concrete);
+  absl::Status TapedPlanned(Concrete& concrete);
   absl::Status MakeTapedPlan(Concrete& concrete);
-  absl::StatusOr<std::shared_ptr<Plan>> PlanOf(const Concrete& concrete, std::span<const ValueId> fetches);
+  absl::StatusOr<std::shared_ptr<Plan>> PlanOf(const Graph& graph, std::span<const ValueId> fetches);
   std::string Reason(const Arguments& arguments) const;
   void Add(const std::string& kind, std::shared_ptr<Concrete> made);
   void DropOldest();
@@ -135,6 +158,8 @@ class Function {
   FunctionOptions options_;
   TracedBody body_;
   std::atomic<bool> eager_{false};
+  std::atomic<bool> by_sizes_{false};    // the trace of the signature does not serve all calls
+  std::atomic<bool> no_symbols_{false};  // of the signature: the program needs numbers
 
   Mutex tracing_{Mutex::kLong};  // held by the thread that traces
   mutable Mutex mutex_;          // of all below

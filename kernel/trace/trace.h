@@ -20,6 +20,7 @@
 #include "kernel/base/mutex.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/plan.h"
+#include "kernel/trace/sizes.h"
 #include "kernel/values/array.h"
 
 namespace keel {
@@ -154,6 +155,13 @@ class Trace : public std::enable_shared_from_this<Trace> {
   static absl::Status CheckControl(const ControlWanted& wanted);
   absl::Status Control(const ControlWanted& wanted, std::vector<ArrayRef>* results);
 
+  // Sizes (trace_sizes.cc): an expression of them in canonical form; its number, and whether a rule of
+  // dims/rule.h holds, in the call that the program is traced for: `asked` keeps what the trace relies on.
+  void Ask(std::shared_ptr<SizesAsked> asked) { asked_ = std::move(asked); }
+  absl::StatusOr<std::string> SizeText(std::string_view expression);
+  absl::StatusOr<int64_t> SizeNumber(std::string_view expression);
+  absl::StatusOr<bool> SizeRuleHolds(std::string_view rule);
+
   const std::string& device() const { return device_; }
   std::span<const TraceLink> links() const { return links_; }  // so far
   NodeId Now() const;                                          // the number of the next node
@@ -170,6 +178,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
                              const std::vector<TensorType>& declared = {});
   absl::StatusOr<ValueId> Reshaped(ValueId value, const Dims& dims);
   absl::Status AddRuleOfSizes(const std::string& rule);
+  Trace& Program();  // that this is a body of
+  absl::Status Guard(const DimRule& rule);
   absl::Status WriteNodes(const EntryWanted& wanted, class Linker& linker, std::vector<ValueId>* at);
   absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name = {});
   absl::Status CheckConstant(ValueId value) const;
@@ -196,6 +206,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::string device_;
   bool open_ = true, variables_ = true, branch_ = false;
   std::shared_ptr<Trace> parent_;
+  std::shared_ptr<SizesAsked> asked_;
   std::unique_ptr<Graph> own_;  // a body's; the module gets another one that is written after it
   std::atomic<Trace*> inner_{nullptr};
   size_t entries_from_ = SIZE_MAX;

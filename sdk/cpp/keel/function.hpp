@@ -41,6 +41,8 @@ namespace detail {
 struct Invocation {
   void (*run)(Invocation&, std::span<const keel_leaf>, keel_trace*) = nullptr;
   std::exception_ptr thrown = nullptr;
+  keel_rc code = KEEL_INVALID;  // of what was thrown and is no Error; KEEL_CANCELLED ends the call
+  std::string why = {};
 };
 inline constinit thread_local Invocation* this_call = nullptr;
 inline constinit thread_local int eager_scopes = 0;
@@ -64,13 +66,21 @@ class Within {  // what the ops of a body see; tapes around a call do not see in
   Recorder* tape_;
 };
 
-inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n, keel_error**) {
+inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n,
+                           keel_error** error) {
   Invocation& mine = *this_call;
+  mine.thrown = nullptr;  // of a trace for more sizes than the code can
   try {
     mine.run(mine, {leaves, n}, trace);
+  } catch (const Error& e) {
+    mine.thrown = std::current_exception();
+    return keel_fail(e.code(), e.what(), error);
+  } catch (const std::exception& e) {
+    mine.thrown = std::current_exception();
+    return keel_fail(mine.code, mine.why.empty() ? e.what() : mine.why.c_str(), error);
   } catch (...) {
     mine.thrown = std::current_exception();
-    return KEEL_INVALID;
+    return keel_fail(mine.code, "the code threw an exception", error);
   }
   return KEEL_OK;
 }

@@ -42,6 +42,10 @@ class Attributes {
     list(name, KEEL_ATTR_DIMS, own_.emplace_back(std::move(v)));
     symbolic_ = true;
   }
+  /// Kept, too.
+  void numbers(const char* name, std::vector<int64_t> v) {
+    list(name, KEEL_ATTR_I64S, own_.emplace_back(std::move(v)));
+  }
   bool empty() const { return n_ == 0; }
   bool symbolic() const { return symbolic_; }  // holds sizes of a trace: the op belongs there
 

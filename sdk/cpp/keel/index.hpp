@@ -13,18 +13,18 @@ namespace keel {
 
 /// From start to before stop in steps; {} is everything, {1} all but the first, {{}, -1} all but the last.
 struct Slice {
-  std::optional<int64_t> start = {}, stop = {};
+  std::optional<Dim> start = {}, stop = {};
   int64_t step = 1;
 };
 inline constexpr Slice all;
 
 class Index {
  public:
-  Index(std::integral auto i, const Place& where = Place::current())
-      : number(static_cast<int64_t>(i)), where(where) {}
+  Index(std::integral auto i, const Place& where = Place::current()) : number(i), where(where) {}
+  Index(const Dim& i, const Place& where = Place::current()) : number(i), where(where) {}
   Index(const Slice& s, const Place& where = Place::current()) : slice(s), where(where) {}
   Index(const Tensor& t, const Place& where = Place::current()) : picked(t), where(where) {}
-  std::optional<int64_t> number;
+  std::optional<Dim> number;
   Slice slice;
   Tensor picked;
   Place where;
@@ -38,40 +38,42 @@ namespace detail {
       .within("t[...]", index.where);
 }
 
-// Numbers from the end need a size that is known.
-inline int64_t from_start(const Tensor& t, const Index& index, int64_t dim, int64_t i) {
-  int64_t size = t.shape()[static_cast<size_t>(dim)];
-  if (i < 0 && size < 0)
-    bad_index(t, index, dim, "a place that counts from the end, " + std::to_string(i) + ",");
-  return i < 0 ? i + size : i;
+// Is it a place that counts from the end? Of n - 1 beside n that makes no difference where it is right.
+inline bool from_end(const Dim& i, const Dim& size) {
+  return i.symbolic() ? (i - size).text() != "-1" && i < 0 : i.number() < 0;
+}
+inline Dim from_start(const Dim& i, const Dim& size) { return from_end(i, size) ? i + size : i; }
+/// An end of a slice, as Python has it: from the start, and in the dim.
+inline Dim end_of_slice(const Dim& i, const Dim& size) {
+  return from_end(i, size) ? max(i + size, 0) : i.symbolic() ? max(min(i, size), 0) : min(i, size);
 }
 
 inline Tensor pick_one(const Tensor& t, const Index& index, int64_t dim) {
-  int64_t size = t.shape()[static_cast<size_t>(dim)], i = from_start(t, index, dim, *index.number);
-  if (i < 0 || (size >= 0 && i >= size))
-    bad_index(t, index, dim, "no index " + std::to_string(*index.number));
-  return gather(Operand(t, index.where), i64(i), {.axis = dim});
+  Dim size = t.dim(dim), i = from_start(*index.number, size);
+  if (!i.symbolic() && (i.number() < 0 || (!size.symbolic() && i.number() >= size.number())))
+    bad_index(t, index, dim, "no index " + index.number->text());
+  return gather(Operand(t, index.where), i.symbolic() ? keel::dim(i) : i64(i.number()), {.axis = dim});
 }
 
-// Of one dim; the others, whose sizes may not be known, are left alone by gather.
+/// From start to before stop, both in the dim, by a step of 1 or more.
+inline Tensor pick_range(const Operand& t, const Tensor& of, int64_t dim, const Dim& start, const Dim& stop,
+                         int64_t step) {
+  std::vector<Dim> from(of.shape().size(), 0), to;
+  for (int64_t d = 0; d < of.ndim(); d++) to.push_back(of.dim(d));
+  std::vector<int64_t> steps(from.size(), 1);
+  auto d = static_cast<size_t>(dim);
+  from[d] = start, to[d] = stop, steps[d] = step;
+  return keel::slice(t, {.start = Ints(from), .stop = Ints(to), .step = steps});
+}
+
 inline Tensor pick_slice(const Tensor& t, const Index& index, int64_t dim) {
   const Slice& s = index.slice;
-  int64_t size = t.shape()[static_cast<size_t>(dim)];
   if (!s.start && !s.stop && s.step == 1) return t;
   if (s.step < 1) bad_index(t, index, dim, "the step " + std::to_string(s.step));
-  if (!s.stop && size < 0) bad_index(t, index, dim, "a slice without an end");
-  int64_t start = from_start(t, index, dim, s.start.value_or(0));
-  int64_t stop = from_start(t, index, dim, s.stop.value_or(size));
-  if (size >= 0) start = std::clamp<int64_t>(start, 0, size), stop = std::clamp<int64_t>(stop, 0, size);
-  stop = std::max(start, stop);
-  std::vector<int64_t> from(t.shape().size(), 0), to(t.shape().begin(), t.shape().end()),
-      step(from.size(), 1);
-  auto d = static_cast<size_t>(dim);
-  from[d] = start, to[d] = stop, step[d] = s.step;
-  bool known = std::ranges::all_of(t.shape(), [](int64_t n) { return n >= 0; });
-  if (known) return keel::slice(Operand(t, index.where), {.start = from, .stop = to, .step = step});
-  Tensor places = iota({(stop - start + s.step - 1) / s.step}) * s.step + start;
-  return gather(Operand(t, index.where), places, {.axis = dim});
+  Dim size = t.dim(dim), start = s.start ? end_of_slice(*s.start, size) : 0,
+      stop = s.stop ? end_of_slice(*s.stop, size) : size;
+  if (s.start && s.stop) stop = max(start, stop);
+  return pick_range(Operand(t, index.where), t, dim, start, stop, s.step);
 }
 
 }  // namespace detail
@@ -98,10 +100,7 @@ inline Tensor Tensor::Row::operator*() const { return of_[at_]; }
 inline Tensor::Row Tensor::begin() const { return {*this, 0}; }
 inline Tensor::Row Tensor::end() const {
   if (ndim() == 0) throw Error(KEEL_INVALID, "a tensor without dims has no rows: " + type());
-  if (shape()[0] < 0)
-    throw Error(KEEL_PRECONDITION, "the number of rows of " + type() + " is not known while it is traced",
-                "compute on the whole tensor; a loop of C++ is unrolled and needs a number");
-  return {*this, shape()[0]};
+  return {*this, dim(0).number()};
 }
 
 }  // namespace keel

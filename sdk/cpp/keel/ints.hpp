@@ -35,11 +35,11 @@ namespace detail {
 inline void ints(Attributes& at, const char* name, int32_t kind, const Ints& v) {
   std::vector<keel_dim> handles;
   for (const Dim& d : v.sizes) {
-    if (kind == KEEL_ATTR_I64S && d.symbolic())
-      throw Error(KEEL_INVALID, std::string(name) + " takes numbers, got the size " + d.text());
-    handles.push_back(d.handle());
+    handles.push_back(kind == KEEL_ATTR_I64S ? d.number() : d.handle());
   }
-  if (!handles.empty())
+  if (!handles.empty() && kind == KEEL_ATTR_I64S)
+    v.form == Ints::kOne ? at.i64(name, handles[0]) : at.numbers(name, std::move(handles));
+  else if (!handles.empty())
     v.form == Ints::kOne ? at.dim(name, handles[0]) : at.sizes(name, std::move(handles));
   else if (v.form == Ints::kOne)
     kind == KEEL_ATTR_DIMS ? at.dim(name, v.list[0]) : at.i64(name, v.list[0]);

@@ -27,7 +27,24 @@ class Operand {
   template <detail::NumberRange R>
   Operand(const R& v, const Place& where = Place::current()) : Operand(Literal(v), where) {}
   Operand(const Literal& v, const Place& where = Place::current())
-      : kind_(kList), list_(std::make_unique<Literal>(v)), where_(where) {}
+      : kind_(kList), rare_(std::make_unique<Rare>(v)), where_(where) {}
+  /// A size is a literal: the integer that it is when the graph runs.
+  Operand(const Dim& v, const Place& where = Place::current())
+      : kind_(v.symbolic() ? kSize : kScalar), where_(where) {
+    if (v.symbolic())
+      rare_ = std::make_unique<Rare>(Literal(), v);
+    else if (std::in_range<int32_t>(v.number()))
+      scalar_ = static_cast<int32_t>(v.number());
+    else
+      scalar_ = v.number();
+  }
+  /// A literal with a point that a trace computes of sizes, in f64.
+  static Operand computed(const Tensor& f64, const Place& where = Place::current()) {
+    Operand out(none_, where);
+    out.kind_ = kComputed;
+    out.rare_ = std::make_unique<Rare>(Literal(), 0, f64);
+    return out;
+  }
   /// What stands for a tensor by a conversion of its own.
   template <class T>
   requires(std::is_class_v<T> && !detail::NumberRange<T> && std::convertible_to<const T&, Tensor>)
@@ -46,27 +63,48 @@ class Operand {
       keel_array_tensor(array_, &view);
       return type_text(view);
     }
-    return kind_ == kNone ? "none" : kind_ == kScalar ? scalar_.text() : "a literal list";
+    if (kind_ == kSize) return "the size " + rare_->size.text();
+    return kind_ == kNone     ? "none"
+           : kind_ == kScalar ? scalar_.text()
+           : kind_ == kList   ? "a literal list"
+                              : "a literal";
   }
-  detail::Weak::Kind kind() const { return kind_ == kScalar ? scalar_.kind : list_->kind(); }
+  detail::Weak::Kind kind() const {
+    if (kind_ == kSize || kind_ == kComputed)
+      return kind_ == kSize ? detail::Weak::kI32 : detail::Weak::kFloat;
+    return kind_ == kScalar ? scalar_.kind : rare_->list.kind();
+  }
   Array settle(keel_context* context, keel_dt dtype) const {
-    if (kind_ == kList) return list_->to_array(context, dtype);
-    keel_array* out = nullptr;
-    call(keel_array_new, context, dtype, static_cast<const int64_t*>(nullptr), 0, &out);
-    Array array(out);
-    scalar_.store(dtype, array.data());
-    return array;
+    if (kind_ == kList) return rare_->list.to_array(context, dtype);
+    if (kind_ != kScalar) return settle_in_trace(context, dtype);
+    return number(context, dtype, scalar_);
   }
 
  private:
   [[noreturn]] void refuse() const {
     throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be an operand").within("", where_);
   }
-  enum Kind : uint8_t { kTensor, kScalar, kList, kNone };
+  enum Kind : uint8_t { kTensor, kScalar, kList, kNone, kSize, kComputed };
+  struct Rare {
+    Rare(Literal list, Dim size = 0, Tensor computed = {})
+        : list(std::move(list)), size(std::move(size)), computed(std::move(computed)) {}
+    Literal list;
+    Dim size;
+    Tensor computed;
+  };
+  static constexpr None none_{};
+  static Array number(keel_context* context, keel_dt dtype, const detail::Weak& v) {
+    keel_array* out = nullptr;
+    call(keel_array_new, context, dtype, static_cast<const int64_t*>(nullptr), 0, &out);
+    Array array(out);
+    v.store(dtype, array.data());
+    return array;
+  }
+  Array settle_in_trace(keel_context* context, keel_dt dtype) const;
   keel_array* array_ = nullptr;
   Kind kind_ = kTensor;
   detail::Weak scalar_;
-  std::unique_ptr<Literal> list_;
+  std::unique_ptr<Rare> rare_;
   Array own_;
   Place where_;
 };
@@ -247,10 +285,32 @@ std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, cons
 // Of bools the logical op, of integers that of their bits.
 inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise) {
   keel_array* typed = a.get() ? a.get() : b.get();
-  return dtype_of_array(typed) == KEEL_BOOL ? logical : bitwise;
+  return typed && dtype_of_array(typed) == KEEL_BOOL ? logical : bitwise;
 }
 
 }  // namespace detail
+
+// Where a number need not fit the number is needed: a literal would be refused.
+inline Array Operand::settle_in_trace(keel_context* context, keel_dt dtype) const {
+  const DtypeRow* row = find_dtype(dtype);
+  Tensor value = rare_->computed;
+  if (kind_ == kSize) {
+    if (row->kind == 'b' || (row->kind != 'f' && row->size < 4))
+      return number(context, dtype, rare_->size.number());
+    detail::Attributes at;
+    at.dim("of", rare_->size.handle());
+    value = detail::one(OpId::dim, {}, at, where_);
+  } else if (row->kind != 'f') {
+    throw Error(KEEL_INVALID,
+                "a literal with a point, of sizes; the tensor beside it is " + std::string(dtype_name(dtype)),
+                "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
+  }
+  if (value.dtype() == dtype) return value.array();
+  Operand operand(value, where_);
+  detail::Attributes at;
+  at.dtype("to", dtype);
+  return detail::one(OpId::cast, {&operand}, at, where_).array();
+}
 
 /// Sizes of a trace make it a value of the trace.
 inline Tensor zeros(const Ints& shape, keel_dt dtype = KEEL_F32, const Place& where = Place::current()) {

@@ -58,7 +58,13 @@ class Tensor {
   keel_dt dtype() const { return need().dtype(); }
   std::span<const int64_t> shape() const { return need().shape(); }
   int64_t ndim() const { return static_cast<int64_t>(shape().size()); }
-  int64_t size() const { return need().size(); }
+  /// Of a trace: as Dim::number().
+  int64_t size() const {
+    if (std::ranges::all_of(shape(), [](int64_t d) { return d >= 0; })) return need().size();
+    Dim all = 1;
+    for (int64_t d = 0; d < ndim(); d++) all = all * dim(d);
+    return all.number();
+  }
   /// Of that axis, -1 for the last: what shapes take, known yet or not.
   Dim dim(int64_t axis) const {
     keel_text* out = nullptr;

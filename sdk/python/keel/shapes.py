@@ -1,4 +1,6 @@
 """Small things on shapes that are no op of the catalogue, made of ops."""
+import operator
+
 from . import _keel
 from ._keel import ops
 from .errors import InvalidError
@@ -47,16 +49,35 @@ def arange(start, stop=None, step=1, dtype=None):
         start, stop = 0, start
     if not step:
         raise InvalidError("arange: the step is 0")
+    if any(isinstance(v, _keel.Dim) for v in (start, stop, step)):
+        return _counted(start, stop, step, dtype)
     count = max(0, -((start - stop) // step))
     return _keel.array([start + step * i for i in range(int(count))] or [], dtype or (
         _keel.i32 if all(isinstance(v, int) for v in (start, stop, step)) else _keel.f32))
 
 
-def _compared(op):
+def _counted(start, stop, step, dtype):
+    """arange() of sizes of a trace."""
+    if any(isinstance(v, (float, _keel.SizeFloat)) for v in (start, stop, step)):
+        return arange(*(float(v) for v in (start, stop, step)), dtype=dtype)
+    step = int(step)
+    whole = stop - start if step > 0 else start - stop
+    count = _keel.dim_max((whole + (abs(step) - 1)) // abs(step), 0)
+    t = ops.iota([count], dtype=_keel.i32)
+    t = t if step == 1 else t * step
+    t = t if isinstance(start, int) and start == 0 else t + start
+    return t if dtype is None else t.astype(dtype)
+
+
+def _compared(op, number):
     def compare(a, b):
+        if isinstance(b, (float, _keel.SizeFloat)):
+            return number(float(a), float(b))
+        if not isinstance(b, (int, _keel.Dim)):
+            return NotImplemented
         return op(*(ops.dim(v) if isinstance(v, _keel.Dim) else v for v in (a, b)))
     return compare
 
 
 for _name, _op in {"lt": ops.less, "le": ops.less_equal, "gt": ops.greater, "ge": ops.greater_equal}.items():
-    setattr(_keel.Dim, f"__{_name}__", _compared(_op))  # a bool[] of the trace: only a run knows the size
+    setattr(_keel.Dim, f"__{_name}__", _compared(_op, getattr(operator, _name)))  # a bool[] of the trace: only a run knows the size

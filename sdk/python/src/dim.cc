@@ -1,8 +1,13 @@
-// dim.cc: keel.Dim, a size that has no number while a function is traced; it takes + - * // % with others.
+// dim.cc: keel.Dim, a size that has no number while a function is traced. It computes as an int does: with
+// ints and others of its kind it is one, with floats a SizeFloat, beside tensors a literal. What only a
+// number can do takes that of the call which is traced (keel::Dim::number).
 #include "dim.h"
 
-#include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
+
+#include <cmath>
+
+#include "variable.h"
 
 namespace keel_python {
 
@@ -54,40 +59,213 @@ PyObject* shape_of(keel_array* array) {
   return out.release().ptr();
 }
 
+namespace {
+
+using keel::Dim;
+using keel::OpId;
+
+nb::object not_implemented() { return nb::borrow(Py_NotImplemented); }
+bool is_dim(nb::handle v) { return nb::isinstance<Dim>(v); }
+/// An int of Python or NumPy, no tensor.
+bool is_int(nb::handle v) {
+  if (PyLong_Check(v.ptr())) return true;
+  return PyIndex_Check(v.ptr()) && !is_tensor(v.ptr()) && !PyObject_HasAttrString(v.ptr(), "__len__");
+}
+bool is_size(nb::handle v) { return is_dim(v) || is_int(v); }
+
+SizeFloat of_dim(const Dim& d) {
+  SizeFloat out;
+  keel::detail::Attributes at, to;
+  at.dim("of", d.handle());
+  keel::Tensor i64 = keel::detail::one(OpId::dim, {}, at, kNowhere);
+  keel::Operand operand(i64, kNowhere);
+  to.dtype("to", KEEL_F64);
+  out.tensor = keel::detail::one(OpId::cast, {&operand}, to, kNowhere);
+  out.number = [d] { return static_cast<double>(d.number()); };
+  out.zero = [d] { return d == 0; };
+  return out;
+}
+SizeFloat of_float(double v) {
+  return {keel::tensor(v, KEEL_F64), [v] { return v; }, [v] { return v == 0; }};
+}
+/// Nothing for what is no number.
+std::optional<SizeFloat> size_float(nb::handle v) {
+  if (nb::isinstance<SizeFloat>(v)) return nb::cast<const SizeFloat&>(v);
+  if (is_dim(v) && nb::cast<const Dim&>(v).symbolic()) return of_dim(nb::cast<const Dim&>(v));
+  if (PyFloat_Check(v.ptr())) return of_float(PyFloat_AS_DOUBLE(v.ptr()));
+  if (is_size(v)) return of_float(static_cast<double>(need_dim(v).number()));
+  return std::nullopt;
+}
+
+void check_divisor(const SizeFloat& b) {
+  if (!b.zero()) return;
+  PyErr_SetString(PyExc_ZeroDivisionError, "float division by zero");
+  throw nb::python_error();
+}
+
+using Real = double (*)(double, double);
+/// a op b, computed by the trace; in f64, as Python computes.
+template <OpId id>
+nb::object compute(const SizeFloat& a, const SizeFloat& b, Real real) {
+  if (id == OpId::div) check_divisor(b);
+  keel::Operand x(a.tensor, kNowhere), y(b.tensor, kNowhere);
+  SizeFloat out{keel::detail::one(id, {&x, &y}, {}, kNowhere),
+                [a, b, real] { return real(a.number(), b.number()); }, nullptr};
+  out.zero = [a, b, number = out.number] {
+    if (id == OpId::mul) return a.zero() || b.zero();
+    return id == OpId::div || id == OpId::pow ? a.zero() : number() == 0;
+  };
+  return nb::cast(std::move(out));
+}
+template <OpId id, bool turned>
+nb::object floating(nb::handle a, nb::handle b, Real real) {
+  std::optional<SizeFloat> x = size_float(a), y = size_float(b);
+  if (!x || !y) return not_implemented();
+  return turned ? compute<id>(*y, *x, real) : compute<id>(*x, *y, real);
+}
+double add(double a, double b) { return a + b; }
+double subtract(double a, double b) { return a - b; }
+double multiply(double a, double b) { return a * b; }
+double divide(double a, double b) { return a / b; }
+double power(double a, double b) { return std::pow(a, b); }
+
+template <OpId id, bool turned>
+nb::object arithmetic(nb::handle a, nb::handle b, Dim (*op)(const Dim&, const Dim&), Real real) {
+  if (is_dim(a) && is_size(b)) {
+    Dim x = need_dim(a), y = need_dim(b);
+    return dim_object(turned ? op(y, x) : op(x, y));
+  }
+  return floating<id, turned>(a, b, real);
+}
+Dim add_sizes(const Dim& a, const Dim& b) { return a + b; }
+Dim subtract_sizes(const Dim& a, const Dim& b) { return a - b; }
+Dim multiply_sizes(const Dim& a, const Dim& b) { return a * b; }
+
+/// As Python's numbers do it, with those of the call.
+template <class T>
+nb::object as_number(const T& a) {
+  if constexpr (std::is_same_v<T, Dim>)
+    return nb::int_(a.number());
+  else
+    return nb::float_(a.number());
+}
+nb::object plain(nb::handle v) {
+  if (is_dim(v)) return as_number(nb::cast<const Dim&>(v));
+  return nb::isinstance<SizeFloat>(v) ? as_number(nb::cast<const SizeFloat&>(v)) : nb::borrow(v);
+}
+template <class T>
+auto with_numbers(const char* op) {
+  return [op](const T& a, nb::handle b) {
+    bool number = is_size(b) || PyFloat_Check(b.ptr()) || nb::isinstance<SizeFloat>(b);
+    return number ? as_number(a).attr(op)(plain(b)) : not_implemented();
+  };
+}
+
+/// With ints a size; with floats as their own kind does it, on numbers.
+template <bool turned>
+auto whole(Dim (*op)(const Dim&, const Dim&), const char* otherwise) {
+  return [=](const Dim& a, nb::handle b) {
+    if (!is_size(b)) return with_numbers<Dim>(otherwise)(a, b);
+    Dim y = need_dim(b);
+    const Dim &upper = turned ? y : a, &lower = turned ? a : y;
+    if (!lower.symbolic() && !lower.number()) {
+      PyErr_SetString(PyExc_ZeroDivisionError, "integer division or modulo by zero");
+      throw nb::python_error();
+    }
+    return dim_object(op(upper, lower));
+  };
+}
+Dim quotient(const Dim& a, const Dim& b) { return a / b; }
+Dim rest(const Dim& a, const Dim& b) { return a % b; }
+
+nb::object raise_to(nb::handle a, nb::handle b) {
+  constexpr int64_t kMostFactors = 8;
+  bool integer = is_dim(a) && is_int(b);
+  int64_t n = integer ? need_dim(b).number() : 0;
+  if (integer && n >= 0 && n <= kMostFactors) {
+    Dim out = 1;
+    for (int64_t k = 0; k < n; k++) out = out * nb::cast<const Dim&>(a);
+    return dim_object(out);
+  }
+  if (!is_int(b) && !PyFloat_Check(b.ptr())) {
+    bool number = is_dim(b) || nb::isinstance<SizeFloat>(b);
+    return number ? plain(a).attr("__pow__")(plain(b)) : not_implemented();
+  }
+  std::optional<SizeFloat> x = size_float(a), y = size_float(b);
+  if (y->number() < 0) check_divisor(*x);
+  return compute<OpId::pow>(*x, *y, power);
+}
+
+/// What no number equals; all else is asked, for False would be a guess.
+bool never_equal(PyObject* o) {
+  return o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o) || PyTuple_Check(o) || PyList_Check(o) ||
+         PyDict_Check(o) || PyAnySet_Check(o) || PyType_Check(o);
+}
+template <class T>
+nb::object equal(const T& a, nb::handle b) {
+  if constexpr (std::is_same_v<T, Dim>)
+    if (is_size(b)) return nb::bool_(a == need_dim(b));
+  if (never_equal(b.ptr()) || is_tensor(b.ptr()) || nb::isinstance<keel::Variable>(b))
+    return not_implemented();
+  nb::object number = as_number(a), other = plain(b);
+  return nb::steal(PyObject_RichCompare(number.ptr(), other.ptr(), Py_EQ));
+}
+
+template <class T>
+void define_arithmetic(nb::class_<T>& type) {
+  auto def = [&]<OpId id>(std::integral_constant<OpId, id>, const char* name, const char* turned,
+                          Dim (*op)(const Dim&, const Dim&), Real real) {
+    type.def(name, [=](nb::handle a, nb::handle b) { return arithmetic<id, false>(a, b, op, real); });
+    type.def(turned, [=](nb::handle a, nb::handle b) { return arithmetic<id, true>(a, b, op, real); });
+  };
+  def(std::integral_constant<OpId, OpId::add>(), "__add__", "__radd__", add_sizes, add);
+  def(std::integral_constant<OpId, OpId::sub>(), "__sub__", "__rsub__", subtract_sizes, subtract);
+  def(std::integral_constant<OpId, OpId::mul>(), "__mul__", "__rmul__", multiply_sizes, multiply);
+  type.def("__truediv__", [](nb::handle a, nb::handle b) { return floating<OpId::div, false>(a, b, divide); })
+      .def("__rtruediv__", [](nb::handle a, nb::handle b) { return floating<OpId::div, true>(a, b, divide); })
+      .def("__pow__", raise_to)
+      .def("__rpow__", with_numbers<T>("__rpow__"))
+      .def("__divmod__", with_numbers<T>("__divmod__"))
+      .def("__rdivmod__", with_numbers<T>("__rdivmod__"))
+      .def("__float__", [](const T& a) { return static_cast<double>(a.number()); })
+      .def("__hash__", [](const T& a) { return nb::hash(as_number(a)); });
+  type.attr("__array_ufunc__") = nb::none();  // NumPy leaves its operators to this one
+}
+
+}  // namespace
+
 void install_dim(nb::module_& m) {
-  using keel::Dim;
-  auto both = [](Dim (*op)(const Dim&, const Dim&)) {
-    return [op](const Dim& a, nb::handle b) { return dim_object(op(a, need_dim(b))); };
-  };
-  auto turned = [](Dim (*op)(const Dim&, const Dim&)) {
-    return [op](const Dim& a, nb::handle b) { return dim_object(op(need_dim(b), a)); };
-  };
-  Dim (*add)(const Dim&, const Dim&) = [](const Dim& a, const Dim& b) { return a + b; };
-  Dim (*sub)(const Dim&, const Dim&) = [](const Dim& a, const Dim& b) { return a - b; };
-  Dim (*mul)(const Dim&, const Dim&) = [](const Dim& a, const Dim& b) { return a * b; };
-  Dim (*div)(const Dim&, const Dim&) = [](const Dim& a, const Dim& b) { return a / b; };
-  Dim (*mod)(const Dim&, const Dim&) = [](const Dim& a, const Dim& b) { return a % b; };
-  nb::class_<Dim>(m, "Dim", "A size of a trace, as in x.shape; ops take it wherever they take a size.")
-      .def("__add__", both(add))
-      .def("__radd__", turned(add))
-      .def("__sub__", both(sub))
-      .def("__rsub__", turned(sub))
-      .def("__mul__", both(mul))
-      .def("__rmul__", turned(mul))
-      .def("__floordiv__", both(div))
-      .def("__rfloordiv__", turned(div))
-      .def("__mod__", both(mod))
-      .def("__rmod__", turned(mod))
+  nb::class_<Dim> dim(m, "Dim", "A size of a trace, as in x.shape: an int wherever it can be one.");
+  define_arithmetic(dim);
+  dim.def("__floordiv__", whole<false>(quotient, "__floordiv__"))
+      .def("__rfloordiv__", whole<true>(quotient, "__rfloordiv__"))
+      .def("__mod__", whole<false>(rest, "__mod__"))
+      .def("__rmod__", whole<true>(rest, "__rmod__"))
+      .def("__neg__", [](const Dim& d) { return dim_object(-d); })
+      .def("__pos__", [](const Dim& d) { return dim_object(d); })
+      .def("__abs__", [](const Dim& d) { return dim_object(max(d, -d)); })
+      .def("__bool__", [](const Dim& d) { return d != 0; })
       .def("__index__", [](const Dim& d) { return d.number(); })
-      .def("__eq__",
-           [](const Dim& a, nb::handle b) {
-             bool size = PyIndex_Check(b.ptr()) || nb::isinstance<Dim>(b);
-             return size && need_dim(b).text() == a.text();
-           })
-      .def("__hash__", [](const Dim& d) { return std::hash<std::string>()(d.text()); })
+      .def("__eq__", equal<Dim>)
       .def("__str__", &Dim::text)
       .def("__repr__", &Dim::text);
+  for (const char* op : {"__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__lshift__",
+                         "__rlshift__", "__rshift__", "__rrshift__"})
+    dim.def(op, with_numbers<Dim>(op));
+  nb::class_<SizeFloat> real(m, "SizeFloat",
+                             "A float that a trace computes of sizes; a literal beside tensors.");
+  define_arithmetic(real);
+  for (const char* op :
+       {"__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__lt__", "__le__", "__gt__", "__ge__"})
+    real.def(op, with_numbers<SizeFloat>(op));
+  real.def("__eq__", equal<SizeFloat>)
+      .def("__neg__", [](nb::handle a) { return floating<OpId::mul, false>(a, nb::float_(-1.0), multiply); })
+      .def("__int__", [](const SizeFloat& a) { return nb::int_(nb::float_(a.number())); })
+      .def("__bool__", [](const SizeFloat& a) { return !a.zero(); })
+      .def("__repr__", [](const SizeFloat& a) { return "<a float of sizes, " + a.tensor.type() + ">"; });
   m.def("dim_by_name", [](const std::string& name) { return dim_object(keel::dim(name)); });
+  m.def("dim_max", [](nb::handle a, nb::handle b) { return dim_object(max(need_dim(a), need_dim(b))); });
+  m.def("dim_min", [](nb::handle a, nb::handle b) { return dim_object(min(need_dim(a), need_dim(b))); });
 }
 
 }  // namespace keel_python

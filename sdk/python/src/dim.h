@@ -1,10 +1,20 @@
 // dim.h: sizes: numbers, or keel.Dim for those that a trace names.
 #ifndef KEEL_PYTHON_DIM_H
 #define KEEL_PYTHON_DIM_H
+#include <functional>
+
 #include "array.h"
 #include "keel/ints.hpp"
+#include "literal.h"
 
 namespace keel_python {
+
+/// keel.SizeFloat: what a trace computes of sizes as Python would compute a float.
+struct SizeFloat {
+  keel::Tensor tensor;             // f64[]
+  std::function<double()> number;  // in the call that is traced
+  std::function<bool()> zero;
+};
 
 /// A number, or a keel.Dim; a TypeError for any other object.
 keel::Dim need_dim(nb::handle value);

@@ -174,7 +174,14 @@ struct Program : keel::detail::Invocation {
         program.give_gil();  // to find a plan for what was written takes its time
       }
     } after{mine};
-    mine.run(leaves, trace);
+    try {
+      mine.run(leaves, trace);
+    } catch (nb::python_error& e) {
+      mine.code = e.matches(PyExc_Exception) ? KEEL_INVALID : KEEL_CANCELLED;
+      mine.why = nb::cast<std::string>(nb::str(e.type().attr("__name__"))) + ": " +
+                 nb::cast<std::string>(nb::str(e.value()));
+      throw;
+    }
   }
   void run(std::span<const keel_leaf> leaves, keel_trace* trace) {
     count();

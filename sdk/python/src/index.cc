@@ -19,9 +19,9 @@ using keel::Tensor;
 keel::Operand at(const Tensor& t) { return keel::Operand(t, kNowhere); }
 
 constexpr int64_t kFar = int64_t{1} << 60;  // beyond any dim
-std::optional<int64_t> bound(PyObject* o) {
+std::optional<keel::Dim> bound(PyObject* o) {
   if (o == Py_None) return std::nullopt;
-  if (nb::isinstance<keel::Dim>(o)) return need_dim(o).number();
+  if (nb::isinstance<keel::Dim>(o)) return need_dim(o);
   if (!PyIndex_Check(o)) {
     PyErr_Format(PyExc_TypeError, "t[...]: the ends and the step of a slice are integers, not %s",
                  Py_TYPE(o)->tp_name);
@@ -36,37 +36,19 @@ Tensor reversed(const Tensor& t, int64_t dim) {
   return keel::reverse(at(t), {.axes = std::vector<int64_t>{dim}});
 }
 
-// Of a dim whose size a trace does not know: its ends are sizes of the trace, too. Nothing is clamped.
-Tensor pick_unknown(const Tensor& t, const keel::Slice& part, int64_t dim) {
-  std::vector<keel::Dim> from, to;
-  std::vector<int64_t> step(static_cast<size_t>(t.ndim()), 1);
-  for (int64_t d = 0; d < t.ndim(); d++) from.push_back(0), to.push_back(t.dim(d));
-  auto k = static_cast<size_t>(dim);
-  auto place = [&](int64_t i) { return i < 0 ? t.dim(dim) + i : keel::Dim(i); };
-  if (part.start) from[k] = place(*part.start);
-  if (part.stop) to[k] = place(*part.stop);
-  step[k] = part.step;
-  return keel::slice(at(t), {.start = keel::Ints(from), .stop = keel::Ints(to), .step = step});
-}
-
 // As Python: what a slice with a negative step names is a slice of the reversed dim.
 Tensor pick_slice(const Tensor& t, nb::handle slice, int64_t dim) {
   auto* s = reinterpret_cast<PySliceObject*>(slice.ptr());
-  keel::Slice part{bound(s->start), bound(s->stop), bound(s->step).value_or(1)};
+  keel::Slice part{bound(s->start), bound(s->stop), bound(s->step).value_or(1).number()};
   if (part.step == 0) throw keel::Error(KEEL_INVALID, "t[...]: the step of a slice is 0");
-  int64_t size = t.shape()[static_cast<size_t>(dim)];
-  if (part.step > 0 && size < 0 && (part.start || part.stop || part.step > 1))
-    return pick_unknown(t, part, dim);
   if (part.step > 0) return keel::detail::pick_slice(t, {part, kNowhere}, dim);
-  if (size < 0)
-    throw keel::Error(KEEL_PRECONDITION, "t[...]: a negative step needs a size that is known, of dim " +
-                                             std::to_string(dim) + " of " + t.type());
-  auto turned = [&](std::optional<int64_t> i) -> std::optional<int64_t> {
-    if (!i) return std::nullopt;
-    return std::max<int64_t>(0, size - 1 - (*i < 0 ? *i + size : *i));
+  keel::Dim size = t.dim(dim);
+  auto turned = [&](const keel::Dim& i) {
+    return min(max(size - 1 - keel::detail::from_start(i, size), 0), size);
   };
-  keel::Slice mirror{turned(part.start), turned(part.stop), -part.step};
-  return keel::detail::pick_slice(reversed(t, dim), {mirror, kNowhere}, dim);
+  keel::Dim start = part.start ? turned(*part.start) : 0, stop = part.stop ? turned(*part.stop) : size;
+  if (part.start && part.stop) stop = max(start, stop);
+  return keel::detail::pick_range(at(reversed(t, dim)), t, dim, start, stop, -part.step);
 }
 
 Tensor with_new_dim(const Tensor& t, int64_t dim) {
@@ -83,8 +65,7 @@ Tensor pick_many(const Tensor& t, const Tensor& places, int64_t dim) {
   else if (kind == 'b')
     throw keel::Error(KEEL_INVALID, "t[...]: a bool tensor cannot pick: how many it picks is not known",
                       "keel.select(mask, t, other) keeps the shape");
-  int64_t size = t.shape()[static_cast<size_t>(dim)];
-  if (size < 0) return keel::gather(at(t), places, {.axis = dim});
+  keel::Operand size(t.dim(dim), kNowhere);
   return keel::gather(at(t), keel::select(keel::less(at(places), 0), keel::add(at(places), size), places),
                       {.axis = dim});
 }
@@ -125,7 +106,7 @@ class Picking {
     } else if (is_slice(i)) {
       out_ = pick_slice(out_, i, dim_++);
     } else if (is_number(i)) {
-      out_ = keel::detail::pick_one(out_, {need_dim(i).number(), kNowhere}, dim_);
+      out_ = keel::detail::pick_one(out_, {need_dim(i), kNowhere}, dim_);
     } else {
       several(i);
     }
@@ -171,6 +152,19 @@ Py_ssize_t tensor_length(PyObject* self) {
   });
 }
 
-PyObject* tensor_rows(PyObject* self) { return tensor_length(self) < 0 ? nullptr : PySeqIter_New(self); }
+PyObject* tensor_rows(PyObject* self) {
+  Py_ssize_t n = tensor_length(self);
+  if (n < 0) return nullptr;
+  if (!keel_array_symbolic(array_of(self))) return PySeqIter_New(self);
+  return guarded([&] {  // no index of a trace need be one too many
+    nb::list rows;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      auto row = nb::steal(tensor_row(self, i));
+      if (!row.is_valid()) throw nb::python_error();
+      rows.append(row);
+    }
+    return PyObject_GetIter(rows.ptr());
+  });
+}
 
 }  // namespace keel_python

@@ -3,6 +3,7 @@
 // How to read it: number() is one number, Flat flattens nested lists of them; then operands and tensors.
 #include "literal.h"
 
+#include "dim.h"
 #include "foreign.h"
 #include "variable.h"
 
@@ -100,6 +101,12 @@ keel::Operand weak_operand(const Weak& v) {
   }
 }
 
+std::optional<keel::Operand> size_operand(nb::handle value) {
+  if (nb::isinstance<keel::Dim>(value)) return keel::Operand(nb::cast<const keel::Dim&>(value), kNowhere);
+  if (!nb::isinstance<SizeFloat>(value)) return std::nullopt;
+  return keel::Operand::computed(nb::cast<const SizeFloat&>(value).tensor, kNowhere);
+}
+
 /// A tensor where there is one in the object, alone or in lists.
 keel::Tensor found_tensor(nb::handle value) {
   if (nb::isinstance<keel::Variable>(value)) return nb::cast<const keel::Variable&>(value).value();
@@ -118,6 +125,7 @@ std::optional<keel::Operand> find_operand(nb::handle value) {
   if (value.is_none()) return keel::Operand(keel::None{}, kNowhere);
   if (std::optional<Weak> v = number(o, false)) return weak_operand(*v);
   if (std::optional<keel::Literal> v = literal(o, false)) return keel::Operand(*v, kNowhere);
+  if (std::optional<keel::Operand> of_sizes = size_operand(value)) return of_sizes;
   keel::Tensor t = found_tensor(value);
   if (t.empty()) return std::nullopt;
   return keel::Operand(Kept{t}, kNowhere);
@@ -148,6 +156,10 @@ keel::Tensor to_tensor(nb::handle value, keel_dt dtype) {
     } catch (const keel::Error& e) {
       throw FaultyCall(e, has_place(v->kind(), dtype) ? Fault::kOther : Fault::kDtype);
     }
+  }
+  if (std::optional<keel::Operand> of_sizes = size_operand(value)) {
+    if (!dtype) dtype = of_sizes->kind() == Weak::kFloat ? KEEL_F32 : KEEL_I32;
+    return keel::Tensor(of_sizes->settle(keel::detail::here().context(), dtype));
   }
   keel::Tensor t = is_tensor(value.ptr()) ? tensor_of(value.ptr()) : found_tensor(value);
   if (t.empty()) {

@@ -1,5 +1,6 @@
 """Built-in functions of Python, for tensors of a trace too."""
 import builtins
+import functools
 
 from .. import _keel
 from .._keel import ops
@@ -7,11 +8,15 @@ from .iteration import enumerate, range, zip  # noqa: F401
 from .values import symbolic, truth
 
 
-def _extreme(python, pairwise, reduced):
+def _extreme(python, pairwise, reduced, of_sizes):
     def extreme(*values, **options):
+        if builtins.len(values) == 1 and isinstance(values[0], (tuple, list)) and any(map(_is_dim, values[0])):
+            values = tuple(values[0])
+        if not options and any(map(_is_dim, values)) and all(isinstance(v, (_keel.Dim, builtins.int)) for v in values):
+            return functools.reduce(of_sizes, values)
         if not options and any(isinstance(v, _keel.Dim) or symbolic(v) for v in values):
             values = [ops.dim(v) if isinstance(v, _keel.Dim) else v for v in values]
-            if len(values) == 1 and values[0].ndim == 1:
+            if builtins.len(values) == 1 and values[0].ndim == 1:
                 return reduced(values[0])
             out = values[0]
             for value in values[1:]:
@@ -21,8 +26,12 @@ def _extreme(python, pairwise, reduced):
     return extreme
 
 
-max = _extreme(builtins.max, ops.maximum, ops.reduce_max)
-min = _extreme(builtins.min, ops.minimum, ops.reduce_min)
+def _is_dim(value):
+    return isinstance(value, _keel.Dim)
+
+
+max = _extreme(builtins.max, ops.maximum, ops.reduce_max, _keel.dim_max)
+min = _extreme(builtins.min, ops.minimum, ops.reduce_min, _keel.dim_min)
 
 
 def len(value):
@@ -30,12 +39,16 @@ def len(value):
 
 
 def int(value=0, *more):
+    if _is_dim(value) and not more:
+        return value
     if not symbolic(value):
         return builtins.int(value, *more)
     return value.astype(_keel.i32) if value.dtype.name[0] in "fb" else value
 
 
 def float(value=0.):
+    if _is_dim(value):
+        return value * 1.
     if not symbolic(value):
         return builtins.float(value)
     return value if value.dtype.name[0] in "fb" and value.dtype != _keel.bool_ else value.astype(_keel.f32)

@@ -94,7 +94,7 @@ def _scalar(value):
 
 
 def _same(a, b):
-    return not isinstance(a, _TENSORS) and not isinstance(b, _TENSORS) and a == b
+    return not isinstance(a, _TENSORS) and not isinstance(b, _TENSORS) and repr(a) == repr(b)
 
 
 def _shorter(a, b):
