@@ -263,6 +263,22 @@ int64_t GradWork(const Conv& s) {
   const bool few = std::min(s.PerGroupIn(), s.PerGroupOut()) < 8;
   return (few ? 8 : 2) * s.Work() + TouchWork(s.n * (s.c * s.w.Cells(s.w.image) + s.o * s.w.Cells(s.w.out)));
 }
+
+Shares SharesOf(const Conv& s) {
+  constexpr int64_t kMost = 8 << 20;  // weights of all shares that run at once
+  const int64_t threads = std::min<int64_t>(keel_threads_get(), s.n);
+  const Dims weights = s.WDims();
+  const int64_t size = Product(weights.data(), static_cast<int64_t>(weights.size()));
+  if (threads < 2 || threads * size > kMost || GradWork(s) / s.n > PartWork()) return {};
+  const int64_t rounds = (GradWork(s) / PartWork() + threads) / threads,
+                parts = std::min(s.n, rounds * threads);
+  Shares shares{static_cast<int>(threads), {}};
+  for (int64_t i = 0; i < parts; i++) {
+    const int64_t from = s.n * i / parts, to = s.n * (i + 1) / parts;
+    shares.images.push_back({{from}, {to - from}});
+  }
+  return shares;
+}
 dnnl::convolution_forward::primitive_desc Hint(const Geometry& g) {
   return {Engine(),
           dnnl::prop_kind::forward_training,

@@ -3,6 +3,7 @@
 #include "region.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "invalid.h"
@@ -37,11 +38,11 @@ class Frame {
       void* base = static_cast<char*>(bases_[static_cast<size_t>(buffers_[i])]) + offsets_[i];
       if (memories_[i].get_data_handle() != base) memories_[i].set_data_handle(base);
     }
-    dnnl::stream& stream = Stream();
     std::optional<InvalidWatch> watch;
     if (program_.loses_nan) watch.emplace();
     size_t arg = 0, own = 0;
-    for (const Step& s : program_.steps) {
+    for (size_t i = 0; i < program_.steps.size(); i++) {
+      const Step& s = program_.steps[i];
       if (Cancelled(call)) return KEEL_CANCELLED;
       const bool ours = s.own != nullptr && !s.own->launch->tells_loss;
       if (watch && ours && (*invalid = watch->Raised())) return KEEL_OK;
@@ -51,10 +52,13 @@ class Frame {
         if (watch && ours) watch->Clear();  // our loops may raise the flag for nothing
         continue;
       }
-      const int n = static_cast<int>(s.args.size());
+      if (s.beside > 1) {
+        arg += RunBeside(&s, arg);
+        i += static_cast<size_t>(s.beside - 1);
+        continue;
+      }
       const Meeting meeting(s.meetings);
-      dnnl::error::wrap_c_api(dnnl_primitive_execute(s.run.get(), stream.get(), n, args_.data() + arg),
-                              "a oneDNN primitive of a region failed");
+      Check(Execute(s, arg));
       arg += s.args.size();
     }
     if (watch) *invalid = watch->Raised();
@@ -62,6 +66,32 @@ class Frame {
   }
 
  private:
+  dnnl_status_t Execute(const Step& s, size_t arg) {
+    return dnnl_primitive_execute(s.run.get(), Stream().get(), static_cast<int>(s.args.size()),
+                                  args_.data() + arg);
+  }
+  static void Check(dnnl_status_t status) {
+    dnnl::error::wrap_c_api(status, "a oneDNN primitive of a region failed");
+  }
+  // The steps from `first` on that run at once; how many arguments they have.
+  size_t RunBeside(const Step* first, size_t arg) {
+    std::atomic<dnnl_status_t> worst = dnnl_success;
+    RunParts(first->beside, [&](int number) {
+      size_t at = arg;
+      for (int i = 0; i < number; i++) at += first[i].args.size();
+      dnnl_status_t status = dnnl_out_of_memory;
+      try {
+        status = Execute(first[number], at);
+      } catch (...) {  // no stream for this thread
+      }
+      if (status != dnnl_success) worst = status;
+    });
+    Check(worst);
+    size_t n = 0;
+    for (int i = 0; i < first->beside; i++) n += first[i].args.size();
+    return n;
+  }
+
   struct OwnCall {
     std::vector<keel_tensor> views;
     std::vector<const keel_tensor*> in;

@@ -64,6 +64,7 @@ struct Step {
   std::vector<Arg> args;
   std::unique_ptr<OwnStep> own;  // instead of a primitive
   Meetings meetings = {};
+  int beside = 1;  // so many steps from here on run at once, each on one thread
 };
 
 struct Program {
@@ -136,6 +137,8 @@ class Builder {
     if (pad.get_size() > 0) args.push_back({DNNL_ARG_SCRATCHPAD, pad, Scratch(pad.get_size())});
     Emit(P(d), std::move(args));
   }
+  // The steps that `emit` makes run at once, each by a primitive made for one thread.
+  void EmitBeside(const std::function<void()>& emit);
   void EmitOwn(const BodyNode& node);
   // By a launch of this step's own; buffers of in, then out.
   void EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,

@@ -134,6 +134,25 @@ void Builder::Emit(dnnl::primitive run, std::vector<Arg> args) {
   program_->steps.push_back({std::move(run), std::move(args), nullptr, meetings});
 }
 
+void Builder::EmitBeside(const std::function<void()>& emit) {
+  const int threads = keel_threads_get(), first = static_cast<int>(program_->steps.size());
+  SetThreads(1);
+  try {
+    emit();
+  } catch (...) {
+    SetThreads(threads);
+    throw;
+  }
+  SetThreads(threads);
+  const int end = static_cast<int>(program_->steps.size());
+  if (end == first) return;
+  program_->steps[static_cast<size_t>(first)].beside = end - first;
+  for (Buffer& b : program_->buffers) {  // no two of them share memory
+    if (b.first > first) b.first = first;
+    if (b.last >= first) b.last = end - 1;
+  }
+}
+
 const OwnLaunch* Builder::Launch(const BodyNode& node) {
   if (const auto found = launches_->find(&node); found != launches_->end()) return &found->second;
   const keel_impl* impl = FindImpl(node);

@@ -51,9 +51,9 @@ struct Part {
   uint64_t x_at = 0, y_at = 0;
 };
 template <class P>
-std::vector<Part<P>> PartsOf(const Conv& s, const Geometry& whole, const Layouts& layouts) {
+std::vector<Part<P>> PartsOf(const std::vector<Box>& boxes, const Geometry& whole, const Layouts& layouts) {
   std::vector<Part<P>> parts;
-  for (const Box& box : Boxes({s.n}, GradWork(s))) {
+  for (const Box& box : boxes) {
     Part<P> p;
     Geometry g = whole;
     g.x[0] = g.y[0] = box.size[0];
@@ -87,6 +87,42 @@ void EmitAddTo(Builder& b, uint32_t v, const Layout& layout, int x, int sum) {
   b.EmitOwn(std::move(own), {v}, {v}, {x, sum});
 }
 
+// Shares of the images side by side, each with weights of its own, which are added up in their order.
+bool EmitShares(Builder& b, const BodyNode& n, const Conv& s, const Geometry& g, const Layouts& l) {
+  const Shares shares = SharesOf(s);
+  if (shares.at_once == 1) return false;
+  const int threads = keel_threads_get();
+  std::vector<Part<BackW>> parts;
+  SetThreads(1);
+  try {
+    parts = PartsOf<BackW>(shares.images, g, l);
+  } catch (const dnnl::error&) {
+  }
+  SetThreads(threads);
+  if (parts.empty()) return false;
+  const Layout plain = Plain(g.w);
+  const int dy = b.Need(n.in[0], l.y), x = b.Need(n.in[1], l.x);
+  const int dw = b.Made(n.out[0], b.PlainOf(n.out[0]));
+  const int sum = l.w == plain ? dw : b.Scratch(l.w.get_size());
+  std::vector<int> made(static_cast<size_t>(shares.at_once));
+  for (int& m : made) m = b.Scratch(l.w.get_size());
+  for (size_t first = 0; first < parts.size(); first += made.size()) {
+    const size_t end = std::min(parts.size(), first + made.size());
+    const auto of = [&](size_t i) { return i == 0 ? sum : made[i - first]; };
+    b.EmitBeside([&] {
+      for (size_t i = first; i < end; i++)
+        b.Emit<BackW>(parts[i].run, {{DNNL_ARG_DIFF_DST, parts[i].layouts.y, dy, parts[i].y_at},
+                                     {DNNL_ARG_SRC, parts[i].layouts.x, x, parts[i].x_at},
+                                     {DNNL_ARG_DIFF_WEIGHTS, l.w, of(i)}});
+    });
+    for (size_t i = std::max<size_t>(1, first); i < end; i++) EmitAddTo(b, n.out[0], l.w, of(i), sum);
+  }
+  if (sum != dw)
+    b.Emit(dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), l.w, Engine(), plain, UserScratch())),
+           {{DNNL_ARG_FROM, l.w, sum}, {DNNL_ARG_TO, plain, dw}});
+  return true;
+}
+
 }  // namespace
 
 bool EmitConvGradX(Builder& b, const BodyNode& n) {
@@ -96,7 +132,7 @@ bool EmitConvGradX(Builder& b, const BodyNode& n) {
   const auto d = Choose<BackX>(b, g);
   if (!d) return false;
   const Layouts l = LayoutsOf(*d);
-  const auto parts = PartsOf<BackX>(s, g, l);
+  const auto parts = PartsOf<BackX>(Boxes({s.n}, GradWork(s)), g, l);
   const int weights = Weights(b, n, {}, Plain(g.w), l.w, {1, 1});
   const int dy = b.Need(n.in[0], l.y), dx = b.Made(n.out[0], l.x);
   for (const auto& p : parts)
@@ -114,7 +150,8 @@ bool EmitConvGradW(Builder& b, const BodyNode& n) {
   const auto d = Choose<BackW>(b, g);
   if (!d) return false;
   const Layouts l = LayoutsOf(*d);
-  const auto parts = PartsOf<BackW>(s, g, l);
+  if (EmitShares(b, n, s, g, l)) return true;
+  const auto parts = PartsOf<BackW>(Boxes({s.n}, GradWork(s)), g, l);
   const Layout plain = Plain(g.w);
   const int dy = b.Need(n.in[0], l.y), x = b.Need(n.in[1], l.x);
   const int dw = b.Made(n.out[0], b.PlainOf(n.out[0]));

@@ -24,6 +24,10 @@ def image(g, x, w):
     return g.node("relu", g.node("conv", x, w, lo=[1, 1], hi=[1, 1]))
 
 
+def sent_back(g, dy, x):
+    return g.node("conv_grad_w", dy, x, dims=[32, 32, 3, 3], stride=[1, 1], dil=[1, 1], lo=[1, 1])
+
+
 def arrays(*shapes):
     rng = np.random.default_rng(7)
     return [rng.standard_normal(s).astype(np.float32) for s in shapes]
@@ -34,6 +38,7 @@ CASES = {"dense": (dense, [(512, 512)], [(512, 512), (512,)]),
          "deep sums": (dense, [(8, 4608)], [(4608, 64), (64,)]),
          "image": (image, [(2, 32, 40, 40)], [(64, 32, 3, 3)]),
          "narrow image": (image, [(1, 256, 7, 7)], [(256, 256, 3, 3)]),
+         "gradient": (sent_back, [(5, 32, 20, 20), (5, 32, 20, 20)], []),
          "one channel": (image, [(1, 3, 64, 64)], [(24, 3, 3, 3)])}
 
 
