@@ -88,8 +88,13 @@ class Launch:
 
 class KeelModel:
     def __init__(self, path, inputs, threads):
-        from sides import KeelSide
-        self.once = KeelSide(None, path, inputs, threads, "cpu").once
+        import keel_abi as k
+        self.context = k.Context(threads=threads)
+        with tempfile.TemporaryDirectory(prefix="keel-busy-") as folder:
+            kept = f"{folder}/model.keel"
+            subprocess.run([k.BUILD / "bin" / "keel", "convert", path, kept], check=True, capture_output=True)
+            plan = self.context.load(kept).session("cpu").prepare()
+        self.once = lambda: plan.run(*inputs)
 
 
 class OrtModel:
