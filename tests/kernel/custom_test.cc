@@ -25,7 +25,7 @@ class CustomTest : public testing::Test {
   template <typename T>
   T Step(ArrayRef x, ArrayRef captured, int times = 1) {
     Tape tape(context_, device_, {}, nullptr);
-    tape.Watch(x.get());
+    EXPECT_TRUE(tape.Watch(x.get()).ok());
     keel_array *xs = x.get(), *ys = captured.get();
     std::vector<ArrayRef> out;
     auto backward = [&](std::shared_ptr<Trace> trace,
