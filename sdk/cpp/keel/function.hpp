@@ -40,6 +40,7 @@ namespace detail {
 // One call under way on this thread; the program of a keel_function finds its code here.
 struct Invocation {
   void (*run)(Invocation&, std::span<const keel_leaf>, keel_trace*) = nullptr;
+  bool declared = false;  // a signature: the error of the trace for all its sizes is the call's, not of one for fewer
   std::exception_ptr thrown = nullptr;
   keel_rc code = KEEL_INVALID;  // of what was thrown and is no Error; KEEL_CANCELLED ends the call
   std::string why = {};
@@ -69,17 +70,20 @@ class Within {  // what the ops of a body see; tapes around a call do not see in
 inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n,
                            keel_error** error) {
   Invocation& mine = *this_call;
-  mine.thrown = nullptr;  // of a trace for more sizes than the code can
+  if (!mine.declared) mine.thrown = nullptr;  // of a trace for more sizes than the code can
+  const auto keep = [&] {
+    if (!mine.thrown) mine.thrown = std::current_exception();
+  };
   try {
     mine.run(mine, {leaves, n}, trace);
   } catch (const Error& e) {
-    mine.thrown = std::current_exception();
+    keep();
     return keel_fail(e.code(), e.what(), error);
   } catch (const std::exception& e) {
-    mine.thrown = std::current_exception();
+    keep();
     return keel_fail(mine.code, mine.why.empty() ? e.what() : mine.why.c_str(), error);
   } catch (...) {
-    mine.thrown = std::current_exception();
+    keep();
     return keel_fail(mine.code, "the code threw an exception", error);
   }
   return KEEL_OK;
@@ -308,7 +312,7 @@ class Function {
 
   template <class Call, class... A>
   void perform(const Call& what, const A&... args) const {
-    Typed<A...> mine{{run<A...>, nullptr}, *this, {args...}};
+    Typed<A...> mine{{run<A...>, !state_->options.signature.empty()}, *this, {args...}};
     detail::Invocation* before = std::exchange(detail::this_call, &mine);
     keel_error* error = nullptr;
     keel_rc rc = what(&error);

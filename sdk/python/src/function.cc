@@ -124,6 +124,7 @@ class Function {
   Brief brief;
   int aside = 0;         // calls under way without the GIL, or in the code
   uint64_t written = 0;  // how often the code ran for a trace
+  bool has_signature() const { return signed_; }
 
  private:
   // One value for each parameter, so that f(x, n=3) is f(x, 3).
@@ -162,7 +163,7 @@ struct Program : keel::detail::Invocation {
   std::optional<WithoutGil> without;
 
   Program(Function& f, nb::handle self, const Flat& flat)
-      : keel::detail::Invocation{start, nullptr}, f(f), self(self), flat(flat) {}
+      : keel::detail::Invocation{start, f.has_signature()}, f(f), self(self), flat(flat) {}
   static void start(keel::detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
     auto& mine = static_cast<Program&>(erased);
     mine.take_gil();
