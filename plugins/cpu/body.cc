@@ -96,6 +96,9 @@ void Begin(const Node& outer, Body* body) {
   body->host.node_out = InnerOut;
   body->host.node_attr = InnerAttr;
   body->host.node_body = InnerBody;
+  keel_attr exact{};
+  body->exact_convolution =
+      outer.host->node_attr(outer.node, "keel.exact_convolution", &exact) == KEEL_OK && exact.i != 0;
   body->n_in = outer.InCount();
   for (uint32_t i = 0; i < body->n_in; i++) body->values.push_back(ValueOf(outer.In(i)));
 }

@@ -50,7 +50,8 @@ struct Body {
   std::vector<BodyNode> nodes;
   std::vector<uint32_t> results;
   std::deque<InnerNode> inner;
-  bool open = true;  // Keel's nodes may be asked
+  bool open = true;                // Keel's nodes may be asked
+  bool exact_convolution = false;  // the session's option
 
   Body() = default;
   Body(const Body&) = delete;

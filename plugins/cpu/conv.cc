@@ -4,6 +4,8 @@
 // node, which see to the layouts that oneDNN wants. What it refuses goes to the loops.
 #include "conv.h"
 
+#include <algorithm>
+
 #include "body.h"
 #include "cut.h"
 
@@ -97,6 +99,13 @@ Geometry Describe(const Conv& s) {
   for (const Dims* dims : {&g.x, &g.w, &g.y})
     for (int64_t d : *dims) g.fits &= d > 0;
   return g;
+}
+
+bool IsPadded(const Geometry& g) {
+  const auto some = [](const Dims& d) {
+    return std::any_of(d.begin(), d.end(), [](int64_t n) { return n > 0; });
+  };
+  return some(g.lo) || some(g.hi);
 }
 
 Impls ConvImpls() { return kImpls; }

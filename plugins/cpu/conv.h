@@ -33,6 +33,14 @@ struct Geometry {
 };
 Geometry Describe(const Conv& s);
 
+// What lies outside of an image adds nothing, whatever its factor is. Some of oneDNN's code multiplies by
+// zeros there, which differs where the factor is infinite or NaN: then the loops do it. Whether there is
+// padding:
+bool IsPadded(const Geometry& g);
+bool AllFinite(const float* x, int64_t n);
+bool HasNan(const float* x, int64_t n);
+keel_rc LoopConvGradW(const keel_call* call, const Conv& s);  // f32; operands dy and x
+
 keel_rc PrepareConvLoop(const Node& node, keel_launch* launch);
 keel_rc PrepareConvGradXLoop(const Node& node, keel_launch* launch);
 keel_rc PrepareConvGradWLoop(const Node& node, keel_launch* launch);

@@ -4,6 +4,7 @@
 // are added up, or by output channels where the weights are larger than the images. A part has data of its
 // own in the layouts that oneDNN likes, so coming and going costs no more than for the whole.
 #include <numeric>
+#include <optional>
 
 #include "conv_grad.h"
 #include "cut.h"
@@ -37,6 +38,7 @@ struct Grad {
   Packed constant;  // weights
   std::unique_ptr<PerThreads<Plan>> plans;
   uint64_t scratch = 0;
+  std::optional<Conv> checked;  // of conv_grad_w with padding: what to do again where a NaN comes out
 };
 // The parts of a convolution; weights: see Grad.
 using Make = std::vector<Part> (*)(const Conv& s, const Geometry& whole, const Layout& weights);
@@ -100,6 +102,7 @@ keel_rc RunGrad(const keel_call* call) {
             static_cast<int64_t>(p.out.plain.get_size() / sizeof(float)));
     before = &p;
   }
+  if (g.checked && HasNan(Out<float>(call, 0), call->count)) return LoopConvGradW(call, *g.checked);
   return Done(call);
 }
 
@@ -238,6 +241,7 @@ keel_rc PrepareGrad(const Node& node, const Conv& s, Make make, const void* weig
     }
   }
   if (g == nullptr) return loop(node, launch);
+  if (loop == PrepareConvGradWLoop && IsPadded(whole)) g->checked = s;
   const uint64_t bytes = g->scratch;
   return Keep(launch, std::move(g), Guard<RunGrad>, bytes);
 }

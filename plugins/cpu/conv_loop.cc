@@ -1,6 +1,9 @@
 // conv_loop.cc: convolution and its gradients by plain loops, for every float dtype and any number of
 // image dims. A row of the last image dim is one vectorised loop per window cell (window.h). Sums are
 // kept in f32 for 16-bit floats and in double for f64.
+#include <algorithm>
+#include <bit>
+
 #include "conv.h"
 #include "parallel.h"
 
@@ -169,6 +172,25 @@ keel_rc PrepareConvGradWLoop(const Node& node, keel_launch* launch) {
   const keel_tensor dy = node.In(0), x = node.In(1), dw = node.Out(0);
   return KeepConv(ReadConv(node, x, dw, dy),
                   VisitFloats(keel_dt_of(&dw), []<class T>() -> Run { return Guard<RunGradW<T>>; }), launch);
+}
+
+keel_rc LoopConvGradW(const keel_call* call, const Conv& s) {
+  Conv complete = s;
+  Complete(&complete.w);
+  keel_call mine = *call;
+  mine.state = &complete;
+  return RunGradW<float>(&mine);
+}
+
+bool AllFinite(const float* x, int64_t n) {
+  uint32_t greatest = 0;  // of the exponents: all ones are no number
+  for (int64_t i = 0; i < n; i++) greatest = std::max(greatest, std::bit_cast<uint32_t>(x[i]) & 0x7f800000);
+  return greatest != 0x7f800000;
+}
+bool HasNan(const float* x, int64_t n) {
+  int some = 0;
+  for (int64_t i = 0; i < n; i++) some |= x[i] != x[i];
+  return some != 0;
 }
 
 Impls ConvLoopImpls() { return kImpls; }

@@ -1,8 +1,10 @@
 // region_conv.cc: a convolution of a region as one primitive, in parts or, where its images cannot be cut, in
 // strips that are copied.
 #include <algorithm>
+#include <atomic>
 
 #include "conv.h"
+#include "invalid.h"
 #include "region_ops.h"
 
 namespace keel_cpu {
@@ -94,6 +96,30 @@ bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
   }
   return !strips.empty();
 }
+// Of weights with this many numbers.
+struct Weighed {
+  int64_t n;
+};
+keel_rc RunLookAtWeights(const keel_call* call) {
+  std::atomic<bool> finite = true;
+  ParallelFor(call, State<Weighed>(call).n, 1, [&](int64_t begin, int64_t end) {
+    if (!AllFinite(In<float>(call, 0) + begin, end - begin)) finite = false;
+  });
+  if (!finite) RaiseInvalid();
+  return Done(call);
+}
+// Padding times weights that are not finite is left to the loops. Weights that are not known yet are looked
+// at in each run, and a careful program has the loops. False: the loops.
+bool WeightsFit(Builder& b, const BodyNode& node) {
+  const BodyValue& w = b.Value(node.in[1]);
+  if (w.data != nullptr) return AllFinite(static_cast<const float*>(w.data), w.Count());
+  if (!b.Allows({.loses_nan = true})) return false;
+  auto own = std::make_unique<OwnLaunch>();
+  own->tells_loss = true;
+  Keep(&own->launch, Weighed{w.Count()}, Guard<RunLookAtWeights>);
+  b.EmitOwn(std::move(own), {node.in[1]}, {}, {b.Need(node.in[1], b.PlainOf(node.in[1]))});
+  return true;
+}
 // What oneDNN refuses is not emitted.
 bool Try(auto&& emit) {
   try {
@@ -131,7 +157,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
   } catch (const dnnl::error&) {
     return false;
   }
-  if (!Good(d)) return false;
+  if (!Good(d) || (IsPadded(g) && !WeightsFit(b, node))) return false;
   if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) &&
       Try([&] { return EmitWinograd(b, node, r, a, s); }))
     return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conv_grad.h"
+#include "invalid.h"
 #include "region_ops.h"
 
 namespace keel_cpu {
@@ -87,6 +88,28 @@ void EmitAddTo(Builder& b, uint32_t v, const Layout& layout, int x, int sum) {
   b.EmitOwn(std::move(own), {v}, {v}, {x, sum});
 }
 
+// Of operands dy and x; the result is there already.
+keel_rc RunRepairW(const keel_call* call) {
+  const bool spoilt = HasNan(Out<float>(call, 0), call->count);
+  return spoilt ? LoopConvGradW(call, State<Conv>(call)) : KEEL_OK;
+}
+keel_rc RunLookForNan(const keel_call* call) {
+  if (HasNan(In<float>(call, 0), State<Sum>(call).n)) RaiseInvalid();
+  return KEEL_OK;
+}
+// With padding, where a NaN may come of it alone: a careful program does that again by loops.
+void EmitRepairW(Builder& b, const BodyNode& n, const Conv& s, int dw) {
+  auto own = std::make_unique<OwnLaunch>();
+  if (b.Allows({.loses_nan = true})) {
+    own->tells_loss = true;
+    Keep(&own->launch, Sum{b.Value(n.out[0]).Count()}, Guard<RunLookForNan>);
+    return b.EmitOwn(std::move(own), n.out, {}, {dw});
+  }
+  Keep(&own->launch, s, Guard<RunRepairW>);
+  b.EmitOwn(std::move(own), n.in, n.out,
+            {b.Need(n.in[0], b.PlainOf(n.in[0])), b.Need(n.in[1], b.PlainOf(n.in[1])), dw});
+}
+
 // Shares of the images side by side, each with weights of its own, which are added up in their order.
 bool EmitShares(Builder& b, const BodyNode& n, const Conv& s, const Geometry& g, const Layouts& l) {
   const Shares shares = SharesOf(s);
@@ -120,6 +143,7 @@ bool EmitShares(Builder& b, const BodyNode& n, const Conv& s, const Geometry& g,
   if (sum != dw)
     b.Emit(dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), l.w, Engine(), plain, UserScratch())),
            {{DNNL_ARG_FROM, l.w, sum}, {DNNL_ARG_TO, plain, dw}});
+  if (IsPadded(g)) EmitRepairW(b, n, s, dw);
   return true;
 }
 
@@ -167,6 +191,7 @@ bool EmitConvGradW(Builder& b, const BodyNode& n) {
   if (sum != dw)
     b.Emit(dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), l.w, Engine(), plain, UserScratch())),
            {{DNNL_ARG_FROM, l.w, sum}, {DNNL_ARG_TO, plain, dw}});
+  if (IsPadded(g)) EmitRepairW(b, n, s, dw);
   return true;
 }
 

@@ -106,6 +106,8 @@ bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* roo
 
 keel_rc RunWinograd(const keel_call* call) {
   const Winograd& w = *State<std::unique_ptr<Winograd>>(call);
+  const Team team(call);
+  SetThreads(1);  // of a product, also where the caller makes all blocks: another number, other bits
   std::atomic<bool> finite = true, failed = false;
   const auto run_slot = [&](int64_t slot) {
     dnnl::stream stream(Engine());  // workers keep nothing of their own
@@ -120,6 +122,7 @@ keel_rc RunWinograd(const keel_call* call) {
       failed = true;
     }
   });
+  SetThreads(team.Size());
   if (failed) Throw(KEEL_OOM, "a oneDNN product of a convolution failed: no memory for its arguments");
   if (!finite) RaiseInvalid();
   return Done(call);
@@ -240,7 +243,7 @@ const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const W
 
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s) {
   const PostOp* added = nullptr;
-  if (b.Value(node.in[1]).data == nullptr || !Pays(s)) return false;
+  if (b.body.exact_convolution || b.Value(node.in[1]).data == nullptr || !Pays(s)) return false;
   std::unique_ptr<Winograd> w = Describe(s, r);
   if (!ReadPostOps(r, a, w.get(), &added) || !b.Allows({.loses_nan = true})) return false;
   w->whole = MakeProduct(*w, w->block, AnyLayout({kNumbers, w->c, w->o}), &w->weights_layout);

@@ -1,5 +1,7 @@
 // loop_known.cc: rules for branches and loops of which it is known what runs: one branch, no iteration, one.
 // Only nodes that need not run, so what must run stays where it is listed.
+#include <algorithm>
+
 #include "loops.h"
 #include "numbers.h"
 #include "passes.h"
@@ -25,6 +27,20 @@ bool known_switch(Edit& e, NodeId n) {
   return e.splice(n, branches[static_cast<size_t>(*i)], without_first(e, n));
 }
 
+// Whether all sizes of a graph are numbers, so that they have been compared. Others are compared in the run,
+// also where the graph does not run, and what they must be must not go with it.
+bool sized(const Edit::Body& body) {
+  const auto known = [&](keel_value v) {
+    if (v == KEEL_NO_VALUE) return true;
+    const Dims dims = body.edit.type(v).dims;
+    return std::all_of(dims.begin(), dims.end(), is_number);
+  };
+  const auto all_known = [&](const Ids& values) { return std::all_of(values.begin(), values.end(), known); };
+  const std::vector<NodeId> nodes = body.edit.nodes();
+  return std::all_of(nodes.begin(), nodes.end(),
+                     [&](NodeId n) { return all_known(body.edit.ins(n)) && all_known(body.edit.outs(n)); });
+}
+
 // What is carried comes out as it goes in.
 bool forwarded(Edit& e, const Loop& loop) {
   for (size_t i = 0; i < loop.carry; i++)
@@ -42,7 +58,7 @@ bool known_while(Edit& e, NodeId n) {
   for (keel_value v : loop.in) now.push_back(e.type(v).rank() == 0 ? uniform(e, v) : std::nullopt);
   const std::optional<double> first = number_of(test, test.results[0], now);
   if (!first) return false;
-  if (*first == 0) return forwarded(e, loop);
+  if (*first == 0) return sized(test) && sized(body) && forwarded(e, loop);
   Numbers next = now;
   for (size_t i = 0; i < loop.carry; i++) next[i] = number_of(body, body.results[i], now);
   const std::optional<double> second = number_of(test, test.results[0], next);
@@ -56,6 +72,7 @@ Dims entry_dims(const Edit& e, keel_value v) {
 }
 
 bool no_entries(Edit& e, const Loop& loop) {
+  if (!sized(e.body(loop.body))) return false;
   const uint64_t nothing = 0;
   Ids empty;
   for (size_t i = loop.carry; i < loop.out.size(); i++) {

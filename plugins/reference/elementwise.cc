@@ -99,7 +99,11 @@ struct Pow {
   }
   template <Float T>
   T operator()(T a, T b) const {
-    return make<T>(std::pow(Math<T>(value(a)), Math<T>(value(b))));
+    const double x = value(a), y = value(b);
+    // Zeros, infinities and NaN as C defines them; the C library's long double takes -2^63 for an odd number.
+    if (x == 0 || !std::isfinite(x) || !std::isfinite(y)) return make<T>(std::pow(x, y));
+    const bool even = std::fmod(y, 2) == 0;
+    return make<T>(std::pow(Math<T>(even ? std::fabs(x) : x), Math<T>(y)));
   }
 };
 struct Maximum {

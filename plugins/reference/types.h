@@ -98,9 +98,15 @@ using Arith = std::conditional_t<Float<T>, double, uint64_t>;
 // exp, pow ...: more digits than the result has.
 template <class T>
 using Math = std::conditional_t<std::same_as<T, double>, long double, double>;
-// Long sums and products.
+// Long sums and products. Those of f64 need twice its digits and more: with the 64 of long double a sum or
+// product of two elements would be rounded twice.
+#if defined(__SIZEOF_FLOAT128__)
+__extension__ typedef __float128 Quad;
+#else
+using Quad = long double;
+#endif
 template <class T>
-using Sum = std::conditional_t<Float<T>, Math<T>, uint64_t>;
+using Sum = std::conditional_t<std::same_as<T, double>, Quad, Arith<T>>;
 
 template <class T>
 Arith<T> arith(T x) {

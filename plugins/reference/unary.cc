@@ -1,7 +1,9 @@
 // unary.cc: elementwise ops of one operand, and cast.
 //
 // How to read it: one small functor per op, unary<> that walks over the elements, the table. Math
-// functions are computed in double (f64: long double) and rounded once.
+// functions are computed in double (f64: long double), then rounded. Where double itself gives the nearest
+// number (sqrt, 1 / x), it must be double for f64, too: long double would round twice.
+#include <numbers>
 #include <type_traits>
 
 #include "call.h"
@@ -18,6 +20,14 @@ struct MathOf {
     return make<T>(F(Math<T>(value(x))));
   }
 };
+// The same in double.
+template <auto F>
+struct NearestOf {
+  template <Float T>
+  T operator()(T x) const {
+    return make<T>(F(value(x)));
+  }
+};
 constexpr auto kSqrt = [](auto x) { return std::sqrt(x); };
 constexpr auto kRsqrt = [](auto x) { return 1 / std::sqrt(x); };
 constexpr auto kReciprocal = [](auto x) { return 1 / x; };
@@ -31,6 +41,18 @@ constexpr auto kErf = [](auto x) { return std::erf(x); };
 constexpr auto kFloor = [](auto x) { return std::floor(x); };
 constexpr auto kCeil = [](auto x) { return std::ceil(x); };
 constexpr auto kRound = [](auto x) { return std::nearbyint(x); };  // halves to even
+
+// Composites whose bodies lose digits where results are small.
+constexpr auto kSigmoid = [](auto x) { return 1 / (1 + std::exp(-x)); };
+constexpr auto kGelu = [](auto x) { return x * std::erfc(-x / std::sqrt(decltype(x)(2))) / 2; };
+constexpr auto kGeluTanh = [](auto x) {
+  const auto root = std::sqrt(2 / std::numbers::pi_v<decltype(x)>);
+  return x * kSigmoid(2 * root * (x + decltype(x)(0.044715L) * x * x * x));
+};
+struct GeluState {
+  bool tanh;
+  void read(Attributes& a) { tanh = a.boolean("tanh"); }
+};
 
 struct Neg {
   template <Integer T>
@@ -109,6 +131,10 @@ keel_rc unary(const keel_call& c) {
   return typed<Set>(c, in_type(c), [&](auto tag) { return unary_loop<F, typename decltype(tag)::type>(c); });
 }
 
+keel_rc gelu(const GeluState& s, const keel_call& c) {
+  return s.tanh ? unary<Floats, MathOf<kGeluTanh>>(c) : unary<Floats, MathOf<kGelu>>(c);
+}
+
 template <class From, class To>
 keel_rc cast_loop(const keel_call& c) {
   const From* x = in<From>(c, 0);
@@ -132,9 +158,9 @@ constexpr keel_impl kImpls[] = {
     row<unary<Num, Neg>>(REFERENCE_OP("neg"), kFlags),
     row<unary<Num, Abs>>(REFERENCE_OP("abs"), kFlags),
     row<unary<Num, Sign>>(REFERENCE_OP("sign"), kFlags),
-    row<unary<Floats, MathOf<kSqrt>>>(REFERENCE_OP("sqrt"), kFlags),
+    row<unary<Floats, NearestOf<kSqrt>>>(REFERENCE_OP("sqrt"), kFlags),
     row<unary<Floats, MathOf<kRsqrt>>>(REFERENCE_OP("rsqrt"), kFlags),
-    row<unary<Floats, MathOf<kReciprocal>>>(REFERENCE_OP("reciprocal"), kFlags),
+    row<unary<Floats, NearestOf<kReciprocal>>>(REFERENCE_OP("reciprocal"), kFlags),
     row<unary<Floats, MathOf<kExp>>>(REFERENCE_OP("exp"), kFlags),
     row<unary<Floats, MathOf<kLog>>>(REFERENCE_OP("log"), kFlags),
     row<unary<Floats, MathOf<kLog1p>>>(REFERENCE_OP("log1p"), kFlags),
@@ -142,6 +168,7 @@ constexpr keel_impl kImpls[] = {
     row<unary<Floats, MathOf<kCos>>>(REFERENCE_OP("cos"), kFlags),
     row<unary<Floats, MathOf<kTanh>>>(REFERENCE_OP("tanh"), kFlags),
     row<unary<Floats, MathOf<kErf>>>(REFERENCE_OP("erf"), kFlags),
+    row<GeluState, gelu>(REFERENCE_OP("gelu"), kFlags),
     row<unary<Floats, MathOf<kFloor>>>(REFERENCE_OP("floor"), kFlags),
     row<unary<Floats, MathOf<kCeil>>>(REFERENCE_OP("ceil"), kFlags),
     row<unary<Floats, MathOf<kRound>>>(REFERENCE_OP("round"), kFlags),

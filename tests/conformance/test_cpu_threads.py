@@ -232,3 +232,14 @@ def test_bits_with_the_instructions_of_an_older_machine(test):
     out = subprocess.run(command, env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}, capture_output=True, text=True,
                          timeout=120)
     assert out.returncode == 0, out.stdout
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dims", [(1, 2, 130, 64), (3, 1, 97, 40), (2, 4, 33, 16)])
+def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
+    """Its sums are those of rows, which no two threads share; on each class of processor."""
+    def build(g, q, k, v):
+        return g.node("attention", q, k, v, causal=causal)
+    inputs = arrays(dims, dims, dims)
+    runs = [as_nodes(keel_abi.Context(threads=t), build, inputs, [], device="cpu").run(*inputs)[0] for t in (1, 2, CORES)]
+    assert all(np.array_equal(runs[0], y) for y in runs)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from keel_abi import KeelError
 from optimizer import dump, keel, optimize
 from operands import operands, same_bits
 
@@ -242,3 +243,29 @@ def test_a_new_body_is_optimized(tmp_path):
     before.write_text(text(loop("e = exp(y)\n b = mul(mul(a, e), 1.0)\n yield j, b")))
     optimize(before, after, "reference", only="loop,simplify")
     assert ops(dump(after).split("fn @main(")[1].split("\n}")[0], 6, False) == "less add mul"
+
+
+SIZED = """keel 1
+const no: bool[] = false
+fn @main(x: f32[n], s: f32[{entries}m]) {{
+  c = {loop}
+    body(c, s) {{
+      d = add(c, s)
+      e = reshape(d){{to=[n]}}
+      yield e
+    }}
+  return c
+}}
+entry main = @main (x, s)
+"""
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("entries, loop", [("0, ", "scan(x, s){carry=1}"), ("", "while(x, s){carry=1}\n    test(c, s) {\n      yield no\n    }")])
+def test_sizes_in_a_loop_that_never_runs_must_fit(context, entries, loop, level):
+    plan = context.parse(SIZED.format(entries=entries, loop=loop)).session("reference", level=level).prepare()
+    x = np.ones(3, np.float32)
+    fitting, other = (np.ones((0, n) if entries else n, np.float32) for n in (3, 4))
+    assert np.array_equal(plan.run(x, fitting)[0], x)
+    with pytest.raises(KeelError, match="n and m must be equal"):
+        plan.run(x, other)

@@ -117,6 +117,16 @@ def test_random_integers_are_uniform(context, device, dtype):
     assert (got != context.apply(device, "random_uniform", KEY + np.uint64(1), low, high, dims=[8, 10000])).any()
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "f2", "f4", "f8"])
+def test_random_numbers_stay_in_a_range_that_is_wider_than_their_dtype(context, device, dtype):
+    most = np.iinfo(dtype).max if dtype[0] == "i" else np.finfo(dtype).max
+    low, high = np.array([-most, most], dtype)
+    got = context.apply(device, "random_uniform", KEY, low, high, dims=[20000]).astype(np.longdouble)
+    part = got / np.longdouble(most)
+    assert part.min() >= -1 and part.max() <= 1 and (dtype[0] == "f" or got.max() < most)
+    assert abs(part.mean()) < 0.03 and abs(part.std() - 3**-0.5) < 0.02
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_random_floats_are_uniform(context, device, dtype):
     low, high = np.array([-1, 3], dtype)

@@ -89,9 +89,10 @@ inline Tensor concat(const Operands& x, const ConcatOptions& o = {}, const Place
   return detail::one(OpId::concat, x.all(), at, where);
 }
 struct ConvOptions { Ints stride = {}; Ints dil = {}; Ints lo = {}; Ints hi = {}; int64_t groups = 1; };
-/// Correlation over any number of image dims; lo and hi zeros around the image. (x: T[n, c, S..], w: T[o, g,
-/// K..]){stride: i64[S] = 1, dil: i64[S] = 1, lo: dim[S] = 0, hi: dim[S] = 0, groups: i64 = 1} -> T[n, o, ((S
-/// + lo + hi - dil * (K - 1) - 1) // stride + 1)..]; T one of f16 bf16 f32 f64.
+/// Correlation over any number of image dims; lo and hi zeros around the image, which add nothing, whatever
+/// the weight is (0 for an infinite one). (x: T[n, c, S..], w: T[o, g, K..]){stride: i64[S] = 1, dil: i64[S]
+/// = 1, lo: dim[S] = 0, hi: dim[S] = 0, groups: i64 = 1} -> T[n, o, ((S + lo + hi - dil * (K - 1) - 1) //
+/// stride + 1)..]; T one of f16 bf16 f32 f64.
 inline Tensor conv(const Operand& x, const Operand& w, const ConvOptions& o = {}) {
   detail::Attributes at;
   if (o.stride) detail::ints(at, "stride", KEEL_ATTR_I64S, o.stride);
@@ -309,9 +310,9 @@ inline Tensor random(const Operand& key, const Ints& dims, const RandomOptions& 
   if (o.dtype != KEEL_F32) at.dtype("dtype", o.dtype);
   return detail::one(OpId::random, {&key}, at, key.where());
 }
-/// Numbers in [low, high), by key and place as random; integers wrap where high - low does not fit, floats
-/// may round up to high. (key: u64[], low: T[], high: T[]){dims: dim[]} -> T[dims..]; T one of i8 i16 i32 i64
-/// f16 bf16 f32 f64.
+/// Numbers in [low, high), by key and place as random; floats may round up to high. low must not be above
+/// high. (key: u64[], low: T[], high: T[]){dims: dim[]} -> T[dims..]; T one of i8 i16 i32 i64 f16 bf16 f32
+/// f64.
 inline Tensor random_uniform(const Operand& key, const Operand& low, const Operand& high, const Ints& dims) {
   detail::Attributes at;
   detail::ints(at, "dims", KEEL_ATTR_DIMS, dims);

@@ -52,7 +52,8 @@ def concat(x: Iterable[_TensorLike], axis: int = 0) -> Tensor: ...
 
 def conv(x: _TensorLike, w: _TensorLike, stride: _Sizes | None = None, dil: _Sizes | None = None,
         lo: _Sizes | None = None, hi: _Sizes | None = None, groups: int = 1) -> Tensor:
-    """Correlation over any number of image dims; lo and hi zeros around the image."""
+    """Correlation over any number of image dims; lo and hi zeros around the image, which add nothing, whatever the
+    weight is (0 for an infinite one)."""
 
 def conv_grad_w(dy: _TensorLike, x: _TensorLike, dims: _Sizes, stride: _Sizes | None = None,
         dil: _Sizes | None = None, lo: _Sizes | None = None, groups: int = 1) -> Tensor:
@@ -185,8 +186,7 @@ def pow(a: _TensorLike, b: _TensorLike) -> Tensor:
     """a to the power b. Integers: by repeated multiplication, wrapping; a negative power is 1/a truncated."""
 
 def random_uniform(key: _TensorLike, low: _TensorLike, high: _TensorLike, dims: _Sizes) -> Tensor:
-    """Numbers in [low, high), by key and place as random; integers wrap where high - low does not fit, floats may
-    round up to high."""
+    """Numbers in [low, high), by key and place as random; floats may round up to high. low must not be above high."""
 
 def reciprocal(x: _TensorLike) -> Tensor: ...
 
