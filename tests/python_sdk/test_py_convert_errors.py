@@ -332,8 +332,11 @@ def test_sizes_that_do_not_fit_when_a_graph_runs_name_the_line():
     def f(x, y):
         z = x * 2
         return z + y  # here
-    with pytest.raises(keel.Error, match=rf"{re.escape(__file__)}:{f.__wrapped__.__code__.co_firstlineno + 3}\)"):
-        f(keel.zeros(2), keel.zeros(3))
+    line = f.__wrapped__.__code__.co_firstlineno + 3
+    module = f.concrete(keel.zeros(2), keel.zeros(2))
+    for options in ({}, {"level": 0}):
+        with pytest.raises(keel.Error, match=rf"{re.escape(__file__)}:{line}\)"):
+            keel.Session(module, **options).run(x=keel.zeros(2), y=keel.zeros(3))
 
 
 def test_gradients_name_the_line_of_the_op_that_they_belong_to():
