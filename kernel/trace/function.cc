@@ -76,7 +76,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   absl::Status status = CallConcrete(&concrete, tape, arguments, &misfit, results);
   if (misfit) {
     absl::StatusOr<std::shared_ptr<Concrete>> only = ForOneSize(arguments, status);
-    if (!only.ok()) return only.status();
+    if (!only.ok()) return options_.signature.empty() ? only.status() : status;
     concrete = *std::move(only);
     status = CallConcrete(&concrete, tape, arguments, nullptr, results);
   }

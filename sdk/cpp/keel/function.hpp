@@ -40,8 +40,11 @@ namespace detail {
 // One call under way on this thread; the program of a keel_function finds its code here.
 struct Invocation {
   void (*run)(Invocation&, std::span<const keel_leaf>, keel_trace*) = nullptr;
-  bool declared = false;  // a signature: the error of the trace for all its sizes is the call's, not of one for fewer
-  std::exception_ptr thrown = nullptr;
+  struct Thrown {
+    std::string text;
+    std::exception_ptr what;
+  };
+  std::vector<Thrown> thrown = {};  // by the code; a call may trace it for many sizes, then for fewer
   keel_rc code = KEEL_INVALID;  // of what was thrown and is no Error; KEEL_CANCELLED ends the call
   std::string why = {};
 };
@@ -70,23 +73,28 @@ class Within {  // what the ops of a body see; tapes around a call do not see in
 inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, uint32_t n,
                            keel_error** error) {
   Invocation& mine = *this_call;
-  if (!mine.declared) mine.thrown = nullptr;  // of a trace for more sizes than the code can
-  const auto keep = [&] {
-    if (!mine.thrown) mine.thrown = std::current_exception();
+  const auto fail = [&](keel_rc code, const char* text) {
+    mine.thrown.push_back({text, std::current_exception()});
+    return keel_fail(code, text, error);
   };
   try {
     mine.run(mine, {leaves, n}, trace);
   } catch (const Error& e) {
-    keep();
-    return keel_fail(e.code(), e.what(), error);
+    return fail(e.code(), e.what());
   } catch (const std::exception& e) {
-    keep();
-    return keel_fail(mine.code, mine.why.empty() ? e.what() : mine.why.c_str(), error);
+    return fail(mine.code, mine.why.empty() ? e.what() : mine.why.c_str());
   } catch (...) {
-    keep();
-    return keel_fail(mine.code, "the code threw an exception", error);
+    return fail(mine.code, "the code threw an exception");
   }
   return KEEL_OK;
+}
+
+// What the code threw of which this failure tells; none if the failure is of Keel itself.
+inline std::exception_ptr told(const Invocation& mine, const Error& failure) {
+  const std::string_view message = failure.what();
+  for (auto it = mine.thrown.rbegin(); it != mine.thrown.rend(); ++it)
+    if (message.find(it->text) != message.npos) return it->what;
+  return failure.code() == KEEL_CANCELLED && !mine.thrown.empty() ? mine.thrown.back().what : nullptr;
 }
 
 inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array** out, uint32_t room,
@@ -312,14 +320,14 @@ class Function {
 
   template <class Call, class... A>
   void perform(const Call& what, const A&... args) const {
-    Typed<A...> mine{{run<A...>, !state_->options.signature.empty()}, *this, {args...}};
+    Typed<A...> mine{{run<A...>}, *this, {args...}};
     detail::Invocation* before = std::exchange(detail::this_call, &mine);
     keel_error* error = nullptr;
     keel_rc rc = what(&error);
     detail::this_call = before;
     if (rc == KEEL_OK) return;
     Error failure = Error::take(rc, error);
-    if (mine.thrown) std::rethrow_exception(mine.thrown);
+    if (std::exception_ptr thrown = detail::told(mine, failure)) std::rethrow_exception(thrown);
     throw failure;
   }
 

@@ -124,7 +124,6 @@ class Function {
   Brief brief;
   int aside = 0;         // calls under way without the GIL, or in the code
   uint64_t written = 0;  // how often the code ran for a trace
-  bool has_signature() const { return signed_; }
 
  private:
   // One value for each parameter, so that f(x, n=3) is f(x, 3).
@@ -163,7 +162,7 @@ struct Program : keel::detail::Invocation {
   std::optional<WithoutGil> without;
 
   Program(Function& f, nb::handle self, const Flat& flat)
-      : keel::detail::Invocation{start, f.has_signature()}, f(f), self(self), flat(flat) {}
+      : keel::detail::Invocation{start}, f(f), self(self), flat(flat) {}
   static void start(keel::detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
     auto& mine = static_cast<Program&>(erased);
     mine.take_gil();
@@ -235,7 +234,10 @@ void perform(Program& program, bool keep, const F& what) {
   if (program.counted) program.f.aside--;
   if (rc == KEEL_OK) return;
   keel::Error failure = keel::Error::take(rc, error);
-  if (program.thrown) std::rethrow_exception(std::exchange(program.thrown, nullptr));
+  if (std::exception_ptr thrown = keel::detail::told(program, failure)) {
+    program.thrown.clear();
+    std::rethrow_exception(thrown);
+  }
   throw failure;
 }
 
