@@ -6,7 +6,8 @@ Usage: check_abi.py BUILD            check everything against the build folder (
 Headers: each compiles alone as C99 to C++20 with gcc and clang, and uses no type whose size or calling
 convention varies. Symbols: libkeel exports what keel.h, keel_graph.h and keel_control.h declare, which is
 abi/symbols.txt; a plugin exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's
-offset and size; they equal abi/layout.txt, to which a draft only appends.
+offset and size; they equal abi/layout.txt, to which a draft only appends. Names: what comments of the headers and all
+documents call KEEL_ or keel_ is there: in the headers, or in code of the tree (variables, options, targets).
 """
 import re
 import subprocess
@@ -160,6 +161,26 @@ def layout_faults():
         yield from append_faults(old, now, where)
 
 
+def without_comments(path):
+    """What a file of code has but comments; strings count."""
+    text = path.read_text(errors="replace")
+    if path.suffix in (".h", ".hpp", ".c", ".cc", ".inc"):
+        return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    return text if path.suffix in (".py", ".sh", ".cmake", ".json", ".in", ".map", "") or path.name == "CMakeLists.txt" else ""
+
+
+def name_faults():
+    """Names that comments and documents tell of, and nothing defines."""
+    name = r"\b(?:KEEL_[A-Z0-9_]*[A-Z0-9]|keel_[a-z0-9_]*[a-z0-9])\b(?!\*)"
+    files = [ROOT / line for line in run("git", "-C", ROOT, "ls-files").stdout.split()]
+    files = [f for f in files if f.is_file() and "tests/data" not in str(f)]
+    known = {word for f in files for word in re.findall(name, without_comments(f))}
+    for path in [ROOT / "abi" / h for h in HEADERS] + [f for f in files if f.suffix == ".md"]:
+        for word in sorted(set(re.findall(name, path.read_text())) - known):
+            if word.removesuffix("s") not in known:  # plurals
+                yield f"{path.relative_to(ROOT)}: {word}: there is nothing of that name"
+
+
 def main():
     if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
         sys.exit(__doc__)
@@ -169,7 +190,7 @@ def main():
         return 0
     faults = [*header_faults()]
     if not faults:  # the rest compiles them
-        faults = [*layout_faults(), *symbol_faults(Path(sys.argv[1]))]
+        faults = [*layout_faults(), *name_faults(), *symbol_faults(Path(sys.argv[1]))]
     print("\n".join(faults + [f"abi: {len(HEADERS)} headers, {len(structs())} structs, "
                               f"{len(declared_symbols())} functions, {len(faults)} faults"]))
     return 1 if faults else 0
