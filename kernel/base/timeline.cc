@@ -98,7 +98,8 @@ absl::Status Timeline::Begin(const std::string& path, Detail detail) {
   if (On())
     return Error(absl::StatusCode::kFailedPrecondition, "timeline \"", file.path, "\" is not ended yet");
   file.path = path;
-  file.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Not blocking: a fifo that nobody reads is an error, and one that is full loses the rest.
+  file.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file.fd < 0) return CannotWrite(file, errno);
   file.error = 0;
   file.first = true;

@@ -62,10 +62,15 @@ absl::Status LoadError(const std::string& path) {
   return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
 }
 
-std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin) {
+// why: set where the plugin finds none.
+std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin, std::string* why) {
   std::vector<std::unique_ptr<Device>> devices;
   if (!plugin->table.device) return devices;
+  HostCall call;
   uint32_t count = plugin->device.count ? plugin->device.count(&HostTable()) : 1;
+  if (!count)
+    *why = absl::StrCat(", no device: ",
+                        call.Finish(KEEL_UNAVAILABLE, *plugin, "counted its devices").message());
   for (uint32_t i = 0; i < std::min(count, kMaxDevices); i++)
     devices.push_back(std::make_unique<Device>(plugin, i));
   return devices;
@@ -154,8 +159,12 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
     plugin->name = PluginNameOf(path) + ".rules";
     return Take(std::move(plugin), taken);
   }
-  RETURN_IF_ERROR(CheckPluginFile(path));
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  // A name without a slash would be looked for along the linker's own path: another file than was checked.
+  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr), std::free);
+  if (!resolved) return FileError(errno, "cannot be read");
+  const std::string real = resolved.get();
+  RETURN_IF_ERROR(CheckPluginFile(real));
+  void* library = dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return LoadError(path);
   auto* entry = reinterpret_cast<const keel_plugin* (*)(void)>(dlsym(library, "keel_plugin_v0"));
   if (!entry) return Invalid("not a plugin: exports no function keel_plugin_v0");
@@ -178,8 +187,9 @@ absl::Status Registry::Take(std::shared_ptr<Plugin> plugin, std::string* taken) 
   }
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
   ASSIGN_OR_RETURN(passes, OrderPasses(passes));
-  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin);
-  if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version);
+  std::string none;
+  std::vector<std::unique_ptr<Device>> devices = DevicesOf(plugin, &none);
+  if (taken) *taken = absl::StrCat(plugin->name, plugin->version.empty() ? "" : " ", plugin->version, none);
   plugins_.reserve(plugins_.size() + 1);
   devices_.reserve(devices_.size() + devices.size());
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
@@ -198,6 +208,9 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
   }
   absl::Status error = NotFound("no device \"", name, "\"; there ", names.size() == 1 ? "is " : "are ",
                                 names.empty() ? "none" : absl::StrJoin(names, ", "));
+  for (const Attempt& attempt : attempts_)  // a plugin that found none says why
+    if (absl::StartsWith(attempt.reason, name) && absl::StrContains(attempt.reason, ", no device: "))
+      return Annotate(error, kErrorHint, attempt.reason);
   return Annotate(error, kErrorHint,
                   names.empty()
                       ? "load plugins first (keel_plugin_scan); `keel doctor` shows where they are looked for"

@@ -1,9 +1,12 @@
 // note.cc: is a file a plugin for this libkeel? Answered from its bytes alone, before dlopen, so that a
 // refused plugin runs no code. ELF, 64 bit, little-endian: program headers -> PT_NOTE -> "KEEL".
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
+#include <utility>
 #include <vector>
 
 #include "kernel/plugin/registry.h"
@@ -11,27 +14,65 @@
 namespace keel {
 namespace {
 
-constexpr uint64_t kMaxNotes = 1 << 20;
+constexpr uint64_t kMaxNotes = 1 << 20;  // bytes of all together
+constexpr uint32_t kMaxHeaders = 256;
 constexpr char kCutOff[] = "not a plugin: the ELF file is cut off";
 
 class File {
  public:
-  explicit File(const std::string& path) : stream_(path, std::ios::binary | std::ios::ate) {
-    if (ok()) size_ = static_cast<uint64_t>(stream_.tellg());
+  explicit File(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat info {};
+    if (ok() && !fstat(fd_, &info) && S_ISREG(info.st_mode)) size_ = static_cast<uint64_t>(info.st_size);
   }
-  bool ok() const { return stream_.good(); }
+  ~File() {
+    if (ok()) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  bool ok() const { return fd_ >= 0; }
   uint64_t size() const { return size_; }
-  bool Read(uint64_t at, void* to, uint64_t n) {
-    stream_.clear();
-    stream_.seekg(static_cast<std::streamoff>(at));
-    stream_.read(static_cast<char*>(to), static_cast<std::streamsize>(n));
-    return stream_.gcount() == static_cast<std::streamsize>(n);
+  bool Read(uint64_t at, void* to, uint64_t n) const {
+    return at <= size_ && n <= size_ - at &&
+           pread(fd_, to, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
   }
 
  private:
-  std::ifstream stream_;
+  int fd_;
   uint64_t size_ = 0;
 };
+
+#if defined(__x86_64__)
+constexpr uint16_t kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr uint16_t kMachine = EM_RISCV;
+#else
+constexpr uint16_t kMachine = EM_PPC64;
+#endif
+
+std::string MachineName(uint16_t machine) {
+  constexpr std::pair<uint16_t, const char*> kNames[] = {{EM_386, "i386"},       {EM_X86_64, "x86-64"},
+                                                         {EM_ARM, "32-bit ARM"}, {EM_AARCH64, "AArch64"},
+                                                         {EM_RISCV, "RISC-V"},   {EM_PPC64, "POWER"}};
+  for (auto [number, name] : kNames)
+    if (number == machine) return name;
+  return absl::StrCat("machine ", machine);
+}
+
+absl::Status CheckKind(const Elf64_Ehdr& elf) {
+  if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG)) return Invalid("not a plugin: not an ELF shared library");
+  bool big = elf.e_ident[EI_DATA] != ELFDATA2LSB, wide = elf.e_ident[EI_CLASS] == ELFCLASS64;
+  auto host = [](uint16_t n, bool swap) { return swap ? __builtin_bswap16(n) : n; };
+  uint16_t machine = host(elf.e_machine, big), type = host(elf.e_type, big);
+  if (big || !wide || machine != kMachine)
+    return Invalid("not a plugin for this machine: the file is ", wide ? "64-bit " : "32-bit ",
+                   big ? "big-endian " : "", MachineName(machine), ", this libkeel is 64-bit ",
+                   MachineName(kMachine));
+  if (type != ET_DYN)
+    return Invalid("not a plugin: an ELF file of type ", type, ", a shared library has type ", ET_DYN);
+  return absl::OkStatus();
+}
 
 // Walks the notes in `bytes`; true when ours was found.
 bool FindNote(const std::vector<char>& bytes, keel_note* out) {
@@ -54,21 +95,23 @@ absl::StatusOr<keel_note> ReadNote(const std::string& path) {
   File file(path);
   Elf64_Ehdr elf;
   if (!file.ok()) return FileError(errno, "cannot be read");
-  if (!file.Read(0, &elf, sizeof elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG))
-    return Invalid("not a plugin: not an ELF shared library");
-  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != ELFDATA2LSB)
-    return Invalid("not a plugin: an ELF file for another kind of machine");
+  if (!file.Read(0, &elf, sizeof elf)) return Invalid("not a plugin: not an ELF shared library");
+  RETURN_IF_ERROR(CheckKind(elf));
   // The linker maps what the headers name without asking whether the file holds it.
-  if (elf.e_shoff + uint64_t{elf.e_shnum} * elf.e_shentsize > file.size()) return Invalid(kCutOff);
+  uint64_t sections = uint64_t{elf.e_shnum} * elf.e_shentsize;
+  if (elf.e_shoff > file.size() || sections > file.size() - elf.e_shoff) return Invalid(kCutOff);
+  if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_phnum > kMaxHeaders)
+    return Invalid("not a plugin: ", elf.e_phnum, " program headers of ", elf.e_phentsize, " bytes; at most ",
+                   kMaxHeaders, " of ", sizeof(Elf64_Phdr), " are possible");
+  std::vector<Elf64_Phdr> parts(elf.e_phnum);
+  if (!file.Read(elf.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) return Invalid(kCutOff);
   keel_note note;
   bool found = false;
-  for (uint32_t i = 0; i < elf.e_phnum; i++) {
-    Elf64_Phdr part;
-    if (elf.e_phentsize < sizeof part ||
-        !file.Read(elf.e_phoff + uint64_t{i} * elf.e_phentsize, &part, sizeof part))
-      return Invalid(kCutOff);
+  uint64_t notes = 0;
+  for (const Elf64_Phdr& part : parts) {
     if (part.p_offset > file.size() || part.p_filesz > file.size() - part.p_offset) return Invalid(kCutOff);
-    if (found || part.p_type != PT_NOTE || part.p_filesz > kMaxNotes) continue;
+    if (found || part.p_type != PT_NOTE || part.p_filesz > kMaxNotes - notes) continue;
+    notes += part.p_filesz;
     std::vector<char> bytes(part.p_filesz);
     if (!file.Read(part.p_offset, bytes.data(), bytes.size())) return Invalid(kCutOff);
     found = FindNote(bytes, &note);

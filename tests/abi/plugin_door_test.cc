@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -120,6 +122,60 @@ TEST_F(PluginDoor, AFileThatIsNoLibraryIsRefused) {
   std::string empty = folder_ / "keel-empty.so";
   std::ofstream{empty};
   EXPECT_NE(Load(empty).find("not a plugin"), std::string::npos) << Load(empty);
+}
+
+// The dynamic linker would look for such a name along its own path, and load another file than was checked.
+TEST_F(PluginDoor, ANameWithoutASlashIsTheFileInTheWorkingFolder) {
+  Copy("good", "keel-here.so");
+  fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  EXPECT_EQ(Load("keel-here.so"), "");
+  fs::current_path(before);
+  EXPECT_EQ(Trace(), "good 0\n");
+}
+
+TEST_F(PluginDoor, AnotherMachineAndAnotherKindOfFileAreRefusedByName) {
+  struct Patch {
+    size_t at;
+    uint16_t value;
+    const char *machine, *ours;
+  };
+  const Patch patches[] = {{offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, "AArch64", "this libkeel is 64-bit"},
+                           {offsetof(Elf64_Ehdr, e_machine), EM_386, "i386", "this libkeel is 64-bit"},
+                           {EI_CLASS, ELFCLASS32 | ELFDATA2LSB << 8, "32-bit", "this libkeel is 64-bit"},
+                           {EI_CLASS, ELFCLASS64 | ELFDATA2MSB << 8, "big-endian", "this libkeel is 64-bit"},
+                           {offsetof(Elf64_Ehdr, e_type), ET_EXEC, "type 2", "type 3"}};
+  for (const Patch& p : patches) {
+    std::string path = Copy("good", "keel-" + std::string(p.machine) + ".so");
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(p.at));
+    file.write(reinterpret_cast<const char*>(&p.value), sizeof p.value);
+    file.close();
+    std::string said = Load(path);
+    EXPECT_NE(said.find(p.machine), std::string::npos) << said;
+    EXPECT_NE(said.find(p.ours), std::string::npos) << said;
+  }
+  EXPECT_EQ(Trace(), "");
+}
+
+TEST_F(PluginDoor, AFileOfNothingButHeadersIsRefusedAtOnce) {
+  std::string path = Copy("good", "keel-many.so");
+  Elf64_Ehdr elf;
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.read(reinterpret_cast<char*>(&elf), sizeof elf);
+  elf.e_phoff = sizeof elf;
+  elf.e_phnum = 65534;
+  elf.e_shnum = 0;
+  std::vector<Elf64_Phdr> parts(elf.e_phnum);
+  for (Elf64_Phdr& part : parts) part.p_type = PT_NOTE, part.p_offset = sizeof elf, part.p_filesz = 1 << 20;
+  file.seekp(0);
+  file.write(reinterpret_cast<const char*>(&elf), sizeof elf);
+  file.write(reinterpret_cast<const char*>(parts.data()),
+             static_cast<std::streamsize>(parts.size() * sizeof parts[0]));
+  file.close();
+  clock_t begin = clock();
+  EXPECT_NE(Load(path).find("65534 program headers"), std::string::npos) << Load(path);
+  EXPECT_LT(clock() - begin, CLOCKS_PER_SEC / 2);
 }
 
 TEST_F(PluginDoor, AMissingFileAndAFolderAreRefused) {
