@@ -56,7 +56,19 @@ absl::Status Accelerator::OpenQueues() {
   return absl::OkStatus();
 }
 
+__thread WaitLimit* WaitLimit::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
+
+absl::Status Accelerator::Here() const {
+  if (getpid() == pid_) return absl::OkStatus();
+  return Annotate(Error(absl::StatusCode::kUnavailable, "device ", name(),
+                        " was opened before this process was forked: a child cannot use it"),
+                  kErrorHint, "fork before the device is used, or start a new process");
+}
+
 Accelerator::~Accelerator() {
+  if (!Here().ok()) new std::shared_ptr<const OpenedDevice>(opened_);  // the parent's: never closed here
+  for (Queue& queue : queues_)
+    if (!Here().ok()) queue.handle = nullptr;
   for (Queue& queue : queues_)
     if (queue.handle) table().queue_close(queue.handle);
   stager_.reset();
@@ -64,6 +76,7 @@ Accelerator::~Accelerator() {
 }
 
 absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t bytes) {
+  RETURN_IF_ERROR(Here());
   HostCall call;
   keel_segment segment{};
   segment.kind = kind;
@@ -79,7 +92,9 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
                   segment.host ? "set" : "NULL", "; wanted all bytes, aligned to ", alignment());
 }
 
-void Accelerator::FreeSegment(const keel_segment& segment) { table().segment_free(handle(), &segment); }
+void Accelerator::FreeSegment(const keel_segment& segment) {
+  if (Here().ok()) table().segment_free(handle(), &segment);
+}
 
 void Accelerator::SawDone(int queue, uint64_t ticket) {
   std::atomic<uint64_t>& done = queues_[queue].done;
@@ -87,13 +102,15 @@ void Accelerator::SawDone(int queue, uint64_t ticket) {
   }
 }
 
-// In slices, so that a driver that cannot be interrupted does not hold the host for ever.
+// In slices, between which a run may be stopped.
 absl::Status Accelerator::HostWait(int queue, uint64_t ticket) {
-  constexpr uint64_t kSlice = 50'000'000;  // nanoseconds
+  constexpr uint64_t kSlice = 10'000'000;  // nanoseconds
   if (ticket <= queues_[queue].done.load()) return absl::OkStatus();
+  RETURN_IF_ERROR(Here());
   HostCall call;
   keel_rc rc = KEEL_CANCELLED;
-  while (rc == KEEL_CANCELLED) rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
+  do rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
+  while (rc == KEEL_CANCELLED && !WaitLimit::Over());
   if (rc == KEEL_OK) SawDone(queue, ticket);
   return Finish(call, rc, "host_wait");
 }
@@ -109,17 +126,23 @@ Tickets Accelerator::Done() {
     uint64_t done = 0;
     // A failing query says nothing new; the next call that matters will fail with its text.
     HostCall call;
-    if (table().query && table().query(queues_[q].handle, &done) == KEEL_OK) SawDone(q, done);
+    if (table().query && Here().ok() && table().query(queues_[q].handle, &done) == KEEL_OK) SawDone(q, done);
     all.of[q] = queues_[q].done.load();
   }
   return all;
 }
 
-absl::Status Accelerator::WaitForAll() {
+absl::StatusOr<Tickets> Accelerator::Fence() {
+  RETURN_IF_ERROR(Here());
   Tickets last;
   for (int q = 0; q < kQueues; q++) {
     ASSIGN_OR_RETURN(last.of[q], Encoder(*this, q).Submit());
   }
+  return last;
+}
+
+absl::Status Accelerator::WaitForAll() {
+  ASSIGN_OR_RETURN(Tickets last, Fence());
   return HostWait(last);
 }
 

@@ -4,10 +4,14 @@
 // of them name the device's function. Nothing here is used for host-memory devices.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <span>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "kernel/device/pool.h"
 #include "kernel/plugin/host.h"
 
@@ -21,6 +25,21 @@ struct Place {  // bytes on a device
 inline Place PlaceOf(const Piece& piece) { return {piece.segment, piece.offset}; }
 
 class Stager;
+
+// While it lives, this thread's waits for devices end with KEEL_CANCELLED soon after `stop` says so.
+class WaitLimit {
+ public:
+  explicit WaitLimit(absl::FunctionRef<bool()> stop) : stop_(stop), before_(std::exchange(current_, this)) {}
+  ~WaitLimit() { current_ = before_; }
+  WaitLimit(const WaitLimit&) = delete;
+  WaitLimit& operator=(const WaitLimit&) = delete;
+  static bool Over() { return current_ && current_->stop_(); }
+
+ private:
+  static __thread WaitLimit* current_ __attribute__((tls_model("initial-exec")));
+  absl::FunctionRef<bool()> stop_;
+  WaitLimit* before_;
+};
 
 class Accelerator : public SegmentSource, public std::enable_shared_from_this<Accelerator> {
  public:
@@ -36,6 +55,10 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   Pool& pool() { return *pool_; }
   Stager& stager() { return *stager_; }
 
+  // KEEL_UNAVAILABLE in a child that was forked after the device was opened: drivers do not survive that.
+  absl::Status Here() const;
+  // A ticket on each queue behind all that is encoded; nothing waits.
+  absl::StatusOr<Tickets> Fence();
   // May bytes come here from that one without the host? The copy may still say no.
   bool Reaches(const Accelerator& other) const;
 
@@ -65,6 +88,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   absl::Status Finish(const HostCall& call, keel_rc rc, const char* function) const;
 
   std::shared_ptr<const OpenedDevice> opened_;
+  const pid_t pid_ = getpid();
   keel_device_info info_{};
   Queue queues_[kQueues];
   std::unique_ptr<Pool> pool_;

@@ -43,6 +43,7 @@ absl::Status Stager::UploadChunk(const char* from, Place to, uint64_t bytes, uin
 }
 
 absl::Status Stager::Upload(const void* from, Place to, uint64_t bytes, uint64_t* ticket) {
+  RETURN_IF_ERROR(device_.Here());
   std::lock_guard lock(up_.mutex);
   for (uint64_t at = 0; at < bytes; at += kSlotBytes)
     RETURN_IF_ERROR(UploadChunk(static_cast<const char*>(from) + at, {to.segment, to.offset + at},
@@ -75,6 +76,7 @@ absl::Status Stager::Flush(std::vector<Waiting>* waiting) {
 }
 
 absl::Status Stager::Download(std::span<const Part> parts) {
+  RETURN_IF_ERROR(device_.Here());
   std::lock_guard lock(down_.mutex);
   std::vector<Waiting> waiting;
   for (const Part& part : parts)

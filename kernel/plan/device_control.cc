@@ -62,7 +62,7 @@ absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) 
     return device_.stager().Download(parts);
   }));
   launched_ = 0;
-  return fault_ ? FaultError(fault_) : absl::OkStatus();
+  return fault_.word ? FaultError(fault_) : absl::OkStatus();
 }
 
 // What is under way may still use the place, so the host waits for it first.

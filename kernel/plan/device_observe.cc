@@ -41,18 +41,18 @@ class OneRun {
 
   absl::Status Run(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
     RETURN_IF_ERROR(Place(in, out));
-    ASSIGN_OR_RETURN(Piece fault, pieces_.Take(sizeof(uint32_t), KEEL_QUEUE_COMPUTE));
+    ASSIGN_OR_RETURN(Piece fault, pieces_.Take(sizeof(Fault), KEEL_QUEUE_COMPUTE));
     ASSIGN_OR_RETURN(Piece scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
     env_.fault = fault.address();
     uint64_t ticket = 0;
     RETURN_IF_ERROR(Encode(fault, scratch, &ticket));
-    uint32_t word = 0;
-    std::vector<Stager::Part> parts{{PlaceOf(fault), &word, sizeof word, ticket}};
+    Fault found;
+    std::vector<Stager::Part> parts{{PlaceOf(fault), &found, sizeof found, ticket}};
     for (size_t i = 0; i < out.size(); i++)
       parts.push_back({PlaceOf(results_[i]), out[i]->data, BytesOf(*out[i]), ticket});
     RETURN_IF_ERROR(device_.stager().Download(parts));
     pieces_.done = true;
-    return word ? FaultStatus(word, step_, device_.name()) : absl::OkStatus();
+    return found.word ? FaultStatus(found, step_, device_.name()) : absl::OkStatus();
   }
 
  private:
@@ -96,7 +96,7 @@ class OneRun {
     call.env = &env_;
     SetShapeFlags(&call);
     Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
-    RETURN_IF_ERROR(encoder.Fill(PlaceOf(fault), sizeof(uint32_t), 0));
+    RETURN_IF_ERROR(encoder.Fill(PlaceOf(fault), sizeof(Fault), 0));
     RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, uploaded_));
     HostCall host;
     keel_rc rc = call.count || call.n_out != 1 ? launch_.launch.run(&call) : KEEL_OK;
@@ -126,12 +126,13 @@ absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Lau
   return OneRun(lowered, step, launch, threads).Run(in, out);
 }
 
-absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device) {
-  auto code = static_cast<absl::StatusCode>(word & 0xff);
+absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
+  auto code = static_cast<absl::StatusCode>(fault.word & 0xff);
   absl::Status status =
       Error(code,
-            code == absl::StatusCode::kOutOfRange ? "an index out of range or a division by zero"
-                                                  : absl::StrCat("bad data (code ", word & 0xff, ")"),
+            code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
+            : fault.bound ? absl::StrCat("index ", fault.index, " is not in [0, ", fault.bound, ")")
+                          : "an index out of range or a division by zero",
             ", found by device ", device, " while it ran");
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }
@@ -171,7 +172,8 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
       Encoding encoding(*this);
       Encoder& encoder = *encoder_;
       if (s == 0)
-        RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+        RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
+      at_ = s;
       RETURN_IF_ERROR(EncodeResults(encoder, s, out));
       RETURN_IF_ERROR(EncodeStep(encoder, s));
       ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
@@ -181,7 +183,7 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   }
   Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
   if (calls_.empty())
-    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
   return EncodeLast(encoder, out);
 }
 
@@ -210,7 +212,7 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
     parts.push_back({place, views.back().data, bytes, last_ticket_});
   }
   RETURN_IF_ERROR(device_.stager().Download(parts));
-  if (fault_) return FaultError(fault_);
+  if (fault_.word) return FaultError(fault_);
   keel_call call = there;
   call.in = operands.data();
   call.out = operands.data() + there.n_in;

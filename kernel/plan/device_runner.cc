@@ -13,24 +13,6 @@ namespace {
 
 void* AsPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// How many launches a batch has: as many as take the device a few milliseconds.
-class Pace {
- public:
-  size_t batch() const { return batch_; }
-  void Next() {
-    Stopper::Clock::duration took = Stopper::Clock::now() - start_;
-    if (took < kShort) batch_ = std::min(batch_ * 2, kLargest);
-    if (took > kLong) batch_ = std::max<size_t>(batch_ / 2, 1);
-    start_ += took;
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kShort{2}, kLong{10};
-  static constexpr size_t kLargest = 1024;
-  size_t batch_ = 16;
-  Stopper::Clock::time_point start_ = Stopper::Clock::now();
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& lowered,
@@ -58,10 +40,10 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
 
 DeviceRunner::~DeviceRunner() {
   auto give = [this](const Piece& piece) {
-    if (broken_)
+    if (broken_ && !abandoned_)
       device_.pool().GiveUnsettled(piece);
-    else  // every run ends with a wait
-      device_.pool().Give(piece, {});
+    else  // a run that was not stopped ends with a wait
+      device_.pool().Give(piece, abandoned_.value_or(Tickets{}));
   };
   give(memory_);
   for (const Piece& piece : staged_) give(piece);
@@ -228,8 +210,9 @@ absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRe
   Encoding encoding(*this);
   Encoder& encoder = *encoder_;
   if (from == 0)
-    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(uint32_t), 0));
+    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
   for (size_t s = from; s < to; s++) {
+    at_ = s;
     RETURN_IF_ERROR(EncodeResults(encoder, s, out));
     RETURN_IF_ERROR(EncodeStep(encoder, s));
     RETURN_IF_ERROR(CheckStop(s));
@@ -241,14 +224,14 @@ absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRe
 
 // The device has one batch to do while the next is encoded; between them others may use the queue.
 absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
-  Pace pace;
+  pace_.Begin();
   size_t from = 0;
   do {
     uint64_t before = last_ticket_;
-    size_t to = std::min(from + pace.batch(), calls_.size());
+    size_t to = std::min(from + pace_.batch(), calls_.size());
     RETURN_IF_ERROR(EncodeBatch(from, to, out));
     if (to < calls_.size()) RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, before));
-    pace.Next();
+    pace_.Next();
     from = to;
   } while (from < calls_.size());
   return absl::OkStatus();
@@ -262,11 +245,11 @@ absl::Status DeviceRunner::Collect(std::span<ArrayRef> out) {
   return device_.stager().Download(parts);
 }
 
-absl::Status DeviceRunner::FaultError(uint32_t word) const {
-  size_t step = (word >> 8) - 1;
+absl::Status DeviceRunner::FaultError(const Fault& fault) const {
+  size_t step = (fault.word >> 8) - 1;
   if (const Step* at = FindStep(lowered_, static_cast<uint32_t>(step)))
-    return FaultStatus(word, *at, device_.name());
-  return Internal("device ", device_.name(), ": the fault word is ", word, ", which names no launch");
+    return FaultStatus(fault, *at, device_.name());
+  return Internal("device ", device_.name(), ": the fault word is ", fault.word, ", which names no launch");
 }
 
 absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
@@ -279,13 +262,14 @@ absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::spa
     if (feed->device_block() && feed->device_block()->home.get() == &device_)
       feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
   RETURN_IF_ERROR(Collect(out));
-  if (fault_) return FaultError(fault_);
+  if (fault_.word) return FaultError(fault_);
   return calls_.empty() ? absl::OkStatus() : CheckStop(calls_.size() - 1);
 }
 
 absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                                void* arg, const Deadline* end) {
-  fault_ = 0;
+  fault_ = {};
+  at_ = 0;
   last_ticket_ = 0;
   if (options_.timeout_ms && options_.stopper)
     limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
@@ -294,16 +278,46 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   state_.shown = observe ? Now() : 0;
   state_.arg = arg;
   absl::Status status;
+  auto over = [this] { return stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over()); };
   try {
+    WaitLimit waits(over);
     status = RunSteps(feeds, out, observe);
+    if (!status.ok() && !fault_.word && over()) {
+      absl::Status left = Abandon(feeds, out);
+      limit_.reset();
+      if (!left.ok()) Settle(feeds, out);
+      return Stopped(calls_.empty() ? "" : lowered_.steps[at_].name, options_);
+    }
   } catch (const std::bad_alloc&) {
     limit_.reset();
     Settle(feeds, out);
     throw;
   }
   limit_.reset();
-  if (!status.ok() && !fault_) Settle(feeds, out);
+  if (!status.ok() && !fault_.word) Settle(feeds, out);
   return status;
+}
+
+absl::Status DeviceRunner::Abandon(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
+  ASSIGN_OR_RETURN(Tickets last, device_.Fence());
+  broken_ = true;
+  abandoned_ = last;
+  auto use = [&](keel_array* array) {
+    if (!array || !array->device_block() || array->device_block()->home.get() != &device_) return;
+    for (int q = 0; q < kQueues; q++) array->device_block()->Use(q, last.of[q]);
+  };
+  for (keel_array* feed : feeds) use(feed);
+  for (ArrayRef& array : out) use(array.get());
+  std::lock_guard lock(binding_.device->mutex);
+  binding_.device->device = lowered_.accelerator;
+  for (int q = 0; q < kQueues; q++)
+    binding_.device->abandoned.of[q] = std::max(binding_.device->abandoned.of[q], last.of[q]);
+  return absl::OkStatus();
+}
+
+DevicePool::~DevicePool() {
+  idle.clear();
+  if (device) device->HostWait(abandoned).IgnoreError();
 }
 
 void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
@@ -319,6 +333,7 @@ void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef
 absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
                          std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                          void* arg, const Deadline* end) {
+  RETURN_IF_ERROR(lowered.accelerator->Here());
   for (size_t i = 0; i < feeds.size(); i++)
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",

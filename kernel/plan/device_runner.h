@@ -31,6 +31,31 @@ struct DeviceConstants {
 };
 absl::Status UploadConstants(Lowered* lowered);
 
+// What a launch stores at env->fault, as keel_plugin.h has it.
+struct Fault {
+  uint32_t word = 0, bound = 0;
+  int64_t index = 0;
+};
+
+// How many launches a batch has: as many as take the device a few milliseconds.
+class Pace {
+ public:
+  size_t batch() const { return batch_; }
+  void Begin() { start_ = Stopper::Clock::now(); }
+  void Next() {
+    Stopper::Clock::duration took = Stopper::Clock::now() - start_;
+    if (took < kShort) batch_ = std::min(batch_ * 2, kLargest);
+    if (took > kLong) batch_ = std::max<size_t>(batch_ / 2, 1);
+    start_ += took;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kShort{2}, kLong{10};
+  static constexpr size_t kLargest = 1024;
+  size_t batch_ = 2;  // until something is known of the device
+  Stopper::Clock::time_point start_;
+};
+
 class DeviceRunner : private Machine {
  public:
   static absl::StatusOr<std::unique_ptr<DeviceRunner>> Make(const Lowered& lowered, const Binding& binding,
@@ -56,6 +81,8 @@ class DeviceRunner : private Machine {
   void BuildCalls();
   void FindUses();
   void Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out);  // after a failure
+  // A run that was stopped leaves what is under way to the device and comes back.
+  absl::Status Abandon(std::span<keel_array* const> feeds, std::span<ArrayRef> out);
   absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe);
   absl::Status MakeResults(std::span<ArrayRef> out);
   absl::Status PlaceFeeds(std::span<keel_array* const> feeds);
@@ -80,7 +107,7 @@ class DeviceRunner : private Machine {
   void FindSegments(const Lowered& lowered);
   absl::StatusOr<Place> Locate(const void* address) const;
   absl::Status Collect(std::span<ArrayRef> out);
-  absl::Status FaultError(uint32_t word) const;
+  absl::Status FaultError(const Fault& fault) const;
   Place PlaceOfValue(uint32_t value) const;
   Place ResultPlace(size_t i) const;
 
@@ -105,7 +132,10 @@ class DeviceRunner : private Machine {
   std::vector<uint64_t> result_ticket_;               // by fetch, of the compute queue
   std::vector<bool> feed_used_;
   uint64_t last_ticket_ = 0;  // of the compute queue, of this run
-  uint32_t fault_ = 0;        // as read back
+  Fault fault_;               // as read back
+  size_t at_ = 0;             // the step encoded last
+  Pace pace_;
+  std::optional<Tickets> abandoned_;  // behind what a stopped run left under way
   RunState state_;
   std::vector<std::unique_ptr<Control>> controls_;  // by step; null: it runs no bodies
   std::optional<Encoder> encoder_;                  // of the batch under way
@@ -119,7 +149,10 @@ class DeviceRunner : private Machine {
 // Idle runners of a binding.
 struct DevicePool {
   static constexpr size_t kIdle = 8;
+  ~DevicePool();  // stopped runs may still use the launches
   Mutex mutex;
+  std::shared_ptr<Accelerator> device;
+  Tickets abandoned;  // the last of stopped runs
   std::vector<std::unique_ptr<DeviceRunner>> idle;
 };
 
@@ -132,6 +165,6 @@ absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Lau
                              std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
                              uint32_t threads);
 // What a fault word says, of the launch that set it.
-absl::Status FaultStatus(uint32_t word, const Step& step, const std::string& device);
+absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device);
 
 }  // namespace keel

@@ -203,10 +203,23 @@ class Lowering : public BodySink {
     if (step.impl) return AddStep(std::move(step), inferred, names);
     if (step.body) return Inline(step, names);
     if (HasBody(op)) return Expand(op, step.in, attrs, names);
+    if (std::optional<Dim> size = KnownSize(step)) {
+      ASSIGN_OR_RETURN(uint32_t v, AddLiteral(out_, inferred.results[0].dtype, static_cast<double>(*size)));
+      out_.values[v].name = names.empty() ? "" : names[0];
+      return std::vector<Value>{v};
+    }
     std::string what = absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")");
     missing_[what]++;
     if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);
+  }
+
+  // A `dim` that is a number needs no device.
+  static std::optional<Dim> KnownSize(const Step& step) {
+    if (OpName(*step.op) != "dim") return std::nullopt;
+    for (const Attr& attr : step.attrs)
+      if (attr.name == "of" && !IsSymbolic(attr.value.i)) return attr.value.i;
+    return std::nullopt;
   }
 
   // Some devices run a loop or a branch as one launch.

@@ -2,6 +2,7 @@
 // on the real memory behind the veil when its turn comes.
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "device.h"
@@ -41,6 +42,8 @@ struct Inner {
   }
 };
 using State = std::shared_ptr<const Inner>;
+
+thread_local std::string said;  // by the reference's impl
 
 struct View {  // an operand, with dims of its own
   keel_tensor tensor;
@@ -84,7 +87,13 @@ struct Work {
         if (!v.tensor.data) return op + " " + why;
         operands.back() = &v.tensor;
       }
-    keel_env env{sizeof(keel_env), 1, device->host, nullptr, nullptr, nullptr, 0};
+    said.clear();
+    keel_host host = *device->host;
+    host.fail = [](keel_rc code, const char* text) {
+      said = text;
+      return code;
+    };
+    keel_env env{sizeof(keel_env), 1, &host, nullptr, nullptr, nullptr, 0};
     call.in = operands.data();
     call.out = operands.data() + in.size();
     call.env = &env;
@@ -97,14 +106,21 @@ struct Work {
     return SetFault(rc);
   }
 
+  // What the reference says of an index is all that it tells.
   std::string SetFault(keel_rc rc) {
     std::string why;
-    char* word = device->Reach(fault, sizeof(uint32_t), &why);
+    long long index = 0, bound = 0;
+    char* word = device->Reach(fault, 16, &why);
     if (!word) return op + ": its fault word " + why;
     uint32_t old;
     std::memcpy(&old, word, sizeof old);
     uint32_t made = call.fault | static_cast<uint32_t>(rc);
-    if (old == 0) std::memcpy(word, &made, sizeof made);
+    if (old != 0) return "";
+    std::memcpy(word, &made, sizeof made);
+    if (std::sscanf(said.c_str(), "index %lld is not in [0, %lld)", &index, &bound) != 2) return "";
+    auto entries = static_cast<uint32_t>(bound);
+    std::memcpy(word + 4, &entries, sizeof entries);
+    std::memcpy(word + 8, &index, sizeof index);
     return "";
   }
 };

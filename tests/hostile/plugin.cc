@@ -32,7 +32,11 @@ void Control::Violation(const std::string& what) {
 
 namespace {
 
-uint32_t Count(const keel_host*) { return 2; }
+uint32_t Count(const keel_host* host) {
+  if (!std::getenv("KEEL_HOSTILE_NONE")) return 2;
+  host->fail(KEEL_UNAVAILABLE, "libhostile.so.1 is not installed");
+  return 0;
+}
 
 keel_rc Info(const keel_host* host, uint32_t, keel_device_info* out) {
   HOSTILE_FAIL(host, "info");

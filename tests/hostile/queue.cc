@@ -182,8 +182,13 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   if (control().late_read && OnlyUploads(*q, ticket)) return KEEL_OK;
   if (timeout < UINT64_MAX && q->done < ticket && d->random() % 8 == 0)
     return KEEL_CANCELLED;  // time is over
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min<uint64_t>(timeout, INT64_MAX / 4));
   while (q->done < ticket && d->lost.empty())
-    if (!d->RunOne()) return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
+    if (std::chrono::steady_clock::now() >= end)
+      return KEEL_CANCELLED;
+    else if (!d->RunOne())
+      return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
   if (!d->lost.empty()) return d->Lost();
   d->orders.HostSaw(static_cast<int>(q->kind), ticket);
   CountOrders(d);

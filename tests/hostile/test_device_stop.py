@@ -1,5 +1,8 @@
 """Runs on a slow device are stopped by keel_cancel and by a time limit before all was encoded; afterwards the same
 plan computes the right answer. Launches that ran are counted, times are not."""
+import gc
+import os
+import signal
 import threading
 import time
 
@@ -63,6 +66,54 @@ def test_cancel(options):
     with pytest.raises(keel_abi.KeelError, match='stopped after "n0" by keel_cancel'):
         plan.run(X)  # until it is taken back
     keel_abi.lib().keel_cancel(context, 0)
+    np.testing.assert_array_equal(plan.run(X)[0], X)
+
+
+@pytest.mark.parametrize("how", ["limit", "cancel"])
+@pytest.mark.parametrize("options", [{}, {"results": "device"}], ids=str)
+def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
+    """12 seconds of launches, of which some 0.05 may pass; what is under way touches memory of this run only."""
+    context = hostile.context(4)
+    limit = {"timeout_ms": 30} if how == "limit" else {}
+    plan = chain(context).session("hostile", level=0, **limit, **options).prepare()
+    hostile.put(delay=20_000, commands=0)
+    thread = threading.Timer(0.03, lambda: keel_abi.lib().keel_cancel(context, 1))
+    if how == "cancel":
+        thread.start()
+    begin = time.monotonic()
+    with pytest.raises(keel_abi.KeelError, match='stopped after "n') as e:
+        plan.run(X)
+    took = time.monotonic() - begin
+    assert e.value.code == "CANCELLED" and took < 0.5, took
+    e.value.__traceback__ = None
+    hostile.put(delay=0)
+    keel_abi.lib().keel_cancel(context, 0)
+    again = chain(context).session("hostile", level=0, **options).prepare()
+    for k in range(3):
+        np.testing.assert_array_equal(again.run_arrays(X + k)[0].numpy(), X + k)
+    del plan, again
+    gc.collect()
+    assert hostile.get("violations") == 0
+
+
+def test_a_forked_child_is_told_that_the_device_is_its_parents():
+    context = hostile.context(5)
+    plan = chain(context).session("hostile", level=0).prepare()
+    np.testing.assert_array_equal(plan.run(X)[0], X)
+    there = context.array(X).to("hostile").wait()
+    child = os.fork()
+    if not child:
+        said = []
+        try:
+            signal.alarm(20)
+            for use in (lambda: plan.run(X), lambda: there.numpy(), lambda: context.array(X).to("hostile")):
+                try:
+                    use()
+                except keel_abi.KeelError as e:
+                    said.append((e.code, "forked" in e.message))
+        finally:
+            os._exit(said != [("UNAVAILABLE", True)] * 3)
+    assert os.waitpid(child, 0)[1] == 0
     np.testing.assert_array_equal(plan.run(X)[0], X)
 
 

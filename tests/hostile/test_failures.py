@@ -141,15 +141,16 @@ def gathering(context, device):
     return module.session(device).prepare()
 
 
-@pytest.mark.parametrize("index,divisor,node", [([0, 9], [1, 1], "pick"), ([0, 1], [1, 0], "quotient")])
-def test_bad_data_is_found_by_the_fault_word_and_named(index, divisor, node):
+@pytest.mark.parametrize("index,divisor,node,what", [([0, 9], [1, 1], "pick", "index 9 is not in [0, 5)"),
+                                                     ([0, 1], [1, 0], "quotient", "a division by zero")])
+def test_bad_data_is_found_by_the_fault_word_and_named(index, divisor, node, what):
     context = hostile.context(9)
     plan = gathering(context, "hostile")
     x, good = np.arange(5, dtype=np.float32), (np.array([4, 0]), np.array([2, 3], np.int32))
     with pytest.raises(keel_abi.KeelError) as e:
         plan.run(x, np.array(index), np.array(divisor, np.int32))
     assert e.value.code == "RANGE" and e.value.node == node and e.value.plugin == "hostile"
-    assert f'"{node}"' in e.value.message and "hostile:0" in e.value.message
+    assert f'"{node}"' in e.value.message and "hostile:0" in e.value.message and what in e.value.message
     np.testing.assert_array_equal(plan.run(x, *good)[0], x[good[0]])  # the next run starts anew
     with pytest.raises(keel_abi.KeelError) as reference:
         gathering(context, "reference").run(x, np.array(index), np.array(divisor, np.int32))

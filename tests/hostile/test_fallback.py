@@ -46,7 +46,7 @@ def context(seed=1):
 def test_the_device_lacks_what_the_test_says():
     has = {device: {op["name"] for op in context().report(f"ops:{device}") if "lacking" in str(op["impls"]) or "hostile" in
                     str(op["impls"])} for device in ("lacking", "hostile")}
-    assert has["hostile"] - has["lacking"] == set(hostile.LACKS) and has["lacking"] < has["hostile"]
+    assert has["hostile"] - has["lacking"] == {*hostile.LACKS, "dim"} and has["lacking"] < has["hostile"]
 
 
 @pytest.mark.parametrize("level", [0, 2])
@@ -91,6 +91,46 @@ def test_a_fallback_that_lacks_it_too_is_no_help():
     with pytest.raises(keel_abi.KeelError) as e:
         session(c, c.parse(TEXT), "lacking:0", fallback="lacking:1").prepare()
     assert e.value.code == "UNIMPLEMENTED" and "on lacking:1" in e.value.message
+
+
+def test_a_size_that_is_a_number_needs_no_impl():
+    c = context()
+    text = "keel 1\n\nfn @main(x: f32[4]) -> y: f32[4], n: i64[] {\n  n = dim(){of=%s}\n  y = neg(x)\n  return y, n\n}\n"
+    y, n = session(c, c.parse(text % 4), "lacking", level=0).prepare().run(X[0])
+    assert n == 4 and (y == -X[0]).all()
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_an_impl_declines_as_it_runs_goes_to_the_fallback(level):
+    """KEEL_UNIMPLEMENTED from `run`: for these shapes. Without a fallback that is the answer."""
+    c = hostile.context(11)
+    module = c.parse(TEXT)
+    try:
+        hostile.fail("run", 2, code=12)
+        with pytest.raises(keel_abi.KeelError) as e:
+            session(c, module, "hostile", level=level).prepare().run(X)
+        assert e.value.code == "UNIMPLEMENTED"
+        plan = session(c, module, "hostile", fallback="reference", level=level).prepare()
+        for n in (2, 1):  # two nodes, one after the other
+            hostile.fail("run", n, code=12)
+            for got, want in zip(plan.run(X), expected(X), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+            assert hostile.get("fired") == 1
+        moved = [node for node, (device, _) in where(plan.report(c.array(X))).items() if device == "reference:0"]
+        assert 1 <= len(moved) < 5 or level, moved
+    finally:
+        hostile.fail()
+
+
+def test_a_plugin_that_finds_no_device_says_why(monkeypatch):
+    told = keel("doctor", KEEL_PLUGIN_PATH=str(hostile.PLUGIN.parent), KEEL_HOSTILE_NONE="1")
+    assert "no device: libhostile.so.1 is not installed" in told.stdout, told
+    monkeypatch.setenv("KEEL_HOSTILE_NONE", "1")
+    c = keel_abi.Context()
+    c.load_plugin(hostile.PLUGIN)
+    with pytest.raises(keel_abi.KeelError) as e:
+        c.parse(TEXT).session("hostile")
+    assert e.value.code == "NOT_FOUND" and "no device: libhostile.so.1 is not installed" in e.value.hint
 
 
 def test_command_line(tmp_path):
