@@ -60,7 +60,7 @@ KEEL_API keel_rc keel_body_run(const char* op, keel_array* const* before, uint32
                                uint32_t room, uint32_t* n_out, keel_error** err);
 /* Gives the code, with an error of it in err: for programs that libkeel calls. */
 KEEL_API keel_rc keel_fail(keel_rc code, const char* message, keel_error** err);
-KEEL_API int32_t keel_trace_writes(const keel_trace*); /* 0: eager, or NULL: it adds no nodes */
+KEEL_API int32_t keel_trace_writes(const keel_trace* trace); /* 0: eager, or NULL: it adds no nodes */
 
 #ifdef __cplusplus
 }

@@ -167,7 +167,7 @@ typedef struct keel_env {        /* what all launches of a run share */
   keel_dev dev;
   keel_queue queue;
   const volatile int32_t* cancelled; /* non-zero: stop when convenient, return KEEL_CANCELLED */
-  uint64_t fault; /* device address of this run's fault word (see keel_device); 0: host memory, none */
+  uint64_t fault; /* device address of this run's fault bytes (see keel_device); 0: host memory, none */
 } keel_env;
 KEEL_SEALED(keel_env, fault);
 
@@ -178,7 +178,7 @@ enum { KEEL_CALL_FLAT = 1 };
 typedef struct keel_call {
   uint32_t struct_size, flags;
   uint16_t n_in, n_out;
-  uint32_t fault;               /* who speaks in the fault word: the launch's number << 8; 0: host memory */
+  uint32_t fault;               /* ORed with the code in the fault word: launch number << 8; 0: host memory */
   int64_t count;                /* elements of result 0 */
   const keel_tensor* const* in; /* NULL: an optional operand that was left out */
   keel_tensor* const* out;      /* memory is there already */
@@ -192,7 +192,9 @@ typedef struct keel_launch { /* filled by prepare */
   uint32_t struct_size, flags;
   void* state;
   uint64_t scratch_bytes;
-  keel_rc (*run)(const keel_call*);       /* computes; on a device with queues: encodes on env->queue */
+  /* Computes; on a device with queues: encodes on env->queue. KEEL_UNIMPLEMENTED, with nothing encoded: not
+   * for these shapes; a session with a fallback then runs the node there. */
+  keel_rc (*run)(const keel_call*);
   void (*release)(keel_dev, void* state); /* NULL: nothing to free */
 } keel_launch;
 KEEL_SEALED(keel_launch, release);
@@ -232,9 +234,12 @@ KEEL_SEALED(keel_impl, run);
  * is done when all encoded before it is. Waits name tickets that exist already, so no wait is ever for
  * something that is not yet submitted. Queues do not order each other, but by queue_wait.
  *
- * Failing on data: a launch that meets an index out of range or a division by zero on the device stores
- * keel_call.fault | KEEL_RANGE in the u32 at env->fault if that is still 0 (atomically), and goes on with any
- * value. Keel clears the word before a run and reads it where the host looks at results.
+ * Failing on data: at env->fault are 16 bytes: u32 word, u32 bound, i64 index. A launch that meets an index
+ * out of range or a division by zero on the device stores keel_call.fault | KEEL_RANGE in the word if that is
+ * still 0 (atomically), and goes on with any value. The thread whose word was stored may also store the index
+ * and, as bound, the number of entries that the axis has (0, as Keel left it: not said, or a division by
+ * zero); the message names both. Keel clears the bytes before a run and reads them where the host looks at
+ * results.
  *
  * Threads: functions of the device may be called from any thread, several at once; those of one queue
  * (encoding and launches, too) are never called by two threads at once, but host_wait and query may be
@@ -270,7 +275,7 @@ enum { KEEL_QUEUE_COMPUTE = 0, KEEL_QUEUE_TRANSFER = 1 }; /* compute: everything
 
 typedef struct keel_device { /* every function may be NULL: one host-memory device that needs no opening */
   uint32_t struct_size, flags;
-  uint32_t (*count)(const keel_host*); /* NULL: 1 */
+  uint32_t (*count)(const keel_host*); /* NULL: 1. 0: none here; host->fail says why, for `keel doctor` */
   keel_rc (*info)(const keel_host*, uint32_t i, keel_device_info* out);
   keel_rc (*open)(const keel_host*, uint32_t i, const keel_kv* options, uint32_t n_options, keel_dev* out);
   void (*close)(keel_dev); /* after its queues are closed and its segments freed */

@@ -381,7 +381,7 @@ TEST_P(Control, BadInput) {
     Call(keel_trace_cond, t, positive(x).get(), fails, nullptr, fails, nullptr, &out, 1u, &n);
     return x;
   });
-  EXPECT_TRUE(Has(said, "context is NULL")) << "the block's own error: " << said;
+  EXPECT_TRUE(Has(said, "'context' is NULL")) << "the block's own error: " << said;
   Program after = [&](keel_trace* t, const Array& x) {  // the body that failed is given up
     keel_array* out = nullptr;
     uint32_t n = 0;

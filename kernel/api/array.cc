@@ -25,8 +25,7 @@ absl::Status GiveExport(Managed* made, Managed** out) {
 
 keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
                        keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
+  return Guard(err, "context shape(ndim) out", {c, shape, ndim, out}, [&]() -> absl::Status {
     std::optional<DType> dtype = DTypeOf(code);
     if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
     if (ndim < 0 || ndim > KEEL_MAX_RANK)
@@ -41,63 +40,52 @@ keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int3
 }
 
 keel_rc keel_array_copy_from(keel_context* c, const keel_tensor* t, keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(t, "tensor"));
-    return Give(CopyArray(*t), out);
-  });
+  return Guard(err, "context tensor out", {c, t, out},
+               [&]() -> absl::Status { return Give(CopyArray(*t), out); });
 }
 
 keel_rc keel_array_wrap(keel_context* c, const keel_tensor* t, void (*release)(void*), void* arg,
                         keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(t, "tensor"));
-    return Give(WrapArray(*t, release, arg), out);
-  });
+  return Guard(err, "context tensor out", {c, t, out},
+               [&]() -> absl::Status { return Give(WrapArray(*t, release, arg), out); });
 }
 
 keel_rc keel_array_from_dlpack(keel_context* c, DLManagedTensorVersioned* take, keel_array** out,
                                keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(take, "tensor"));
-    return Give(FromDlpack(take), out);
-  });
+  return Guard(err, "context take out", {c, take, out},
+               [&]() -> absl::Status { return Give(FromDlpack(take), out); });
 }
 
 keel_rc keel_array_from_dlpack_legacy(keel_context* c, DLManagedTensor* take, keel_array** out,
                                       keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(take, "tensor"));
-    return Give(FromDlpack(take), out);
-  });
+  return Guard(err, "context take out", {c, take, out},
+               [&]() -> absl::Status { return Give(FromDlpack(take), out); });
 }
 
 keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
+  return Guard(err, "array out", {a, out}, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedHostMemory("the array", a));
     return GiveExport(ToDlpack(a), out);
   });
 }
 
 keel_rc keel_array_to_dlpack_legacy(keel_array* a, DLManagedTensor** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
+  return Guard(err, "array out", {a, out}, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedHostMemory("the array", a));
     return GiveExport(ToDlpackLegacy(a), out);
   });
 }
 
-void keel_array_tensor(const keel_array* a, keel_tensor* out) { *out = a->view; }
+void keel_array_tensor(const keel_array* a, keel_tensor* out) {
+  if (!Doubtful(0, a, out)) [[likely]]
+    *out = a->view;
+  else if (out)
+    *out = {};
+}
 
 keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_array** out,
                       keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
+  return Guard(err, "context array out", {c, a, out}, [&]() -> absl::Status {
     Device* to = nullptr;
     if (device) {
       ASSIGN_OR_RETURN(to, c->state->registry.FindDevice(device));
@@ -107,10 +95,7 @@ keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_a
 }
 
 keel_rc keel_array_wait(keel_array* a, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
-    return WaitFor(a);
-  });
+  return Guard(err, "array", {a}, [&]() -> absl::Status { return WaitFor(a); });
 }
 
 const char* keel_array_device(const keel_array* a) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernel/api/handles.h"
 #include "kernel/base/timeline.h"
+#include "kernel/plugin/host.h"
 
 #ifndef KEEL_VERSION
 #define KEEL_VERSION "0.1.0"
@@ -43,8 +44,37 @@ keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept {
   }
 }
 
+static keel_rc ReportUnexpected(const char* function, const char* what, keel_error** err) noexcept {
+  try {
+    return Report(Internal(function, ": unexpected: ", what), err);
+  } catch (const std::exception&) {
+    return ReportNoMemory(function, err);
+  }
+}
+
 keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body, const char* function) noexcept {
   return GuardInline(err, body, function);
+}
+
+const char* ExportedAt(const void* address) noexcept;  // loader.cc
+
+[[gnu::noinline, gnu::noclone]] keel_rc Guard(keel_error** err, const char* text, uint64_t kinds,
+                                              const Word* given,
+                                              absl::FunctionRef<absl::Status()> body) noexcept {
+  const void* caller = __builtin_return_address(0);
+  try {
+    absl::Status status = CheckGiven("", text, kinds, given);
+    if (!status.ok()) [[unlikely]]
+      return Report(CheckGiven(ExportedAt(caller), text, kinds, given), err);
+    status = body();
+    return status.ok() ? KEEL_OK : Report(status, err);
+  } catch (const std::bad_alloc&) {
+    return ReportNoMemory(ExportedAt(caller), err);
+  } catch (const std::exception& e) {
+    return ReportUnexpected(ExportedAt(caller), e.what(), err);
+  } catch (...) {
+    return ReportNoMemory(ExportedAt(caller), err);
+  }
 }
 
 absl::Status GiveText(std::string text, keel_text** out) {
@@ -52,8 +82,49 @@ absl::Status GiveText(std::string text, keel_text** out) {
   return absl::OkStatus();
 }
 
-absl::Status NeedPointer(const void* pointer, const char* what) {
-  return pointer ? absl::OkStatus() : Invalid(what, " is NULL");
+namespace {
+
+constexpr uint64_t kMost[] = {0, 0, 1 << 20, 1 << 20, 1 << 20, KEEL_MAX_RANK, uint64_t{1} << 47};
+
+// The number of the first entry that is NULL.
+uint64_t FirstNull(uintptr_t list, uint64_t n) {
+  const auto* entries = reinterpret_cast<const void* const*>(list);
+  return static_cast<uint64_t>(std::find(entries, entries + n, nullptr) - entries);
+}
+
+// at: the number of the parameter in the text; n: its count, if it has one.
+absl::Status Misused(std::string_view function, std::string_view text, uint64_t at, Need need,
+                     uintptr_t pointer, uint64_t n) {
+  for (uint64_t k = 0; k < at; k++) text.remove_prefix(text.find(' ') + 1);
+  text = text.substr(0, text.find(' '));
+  const size_t open = text.find_first_of("[({");
+  const std::string_view name = text.substr(0, open);
+  if (need == Need::kPointer) return Invalid(function, ": '", name, "' is NULL; a pointer is needed");
+  text.remove_prefix(open + 1);
+  const std::string_view count = text.substr(0, text.find_first_of("])}"));
+  const auto shown = static_cast<int64_t>(n);
+  if (n > kMost[static_cast<size_t>(need)])
+    return Invalid(function, ": '", count, "' is ",
+                   need == Need::kBytes ? absl::StrCat(n) : absl::StrCat(shown), "; 0 to ",
+                   kMost[static_cast<size_t>(need)], " are possible");
+  if (!pointer) return Invalid(function, ": '", name, "' is NULL, but '", count, "' is ", n);
+  return Invalid(function, ": '", name, "[", FirstNull(pointer, n), "]' is NULL; a pointer is needed");
+}
+
+}  // namespace
+
+absl::Status CheckGiven(std::string_view function, const char* text, uint64_t kinds, const Word* given) {
+  for (uint64_t at = 0; kinds; kinds >>= 4, at++) {
+    auto need = static_cast<Need>(kinds & 15);
+    uintptr_t pointer = given++->value;
+    uint64_t n = need == Need::kPointer ? 1 : given++->value;
+    bool fine = need == Need::kPointer
+                    ? pointer != 0
+                    : n <= kMost[kinds & 15] && (pointer || !n || need == Need::kLeftOut) &&
+                          (need != Need::kEntries || FirstNull(pointer, n) == n);
+    if (!fine) return Misused(function, text, at, need, pointer, n);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target) {
@@ -66,6 +137,10 @@ absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uin
       for (const Option& o : known) names.emplace_back(o.name);
       return Invalid("option \"", given[i].key, "\" is not known; there are ", absl::StrJoin(names, ", "));
     }
+    for (uint32_t k = 0; k < i && !option->repeats; k++)
+      if (std::string_view(given[k].key) == given[i].key)
+        return Invalid("option \"", given[i].key, "\" is given twice: \"", given[k].value, "\" and \"",
+                       given[i].value, "\"");
     RETURN_IF_ERROR(option->set(target, given[i].value));
   }
   return absl::OkStatus();
@@ -131,13 +206,13 @@ constexpr Option kContextOptions[] = {
      }},
 };
 
-// As the environment asks, once for a process.
-absl::Status BeginTimeline() {
+// As the environment asks, once for a process. Nothing that it says keeps a context from being opened.
+void BeginTimeline() {
   static std::atomic<bool> begun{false};
-  const char* path = std::getenv("KEEL_TRACE");
-  if (!path || !*path || begun.exchange(true)) return absl::OkStatus();
+  const char* path = secure_getenv("KEEL_TRACE");
+  if (!path || !*path || begun.exchange(true)) return;
   absl::Status status = Timeline::Begin(path, Timeline::kRuns);
-  return status.ok() ? status : Error(status.code(), "KEEL_TRACE: ", status.message());
+  if (!status.ok()) HostTable().log(KEEL_LOG_WARNING, absl::StrCat("KEEL_TRACE: ", status.message()).c_str());
 }
 
 }  // namespace
@@ -161,12 +236,11 @@ uint64_t keel_text_size(const keel_text* t) { return t ? t->text.size() : 0; }
 void keel_text_free(keel_text* t) { delete t; }
 
 keel_rc keel_open(const keel_kv* options, uint32_t n, keel_context** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(out, "out"));
+  return Guard(err, "options[n_options] out", {options, n, out}, [&]() -> absl::Status {
     auto context = std::make_shared<Context>();
     context->threads = UsableCores();
     RETURN_IF_ERROR(SetOptions(kContextOptions, options, n, context.get()));
-    RETURN_IF_ERROR(BeginTimeline());
+    BeginTimeline();
     *out = new keel_context{std::move(context)};
     return absl::OkStatus();
   });
@@ -179,26 +253,20 @@ void keel_cancel(keel_context* c, int32_t on) {
 }
 
 keel_rc keel_plugin_scan(keel_context* c, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
+  return Guard(err, "context", {c}, [&]() -> absl::Status {
     c->state->registry.Scan(c->state->plugins);
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_plugin_load(keel_context* c, const char* path, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(path, "path"));
-    return c->state->registry.LoadFile(path, "");
-  });
+  return Guard(err, "context path", {c, path},
+               [&]() -> absl::Status { return c->state->registry.LoadFile(path, ""); });
 }
 
 keel_rc keel_plugin_add(keel_context* c, const keel_plugin* table, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    return c->state->registry.Add(table, "");
-  });
+  return Guard(err, "context plugin", {c, table},
+               [&]() -> absl::Status { return c->state->registry.Add(table, ""); });
 }
 
 uint32_t keel_device_count(keel_context* c) {
@@ -206,8 +274,7 @@ uint32_t keel_device_count(keel_context* c) {
 }
 
 keel_rc keel_device_name(keel_context* c, uint32_t i, const char** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
+  return Guard(err, "context out", {c, out}, [&]() -> absl::Status {
     std::vector<Device*> devices = c->state->registry.Devices();
     if (i >= devices.size()) return NotFound("device ", i, " of ", devices.size());
     *out = devices[i]->name().c_str();
@@ -216,9 +283,7 @@ keel_rc keel_device_name(keel_context* c, uint32_t i, const char** out, keel_err
 }
 
 keel_rc keel_report(keel_context* c, const char* what, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(what, "what"));
+  return Guard(err, "context what out", {c, what, out}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::string text, ReportOf(*c->state, what));
     return GiveText(std::move(text), out);
   });

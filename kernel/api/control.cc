@@ -27,10 +27,9 @@ Tracing At(const keel_trace* within, std::shared_ptr<Trace> trace) {
 
 // What the block leaves. trace: where it writes; null: it computes.
 absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
-  RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(block.run), "block"));
-  keel_error* error = nullptr;
-  keel_rc rc = block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), &error);
-  RETURN_IF_ERROR(TakeError(rc, error));
+  RETURN_IF_ERROR(CallBack([&](keel_error** error) {
+    return block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), error);
+  }));
   return handle.tracing.Take();
 }
 
@@ -80,7 +79,6 @@ absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlW
 
 absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t room, uint32_t* n_out) {
   RETURN_IF_ERROR(results.status());
-  RETURN_IF_ERROR(NeedPointer(n_out, "n_out"));
   if (results->size() > room) return Invalid("there are ", results->size(), " results, got room for ", room);
   for (size_t i = 0; i < results->size(); i++) out[i] = (*results)[i].Detach();
   *n_out = static_cast<uint32_t>(results->size());
@@ -91,7 +89,6 @@ std::string TypeText(const keel_array* a) { return Print(TypeOf(a), DimTable());
 
 // Its elements, on the host.
 absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
-  RETURN_IF_ERROR(NeedPointer(array, "array"));
   if (array->symbolic())
     return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements to go by"),
                     kErrorHint, "give the trace as `within`, and the loop is written into it");
@@ -115,7 +112,6 @@ absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool in
 absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::string_view op,
                                std::span<const Code> blocks, std::span<const std::string_view> labels) {
   bool index = op == "switch";
-  RETURN_IF_ERROR(NeedPointer(selector, index ? "index" : "predicate"));
   if (!selector->symbolic()) {
     ASSIGN_OR_RETURN(int64_t at, Decide(index ? "the index" : "the predicate", selector, index));
     if (!index) at = at ? 0 : 1;
@@ -273,7 +269,6 @@ absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<
   std::vector<keel_array*> all;
   for (Arrays list : lists)
     for (keel_array* array : list) {
-      RETURN_IF_ERROR(NeedPointer(array, "array"));
       all.push_back(array);
     }
   return Trace::OfAll(all);
@@ -284,7 +279,7 @@ absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<
 keel_rc keel_trace_cond(keel_trace* within, keel_array* p, keel_block then, void* then_arg,
                         keel_block otherwise, void* else_arg, keel_array** out, uint32_t room,
                         uint32_t* n_out, keel_error** err) {
-  return Guard(err, [&] {
+  return Guard(err, "p then otherwise out[room] n_out", {p, then, otherwise, out, room, n_out}, [&] {
     const Code blocks[] = {{then, then_arg}, {otherwise, else_arg}};
     const std::string_view labels[] = {"then", "else"};
     return Give(Branch(within, p, "cond", blocks, labels), out, room, n_out);
@@ -293,19 +288,19 @@ keel_rc keel_trace_cond(keel_trace* within, keel_array* p, keel_block then, void
 
 keel_rc keel_trace_switch(keel_trace* within, keel_array* i, const keel_block* branches, void* const* args,
                           uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    if (!n) return Invalid("a switch has no branch");
-    RETURN_IF_ERROR(NeedPointer(branches, "branches"));
-    std::vector<Code> blocks;
-    for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
-    return Give(Branch(within, i, "switch", blocks, {}), out, room, n_out);
-  });
+  return Guard(err, "i branches[n]* out[room] n_out", {i, branches, n, out, room, n_out},
+               [&]() -> absl::Status {
+                 if (!n) return Invalid("a switch has no branch");
+                 std::vector<Code> blocks;
+                 for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
+                 return Give(Branch(within, i, "switch", blocks, {}), out, room, n_out);
+               });
 }
 
 keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n, keel_block test,
                          void* test_arg, keel_block body, void* body_arg, keel_array** out,
                          keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
+  return Guard(err, "init[n]* test body out[n]", {init, n, test, body, out, n}, [&]() -> absl::Status {
     uint32_t made = 0;
     const Code blocks[] = {{test, test_arg}, {body, body_arg}};
     ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{init, n}}));
@@ -322,39 +317,41 @@ keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n
 keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n_carry, keel_array* const* xs,
                         uint32_t n_xs, keel_dim length, int32_t reverse, keel_block body, void* arg,
                         keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    ScanWanted scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
-    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
-    if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
-    return Give(ScanTraced(within, *trace, scan, {body, arg}), out, room, n_out);
-  });
+  return Guard(err, "carry[n_carry]* xs[n_xs]* body out[room] n_out",
+               {carry, n_carry, xs, n_xs, body, out, room, n_out}, [&]() -> absl::Status {
+                 ScanWanted scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
+                 ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
+                 if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
+                 return Give(ScanTraced(within, *trace, scan, {body, arg}), out, room, n_out);
+               });
 }
 
 keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, keel_array* const* like,
                         uint32_t n, uint32_t entries_from, uint32_t flags, keel_trace** body,
                         keel_array** params, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(label, "label"));
-    if (flags & ~KEEL_BODY_BRANCH) return Invalid("body: unknown flags ", flags);
-    ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
-    if (!trace)
-      return Error(absl::StatusCode::kFailedPrecondition, "a body is written within a trace: there is none");
-    std::vector<ArrayRef> made;
-    BodyWanted wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
-    ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
-    *body = new keel_trace{At(within, std::move(begun))};
-    (*body)->tracing.owns_body = true;
-    if (tape) (*body)->tracing.tape = tape;
-    if (tape) tape->Enter((*body)->tracing.trace.get());
-    for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
-    return absl::OkStatus();
-  });
+  return Guard(err, "label like[n]* body params[n]", {label, like, n, body, params, n},
+               [&]() -> absl::Status {
+                 if (flags & ~KEEL_BODY_BRANCH) return Invalid("body: unknown flags ", flags);
+                 ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
+                 if (!trace)
+                   return Error(absl::StatusCode::kFailedPrecondition,
+                                "a body is written within a trace: there is none");
+                 std::vector<ArrayRef> made;
+                 BodyWanted wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
+                 ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
+                 *body = new keel_trace{At(within, std::move(begun))};
+                 (*body)->tracing.owns_body = true;
+                 if (tape) (*body)->tracing.tape = tape;
+                 if (tape) tape->Enter((*body)->tracing.trace.get());
+                 for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
+                 return absl::OkStatus();
+               });
 }
 
 keel_rc keel_body_end(keel_trace* body, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(body, "body"));
-    RETURN_IF_ERROR(NeedPointer(body->tracing.trace.get(), "the body's trace"));
+  return Guard(err, "body", {body}, [&]() -> absl::Status {
+    if (!body->tracing.trace)
+      return Invalid("keel_body_end: 'body' is an eager trace, which keel_body_begin never gives");
     body->tracing.trace->Leave();
     return absl::OkStatus();
   });
@@ -364,24 +361,24 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
                       keel_array* const* entries, uint32_t n_entries, keel_trace* const* bodies,
                       uint32_t n_bodies, keel_dim length, int32_t reverse, keel_array** out, uint32_t room,
                       uint32_t* n_out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(op, "op"));
-    if (!n_bodies) return Invalid(op, " has no body");
-    ControlWanted wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
-    for (uint32_t b = 0; b < n_bodies; b++) {
-      RETURN_IF_ERROR(NeedPointer(bodies[b], "body"));
-      wanted.bodies.push_back(bodies[b]->tracing.trace.get());
-    }
-    if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
-    RETURN_IF_ERROR(Trace::CheckControl(wanted));
-    for (uint32_t b = 0; b < n_bodies; b++) {
-      Results results;
-      for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
-      RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
-    }
-    Trace* around = wanted.bodies[0]->parent();
-    return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
-  });
+  return Guard(err, "op before[n_before]* entries[n_entries]* bodies[n_bodies]* out[room] n_out",
+               {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out},
+               [&]() -> absl::Status {
+                 if (!n_bodies) return Invalid(op, " has no body");
+                 ControlWanted wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
+                 for (uint32_t b = 0; b < n_bodies; b++) {
+                   wanted.bodies.push_back(bodies[b]->tracing.trace.get());
+                 }
+                 if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
+                 RETURN_IF_ERROR(Trace::CheckControl(wanted));
+                 for (uint32_t b = 0; b < n_bodies; b++) {
+                   Results results;
+                   for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
+                   RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
+                 }
+                 Trace* around = wanted.bodies[0]->parent();
+                 return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
+               });
 }
 
 keel_rc keel_fail(keel_rc code, const char* message, keel_error** err) {

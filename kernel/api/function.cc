@@ -1,22 +1,54 @@
 // function.cc: functions, of keel.h. Their calls are in call.cc.
 #include "kernel/trace/function.h"
 
+#include <cxxabi.h>
+
 #include "kernel/api/handles.h"
 #include "kernel/graph/signature.h"
+#include "kernel/plugin/host.h"
 
 using namespace keel;
 
-absl::Status keel::TakeError(keel_rc rc, keel_error* error) {
-  if (rc == KEEL_OK) return absl::OkStatus();
+namespace {
+
+absl::Status TakeError(keel_rc rc, const keel_error* error) {
+  if (rc == KEEL_OK && !error) return absl::OkStatus();
+  if (rc != KEEL_OK && !IsCode(rc))
+    return Error(absl::StatusCode::kUnknown, "the program returned ", rc, ", which is no code of Keel",
+                 error ? ": " : "", error ? error->message : "");
   if (!error)
     return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
+  if (rc == KEEL_OK) return Invalid("the program returned KEEL_OK but stored an error: ", error->message);
   absl::Status status(static_cast<absl::StatusCode>(error->code), error->message);
   for (const auto& [fact, text] :
        {std::pair(kErrorOp, &error->op), std::pair(kErrorNode, &error->node),
         std::pair(kErrorPlugin, &error->plugin), std::pair(kErrorHint, &error->hint)})
     if (!text->empty()) status = Annotate(status, fact, *text);
-  delete error;
   return status;
+}
+
+absl::Status Thrown(std::string_view what) {
+  return Annotate(Error(absl::StatusCode::kUnknown, "the program threw a C++ exception: ", what), kErrorHint,
+                  "catch it in the callback and return a code and an error");
+}
+
+}  // namespace
+
+absl::Status keel::CallBack(absl::FunctionRef<keel_rc(keel_error**)> code) {
+  struct Slot {
+    keel_error* error = nullptr;
+    ~Slot() { keel_error_free(error); }
+  } slot;
+  try {
+    const keel_rc rc = code(&slot.error);
+    return TakeError(rc, slot.error);
+  } catch (const std::exception& e) {
+    return Thrown(e.what());
+  } catch (const abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled
+  } catch (...) {
+    return Thrown("not a std::exception");
+  }
 }
 
 namespace {
@@ -58,13 +90,14 @@ const Option kFunctionOptions[] = {
      [](void* o, const std::string& v) { return ParsePasses(v, &static_cast<Options*>(o)->passes); }},
 };
 
-TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<void> owner) {
+TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<Taken> owner) {
   return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {
     keel_trace handle{std::move(tracing)};
-    keel_error* error = nullptr;
-    keel_rc rc = program(arg, &handle, leaves.data(), static_cast<uint32_t>(leaves.size()), &error);
+    absl::Status done = CallBack([&](keel_error** error) {
+      return program(arg, &handle, leaves.data(), static_cast<uint32_t>(leaves.size()), error);
+    });
     tracing = std::move(handle.tracing);
-    return TakeError(rc, error);
+    return done;
   };
 }
 
@@ -76,11 +109,6 @@ absl::StatusOr<std::vector<ArrayRef>> RunBackward(const TracedBody& body, Tracin
   RETURN_IF_ERROR(body(tracing, leaves));
   Results made = tracing.Take();
   return std::vector<ArrayRef>(std::move_iterator(made.begin()), std::move_iterator(made.end()));
-}
-
-absl::Status CheckCall(const keel_function* f, const keel_leaf* leaves, uint32_t n) {
-  RETURN_IF_ERROR(NeedPointer(f, "function"));
-  return n ? NeedPointer(leaves, "leaves") : absl::OkStatus();
 }
 
 absl::Status GiveModule(const keel_function& f, const Concrete& concrete, keel_module** out) {
@@ -96,31 +124,26 @@ absl::Status GiveModule(const keel_function& f, const Concrete& concrete, keel_m
 keel_rc keel_function_new(keel_context* c, const char* name, const char* device, const keel_kv* options,
                           uint32_t n, keel_program program, void* arg, void (*release)(void*),
                           keel_function** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    std::shared_ptr<void> owner(arg, [release](void* p) {
-      if (release) release(p);
-    });
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
-    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(program), "program"));
-    RETURN_IF_ERROR(CheckName("a function", name));
-    FunctionOptions wanted;
-    wanted.plan = c->state->Options();
-    RETURN_IF_ERROR(SetOptions(kFunctionOptions, options, n, &wanted));
-    ASSIGN_OR_RETURN(Device * on, c->state->registry.FindDevice(device));
-    auto function = std::make_unique<Function>(c->state, name, on, std::move(wanted),
-                                               BodyOf(program, arg, std::move(owner)));
-    RETURN_IF_ERROR(function->CheckSignature());
-    *out = new keel_function{std::move(function)};
-    return absl::OkStatus();
-  });
+  return Guard(err, "context name device options[n_options] program out",
+               {c, name, device, options, n, program, out}, [&]() -> absl::Status {
+                 auto taken = std::make_shared<Taken>(arg);
+                 RETURN_IF_ERROR(CheckName("a function", name));
+                 FunctionOptions wanted;
+                 wanted.plan = c->state->Options();
+                 RETURN_IF_ERROR(SetOptions(kFunctionOptions, options, n, &wanted));
+                 ASSIGN_OR_RETURN(Device * on, c->state->registry.FindDevice(device));
+                 auto function = std::make_unique<Function>(c->state, name, on, std::move(wanted),
+                                                            BodyOf(program, arg, taken));
+                 RETURN_IF_ERROR(function->CheckSignature());
+                 *out = new keel_function{std::move(function)};
+                 taken->release = release;
+                 return absl::OkStatus();
+               });
 }
 
 keel_rc keel_function_module(keel_function* f, const char* structure, const keel_leaf* leaves, uint32_t n,
                              keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckCall(f, leaves, n));
+  return Guard(err, "function leaves[n] out", {f, leaves, n, out}, [&]() -> absl::Status {
     Arguments arguments{structure ? structure : "", {leaves, n}};
     bool symbolic = false;
     RETURN_IF_ERROR(arguments.Check(&symbolic));
@@ -133,25 +156,20 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
 }
 
 keel_rc keel_function_trace(keel_function* f, uint32_t number, keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(f, "function"));
+  return Guard(err, "function out", {f, out}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->At(number));
     return GiveModule(*f, *concrete, out);
   });
 }
 
 keel_rc keel_function_report(keel_function* f, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(f, "function"));
-    return GiveText(f->function->Report(), out);
-  });
+  return Guard(err, "function out", {f, out},
+               [&]() -> absl::Status { return GiveText(f->function->Report(), out); });
 }
 
 keel_rc keel_function_signatures(keel_function* f, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(f, "function"));
-    return GiveText(f->function->Signatures(), out);
-  });
+  return Guard(err, "function out", {f, out},
+               [&]() -> absl::Status { return GiveText(f->function->Signatures(), out); });
 }
 
 void keel_function_run_eagerly(keel_function* f, int32_t on) {
@@ -167,28 +185,27 @@ void keel_function_free(keel_function* f) { delete f; }
 keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name, keel_array* const* xs,
                           uint32_t n_xs, keel_array* const* ys, uint32_t n_ys, keel_program backward,
                           void* arg, keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
-    RETURN_IF_ERROR(CheckName("a custom gradient", name));
-    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(backward), "backward"));
-    std::vector<keel_array*> all(xs, xs + n_xs);
-    all.insert(all.end(), ys, ys + n_ys);
-    for (size_t i = 0; i < all.size(); i++)
-      if (!all[i]) return Invalid(i < n_xs ? "x " : "y ", i < n_xs ? i : i - n_xs, " is NULL");
-    ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
-    if (!trace && within && within->tracing.trace) trace = within->tracing.trace->Current();
-    Tape* on = tape || !within ? tape : within->tracing.tape;
-    TracedBody body = BodyOf(backward, arg, nullptr);
-    CustomWanted wanted{
-        name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, std::vector<ArrayRef> in) {
-          return RunBackward(body, {nullptr, std::move(back), {}}, in);
-        }};
-    std::vector<ArrayRef> made;
-    if (trace)
-      RETURN_IF_ERROR(trace->Custom(wanted, &made));
-    else if (on && std::any_of(xs, xs + n_xs, [&](keel_array* x) { return on->WatchesOrOuter(x); }))
-      RETURN_IF_ERROR(on->Custom(wanted, &made));
-    for (uint32_t i = 0; i < n_ys; i++) out[i] = made.empty() ? keel_array_retain(ys[i]) : made[i].Detach();
-    return absl::OkStatus();
-  });
+  return Guard(
+      err, "name xs[n_xs]* ys[n_ys]* backward out[n_ys]", {name, xs, n_xs, ys, n_ys, backward, out, n_ys},
+      [&]() -> absl::Status {
+        RETURN_IF_ERROR(CheckName("a custom gradient", name));
+        std::vector<keel_array*> all(xs, xs + n_xs);
+        all.insert(all.end(), ys, ys + n_ys);
+        ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(all));
+        if (!trace && within && within->tracing.trace) trace = within->tracing.trace->Current();
+        Tape* on = tape || !within ? tape : within->tracing.tape;
+        TracedBody body = BodyOf(backward, arg, nullptr);
+        CustomWanted wanted{
+            name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, std::vector<ArrayRef> in) {
+              return RunBackward(body, {nullptr, std::move(back), {}}, in);
+            }};
+        std::vector<ArrayRef> made;
+        if (trace)
+          RETURN_IF_ERROR(trace->Custom(wanted, &made));
+        else if (on && std::any_of(xs, xs + n_xs, [&](keel_array* x) { return on->WatchesOrOuter(x); }))
+          RETURN_IF_ERROR(on->Custom(wanted, &made));
+        for (uint32_t i = 0; i < n_ys; i++)
+          out[i] = made.empty() ? keel_array_retain(ys[i]) : made[i].Detach();
+        return absl::OkStatus();
+      });
 }

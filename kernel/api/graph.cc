@@ -27,25 +27,21 @@ std::string_view Text(const char* s) { return s ? s : ""; }
 }  // namespace
 
 keel_rc keel_module_new(keel_context* c, keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
+  return Guard(err, "context out", {c, out}, [&]() -> absl::Status {
     *out = HandleOf(c->state, std::make_shared<Module>(c->state->catalogue));
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_module_dim(keel_module* m, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
+  return Guard(err, "module expression out", {m, expression, out}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return Give(m->state->module->dims.Parse(expression), out);
   });
 }
 
 keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
+  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     ASSIGN_OR_RETURN(Graph * graph, m->state->module->AddGraph(Text(name)));
     m->state->graphs.push_back(std::make_unique<keel_graph>(keel_graph{m->state.get(), graph}));
@@ -55,8 +51,7 @@ keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph** out, keel_
 }
 
 keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph out", {g, out}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     ASSIGN_OR_RETURN(uint32_t number, g->owner->module->GraphNumber(g->graph->name));
     *out = number;
@@ -66,17 +61,14 @@ keel_rc keel_graph_number(keel_graph* g, int64_t* out, keel_error** err) {
 
 keel_rc keel_graph_param(keel_graph* g, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_value* out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph dims(ndim) out", {g, dims, ndim, out}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     return Give(BuildParam(*g->graph, name, code, dims, ndim), out);
   });
 }
 
 keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
-    RETURN_IF_ERROR(NeedPointer(rule, "rule"));
+  return Guard(err, "graph rule", {g, rule}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     return g->graph->AddRule(rule);
   });
@@ -84,9 +76,7 @@ keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
 
 keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
                             keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
-    RETURN_IF_ERROR(NeedPointer(array, "array"));
+  return Guard(err, "graph array out", {g, array, out}, [&]() -> absl::Status {
     ArrayRef rows = ArrayRef::Share(array);
     if (!array->contiguous) {
       ASSIGN_OR_RETURN(rows, CopyArray(array->view));
@@ -102,18 +92,17 @@ keel_rc keel_graph_node(keel_graph* g, const char* name, const char* op, uint32_
                         const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs,
                         const keel_value* in, uint32_t n_in, keel_value* out, uint32_t n_out,
                         keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
-    RETURN_IF_ERROR(NeedPointer(op, "op"));
-    keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
-    std::lock_guard lock(g->owner->mutex);
-    return Annotate(Annotate(BuildNode(*g->graph, spec, {out, n_out}), kErrorOp, op), kErrorNode, Text(name));
-  });
+  return Guard(err, "graph op attr_names[n_attrs]* attrs[n_attrs] in[n_in] out[n_out]",
+               {g, op, attr_names, n_attrs, attrs, n_attrs, in, n_in, out, n_out}, [&]() -> absl::Status {
+                 keel_node_spec spec{sizeof spec, version, op, name, in, attr_names, attrs, n_in, n_attrs};
+                 std::lock_guard lock(g->owner->mutex);
+                 return Annotate(Annotate(BuildNode(*g->graph, spec, {out, n_out}), kErrorOp, op), kErrorNode,
+                                 Text(name));
+               });
 }
 
 keel_rc keel_graph_device(keel_graph* g, const char* device, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     ASSIGN_OR_RETURN(g->graph->scope.device, g->graph->module->DeviceScope(Text(device)));
     return absl::OkStatus();
@@ -121,8 +110,7 @@ keel_rc keel_graph_device(keel_graph* g, const char* device, keel_error** err) {
 }
 
 keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     RETURN_IF_ERROR(CheckValue(*g->graph, v));
     return g->graph->AddResult(Text(name), v);
@@ -131,8 +119,7 @@ keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_er
 
 keel_rc keel_graph_type(keel_graph* g, keel_value v, keel_dt* dtype, int64_t* shape, int32_t* ndim,
                         keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     RETURN_IF_ERROR(CheckValue(*g->graph, v));
     const TensorType& type = g->graph->values[v].type;
@@ -145,9 +132,7 @@ keel_rc keel_graph_type(keel_graph* g, keel_value v, keel_dt* dtype, int64_t* sh
 }
 
 keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "module name graph", {m, name, g}, [&]() -> absl::Status {
     if (g->owner != m->state.get()) return Invalid("the graph belongs to another module");
     std::lock_guard lock(m->state->mutex);
     return m->state->module->AddEntry(Text(name), g->graph);
@@ -156,8 +141,7 @@ keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_
 
 keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint32_t* params,
                           uint32_t* results, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     const Graph& graph = *g->graph;
     for (auto [out, count] :
@@ -170,8 +154,7 @@ keel_rc keel_graph_counts(keel_graph* g, uint32_t* nodes, uint32_t* values, uint
 
 keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* out, keel_text** name,
                         keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     const Graph& graph = *g->graph;
     const std::vector<ValueId>& list = result ? graph.results : graph.params;
@@ -179,7 +162,7 @@ keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* o
       return NotFound("graph '", graph.name, "' has ", list.size(), result ? " results" : " parameters");
     std::string text = result ? graph.result_names[i] : "";
     if (name) RETURN_IF_ERROR(GiveText(text.empty() ? graph.ValueName(list[i]) : text, name));
-    *out = list[i];
+    if (out) *out = list[i];
     return absl::OkStatus();
   });
 }
@@ -187,8 +170,7 @@ keel_rc keel_graph_port(keel_graph* g, int32_t result, uint32_t i, keel_value* o
 keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const char** op,
                            const keel_value** in, uint32_t* n_in, const keel_value** out, uint32_t* n_out,
                            keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     const Graph& graph = *g->graph;
     if (i >= graph.nodes.size())
@@ -205,8 +187,7 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
 }
 
 keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint32_t* node, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
+  return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     RETURN_IF_ERROR(CheckValue(*g->graph, v));
     const Value& value = g->graph->values[v];
@@ -216,9 +197,7 @@ keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint3
 }
 
 keel_rc keel_graph_find_node(keel_graph* g, const char* name, uint32_t* out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(g, "graph"));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
+  return Guard(err, "graph name out", {g, name, out}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     return Give(g->graph->FindNode(name), out);
   });

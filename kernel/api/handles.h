@@ -34,6 +34,13 @@ struct FeedCast {  // of all sizes
   std::unique_ptr<Module> module;
   std::shared_ptr<Plan> plan;
 };
+// A plan as it was asked for, by numbers of its graph, so that it can be made again.
+struct Prepared {
+  std::vector<ValueId> feeds, fetches;
+  std::vector<NodeId> targets;
+  std::shared_ptr<Plan> plan;
+  size_t rules = 0;  // of the session's placing when it was made
+};
 struct SessionState {
   std::shared_ptr<ModuleState> module;
   Graph* graph = nullptr;
@@ -43,7 +50,8 @@ struct SessionState {
   Placing placing;
   bool exact_feeds = false;
   Mutex mutex;
-  std::map<std::string, std::shared_ptr<Plan>> plans;           // by feeds, fetches and targets
+  std::map<std::string, std::shared_ptr<Prepared>> plans;  // by feeds, fetches and targets
+  std::vector<std::shared_ptr<Plan>> declined;             // by an impl as it ran; handles may still run them
   std::map<std::tuple<DType, int32_t, DType>, FeedCast> casts;  // of feeds: from, rank, to
 };
 
@@ -84,7 +92,8 @@ struct keel_function {
 };
 struct keel_plan {
   std::shared_ptr<keel::SessionState> session;
-  std::shared_ptr<keel::Plan> plan;
+  std::shared_ptr<keel::Prepared> prepared;
+  std::atomic<keel::Plan*> plan;  // the prepared one, or what was made since
 };
 
 namespace keel {
@@ -104,8 +113,51 @@ absl::Status GiveText(std::string text, keel_text** out);
 // The same where there may be no memory left to store one.
 keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
 
+// What a function needs of its caller: "out in[n_in]". Each word is a parameter that must not be
+// NULL; before `[`, a list, which may be if its count is 0; behind it `*`: no entry is NULL, `?`: the list
+// may be left out. (ndim): a count of dims; {size}: of bytes. The words of Given follow: each pointer, then
+// the count.
+enum class Need : uint64_t { kPointer = 1, kList, kEntries, kLeftOut, kDims, kBytes };
+struct Needs {
+  const char* text;
+  uint64_t kinds = 0;  // one in four bits, the first lowest
+  consteval Needs(const char* s) : text(s) {
+    for (int shift = 0; *s; shift += 4) {
+      char mark = *s == ' ' ? *++s : *s;
+      while (*s && *s != ' ')
+        mark = *s == '[' || *s == '(' || *s == '{' || *s == '*' || *s == '?' ? *s : mark, s++;
+      Need need = mark == '['   ? Need::kList
+                  : mark == '(' ? Need::kDims
+                  : mark == '{' ? Need::kBytes
+                  : mark == '*' ? Need::kEntries
+                  : mark == '?' ? Need::kLeftOut
+                                : Need::kPointer;
+      kinds |= static_cast<uint64_t>(need) << shift;
+    }
+  }
+};
+struct Word {
+  uintptr_t value;
+  template <typename T>
+  Word(T* p) : value(reinterpret_cast<uintptr_t>(p)) {}
+  Word(int32_t n) : value(static_cast<uintptr_t>(static_cast<intptr_t>(n))) {}
+  Word(uint32_t n) : value(n) {}
+  Word(uint64_t n) : value(n) {}
+};
+using Given = std::initializer_list<Word>;
+absl::Status CheckGiven(std::string_view function, const char* text, uint64_t kinds, const Word* given);
+inline absl::Status CheckGiven(std::string_view function, Needs needs, Given given) {
+  return CheckGiven(function, needs.text, needs.kinds, given.begin());
+}
+// The same for calls that take nanoseconds, in one branch: false: all is well.
+template <typename... T>
+bool Doubtful(uint32_t counts, const T*... pointers) {
+  return ((((reinterpret_cast<uintptr_t>(pointers) - 1) >> 63) | ...) | counts >> 20) != 0;
+}
+
 // The border: runs the body and lets nothing but a code out. The only exception that the kernel expects
-// is a failing allocation. `function` is the caller's name. GuardInline: for calls that take nanoseconds.
+// is a failing allocation. `function` begins with the caller's name. GuardInline: for calls that take
+// nanoseconds.
 template <typename Body>
 keel_rc GuardInline(keel_error** err, const Body& body,
                     const char* function = __builtin_FUNCTION()) noexcept {
@@ -124,11 +176,28 @@ keel_rc GuardInline(keel_error** err, const Body& body,
 }
 keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body,
               const char* function = __builtin_FUNCTION()) noexcept;
+keel_rc Guard(keel_error** err, const char* text, uint64_t kinds, const Word* given,
+              absl::FunctionRef<absl::Status()> body) noexcept;
+[[gnu::always_inline]] inline keel_rc Guard(keel_error** err, Needs needs, Given given,
+                                            absl::FunctionRef<absl::Status()> body) noexcept {
+  return Guard(err, needs.text, needs.kinds, given.begin(), body);
+}
 
-// Options by name, each at most once; unknown ones are an error that lists the known.
+// The caller's object, which release(arg) gives back when its last use ends; but a call that fails takes
+// nothing, so release is set where nothing can fail any more.
+struct Taken {
+  void* arg;
+  void (*release)(void*) = nullptr;
+  ~Taken() {
+    if (release) release(arg);
+  }
+};
+
+// Options by name, each at most once but those that repeat; unknown ones are an error that lists the known.
 struct Option {
   const char* name;
   absl::Status (*set)(void* target, const std::string& value);
+  bool repeats = false;
 };
 absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target);
 absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& text, uint64_t min,
@@ -139,11 +208,10 @@ absl::Status SetTimeout(const std::string& value, uint32_t* ms);
 absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag);  // "0" or "1"
 absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
-// The error that a caller's code left, as a status, so that it can be told with what the kernel knows
-// besides.
-absl::Status TakeError(keel_rc rc, keel_error* error);
-
-absl::Status NeedPointer(const void* pointer, const char* what);
+// Calls a caller's code and gives what it left as a status, so that it can be told with what the kernel knows
+// besides. What breaks the rules (a C++ exception, a code that is none, an error with KEEL_OK) is an error
+// that says so.
+absl::Status CallBack(absl::FunctionRef<keel_rc(keel_error**)> code);
 
 // report.cc
 absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);

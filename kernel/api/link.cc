@@ -49,9 +49,7 @@ absl::Status Link(Module& to, const Module& from, const char* entry, const char*
 
 keel_rc keel_module_link(keel_module* m, keel_module* from, const char* entry, const char* as,
                          keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(from, "the module to link"));
+  return Guard(err, "module from", {m, from}, [&]() -> absl::Status {
     if (m->state == from->state) return Invalid("a module cannot be linked into itself");
     std::scoped_lock lock(m->state->mutex, from->state->mutex);
     Module& to = *m->state->module;
@@ -65,28 +63,27 @@ keel_rc keel_module_link(keel_module* m, keel_module* from, const char* entry, c
 keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, const char* entry,
                          keel_array* const* in, uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out,
                          keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(within, "trace"));
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(n_out, "n_out"));
-    for (uint32_t i = 0; i < n; i++) RETURN_IF_ERROR(NeedPointer(in[i], "array"));
-    if (!within->tracing.trace)
-      return Annotate(
-          Error(absl::StatusCode::kFailedPrecondition, caller, "() is for programs that are traced"),
-          kErrorHint, "a session runs an entry on arrays with elements");
-    Tape* records = tape ? tape : within->tracing.tape;
-    std::lock_guard lock(m->state->mutex);
-    const Module& from = *m->state->module;
-    ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
-    EntryWanted wanted{from, *from.graphs[found->graph], found->name, {in, n}, {}};
-    if (records)
-      wanted.saw = [&](const std::shared_ptr<Variable>& v, keel_array* value) { records->Saw(v, value); };
-    std::vector<ArrayRef> results;
-    RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
-    if (results.size() > room)
-      return Invalid("entry \"", found->name, "\" gives ", results.size(), " results, got room for ", room);
-    for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
-    *n_out = static_cast<uint32_t>(results.size());
-    return absl::OkStatus();
-  });
+  return Guard(
+      err, "within module in[n]* out[room] n_out", {within, m, in, n, out, room, n_out},
+      [&, caller = __func__]() -> absl::Status {
+        if (!within->tracing.trace)
+          return Annotate(
+              Error(absl::StatusCode::kFailedPrecondition, caller, "() is for programs that are traced"),
+              kErrorHint, "a session runs an entry on arrays with elements");
+        Tape* records = tape ? tape : within->tracing.tape;
+        std::lock_guard lock(m->state->mutex);
+        const Module& from = *m->state->module;
+        ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
+        EntryWanted wanted{from, *from.graphs[found->graph], found->name, {in, n}, {}};
+        if (records)
+          wanted.saw = [&](const std::shared_ptr<Variable>& v, keel_array* value) { records->Saw(v, value); };
+        std::vector<ArrayRef> results;
+        RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
+        if (results.size() > room)
+          return Invalid("entry \"", found->name, "\" gives ", results.size(), " results, got room for ",
+                         room);
+        for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
+        *n_out = static_cast<uint32_t>(results.size());
+        return absl::OkStatus();
+      });
 }

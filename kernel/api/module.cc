@@ -16,9 +16,8 @@ absl::Status Give(keel_context* c, absl::StatusOr<std::unique_ptr<Module>> made,
   return absl::OkStatus();
 }
 
-// A copy of the bytes, aligned as the file format wants it, or the caller's own with their release.
-std::shared_ptr<const void> OwnBytes(const void* bytes, uint64_t size, ReleaseFn release, void* arg) {
-  if (release) return std::shared_ptr<const void>(bytes, [release, arg](const void*) { release(arg); });
+// A copy of the bytes, aligned as the file format wants it.
+std::shared_ptr<const void> CopyBytes(const void* bytes, uint64_t size) {
   std::shared_ptr<char> copy(NewBlock(size).release(), [](char* p) { std::free(p); });
   if (copy) std::memcpy(copy.get(), bytes, size);
   return copy;
@@ -27,7 +26,6 @@ std::shared_ptr<const void> OwnBytes(const void* bytes, uint64_t size, ReleaseFn
 absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const> arrays,
                            std::vector<Constant>* out) {
   for (size_t i = 0; i < arrays.size(); i++) {
-    RETURN_IF_ERROR(NeedPointer(arrays[i], stem.c_str()));
     ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(arrays[i]->view));
     out->push_back(ConstantOf(absl::StrCat(stem, i), std::move(copy)));
   }
@@ -66,9 +64,7 @@ absl::Status GiveConstants(const Module& module, const std::vector<uint32_t>& co
 }  // namespace
 
 keel_rc keel_module_load(keel_context* c, const char* path, keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(path, "path"));
+  return Guard(err, "context path out", {c, path, out}, [&]() -> absl::Status {
     TimedBlock block("load", path);
     return Give(c, LoadFile(path, c->state->catalogue), out);
   });
@@ -76,21 +72,21 @@ keel_rc keel_module_load(keel_context* c, const char* path, keel_module** out, k
 
 keel_rc keel_module_load_bytes(keel_context* c, const void* bytes, uint64_t size, void (*release)(void*),
                                void* arg, keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(bytes, "bytes"));
-    std::shared_ptr<const void> owner = OwnBytes(bytes, size, release, arg);
+  return Guard(err, "context bytes{size} out", {c, bytes, size, out}, [&]() -> absl::Status {
+    auto taken = std::make_shared<Taken>(arg);
+    std::shared_ptr<const void> owner(taken, bytes);
+    if (!release) owner = CopyBytes(bytes, size);
     if (!owner) return Exhausted("no memory for ", size, " bytes");
-    return Give(c, LoadBytes(static_cast<const uint8_t*>(owner.get()), size, owner, c->state->catalogue),
-                out);
+    RETURN_IF_ERROR(
+        Give(c, LoadBytes(static_cast<const uint8_t*>(owner.get()), size, owner, c->state->catalogue), out));
+    taken->release = release;
+    return absl::OkStatus();
   });
 }
 
 keel_rc keel_module_parse(keel_context* c, const char* text, uint64_t size, keel_module** out,
                           keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(text, "text"));
+  return Guard(err, "context text{size} out", {c, text, size, out}, [&]() -> absl::Status {
     TimedBlock block("parse", "text");
     return Give(c, ParseText({text, size}, c->state->catalogue), out);
   });
@@ -99,71 +95,60 @@ keel_rc keel_module_parse(keel_context* c, const char* text, uint64_t size, keel
 keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* options, uint32_t n_options,
                            const char* const* fixed_names, keel_array* const* fixed, uint32_t n_fixed,
                            keel_module** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(path, "path"));
-    std::vector<ArrayRef> rows;
-    std::vector<keel_tensor> values;
-    for (uint32_t i = 0; i < n_fixed; i++) {
-      RETURN_IF_ERROR(NeedPointer(fixed[i], "fixed value"));
-      RETURN_IF_ERROR(NeedPointer(fixed_names[i], "fixed name"));
-      ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(fixed[i]->view));
-      values.push_back(copy->view);
-      rows.push_back(std::move(copy));
-    }
-    TimedBlock block("import", path);
-    return Give(c, ImportFile(c->state->registry, path, {options, n_options}, {fixed_names, n_fixed}, values),
-                out);
-  });
+  return Guard(
+      err, "context path options[n_options] fixed_names[n_fixed]* fixed[n_fixed]* out",
+      {c, path, options, n_options, fixed_names, n_fixed, fixed, n_fixed, out}, [&]() -> absl::Status {
+        std::vector<ArrayRef> rows;
+        std::vector<keel_tensor> values;
+        for (uint32_t i = 0; i < n_fixed; i++) {
+          ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(fixed[i]->view));
+          values.push_back(copy->view);
+          rows.push_back(std::move(copy));
+        }
+        TimedBlock block("import", path);
+        return Give(
+            c, ImportFile(c->state->registry, path, {options, n_options}, {fixed_names, n_fixed}, values),
+            out);
+      });
 }
 
 keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(path, "path"));
+  return Guard(err, "module path", {m, path}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return SaveFile(*m->state->module, path);
   });
 }
 
-static keel_rc PrintModule(keel_module* m, bool whole, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    std::lock_guard lock(m->state->mutex);
-    if (whole) RETURN_IF_ERROR(CheckTextSize(*m->state->module));
-    return GiveText(PrintText(*m->state->module, whole ? UINT64_MAX : kOutlineBytes), out);
-  });
+static absl::Status PrintModule(ModuleState& state, bool whole, keel_text** out) {
+  std::lock_guard lock(state.mutex);
+  if (whole) RETURN_IF_ERROR(CheckTextSize(*state.module));
+  return GiveText(PrintText(*state.module, whole ? UINT64_MAX : kOutlineBytes), out);
 }
 
 keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
-  return PrintModule(m, true, out, err);
+  return Guard(err, "module out", {m, out}, [&] { return PrintModule(*m->state, true, out); });
 }
 
 keel_rc keel_module_outline(keel_module* m, keel_text** out, keel_error** err) {
-  return PrintModule(m, false, out, err);
+  return Guard(err, "module out", {m, out}, [&] { return PrintModule(*m->state, false, out); });
 }
 
 keel_rc keel_module_info(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
+  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return GiveText(ModuleInfo(*m->state->module), out);
   });
 }
 
 keel_rc keel_module_signatures(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
+  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return GiveText(PrintSignatures(*m->state->module), out);
   });
 }
 
 keel_rc keel_module_metadata(keel_module* m, const char* key, const char* value, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(key, "key"));
-    RETURN_IF_ERROR(NeedPointer(value, "value"));
+  return Guard(err, "module key value", {m, key, value}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return m->state->module->SetMetadata(key, value);
   });
@@ -172,31 +157,32 @@ keel_rc keel_module_metadata(keel_module* m, const char* key, const char* value,
 keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry, keel_array* const* in,
                              uint32_t n_in, keel_array* const* expected, uint32_t n_expected, double rtol,
                              double atol, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
-    for (std::span<keel_array* const> side : {std::span(in, n_in), std::span(expected, n_expected)})
-      for (keel_array* array : side) RETURN_IF_ERROR(NeedHostMemory("a case's array", array));
-    std::vector<Constant> inputs, results;
-    RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
-    RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));
-    std::lock_guard lock(m->state->mutex);
-    return m->state->module->AddCase({name, entry ? entry : "", {}, {}, rtol, atol}, std::move(inputs),
-                                     std::move(results));
-  });
+  return Guard(
+      err, "module name in[n_in]* expected[n_expected]*", {m, name, in, n_in, expected, n_expected},
+      [&]() -> absl::Status {
+        for (std::span<keel_array* const> side : {std::span(in, n_in), std::span(expected, n_expected)})
+          for (keel_array* array : side) RETURN_IF_ERROR(NeedHostMemory("a case's array", array));
+        std::vector<Constant> inputs, results;
+        RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".in"), {in, n_in}, &inputs));
+        RETURN_IF_ERROR(CopyConstants(absl::StrCat("case.", name, ".out"), {expected, n_expected}, &results));
+        std::lock_guard lock(m->state->mutex);
+        return m->state->module->AddCase({name, entry ? entry : "", {}, {}, rtol, atol}, std::move(inputs),
+                                         std::move(results));
+      });
 }
 
 keel_rc keel_module_case(keel_module* m, uint32_t index, keel_array** in, uint32_t n_in,
                          keel_array** expected, uint32_t n_expected, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    std::lock_guard lock(m->state->mutex);
-    const Module& module = *m->state->module;
-    if (index >= module.cases.size()) return NotFound("case ", index, " of ", module.cases.size());
-    RETURN_IF_ERROR(CheckCount("results", module.cases[index].expected.size(), n_expected));
-    RETURN_IF_ERROR(GiveConstants(module, module.cases[index].inputs, "parameters", in, n_in));
-    return GiveConstants(module, module.cases[index].expected, "results", expected, n_expected);
-  });
+  return Guard(err, "module in[n_in] expected[n_expected]", {m, in, n_in, expected, n_expected},
+               [&]() -> absl::Status {
+                 std::lock_guard lock(m->state->mutex);
+                 const Module& module = *m->state->module;
+                 if (index >= module.cases.size())
+                   return NotFound("case ", index, " of ", module.cases.size());
+                 RETURN_IF_ERROR(CheckCount("results", module.cases[index].expected.size(), n_expected));
+                 RETURN_IF_ERROR(GiveConstants(module, module.cases[index].inputs, "parameters", in, n_in));
+                 return GiveConstants(module, module.cases[index].expected, "results", expected, n_expected);
+               });
 }
 
 void keel_module_free(keel_module* m) { delete m; }

@@ -6,6 +6,7 @@
 #include "kernel/api/eager.h"
 #include "kernel/api/handles.h"
 #include "kernel/graph/constant.h"
+#include "kernel/graph/graph_index.h"
 #include "kernel/plugin/host.h"
 #include "kernel/trace/trace.h"
 
@@ -48,8 +49,10 @@ struct keel_op {
 
 namespace {
 
-absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_array* const* in, uint32_t n,
-                                                          Signature signature) {
+// What is not warm is made small.
+#define KEEL_COLD [[gnu::cold, gnu::noinline]]
+KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_array* const* in,
+                                                                    uint32_t n, Signature signature) {
   auto entry = std::make_shared<keel_op::Entry>();
   entry->signature = std::move(signature);
   entry->module = std::make_unique<Module>(op.context->catalogue);
@@ -70,7 +73,8 @@ absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_arra
   return entry;
 }
 
-absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_array* const* in, uint32_t n) {
+KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_array* const* in,
+                                                                    uint32_t n) {
   Signature signature = SignatureOf(in, n);
   std::lock_guard lock(op.mutex);
   for (auto it = op.entries.begin(); it != op.entries.end(); ++it) {
@@ -84,7 +88,8 @@ absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_arra
   return made;
 }
 
-absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out) {
+KEEL_COLD absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                             uint32_t n_out) {
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({in, n_in}));
   if (trace) return trace->Apply(*op.op, op.attrs, op.device->name(), {in, n_in}, {out, n_out});
   ASSIGN_OR_RETURN(std::shared_ptr<keel_op::Entry> entry, FindEntry(op, in, n_in));
@@ -102,21 +107,43 @@ absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, keel_array
 
 }  // namespace
 
+namespace {
+
+struct Wanted {
+  const char *device, *name;
+  uint32_t version;
+  const char* const* attr_names;
+  const keel_attr* attrs;
+  uint32_t n_attrs;
+};
+
+KEEL_COLD absl::Status Bind(keel_context* c, const Wanted& w, keel_op** out) {
+  auto op = std::make_unique<keel_op>();
+  op->context = c->state;
+  ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(w.device));
+  ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(w.name, w.version));
+  ASSIGN_OR_RETURN(op->attrs, OwnAttrs(w.attr_names, w.attrs, w.n_attrs));
+  RETURN_IF_ERROR(Annotate(CheckAttrs(*op->op, op->attrs), kErrorOp, w.name));
+  *out = op.release();
+  return absl::OkStatus();
+}
+
+// After the quick table: the error, or the call by a plan.
+KEEL_COLD absl::Status ApplyRest(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                                 uint32_t n_out) {
+  RETURN_IF_ERROR(CheckGiven("keel_apply", "op in[n_in] out[n_out]", {op, in, n_in, out, n_out}));
+  return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
+}
+
+}  // namespace
+
 keel_rc keel_op_bind(keel_context* c, const char* device, const char* name, uint32_t version,
                      const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
                      keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
-    RETURN_IF_ERROR(NeedPointer(name, "op"));
-    auto op = std::make_unique<keel_op>();
-    op->context = c->state;
-    ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(device));
-    ASSIGN_OR_RETURN(op->op, c->state->catalogue->Find(name, version));
-    ASSIGN_OR_RETURN(op->attrs, OwnAttrs(attr_names, attrs, n_attrs));
-    *out = op.release();
-    return absl::OkStatus();
-  });
+  return Guard(err, "context device op attr_names[n_attrs]* attrs[n_attrs] out",
+               {c, device, name, attr_names, n_attrs, attrs, n_attrs, out}, [&] {
+                 return Bind(c, {device, name, version, attr_names, attrs, n_attrs}, out);
+               });
 }
 
 void keel_op_free(keel_op* op) { delete op; }
@@ -129,12 +156,12 @@ keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array**
       err,
       [&]() -> absl::Status {
         absl::Status error;
-        QuickTable::Outcome outcome =
-            op && n_out == 1 ? op->quick.Apply(in, n_in, out, &error) : QuickTable::kUnknown;
+        QuickTable::Outcome outcome = n_out == 1 && !Doubtful(0, op, in, out)
+                                          ? op->quick.Apply(in, n_in, out, &error)
+                                          : QuickTable::kUnknown;
         if (outcome == QuickTable::kDone) return absl::OkStatus();
         if (outcome == QuickTable::kFailed) return error;
-        RETURN_IF_ERROR(NeedPointer(op, "op"));
-        return Annotate(Apply(*op, in, n_in, out, n_out), kErrorOp, OpName(*op->op));
+        return ApplyRest(op, in, n_in, out, n_out);
       },
       "keel_apply");
 }
@@ -185,9 +212,7 @@ keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in, uint32_t n_in
 keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                          uint32_t n_out, keel_error** err) {
   if (t && !t->tracing.trace) return ApplyTaped(t->tracing.tape, op, in, n_in, out, n_out, err);
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(t, "trace"));
-    RETURN_IF_ERROR(NeedPointer(op, "op"));
+  return Guard(err, "trace op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out}, [&] {
     return Annotate(
         t->tracing.trace->Current()->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
         kErrorOp, OpName(*op->op));
@@ -196,5 +221,10 @@ keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint
 
 keel_rc keel_tape_apply(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                         uint32_t n_out, keel_error** err) {
+  if (Doubtful(n_in | n_out, t, op, in, out)) [[unlikely]] {
+    keel_rc rc = Guard(err, "tape op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out},
+                       [] { return absl::OkStatus(); });
+    if (rc != KEEL_OK) return rc;
+  }
   return ApplyTaped(t, op, in, n_in, out, n_out, err);
 }

@@ -43,25 +43,24 @@ absl::Status Adopt(ModuleState& state, std::shared_ptr<Module> module) {
 
 keel_rc keel_module_optimize(keel_module* m, const char* entry, const char* device, const keel_kv* options,
                              uint32_t n_options, keel_text** report, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
-    ModuleState& state = *m->state;
-    Wanted wanted{state.context->Options(), {}};
-    RETURN_IF_ERROR(SetOptions(kOptions, options, n_options, &wanted));
-    ASSIGN_OR_RETURN(Device * target, state.context->registry.FindDevice(device));
-    std::lock_guard lock(state.mutex);
-    ASSIGN_OR_RETURN(const Entry* found, state.module->FindEntry(entry ? entry : ""));
-    PassReport done;
-    ASSIGN_OR_RETURN(std::shared_ptr<Module> better,
-                     OptimizeModule(state.context->passes, wanted.passes, *state.module->graphs[found->graph],
-                                    target, wanted.options, &done));
-    if (better) RETURN_IF_ERROR(Adopt(state, std::move(better)));
-    if (!report) return absl::OkStatus();
-    Json json;
-    json.BeginObject();
-    WriteReport(json, done);
-    json.EndObject();
-    return GiveText(json.Take(), report);
-  });
+  return Guard(
+      err, "module device options[n_options]", {m, device, options, n_options}, [&]() -> absl::Status {
+        ModuleState& state = *m->state;
+        Wanted wanted{state.context->Options(), {}};
+        RETURN_IF_ERROR(SetOptions(kOptions, options, n_options, &wanted));
+        ASSIGN_OR_RETURN(Device * target, state.context->registry.FindDevice(device));
+        std::lock_guard lock(state.mutex);
+        ASSIGN_OR_RETURN(const Entry* found, state.module->FindEntry(entry ? entry : ""));
+        PassReport done;
+        ASSIGN_OR_RETURN(std::shared_ptr<Module> better,
+                         OptimizeModule(state.context->passes, wanted.passes,
+                                        *state.module->graphs[found->graph], target, wanted.options, &done));
+        if (better) RETURN_IF_ERROR(Adopt(state, std::move(better)));
+        if (!report) return absl::OkStatus();
+        Json json;
+        json.BeginObject();
+        WriteReport(json, done);
+        json.EndObject();
+        return GiveText(json.Take(), report);
+      });
 }

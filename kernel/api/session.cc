@@ -45,15 +45,14 @@ constexpr Option kSessionOptions[] = {
      [](void* s, const std::string& v) { return ParsePasses(v, &static_cast<NewSession*>(s)->passes); }},
     {"observe",
      [](void* s, const std::string& v) {
-       if (v != "0" && v != "1") return Invalid("option \"observe\": got \"", v, "\", wanted 0 or 1");
-       static_cast<NewSession*>(s)->options.observe = v == "1";
-       return absl::OkStatus();
+       return SetFlag("observe", v, &static_cast<NewSession*>(s)->options.observe);
      }},
     {"place",
      [](void* s, const std::string& v) {
        static_cast<NewSession*>(s)->place.push_back(v);
        return absl::OkStatus();
-     }},
+     },
+     true},
     {"fallback",
      [](void* s, const std::string& v) {
        static_cast<NewSession*>(s)->fallback = v;
@@ -68,9 +67,7 @@ constexpr Option kSessionOptions[] = {
      }},
     {"strict",
      [](void* s, const std::string& v) {
-       if (v != "0" && v != "1") return Invalid("option \"strict\": got \"", v, "\", wanted 0 or 1");
-       static_cast<NewSession*>(s)->options.strict = v == "1";
-       return absl::OkStatus();
+       return SetFlag("strict", v, &static_cast<NewSession*>(s)->options.strict);
      }},
     {"feeds",
      [](void* s, const std::string& v) {
@@ -90,9 +87,7 @@ constexpr Option kSessionOptions[] = {
      }},
     {"profile",
      [](void* s, const std::string& v) {
-       if (v != "0" && v != "1") return Invalid("option \"profile\": got \"", v, "\", wanted 0 or 1");
-       static_cast<NewSession*>(s)->options.profile = v == "1";
-       return absl::OkStatus();
+       return SetFlag("profile", v, &static_cast<NewSession*>(s)->options.profile);
      }},
 };
 
@@ -131,7 +126,7 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted
 absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names) {
   std::vector<ValueId> values;
   for (const char* name : names) {
-    RETURN_IF_ERROR(NeedPointer(name, "a name of a feed, fetch or target"));
+    if (!name) return Invalid("a name of a feed or fetch is NULL");
     ASSIGN_OR_RETURN(ValueId v, graph.Find(name));
     values.push_back(v);
   }
@@ -146,7 +141,6 @@ absl::StatusOr<std::vector<NodeId>> FindTargets(const Graph& graph, Names names,
     for (NodeId n = 0; n < graph.nodes.size(); n++) nodes.push_back(n);
   if (whole && !strict) nodes = MustRunNodes(graph);
   for (const char* name : names) {
-    RETURN_IF_ERROR(NeedPointer(name, "a name of a feed, fetch or target"));
     ASSIGN_OR_RETURN(NodeId n, graph.FindNode(name));
     if (n != kNoValue && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
   }
@@ -159,9 +153,21 @@ void Add(std::string* key, const std::vector<uint32_t>& numbers) {
 }
 
 // By numbers, for a graph under construction may give the names to others.
-absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* const* feeds, uint32_t n_feeds,
-                                               const char* const* fetches, uint32_t n_fetches,
-                                               Names targets) {
+absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& p) {
+  Optimizer optimizer{&s.module->context->passes, s.passes};
+  PlanOptions options = s.options;
+  std::vector<bool> needed = NeededNodes(*s.graph, p.feeds, p.fetches, p.targets);
+  RETURN_IF_ERROR(CheckFed(*s.graph, p.feeds, p.fetches, needed));
+  options.nodes = needed.size();
+  options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
+  if (NeedsPlacing(*s.graph, s.placing))
+    return Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, p.feeds, p.fetches, p.targets, options);
+  return optimizer.Make(*s.graph, s.device, p.feeds, p.fetches, p.targets, options);
+}
+
+absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* const* feeds,
+                                                   uint32_t n_feeds, const char* const* fetches,
+                                                   uint32_t n_fetches, Names targets) {
   std::scoped_lock lock(s.mutex, s.module->mutex);
   std::vector<ValueId> in = s.graph->params, out = s.graph->results;
   if (feeds) {
@@ -174,18 +180,10 @@ absl::StatusOr<std::shared_ptr<Plan>> FindPlan(SessionState& s, const char* cons
   std::string key;
   for (const auto* list : {&in, &out, &also}) Add(&key, *list);
   if (auto found = s.plans.find(key); found != s.plans.end()) return found->second;
-  Optimizer optimizer{&s.module->context->passes, s.passes};
-  PlanOptions options = s.options;
-  std::vector<bool> needed = NeededNodes(*s.graph, in, out, also);
-  RETURN_IF_ERROR(CheckFed(*s.graph, in, out, needed));
-  options.nodes = needed.size();
-  options.needed = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
-  absl::StatusOr<std::shared_ptr<Plan>> made =
-      NeedsPlacing(*s.graph, s.placing)
-          ? Plan::MakePlaced(*s.graph, s.device, s.placing, optimizer, in, out, also, options)
-          : optimizer.Make(*s.graph, s.device, in, out, also, options);
-  if (made.ok()) s.plans[key] = *made;
-  return made;
+  auto made = std::make_shared<Prepared>(
+      Prepared{std::move(in), std::move(out), std::move(also), nullptr, s.placing.rules.size()});
+  ASSIGN_OR_RETURN(made->plan, MakePlan(s, *made));
+  return s.plans[key] = std::move(made);
 }
 
 // A cast keeps the kind or goes to one that holds it: bool, unsigned, signed, float (NumPy's "same_kind").
@@ -251,6 +249,53 @@ absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_arra
   return absl::OkStatus();
 }
 
+// An impl said as it ran that these shapes are not for it: its node moves to the fallback, for good, and the
+// plan is made again. Not where effects may have been done already.
+absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* ran, absl::Status why) {
+  std::scoped_lock lock(s.mutex, s.module->mutex);
+  if (p.plan.get() != ran) return p.plan.get();  // another thread was here
+  std::string node = ErrorFact(why, kErrorNode);
+  size_t slash = node.find('/');  // of a body that was written out: the node is what it is in
+  if (slash != std::string::npos && !s.graph->FindNode(node).ok()) node.resize(slash);
+  absl::StatusOr<NodeId> found = s.graph->FindNode(node);
+  bool known = found.ok() && *found != kNoValue;  // else passes made it: all of the device's nodes move
+  const std::string pattern = known ? node : "*";
+  bool moved = std::ranges::any_of(s.placing.rules, [&](const PlaceRule& rule) {
+    return rule.device == s.placing.fallback && rule.pattern == pattern;
+  });
+  if (moved && p.rules == s.placing.rules.size()) return why;  // it runs there already
+  if (!MustRunNodes(*s.graph).empty())
+    return Annotate(why, kErrorHint,
+                    "the graph has effects, which may have been done: place the node with option \"place\"");
+  if (!moved) s.placing.rules.insert(s.placing.rules.begin(), {pattern, s.placing.fallback});
+  p.rules = s.placing.rules.size();
+  ASSIGN_OR_RETURN(std::shared_ptr<Plan> made, MakePlan(s, p));
+  s.declined.push_back(std::exchange(p.plan, std::move(made)));
+  return p.plan.get();
+}
+
+struct Operands {
+  std::span<keel_array* const> in;
+  std::span<keel_array*> out;
+};
+
+// After a run that failed: again, as long as that helps. *plan: what runs from now on.
+absl::Status FallBack(SessionState& s, Prepared& p, Plan** plan, absl::Status status, const Operands& of) {
+  while (absl::IsUnimplemented(status) && s.placing.fallback) {
+    ASSIGN_OR_RETURN(*plan, WithoutDeclined(s, p, *plan, std::move(status)));
+    status = RunPlan(**plan, of.in.data(), static_cast<uint32_t>(of.in.size()), of.out.data(),
+                     static_cast<uint32_t>(of.out.size()), nullptr, nullptr);
+  }
+  return status;
+}
+
+absl::Status RunOrFallBack(SessionState& s, Prepared& p, Plan** plan, std::span<keel_array* const> in,
+                           std::span<keel_array*> out) {
+  absl::Status status = RunPlan(**plan, in.data(), static_cast<uint32_t>(in.size()), out.data(),
+                                static_cast<uint32_t>(out.size()), nullptr, nullptr);
+  return FallBack(s, p, plan, std::move(status), {in, out});
+}
+
 struct Observed {
   keel_observer observer;
   void* arg;
@@ -285,26 +330,25 @@ bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
 
 keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* options, uint32_t n,
                          keel_session** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
-    NewSession wanted;
-    wanted.options = m->state->context->Options();
-    RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
-    auto state = std::make_shared<SessionState>();
-    state->module = m->state;
-    state->options = wanted.options;
-    // Who observes wants to see the nodes that were written.
-    if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
-    state->passes = wanted.passes;
-    state->exact_feeds = wanted.exact_feeds;
-    ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
-    ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
-    std::lock_guard lock(m->state->mutex);
-    ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
-    *out = new keel_session{std::move(state)};
-    return absl::OkStatus();
-  });
+  return Guard(err, "module device options[n_options] out", {m, device, options, n, out},
+               [&]() -> absl::Status {
+                 NewSession wanted;
+                 wanted.options = m->state->context->Options();
+                 RETURN_IF_ERROR(SetOptions(kSessionOptions, options, n, &wanted));
+                 auto state = std::make_shared<SessionState>();
+                 state->module = m->state;
+                 state->options = wanted.options;
+                 // Who observes wants to see the nodes that were written.
+                 if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
+                 state->passes = wanted.passes;
+                 state->exact_feeds = wanted.exact_feeds;
+                 ASSIGN_OR_RETURN(state->device, m->state->context->registry.FindDevice(device));
+                 ASSIGN_OR_RETURN(state->placing, ReadPlacing(m->state->context->registry, wanted));
+                 std::lock_guard lock(m->state->mutex);
+                 ASSIGN_OR_RETURN(state->graph, ChooseGraph(*m->state->module, wanted));
+                 *out = new keel_session{std::move(state)};
+                 return absl::OkStatus();
+               });
 }
 
 void keel_session_free(keel_session* s) { delete s; }
@@ -312,59 +356,71 @@ void keel_session_free(keel_session* s) { delete s; }
 keel_rc keel_session_prepare(keel_session* s, const char* const* feeds, uint32_t n_feeds,
                              const char* const* fetches, uint32_t n_fetches, const char* const* targets,
                              uint32_t n_targets, keel_plan** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(s, "session"));
-    ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan,
-                     FindPlan(*s->state, feeds, n_feeds, fetches, n_fetches, {targets, n_targets}));
-    *out = new keel_plan{s->state, std::move(plan)};
-    return absl::OkStatus();
-  });
+  return Guard(err, "session feeds[n_feeds]? fetches[n_fetches]? targets[n_targets]* out",
+               {s, feeds, n_feeds, fetches, n_fetches, targets, n_targets, out}, [&]() -> absl::Status {
+                 ASSIGN_OR_RETURN(std::shared_ptr<Prepared> made, FindPlan(*s->state, feeds, n_feeds, fetches,
+                                                                           n_fetches, {targets, n_targets}));
+                 Plan* plan = made->plan.get();
+                 *out = new keel_plan{s->state, std::move(made), plan};
+                 return absl::OkStatus();
+               });
 }
 
 keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* const* in, uint32_t n_in,
                          const char* const* fetches, keel_array** out, uint32_t n_out,
                          const char* const* targets, uint32_t n_targets, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(s, "session"));
-    ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan,
-                     FindPlan(*s->state, feeds, n_in, fetches, n_out, {targets, n_targets}));
-    Feeds feeds(in, in + n_in);
-    std::vector<ArrayRef> cast;
-    RETURN_IF_ERROR(CastFeeds(*s->state, *plan, &feeds, &cast));
-    return RunPlan(*plan, feeds.data(), n_in, out, n_out, nullptr, nullptr);
-  });
+  return Guard(err, "session in[n_in]* out[n_out] targets[n_targets]*",
+               {s, in, n_in, out, n_out, targets, n_targets}, [&]() -> absl::Status {
+                 ASSIGN_OR_RETURN(std::shared_ptr<Prepared> made,
+                                  FindPlan(*s->state, feeds, n_in, fetches, n_out, {targets, n_targets}));
+                 Feeds given(in, in + n_in);
+                 std::vector<ArrayRef> cast;
+                 Plan* plan = made->plan.get();
+                 RETURN_IF_ERROR(CastFeeds(*s->state, *plan, &given, &cast));
+                 return RunOrFallBack(*s->state, *made, &plan, {given.data(), n_in}, {out, n_out});
+               });
 }
 
 void keel_plan_free(keel_plan* p) { delete p; }
-uint32_t keel_plan_inputs(const keel_plan* p) { return p ? static_cast<uint32_t>(p->plan->inputs()) : 0; }
-uint32_t keel_plan_outputs(const keel_plan* p) { return p ? static_cast<uint32_t>(p->plan->outputs()) : 0; }
+uint32_t keel_plan_inputs(const keel_plan* p) {
+  return p ? static_cast<uint32_t>(p->plan.load()->inputs()) : 0;
+}
+uint32_t keel_plan_outputs(const keel_plan* p) {
+  return p ? static_cast<uint32_t>(p->plan.load()->outputs()) : 0;
+}
 
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                       keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
-    if (!p) return NeedPointer(p, "plan");
-    return RunPlan(*p->plan, in, n_in, out, n_out, nullptr, nullptr);
+    if (Doubtful(n_in | n_out, p, in, out)) [[unlikely]]
+      RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
+    Plan* plan = p->plan.load(std::memory_order_acquire);
+    absl::Status status = RunPlan(*plan, in, n_in, out, n_out, nullptr, nullptr);
+    if (status.ok() || !p->session->placing.fallback) [[likely]]
+      return status;
+    status = FallBack(*p->session, *p->prepared, &plan, std::move(status), {{in, n_in}, {out, n_out}});
+    p->plan.store(plan, std::memory_order_release);
+    return status;
   });
 }
 
 keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_text** out,
                          keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(p, "plan"));
-    ASSIGN_OR_RETURN(std::string text, p->plan->Report({in, in ? n_in : 0}));
+  return Guard(err, "plan in[n_in]? out", {p, in, n_in, out}, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(std::string text, p->plan.load()->Report({in, in ? n_in : 0}));
     return GiveText(std::move(text), out);
   });
 }
 
 keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_observer observer, void* arg, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(p, "plan"));
-    RETURN_IF_ERROR(NeedPointer(reinterpret_cast<const void*>(observer), "observer"));
-    if (!p->plan->observable())
-      return Error(absl::StatusCode::kFailedPrecondition,
-                   "the plan was not made to be observed: set the session option observe=1");
-    Observed observed{observer, arg, {}, {}};
-    return RunPlan(*p->plan, in, n_in, out, n_out, TellObserver, &observed);
-  });
+  return Guard(err, "plan in[n_in] out[n_out] observer", {p, in, n_in, out, n_out, observer},
+               [&]() -> absl::Status {
+                 Plan& plan = *p->plan.load();
+                 if (!plan.observable())
+                   return Error(absl::StatusCode::kFailedPrecondition,
+                                "the plan was not made to be observed: set the session option observe=1");
+                 Observed observed{observer, arg, {}, {}};
+                 return RunPlan(plan, in, n_in, out, n_out, TellObserver, &observed);
+               });
 }

@@ -45,7 +45,7 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
       if (!reads.empty()) continue;
       array = variables[i]->storage->Read();
     } else {
-      return Invalid("x ", i, " is NULL");
+      return Invalid("xs[", i, "] is NULL, and variables[", i, "] too");
     }
     sources.Add(i, {&array, 1});
   }
@@ -56,29 +56,22 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
 
 keel_rc keel_tape_new(keel_context* c, const char* device, const keel_kv* options, uint32_t n,
                       keel_tape* outer, keel_tape** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
-    Tape::Options wanted;
-    RETURN_IF_ERROR(SetOptions(kTapeOptions, options, n, &wanted));
-    ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
-    *out = new keel_tape(c->state, home, wanted, outer);
-    return absl::OkStatus();
-  });
+  return Guard(err, "context device options[n_options] out", {c, device, options, n, out},
+               [&]() -> absl::Status {
+                 Tape::Options wanted;
+                 RETURN_IF_ERROR(SetOptions(kTapeOptions, options, n, &wanted));
+                 ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
+                 *out = new keel_tape(c->state, home, wanted, outer);
+                 return absl::OkStatus();
+               });
 }
 
 keel_rc keel_tape_watch(keel_tape* t, keel_array* a, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(t, "tape"));
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
-    return t->Watch(a);
-  });
+  return Guard(err, "tape array", {t, a}, [&] { return t->Watch(a); });
 }
 
 keel_rc keel_tape_watch_variable(keel_tape* t, keel_variable* v, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(t, "tape"));
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+  return Guard(err, "tape variable", {t, v}, [&]() -> absl::Status {
     t->Watch(v->storage);
     return absl::OkStatus();
   });
@@ -90,12 +83,6 @@ void keel_tape_pause(keel_tape* t, int32_t on) {
 
 void keel_tape_reset(keel_tape* t) {
   if (t) t->Reset();
-}
-
-keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
-                           keel_array* const* xs, uint32_t n_xs, uint32_t flags, keel_array** out,
-                           keel_error** err) {
-  return keel_tape_gradient_of(t, ys, n_ys, seeds, xs, nullptr, n_xs, flags, out, err);
 }
 
 namespace {
@@ -111,10 +98,7 @@ struct Wanted {
 };
 
 absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
-  RETURN_IF_ERROR(NeedPointer(t, "tape"));
   if (w.flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", w.flags);
-  for (uint32_t i = 0; i < w.n_ys; i++)
-    if (!w.ys[i]) return Invalid("y ", i, " is NULL");
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
   ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
   std::vector<keel_array*> raw;
@@ -130,10 +114,18 @@ absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
 
 }  // namespace
 
+keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
+                           keel_array* const* xs, uint32_t n_xs, uint32_t flags, keel_array** out,
+                           keel_error** err) {
+  return Guard(err, "tape ys[n_ys]* xs[n_xs]* out[n_xs]", {t, ys, n_ys, xs, n_xs, out, n_xs}, [&] {
+    return TakeGradient(t, {ys, n_ys, seeds, xs, nullptr, n_xs, flags, false}, out);
+  });
+}
+
 keel_rc keel_tape_gradient_of(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
                               keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
                               uint32_t flags, keel_array** out, keel_error** err) {
-  return Guard(err, [&] {
+  return Guard(err, "tape ys[n_ys]* out[n_xs]", {t, ys, n_ys, out, n_xs}, [&] {
     return TakeGradient(t, {ys, n_ys, seeds, xs, variables, n_xs, flags, false}, out);
   });
 }
@@ -141,7 +133,9 @@ keel_rc keel_tape_gradient_of(keel_tape* t, keel_array* const* ys, uint32_t n_ys
 keel_rc keel_tape_jacobian(keel_tape* t, keel_array* y, keel_array* const* xs,
                            keel_variable* const* variables, uint32_t n_xs, uint32_t flags, keel_array** out,
                            keel_error** err) {
-  return Guard(err, [&] { return TakeGradient(t, {&y, 1, nullptr, xs, variables, n_xs, flags, true}, out); });
+  return Guard(err, "tape y out[n_xs]", {t, y, out, n_xs}, [&] {
+    return TakeGradient(t, {&y, 1, nullptr, xs, variables, n_xs, flags, true}, out);
+  });
 }
 
 void keel_tape_free(keel_tape* t) { delete t; }

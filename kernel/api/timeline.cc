@@ -6,8 +6,7 @@
 using namespace keel;
 
 keel_rc keel_timeline_begin(const char* path, int32_t runs, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(path, "path"));
+  return Guard(err, "path", {path}, [&]() -> absl::Status {
     return Timeline::Begin(path, runs ? Timeline::kRuns : Timeline::kPlanning);
   });
 }

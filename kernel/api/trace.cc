@@ -9,7 +9,6 @@ using namespace keel;
 namespace {
 
 absl::Status NeedTrace(const keel_trace* t, const char* caller) {
-  RETURN_IF_ERROR(NeedPointer(t, "trace"));
   if (t->tracing.trace) return absl::OkStatus();
   return Annotate(
       Error(absl::StatusCode::kFailedPrecondition, caller, "() is not compatible with eager execution."),
@@ -20,10 +19,7 @@ absl::Status NeedTrace(const keel_trace* t, const char* caller) {
 
 keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, keel_trace** out,
                        keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
-    RETURN_IF_ERROR(NeedPointer(device, "device"));
+  return Guard(err, "context name device out", {c, name, device, out}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(Device * home, c->state->registry.FindDevice(device));
     auto module = std::make_shared<Module>(c->state->catalogue);
     ASSIGN_OR_RETURN(Graph * graph, module->AddGraph(name));
@@ -36,59 +32,50 @@ keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, ke
 
 namespace {
 
-keel_rc DimOf(keel_trace* t, const char* expression, bool known, keel_dim* out, keel_error** err,
-              const char* caller = __builtin_FUNCTION()) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
-    ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression, known));
-    return absl::OkStatus();
-  });
+absl::Status DimOf(keel_trace* t, const char* expression, bool known, keel_dim* out, const char* caller) {
+  RETURN_IF_ERROR(NeedTrace(t, caller));
+  ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression, known));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return DimOf(t, expression, false, out, err);
+  return Guard(err, "trace expression out", {t, expression, out},
+               [&, caller = __func__] { return DimOf(t, expression, false, out, caller); });
 }
 
 keel_rc keel_trace_known_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return DimOf(t, expression, true, out, err);
+  return Guard(err, "trace expression out", {t, expression, out},
+               [&, caller = __func__] { return DimOf(t, expression, true, out, caller); });
 }
 
 keel_rc keel_trace_dim_text(keel_trace* t, const char* expression, keel_text** out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace expression out", {t, expression, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
-    RETURN_IF_ERROR(NeedPointer(out, "out"));
     ASSIGN_OR_RETURN(std::string text, t->tracing.trace->SizeText(expression));
     return GiveText(std::move(text), out);
   });
 }
 
 keel_rc keel_trace_dim_number(keel_trace* t, const char* expression, int64_t* out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace expression out", {t, expression, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(expression, "expression"));
-    RETURN_IF_ERROR(NeedPointer(out, "out"));
     ASSIGN_OR_RETURN(*out, t->tracing.trace->SizeNumber(expression));
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_trace_dim_holds(keel_trace* t, const char* rule, int32_t* out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace rule out", {t, rule, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(rule, "rule"));
-    RETURN_IF_ERROR(NeedPointer(out, "out"));
     ASSIGN_OR_RETURN(*out, t->tracing.trace->SizeRuleHolds(rule));
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_array_dim(const keel_array* a, int64_t axis, keel_text** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(a, "array"));
+  return Guard(err, "array out", {a, out}, [&]() -> absl::Status {
     int64_t rank = a->view.ndim;
     if (axis < -rank || axis >= rank)
       return Error(absl::StatusCode::kOutOfRange, "axis ", axis, " of an array of rank ", rank);
@@ -102,7 +89,7 @@ keel_rc keel_array_dim(const keel_array* a, int64_t axis, keel_text** out, keel_
 
 keel_rc keel_trace_param(keel_trace* t, const char* name, keel_dt code, const keel_dim* dims, int32_t ndim,
                          keel_array** out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace dims(ndim) out", {t, dims, ndim, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     ASSIGN_OR_RETURN(TensorType type, ParamType(name ? name : "", code, dims, ndim));
     ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->Param(name ? name : "", std::move(type)));
@@ -112,16 +99,14 @@ keel_rc keel_trace_param(keel_trace* t, const char* name, keel_dt code, const ke
 }
 
 keel_rc keel_trace_result(keel_trace* t, const char* name, keel_array* array, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(t, "trace"));
-    RETURN_IF_ERROR(NeedPointer(array, "array"));
+  return Guard(err, "trace array", {t, array}, [&]() -> absl::Status {
     t->tracing.results.emplace_back(name ? name : "", ArrayRef::Share(array));
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace out", {t, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
     if (trace.parent()) return Invalid("the trace is a body: keel_body_end ends it");
@@ -137,9 +122,8 @@ keel_tape* keel_trace_tape(const keel_trace* t) {
 }
 
 keel_rc keel_trace_names(keel_trace* t, const char* scope, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace scope", {t, scope}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(scope, "scope"));
     t->tracing.trace->NameAll(scope);
     return absl::OkStatus();
   });
@@ -151,9 +135,8 @@ void keel_trace_source(keel_trace* t, const char* file, uint32_t line) {
 
 keel_rc keel_trace_constant(keel_trace* t, const char* name, keel_array* array, keel_array** out,
                             keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace array out", {t, array, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(array, "array"));
     ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->Constant(name ? name : "", array));
     *out = made.Detach();
     return absl::OkStatus();
@@ -162,15 +145,14 @@ keel_rc keel_trace_constant(keel_trace* t, const char* name, keel_array* array, 
 
 keel_rc keel_trace_rename(keel_trace* t, keel_array* array, const char* name, int32_t unique,
                           keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace array name", {t, array, name}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
     return t->tracing.trace->Rename(array, name, unique != 0);
   });
 }
 
 keel_rc keel_trace_value(keel_trace* t, keel_array* array, keel_value* out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace array out", {t, array, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
     if (Trace::Of(array) != &trace)
@@ -181,7 +163,7 @@ keel_rc keel_trace_value(keel_trace* t, keel_array* array, keel_value* out, keel
 }
 
 keel_rc keel_trace_array(keel_trace* t, keel_value value, keel_array** out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace out", {t, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     if (value >= t->tracing.trace->graph()->values.size()) return NotFound("the graph has no value ", value);
     ASSIGN_OR_RETURN(ArrayRef made, t->tracing.trace->ArrayFor(value));
@@ -191,7 +173,7 @@ keel_rc keel_trace_array(keel_trace* t, keel_value value, keel_array** out, keel
 }
 
 keel_rc keel_trace_module(keel_trace* t, keel_module** out, keel_error** err) {
-  return Guard(err, [&, caller = __func__]() -> absl::Status {
+  return Guard(err, "trace out", {t, out}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(NeedTrace(t, caller));
     *out = HandleOf(t->tracing.context, t->tracing.trace->module());
     return absl::OkStatus();

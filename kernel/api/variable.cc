@@ -10,7 +10,6 @@ namespace {
 
 // Row-major elements in host memory, for a variable of this type.
 absl::StatusOr<ArrayRef> Fitting(const Variable* variable, keel_array* array, bool copy) {
-  RETURN_IF_ERROR(NeedPointer(array, "array"));
   RETURN_IF_ERROR(NeedHostMemory("a variable's value", array));
   if (variable &&
       (array->dtype != variable->dtype() || !std::ranges::equal(array->shape(), variable->shape()))) {
@@ -28,8 +27,6 @@ absl::StatusOr<std::vector<NamedVariable>> Named(const char* const* names, keel_
                                                  uint32_t n) {
   std::vector<NamedVariable> out;
   for (uint32_t i = 0; i < n; i++) {
-    RETURN_IF_ERROR(NeedPointer(names[i], "a variable's name"));
-    RETURN_IF_ERROR(NeedPointer(variables[i], "a variable"));
     out.push_back({names[i], variables[i]->storage});
   }
   return out;
@@ -39,8 +36,6 @@ using Transfer = absl::Status (*)(std::span<const NamedVariable>, const std::str
                                   std::shared_ptr<Catalogue>);
 absl::Status Move(Transfer transfer, keel_context* c, const char* path, const char* const* names,
                   keel_variable* const* variables, uint32_t n) {
-  RETURN_IF_ERROR(NeedPointer(c, "context"));
-  RETURN_IF_ERROR(NeedPointer(path, "path"));
   ASSIGN_OR_RETURN(std::vector<NamedVariable> named, Named(names, variables, n));
   return transfer(named, path, c->state->catalogue);
 }
@@ -92,36 +87,55 @@ absl::StatusOr<const WriteNow*> FindWrite(std::string_view how) {
 
 keel_rc keel_checkpoint_save(keel_context* c, const char* path, const char* const* names,
                              keel_variable* const* variables, uint32_t n, keel_error** err) {
-  return Guard(err, [&] { return Move(SaveCheckpoint, c, path, names, variables, n); });
+  return Guard(err, "context path names[n]* variables[n]*", {c, path, names, n, variables, n},
+               [&] { return Move(SaveCheckpoint, c, path, names, variables, n); });
 }
 
 keel_rc keel_checkpoint_load(keel_context* c, const char* path, const char* const* names,
                              keel_variable* const* variables, uint32_t n, keel_error** err) {
-  return Guard(err, [&] { return Move(LoadCheckpoint, c, path, names, variables, n); });
+  return Guard(err, "context path names[n]* variables[n]*", {c, path, names, n, variables, n},
+               [&] { return Move(LoadCheckpoint, c, path, names, variables, n); });
 }
 
+namespace {
+
+struct WantedVariable {
+  keel_trace* within;
+  keel_context* context;
+  keel_array* initial;
+  std::span<const keel_kv> options;
+};
+
+absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
+  Making wanted;
+  RETURN_IF_ERROR(
+      SetOptions(kVariableOptions, w.options.data(), static_cast<uint32_t>(w.options.size()), &wanted));
+  Trace* trace = TraceOf(w.within, w.initial);
+  ArrayRef value = ArrayRef::Share(w.initial);
+  if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
+  if (w.initial->symbolic()) {
+    Context& c = *w.context->state;
+    ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(trace->device()));
+    ASSIGN_OR_RETURN(value, trace->Evaluate(w.initial, device, c.Options()));
+  }
+  ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
+  *out = new keel_variable{
+      std::make_shared<Variable>(std::move(value), std::move(wanted.name), wanted.trainable)};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 keel_rc keel_variable_new(keel_context* c, keel_array* initial, keel_variable** out, keel_error** err) {
-  return keel_variable_make(nullptr, c, initial, nullptr, 0, out, err);
+  return Guard(err, "context initial out", {c, initial, out}, [&] {
+    return MakeVariable({nullptr, c, initial, {}}, out);
+  });
 }
 
 keel_rc keel_variable_make(keel_trace* within, keel_context* c, keel_array* initial, const keel_kv* options,
                            uint32_t n, keel_variable** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(c, "context"));
-    RETURN_IF_ERROR(NeedPointer(initial, "array"));
-    Making wanted;
-    RETURN_IF_ERROR(SetOptions(kVariableOptions, options, n, &wanted));
-    Trace* trace = TraceOf(within, initial);
-    ArrayRef value = ArrayRef::Share(initial);
-    if (trace) RETURN_IF_ERROR(trace->MayMakeVariable());
-    if (initial->symbolic()) {
-      ASSIGN_OR_RETURN(Device * device, c->state->registry.FindDevice(trace->device()));
-      ASSIGN_OR_RETURN(value, trace->Evaluate(initial, device, c->state->Options()));
-    }
-    ASSIGN_OR_RETURN(value, Fitting(nullptr, value.get(), true));
-    *out = new keel_variable{
-        std::make_shared<Variable>(std::move(value), std::move(wanted.name), wanted.trainable)};
-    return absl::OkStatus();
+  return Guard(err, "context initial options[n_options] out", {c, initial, options, n, out}, [&] {
+    return MakeVariable({within, c, initial, {options, n}}, out);
   });
 }
 
@@ -131,8 +145,7 @@ int32_t keel_variable_trainable(const keel_variable* v) { return v && v->storage
 
 keel_rc keel_trace_read(keel_trace* within, keel_tape* tape, keel_variable* v, keel_array** out,
                         keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+  return Guard(err, "variable out", {v, out}, [&]() -> absl::Status {
     ArrayRef value;
     if (Trace* trace = TraceOf(within, nullptr)) {
       ASSIGN_OR_RETURN(value, trace->Read(v->storage));
@@ -150,10 +163,7 @@ keel_rc keel_trace_write(keel_trace* within, keel_variable* v, const char* how, 
                          keel_error** err) {
   const WriteNow* write = nullptr;
   bool traced = false;
-  keel_rc rc = Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
-    RETURN_IF_ERROR(NeedPointer(how, "how"));
-    RETURN_IF_ERROR(NeedPointer(value, "array"));
+  keel_rc rc = Guard(err, "variable how value", {v, how, value}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(write, FindWrite(how));
     Trace* trace = TraceOf(within, value);
     traced = trace != nullptr;
@@ -163,16 +173,14 @@ keel_rc keel_trace_write(keel_trace* within, keel_variable* v, const char* how, 
 }
 
 keel_rc keel_variable_read(keel_variable* v, keel_array** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+  return Guard(err, "variable out", {v, out}, [&]() -> absl::Status {
     *out = v->storage->Read().Detach();
     return absl::OkStatus();
   });
 }
 
 keel_rc keel_variable_assign(keel_variable* v, keel_array* value, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+  return Guard(err, "variable value", {v, value}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, true));
     v->storage->Assign(std::move(fitting));
     return absl::OkStatus();
@@ -180,8 +188,7 @@ keel_rc keel_variable_assign(keel_variable* v, keel_array* value, keel_error** e
 }
 
 keel_rc keel_variable_add(keel_variable* v, keel_array* value, int32_t sign, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(v, "variable"));
+  return Guard(err, "variable value", {v, value}, [&]() -> absl::Status {
     if (sign != 1 && sign != -1) return Invalid("sign is ", sign, ", wanted 1 (add) or -1 (subtract)");
     if (v->storage->dtype() == DType::kBool) return Invalid("a bool variable cannot be added to");
     ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, false));
@@ -200,9 +207,7 @@ void keel_variable_release(keel_variable* v) {
 
 keel_rc keel_module_variable(keel_module* m, const char* name, keel_variable* add, uint32_t* number,
                              keel_variable** out, keel_error** err) {
-  return Guard(err, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedPointer(m, "module"));
-    RETURN_IF_ERROR(NeedPointer(name, "name"));
+  return Guard(err, "module name", {m, name}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     Module& module = *m->state->module;
     uint32_t found = 0;

@@ -39,6 +39,7 @@ struct Module::Index {
 // Brings attributes into the form that nodes keep: sorted, each once, known to the op, of the kind that the
 // op declares (a scalar may stand for a list), without those that equal a constant default.
 absl::Status CanonicalAttrs(const OpFacts&, const DimTable&, Attrs*);
+absl::Status CheckAttrs(const OpDef& op, Attrs attrs);  // names and kinds
 
 // "v12" and "v12_1": what result `result` of node `node` is called while it has no name.
 std::string ResultName(NodeId node, uint32_t result);

@@ -173,6 +173,10 @@ absl::Status CanonicalAttrs(const OpFacts& op, const DimTable&, Attrs* attrs) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAttrs(const OpDef& op, Attrs attrs) {
+  return CanonicalAttrs(MakeFacts(op), DimTable(), &attrs);
+}
+
 const OperandInfo* OperandAt(const OpFacts& op, size_t position, size_t count) {
   for (size_t i = 0; i < op.operands.size(); i++) {
     size_t covers = op.operands[i].variadic ? count - std::min(count, op.operands.size() - 1) : 1;

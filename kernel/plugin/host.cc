@@ -96,14 +96,14 @@ keel_host MakeTable() {
   return table;
 }
 
+}  // namespace
+
 bool IsCode(keel_rc rc) {
   constexpr keel_rc kCodes[] = {KEEL_CANCELLED,     KEEL_UNKNOWN,  KEEL_INVALID,      KEEL_NOT_FOUND,
                                 KEEL_EXISTS,        KEEL_OOM,      KEEL_PRECONDITION, KEEL_RANGE,
                                 KEEL_UNIMPLEMENTED, KEEL_INTERNAL, KEEL_UNAVAILABLE};
   return std::find(std::begin(kCodes), std::end(kCodes), rc) != std::end(kCodes);
 }
-
-}  // namespace
 
 const keel_host& HostTable() {
   static const keel_host table = MakeTable();
@@ -156,6 +156,7 @@ keel_attr ViewAttr(const AttrValue& v) {
 }
 
 absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
+  constexpr uint32_t kMostEntries = 1 << 20;
   AttrValue v;
   v.kind = a.kind;
   v.i = a.i;
@@ -163,6 +164,8 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM &&
       a.kind != KEEL_ATTR_GRAPH && a.kind != KEEL_ATTR_VAR)
     return Invalid("an attribute of ", a.count, " entries without data");
+  if (a.count > kMostEntries)
+    return Invalid("an attribute of ", a.count, " entries; at most ", kMostEntries, " are possible");
   if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
   if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS || a.kind == KEEL_ATTR_GRAPHS)
     v.list.assign(static_cast<const int64_t*>(a.p), static_cast<const int64_t*>(a.p) + a.count);

@@ -38,6 +38,9 @@ namespace keel {
 
 const keel_host& HostTable();
 
+// One of the codes of keel_base.h that tell of a failure.
+bool IsCode(keel_rc rc);
+
 // Runs a call into a plugin and turns its code and text into a status. A plugin may fail on any thread;
 // the text belongs to the call under way on that thread. Calls nest. Costs nothing but two pointers
 // unless there is a text.

@@ -26,7 +26,10 @@ absl::Status Function::CallWarm(const Warm& warm, const Arguments& arguments, Re
   clock_.store(now, std::memory_order_relaxed);
   concrete.last_call.store(now, std::memory_order_relaxed);
   Arguments::Arrays feeds = arguments.OnlyArrays();
-  results->resize(concrete.plan->outputs());
+  const size_t outputs = concrete.plan->outputs();
+  if (outputs > arguments.room) [[unlikely]]
+    return arguments.NoRoom(outputs);
+  results->resize(outputs);
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }
 

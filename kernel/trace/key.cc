@@ -57,6 +57,10 @@ absl::Status Arguments::Check(bool* symbolic) const {
   return absl::OkStatus();
 }
 
+absl::Status Arguments::NoRoom(size_t results) const {
+  return Invalid("the function gives ", results, " results, got room for ", room);
+}
+
 void Arguments::Key(KeyBytes* kind, LeafDims* dims) const {
   kind->Add(structure.data(), structure.size());
   for (const keel_leaf& leaf : leaves) {

@@ -37,6 +37,7 @@ using LeafDims = absl::InlinedVector<int64_t, 16>;  // of all array leaves, one 
 struct Arguments {
   std::string_view structure;
   std::span<const keel_leaf> leaves;
+  size_t room = SIZE_MAX;  // for results
 
   using Arrays = absl::InlinedVector<keel_array*, 8>;
   Arrays OnlyArrays() const {
@@ -48,6 +49,7 @@ struct Arguments {
   // Errors name the leaf: an unknown kind, an array or a text that is missing. symbolic: is one of the
   // arrays?
   absl::Status Check(bool* symbolic) const;
+  absl::Status NoRoom(size_t results) const;  // the error if there are more than `room`
   // Everything but the sizes of arrays goes into `kind`, the sizes into `dims`.
   void Key(KeyBytes* kind, LeafDims* dims) const;
   std::string NameOf(size_t leaf) const;     // its name, or "argument 2"

@@ -90,7 +90,7 @@ void Tape::Lost(const std::shared_ptr<Variable>& variable) {
   if (!Off()) Held(variable).lost = true;
 }
 
-absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
+[[gnu::cold]] absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
   if (!Held(variable).lost) return absl::OkStatus();
   return Annotate(Unimplemented("gradient: variable \"", variable->name(),
                                 "\" was read in a body that also writes it, where gradients do not find it"),
@@ -219,7 +219,7 @@ Recording Tape::Slice(const GradientOf& of) const {
   return r;
 }
 
-absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
+[[gnu::cold]] absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
   if (used_ && !options_.persistent)
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
@@ -233,7 +233,7 @@ absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
   return absl::OkStatus();
 }
 
-absl::Status Tape::RunGradient(const GradientOf& of, Results* out) {
+[[gnu::cold]] absl::Status Tape::RunGradient(const GradientOf& of, Results* out) {
   Recording recording = Slice(of);
   ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
   std::vector<keel_array*> feeds;

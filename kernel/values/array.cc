@@ -29,14 +29,29 @@ absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
 }
 
 bool IsRowMajor(const keel_tensor& t) {
-  if (!t.strides) return true;
+  if (!t.strides || std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim) return true;
   int64_t step = 1;
   for (int32_t d = t.ndim; d-- > 0;) {
-    if (t.shape[d] == 0) return true;
     if (t.shape[d] != 1 && t.strides[d] != step) return false;
     step *= t.shape[d];
   }
   return true;
+}
+
+// No element is farther from `data` than a tensor may have bytes.
+[[gnu::cold, gnu::noinline]] absl::Status CheckReach(const keel_tensor& t, uint32_t size) {
+  if (t.byte_offset > kMaxBytes)
+    return Invalid("byte_offset is ", t.byte_offset, "; at most 2^40 is possible");
+  int64_t most = kMaxBytes / size, reach = 0;
+  for (int32_t d = 0; d < t.ndim && t.strides; d++) {
+    int64_t way = 0;
+    if (t.shape[d] > 1 && (__builtin_mul_overflow(t.strides[d], t.shape[d] - 1, &way) || way > most - reach ||
+                           way < reach - most))
+      return Invalid("strides[", d, "] is ", t.strides[d], ": with ", t.shape[d], " entries of ", size,
+                     " bytes that is farther from data than 2^40 bytes");
+    reach += way < 0 ? -way : way;
+  }
+  return absl::OkStatus();
 }
 
 void Describe(keel_array* a, DType dtype, keel_dtype parts, std::span<const int64_t> shape, int64_t count) {
@@ -155,6 +170,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
   if (count > 0 && !t.data) return Invalid("a tensor of ", count, " elements without data");
+  if (count > 0) RETURN_IF_ERROR(CheckReach(t, SizeOf(dtype)));
   if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
     return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
                    "; copy it instead");
@@ -179,8 +195,9 @@ absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   ASSIGN_OR_RETURN(ArrayRef copy, NewArray(dtype, {t.shape, static_cast<size_t>(t.ndim)}, false));
   if (copy->count > 0 && !t.data) return Invalid("a tensor of ", copy->count, " elements without data");
-  const char* from = static_cast<const char*>(t.data) + t.byte_offset;
   if (copy->count == 0) return copy;
+  RETURN_IF_ERROR(CheckReach(t, SizeOf(dtype)));
+  const char* from = static_cast<const char*>(t.data) + t.byte_offset;
   if (IsRowMajor(t))
     std::memcpy(copy->data(), from, copy->bytes());
   else

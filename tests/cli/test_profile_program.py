@@ -49,10 +49,10 @@ def test_any_program_writes_a_trace(tmp_path):
     assert done.returncode == 0 and {"trace", "retrace", "pass", "plan", "run", "plugin"} <= kinds
 
 
-def test_a_trace_that_cannot_be_written_is_an_error(keel, tmp_path):
+def test_a_trace_that_cannot_be_written_is_a_warning(tmp_path):
     env = {**os.environ, "KEEL_TRACE": str(tmp_path / "no/t.json")}
     done = subprocess.run([FUNCTIONS, RETRACES], env=env, capture_output=True, text=True)
-    assert done.returncode
+    assert done.returncode == 0
     assert "KEEL_TRACE: cannot write the timeline" in done.stdout + done.stderr
 
 

@@ -339,8 +339,8 @@ TEST_P(Customs, BadJacobians) {
   Variable w({2.f});
   Tape tape;
   Tensor y = w * w, count = {1};
-  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, Tensor()); }), "x 0 is NULL"));
-  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(Tensor(), w); }), "y 0 is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, Tensor()); }), "xs[0] is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(Tensor(), w); }), "'y' is NULL"));
   EXPECT_EQ(Text(tape.jacobian(y, w)), "[[4.]]");
   EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, w); }), "only be used to compute one set of gradients"));
   Tape again;

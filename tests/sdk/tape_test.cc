@@ -387,8 +387,8 @@ TEST_P(Tapes, BadInput) {
       },
       {"[5.]"});
   Tape tape({.persistent = true});
-  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, Tensor()); }), "x 0 is NULL"));
-  EXPECT_TRUE(Has(Failure([&] { tape.gradient(Tensor(), w); }), "y 0 is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, Tensor()); }), "xs[0] is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(Tensor(), w); }), "'ys[0]' is NULL"));
   EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, w, {.seeds = {w, w}}); }), "2 seeds for 1 targets"));
   Tensor count = {1};
   tape.watch(count);
