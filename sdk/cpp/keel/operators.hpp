@@ -191,7 +191,7 @@ inline keel_rc apply_op(keel_op* op, bool to_trace, keel_array* const* in, size_
                         std::span<keel_array*> out, keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
   if (to_trace) return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
-  if (this_tape) return keel_tape_apply(this_tape->handle, op, in, n_in, out.data(), n_out, error);
+  if (keel_tape* tape = tape_handle()) return keel_tape_apply(tape, op, in, n_in, out.data(), n_out, error);
   return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
 
