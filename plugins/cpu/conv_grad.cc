@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "body.h"
 #include "conv_grad.h"
 #include "cut.h"
 
@@ -253,7 +254,11 @@ keel_rc PrepareGradX(const Node& node, keel_launch* launch) {
 }
 keel_rc PrepareGradW(const Node& node, keel_launch* launch) {
   const keel_tensor dy = node.In(0), x = node.In(1), dw = node.Out(0);
-  return PrepareGrad(node, ReadConv(node, x, dw, dy), MakeW, nullptr, PrepareConvGradWLoop, launch);
+  const Conv s = ReadConv(node, x, dw, dy);
+  SetThreads(Budget());
+  if (!IsInner(node) && Describe(s).fits && s.Work() >= kSmallGrad && SharesOf(s).at_once > 1)
+    return PrepareAlone(node, launch);  // where images are shared out
+  return PrepareGrad(node, s, MakeW, nullptr, PrepareConvGradWLoop, launch);
 }
 
 constexpr keel_impl kImpls[] = {

@@ -20,8 +20,10 @@ namespace {
 // How long a worker looks for the next region, and a caller waits for parts of its own, before it sleeps: on
 // a quiet machine and beside load.
 constexpr Ns kSpin = kMillisecond, kSpinLoaded = 20 * kMicrosecond, kWait = 50 * kMicrosecond;
-constexpr Ns kLook = kMillisecond;        // between two looks of the watcher
-constexpr int kIdleLooks = 16;            // without a region, then it sleeps as the others
+// Between two looks of the watcher: longer than a slice of the scheduler, for a caller that lost its core is
+// not stuck.
+constexpr Ns kLook = 8 * kMillisecond;
+constexpr int kIdleLooks = 4;             // without a region, then it sleeps as the others
 constexpr Ns kLate = 500 * kMicrosecond;  // from a call to a worker's first step: no core was free
 constexpr Ns kGap =
     300 * kMicrosecond;  // between two readings of the clock in a spin: the core was taken away

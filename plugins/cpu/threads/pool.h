@@ -11,8 +11,8 @@
 //     workers come to the first region or sleep, and whoever sleeps is woken by the watcher (below): n - 1 of
 //     them and the caller are n threads.
 // A region that is opened without helpers is not in the queue but in `lone_`. Its caller runs it all, unless
-// it is stuck: while there are lone regions one worker, the watcher, looks each millisecond, and one in which
-// no part was claimed since it looked last is moved to the queue.
+// it is stuck: while there are lone regions one worker, the watcher, looks every 8 milliseconds, and one in
+// which no part was claimed since it looked last is moved to the queue.
 #pragma once
 
 #include <pthread.h>
