@@ -53,7 +53,7 @@ def test_the_digits_are_learned_and_shipped(keel, digits, tmp_path):
     done = digits("digits.csv", "digits.keel", 20)
     assert done.returncode == 0, done.stderr + done.stdout  # 97 % of the test images, or it is 1
     assert "mlp epoch 20: loss 0.0" in done.stdout and "conv epoch 20: loss 0.0" in done.stdout
-    assert (tmp_path / "digits.keel").stat().st_size < 120_000
+    assert (tmp_path / "digits.keel").stat().st_size < 125_000  # 97,576 of data; structure, lines of the program among it, in pages
     assert keel("verify", "digits.keel", "-d", "all").out.count("ok ") == 8
     assert "fn @train_mlp(images: u8[n, 64], digits: i32[n]) -> loss: f32" in keel("dump", "digits.keel").out
 
