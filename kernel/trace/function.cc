@@ -72,8 +72,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, Find(arguments));
-  if (size_t given = concrete->graph->results.size(); given > arguments.room)
-    return arguments.NoRoom(given);
+  if (size_t given = concrete->graph->results.size(); given > arguments.room) return arguments.NoRoom(given);
   bool misfit = false;
   absl::Status status = CallConcrete(&concrete, tape, arguments, &misfit, results);
   if (misfit) {

@@ -45,7 +45,7 @@ struct Invocation {
     std::exception_ptr what;
   };
   std::vector<Thrown> thrown = {};  // by the code; a call may trace it for many sizes, then for fewer
-  keel_rc code = KEEL_INVALID;  // of what was thrown and is no Error; KEEL_CANCELLED ends the call
+  keel_rc code = KEEL_INVALID;      // of what was thrown and is no Error; KEEL_CANCELLED ends the call
   std::string why = {};
 };
 inline constinit thread_local Invocation* this_call = nullptr;
