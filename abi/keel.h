@@ -1,28 +1,28 @@
 /* keel.h: for programs that run graphs, and for language bindings. Plain C functions of libkeel.
  *
- * How to read it, by families: context and plugins, arrays, ops applied eagerly, modules (files),
- * sessions and plans, reports, traces and functions; graphs by hand are in keel_graph.h, which comes with
- * this. A whole program is sdk/examples/run.c.
+ * How to read it, by families: context and plugins, arrays, ops applied eagerly, modules (files), sessions
+ * and plans, reports, traces and functions; graphs by hand are in keel_graph.h, which comes with this. A
+ * whole program is sdk/examples/run.c.
  *
- * Errors: a function that can fail returns a keel_rc and, where the caller gave `keel_error** err`,
- * stores an error object there that the caller frees; err may be NULL. Outputs are untouched then.
- * Parameters: a pointer is needed unless the text says what NULL means; a list may be NULL where its count is
- * 0 and has at most 2^20 entries. Anything else is KEEL_INVALID, and the message names the function and the
- * parameter: "keel_apply: 'in' is NULL, but 'n_in' is 2". A function that returns no keel_rc does nothing
- * with NULL and returns 0, NULL or "". Ownership: arguments are borrowed for the call; what comes back
- * through an out pointer is the caller's, to be freed by the function named with it. Freeing NULL does
- * nothing. A call that fails takes nothing: `release` is not called then, and what was passed is still the
- * caller's. Lifetime: an object keeps alive what it needs (a plan its session, an array its context), so
- * handles may be freed in any order, with three exceptions. A graph is part of its module and dies with it.
- * The trace that a program or block is given is borrowed, until it returns: it is neither freed nor ended
- * there. A function may not be freed by its own program. A handle that was freed is not checked: build Keel
- * and the program with -fsanitize=address (preset "asan") to find its uses; arrays do not use free lists
- * there. Callbacks: programs, blocks and observers return a keel_rc, and store an error only with a code
- * other than KEEL_OK. A code that is none, an error with KEEL_OK, and a C++ exception become errors that say
- * so; longjmp out of a callback is undefined. Threads: any function may be called from any thread. Threads
- * may share contexts, modules, sessions, plans, bound ops, functions, variables, and arrays that nobody
- * writes. One thread at a time uses a graph, a trace, a tape, an error or a text. Whoever frees a handle
- * knows that no other thread uses it any more.
+ * Errors: a function that can fail returns a keel_rc and, where the caller gave `keel_error** err`, stores an
+ * error object there that the caller frees; err may be NULL. Outputs are untouched then. Parameters: a
+ * pointer is needed unless the text says what NULL means; a list may be NULL where its count is 0 and has at
+ * most 2^20 entries. Anything else is KEEL_INVALID, and the message names the function and the parameter:
+ * "keel_apply: 'in' is NULL, but 'n_in' is 2". A function that returns no keel_rc does nothing with NULL and
+ * returns 0, NULL or "". Ownership: arguments are borrowed for the call; what comes back through an out
+ * pointer is the caller's, to be freed by the function named with it. Freeing NULL does nothing. A call that
+ * fails takes nothing: `release` is not called then, and what was passed is still the caller's. Lifetime: an
+ * object keeps alive what it needs (a plan its session, an array its context), so handles may be freed in any
+ * order, with three exceptions. A graph is part of its module and dies with it. The trace that a program or
+ * block is given is borrowed, until it returns: it is neither freed nor ended there. A function may not be
+ * freed by its own program. A handle that was freed is not checked: build Keel and the program with
+ * -fsanitize=address (preset "asan") to find its uses; arrays do not use free lists there. Callbacks:
+ * programs, blocks and observers return a keel_rc, and store an error only with a code other than KEEL_OK. A
+ * code that is none, an error with KEEL_OK, and a C++ exception become errors that say so; longjmp out of a
+ * callback is undefined. Threads: any function may be called from any thread. Threads may share contexts,
+ * modules, sessions, plans, bound ops, functions, variables, and arrays that nobody writes. One thread at a
+ * time uses a graph, a trace, a tape, an error or a text. Whoever frees a handle knows that no other thread
+ * uses it any more.
  */
 #ifndef KEEL_H
 #define KEEL_H
@@ -63,10 +63,9 @@ KEEL_API const char* keel_text_data(const keel_text* text); /* NUL-terminated */
 KEEL_API uint64_t keel_text_size(const keel_text* text);    /* without the NUL */
 KEEL_API void keel_text_free(keel_text* text);
 
-/* ---- context and plugins
- * Options: "threads" (per run; default: the cores this process may use), "memory" (limit in bytes for
- * what one run plans and one array holds; default: none), "plugins" (folder in place of the one beside
- * libkeel). A new context has no plugins: scan or load them. */
+/* ---- context and plugins Options: "threads" (per run; default: the cores this process may use), "memory"
+ * (limit in bytes for what one run plans and one array holds; default: none), "plugins" (folder in place of
+ * the one beside libkeel). A new context has no plugins: scan or load them. */
 KEEL_API keel_rc keel_open(const keel_kv* options, uint32_t n_options, keel_context** out, keel_error** err);
 KEEL_API void keel_close(keel_context* context);
 /* on = 1: every run and eager call of this context, under way or begun later, ends with KEEL_CANCELLED:
@@ -243,21 +242,20 @@ KEEL_API keel_rc keel_module_optimize(keel_module* module, const char* entry, co
                                       keel_error** err);
 KEEL_API void keel_module_free(keel_module* module);
 
-/* ---- sessions and plans: run one graph of a module on a device.
- * Options: "threads", "memory" as in keel_open; "timeout_ms" (a run that takes longer ends with
- * KEEL_CANCELLED, as by keel_cancel; default: none); "entry" (name; default: the only one); "graph" (name,
- * in place of an entry); "observe" ("1": plans of this session keep every value apart and call observers);
- * "profile" ("1": plans stay as they are and call observers, which may look at types and shapes only, for
- * memory is used again); "level" (which passes run: 0 none, 1, 2: default, 3: also those that may change
- * results; 0 if observed); "passes" ("fold,map": only these; "+fast,-map": beside those of the level);
- * "results" ("host", the default, or "device": where results of a device with memory of its own are left);
- * "lanes" ("auto", the default: launches of one run that do not need each other run side by side where the
- * device's estimates say that it pays and memory stays about the same; "off": never; "all": wherever they
- * may); "strict" ("1": all nodes run, so that one whose result nobody needs can fail); "feeds" ("cast", the
- * default, or "exact": see keel_session_run); "place" ("PATTERN=DEVICE", may be given often: nodes whose
- * name, or that of a result, matches PATTERN, with
- * * and ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work
- * on each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
+/* ---- sessions and plans: run one graph of a module on a device. Options: "threads", "memory" as in
+ * keel_open; "timeout_ms" (a run that takes longer ends with KEEL_CANCELLED, as by keel_cancel; default:
+ * none); "entry" (name; default: the only one); "graph" (name, in place of an entry); "observe" ("1": plans
+ * of this session keep every value apart and call observers); "profile" ("1": plans stay as they are and call
+ * observers, which may look at types and shapes only, for memory is used again); "level" (which passes run: 0
+ * none, 1, 2: default, 3: also those that may change results; 0 if observed); "passes" ("fold,map": only
+ * these; "+fast,-map": beside those of the level); "results" ("host", the default, or "device": where results
+ * of a device with memory of its own are left); "lanes" ("auto", the default: launches of one run that do not
+ * need each other run side by side where the device's estimates say that it pays and memory stays about the
+ * same; "off": never; "all": wherever they may); "strict" ("1": all nodes run, so that one whose result
+ * nobody needs can fail); "feeds" ("cast", the default, or "exact": see keel_session_run); "place"
+ * ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with * and
+ * ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work on
+ * each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
  * without it that is an error). */
 KEEL_API keel_rc keel_session_new(keel_module* module, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
@@ -375,9 +373,8 @@ KEEL_API keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_modu
                                   uint32_t* n_out, keel_error** err);
 
 /* ---- functions: a program that is traced once for each signature of its arguments and then runs as a graph.
- * Arguments are the flattened leaves of any structure; the structure itself travels as a text of the
- * caller's making, which is only compared. Arrays count by dtype and shape, all other leaves by type and
- * value. */
+ * Arguments are the flattened leaves of any structure; the structure itself travels as a text of the caller's
+ * making, which is only compared. Arrays count by dtype and shape, all other leaves by type and value. */
 enum {
   KEEL_LEAF_NONE = 0,
   KEEL_LEAF_BOOL = 1, /* i */
@@ -441,11 +438,10 @@ KEEL_API void keel_function_free(keel_function* function);
  * watched; their results are watched then. It keeps only elements that some gradient reads. What is read of
  * trainable variables is watched by itself; a call that reads some passes gradients on to them. In a trace
  * the same values are watched, and gradients are nodes of the trace. One thread at a time. Options:
- * "persistent"
- * ("1": gradients may be asked for more than once, and recording goes on; default: once, and what was
- * recorded is freed), "watch_variables" ("0": none by itself; default "1"). outer: NULL, or a tape that
- * records all that this one records, and the gradients that are taken by it: for gradients of gradients. It
- * must live longer. Free with keel_tape_free. */
+ * "persistent" ("1": gradients may be asked for more than once, and recording goes on; default: once, and
+ * what was recorded is freed), "watch_variables" ("0": none by itself; default "1"). outer: NULL, or a tape
+ * that records all that this one records, and the gradients that are taken by it: for gradients of gradients.
+ * It must live longer. Free with keel_tape_free. */
 KEEL_API keel_rc keel_tape_new(keel_context* context, const char* device, const keel_kv* options,
                                uint32_t n_options, keel_tape* outer, keel_tape** out, keel_error** err);
 KEEL_API keel_rc keel_tape_watch(keel_tape* tape, keel_array* array, keel_error** err);
@@ -469,8 +465,7 @@ KEEL_API void keel_tape_reset(keel_tape* tape); /* forgets everything, watched a
 /* The gradient of the sum of all elements of ys with respect to each x: out has n_xs arrays, NULL where no y
  * depends on the x (never, with KEEL_GRADIENT_ZEROS). seeds: NULL, or for each y an array of its type that
  * says what its elements count (NULL: ones). Where ys are symbolic the gradient is written into their trace:
- * xs count there, too, only if they are watched.
- */
+ * xs count there, too, only if they are watched. */
 KEEL_API keel_rc keel_tape_gradient(keel_tape* tape, keel_array* const* ys, uint32_t n_ys,
                                     keel_array* const* seeds, keel_array* const* xs, uint32_t n_xs,
                                     uint32_t flags, keel_array** out, keel_error** err);
