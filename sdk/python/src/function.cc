@@ -286,6 +286,7 @@ void Function::call_libkeel(const Flat& flat, const F& once) {
       elements += elements_of(leaf.array);
     else if (written > 1)
       sizes_tell = false;
+  if (!sizes_tell) note_line();
   if (!sizes_tell || !brief.possible()) return once(false);
   if (!aside && brief.expected(elements)) return once(true);
   brief.measured(elements, [&] { once(false); });
@@ -305,7 +306,6 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   }
   Flat flat = prepared(self, args, keywords);
   FunctionState& s = state();
-  note_line();
   Program program(*this, self, flat);
   std::array<keel_array*, 256> out;
   uint32_t n = 0;

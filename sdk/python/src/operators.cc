@@ -34,8 +34,8 @@ bool is_vector(PyObject* o) {
 bool is_float(PyObject* tensor) {
   keel_tensor view;
   keel_array_tensor(array_of(tensor), &view);
-  const keel::DtypeRow* row = keel::find_dtype(keel::dtype_pack(view.dtype));
-  return row && row->kind == 'f';
+  auto code_of = [](keel_dt dtype) { return static_cast<uint8_t>(dtype); };
+  return view.dtype.code == code_of(KEEL_F32) || view.dtype.code == code_of(KEEL_BF16);
 }
 
 /// Both operands as tensors, those that are literals of the other one's dtype; empty where one can be none.
