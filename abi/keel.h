@@ -256,7 +256,7 @@ KEEL_API void keel_module_free(keel_module* module);
  * ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with * and
  * ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work on
  * each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
- * without it that is an error). */
+ * without it that is an error); "exact_convolution" ("1": not by Winograd's sums, which round coarser). */
 KEEL_API keel_rc keel_session_new(keel_module* module, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session* session);
@@ -404,8 +404,8 @@ typedef keel_rc (*keel_program)(void* arg, keel_trace* trace, const keel_leaf* l
  * "never"), "max_traces" (default 64; the one used least recently is dropped); "check_captures" ("1", to look
  * for mistakes: each call traces the program again and is KEEL_PRECONDITION, with what changed, if its
  * graph is another one now, for a trace keeps what the program took from outside of its arguments);
- * "threads", "memory", "timeout_ms", "level", "passes" as for sessions. release(arg), if not NULL, is called
- * once nothing uses the function any more; not on failure. */
+ * "threads", "memory", "timeout_ms", "level", "passes", "exact_convolution" as for sessions. release(arg), if
+ * not NULL, is called once nothing uses the function any more; not on failure. */
 KEEL_API keel_rc keel_function_new(keel_context* context, const char* name, const char* device,
                                    const keel_kv* options, uint32_t n_options, keel_program program,
                                    void* arg, void (*release)(void*), keel_function** out, keel_error** err);

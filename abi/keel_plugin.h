@@ -73,7 +73,8 @@ typedef struct keel_host {
   const void* (*ext)(const char* name);            /* [T] "vendor.thing/1" or NULL */
 
   /* [C] Reading a node in match and prepare. Tensors carry dtype and dims (-1: any), and data only
-   * where the operand is a constant. Attributes have their defaults; every dim in them is a number. */
+   * where the operand is a constant. Attributes have their defaults; every dim in them is a number. Of each
+   * node there is "keel.exact_convolution", too, a bool: the option of the session or function. */
   const char* (*node_op)(const keel_node*);
   const char* (*node_name)(const keel_node*);
   void (*node_arity)(const keel_node*, uint32_t* n_in, uint32_t* n_out);
@@ -202,8 +203,9 @@ KEEL_SEALED(keel_launch, release);
 /* ---- impls: device code for ops of the catalogue */
 enum {
   KEEL_IMPL_ANY_DIMS =
-      1,                /* prepare and its state serve all dims (it sees -1); else prepared for each shape */
-  KEEL_IMPL_INPLACE = 2 /* result 0 may share memory with an operand of the same type */
+      1,                 /* prepare and its state serve all dims (it sees -1); else prepared for each shape */
+  KEEL_IMPL_INPLACE = 2, /* result 0 may share memory with an operand of the same type */
+  KEEL_IMPL_THREAD_BITS = 4 /* another keel_env.threads may give other bits; `keel ops` says so */
 };
 typedef struct keel_impl {
   const char* op;

@@ -202,6 +202,7 @@ void add_global(CLI::App& app, Args& a, bool& version) {
   app.add_option("--memory", a.memory, "limit of a run: BYTES, 512M, 4G");
   app.add_option("--lanes", a.lanes, "launches of a run side by side: auto, off, all")
       ->check(CLI::IsMember({"auto", "off", "all"}));
+  app.add_flag("--exact-convolution", a.exact_convolution, "no convolution by Winograd's way");
   app.add_option("--plugins", a.plugins, "folder of plugins, in place of the one beside libkeel");
   app.add_flag("--version", version, "print versions");
 }

@@ -13,7 +13,7 @@ struct Command;
 struct Args {
   const Command* command = nullptr;  // null: none was given
   // everywhere
-  bool json = false, verbose = false;
+  bool json = false, verbose = false, exact_convolution = false;
   int threads = 0;  // 0: libkeel decides
   std::string memory, plugins, lanes;
   // where they apply

@@ -278,6 +278,7 @@ keel::Options session_options(const Args& args, const std::string& entry, Model*
   if (args.time_limit) options.set("timeout_ms", std::to_string(args.time_limit));
   if (args.strict) options.set("strict", "1");
   if (!args.lanes.empty()) options.set("lanes", args.lanes);
+  if (args.exact_convolution) options.set("exact_convolution", "1");
   return options;
 }
 

@@ -79,6 +79,10 @@ const Option kFunctionOptions[] = {
      [](void* o, const std::string& v) {
        return SetFlag("check_captures", v, &static_cast<Options*>(o)->check_captures);
      }},
+    {"exact_convolution",
+     [](void* o, const std::string& v) {
+       return SetFlag("exact_convolution", v, &static_cast<Options*>(o)->plan.exact_convolution);
+     }},
     {"threads",
      [](void* o, const std::string& v) { return SetThreads(v, &static_cast<Options*>(o)->plan.threads); }},
     {"memory",

@@ -69,6 +69,10 @@ constexpr Option kSessionOptions[] = {
      [](void* s, const std::string& v) {
        return SetFlag("strict", v, &static_cast<NewSession*>(s)->options.strict);
      }},
+    {"exact_convolution",
+     [](void* s, const std::string& v) {
+       return SetFlag("exact_convolution", v, &static_cast<NewSession*>(s)->options.exact_convolution);
+     }},
     {"feeds",
      [](void* s, const std::string& v) {
        if (v != "cast" && v != "exact")

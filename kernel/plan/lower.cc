@@ -469,6 +469,7 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
   out->name = graph.name;
   out->catalogue = graph.module->catalogue;
   out->device = device;
+  out->exact_convolution = options.exact_convolution;
   if (!device->host_memory()) {
     ASSIGN_OR_RETURN(out->accelerator, Accelerator::Of(*device));
   }

@@ -75,6 +75,7 @@ struct Lowered {
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
   std::forward_list<std::string> sources;  // of steps
+  bool exact_convolution = false;          // as in the options
   uint32_t first_step = 0;          // the number of its first step among those of a plan with all bodies
   std::vector<std::string> folded;  // names of nodes that ran once, at planning
   std::vector<uint32_t> value_of;   // of a probe: by value of the graph; kNoValue: not needed
@@ -92,13 +93,14 @@ enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run side 
 struct PlanOptions {
   uint32_t threads = 1;
   LaneUse lanes = LaneUse::kAuto;
-  uint64_t memory = 0;         // bytes that a run may plan; 0: no limit
-  bool observe = false;        // keep every value apart, fold nothing, write calls out
-  bool profile = false;        // runs may be observed though the plan is as always
-  Stopper* stopper = nullptr;  // who may stop runs
-  Printer* printer = nullptr;  // null: the default
-  bool strict = false;         // all nodes of bodies run, too
-  uint32_t timeout_ms = 0;     // of a run; needs the stopper; 0: no limit
+  uint64_t memory = 0;             // bytes that a run may plan; 0: no limit
+  bool observe = false;            // keep every value apart, fold nothing, write calls out
+  bool profile = false;            // runs may be observed though the plan is as always
+  Stopper* stopper = nullptr;      // who may stop runs
+  Printer* printer = nullptr;      // null: the default
+  bool strict = false;             // all nodes of bodies run, too
+  bool exact_convolution = false;  // sums of a convolution see their own cells only
+  uint32_t timeout_ms = 0;         // of a run; needs the stopper; 0: no limit
   std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
   bool probe = false;                                  // find what the device lacks, in place of an error
   bool results_on_device = false;                      // where the device has memory of its own

@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<Constant>> Evaluate(Device* device, const PlanOptions
   PlanOptions plain;
   plain.threads = options.threads;
   plain.memory = options.memory;
+  plain.exact_convolution = options.exact_convolution;
   const std::vector<ValueId>& out = alone->nodes[made].out;
   ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(*alone, device, {}, out, {}, plain));
   std::vector<ArrayRef> results(out.size());

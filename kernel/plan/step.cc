@@ -46,6 +46,7 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
   keel_node node;
   node.op = step.op;
   node.name = step.name;
+  node.exact_convolution = lowered.exact_convolution;
   for (uint32_t v : step.in) {
     ASSIGN_OR_RETURN(keel_node::Side side, ViewValue(lowered, v, symbols));
     node.in.push_back(std::move(side));

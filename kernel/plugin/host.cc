@@ -55,6 +55,12 @@ keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSi
 keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->out, i, out); }
 
 keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
+  if (std::string_view(name) == "keel.exact_convolution") {
+    *out = {};
+    out->kind = KEEL_ATTR_BOOL;
+    out->i = n->exact_convolution;
+    return KEEL_OK;
+  }
   const AttrValue* found = FindAttr(Filled(n)->attrs, name);
   if (!found) return KEEL_NOT_FOUND;
   *out = ViewAttr(*found);

@@ -28,6 +28,7 @@ struct keel_node {
   };
   std::vector<Side> in, out;
   keel::Attrs attrs;                           // complete; every dim a number (in a pass: or a handle)
+  bool exact_convolution = false;              // the session's option
   std::shared_ptr<const keel::BodyView> body;  // of a call
   std::vector<std::shared_ptr<const keel::BodyView>> graphs;  // of a control op
   // Passes look at many nodes, mostly at their op: the rest is filled in when it is asked for.

@@ -75,7 +75,7 @@ keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   }
 }
 constexpr keel_impl kImpls[] = {
-    Impl("conv", "oneDNN convolution", Prepare<PrepareConv>, 0, "T=f32", 1),
+    Impl("conv", "oneDNN convolution", Prepare<PrepareConv>, KEEL_IMPL_THREAD_BITS, "T=f32", 1),
 };
 
 }  // namespace

@@ -262,8 +262,10 @@ keel_rc PrepareGradW(const Node& node, keel_launch* launch) {
 }
 
 constexpr keel_impl kImpls[] = {
-    Impl("conv_grad_x", "oneDNN convolution, backward", Prepare<PrepareGradX>, 0, "T=f32", 1),
-    Impl("conv_grad_w", "oneDNN convolution, backward weights", Prepare<PrepareGradW>, 0, "T=f32", 1),
+    Impl("conv_grad_x", "oneDNN convolution, backward", Prepare<PrepareGradX>, KEEL_IMPL_THREAD_BITS, "T=f32",
+         1),
+    Impl("conv_grad_w", "oneDNN convolution, backward weights", Prepare<PrepareGradW>, KEEL_IMPL_THREAD_BITS,
+         "T=f32", 1),
 };
 
 }  // namespace

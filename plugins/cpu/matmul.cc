@@ -127,7 +127,8 @@ keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
 }
 
 constexpr keel_impl kImpls[] = {
-    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, 0, "T=f32", 1),
+    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, KEEL_IMPL_THREAD_BITS,
+         "T=f32", 1),
     Impl("matmul", "blocked loops", Prepare<PrepareMatmul>),
 };
 

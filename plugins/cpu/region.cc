@@ -291,7 +291,8 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
 }
 
 constexpr keel_impl kImpls[] = {
-    {"call", 1, 1, nullptr, "oneDNN region", 2, 0, MatchRegion, Prepare<PrepareRegion>, nullptr},
+    {"call", 1, 1, nullptr, "oneDNN region", 2, KEEL_IMPL_THREAD_BITS, MatchRegion, Prepare<PrepareRegion>,
+     nullptr},
 };
 
 }  // namespace

@@ -243,3 +243,10 @@ def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
     inputs = arrays(dims, dims, dims)
     runs = [as_nodes(keel_abi.Context(threads=t), build, inputs, [], device="cpu").run(*inputs)[0] for t in (1, 2, CORES)]
     assert all(np.array_equal(runs[0], y) for y in runs)
+
+
+def test_what_has_other_bits_with_other_threads_is_said():
+    ops = {op["name"]: op["impls"] for op in keel_abi.Context().report("ops:cpu")}
+    said = {(op, dtype) for op, impls in ops.items() for dtype, impl in impls.items() if "other threads, other bits" in impl}
+    assert {(op, "f32") for op in ("matmul", "conv", "conv_grad_x", "conv_grad_w")} <= said
+    assert not any(op in ("add", "exp", "attention", "reduce_sum", "softmax") or dtype == "f64" for op, dtype in said)

@@ -151,3 +151,36 @@ def test_where_it_is_taken(context, x, w, attrs, constant, wanted):
     assert out.returncode == 0, out.stderr
     lines = [line.split(",") for line in out.stdout.splitlines() if line.startswith("onednn_verbose,exec")]
     assert {line[3] for line in lines} - {"reorder"} == wanted
+
+
+def test_exact_convolution_turns_it_off(context):
+    x, w = draw(1, 1, 64, 14, 14), weights(64, 64)
+    x[:, :, ::2] *= 1e4  # a tile's greatest cells, by which its error goes
+    ways = {exact: np.array(as_call(context, conv, [x], [w], exact_convolution=exact).run(x)[0], np.float64) for exact in ("0", "1")}
+    wide = as_nodes(context, conv, [x.astype(np.float64)], [w.astype(np.float64)]).run(x.astype(np.float64))[0]
+    error = {exact: abs(y - wide).max() for exact, y in ways.items()}
+    assert error["1"] < error["0"]
+    with pytest.raises(keel_abi.KeelError, match='option "exact_convolution": got "2", wanted 0 or 1'):
+        as_call(context, conv, [x], [w], exact_convolution="2")
+
+
+GRAPH = """keel 1
+fn @main(x: f32[1, 64, 14, 14]) {
+  i = iota(){dims=[64, 64, 3, 3], axis=1, dtype=f32}
+  j = iota(){dims=[64, 64, 3, 3], axis=3, dtype=f32}
+  w = sin(i * 3.7 + j * 1.3)
+  y = conv(x, w){lo=[1, 1], hi=[1, 1]}
+  return y
+}
+entry main = @main (x)
+"""
+
+
+def test_exact_convolution_on_the_command_line(tmp_path):
+    (tmp_path / "m.keelt").write_text(GRAPH)
+    command = [Path(os.environ["KEEL_BUILD"]) / "bin" / "keel", "run", "m.keelt", "-i", "x=randn(1)", "-o", "@y.npz"]
+    y = []
+    for flags in [], ["--exact-convolution"], ["--exact-convolution", "--level", "0"]:
+        subprocess.run([command[0], *flags[:1], *command[1:], *flags[1:]], cwd=tmp_path, check=True, timeout=60)
+        y.append(np.load(tmp_path / "y.npz")["y"])
+    assert not np.array_equal(y[0], y[1]) and np.allclose(y[0], y[1], atol=1e-3) and np.allclose(y[1], y[2], atol=1e-3)

@@ -32,7 +32,7 @@ struct FunctionOptions {
   std::string signature = "";                        // "x: f32[b, 784] where b % 8 == 0": one trace for all
   std::string any_after = "";                        // sizes of a dim before it becomes a symbol; "never"
   bool check_captures = false;                       // an error where what the code captures changed
-  Options more = {};                                 // max_traces, threads, memory, timeout_ms, level, passes
+  Options more = {};  // max_traces, threads, memory, timeout_ms, level, passes, exact_convolution
 };
 
 namespace detail {

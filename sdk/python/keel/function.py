@@ -155,7 +155,8 @@ def function(code=None, *, name=None, signature=None, any_after=None, max_traces
     it becomes a symbol (default 2; "never"). max_traces: the one used least recently is dropped (default 64).
     check_captures: each call is traced again, and raises PreconditionError if what it captured changed. convert: if,
     while, for, and, or, not and assert that depend on tensors become parts of the graph, also in the program's own
-    functions that it calls (see keel.convert). options: threads, memory, timeout_ms, level, passes, as for keel.Session.
+    functions that it calls (see keel.convert). options: threads, memory, timeout_ms, level, passes,
+    exact_convolution, as for keel.Session.
     """
     if code is None:
         return functools.partial(function, name=name, signature=signature, any_after=any_after, max_traces=max_traces,

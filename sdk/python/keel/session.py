@@ -75,7 +75,7 @@ def is_literal(value):
 class Session:
     """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
-    entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, place, fallback,
+    entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, exact_convolution, place, fallback,
     strict, feeds ("cast", or "exact"). Any thread may run it. Raises DeviceError for a device that is not there.
     with session: makes it the default one of its thread, for keel.evaluate() and tensor.eval().
     """
