@@ -34,9 +34,10 @@ namespace {
 
 keel_rc CallTaped(Needs needs, keel_tape* t, keel_function* f, keel_trace* within, const char* structure,
                   std::span<const keel_leaf> leaves, std::span<keel_array*> out, uint32_t* n_out,
-                  keel_error** err) {
-  return Guard(err, needs, {t, f, leaves.data(), leaves.size(), out.data(), out.size(), n_out},
-               [&] { return CallFunction(f, within, t, structure, leaves, out, n_out); });
+                  keel_error** err, const char* function = __builtin_FUNCTION()) {
+  return Guard(
+      err, needs, {t, f, leaves.data(), leaves.size(), out.data(), out.size(), n_out},
+      [&] { return CallFunction(f, within, t, structure, leaves, out, n_out); }, function);
 }
 
 }  // namespace

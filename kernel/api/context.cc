@@ -44,37 +44,19 @@ keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept {
   }
 }
 
-static keel_rc ReportUnexpected(const char* function, const char* what, keel_error** err) noexcept {
-  try {
-    return Report(Internal(function, ": unexpected: ", what), err);
-  } catch (const std::exception&) {
-    return ReportNoMemory(function, err);
-  }
-}
-
 keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body, const char* function) noexcept {
   return GuardInline(err, body, function);
 }
 
-const char* ExportedAt(const void* address) noexcept;  // loader.cc
-
-[[gnu::noinline, gnu::noclone]] keel_rc Guard(keel_error** err, const char* text, uint64_t kinds,
-                                              const Word* given,
-                                              absl::FunctionRef<absl::Status()> body) noexcept {
-  const void* caller = __builtin_return_address(0);
-  try {
-    absl::Status status = CheckGiven("", text, kinds, given);
-    if (!status.ok()) [[unlikely]]
-      return Report(CheckGiven(ExportedAt(caller), text, kinds, given), err);
-    status = body();
-    return status.ok() ? KEEL_OK : Report(status, err);
-  } catch (const std::bad_alloc&) {
-    return ReportNoMemory(ExportedAt(caller), err);
-  } catch (const std::exception& e) {
-    return ReportUnexpected(ExportedAt(caller), e.what(), err);
-  } catch (...) {
-    return ReportNoMemory(ExportedAt(caller), err);
-  }
+keel_rc Guard(keel_error** err, const char* text, uint64_t kinds, const Word* given,
+              absl::FunctionRef<absl::Status()> body, const char* function) noexcept {
+  return GuardInline(
+      err,
+      [&] {
+        absl::Status status = CheckGiven(function, text, kinds, given);
+        return status.ok() ? body() : status;
+      },
+      function);
 }
 
 absl::Status GiveText(std::string text, keel_text** out) {

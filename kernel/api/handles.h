@@ -177,10 +177,10 @@ keel_rc GuardInline(keel_error** err, const Body& body,
 keel_rc Guard(keel_error** err, absl::FunctionRef<absl::Status()> body,
               const char* function = __builtin_FUNCTION()) noexcept;
 keel_rc Guard(keel_error** err, const char* text, uint64_t kinds, const Word* given,
-              absl::FunctionRef<absl::Status()> body) noexcept;
-[[gnu::always_inline]] inline keel_rc Guard(keel_error** err, Needs needs, Given given,
-                                            absl::FunctionRef<absl::Status()> body) noexcept {
-  return Guard(err, needs.text, needs.kinds, given.begin(), body);
+              absl::FunctionRef<absl::Status()> body, const char* function) noexcept;
+inline keel_rc Guard(keel_error** err, Needs needs, Given given, absl::FunctionRef<absl::Status()> body,
+                     const char* function = __builtin_FUNCTION()) noexcept {
+  return Guard(err, needs.text, needs.kinds, given.begin(), body, function);
 }
 
 // The caller's object, which release(arg) gives back when its last use ends; but a call that fails takes

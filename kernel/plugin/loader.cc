@@ -78,13 +78,6 @@ std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& pl
 
 }  // namespace
 
-// The function of the ABI that holds this address, by the library's own table of names.
-const char* ExportedAt(const void* address) noexcept;
-const char* ExportedAt(const void* address) noexcept {
-  Dl_info info;
-  return dladdr(address, &info) && info.dli_sname ? info.dli_sname : "keel";
-}
-
 Registry::Registry(std::shared_ptr<Catalogue> catalogue, RuleReader rules)
     : catalogue_(std::move(catalogue)), rules_(rules) {}
 Registry::~Registry() = default;
