@@ -25,7 +25,9 @@ absl::Status GiveExport(Managed* made, Managed** out) {
 
 keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
                        keel_error** err) {
-  return Guard(err, "context shape(ndim) out", {c, shape, ndim, out}, [&]() -> absl::Status {
+  return GuardInline(err, [&]() -> absl::Status {
+    if (Doubtful(static_cast<uint32_t>(ndim), c, shape, out)) [[unlikely]]
+      RETURN_IF_ERROR(CheckGiven("keel_array_new", "context shape(ndim) out", {c, shape, ndim, out}));
     std::optional<DType> dtype = DTypeOf(code);
     if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
     if (ndim < 0 || ndim > KEEL_MAX_RANK)

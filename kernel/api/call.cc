@@ -1,5 +1,6 @@
-// call.cc: calls of functions, of keel.h: apart from function.cc, as warm calls pass through here.
-#include "kernel/api/handles.h"
+// call.cc: calls of functions and runs of plans, of keel.h: apart from function.cc and session.cc, as warm
+// calls pass through here.
+#include "kernel/api/call.h"
 
 using namespace keel;
 
@@ -53,4 +54,17 @@ keel_rc keel_tape_call_within(keel_tape* t, keel_function* f, keel_trace* within
                               uint32_t* n_out, keel_error** err) {
   return CallTaped("tape function leaves[n] out[room] n_out", t, f, within, structure, {leaves, n},
                    {out, room}, n_out, err);
+}
+
+keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
+                      keel_error** err) {
+  return GuardInline(err, [&]() -> absl::Status {
+    if (Doubtful(n_in | n_out, p, in, out)) [[unlikely]]
+      RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
+    const Operands operands{{in, n_in}, {out, n_out}};
+    absl::Status status = RunPlan(*p->plan.load(std::memory_order_acquire), operands);
+    if (!status.ok()) [[unlikely]]
+      return FallBack(*p, std::move(status), operands);
+    return status;
+  });
 }

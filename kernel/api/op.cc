@@ -197,11 +197,12 @@ const std::shared_ptr<const Taped>& TapedOf(keel_op& op) {
 }
 
 // Applies and records; without a tape: only applies.
-keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
-                   uint32_t n_out, keel_error** err) {
+[[gnu::always_inline]] inline keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in,
+                                                 uint32_t n_in, keel_array** out, uint32_t n_out,
+                                                 keel_error** err) {
   keel_rc rc = keel_apply(op, in, n_in, out, n_out, err);
   if (rc != KEEL_OK || !tape || (n_out && out[0]->symbolic())) return rc;
-  return Guard(err, [&] {
+  return GuardInline(err, [&] {
     tape->Record(TapedOf(*op), op->device, {in, n_in}, {out, n_out});
     return absl::OkStatus();
   });
@@ -219,12 +220,16 @@ keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint
   });
 }
 
+KEEL_COLD static keel_rc CheckTaped(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in,
+                                    keel_array** out, uint32_t n_out, keel_error** err) {
+  return Guard(
+      err, "tape op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out}, [] { return absl::OkStatus(); },
+      "keel_tape_apply");
+}
+
 keel_rc keel_tape_apply(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                         uint32_t n_out, keel_error** err) {
-  if (Doubtful(n_in | n_out, t, op, in, out)) [[unlikely]] {
-    keel_rc rc = Guard(err, "tape op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out},
-                       [] { return absl::OkStatus(); });
-    if (rc != KEEL_OK) return rc;
-  }
+  if (Doubtful(n_in | n_out, t, op, in, out)) [[unlikely]]
+    if (keel_rc rc = CheckTaped(t, op, in, n_in, out, n_out, err); rc != KEEL_OK) return rc;
   return ApplyTaped(t, op, in, n_in, out, n_out, err);
 }

@@ -1,7 +1,7 @@
 // session.cc: sessions and plans of keel.h.
 #include <algorithm>
 
-#include "kernel/api/handles.h"
+#include "kernel/api/call.h"
 #include "kernel/plan/place.h"
 
 using namespace keel;
@@ -245,14 +245,6 @@ absl::Status CastFeeds(SessionState& s, const Plan& plan, Feeds* in, std::vector
   return absl::OkStatus();
 }
 
-absl::Status RunPlan(Plan& plan, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
-                     Observer observer, void* arg) {
-  absl::InlinedVector<ArrayRef, 8> results(n_out);
-  RETURN_IF_ERROR(plan.Run({in, n_in}, {results.data(), results.size()}, observer, arg));
-  for (uint32_t i = 0; i < n_out; i++) out[i] = results[i].Detach();
-  return absl::OkStatus();
-}
-
 // An impl said as it ran that these shapes are not for it: its node moves to the fallback, for good, and the
 // plan is made again. Not where effects may have been done already.
 absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* ran, absl::Status why) {
@@ -278,26 +270,13 @@ absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* 
   return p.plan.get();
 }
 
-struct Operands {
-  std::span<keel_array* const> in;
-  std::span<keel_array*> out;
-};
-
 // After a run that failed: again, as long as that helps. *plan: what runs from now on.
-absl::Status FallBack(SessionState& s, Prepared& p, Plan** plan, absl::Status status, const Operands& of) {
+absl::Status RunAgain(SessionState& s, Prepared& p, Plan** plan, absl::Status status, const Operands& of) {
   while (absl::IsUnimplemented(status) && s.placing.fallback) {
     ASSIGN_OR_RETURN(*plan, WithoutDeclined(s, p, *plan, std::move(status)));
-    status = RunPlan(**plan, of.in.data(), static_cast<uint32_t>(of.in.size()), of.out.data(),
-                     static_cast<uint32_t>(of.out.size()), nullptr, nullptr);
+    status = RunPlan(**plan, of);
   }
   return status;
-}
-
-absl::Status RunOrFallBack(SessionState& s, Prepared& p, Plan** plan, std::span<keel_array* const> in,
-                           std::span<keel_array*> out) {
-  absl::Status status = RunPlan(**plan, in.data(), static_cast<uint32_t>(in.size()), out.data(),
-                                static_cast<uint32_t>(out.size()), nullptr, nullptr);
-  return FallBack(s, p, plan, std::move(status), {in, out});
 }
 
 struct Observed {
@@ -331,6 +310,13 @@ bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
 }
 
 }  // namespace
+
+absl::Status keel::FallBack(keel_plan& p, absl::Status status, const Operands& of) {
+  Plan* plan = p.plan.load(std::memory_order_acquire);
+  status = RunAgain(*p.session, *p.prepared, &plan, std::move(status), of);
+  p.plan.store(plan, std::memory_order_release);
+  return status;
+}
 
 keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* options, uint32_t n,
                          keel_session** out, keel_error** err) {
@@ -381,7 +367,8 @@ keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* 
                  std::vector<ArrayRef> cast;
                  Plan* plan = made->plan.get();
                  RETURN_IF_ERROR(CastFeeds(*s->state, *plan, &given, &cast));
-                 return RunOrFallBack(*s->state, *made, &plan, {given.data(), n_in}, {out, n_out});
+                 Operands operands{{given.data(), n_in}, {out, n_out}};
+                 return RunAgain(*s->state, *made, &plan, RunPlan(*plan, operands), operands);
                });
 }
 
@@ -391,21 +378,6 @@ uint32_t keel_plan_inputs(const keel_plan* p) {
 }
 uint32_t keel_plan_outputs(const keel_plan* p) {
   return p ? static_cast<uint32_t>(p->plan.load()->outputs()) : 0;
-}
-
-keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
-                      keel_error** err) {
-  return GuardInline(err, [&]() -> absl::Status {
-    if (Doubtful(n_in | n_out, p, in, out)) [[unlikely]]
-      RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
-    Plan* plan = p->plan.load(std::memory_order_acquire);
-    absl::Status status = RunPlan(*plan, in, n_in, out, n_out, nullptr, nullptr);
-    if (status.ok() || !p->session->placing.fallback) [[likely]]
-      return status;
-    status = FallBack(*p->session, *p->prepared, &plan, std::move(status), {{in, n_in}, {out, n_out}});
-    p->plan.store(plan, std::memory_order_release);
-    return status;
-  });
 }
 
 keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_text** out,
@@ -425,6 +397,6 @@ keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_i
                    return Error(absl::StatusCode::kFailedPrecondition,
                                 "the plan was not made to be observed: set the session option observe=1");
                  Observed observed{observer, arg, {}, {}};
-                 return RunPlan(plan, in, n_in, out, n_out, TellObserver, &observed);
+                 return RunPlan(plan, {{in, n_in}, {out, n_out}}, TellObserver, &observed);
                });
 }
