@@ -4,7 +4,9 @@ Usage: busy.py [NAME...] [--loads quiet,busy1,...] [--rounds 7] [--threads N] [-
                [--json FILE]
   NAME: a work of WORKS below (default: all); with --model also `model`, a file .onnx with one input of f32
   --loads: quiet; busyN: N processes that are always busy; partN: N that are busy 4 ms of each 7; again: a second
-           process of Keel that runs the same work all the time. Default: quiet, one process, one and two a core, again
+           process of Keel that runs the same work all the time; quotaN: all sides together get N percent of a core
+           (needs root); coresN: N cores are left to them after they began. Default: quiet, one process, one and two a
+           core, again
 
 busy.py starts the load itself. Each side is a process of its own; the sides take turns in each round, for a machine
 beside load is never the same twice. A line has the median of single runs of each side, and of the rounds' ratios of Keel
@@ -25,6 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "python")]
 
+import limits  # noqa: E402
 import numpy as np  # noqa: E402
 from figures import time_text  # noqa: E402
 from host import host  # noqa: E402
@@ -131,10 +134,14 @@ def serve(connection, side, name, path, inputs, threads):
 
 
 @contextlib.contextmanager
-def load(kind, begin):
-    """The load of that name, which lasts as long as the block."""
-    count = int("".join(c for c in kind if c.isdigit()) or 0)
-    code = {"busy": BUSY, "part": PART}.get(kind.rstrip("0123456789"))
+def load(kind, begin, pids):
+    """The load or limit of that name, which lasts as long as the block."""
+    name, count = kind.rstrip("0123456789"), int("".join(c for c in kind if c.isdigit()) or 0)
+    if name in ("quota", "cores"):
+        with limits.quota(count / 100, pids) if name == "quota" else limits.cores(count, pids):
+            yield
+        return
+    code = {"busy": BUSY, "part": PART}.get(name)
     processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count if code else 0)]
     other = begin() if kind == "again" else None
     if other is not None:
@@ -162,7 +169,7 @@ def measure(name, what, path, inputs, args):
     workers = {side: begin(side) for side in sides}
     for kind in args.loads:
         turns = {side: [] for side in sides}
-        with load(kind, begin):
+        with load(kind, begin, [w.process.pid for w in workers.values()]):
             for i in range(args.rounds):
                 for side in [*sides][i % len(sides):] + [*sides][:i % len(sides)]:
                     turns[side].append(workers[side].ask(SPAN))

@@ -70,7 +70,8 @@ def hot(report):
     return "\n".join(lines) + "\n"
 
 
-LOADS = {"quiet": "nothing else", "busy": "{} busy process{}", "part": "{} busy 4 ms of 7", "again": "the same in a second Keel"}
+LOADS = {"quiet": "nothing else", "busy": "{} busy process{}", "part": "{} busy 4 ms of 7", "again": "the same in a second Keel",
+         "quota": "a quota of {} % of a core", "cores": "all but {} core{s} taken away"}
 
 
 def busy(report):
@@ -78,7 +79,7 @@ def busy(report):
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for r in report["results"]:
         count = "".join(c for c in r["load"] if c.isdigit())
-        beside = LOADS[r["load"].rstrip("0123456789")].format(count, "es" * (count != "1"))
+        beside = LOADS[r["load"].rstrip("0123456789")].format(count, "es" * (count != "1"), s="s" * (count != "1"))
         times = [time_text(r["ms"][s]) if s in r["ms"] else "–" for s in ("keel", "one_thread", "onnxruntime")]
         lines.append(f"| {r['what']} | {beside} | {' | '.join(times)} | {r['ratio']:.2f} | {time_text(r['worst_ms'])} |")
     return "\n".join(lines) + "\n"

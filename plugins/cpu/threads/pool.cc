@@ -24,9 +24,8 @@ constexpr Ns kSpin = kMillisecond, kSpinLoaded = 20 * kMicrosecond, kWait = 50 *
 // not stuck.
 constexpr Ns kLook = 8 * kMillisecond;
 constexpr int kIdleLooks = 4;             // without a region, then it sleeps as the others
-constexpr Ns kLate = 500 * kMicrosecond;  // from a call to a worker's first step: no core was free
-constexpr Ns kGap =
-    300 * kMicrosecond;  // between two readings of the clock in a spin: the core was taken away
+constexpr Ns kLate = 500 * kMicrosecond;  // from a call to a worker's first step
+constexpr Ns kGap = 300 * kMicrosecond;   // between two readings of the clock in a spin: the core was lost
 
 #if defined(__x86_64__)
 unsigned Options() { return _mm_getcsr() & ~static_cast<unsigned>(_MM_EXCEPT_MASK); }
@@ -277,7 +276,7 @@ void Pool::Rest() {
   called_--;
   looking_.fetch_add(1, std::memory_order_relaxed);
   const Ns now = Now();
-  if (now - called_at_ > kLate) backoff_.Delayed(now - called_at_, workers_, now);
+  if (now - called_at_ > kLate) backoff_.Late(now - called_at_, workers_, now);
   if (called_ > 0) called_at_ = now;
   if (!watching) return;
   watched_ = false;

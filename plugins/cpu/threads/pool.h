@@ -4,12 +4,11 @@
 // a region ends if each of its n parts gets a thread at some time without waiting for one of the others to
 // end. That holds:
 //   - there are n - 1 workers or more, and a thread claims a part only when it runs none;
-//   - workers claim only parts of the first region of `queue_`, and a region enters at the end and leaves it
-//   when its
-//     last part is claimed. So while a region is first and has unclaimed parts, no worker is in a part of a
-//     later one; those in earlier ones run regions all of whose parts are claimed, and come back. So all
-//     workers come to the first region or sleep, and whoever sleeps is woken by the watcher (below): n - 1 of
-//     them and the caller are n threads.
+//   - workers claim only parts of the first region of `queue_`, and a region enters at the end and leaves
+//     it when its last part is claimed. So while a region is first and has unclaimed parts, no worker is in a
+//     part of a later one; those in earlier ones run regions all of whose parts are claimed, and come back.
+//     So all workers come to the first region or sleep, and whoever sleeps is woken by the watcher (below): n
+//     - 1 of them and the caller are n threads.
 // A region that is opened without helpers is not in the queue but in `lone_`. Its caller runs it all, unless
 // it is stuck: while there are lone regions one worker, the watcher, looks every 8 milliseconds, and one in
 // which no part was claimed since it looked last is moved to the queue.
@@ -33,8 +32,8 @@ struct Region {
   int helpers = 0;
 
   std::atomic<int> next{1};  // first unclaimed part; changes under the pool's lock
-  std::atomic<uint32_t> running{
-      0};  // parts that workers have claimed and not ended; kAsleep: the caller sleeps
+  // Parts that workers have claimed and not ended; kAsleep: the caller sleeps.
+  std::atomic<uint32_t> running{0};
   std::atomic<uint32_t> at_barrier{0}, barriers{0};
   std::atomic<unsigned> flags{0};  // floating-point exceptions of all parts
   unsigned options = 0;            // the caller's floating-point options
