@@ -83,11 +83,11 @@ def peer_of(side):
 
 class Field:
     """The sides that take turns: Keel's, and of each peer the variant that was fastest in a first look. One peer begins after
-    the other, so that few variants are in memory at a time."""
+    the other, so that few variants are in memory at a time. The sides in `memory` are asked for their peak memory."""
 
-    def __init__(self, names, sides, begin):
+    def __init__(self, names, sides, begin, memory=()):
         self.workers, self.missing, self.answers, self.chosen, self.looks, self.peak = {}, {}, {}, {}, {}, {}
-        self.sides, self.begin = sides, begin
+        self.sides, self.begin, self.memory = sides, begin, memory
         try:
             for peer in dict.fromkeys(map(peer_of, names)):
                 self.enter(peer, [n for n in names if peer_of(n) == peer])
@@ -100,7 +100,7 @@ class Field:
         workers, missing = start_sides(names, self.sides, self.begin)
         self.missing |= missing
         self.answers |= {n: w.first for n, w in workers.items()}
-        self.peak |= {n: w.ask("peak") for n, w in workers.items() if n in MEMORY}
+        self.peak |= {n: w.ask("peak") for n, w in workers.items() if n in self.memory}
         looks = {n: look(w) for n, w in workers.items() if n not in UNTIMED}
         best = "keel_python" if "keel_python" in looks else min(looks, key=looks.get, default=None)
         self.looks |= looks
@@ -157,7 +157,7 @@ def compare(name, folder, args):
     field = None
     try:
         field = Field([s for s in args.sides if not args.memory or s in MEMORY], SIDES, lambda side: Worker(
-            serve, side, name, path, args.threads, args.device, args.cpu_time))
+            serve, side, name, path, args.threads, args.device, args.cpu_time), MEMORY)
         if args.memory:
             return {"name": name, "what": what, "peak_bytes": field.peak, "missing": field.missing}
         return row_of(name, what, field.times(args.rounds), peak_bytes=field.peak, **field.told())

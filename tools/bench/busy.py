@@ -91,13 +91,11 @@ class Launch:
 
 class KeelModel:
     def __init__(self, path, inputs, threads):
-        import keel_abi as k
-        self.context = k.Context(threads=threads)
-        with tempfile.TemporaryDirectory(prefix="keel-busy-") as folder:
-            kept = f"{folder}/model.keel"
-            subprocess.run([k.BUILD / "bin" / "keel", "convert", path, kept], check=True, capture_output=True)
-            plan = self.context.load(kept).session("cpu").prepare()
-        self.once = lambda: plan.run(*inputs)
+        from forms import keel_form
+        keel = keel_form.package()
+        plan = keel.Session(keel.import_file(path), "cpu", threads=threads).prepare()
+        arrays = [keel.array(x) for x in inputs]
+        self.once = lambda: plan(*arrays)
 
 
 class OrtModel:

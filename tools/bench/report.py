@@ -85,6 +85,11 @@ def busy(report):
     return "\n".join(lines) + "\n"
 
 
+def beside(report):
+    """The rows of one model, for the README."""
+    return busy({**report, "results": [r for r in report["results"] if r["work"] == "mobilenet"]})
+
+
 def plain(report):
     """Rows of the usual kind."""
     found = [p for p in PEERS if any(p in r.get("ms", {}) for r in report["results"])]
@@ -94,7 +99,7 @@ def plain(report):
 # name of a table: (the JSON file, what makes it)
 TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join(memory(r["results"])) + "\n"), "own": ("models", own),
           "train": ("train", training), "train_conv": ("train_conv", plain), "loops": ("loops", plain), "calls": ("calls", calls),
-          "hot": ("hot", hot), "busy": ("busy", busy)}
+          "hot": ("hot", hot), "busy": ("busy", busy), "beside": ("busy", beside)}
 
 
 def tables(folder):
