@@ -1,12 +1,15 @@
 """What a loop of a graph goes over: the rows of tensors, and ranges whose ends are tensors or sizes.
 
 Each has a count (an int, a keel.Dim or a tensor, less than 0 for none; None: as many as the others), the tensors whose
-rows a scan hands in, and an entry by number.
+rows a scan hands in, and an entry by number. Where Python goes over one (a comprehension, list(), *) it is unrolled.
 """
 import builtins
+import itertools
+import sys
 
 from .. import _keel, errors
 from .._keel import ops
+from .source import is_own
 
 _TENSORS = (_keel.Tensor, _keel.Variable)
 _SIZES = _TENSORS + (_keel.Dim,)
@@ -35,6 +38,9 @@ class Rows:
     def entry(self, k, rows):
         return next(rows)
 
+    def __iter__(self):
+        return iter(self._x)
+
 
 class Range:
     """Numbers of a dtype from start by step."""
@@ -42,7 +48,7 @@ class Range:
     even = True
 
     def __init__(self, *ends, count=None):
-        start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
+        start, stop, step = self._ends = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
         if isinstance(step, int) and not step:
             raise ValueError("range() arg 3 must not be zero")
         self.tensors, self.counts, self._start, self._step = [], True, _scalar(start), _scalar(step)
@@ -68,6 +74,15 @@ class Range:
     def entry(self, k, rows):
         return self.at(k)
 
+    def __iter__(self):
+        if any(isinstance(end, _TENSORS) for end in self._ends):
+            raise errors.PreconditionError(
+                f"{_line()}: Python goes over range() of a tensor while a function is traced: only a run knows how far it goes",
+                hint="the statement `for i in range(n):` becomes a loop of the graph, a comprehension or list(range(n)) does not; "
+                     "keel.scan stacks results")
+        start, stop, step = self._ends
+        return itertools.count(start, step) if stop is None else iter(builtins.range(start, stop, step))
+
 
 class Zip:
     def __init__(self, *parts):
@@ -85,6 +100,17 @@ class Zip:
 
     def entry(self, k, rows):
         return tuple(p.entry(k, rows) for p in self._parts)
+
+    def __iter__(self):
+        return builtins.zip(*self._parts)
+
+
+def _line():
+    """The line of the program that is at work."""
+    frame = sys._getframe(1)
+    while is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _scalar(value):
