@@ -113,6 +113,8 @@ def test_random_expressions_of_sizes_are_those_of_ints():
             try:
                 want = [eval(t, {"min": min, "max": max}, names) for t in texts]  # noqa: S307
             except ZeroDivisionError:
+                with pytest.raises(ZeroDivisionError):
+                    f(keel.zeros(a), keel.zeros(b))
                 continue
             if all(abs(v) < 2**31 for v in want):
                 assert [v.item() for v in f(keel.zeros(a), keel.zeros(b))] == want, (texts, a, b)
@@ -166,6 +168,38 @@ def test_decisions_are_those_of_eager(name, convert):
     for n in (3, 8, 5, 0, 12, 5, 1, 2, 4):
         want = program(keel.ones(n)).tolist()
         assert traced(keel.ones(n)).tolist() == want and signed(keel.ones(n)).tolist() == want, n
+
+
+DIVISIONS = {"nothing over it": lambda n: 0 // n, "itself over it": lambda n: n // n, "its multiples": lambda n: 6 * n // (2 * n),
+             "a rest of it": lambda n: n % n, "a number over it": lambda n: 20 // n, "what is left over": lambda n: 20 % n,
+             "a product": lambda n: n * 3 // n + n * n % n, "unused": lambda n: (7 // n, n)[1], "a float": lambda n: n / n,
+             "divmod": lambda n: divmod(7, n)[1], "a difference": lambda n: (n - 3) * 2 // (n - 3)}
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_nothing_is_divided_by_a_size_of_zero(name):
+    """What a trace simplifies (n // n is 1) holds where the size is not zero."""
+    def program(x):
+        return keel.array(DIVISIONS[name](x.shape[0]))
+    for f in (keel.function(program), keel.function(program, signature="x: f32[n]")):
+        for n in (4, 2, 5, 0, 3, 6, 0, 1, 3):
+            try:
+                want = program(keel.zeros(n)).item()
+            except ZeroDivisionError:
+                with pytest.raises(ZeroDivisionError):
+                    f(keel.zeros(n))
+            else:
+                assert f(keel.zeros(n)).item() == want, n
+
+
+def test_a_graph_divides_by_sizes_that_only_a_run_knows():
+    with keel.Graph().as_default() as g:
+        x = keel.placeholder(keel.f32, [None], name="x")
+        n = x.shape[0]
+        keel.named(keel.dim(20 // n + 0 // n), "y"), keel.named(keel.array(3. / n), "z")
+    assert [r.item() for r in keel.Session(g).run(["y", "z"], {"x": keel.zeros(3)})] == [6, 1]
+    with pytest.raises(keel.InvalidError, match="divided by zero"):
+        keel.Session(g).run("y", {"x": keel.zeros(0)})
 
 
 def test_a_size_that_is_needed_as_a_number_stays_one():
@@ -238,6 +272,10 @@ FORMS = {
     "by tensors": lambda x: x[keel.array([-1, 0])],
     "rows": lambda x: keel.stack([row * 2 for row in x]) if x.shape[0] else x,
     "counted": lambda x: x + sum(range(x.shape[0])),
+    "numbered rows": lambda x: keel.stack([row * i for i, row in enumerate(x)]) if x.shape[0] else x,
+    "paired rows": lambda x: sum([a * b for a, b in zip(x, x[::-1])], keel.array(0.)),
+    "pairs with sizes": lambda x: sum((a * k for a, k in zip(x, range(x.shape[0]))), keel.array(0.)),
+    "a list": lambda x: keel.stack([row for _, row in list(enumerate(x, 1))[::-1]]) if x.shape[0] else x,
     "halves": lambda x: keel.concat([x[x.shape[0] // 2:], x[:x.shape[0] // 2]]),
     "pairs": lambda x: keel.reshape(x[:x.shape[0] // 2 * 2], (x.shape[0] // 2, 2)),
     "broadcast": lambda x: x + x[:1],

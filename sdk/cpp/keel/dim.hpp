@@ -7,8 +7,8 @@
 // x.dim(0) is the size of a dim, whatever it is called, eagerly a number; keel::dim("b") one that a signature
 // (or keel_trace_dim) named. + - * / % take other sizes and numbers; / rounds down. A size of a trace has
 // meaning there only: wherever ops take a shape or a size, and beside tensors, where it is a literal.
-// Comparing sizes, and number(), answer for the call that is traced: Function::report() has what a trace
-// relies on.
+// Comparing sizes, dividing by one, and number() answer for the call that is traced: Function::report() has
+// what a trace relies on.
 #ifndef KEEL_DIM_HPP
 #define KEEL_DIM_HPP
 #include <algorithm>
@@ -67,9 +67,11 @@ class Dim {
                         : fits(__builtin_mul_overflow(a.number_, b.number_, &out.number_), out);
   }
   friend Dim operator/(const Dim& a, const Dim& b) {
+    check_divisor(a, b);
     return either(a, b) ? of(a, " // ", b) : Dim(floor(a, b));
   }
   friend Dim operator%(const Dim& a, const Dim& b) {
+    check_divisor(a, b);
     return either(a, b) ? of(a, " % ", b) : Dim(a.number_ - floor(a, b) * b.number_);
   }
   friend Dim operator-(const Dim& a) { return Dim(0) - a; }
@@ -91,6 +93,15 @@ class Dim {
   friend bool operator>=(const Dim& a, const Dim& b) { return b <= a; }
   friend bool operator<(const Dim& a, const Dim& b) { return !(b <= a); }
   friend bool operator>(const Dim& a, const Dim& b) { return !(a <= b); }
+  /// As == 0, but false where no call is traced: then a run tells.
+  bool is_zero() const {
+    int32_t zero = !symbolic() && number_ == 0;
+    keel_error* why = nullptr;
+    if (symbolic() && detail::writes() &&
+        keel_trace_dim_holds(detail::this_trace, (text_ + " == 0").c_str(), &zero, &why) != KEEL_OK)
+      keel_error_free(why);
+    return zero != 0;
+  }
 
  private:
   static bool either(const Dim& a, const Dim& b) { return a.symbolic() || b.symbolic(); }
@@ -117,8 +128,11 @@ class Dim {
     call(keel_trace_dim_holds, (a.symbolic() ? a : b).need_trace(), (a.text() + op + b.text()).c_str(), &out);
     return out != 0;
   }
+  /// A symbol that is divided by becomes one that is not 0: n / n is 1 for all others.
+  static void check_divisor(const Dim& a, const Dim& b) {
+    if (b.is_zero()) throw Error(KEEL_INVALID, "the size " + a.text() + " is divided by 0");
+  }
   static int64_t floor(const Dim& a, const Dim& b) {
-    if (!b.number_) throw Error(KEEL_INVALID, "the size " + a.text() + " is divided by 0");
     if (b.number_ == -1) return (Dim(0) - a).number_;
     return a.number_ / b.number_ - (a.number_ % b.number_ != 0 && (a.number_ < 0) != (b.number_ < 0));
   }

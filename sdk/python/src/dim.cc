@@ -82,7 +82,7 @@ SizeFloat of_dim(const Dim& d) {
   to.dtype("to", KEEL_F64);
   out.tensor = keel::detail::one(OpId::cast, {&operand}, to, kNowhere);
   out.number = [d] { return static_cast<double>(d.number()); };
-  out.zero = [d] { return d == 0; };
+  out.zero = [d] { return d.is_zero(); };
   return out;
 }
 SizeFloat of_float(double v) {
@@ -168,7 +168,7 @@ auto whole(Dim (*op)(const Dim&, const Dim&), const char* otherwise) {
     if (!is_size(b)) return with_numbers<Dim>(otherwise)(a, b);
     Dim y = need_dim(b);
     const Dim &upper = turned ? y : a, &lower = turned ? a : y;
-    if (!lower.symbolic() && !lower.number()) {
+    if (lower.is_zero()) {
       PyErr_SetString(PyExc_ZeroDivisionError, "integer division or modulo by zero");
       throw nb::python_error();
     }
