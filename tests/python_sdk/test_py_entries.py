@@ -267,3 +267,29 @@ def test_a_dict_comes_back_in_its_order_with_its_names(tmp_path):
     named = keel.function(lambda x: Pair(x, x + 1), name="f").concrete(keel.f32[()])
     assert [r["name"] for r in named.info()["entries"][0]["results"]] == ["low", "high"] and named(2.).high.item() == 3
     assert keel.function(lambda x: [x, x], name="f").concrete(keel.f32[()])["f"](2.)[1:][0].item() == 2
+
+
+def test_entries_take_any_number_of_arguments_as_their_function_did(tmp_path):
+    x, y, z = (keel.array([v, 2. * v]) for v in (1., 2., 3.))
+
+    @keel.function
+    def f(first, *rest, scale, **others):
+        return first + rest[0] * scale + rest[1]["z"] * others["w"]
+    keel.save(tmp_path / "f.keel", f=f.concrete(x, y, {"z": z}, scale=x, w=y), sums=keel.function(lambda a, *b: a + b[0]).concrete(x, y))
+    module = keel.load(tmp_path / "f.keel")
+    want = f(x, y, {"z": z}, scale=x, w=y).tolist()
+    entry = module["f"]
+    for got in (entry(x, y, {"z": z}, scale=x, w=y), entry(first=x, rest=(y, {"z": z}), scale=x, others={"w": y})):
+        assert got.tolist() == want
+    assert module["sums"](x, y).tolist() == [3, 6] == module["sums"].concrete()(x, y).tolist()
+    for wrong in (lambda: entry(x, y, scale=x, w=y), lambda: entry(x, y, {"z": z}, scale=x, v=y), lambda: entry(x, y, {"z": z}, w=y),
+                  lambda: module["sums"](x), lambda: module["sums"](x, y, z), lambda: module["sums"](x, y, c=z),
+                  lambda: entry(x, y, {"z": z}, first=x, scale=x, w=y)):
+        with pytest.raises(keel.InvalidError, match="entry '(f|sums)'"):
+            wrong()
+
+
+def test_nothing_comes_back_as_nothing():
+    v = keel.Variable(keel.array(1.))
+    module = keel.join(f=keel.function(lambda x: v.assign_add(x) and None).concrete(keel.array(2.)))
+    assert module["f"](2.) is None and module(3.) is None and module.variable(v.name or "v0").item() == 6

@@ -31,8 +31,9 @@ class Entry:
         """Arguments and results as the function had them that was saved; of other modules as the entry names them, in
         order or by name, and one result alone, several as a tuple, as a plan."""
         made = self._function()(*self._bound(args, keywords))
-        built = self._shape and self._shape.built(made if isinstance(made, tuple) else (made,))
-        return made if built is None else built
+        if not self._shape or not self._shape.structured:
+            return made
+        return self._shape.built(made if isinstance(made, tuple) else (made,))
 
     def concrete(self):
         """The entry alone, as a module of its own that shares the variables: for keel.save()."""
@@ -75,7 +76,7 @@ class Entry:
     def _is_flat(self, args, keywords):
         """Are they given as the entry's own list of tensors?"""
         names = {name for name, *_ in self.parameters}
-        lists = len(args) > len(self._shape.args) and not keywords
+        lists = not self._shape.takes(len(args)) and not keywords
         return lists or any(name in names and name not in self._shape.args for name in keywords)
 
     def __repr__(self):

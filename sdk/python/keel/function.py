@@ -26,6 +26,7 @@ class Function(_keel.Function):
     """Made by keel.function; copies of its traces are shared by all threads."""
 
     def __init__(self, code, name, options, convert=True):
+        functools.update_wrapper(self, code)  # first: it takes all that another keel.Function has
         self._dtypes = dtypes(options.get("signature", ""))
         signature = inspect.signature(code)
         kinds = {p.kind for p in signature.parameters.values()}
@@ -33,7 +34,6 @@ class Function(_keel.Function):
         self._names = list(signature.parameters)
         super().__init__(name, tuple(self._names) if plain else None, options)
         self._code, self._signature, self._plain, self._convert = code, signature, plain, convert
-        functools.update_wrapper(self, code)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -84,7 +84,7 @@ class Function(_keel.Function):
         module, like = self._concrete(*examples[0], **examples[1])
         values = self._canonical(*examples)
         if not saved.is_flat(values, like):
-            saved.note(module, module.info()["entries"][0]["name"], self._names, values, like)
+            saved.note(module, module.info()["entries"][0]["name"], self._signature.parameters.values(), values, like)
         return module
 
     def report(self):

@@ -55,14 +55,13 @@ class _Run:
 
     def bound(self, args, keywords):
         flat = set(keywords) & set(self.names) - set(self.shape.args if self.shape and self.shape.args else ())
-        if self.shape and self.shape.args and not flat and len(args) <= len(self.shape.args):
+        if self.shape and self.shape.args and not flat and self.shape.takes(len(args)):
             args, keywords = self.shape.flat(args, keywords), {}
         return _bound(self.names, args, keywords)
 
     def built(self, out):
-        built = self.shape and self.shape.built(out)
-        if built is not None:
-            return built
+        if self.shape and self.shape.structured:
+            return self.shape.built(out)
         return out[0] if len(out) == 1 else self.type(*out)
 
 

@@ -4,24 +4,28 @@ A graph knows flat lists of tensors. The module's metadata has, for an entry who
 those, the structures around them. How to read it: described() writes the text, Shape reads it.
 """
 import collections
+import inspect
 import json
 
 from . import _keel
 from .errors import Error, InvalidError
 
 _LEAF, _CONSTANTS = "*", (bool, int, float, str, type(None))
+_VARIADIC = {inspect.Parameter.VAR_POSITIONAL: "rest", inspect.Parameter.VAR_KEYWORD: "others"}
 
 
 def _key(entry):
     return f"structure/{entry}"
 
 
-def note(module, entry, names, values, like):
-    """Keeps the structures of a function's arguments, by name, and results with the module that was made of it."""
+def note(module, entry, parameters, values, like):
+    """Keeps the structures of a function's arguments, by name, and results with the module that was made of it.
+    parameters: inspect.Parameter objects."""
     try:
         results = None if _plain(like) else _described(like, lambda leaf: _LEAF if leaf is ... else _constant(leaf))
-        args = [[name, _described(value, _argument)] for name, value in zip(names, values)]
-        module._metadata(_key(entry), json.dumps({"args": args, "results": results}))
+        args = [[p.name, _described(value, _argument)] for p, value in zip(parameters, values)]
+        kinds = {_VARIADIC[p.kind]: p.name for p in parameters if p.kind in _VARIADIC}
+        module._metadata(_key(entry), json.dumps({"args": args, "results": results, **kinds}))
     except (Error, TypeError, ValueError):
         pass  # a key that JSON has not, or too long a text: then flat lists it is
 
@@ -93,17 +97,14 @@ class _Number:
 
 
 class Shape:
-    """args: (name, structure) for each parameter of the function, or None: as the entry's. results: likewise."""
+    """args: (name, structure) for each parameter of the function, or None: as the entry's. results: likewise. rest and
+    others: the names of parameters as *rest and **others."""
 
-    def __init__(self, entry, args, results):
-        self._entry, self._results = entry, results
+    def __init__(self, entry, args, results, rest=None, others=None):
+        self._entry, self._rest, self._others = entry, rest, others
         self.args = None if args is None else dict(args)
-        self._like = None if results is None else self._template(results)
-
-    @property
-    def structured(self):
-        """Are the results more than a flat list?"""
-        return self._like is not None
+        self.structured = results is not None  # more than a flat list
+        self._like = self._template(results) if self.structured else None
 
     def _template(self, described):
         """The value with `...` for tensors."""
@@ -120,9 +121,7 @@ class Shape:
         return tuple(made) if "tuple" in described else made
 
     def built(self, tensors):
-        """The results in their structure; None: it is flat."""
-        if self._like is None:
-            return None
+        """The results in their structure, if it is one."""
         found = iter(tensors)
         return _keel.map_leaves(self._like, lambda leaf: next(found) if leaf is ... else leaf)
 
@@ -134,14 +133,26 @@ class Shape:
                     yield from leaves(part)
             elif isinstance(value, _Number):
                 yield value.number
-        return [*range(count)] if self._like is None else [*leaves(self.built(map(_Number, range(count))))]
+        return [*leaves(self.built(map(_Number, range(count))))] if self.structured else [*range(count)]
+
+    def takes(self, count):
+        """May so many arguments be given by place?"""
+        return self._rest is not None or count <= len(self.args)
 
     def flat(self, args, keywords):
         """The tensors in arguments as the function takes them, in the order of the entry's parameters."""
-        given = {**dict(zip(self.args, args)), **keywords}
+        names, known = list(self.args), [name for name in keywords if name in self.args]
+        places = names if self._rest is None else names[:names.index(self._rest)]
+        given = {**dict(zip(places, args)), **{name: keywords[name] for name in known}}
+        wrong = [name for name in known if name in places[:len(args)]]
+        if self._rest not in (None, *known):
+            given[self._rest] = args[len(places):]
+        if self._others not in (None, *known):
+            given[self._others] = {name: value for name, value in keywords.items() if name not in self.args}
+        elif len(known) < len(keywords):
+            wrong += keywords
         wanted = [name for name, described in self.args.items() if self._has_tensors(described)]
-        wrong = [name for name in keywords if name not in self.args or name in list(self.args)[:len(args)]]
-        if wrong or len(args) > len(self.args) or any(name not in given for name in wanted):
+        if wrong or not self.takes(len(args)) or any(name not in given for name in wanted):
             raise InvalidError(f"entry {self._entry!r} takes ({', '.join(wanted)}), each once; got {len(args)} arguments "
                                "by place" + (f" and {', '.join(keywords)} by name" if keywords else ""))
         out = []
