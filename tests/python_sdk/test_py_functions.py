@@ -145,6 +145,9 @@ def test_values_of_a_trace_cannot_be_read():
     for read in (bool, float, int, lambda t: t.numpy(), lambda t: t.tolist(), np.asarray, lambda t: t.item(), lambda t: f"{t:.1f}"):
         with pytest.raises(keel.PreconditionError, match="keel.cond"):
             keel.function(lambda x: read(x) and x)(keel.array(1.))
+    for sized in (keel.zeros, lambda n: keel.zeros([2, n]), lambda n: keel.ones(4)[:n], keel.arange):
+        with pytest.raises(keel.PreconditionError, match="nor be a size\n  hint: a size is one of x.shape"):
+            keel.function(sized)(keel.array(3))
     leaked = []
     keel.function(lambda x: leaked.append(x) or x)(keel.array(1.))
     with pytest.raises(keel.Error, match="trace"):
@@ -215,6 +218,24 @@ def test_methods_belong_to_their_object():
     a, b = Model(2), Model(3)
     assert [a.call(keel.array(1.)).item(), b.call(keel.array(1.)).item(), a.call(keel.array(2.)).item()] == [2, 3, 4]
     assert (a.traces, b.traces) == (1, 1)
+
+
+def test_a_bound_method_that_is_a_function_keeps_its_object():
+    class Model:
+        k = 3
+
+        @keel.function
+        def call(self, x):
+            return x * self.k if x > 0 else x
+
+        @keel.function
+        def scaled(self, x, *, by):
+            return x * by * self.k
+    bound = keel.function(Model().call)
+    assert keel.function(Model().scaled)(keel.array(2.), by=5).item() == 30
+    assert keel.function(Model().scaled, signature="x: f32[], by: f32[]")(2, by=5).item() == 30
+    assert bound(keel.array(2.)).item() == 6 and keel.function(bound)(keel.array(-2.)).item() == -2
+    assert "keel_.choose" in keel.convert.to_code(bound)
 
 
 def test_functions_call_functions():
@@ -334,9 +355,11 @@ def test_structures_that_hold_themselves_or_are_too_deep_are_errors():
 
 
 def test_what_was_not_made_or_entered_is_an_error_and_no_crash():
-    for wrong in (lambda: keel.device("cpu").__exit__(None, None, None), lambda: keel.Function.__new__(keel.Function)(1),
-                  lambda: keel.Plan.__new__(keel.Plan)(1)):
-        with pytest.raises(Exception):
+    for wrong, kind, said in (
+            (lambda: keel.device("cpu").__exit__(None, None, None), keel.PreconditionError, "the scope was not entered"),
+            (lambda: keel.Function.__new__(keel.Function)(1), keel.PreconditionError, r"functions are made by keel.function\(\)"),
+            (lambda: keel.Plan.__new__(keel.Plan)(1), TypeError, r"plans are made by Session.prepare\(\)")):
+        with pytest.raises(kind, match=said):
             wrong()
 
 

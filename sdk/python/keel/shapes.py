@@ -8,7 +8,8 @@ from .errors import InvalidError
 
 def sizes(shape):
     """A shape as programs give it, as a tuple of ints and keel.Dims."""
-    return (shape,) if isinstance(shape, (int, _keel.Dim)) else tuple(shape)
+    one = isinstance(shape, (int, _keel.Dim)) or getattr(shape, "ndim", 1) == 0  # NumPy's numbers, too
+    return (shape,) if one else tuple(shape)
 
 
 def full(shape, value, dtype=None):
@@ -47,6 +48,7 @@ def arange(start, stop=None, step=1, dtype=None):
     """start, start + step ... before stop, as range(). dtype: i32 for integers, else f32."""
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (v.item() if isinstance(v, (_keel.Tensor, _keel.Variable)) else v for v in (start, stop, step))
     if not step:
         raise InvalidError("arange: the step is 0")
     if any(isinstance(v, _keel.Dim) for v in (start, stop, step)):

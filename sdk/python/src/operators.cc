@@ -189,12 +189,15 @@ PyObject* tensor_compare(PyObject* a, PyObject* b, int how) {
 
 const keel::Tensor& need_value(const keel::Tensor& t) {
   if (!t.symbolic()) return t;
+  const std::string type = t.type();
+  const bool whole = type[0] == 'i' || type[0] == 'u';
   throw keel::Error(
       KEEL_PRECONDITION,
-      "a tensor of a trace has no value yet: " + t.type() +
-          " cannot be read, printed or decide an `if` of Python",
-      "keel.cond(p, then, otherwise), keel.while_loop and keel.scan branch and loop on tensors, "
-      "keel.select(p, a, b) chooses by element; keel.run_eagerly(True) runs functions on values");
+      "a tensor of a trace has no value yet: " + type +
+          " cannot be read, printed or decide an `if` of Python" + (whole ? ", nor be a size" : ""),
+      std::string(whole ? "a size is one of x.shape, which traces compute with; " : "") +
+          "keel.cond(p, then, otherwise), keel.while_loop and keel.scan branch and loop on tensors, "
+          "keel.select(p, a, b) chooses by element; keel.run_eagerly(True) runs functions on values");
 }
 
 }  // namespace keel_python

@@ -41,8 +41,8 @@ def to_code(f):
     import ast
     from .. import errors
     from . import build, source
-    f = getattr(f, "__func__", f)
-    f = getattr(f, "_code", f)
+    while not isinstance(f, types.FunctionType) and (inner := getattr(f, "__func__", getattr(f, "_code", None))):
+        f = inner
     if type(f) is not types.FunctionType:
         raise errors.InvalidError(f"keel.convert.to_code() takes a function of Python, not {type(f).__name__}")
     try:
