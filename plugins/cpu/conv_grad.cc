@@ -32,6 +32,7 @@ struct Plan {
   std::vector<Part> parts;
   // Of scratch: operands 0 and 1, the result as made and in plain layout, oneDNN's own.
   uint64_t sizes[5] = {};
+  bool packed = true;  // false: constant weights are wanted as they are
   uint64_t Total() const { return std::accumulate(sizes, sizes + 5, uint64_t{0}); }
 };
 struct Grad {
@@ -84,7 +85,7 @@ keel_rc RunGrad(const keel_call* call) {
   const Part* before = nullptr;
   for (const Part& p : plan.parts) {
     if (Cancelled(call)) return KEEL_CANCELLED;
-    const void* packed = g.constant.data;
+    const void* packed = plan.packed ? g.constant.data : nullptr;
     const void* in[2] = {Enter(call, p, before, 0, room[0]),
                          packed != nullptr ? packed : Enter(call, p, before, 1, room[1])};
     char* result = Out<char>(call, 0) + p.out.at;
@@ -214,6 +215,18 @@ Plan PlanOf(std::vector<Part> parts) {
   return plan;
 }
 
+// For as many threads as are set. With weights packed for another number oneDNN may have slow code only.
+Plan MakePlan(const Conv& s, const Geometry& whole, Make make, const Layout& weights) {
+  try {
+    return PlanOf(make(s, whole, weights));
+  } catch (const dnnl::error&) {
+    if (weights == AnyLayout(whole.w)) throw;
+  }
+  Plan plan = PlanOf(make(s, whole, AnyLayout(whole.w)));
+  plan.packed = false;
+  return plan;
+}
+
 // Constant weights are packed once, in the layout that the first part wants, if all parts take that.
 std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, const void* weights) {
   auto g = std::make_unique<Grad>();
@@ -224,7 +237,7 @@ std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, 
     g->constant = Pack(Plain(whole.w), weights, g->weights);
   }
   g->plans =
-      std::make_unique<PerThreads<Plan>>([=, any = g->weights] { return PlanOf(make(s, whole, any)); });
+      std::make_unique<PerThreads<Plan>>([=, any = g->weights] { return MakePlan(s, whole, make, any); });
   g->scratch = g->plans->First().Total();
   return g;
 }

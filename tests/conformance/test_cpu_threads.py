@@ -245,6 +245,21 @@ def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
     assert all(np.array_equal(runs[0], y) for y in runs)
 
 
+@pytest.mark.skipif(CORES < 2, reason="needs two threads")
+@pytest.mark.parametrize("dy, w, image", [((1, 8, 7, 7), (8, 32, 5, 5), 14), ((1, 96, 7, 7), (96, 32, 1, 1), 14)])
+def test_weights_packed_for_all_threads_serve_runs_with_fewer(dy, w, image):
+    """With one thread oneDNN has slow code only for the layout that it wants with two."""
+    dy, w = arrays(dy, w)
+    lo = [w.shape[2] // 2] * 2
+
+    def build(g, dy, w):
+        return g.node("conv_grad_x", dy, w, dims=[1, 32, image, image], stride=[2, 2], dil=[1, 1], lo=lo)
+    wanted = as_nodes(keel_abi.Context(), build, [dy, w], [], device="reference").run(dy, w)[0]
+    for threads in (1, 2):
+        got = as_nodes(keel_abi.Context(threads=threads), build, [dy], [w], device="cpu").run(dy)[0]
+        assert np.allclose(got, wanted, atol=1e-4), threads
+
+
 def test_what_has_other_bits_with_other_threads_is_said():
     ops = {op["name"]: op["impls"] for op in keel_abi.Context().report("ops:cpu")}
     said = {(op, dtype) for op, impls in ops.items() for dtype, impl in impls.items() if "other threads, other bits" in impl}
