@@ -256,7 +256,7 @@ KEEL_API void keel_module_free(keel_module* module);
  * ("PATTERN=DEVICE", may be given often: nodes whose name, or that of a result, matches PATTERN, with * and
  * ?, run there; the first that matches counts, then the graph's own scopes, then `device`; passes work on
  * each device's parts alone); "fallback" (a device for nodes that theirs cannot run, with copies between;
- * without it that is an error); "exact_convolution" ("1": not by Winograd's sums, which round coarser). */
+ * without it that is an error); "exact_convolution" ("1": sums as they are written, not Winograd's). */
 KEEL_API keel_rc keel_session_new(keel_module* module, const char* device, const keel_kv* options,
                                   uint32_t n_options, keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session* session);

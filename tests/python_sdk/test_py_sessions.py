@@ -60,6 +60,16 @@ def test_wrong_feeds_and_fetches_are_errors(path, call, kind):
         call(keel.Session(path, entry="serve"))
 
 
+def test_options_that_are_on_or_off_take_true_and_false(path):
+    for on in (True, False, 1, "0"):
+        session = keel.Session(path, entry="serve", strict=on, exact_convolution=on)
+        assert pickle.loads(pickle.dumps(session)).results == session.results
+        assert keel.function(lambda x: x * 2, exact_convolution=on)(keel.array(2.)).item() == 4
+    for wrong in (2, "yes", None):
+        with pytest.raises(keel.InvalidError, match='option "exact_convolution": got .*, wanted 0 or 1'):
+            keel.Session(path, entry="serve", exact_convolution=wrong)
+
+
 def test_wrong_sessions_are_errors(path, tmp_path):
     (tmp_path / "bad.keel").write_bytes(b"KEEL" * 100)
     for wrong, kind in ((lambda: keel.Session(tmp_path / "no.keel"), keel.NotFoundError), (lambda: keel.load(tmp_path / "bad.keel"), keel.InvalidError),

@@ -75,8 +75,10 @@ def is_literal(value):
 class Session:
     """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
-    entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, exact_convolution, place, fallback,
-    strict, feeds ("cast", or "exact"). Any thread may run it. Raises DeviceError for a device that is not there.
+    entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, place, fallback, strict,
+    exact_convolution, feeds ("cast", or "exact"). exact_convolution=True: convolutions add up what they are defined by;
+    else the device cpu takes Winograd's way where that is quicker (3x3 windows, constant weights), which rounds
+    otherwise. Any thread may run it. Raises DeviceError for a device that is not there.
     with session: makes it the default one of its thread, for keel.evaluate() and tensor.eval().
     """
 

@@ -40,7 +40,11 @@ DeviceScope device(nb::handle name) {
 
 keel::Options options_of(const nb::dict& given) {
   keel::Options out;
-  for (auto [key, value] : given) out.set(nb::cast<std::string>(key), nb::cast<std::string>(nb::str(value)));
+  for (auto [key, value] : given) {
+    const bool flag = PyBool_Check(value.ptr());
+    out.set(nb::cast<std::string>(key),
+            flag ? value.is(Py_True) ? "1" : "0" : nb::cast<std::string>(nb::str(value)));
+  }
   return out;
 }
 
