@@ -79,7 +79,9 @@ def test_keys_of_many_threads_differ():
 
 
 @pytest.mark.parametrize("call, kind", [
-    (lambda: keel.random.uniform(2, 0, 1.5, "i32"), keel.DTypeError),
+    (lambda: keel.random.uniform(2, 0, 1.5, "i32"), keel.DTypeError), (lambda: keel.random.uniform(2, 6, 5, "i32"), keel.RangeError),
+    (lambda: keel.random.uniform(2, 5, 5, "i8"), keel.RangeError), (lambda: keel.random.uniform(2, 2, 1), keel.RangeError),
+    (lambda: keel.random.uniform(2, 0., float("nan")), keel.RangeError),
     (lambda: keel.random.normal(2, dtype="i32"), keel.InvalidError),
     (lambda: keel.random.normal(2, dtype="f33"), keel.DTypeError), (lambda: keel.random.normal(-2), keel.InvalidError),
     (lambda: keel.random.normal(2, key=keel.array(1.)), keel.DTypeError),
@@ -89,3 +91,7 @@ def test_keys_of_many_threads_differ():
 def test_wrong_arguments_are_errors(call, kind):
     with pytest.raises(kind):
         call()
+
+
+def test_a_single_number_may_be_drawn():
+    assert keel.random.uniform(2, 5, 6, "i32").tolist() == [5, 5] and keel.random.uniform(2, 1., 1.).tolist() == [1, 1]

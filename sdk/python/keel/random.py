@@ -17,7 +17,7 @@ import types
 
 from . import _keel
 from ._keel import ops
-from .errors import InvalidError
+from .errors import Code, InvalidError, RangeError
 from .shapes import sizes
 
 
@@ -93,9 +93,13 @@ def _key(key):
 
 def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
     """Numbers from low on, below high (whole ones for integer dtypes; low and high are numbers, or tensors of the
-    dtype), of a key or the global generator. Raises DTypeError for bounds that the dtype cannot hold."""
-    low, high = (_keel.array(bound, dtype) for bound in (low, high))
-    return ops.random_uniform(_key(key), low, high, sizes(shape))
+    dtype), of a key or the global generator. Raises DTypeError for bounds that the dtype cannot hold, RangeError for
+    numbers between which there is nothing."""
+    first, last = (_keel.array(bound, dtype) for bound in (low, high))
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and not low <= high - (first.dtype.kind == "i"):
+        raise RangeError(f"keel.random.uniform: there is no {first.dtype} from {low} on and below {high}", Code.RANGE,
+                         hint="low comes first; whole numbers are below high")
+    return ops.random_uniform(_key(key), first, last, sizes(shape))
 
 
 def normal(shape, mean=0, stddev=1, dtype=_keel.f32, key=None):
