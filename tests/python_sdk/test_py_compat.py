@@ -1,5 +1,6 @@
 """keel.compat.v2: TensorFlow's names and parameters, printing, errors, devices; NumPy is the oracle."""
 import inspect
+import operator
 
 import keel
 import numpy as np
@@ -246,8 +247,11 @@ def test_hints_fit_the_case(tf):
         tf.nn.rellu
     with pytest.raises(AttributeError, match=r"no tf.nn.rms_norm, but Keel has keel.rms_norm"):
         tf.nn.rms_norm
-    with pytest.raises(AttributeError, match="keel.compat has no tf.math.betainc"):
-        tf.math.betainc
+    for name, said in (("math.betainc", "keel.compat has no tf.math.betainc: write it"), ("keras", "keel.optim and keel.data"),
+                       ("image", "has no tf.image: write it"), ("custom_gradient", "but Keel has keel.custom_gradient"),
+                       ("recompute_grad", r"keel.custom_gradient\(f, backward\)"), ("nn.softmaxx", "do you mean tf.nn.softmax")):
+        with pytest.raises(AttributeError, match=said):
+            operator.attrgetter(name)(tf)
     with pytest.raises(AttributeError, match="v2 has no 'reduce_sums'.*do you mean tf.reduce_sum"):
         tf.reduce_sums
 
@@ -258,8 +262,15 @@ def test_concrete_functions_take_the_tensors_alone(tf):
     for made in (f.get_concrete_function(a=spec, b=2), f.get_concrete_function(spec, 2)):
         for got in (made(x), made(a=x), made(x, 2), made(x, 2, 1.)):
             assert got.numpy().tolist() == [3, 5]
-    with pytest.raises(keel.InvalidError, match=r"input_signature=\[TensorSpec"):
-        f.get_concrete_function(tf.TensorSpec([None], tf.float32), 2)
+    for other in (lambda: f.get_concrete_function(spec, 2)(x, 3), lambda: f.get_concrete_function(a=spec, b=2, c=1.)(x, 2, c=2.)):
+        with pytest.raises(TypeError, match="was made concrete for (b=2, not 3|c=1.0, not 2.0)"):
+            other()
+    wide = tf.TensorSpec([None], tf.float32)
+    for made, args in ((f, (wide, 2)), (tf.function(lambda a, b: a * b), (wide, wide))):
+        with pytest.raises(keel.InvalidError, match="has sizes without a number") as caught:
+            made.get_concrete_function(*args)
+        done = eval(caught.value.hint.partition(" is for all sizes")[0], {"tf": tf, "f": made})  # noqa: S307
+        assert [done(*[tf.constant([2.] * n)] * (1 if args[1] == 2 else 2)).numpy()[0] for n in (1, 3)] == ([5, 5] if args[1] == 2 else [4, 4])
     g = tf.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], tf.float32)])
     assert g.get_concrete_function()(tf.constant([1., 2., 3.])).numpy().tolist() == [2, 4, 6]
 

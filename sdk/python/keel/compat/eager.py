@@ -48,6 +48,9 @@ class ConcreteFunction:
         """With the arguments that the graph was made for in place of those that are left out, as TensorFlow has it."""
         names = list(inspect.signature(self._function).parameters)
         given = {**dict(zip(names, args)), **keywords}
+        for name, value in self._fixed.items():
+            if name in given and not _types(given[name]) and given[name] != value:
+                raise TypeError(f"the function was made concrete for {name}={value!r}, not {given[name]!r}")
         if all(name in given for name in names):
             return args, keywords
         rest = [name for name in names if name not in self._fixed]
@@ -69,18 +72,27 @@ def _types(arguments):
     return [_keel.asarray(leaf).type for leaf in _keel.leaves(arguments) if hasattr(leaf, "dtype")]
 
 
+def _open(made, args, keywords):
+    """Why types with sizes that are left open are refused, and what to write in place of such a call."""
+    given = inspect.signature(made).bind_partial(*args, **keywords).arguments
+    types = {name: value for name, value in given.items() if isinstance(value, TensorSpec) or hasattr(value, "dtype")}
+    specs = ", ".join(f"tf.TensorSpec({shape_text(tuple(v.shape))}, tf.{v.dtype.numpy_name})" for v in types.values())
+    called = ", ".join(f"{name}={name if name in types else repr(value)}" for name, value in given.items())
+    name = made.__name__ if made.__name__.isidentifier() else "f"
+    code = name if len(types) == len(given) else f"lambda {', '.join(types)}: {name}({called})"
+    return InvalidError(f"get_concrete_function: a TensorSpec of {name} has sizes without a number", Code.INVALID,
+                        hint=f"tf.function({code}, input_signature=[{specs}]).get_concrete_function() is for all sizes; or give "
+                             "numbers here")
+
+
 def _concrete(made, signature=None):
     """made.get_concrete_function: of examples and TensorSpecs with numbers for all sizes; none: of the input_signature."""
     def example(leaf):
-        if not isinstance(leaf, TensorSpec):
-            return leaf
-        if None in leaf.shape:
-            raise InvalidError(f"get_concrete_function: {leaf!r} has sizes without a number", Code.INVALID,
-                               hint=f"say so as tf.function(input_signature=[{leaf!r}]), and get_concrete_function() gives its "
-                                    "graph; or give numbers here")
-        return leaf.spec("d").example()
+        return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
 
     def get(*args, **keywords):
+        if any(isinstance(leaf, TensorSpec) and None in leaf.shape for leaf in _keel.leaves((args, keywords))):
+            raise _open(made, args, keywords)
         declared = signature is not None and not args and not keywords
         if declared:  # any sizes do
             args = [_keel.ops.fill(_keel.array(0, s.dtype), tuple(d or 2 for d in s.shape)) for s in signature]

@@ -5,6 +5,7 @@ under all its names, "a.b" for b in the namespace a. make() gives a module's nam
 """
 import difflib
 import functools
+import sys
 import types
 
 from .. import _keel, shapes
@@ -26,6 +27,9 @@ BINARY = {  # parameters x, y
 REDUCTIONS = ("reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum")
 DTYPES = {"bool": _keel.bool_, "bfloat16": _keel.bf16, "half": _keel.f16, "double": _keel.f64, **{
     t.numpy_name: t for t in vars(_keel).values() if isinstance(t, _keel.DType) and t not in (_keel.bool_, _keel.bf16)}}
+INSTEAD = {  # of what is not there: what does the same
+    "tf.keras": "keel.Variable, keel.optim and keel.data make and train models (`import keel` beside it)",
+    "tf.recompute_grad": "keel.custom_gradient(f, backward) does it, where backward computes f again under a keel.Tape"}
 
 
 def _unary(op):
@@ -109,12 +113,14 @@ class _Namespace(types.SimpleNamespace):
 
 def _told(space, name, known):
     """What a program could do that asks a namespace for what it does not have."""
-    full, close = f"{space}.{name}", difflib.get_close_matches(name, known, 1)
+    full, close = f"{space}.{name}", difflib.get_close_matches(name, known, 1, 0.7)
     said = f"keel.compat has no {full}"
+    if full in INSTEAD:
+        return f"{said}: {INSTEAD[full]}"
+    if callable(getattr(sys.modules[__package__.rpartition(".")[0]], name, None)) and not name.startswith("_"):
+        return f"{said}, but Keel has keel.{name}: `import keel` beside it, and help(keel.{name})"
     if close:
         return f"{said}: do you mean {space}.{close[0]}?"
-    if name in ops.__dict__ and not name.startswith("_"):
-        return f"{said}, but Keel has keel.{name}: `import keel` beside it, and help(keel.{name})"
     return (f"{said}: write it with keel's ops (help(keel)) or with those that are there (keel.compat.names); what graphs, "
             "sessions, functions and gradients need is there")
 
