@@ -36,7 +36,8 @@ void refuse_unknown(const Model& model, const Entry& entry, const std::vector<In
 // A ready -i argument for a parameter.
 std::string example(const Port& port) {
   std::vector<std::string> dims;
-  for (const std::string& d : port.type.dims) dims.push_back(std::to_string(eval_dim(d, {}).value_or(1)));
+  Dims sizes;
+  for (const std::string& d : port.type.dims) dims.push_back(std::to_string(made_up_dim(d, sizes)));
   const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
   bool floating = row && row->kind == 'f';
   return fmt::format("-i '{}={}[{}]={}'", port.name, keel::dtype_name(port.type.dtype), join(dims, ","),
@@ -57,11 +58,7 @@ void refuse_missing(const Entry& entry, const std::vector<InputSpec>& given) {
 
 keel::Array make_up_array(const keel::Context& context, const Port& port, Dims& dims, uint64_t seed) {
   std::vector<int64_t> shape;
-  for (const std::string& d : port.type.dims) {
-    std::optional<int64_t> v = eval_dim(d, dims);
-    if (!v) v = dims[d] = 1;
-    shape.push_back(*v);
-  }
+  for (const std::string& d : port.type.dims) shape.push_back(made_up_dim(d, dims));
   keel::Array array = keel::Array::zeros(context, port.type.dtype, shape);
   const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
   if (row && row->kind == 'f') fill(array, fmt::format("randn({})", seed), port.name);

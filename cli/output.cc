@@ -100,6 +100,12 @@ void refuse_other_than_text(const std::string& path) {
   if (form_of(path, kHint).value_or(Form::kText) != Form::kText) refuse(path, "text under that name", kHint);
 }
 
+void refuse_other_than_json(const std::string& path) {
+  std::string extension = extension_of(path);
+  if (!extension.empty() && extension != ".json" && extension != ".trace")
+    refuse(path, fmt::format("{} files", extension), "a trace is called .json");
+}
+
 const char* form_name(Form form) {
   constexpr const char* kNames[] = {"Keel file", "text", "drawing", "drawing"};
   return kNames[static_cast<size_t>(form)];
@@ -112,10 +118,10 @@ void refuse_overwrite(const Args& args, const std::string& path) {
   for (std::string& in : read) {
     if (!is_file(in)) in = in.substr(0, in.rfind(':'));  // @in.npz:x
     if (same_file(in, path))
-      throw Fail(
-          kUsage,
-          fmt::format("{} is {}, which is read: it would be overwritten", path, in == path ? "the file" : in),
-          "write to another name");
+      throw Fail(kUsage,
+                 fmt::format("{}{} is read by this command: it would be overwritten", path,
+                             in == path ? "" : " is " + in + ", which"),
+                 "write to another name");
   }
 }
 

@@ -15,8 +15,9 @@ enum class Form { kKeel, kText, kDot, kSvg };
 Form model_form(const Args& args, const std::string& path);
 // The form of a drawing; `wanted` as --dot or --svg say, if they do.
 Form drawing_form(const Args& args, const std::string& path);
-// A name for text.
+// A name for text; one for a trace.
 void refuse_other_than_text(const std::string& path);
+void refuse_other_than_json(const std::string& path);
 const char* form_name(Form form);  // "Keel file"
 
 // Refuses a name that is a file which the command reads: the model, a checkpoint, an input's array.

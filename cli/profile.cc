@@ -246,8 +246,11 @@ Regions regions_of(const keel::Context& context, const Args& args, const std::ve
 }  // namespace
 
 int profile_command(const Args& args) {
+  if (!args.trace.empty()) {
+    refuse_overwrite(args, args.trace);
+    refuse_other_than_json(args.trace);
+  }
   if (args.program) return profile_program(args);
-  if (!args.trace.empty()) refuse_overwrite(args, args.trace);
   if (!args.rest.empty()) throw Fail(kUsage, "arguments are for a program: " + args.rest[0], "--program");
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);

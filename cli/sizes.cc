@@ -12,24 +12,11 @@
 namespace cli {
 namespace {
 
-// Names in "2*b+max(n, 1)".
-void add_symbols(const std::string& expression, std::set<std::string>& names) {
-  auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
-  for (size_t at = 0; at < expression.size();) {
-    size_t end = at;
-    while (end < expression.size() && part(expression[end])) end++;
-    std::string word = expression.substr(at, end - at);
-    if (!word.empty() && !std::isdigit(static_cast<unsigned char>(word[0])) && word != "max" && word != "min")
-      names.insert(word);
-    at = std::max(end, at + 1);
-  }
-}
-
 std::vector<std::string> symbols_of(const Model& model) {
   std::set<std::string> names;
   for (const Entry& e : model.entries)
     for (const Port& p : e.params)
-      for (const std::string& d : p.type.dims) add_symbols(d, names);
+      for (const std::string& d : p.type.dims) names.merge(symbols_in(d));
   return {names.begin(), names.end()};
 }
 
@@ -64,21 +51,15 @@ Shape parse_shape(const std::string& argument, std::string_view text) {
   }
 }
 
-void learn(Dims& dims, const std::string& name, int64_t size, const std::string& from) {
-  auto [at, added] = dims.emplace(name, size);
-  if (!added && at->second != size)
-    throw Fail(kUsage,
-               fmt::format("{}: dim \"{}\" would be {}, but it is {} already", from, name, size, at->second));
-}
-
-void bind_shape(const Port& port, const Shape& shape, Dims& dims) {
+// alone: dims that are a symbol, which tell those of others.
+void bind_shape(const Port& port, const Shape& shape, bool alone, Dims& dims) {
   const std::string from = "--shape " + port.name;
   if (shape.size() != port.type.dims.size())
     throw Fail(kUsage,
                fmt::format("{}: {} sizes, but the input is {}", from, shape.size(), port.type.text()));
   for (size_t i = 0; i < shape.size(); i++) {
     const std::string& d = port.type.dims[i];
-    if (!shape[i]) continue;
+    if (!shape[i] || is_symbol(d) != alone) continue;
     std::optional<int64_t> known = eval_dim(d, dims);
     if (known && *known != *shape[i])
       throw Fail(
@@ -86,7 +67,9 @@ void bind_shape(const Port& port, const Shape& shape, Dims& dims) {
           fmt::format("{}: dim {} is to be {}, but it is {} in {}", from, i, *shape[i], *known,
                       port.type.text()),
           eval_dim(d, {}) ? "a size that a file fixes can be changed only where a model is imported" : "");
-    if (!known) learn(dims, d, *shape[i], from);
+    if (!learn_dim(d, *shape[i], dims))
+      throw Fail(kUsage,
+                 fmt::format("{}: dim {} is to be {}, but no size makes {} that", from, i, *shape[i], d));
   }
 }
 
@@ -98,7 +81,9 @@ Sizes parse_sizes(const Args& args) {
     size_t equals = a.find('=');
     std::string name = a.substr(0, equals);
     if (equals == std::string::npos || name.empty()) (void)parse_shape(a, "-");
-    sizes.shapes[name] = parse_shape(a, std::string_view(a).substr(equals + 1));
+    Shape shape = parse_shape(a, std::string_view(a).substr(equals + 1));
+    if (auto [at, added] = sizes.shapes.emplace(name, shape); !added && at->second != shape)
+      throw Fail(kUsage, fmt::format("--shape {} is given twice, with other sizes", name));
   }
   return sizes;
 }
@@ -133,9 +118,10 @@ Dims bind_sizes(const Model& model, const Entry& entry) {
       throw Fail(kUsage, fmt::format("--shape {}: the file has no such input; it has {}", name, list(params)),
                  closest(name, params));
   Dims dims = model.sizes.dims;
-  for (const Port& p : entry.params)
-    if (auto given = model.sizes.shapes.find(p.name); given != model.sizes.shapes.end())
-      bind_shape(p, given->second, dims);
+  for (bool alone : {true, false})
+    for (const Port& p : entry.params)
+      if (auto given = model.sizes.shapes.find(p.name); given != model.sizes.shapes.end())
+        bind_shape(p, given->second, alone, dims);
   return dims;
 }
 

@@ -30,12 +30,15 @@ std::vector<int64_t> sizes(const InputSpec& in, const Type& type, const Dims& di
   std::vector<int64_t> out;
   for (const std::string& d : type.dims) {
     std::optional<int64_t> v = eval_dim(d, dims);
-    if (!v || *v < 0)
+    if (!v || *v < 0) {
+      std::set<std::string> open = symbols_in(d);
+      std::erase_if(open, [&](const std::string& name) { return dims.contains(name); });
       throw Fail(
           kUsage,
           fmt::format("input \"{}\": the size of dim \"{}\" in {} is not known", in.name, d, type.text()),
-          fmt::format("say --dim {}=4, or write the type out: {}={}[...]=...", d, in.name,
-                      keel::dtype_name(type.dtype)));
+          fmt::format("say --dim {}=4, or write the type out: {}={}[...]=...",
+                      open.empty() ? d : *open.begin(), in.name, keel::dtype_name(type.dtype)));
+    }
     out.push_back(*v);
   }
   return out;
@@ -94,7 +97,7 @@ void infer_dim(const Type& type, std::string_view values, Dims& dims) {
     else if (__builtin_mul_overflow(known, *v, &known))
       return;
   }
-  if (open && known > 0 && count > 0 && count % known == 0) dims.emplace(*open, count / known);
+  if (open && known > 0 && count > 0 && count % known == 0) learn_dim(*open, count / known, dims);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <keel/session.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,15 @@ using Dims = std::map<std::string, int64_t>;
 Dims parse_dims(const std::vector<std::string>& assignments);  // "b=4"
 // Value of "4", "b", "2*b+1", "max(a, b)"; none if a symbol is not in `dims` or it is no expression.
 std::optional<int64_t> eval_dim(std::string_view expression, const Dims& dims);
-// Learns symbols from a known shape: a dim that is a bare name takes the size.
+// Symbols of "2*b+max(n, 1)"; whether it is one by itself.
+std::set<std::string> symbols_in(std::string_view expression);
+bool is_symbol(const std::string& expression);
+// Learns from a dim of that size: a symbol takes it, an expression in one unknown symbol tells that. false:
+// no size of the symbol makes it that.
+bool learn_dim(const std::string& expression, int64_t size, Dims& dims);
+// The size of a dim; symbols that nothing is known of are 1 from then on.
+int64_t made_up_dim(const std::string& expression, Dims& dims);
+// Learns symbols from a known shape.
 void bind_dims(const Type& type, std::span<const int64_t> shape, Dims& dims);
 
 struct InputSpec {

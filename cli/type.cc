@@ -3,6 +3,8 @@
 #include <cctype>
 #include <charconv>
 
+#include <fmt/core.h>
+
 #include "exit.h"
 #include "spec.h"
 
@@ -148,7 +150,9 @@ Dims parse_dims(const std::vector<std::string>& assignments) {
     std::optional<int64_t> v;
     if (equals != std::string::npos && equals > 0) v = eval_dim(std::string_view(a).substr(equals + 1), {});
     if (!v || *v < 0) throw Fail(kUsage, "--dim " + a + ": wanted NAME=NUMBER", "for example --dim b=4");
-    dims[a.substr(0, equals)] = *v;
+    auto [at, added] = dims.emplace(a.substr(0, equals), *v);
+    if (!added && at->second != *v)
+      throw Fail(kUsage, fmt::format("--dim {} is given twice: {} and {}", at->first, at->second, *v));
   }
   return dims;
 }
@@ -158,10 +162,47 @@ std::optional<int64_t> eval_dim(std::string_view expression, const Dims& dims) {
   return exact != dims.end() ? std::optional(exact->second) : Evaluator(expression, dims).all();
 }
 
+std::set<std::string> symbols_in(std::string_view expression) {
+  std::set<std::string> names;
+  auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  for (size_t at = 0; at < expression.size();) {
+    size_t end = at;
+    while (end < expression.size() && part(expression[end])) end++;
+    std::string word(expression.substr(at, end - at));
+    if (!word.empty() && !std::isdigit(static_cast<unsigned char>(word[0])) && word != "max" && word != "min")
+      names.insert(word);
+    at = std::max(end, at + 1);
+  }
+  return names;
+}
+
+bool is_symbol(const std::string& expression) { return symbols_in(expression).contains(expression); }
+
+bool learn_dim(const std::string& expression, int64_t size, Dims& dims) {
+  if (std::optional<int64_t> known = eval_dim(expression, dims)) return *known == size;
+  std::set<std::string> open = symbols_in(expression);
+  std::erase_if(open, [&](const std::string& name) { return dims.contains(name); });
+  Dims trial = dims;
+  auto at = [&](int64_t n) { return trial[*open.begin()] = n, eval_dim(expression, trial); };
+  std::optional<int64_t> zero, slope;
+  if (open.size() == 1 && (zero = at(0)) && (slope = at(1))) *slope -= *zero;
+  if (slope.value_or(0) <= 0) return dims.emplace(expression, size).second;
+  if (size < *zero || (size - *zero) % *slope) return false;
+  dims[*open.begin()] = (size - *zero) / *slope;
+  return eval_dim(expression, dims) == size;
+}
+
+int64_t made_up_dim(const std::string& expression, Dims& dims) {
+  if (std::optional<int64_t> known = eval_dim(expression, dims)) return *known;
+  for (const std::string& name : symbols_in(expression)) dims.emplace(name, 1);
+  return eval_dim(expression, dims).value_or(1);
+}
+
 void bind_dims(const Type& type, std::span<const int64_t> shape, Dims& dims) {
   if (type.dims.size() != shape.size()) return;
-  for (size_t i = 0; i < shape.size(); i++)
-    if (!eval_dim(type.dims[i], dims)) dims.emplace(type.dims[i], shape[i]);
+  for (bool alone : {true, false})
+    for (size_t i = 0; i < shape.size(); i++)
+      if (is_symbol(type.dims[i]) == alone) learn_dim(type.dims[i], shape[i], dims);
 }
 
 }  // namespace cli

@@ -3,6 +3,7 @@
 //
 // How to read it: Sizes says what the symbols of the entry's parameters are here; then Trace::WriteEntry.
 #include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -28,6 +29,20 @@ class Sizes {
     for (size_t d = 0; d < type.dims.size(); d++)
       if (std::optional<size_t> symbol = from_.symbol_index(type.dims[d]))
         here_.try_emplace(std::string(from_.symbol_name(*symbol)), given.dims[d]);
+    return absl::OkStatus();
+  }
+  // Then, where a symbol stands in expressions only: with a parameter of 2*n, which is given m, n is m//2.
+  // Check says what must hold for that to be true.
+  absl::Status Solve(ValueId param, const TensorType& given) {
+    const Dims& dims = wanted_.graph.values[param].type.dims;
+    for (size_t d = 0; d < dims.size(); d++) {
+      std::vector<size_t> mentioned;
+      from_.Symbols(dims[d], &mentioned);
+      std::set<std::string> open;
+      for (size_t s : mentioned)
+        if (std::string name(from_.symbol_name(s)); !here_.contains(name)) open.insert(std::move(name));
+      if (open.size() == 1) RETURN_IF_ERROR(SolveFor(*open.begin(), dims[d], param, given, d));
+    }
     return absl::OkStatus();
   }
   // When all are bound: the parameter's dims here, of which those of what is given are known to be no others.
@@ -56,6 +71,23 @@ class Sizes {
   absl::StatusOr<Dim> Here(Dim dim) const { return Here(dim, from_); }
 
  private:
+  // A dim is a line in that symbol, with a value at 0 and at 1.
+  absl::Status SolveFor(const std::string& symbol, Dim dim, ValueId param, const TensorType& given,
+                        size_t d) {
+    Dim at[2];
+    for (Dim i : {0, 1}) {
+      here_[symbol] = i;
+      ASSIGN_OR_RETURN(at[i], Here(dim));
+    }
+    here_.erase(symbol);
+    ASSIGN_OR_RETURN(Dim slope, to_.Sub(at[1], at[0]));
+    if (IsSymbolic(slope) || slope <= 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(bool holds, Holds({at[0], given.dims[d], false}));
+    if (!holds) return Wrong(param, given);
+    ASSIGN_OR_RETURN(Dim rest, to_.Sub(given.dims[d], at[0]));
+    ASSIGN_OR_RETURN(here_[symbol], to_.FloorDiv(rest, slope));
+    return absl::OkStatus();
+  }
   std::string Bound() const {
     return absl::StrJoin(here_, ", ", [this](std::string* out, const auto& bound) {
       absl::StrAppend(out, bound.first, " is ", to_.Print(bound.second));
@@ -134,6 +166,7 @@ absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>*
     ASSIGN_OR_RETURN(at[source.params[i]], ValueFor(wanted.in[i]));
     RETURN_IF_ERROR(sizes.Bind(source.params[i], graph_->values[at[source.params[i]]].type));
   }
+  for (ValueId param : source.params) RETURN_IF_ERROR(sizes.Solve(param, graph_->values[at[param]].type));
   for (ValueId param : source.params) {
     TensorType type = graph_->values[at[param]].type;
     ASSIGN_OR_RETURN(Dims dims, sizes.Check(param, type));

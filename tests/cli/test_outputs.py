@@ -59,6 +59,7 @@ def test_what_is_read_is_not_overwritten(keel, graph, tmp_path):
         assert "overwritten" in keel("grad", "m.keel", "-o", name, code=2).err
     assert "overwritten" in keel("dump", path, "-o", path, code=2).err
     assert "overwritten" in keel("profile", "m.keel", "-n", "1", "--trace", "m.keel", code=2).err
+    assert "cannot write .onnx files" in keel("profile", "m.keel", "-n", "1", "--trace", "other.onnx", code=2).err
     np.save(tmp_path / "x.npy", np.ones((1, 2), "f4"))
     assert "overwritten" in keel("run", "m.keel", "-i", "x=@x.npy", "-o", "@x.npy", code=2).err
     assert (tmp_path / "m.keel").read_bytes() == before

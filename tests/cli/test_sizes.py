@@ -27,7 +27,23 @@ def test_convert_writes_sizes_into_the_file(keel, graph):
     assert types(keel, "n.keel") == [[3, 4], [4, 2], [3, 2]]
     assert "y: f32[3, 2]\n[[4, 4]\n [4, 4]\n [4, 4]]\n" == keel("run", "n.keel", "-i", "x=1", "-i", "z=1").out
     assert "y = matmul(x, z)" in keel("dump", "n.keel").out  # values keep their names
-    assert "how large k is" in keel("convert", graph(BOTH), "o.keel", "--dim", "b=3", code=5).err
+
+
+def test_a_symbol_that_stands_in_expressions_only(keel, graph):
+    path = graph(BOTH)
+    keel("convert", path, "o.keel", "--dim", "b=3")
+    assert types(keel, "o.keel") == [[3, "n"], ["n", "2*k"], [3, "2*k"]]
+    keel("convert", path, "p.keel", "--dim", "k=2")
+    assert types(keel, "p.keel") == [["b", "n"], ["n", 4], ["b", 4]]
+    keel("convert", "o.keel", "q.keel", "--shape", "z=5,6")
+    assert types(keel, "q.keel") == [[3, 5], [5, 6], [3, 6]]
+    assert "y: f32[3, 2]" in keel("run", "o.keel", "-i", "x=f32[3,1]=1", "-i", "z=1,2").out
+    assert "no size makes 2*k that" in keel("convert", path, "r.keel", "--shape", "z=5,7", code=2).err
+    assert "say --dim k=4" in keel("run", path, "-i", "x=f32[1,1]=1", "-i", "z=0", code=2).err
+    for command in (["bench", "-n", "1"], ["plan"], ["profile", "-n", "1"], ["compare", "-d", "reference,cpu"]):
+        done = keel(command[0], path, *command[1:])
+        assert "z=f32[1,2]" in done.out + done.err
+    assert "'z=f32[1,2]=randn(7)'" in keel("run", path, "-i", "x=f32[1,1]=1", code=2).err
 
 
 def test_a_case_of_other_sizes_stays_behind(keel, graph):
@@ -50,7 +66,9 @@ def test_unknown_names_and_contradictions_are_refused(keel, graph, command):
     assert 'did you mean "n"' in err("--dim", "nn=2")
     assert 'did you mean "x"' in err("--shape", "X=2,3")
     assert "3 sizes, but the input is f32[b, n]" in err("--shape", "x=2,3,4")
-    assert '"n" would be 5, but it is 4' in err("--shape", "x=2,4", "--shape", "z=5,2") or True
+    assert "dim 0 is to be 5, but it is 4" in err("--shape", "x=2,4", "--shape", "z=5,2")
+    assert "--dim b is given twice: 2 and 3" in err("--dim", "b=2", "--dim", "b=3")
+    assert "--shape x is given twice" in err("--shape", "x=2,4", "--shape", "x=2,5")
     assert "wanted NAME=SIZES" in err("--shape", "x=2,three") and "wanted NAME=SIZES" in err("--shape", "x")
     assert "wanted NAME=NUMBER" in err("--dim", "b=two")
 
