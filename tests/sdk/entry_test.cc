@@ -93,6 +93,21 @@ TEST_P(Entries, AreSavedAgain) {
   EXPECT_EQ(Text(serve(Tensor{{1.f, 1.f}})), "f32[1, 2] [[3. 5.]]") << "another file's";
 }
 
+TEST_P(Entries, TellSymbolsThatStandInExpressionsOnly) {
+  keel::Module m = keel::Module::parse(
+      keel::default_context(),
+      "keel 1\nfn @main(x: f32[2*k+1]) {\n  n = dim(){of=k}\n  return n\n}\nentry main = @main (x) -> (n)\n");
+  Entry half(m, "main");
+  auto f = keel::function("f", [&](const Tensor& x) { return half(x); }, {.signature = "x: f32[m]"});
+  for (int64_t n : {7, 1, 3}) EXPECT_EQ(f(keel::zeros({n})).item<int64_t>(), n / 2);
+  for (int64_t n : {4, 0}) EXPECT_NE(Failure([&] { f(keel::zeros({n})); }), "") << n;
+  EXPECT_EQ(f.trace_count(), 1);
+  auto fixed = keel::function("fixed", [&](const Tensor& x) { return half(x); });
+  EXPECT_EQ(fixed(keel::zeros({9})).item<int64_t>(), 4);
+  auto even = keel::function("even", [&](const Tensor& x) { return half(x); });
+  EXPECT_TRUE(Has(Failure([&] { even(keel::zeros({8})); }), "x is f32[8], wanted f32[2*k+1]"));
+}
+
 TEST_P(Entries, SayWhatTheyTake) {
   Entry serve(module, "serve");
   EXPECT_EQ(Failure([&] { Entry(module, "gone"); }),
