@@ -81,6 +81,9 @@ function(keel_add_test name)
   target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   keel_test_headers(${name} "${arg_SOURCES}" "${arg_HEADERS}")
+  if(arg_LIBS MATCHES "keel::keel|keel_kernel") # built alone, it finds the plugins that it loads
+    add_dependencies(${name} keel_plugins)
+  endif()
   if(wanted)
     add_dependencies(keel_tests ${name})
     if(KEEL_SANITIZE STREQUAL "thread") # which is confused by children of a process that had threads before
