@@ -1,4 +1,5 @@
 """Stopping a run: a time limit and Ctrl-C end it with exit code 6 and an error like any other."""
+import json
 import signal
 import subprocess
 import time
@@ -50,3 +51,42 @@ def test_an_interrupt_stops_a_run(long_graph, subcommand):
             break
     assert process.returncode == 6, err
     assert "by Ctrl-C" in err and "keel_" not in err
+
+
+def test_an_interrupt_leaves_what_compare_found_by_then(tmp_path):
+    """Each run says that it began: Ctrl-C meets the third of three devices, and the second has its row."""
+    path = tmp_path / "g.txt"
+    path.write_text("""keel 1
+
+fn @main(x: f32[]) {
+  print(x){format="begun {}"}
+  y = while(x){carry=1}
+    test(a) {
+      more = less(a, 4000000)
+      yield more
+    }
+    body(a) {
+      next = add(a, 1)
+      yield next
+    }
+  return y
+}
+
+entry main = @main (x) -> (y)
+""")
+    for form in ([], ["--json"]):
+        process = subprocess.Popen([command(), "compare", path, "-d", "cpu,cpu,reference", "-i", "x=0", *form], text=True,
+                                   stderr=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        begun = 0
+        for line in process.stderr:
+            begun += "begun" in line
+            if begun == 3:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 6 and "stopped by Ctrl-C after 1 of 2 devices" in err, (out, err)
+        if form:
+            told = json.loads(out)
+            assert told["ok"] and [row["device"] for row in told["outputs"]] == ["cpu"]
+        else:
+            assert [line.split()[:2] for line in out.splitlines()[1:]] == [["y", "cpu"]] and out.split()[-1] == "ok"
