@@ -14,8 +14,8 @@
  * fails takes nothing: `release` is not called then, and what was passed is still the caller's. Lifetime: an
  * object keeps alive what it needs (a plan its session, an array its context), so handles may be freed in any
  * order, with three exceptions. A graph is part of its module and dies with it. The trace that a program or
- * block is given is borrowed, until it returns: it is neither freed nor ended there. A function may not be
- * freed by its own program. A handle that was freed is not checked: build Keel and the program with
+ * block is given is borrowed until it returns: to free or end it there is an error, as it is to free a
+ * function in its own program. A handle that was freed is not checked: build Keel and the program with
  * -fsanitize=address (preset "asan") to find its uses; arrays do not use free lists there. Callbacks:
  * programs, blocks and observers return a keel_rc, and store an error only with a code other than KEEL_OK. A
  * code that is none, an error with KEEL_OK, and a C++ exception become errors that say so; longjmp out of a

@@ -82,6 +82,9 @@ def faults_of(name):
                 yield f"{name}:{number}: {what}: {line.strip()[:80]}"
     if data or not name.endswith(CODE):
         return
+    if name.startswith(("kernel/", "plugins/")):  # which setuid programs may load
+        for match in re.finditer(r"(?<!secure_)\bgetenv\s*\(", without_text(text) if name.endswith(C_LIKE) else ""):
+            yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: getenv where secure_getenv is meant"
     if len(lines) > MAX_FILE:
         yield f"{name}: {len(lines)} lines; at most {MAX_FILE}: split it"
     head = [line.strip() for line in lines[:3] if not line.startswith("#!")]

@@ -66,7 +66,7 @@ absl::Status GiveText(std::string text, keel_text** out) {
 
 namespace {
 
-constexpr uint64_t kMost[] = {0, 0, 1 << 20, 1 << 20, 1 << 20, KEEL_MAX_RANK, uint64_t{1} << 47};
+constexpr uint64_t kMost[] = {0, 0, 1 << 20, 1 << 20, 1 << 20, KEEL_MAX_RANK, uint64_t{1} << 47, 1 << 20};
 
 // The number of the first entry that is NULL.
 uint64_t FirstNull(uintptr_t list, uint64_t n) {
@@ -100,10 +100,11 @@ absl::Status CheckGiven(std::string_view function, const char* text, uint64_t ki
     auto need = static_cast<Need>(kinds & 15);
     uintptr_t pointer = given++->value;
     uint64_t n = need == Need::kPointer ? 1 : given++->value;
-    bool fine = need == Need::kPointer
-                    ? pointer != 0
-                    : n <= kMost[kinds & 15] && (pointer || !n || need == Need::kLeftOut) &&
-                          (need != Need::kEntries || FirstNull(pointer, n) == n);
+    bool may_miss = need == Need::kLeftOut || need == Need::kLeftOutEntries;
+    bool whole = need == Need::kEntries || (need == Need::kLeftOutEntries && pointer);
+    bool fine = need == Need::kPointer ? pointer != 0
+                                       : n <= kMost[kinds & 15] && (pointer || !n || may_miss) &&
+                                             (!whole || FirstNull(pointer, n) == n);
     if (!fine) return Misused(function, text, at, need, pointer, n);
   }
   return absl::OkStatus();
@@ -111,7 +112,8 @@ absl::Status CheckGiven(std::string_view function, const char* text, uint64_t ki
 
 absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uint32_t n, void* target) {
   for (uint32_t i = 0; i < n; i++) {
-    if (!given || !given[i].key || !given[i].value) return Invalid("option ", i, " has no name or no value");
+    if (!given[i].key || !given[i].value)
+      return Invalid("options[", i, given[i].key ? "].value is NULL" : "].key is NULL");
     auto option = std::find_if(known.begin(), known.end(),
                                [&](const Option& o) { return std::string_view(o.name) == given[i].key; });
     if (option == known.end()) {
@@ -258,7 +260,8 @@ uint32_t keel_device_count(keel_context* c) {
 keel_rc keel_device_name(keel_context* c, uint32_t i, const char** out, keel_error** err) {
   return Guard(err, "context out", {c, out}, [&]() -> absl::Status {
     std::vector<Device*> devices = c->state->registry.Devices();
-    if (i >= devices.size()) return NotFound("device ", i, " of ", devices.size());
+    if (i >= devices.size())
+      return NotFound("keel_device_name: 'i' is ", i, ", but there are ", devices.size(), " devices");
     *out = devices[i]->name().c_str();
     return absl::OkStatus();
   });

@@ -27,7 +27,7 @@ Tracing At(const keel_trace* within, std::shared_ptr<Trace> trace) {
 
 // What the block leaves. trace: where it writes; null: it computes.
 absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
-  RETURN_IF_ERROR(CallBack([&](keel_error** error) {
+  RETURN_IF_ERROR(CallBack(handle, [&](keel_error** error) {
     return block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), error);
   }));
   return handle.tracing.Take();
@@ -349,7 +349,8 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
 }
 
 keel_rc keel_body_end(keel_trace* body, keel_error** err) {
-  return Guard(err, "body", {body}, [&]() -> absl::Status {
+  return Guard(err, "body", {body}, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(RefuseLent(body, caller, "body"));
     if (!body->tracing.trace)
       return Invalid("keel_body_end: 'body' is an eager trace, which keel_body_begin never gives");
     body->tracing.trace->Leave();

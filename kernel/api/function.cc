@@ -34,14 +34,17 @@ absl::Status Thrown(std::string_view what) {
 
 }  // namespace
 
-absl::Status keel::CallBack(absl::FunctionRef<keel_rc(keel_error**)> code) {
+absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code) {
+  lent.lent = true;
   struct Slot {
     keel_error* error = nullptr;
     ~Slot() { keel_error_free(error); }
   } slot;
   try {
     const keel_rc rc = code(&slot.error);
-    return TakeError(rc, slot.error);
+    RETURN_IF_ERROR(TakeError(rc, slot.error));
+    if (lent.freed) return Invalid("the program freed its trace, which is borrowed");
+    return absl::OkStatus();
   } catch (const std::exception& e) {
     return Thrown(e.what());
   } catch (const abi::__forced_unwind&) {
@@ -97,7 +100,7 @@ const Option kFunctionOptions[] = {
 TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<Taken> owner) {
   return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {
     keel_trace handle{std::move(tracing)};
-    absl::Status done = CallBack([&](keel_error** error) {
+    absl::Status done = CallBack(handle, [&](keel_error** error) {
       return program(arg, &handle, leaves.data(), static_cast<uint32_t>(leaves.size()), error);
     });
     tracing = std::move(handle.tracing);
@@ -184,7 +187,9 @@ void keel_run_eagerly(keel_context* c, int32_t on) {
   if (c) c->state->eager = on != 0;
 }
 
-void keel_function_free(keel_function* f) { delete f; }
+void keel_function_free(keel_function* f) {
+  if (f && !f->function->FreedInside()) delete f;
+}
 
 keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name, keel_array* const* xs,
                           uint32_t n_xs, keel_array* const* ys, uint32_t n_ys, keel_program backward,

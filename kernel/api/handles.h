@@ -83,6 +83,7 @@ struct keel_session {
 };
 struct keel_trace {
   keel::Tracing tracing;
+  bool lent = false, freed = false;  // to a program or block; which tried to free it
 };
 struct keel_tape : keel::Tape {
   using Tape::Tape;
@@ -115,9 +116,9 @@ keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
 
 // What a function needs of its caller: "out in[n_in]". Each word is a parameter that must not be
 // NULL; before `[`, a list, which may be if its count is 0; behind it `*`: no entry is NULL, `?`: the list
-// may be left out. (ndim): a count of dims; {size}: of bytes. The words of Given follow: each pointer, then
-// the count.
-enum class Need : uint64_t { kPointer = 1, kList, kEntries, kLeftOut, kDims, kBytes };
+// may be left out, `!`: both. (ndim): a count of dims; {size}: of bytes. The words of Given follow: each
+// pointer, then the count.
+enum class Need : uint64_t { kPointer = 1, kList, kEntries, kLeftOut, kDims, kBytes, kLeftOutEntries };
 struct Needs {
   const char* text;
   uint64_t kinds = 0;  // one in four bits, the first lowest
@@ -125,12 +126,13 @@ struct Needs {
     for (int shift = 0; *s; shift += 4) {
       char mark = *s == ' ' ? *++s : *s;
       while (*s && *s != ' ')
-        mark = *s == '[' || *s == '(' || *s == '{' || *s == '*' || *s == '?' ? *s : mark, s++;
+        mark = *s == '[' || *s == '(' || *s == '{' || *s == '*' || *s == '?' || *s == '!' ? *s : mark, s++;
       Need need = mark == '['   ? Need::kList
                   : mark == '(' ? Need::kDims
                   : mark == '{' ? Need::kBytes
                   : mark == '*' ? Need::kEntries
                   : mark == '?' ? Need::kLeftOut
+                  : mark == '!' ? Need::kLeftOutEntries
                                 : Need::kPointer;
       kinds |= static_cast<uint64_t>(need) << shift;
     }
@@ -210,8 +212,13 @@ absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
 // Calls a caller's code and gives what it left as a status, so that it can be told with what the kernel knows
 // besides. What breaks the rules (a C++ exception, a code that is none, an error with KEEL_OK) is an error
-// that says so.
-absl::Status CallBack(absl::FunctionRef<keel_rc(keel_error**)> code);
+// that says so. lent: the trace that it is given.
+absl::Status CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code);
+inline absl::Status RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter) {
+  if (!t->lent) return absl::OkStatus();
+  return Invalid(function, ": '", parameter,
+                 "' is borrowed; it ends when the program that was given it returns");
+}
 
 // report.cc
 absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);

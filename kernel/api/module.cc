@@ -178,7 +178,8 @@ keel_rc keel_module_case(keel_module* m, uint32_t index, keel_array** in, uint32
                  std::lock_guard lock(m->state->mutex);
                  const Module& module = *m->state->module;
                  if (index >= module.cases.size())
-                   return NotFound("case ", index, " of ", module.cases.size());
+                   return NotFound("keel_module_case: 'index' is ", index, ", but there are ",
+                                   module.cases.size(), " cases");
                  RETURN_IF_ERROR(CheckCount("results", module.cases[index].expected.size(), n_expected));
                  RETURN_IF_ERROR(GiveConstants(module, module.cases[index].inputs, "parameters", in, n_in));
                  return GiveConstants(module, module.cases[index].expected, "results", expected, n_expected);

@@ -130,7 +130,6 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted
 absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names) {
   std::vector<ValueId> values;
   for (const char* name : names) {
-    if (!name) return Invalid("a name of a feed or fetch is NULL");
     ASSIGN_OR_RETURN(ValueId v, graph.Find(name));
     values.push_back(v);
   }
@@ -346,7 +345,7 @@ void keel_session_free(keel_session* s) { delete s; }
 keel_rc keel_session_prepare(keel_session* s, const char* const* feeds, uint32_t n_feeds,
                              const char* const* fetches, uint32_t n_fetches, const char* const* targets,
                              uint32_t n_targets, keel_plan** out, keel_error** err) {
-  return Guard(err, "session feeds[n_feeds]? fetches[n_fetches]? targets[n_targets]* out",
+  return Guard(err, "session feeds[n_feeds]! fetches[n_fetches]! targets[n_targets]* out",
                {s, feeds, n_feeds, fetches, n_fetches, targets, n_targets, out}, [&]() -> absl::Status {
                  ASSIGN_OR_RETURN(std::shared_ptr<Prepared> made, FindPlan(*s->state, feeds, n_feeds, fetches,
                                                                            n_fetches, {targets, n_targets}));
@@ -359,8 +358,9 @@ keel_rc keel_session_prepare(keel_session* s, const char* const* feeds, uint32_t
 keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* const* in, uint32_t n_in,
                          const char* const* fetches, keel_array** out, uint32_t n_out,
                          const char* const* targets, uint32_t n_targets, keel_error** err) {
-  return Guard(err, "session in[n_in]* out[n_out] targets[n_targets]*",
-               {s, in, n_in, out, n_out, targets, n_targets}, [&]() -> absl::Status {
+  return Guard(err, "session feeds[n_in]! in[n_in]* fetches[n_out]! out[n_out] targets[n_targets]*",
+               {s, feeds, n_in, in, n_in, fetches, n_out, out, n_out, targets, n_targets},
+               [&]() -> absl::Status {
                  ASSIGN_OR_RETURN(std::shared_ptr<Prepared> made,
                                   FindPlan(*s->state, feeds, n_in, fetches, n_out, {targets, n_targets}));
                  Feeds given(in, in + n_in);

@@ -107,6 +107,7 @@ keel_rc keel_trace_result(keel_trace* t, const char* name, keel_array* array, ke
 
 keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
   return Guard(err, "trace out", {t, out}, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(RefuseLent(t, caller, "trace"));
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
     if (trace.parent()) return Invalid("the trace is a body: keel_body_end ends it");
@@ -181,6 +182,10 @@ keel_rc keel_trace_module(keel_trace* t, keel_module** out, keel_error** err) {
 }
 
 void keel_trace_free(keel_trace* t) {
+  if (t && t->lent) {
+    t->freed = true;
+    return;
+  }
   if (t && t->tracing.owns_body) t->tracing.trace->Leave();
   delete t;
 }

@@ -17,7 +17,8 @@ keel_rc Fail(keel_rc code, const char* message) noexcept {
 }
 
 void Log(int32_t level, const char* message) {
-  static const int32_t threshold = getenv("KEEL_LOG") ? std::atoi(getenv("KEEL_LOG")) : KEEL_LOG_WARNING;
+  static const int32_t threshold =
+      secure_getenv("KEEL_LOG") ? std::atoi(secure_getenv("KEEL_LOG")) : KEEL_LOG_WARNING;
   if (level >= threshold) std::fprintf(stderr, "keel: %s\n", message);
 }
 

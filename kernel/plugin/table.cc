@@ -90,8 +90,7 @@ absl::Status ParseTypes(const char* text, Impl* impl) {
 }
 
 absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
-  if (t.n_impls && (!t.impls || t.impl_stride < KEEL_END(keel_impl, run)))
-    return Invalid("impls: stride ", t.impl_stride, ", wanted at least ", KEEL_END(keel_impl, run));
+  RETURN_IF_ERROR(CheckRows("impls", "impl", t.impls, t.n_impls, t.impl_stride, KEEL_END(keel_impl, run)));
   for (uint32_t i = 0; i < t.n_impls; i++) {
     Impl impl;
     impl.table = Row(t.impls, t.impl_stride, i);
@@ -110,6 +109,9 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
 
 absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (!t.device) return t.n_impls ? Invalid("has impls but no device") : absl::OkStatus();
+  if (t.device->struct_size < KEEL_END(keel_device, flags))
+    return Invalid("its device's table has ", t.device->struct_size, " bytes, wanted at least ",
+                   KEEL_END(keel_device, flags));
   plugin->device = TakeDevice(t.device);
   const keel_device& d = plugin->device;
   if (d.flags & KEEL_DEVICE_HOST_MEMORY) return absl::OkStatus();
@@ -129,9 +131,8 @@ absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
 }
 
 absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
-  if (t.n_importers && (!t.importers || t.importer_stride < KEEL_END(keel_importer, import)))
-    return Invalid("importers: stride ", t.importer_stride, ", wanted at least ",
-                   KEEL_END(keel_importer, import));
+  RETURN_IF_ERROR(CheckRows("importers", "importer", t.importers, t.n_importers, t.importer_stride,
+                            KEEL_END(keel_importer, import)));
   for (uint32_t i = 0; i < t.n_importers; i++) {
     plugin->importers.push_back(Row(t.importers, t.importer_stride, i));
     if (!plugin->importers.back().name || !plugin->importers.back().import)
@@ -148,6 +149,15 @@ bool Takes(const Impl& impl, uint32_t version, std::span<const std::pair<std::st
     for (const auto& [name, dtype] : types)
       if (name == variable && !(mask >> static_cast<uint32_t>(dtype) & 1)) return false;
   return true;
+}
+
+absl::Status CheckRows(const char* list, const char* one, const void* rows, uint32_t n, uint32_t stride,
+                       uint32_t least) {
+  constexpr uint32_t kMost = 1 << 16;
+  if (n > kMost) return Invalid("n_", list, " is ", n, "; at most ", kMost, " are possible");
+  if (n && !rows) return Invalid(list, " is NULL, but n_", list, " is ", n);
+  if (n && stride < least) return Invalid(one, "_stride is ", stride, ", wanted at least ", least);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path) {

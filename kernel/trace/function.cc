@@ -17,22 +17,24 @@ namespace {
 
 constexpr size_t kMostKeys = 4096;  // of exact sizes that were met; more than the traces themselves
 
-struct Inlined;
-// The functions that this thread is writing into traces of others, innermost last.
-thread_local const Inlined* innermost = nullptr;
+struct Running;
+// The functions whose programs this thread runs, innermost last.
+thread_local const Running* innermost = nullptr;
 
-struct Inlined {
-  explicit Inlined(const Function* f) : function(f), outer(std::exchange(innermost, this)) {}
-  ~Inlined() { innermost = outer; }
-  Inlined(const Inlined&) = delete;
-  Inlined& operator=(const Inlined&) = delete;
-  static bool Has(const Function* f) {
-    const Inlined* at = innermost;
-    while (at && at->function != f) at = at->outer;
+struct Running {
+  Running(const Function* f, bool into_trace)
+      : function(f), outer(std::exchange(innermost, this)), written(into_trace) {}
+  ~Running() { innermost = outer; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  static bool Has(const Function* f, bool written) {
+    const Running* at = innermost;
+    while (at && (at->function != f || (written && !at->written))) at = at->outer;
     return at != nullptr;
   }
   const Function* function;
-  const Inlined* outer;
+  const Running* outer;
+  bool written;  // into the trace of a caller; run eagerly, recursion is that of the program
 };
 
 absl::Status Recursion(std::string_view name) {
@@ -56,6 +58,19 @@ Function::Function(std::shared_ptr<Context> context, std::string name, Device* d
       options_(std::move(options)),
       body_(std::move(body)) {}
 
+bool Function::FreedInside() {
+  bool inside = tracing_.mine() || Running::Has(this, false);
+  if (inside) freed_inside_ = true;
+  return inside;
+}
+
+absl::Status Function::RunProgram(Tracing& tracing, std::span<const keel_leaf> leaves) {
+  RETURN_IF_ERROR(body_(tracing, leaves));
+  if (freed_inside_.exchange(false))
+    return Invalid("the program of \"", name_, "\" freed its own function, which is still there");
+  return absl::OkStatus();
+}
+
 absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& arguments, Results* results) {
   bool symbolic = false;
   RETURN_IF_ERROR(arguments.Check(&symbolic));
@@ -63,11 +78,10 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
     ASSIGN_OR_RETURN(keel::Trace * outer, keel::Trace::OfAll(arguments.OnlyArrays()));
     if (!outer && within && within->trace) outer = within->trace->Current();
     std::shared_ptr<keel::Trace> trace = outer ? outer->shared_from_this() : nullptr;
-    if (trace && (tracing_.mine() || Inlined::Has(this))) return Recursion(name_);
-    std::optional<Inlined> inlined;
-    if (trace) inlined.emplace(this);  // run eagerly, recursion is that of the program
+    if (trace && (tracing_.mine() || Running::Has(this, true))) return Recursion(name_);
+    const Running inlined(this, trace != nullptr);
     Tracing tracing{context_, std::move(trace), {}, tape};
-    RETURN_IF_ERROR(body_(tracing, arguments.leaves));
+    RETURN_IF_ERROR(RunProgram(tracing, arguments.leaves));
     *results = tracing.Take();
     return absl::OkStatus();
   }

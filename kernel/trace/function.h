@@ -94,6 +94,8 @@ class Function {
   absl::StatusOr<std::shared_ptr<Concrete>> At(uint32_t number) const;  // as the report counts
   const std::shared_ptr<Context>& context() const { return context_; }
   void RunEagerly(bool on) { eager_ = on; }
+  // Whether this thread runs its program, which then may not free it: its call will say so.
+  bool FreedInside();
   // JSON: "name", "traces" (signature, reason, trace_ms, plan_ms, calls), "dropped".
   std::string Report() const;
   std::string Signatures() const;  // a block of text for each trace (signatures.cc)
@@ -137,6 +139,7 @@ class Function {
   absl::StatusOr<std::vector<int64_t>> SignedSizes(const Arguments& arguments);
   absl::Status CheckArity(const Graph& graph, const Arguments& arguments) const;
   absl::Status BeginSigned(const Arguments& arguments, Concrete* concrete, std::vector<ArrayRef>* params);
+  absl::Status RunProgram(Tracing& tracing, std::span<const keel_leaf> leaves);
   absl::StatusOr<std::shared_ptr<Concrete>> Apart(std::shared_ptr<Concrete> concrete, const Tape& tape,
                                                   const Arguments& arguments);
   // misfit: null, or is set where the graph does not take these sizes; nothing ran then.
@@ -158,6 +161,7 @@ class Function {
   FunctionOptions options_;
   TracedBody body_;
   std::atomic<bool> eager_{false};
+  std::atomic<bool> freed_inside_{false};
   std::atomic<bool> by_sizes_{false};    // the trace of the signature does not serve all calls
   std::atomic<bool> no_symbols_{false};  // of the signature: the program needs numbers
 

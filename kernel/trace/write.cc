@@ -198,7 +198,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
     if (declared) return SignedSizes(arguments);
     return *concrete->sizes.Fit(KeyOf(arguments).sizes);
   };
-  absl::Status written = body_(tracing, leaves);
+  absl::Status written = RunProgram(tracing, leaves);
   concrete->asked->of_call = nullptr;
   RETURN_IF_ERROR(Annotate(std::move(written), kErrorNode, name_));
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));

@@ -20,12 +20,16 @@ absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
     return Invalid("dtype code ", t.dtype.code, ", ", t.dtype.bits, " bits, ", t.dtype.lanes,
                    " lanes is not one that Keel stores");
   if (t.ndim < 0 || t.ndim > KEEL_MAX_RANK)
-    return Invalid("a tensor of ", t.ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
-  if (t.ndim > 0 && !t.shape) return Invalid("a tensor of ", t.ndim, " dims without a shape");
+    return Invalid("a tensor's ndim is ", t.ndim, "; 0 to ", KEEL_MAX_RANK, " are possible");
+  if (t.ndim > 0 && !t.shape) return Invalid("a tensor's shape is NULL, but ndim is ", t.ndim);
   constexpr int32_t kCpu = 1, kCudaHost = 3;  // DLPack's kinds of memory that the host can read
   if (t.device.type != kCpu && t.device.type != kCudaHost)
     return Unimplemented("memory of device type ", t.device.type, " (DLPack); copy it to host memory first");
   return *dtype;
+}
+
+absl::Status NoData(int64_t count) {
+  return Invalid("a tensor's data is NULL, but the tensor has ", count, " elements");
 }
 
 bool IsRowMajor(const keel_tensor& t) {
@@ -169,7 +173,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   std::span<const int64_t> shape(t.shape, static_cast<size_t>(t.ndim));
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
-  if (count > 0 && !t.data) return Invalid("a tensor of ", count, " elements without data");
+  if (count > 0 && !t.data) return NoData(count);
   if (count > 0) RETURN_IF_ERROR(CheckReach(t, SizeOf(dtype)));
   if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
     return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
@@ -194,7 +198,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
 absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
   ASSIGN_OR_RETURN(DType dtype, CheckTensor(t));
   ASSIGN_OR_RETURN(ArrayRef copy, NewArray(dtype, {t.shape, static_cast<size_t>(t.ndim)}, false));
-  if (copy->count > 0 && !t.data) return Invalid("a tensor of ", copy->count, " elements without data");
+  if (copy->count > 0 && !t.data) return NoData(copy->count);
   if (copy->count == 0) return copy;
   RETURN_IF_ERROR(CheckReach(t, SizeOf(dtype)));
   const char* from = static_cast<const char*>(t.data) + t.byte_offset;

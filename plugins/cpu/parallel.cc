@@ -33,7 +33,7 @@ double QuotaOf(const std::string& folder) {
 
 // The tightest quota of our group and of those around it.
 double Quota() {
-  const char* given = std::getenv("KEEL_CGROUP");
+  const char* given = secure_getenv("KEEL_CGROUP");
   const std::string root = given != nullptr ? given : "/sys/fs/cgroup";
   double least = -1;
   const auto look = [&](const std::string& folder) {

@@ -1,8 +1,8 @@
 """Writes misuse_calls.inc: calls of every function of abi/*.h in which one parameter at a time is wrong.
 
 Usage: misuse_calls.py ABI_FOLDER OUT
-Read from the headers alone: a pointer is NULL while its count is 2; a list's count is 2^32 - 1, a size 2^64 - 1; a number is
-all ones. What must come of it is for misuse_test.cc to say: Named(...) an error that names function and parameter, Survives(...)
+Read from the headers alone: a pointer is NULL while its count is 2, or the second of two entries is; a list's count is 2^32 - 1,
+a size 2^64 - 1; a number is all ones. What must come of it is for misuse_test.cc to say: Named(...) an error that names function and parameter, Survives(...)
 any answer. A parameter that may be NULL by the header's text is in MAY_BE_NULL; a test that needs a new entry found a text to write.
 """
 import re
@@ -30,7 +30,16 @@ NEEDED = {("keel_trace_entry", "within")} | {(f"keel_tape_{f}", "tape") for f in
 # Lists whose count does not stand right behind them, or has another name.
 COUNTS = {"attr_names": "n_attrs", "attrs": "n_attrs", "fixed_names": "n_fixed", "names": "n", "branches": "n", "dxs": "n_xs",
           ("keel_tape_gradient", "out"): "n_xs", ("keel_tape_gradient_of", "out"): "n_xs", ("keel_tape_jacobian", "out"): "n_xs",
+          ("keel_tape_gradient", "seeds"): "n_ys", ("keel_tape_gradient_of", "seeds"): "n_ys",
+          ("keel_tape_gradient_of", "xs"): "n_xs", ("keel_tape_gradient_of", "variables"): "n_xs",
+          ("keel_tape_jacobian", "xs"): "n_xs", ("keel_tape_jacobian", "variables"): "n_xs",
+          ("keel_session_run", "feeds"): "n_in", ("keel_session_run", "fetches"): "n_out",
           ("keel_trace_custom", "out"): "n_ys", ("keel_trace_while", "out"): "n", ("keel_body_begin", "params"): "n"}
+# Entries that may be NULL, or are told of by their own names.
+HOLES = {("keel_apply", "in"), ("keel_trace_apply", "in"), ("keel_tape_apply", "in"), ("keel_graph_node", "in"),
+         ("keel_plan_run", "in"), ("keel_plan_run_observed", "in"), ("keel_plan_report", "in"), ("keel_trace_switch", "args"),
+         ("keel_tape_gradient", "seeds"), ("keel_tape_gradient_of", "seeds"), ("keel_tape_gradient_of", "xs"),
+         ("keel_tape_gradient_of", "variables"), ("keel_tape_jacobian", "xs"), ("keel_tape_jacobian", "variables")}
 CALLBACKS = {"keel_program", "keel_block", "keel_observer"}
 FREES = re.compile(r"_(free|release|close)$")  # called with NULL only
 FLAGS = {"on", "runs", "unique", "result", "reverse", "version", "rtol", "atol", "begin_ns", "end_ns", "length", "sign", "room",
@@ -110,6 +119,9 @@ def calls(function, rows):
         if is_pointer(kind):
             named = fails and name not in optional
             yield call("Named" if named else "Survives" if fails else "Silent", i, "nullptr", **({counts[i]: 2} if counts[i] and named else {}))
+            if fails and kind.endswith("* const*") and counts[i]:
+                check = "Survives" if (function, name) in HOLES else "Named"
+                yield call(check, i, f"holed<{kind}>()", **{counts[i]: 2}).replace(f'"{name}", [&]', f'"{name}[1]", [&]', 1)
         elif name in counts.values() and fails:
             most = "UINT64_MAX" if kind == "uint64_t" else "-1" if kind == "int32_t" else "0xffffffffu"
             yield call("Named" if name != "ndim" else "Named", i, most)

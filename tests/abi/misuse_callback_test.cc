@@ -1,0 +1,133 @@
+// misuse_callback_test.cc: what programs and blocks do against the rules is told by the call that ran them,
+// and nothing is lost by it.
+#include "misuse.h"
+
+#include <stdexcept>
+
+namespace {
+
+using namespace misuse;
+
+class MisusedCallbacks : public Misuse {};
+
+keel_rc Undeclared(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { return 77; }
+keel_rc BothWays(void*, keel_trace* t, const keel_leaf*, uint32_t, keel_error** err) {
+  keel_trace_result(t, nullptr, nullptr, err);
+  return KEEL_OK;
+}
+keel_rc Throws(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) {
+  throw std::runtime_error("from the program");
+}
+keel_rc ThrowsNumber(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { throw 7; }
+
+TEST_F(MisusedCallbacks, WhatACallbackDoesWrongIsToldAsSuch) {
+  struct Case {
+    keel_program program;
+    keel_rc code;
+    const char* words;
+  };
+  for (const Case& c :
+       {Case{Undeclared, KEEL_UNKNOWN, "returned 77, which is no code of Keel"},
+        Case{BothWays, KEEL_INVALID, "returned KEEL_OK but stored an error: keel_trace_result: 'array'"},
+        Case{Throws, KEEL_UNKNOWN, "threw a C++ exception: from the program"},
+        Case{ThrowsNumber, KEEL_UNKNOWN, "threw a C++ exception"}})
+    for (int eagerly : {0, 1}) {
+      keel_function* f = nullptr;
+      Ok(keel_function_new(context_, "f", "reference", nullptr, 0, c.program, nullptr, nullptr, &f, &error_));
+      keel_function_run_eagerly(f, eagerly);
+      keel_array* out = nullptr;
+      uint32_t n = 0;
+      EXPECT_EQ(keel_function_call(f, nullptr, "", leaves_.data(), 1, &out, 1, &n, &error_), c.code);
+      std::string said = Said();
+      EXPECT_NE(said.find(c.words), std::string::npos) << said;
+      keel_function_free(f);
+    }
+}
+
+keel_function* own = nullptr;
+keel_rc FreesItself(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) {
+  keel_function_free(own);
+  return KEEL_OK;
+}
+keel_rc FreesItsTrace(void*, keel_trace* t, const keel_leaf*, uint32_t, keel_error**) {
+  keel_trace_free(t);
+  return KEEL_OK;
+}
+keel_rc EndsItsTrace(void*, keel_trace* t, const keel_leaf*, uint32_t, keel_error** err) {
+  keel_module* m = nullptr;
+  return keel_trace_end(t, &m, err);
+}
+keel_rc BlockFreesItsTrace(void*, keel_trace* t, keel_array* const*, uint32_t, keel_error**) {
+  keel_trace_free(t);
+  return KEEL_OK;
+}
+keel_rc BlockEndsItsBody(void*, keel_trace* t, keel_array* const*, uint32_t, keel_error** err) {
+  return keel_body_end(t, err);
+}
+
+TEST_F(MisusedCallbacks, WhatIsBorrowedIsNotGivenBack) {
+  struct Case {
+    keel_program program;
+    const char* words;
+  };
+  for (const Case& c : {Case{FreesItself, "freed its own function"}, Case{FreesItsTrace, "freed its trace"},
+                        Case{EndsItsTrace, "keel_trace_end: 'trace' is borrowed"}})
+    for (int eagerly : {0, 1}) {
+      Ok(keel_function_new(context_, "f", "reference", nullptr, 0, c.program, nullptr, nullptr, &own,
+                           &error_));
+      keel_function_run_eagerly(own, eagerly);
+      keel_array* out = nullptr;
+      uint32_t n = 0;
+      for (int again = 0; again < 2; again++)
+        ExpectInvalid(keel_function_call(own, nullptr, "", leaves_.data(), 1, &out, 1, &n, &error_), c.words);
+      keel_function_free(own);
+    }
+  keel_array *one = nullptr, *out = nullptr;
+  Ok(keel_array_new(context_, KEEL_I32, nullptr, 0, &one, &error_));
+  Ok(keel_array_new(context_, KEEL_BOOL, nullptr, 0, &out, &error_));
+  keel_array* results[1] = {};
+  uint32_t n = 0;
+  for (keel_block block : {BlockFreesItsTrace, BlockEndsItsBody})
+    ExpectInvalid(keel_trace_cond(nullptr, out, block, nullptr, block, nullptr, results, 1, &n, &error_),
+                  block == BlockFreesItsTrace ? "freed its trace" : "keel_body_end: 'body' is");
+  keel_array_release(one);
+  keel_array_release(out);
+}
+
+keel_variable* counter = nullptr;
+keel_rc Counts(void* one, keel_trace* t, const keel_leaf* leaves, uint32_t, keel_error** err) {
+  keel_rc rc = keel_trace_write(t, counter, "assign_add", static_cast<keel_array*>(one), err);
+  for (int i = 0; i < 2 && rc == KEEL_OK; i++) rc = keel_trace_result(t, nullptr, leaves[0].array, err);
+  return rc;
+}
+
+TEST_F(MisusedCallbacks, TooLittleRoomIsSaidBeforeAnythingIsWritten) {
+  keel_tensor t;
+  keel_array_tensor(array_, &t);
+  static_cast<float*>(t.data)[0] = 1;
+  counter = variable_;
+  keel_function* f = nullptr;
+  Ok(keel_function_new(context_, "f", "reference", nullptr, 0, Counts, array_, nullptr, &f, &error_));
+  keel_array *out[2], *value = nullptr;
+  uint32_t n = 0;
+  auto count = [&] {
+    Ok(keel_variable_read(variable_, &value, &error_));
+    keel_array_tensor(value, &t);
+    float now = static_cast<float*>(t.data)[0];
+    keel_array_release(value);
+    return now;
+  };
+  ExpectInvalid(keel_function_call(f, nullptr, "", leaves_.data(), 1, out, 1, &n, &error_),
+                "2 results, got room for 1");
+  EXPECT_EQ(count(), 0) << "a call that failed wrote";
+  for (int call = 1; call <= 2; call++) {
+    Ok(keel_function_call(f, nullptr, "", leaves_.data(), 1, out, 2, &n, &error_));
+    for (keel_array* a : out) keel_array_release(a);
+    ExpectInvalid(keel_function_call(f, nullptr, "", leaves_.data(), 1, out, 1, &n, &error_),
+                  "got room for 1");
+    EXPECT_EQ(count(), call) << "a warm call that failed wrote";
+  }
+  keel_function_free(f);
+}
+
+}  // namespace
