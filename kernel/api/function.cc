@@ -1,8 +1,6 @@
 // function.cc: functions, of keel.h. Their calls are in call.cc.
 #include "kernel/trace/function.h"
 
-#include <cxxabi.h>
-
 #include "kernel/api/handles.h"
 #include "kernel/graph/signature.h"
 #include "kernel/plugin/host.h"
@@ -27,11 +25,6 @@ absl::Status TakeError(keel_rc rc, const keel_error* error) {
   return status;
 }
 
-absl::Status Thrown(std::string_view what) {
-  return Annotate(Error(absl::StatusCode::kUnknown, "the program threw a C++ exception: ", what), kErrorHint,
-                  "catch it in the callback and return a code and an error");
-}
-
 }  // namespace
 
 absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code) {
@@ -40,18 +33,11 @@ absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_err
     keel_error* error = nullptr;
     ~Slot() { keel_error_free(error); }
   } slot;
-  try {
+  RETURN_IF_ERROR(Caught("the program", [&] {
     const keel_rc rc = code(&slot.error);
-    RETURN_IF_ERROR(TakeError(rc, slot.error));
-    if (lent.freed) return Invalid("the program freed its trace, which is borrowed");
-    return absl::OkStatus();
-  } catch (const std::exception& e) {
-    return Thrown(e.what());
-  } catch (const abi::__forced_unwind&) {
-    throw;  // the thread is being cancelled
-  } catch (...) {
-    return Thrown("not a std::exception");
-  }
+    return TakeError(rc, slot.error);
+  }));
+  return lent.freed ? Invalid("the program freed its trace, which is borrowed") : absl::OkStatus();
 }
 
 namespace {

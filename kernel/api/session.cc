@@ -283,6 +283,7 @@ struct Observed {
   void* arg;
   std::string op;  // kept for the next event, as the names are: a profile should not see allocations
   std::vector<const char*> names;
+  absl::Status thrown;
 };
 
 bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
@@ -305,7 +306,12 @@ bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
                   event.when.end,
                   event.when.lane,
                   0};
-  return observed->observer(observed->arg, &told) == 0;
+  bool on = false;
+  observed->thrown = Caught("the observer", [&] {
+    on = observed->observer(observed->arg, &told) == 0;
+    return absl::OkStatus();
+  });
+  return on;
 }
 
 }  // namespace
@@ -396,7 +402,8 @@ keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_i
                  if (!plan.observable())
                    return Error(absl::StatusCode::kFailedPrecondition,
                                 "the plan was not made to be observed: set the session option observe=1");
-                 Observed observed{observer, arg, {}, {}};
-                 return RunPlan(plan, {{in, n_in}, {out, n_out}}, TellObserver, &observed);
+                 Observed observed{observer, arg, {}, {}, {}};
+                 absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, TellObserver, &observed);
+                 return observed.thrown.ok() ? ran : observed.thrown;
                });
 }

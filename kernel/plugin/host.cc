@@ -2,6 +2,8 @@
 // in edit.cc.
 #include "kernel/plugin/host.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -186,6 +188,22 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   if (a.kind < KEEL_ATTR_BOOL || a.kind > KEEL_ATTR_GRAPHS)
     return Invalid("attribute kind ", a.kind, " is not known");
   return v;
+}
+
+absl::Status Caught(std::string_view whose, absl::FunctionRef<absl::Status()> code) {
+  auto thrown = [whose](std::string_view what) {
+    return Annotate(Error(absl::StatusCode::kUnknown, whose, " threw a C++ exception: ", what), kErrorHint,
+                    "catch it in the callback and return a code and an error");
+  };
+  try {
+    return code();
+  } catch (const std::exception& e) {
+    return thrown(e.what());
+  } catch (const abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled
+  } catch (...) {
+    return thrown("not a std::exception");
+  }
 }
 
 absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n) {

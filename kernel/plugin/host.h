@@ -135,6 +135,8 @@ void FillEditMembers(keel_host* table);        // edit.cc
 void FillRewriteMembers(keel_host* table);     // rewrite.cc
 keel_rc HostFail(const absl::Status& status);  // sets the text of the call under way
 keel_rc HostFailNoMemory() noexcept;
+// Runs code of others, as "the observer": a C++ exception of it is an error that says so.
+absl::Status Caught(std::string_view whose, absl::FunctionRef<absl::Status()> code);
 
 // After an edit that ran out of memory half-way nobody knows what the graph is: from then on every member
 // refuses (rewrite.cc). What is not of an edit is left alone.

@@ -44,6 +44,36 @@ TEST_F(MisusedCallbacks, WhatACallbackDoesWrongIsToldAsSuch) {
     }
 }
 
+int32_t ObserverThrows(void*, const keel_event*) { throw std::runtime_error("from the observer"); }
+void HookThrows(void*, int32_t, const char*, uint64_t) { throw std::runtime_error("from the hook"); }
+
+TEST_F(MisusedCallbacks, ExceptionsOfObserversAndHooksAreToldAsSuch) {
+  keel_kv observe = {"observe", "1"};
+  keel_session* s = nullptr;
+  keel_plan* plan = nullptr;
+  keel_array* out = nullptr;
+  Ok(keel_session_new(module_, "reference", &observe, 1, &s, &error_));
+  Ok(keel_session_prepare(s, nullptr, 0, nullptr, 0, nullptr, 0, &plan, &error_));
+  EXPECT_EQ(keel_plan_run_observed(plan, &array_, 1, &out, 1, ObserverThrows, nullptr, &error_),
+            KEEL_UNKNOWN);
+  EXPECT_EQ(Said().rfind("the observer threw a C++ exception: from the observer | catch it", 0), 0u);
+  Ok(keel_plan_run_observed(plan, &array_, 1, &out, 1, NoEvent, nullptr, &error_));
+  keel_array_release(out);
+  keel_plan_free(plan);
+  keel_session_free(s);
+  keel_op* print = nullptr;
+  Ok(keel_op_bind(context_, "reference", "print", 0, nullptr, nullptr, 0, &print, &error_));
+  keel_print_hook(context_, HookThrows, nullptr);
+  for (int again = 0; again < 2; again++) {
+    EXPECT_EQ(keel_apply(print, &array_, 1, nullptr, 0, &error_), KEEL_UNKNOWN);
+    std::string said = Said();
+    EXPECT_NE(said.find("the hook of print threw a C++ exception: from the hook"), std::string::npos) << said;
+  }
+  keel_print_hook(context_, NoPrint, nullptr);
+  Ok(keel_apply(print, &array_, 1, nullptr, 0, &error_));
+  keel_op_free(print);
+}
+
 keel_function* own = nullptr;
 keel_rc FreesItself(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) {
   keel_function_free(own);
