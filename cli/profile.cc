@@ -213,10 +213,10 @@ std::string distortion_text(const Json& json) {
 void print_report(const Json& json) {
   auto number = [&](const char* key) { return json.at(key).get<double>(); };
   const Json& roof = json.at("roof");
-  print_text(
-      fmt::format("{} on {}, {} threads: {:.4g} ms a run (median of {}), {:.4g} ms of it in {} launches\n",
-                  cell(json.at("file")), cell(json.at("device")), cell(json.at("threads")), number("run_ms"),
-                  cell(json.at("n")), number("launches_ms"), json.at("nodes").size()));
+  print_text(fmt::format(
+      "{} on {}, {} threads: {:.4g} ms a run (median of {}); watched, its {} launches take {:.4g} ms\n",
+      cell(json.at("file")), cell(json.at("device")), cell(json.at("threads")), number("run_ms"),
+      cell(json.at("n")), json.at("nodes").size(), number("launches_ms")));
   print_text(fmt::format("{}\nroof measured here: {:.4g} GFLOP/s, {:.3g} GB/s of memory\n\n",
                          distortion_text(json), roof.at("gflops").get<double>(),
                          roof.at("gbytes").get<double>()));

@@ -177,18 +177,23 @@ keel_rc HostWait(keel_queue q, uint64_t ticket, uint64_t timeout) {
   keel_dev d = q->device;
   HOSTILE_FAIL(d->host, "host_wait");
   if (keel_rc rc = d->Lost()) return rc;
-  std::lock_guard lock(d->mutex);
+  std::unique_lock lock(d->mutex);
   if (ticket == 0 || ticket > q->submitted) control().Violation("host_wait for a ticket that is not yet");
   if (control().late_read && OnlyUploads(*q, ticket)) return KEEL_OK;
   if (timeout < UINT64_MAX && q->done < ticket && d->random() % 8 == 0)
     return KEEL_CANCELLED;  // time is over
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min<uint64_t>(timeout, INT64_MAX / 4));
-  while (q->done < ticket && d->lost.empty())
-    if (std::chrono::steady_clock::now() >= end)
-      return KEEL_CANCELLED;
-    else if (!d->RunOne())
+  while (q->done < ticket && d->lost.empty()) {
+    if (std::chrono::steady_clock::now() >= end) return KEEL_CANCELLED;
+    if (uint64_t delay = control().delay) {  // another thread may encode meanwhile
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(delay));
+      lock.lock();
+    }
+    if (q->done < ticket && !d->RunOne())
       return d->host->fail(KEEL_INTERNAL, "every queue waits: a deadlock");
+  }
   if (!d->lost.empty()) return d->Lost();
   d->orders.HostSaw(static_cast<int>(q->kind), ticket);
   CountOrders(d);
@@ -218,15 +223,14 @@ bool keel_dev_s::RunOne() {
   if (command.kind == hostile::Command::kTicket) q->done = command.ticket;
   if (command.kind != hostile::Command::kWork) return true;
   hostile::control().commands++;
-  if (uint64_t delay = hostile::control().delay)
-    std::this_thread::sleep_for(std::chrono::microseconds(delay));
   std::string wrong = command.work();
   if (!wrong.empty() && lost.empty()) lost = wrong;
   return true;
 }
 
 void keel_dev_s::RunSome() {
-  if (random() % 4) return;
+  if (random() % 4 || hostile::control().delay)
+    return;  // a slow one has done nothing by the time of the next call
   for (uint64_t n = random() % 4; n > 0 && RunOne(); n--) {
   }
 }

@@ -17,11 +17,11 @@ X = np.arange(3, dtype=np.float32)
 SLOW = 1000  # microseconds for each command: more than half a second in all
 
 
-def chain(context):
+def chain(context, length=LENGTH):
     module = context.module()
     graph = module.graph("main")
     value = graph.param("x", np.float32, [3])
-    for k in range(LENGTH):
+    for k in range(length):
         value = graph.node("neg", value, name=f"n{k}")
     graph.result("y", value)
     module.entry("main", graph)
@@ -126,3 +126,26 @@ def test_a_placed_plan_has_one_limit_for_all_its_parts():
     stopped(plan, "the time limit is 250 ms")
     plan = session(context, chain(context), "cpu", *places, level=0, timeout_ms=600_000).prepare()
     np.testing.assert_array_equal(plan.run(X)[0], X)
+
+
+def test_a_run_is_stopped_while_it_waits_for_what_another_holds():
+    """The other one waits for its results, all of its launches encoded: it holds what brings bytes to the host."""
+    context = hostile.context(6)
+    busy = chain(context, 40).session("hostile", level=0).prepare()
+    quick = chain(context, 1).session("hostile", level=0, timeout_ms=300).prepare()
+    quick.run(X)
+    for _ in range(8):  # until it is known how quick the device is
+        busy.run(X)
+    hostile.put(delay=50_000)
+    thread = threading.Thread(target=busy.run, args=(X,))
+    thread.start()
+    time.sleep(0.2)
+    begin = time.monotonic()
+    with pytest.raises(keel_abi.KeelError, match="the time limit is 300 ms") as e:
+        for _ in range(3):  # it may be done in time
+            quick.run(X)
+    took = time.monotonic() - begin
+    e.value.__traceback__ = None
+    hostile.put(delay=0)
+    thread.join()
+    assert took < 1.2, took
