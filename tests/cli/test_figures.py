@@ -218,7 +218,7 @@ def test_a_trace_marks_what_fell_back(keel, graph, tmp_path):
 
 def test_profile_prints_ops_and_nodes_beside_the_roof(keel, graph):
     done = keel("profile", graph(MATMUL), "-d", "reference", "-n", "3")
-    assert "made up x=f32[64,32]" in done.err and "in 2 launches" in done.out and "roof measured here" in done.out
+    assert "made up x=f32[64,32]" in done.err and "its 2 launches take" in done.out and "roof measured here" in done.out
     heads = [line.split() for line in done.out.splitlines() if line.startswith("ms ")]
     assert heads[0][:4] == ["ms", "share", "op", "launches"] and heads[1][:4] == ["ms", "share", "node", "op"]
 
