@@ -76,18 +76,25 @@ def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
     context = hostile.context(4)
     limit = {"timeout_ms": 30} if how == "limit" else {}
     plan = chain(context).session("hostile", level=0, **limit, **options).prepare()
-    hostile.put(delay=20_000, commands=0)
-    thread = threading.Timer(0.03, lambda: keel_abi.lib().keel_cancel(context, 1))
-    if how == "cancel":
-        thread.start()
-    begin = time.monotonic()
-    with pytest.raises(keel_abi.KeelError, match='stopped after "n') as e:
-        plan.run(X)
-    took = time.monotonic() - begin
-    assert e.value.code == "CANCELLED" and took < 0.5, took
-    e.value.__traceback__ = None
-    hostile.put(delay=0)
-    keel_abi.lib().keel_cancel(context, 0)
+
+    def took():
+        hostile.put(delay=20_000, commands=0)
+        thread = threading.Timer(0.03, lambda: keel_abi.lib().keel_cancel(context, 1))
+        if how == "cancel":
+            thread.start()
+        begin = time.monotonic()
+        with pytest.raises(keel_abi.KeelError, match='stopped after "n') as e:
+            plan.run(X)
+        end = time.monotonic()
+        assert e.value.code == "CANCELLED"
+        e.value.__traceback__ = None
+        if how == "cancel":
+            thread.join()
+        hostile.put(delay=0)
+        keel_abi.lib().keel_cancel(context, 0)
+        return end - begin - 0.03
+
+    assert min(took() for _ in range(3)) < 0.05
     again = chain(context).session("hostile", level=0, **options).prepare()
     for k in range(3):
         np.testing.assert_array_equal(again.run_arrays(X + k)[0].numpy(), X + k)
