@@ -2,8 +2,8 @@
 // there. So what was saved is differentiated, trained and saved again as what is written in code.
 //
 // How to read it: Sizes says what the symbols of the entry's parameters are here; then Trace::WriteEntry.
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -38,10 +38,9 @@ class Sizes {
     for (size_t d = 0; d < dims.size(); d++) {
       std::vector<size_t> mentioned;
       from_.Symbols(dims[d], &mentioned);
-      std::set<std::string> open;
-      for (size_t s : mentioned)
-        if (std::string name(from_.symbol_name(s)); !here_.contains(name)) open.insert(std::move(name));
-      if (open.size() == 1) RETURN_IF_ERROR(SolveFor(*open.begin(), dims[d], param, given, d));
+      std::erase_if(mentioned, [&](size_t s) { return here_.contains(std::string(from_.symbol_name(s))); });
+      if (mentioned.empty() || std::ranges::count(mentioned, mentioned[0]) != std::ssize(mentioned)) continue;
+      RETURN_IF_ERROR(SolveFor(std::string(from_.symbol_name(mentioned[0])), dims[d], param, given, d));
     }
     return absl::OkStatus();
   }
