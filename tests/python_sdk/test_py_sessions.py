@@ -70,6 +70,29 @@ def test_options_that_are_on_or_off_take_true_and_false(path):
             keel.Session(path, entry="serve", exact_convolution=wrong)
 
 
+def test_exact_convolution_counts_in_bodies_calls_and_saved_graphs(tmp_path):
+    random = np.random.default_rng(0)
+    x, w = random.normal(size=(1, 64, 14, 14)).astype("f4"), random.normal(size=(64, 64, 3, 3)).astype("f4")
+    fixed = keel.array(w)
+
+    def directly(x, w):  # weights that are no constant
+        return keel.relu(keel.conv(x, w, lo=[1, 1], hi=[1, 1]))
+
+    def net(x):
+        return directly(x, fixed)
+    ways = {"alone": net, "branch": lambda x: keel.cond(keel.reduce_sum(x) > -1e30, lambda: net(x), lambda: x),
+            "loop": lambda x: keel.while_loop((0, x), lambda i, y: i < 1, lambda i, y: (i + 1, net(y)))[1], "call": keel.function(net)}
+    with keel.device("cpu"):
+        want = keel.function(directly)(x, w)
+        assert not keel.same(keel.function(net)(x), want)
+        for name, code in ways.items():
+            assert keel.same(keel.function(code, exact_convolution=True)(x), want), name
+            keel.save(tmp_path / "net.keel", keel.function(code).concrete(keel.f32[x.shape]))
+            for level in (0, 2):
+                made, = keel.Session(tmp_path / "net.keel", exact_convolution=True, level=level).run(None, {"x": x}).values()
+                assert keel.same(made, want), (name, level)
+
+
 def test_wrong_sessions_are_errors(path, tmp_path):
     (tmp_path / "bad.keel").write_bytes(b"KEEL" * 100)
     for wrong, kind in ((lambda: keel.Session(tmp_path / "no.keel"), keel.NotFoundError), (lambda: keel.load(tmp_path / "bad.keel"), keel.InvalidError),
