@@ -35,7 +35,8 @@ def machine():
 
 def run(isa):
     code = PROBE.format(paths=[str(HERE), str(HERE.parent / "python")])
-    return subprocess.run([sys.executable, "-c", code], env={**os.environ, "KEEL_CPU_ISA": isa, "ONEDNN_VERBOSE": "2"},
+    inherited = {k: v for k, v in os.environ.items() if k != "ONEDNN_MAX_CPU_ISA"}  # which would hold oneDNN to less
+    return subprocess.run([sys.executable, "-c", code], env={**inherited, "KEEL_CPU_ISA": isa, "ONEDNN_VERBOSE": "2"},
                           capture_output=True, text=True, timeout=120)
 
 
