@@ -27,6 +27,12 @@ absl::Status TakeError(keel_rc rc, const keel_error* error) {
 
 }  // namespace
 
+absl::Status keel::RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter) {
+  if (!t->lent) return absl::OkStatus();
+  return Invalid(function, ": '", parameter,
+                 "' is borrowed; it ends when the program that was given it returns");
+}
+
 absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code) {
   lent.lent = true;
   struct Slot {

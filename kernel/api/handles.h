@@ -214,11 +214,7 @@ absl::Status SetLevel(const std::string& value, PassChoice* choice);
 // besides. What breaks the rules (a C++ exception, a code that is none, an error with KEEL_OK) is an error
 // that says so. lent: the trace that it is given.
 absl::Status CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code);
-inline absl::Status RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter) {
-  if (!t->lent) return absl::OkStatus();
-  return Invalid(function, ": '", parameter,
-                 "' is borrowed; it ends when the program that was given it returns");
-}
+absl::Status RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter);
 
 // report.cc
 absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);

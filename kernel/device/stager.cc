@@ -1,8 +1,8 @@
 // stager.cc: bytes between host and device, in chunks through rings of staging memory.
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "kernel/device/accelerator.h"
 
@@ -10,14 +10,15 @@ namespace keel {
 namespace {
 
 // Another run may hold a ring for as long as it waits for its device; this one may be stopped meanwhile.
-absl::Status Lock(std::unique_lock<Mutex>& lock, const Accelerator& device) {
-  while (!lock.try_lock()) {
-    if (WaitLimit::Over())
-      return Error(absl::StatusCode::kCancelled, "device ", device.name(),
-                   ": stopped while it waited for another run");
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+bool Took(Mutex& ring) {
+  while (!ring.try_lock()) {
+    if (WaitLimit::Over()) return false;
+    usleep(50);
   }
-  return absl::OkStatus();
+  return true;
+}
+absl::Status StoppedBefore() {
+  return Error(absl::StatusCode::kCancelled, "stopped while it waited for another run");
 }
 
 }  // namespace
@@ -60,8 +61,8 @@ absl::Status Stager::UploadChunk(const char* from, Place to, uint64_t bytes, uin
 
 absl::Status Stager::Upload(const void* from, Place to, uint64_t bytes, uint64_t* ticket) {
   RETURN_IF_ERROR(device_.Here());
-  std::unique_lock lock(up_.mutex, std::defer_lock);
-  RETURN_IF_ERROR(Lock(lock, device_));
+  if (!Took(up_.mutex)) return StoppedBefore();
+  std::lock_guard lock(up_.mutex, std::adopt_lock);
   for (uint64_t at = 0; at < bytes; at += kSlotBytes)
     RETURN_IF_ERROR(UploadChunk(static_cast<const char*>(from) + at, {to.segment, to.offset + at},
                                 std::min(kSlotBytes, bytes - at), ticket));
@@ -94,8 +95,8 @@ absl::Status Stager::Flush(std::vector<Waiting>* waiting) {
 
 absl::Status Stager::Download(std::span<const Part> parts) {
   RETURN_IF_ERROR(device_.Here());
-  std::unique_lock lock(down_.mutex, std::defer_lock);
-  RETURN_IF_ERROR(Lock(lock, device_));
+  if (!Took(down_.mutex)) return StoppedBefore();
+  std::lock_guard lock(down_.mutex, std::adopt_lock);
   std::vector<Waiting> waiting;
   for (const Part& part : parts)
     for (uint64_t at = 0; at < part.bytes; at += kSlotBytes)

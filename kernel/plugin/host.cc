@@ -191,19 +191,17 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
 }
 
 absl::Status Caught(std::string_view whose, absl::FunctionRef<absl::Status()> code) {
-  auto thrown = [whose](std::string_view what) {
-    return Annotate(Error(absl::StatusCode::kUnknown, whose, " threw a C++ exception: ", what), kErrorHint,
-                    "catch it in the callback and return a code and an error");
-  };
+  std::string what = "not a std::exception";
   try {
     return code();
   } catch (const std::exception& e) {
-    return thrown(e.what());
+    what = e.what();
   } catch (const abi::__forced_unwind&) {
     throw;  // the thread is being cancelled
   } catch (...) {
-    return thrown("not a std::exception");
   }
+  return Annotate(Error(absl::StatusCode::kUnknown, whose, " threw a C++ exception: ", what), kErrorHint,
+                  "catch it in the callback and return a code and an error");
 }
 
 absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n) {

@@ -60,7 +60,7 @@ absl::Status CheckPass(const keel_pass& p, size_t i) {
 }
 
 absl::Status ReadPasses(const keel_plugin& t, Plugin* plugin) {
-  RETURN_IF_ERROR(CheckRows("passes", "pass", t.passes, t.n_passes, t.pass_stride, KEEL_END(keel_pass, run)));
+  RETURN_IF_ERROR(CheckRows("passes", t.passes, t.n_passes, t.pass_stride, KEEL_END(keel_pass, run)));
   for (uint32_t i = 0; i < t.n_passes; i++) {
     const char* row = reinterpret_cast<const char*>(t.passes) + uint64_t{i} * t.pass_stride;
     const auto* table = reinterpret_cast<const keel_pass*>(row);

@@ -135,9 +135,8 @@ std::string MissingLibrary(const std::string& dlerror_text);
 
 // pass_order.cc
 absl::Status ReadPasses(const keel_plugin& table, Plugin* plugin);
-// A list of rows in a plugin's table: "impls" of "impl"; least: bytes that a row has.
-absl::Status CheckRows(const char* list, const char* one, const void* rows, uint32_t n, uint32_t stride,
-                       uint32_t least);
+// A list of rows in a plugin's table, "impls"; least: bytes that a row has.
+absl::Status CheckRows(const char* list, const void* rows, uint32_t n, uint32_t stride, uint32_t least);
 absl::Status CheckPass(const keel_pass&, size_t number);  // its words and numbers
 // What extends a pass stands behind it, and is left out where it is not there (yet). An error names a name
 // that is taken, or passes that wait for each other.

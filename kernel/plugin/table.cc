@@ -90,7 +90,7 @@ absl::Status ParseTypes(const char* text, Impl* impl) {
 }
 
 absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
-  RETURN_IF_ERROR(CheckRows("impls", "impl", t.impls, t.n_impls, t.impl_stride, KEEL_END(keel_impl, run)));
+  RETURN_IF_ERROR(CheckRows("impls", t.impls, t.n_impls, t.impl_stride, KEEL_END(keel_impl, run)));
   for (uint32_t i = 0; i < t.n_impls; i++) {
     Impl impl;
     impl.table = Row(t.impls, t.impl_stride, i);
@@ -131,8 +131,8 @@ absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
 }
 
 absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
-  RETURN_IF_ERROR(CheckRows("importers", "importer", t.importers, t.n_importers, t.importer_stride,
-                            KEEL_END(keel_importer, import)));
+  RETURN_IF_ERROR(
+      CheckRows("importers", t.importers, t.n_importers, t.importer_stride, KEEL_END(keel_importer, import)));
   for (uint32_t i = 0; i < t.n_importers; i++) {
     plugin->importers.push_back(Row(t.importers, t.importer_stride, i));
     if (!plugin->importers.back().name || !plugin->importers.back().import)
@@ -151,12 +151,11 @@ bool Takes(const Impl& impl, uint32_t version, std::span<const std::pair<std::st
   return true;
 }
 
-absl::Status CheckRows(const char* list, const char* one, const void* rows, uint32_t n, uint32_t stride,
-                       uint32_t least) {
+absl::Status CheckRows(const char* list, const void* rows, uint32_t n, uint32_t stride, uint32_t least) {
   constexpr uint32_t kMost = 1 << 16;
-  if (n > kMost) return Invalid("n_", list, " is ", n, "; at most ", kMost, " are possible");
-  if (n && !rows) return Invalid(list, " is NULL, but n_", list, " is ", n);
-  if (n && stride < least) return Invalid(one, "_stride is ", stride, ", wanted at least ", least);
+  if (n && (n > kMost || !rows))
+    return Invalid("n_", list, " is ", n, rows ? "; at most 65536 are possible" : ", but the list is NULL");
+  if (n && stride < least) return Invalid(list, ": stride ", stride, ", wanted at least ", least);
   return absl::OkStatus();
 }
 

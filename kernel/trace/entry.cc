@@ -2,11 +2,8 @@
 // there. So what was saved is differentiated, trained and saved again as what is written in code.
 //
 // How to read it: Sizes says what the symbols of the entry's parameters are here; then Trace::WriteEntry.
-#include <algorithm>
-#include <map>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_join.h"
 #include "kernel/dims/rule.h"
 #include "kernel/trace/linker.h"
 #include "kernel/trace/trace.h"
@@ -20,7 +17,11 @@ class Sizes {
  public:
   // hold: is given what must hold here and only a run can tell.
   Sizes(const EntryWanted& wanted, DimTable& to, Hold hold)
-      : wanted_(wanted), from_(wanted.from.dims), to_(to), hold_(std::move(hold)) {}
+      : wanted_(wanted),
+        from_(wanted.from.dims),
+        to_(to),
+        hold_(std::move(hold)),
+        here_(from_.symbol_count(), kOpen) {}
 
   // A parameter is given that type.
   absl::Status Bind(ValueId param, const TensorType& given) {
@@ -28,19 +29,19 @@ class Sizes {
     if (given.dtype != type.dtype || given.dims.size() != type.dims.size()) return Wrong(param, given);
     for (size_t d = 0; d < type.dims.size(); d++)
       if (std::optional<size_t> symbol = from_.symbol_index(type.dims[d]))
-        here_.try_emplace(std::string(from_.symbol_name(*symbol)), given.dims[d]);
+        if (here_[*symbol] == kOpen) here_[*symbol] = given.dims[d];
     return absl::OkStatus();
   }
   // Then, where a symbol stands in expressions only: with a parameter of 2*n, which is given m, n is m//2.
   // Check says what must hold for that to be true.
-  absl::Status Solve(ValueId param, const TensorType& given) {
+  [[gnu::noinline]] absl::Status Solve(ValueId param, const TensorType& given) {
     const Dims& dims = wanted_.graph.values[param].type.dims;
     for (size_t d = 0; d < dims.size(); d++) {
-      std::vector<size_t> mentioned;
-      from_.Symbols(dims[d], &mentioned);
-      std::erase_if(mentioned, [&](size_t s) { return here_.contains(std::string(from_.symbol_name(s))); });
-      if (mentioned.empty() || std::ranges::count(mentioned, mentioned[0]) != std::ssize(mentioned)) continue;
-      RETURN_IF_ERROR(SolveFor(std::string(from_.symbol_name(mentioned[0])), dims[d], param, given, d));
+      std::vector<size_t> open;
+      from_.Symbols(dims[d], &open);
+      std::erase_if(open, [this](size_t symbol) { return here_[symbol] != kOpen; });
+      if (!open.empty() && std::count(open.begin(), open.end(), open[0]) == std::ssize(open))
+        RETURN_IF_ERROR(SolveFor(&here_[open[0]], dims[d], given.dims[d]));
     }
     return absl::OkStatus();
   }
@@ -70,27 +71,27 @@ class Sizes {
   absl::StatusOr<Dim> Here(Dim dim) const { return Here(dim, from_); }
 
  private:
+  static constexpr Dim kOpen = INT64_MAX;  // nothing says yet how large it is
   // A dim is a line in that symbol, with a value at 0 and at 1.
-  absl::Status SolveFor(const std::string& symbol, Dim dim, ValueId param, const TensorType& given,
-                        size_t d) {
+  absl::Status SolveFor(Dim* symbol, Dim dim, Dim given) {
     Dim at[2];
     for (Dim i : {0, 1}) {
-      here_[symbol] = i;
+      *symbol = i;
       ASSIGN_OR_RETURN(at[i], Here(dim));
     }
-    here_.erase(symbol);
-    ASSIGN_OR_RETURN(Dim slope, to_.Sub(at[1], at[0]));
-    if (IsSymbolic(slope) || slope <= 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(bool holds, Holds({at[0], given.dims[d], false}));
-    if (!holds) return Wrong(param, given);
-    ASSIGN_OR_RETURN(Dim rest, to_.Sub(given.dims[d], at[0]));
-    ASSIGN_OR_RETURN(here_[symbol], to_.FloorDiv(rest, slope));
+    *symbol = kOpen;
+    if (IsSymbolic(at[0]) || IsSymbolic(at[1]) || at[0] >= at[1]) return absl::OkStatus();
+    std::string text = absl::StrCat("max((", to_.Print(given), "-", at[0]);  // sizes are not negative
+    absl::StrAppend(&text, ")//", at[1] - at[0], ", 0)");
+    ASSIGN_OR_RETURN(*symbol, to_.Parse(text, true));
     return absl::OkStatus();
   }
   std::string Bound() const {
-    return absl::StrJoin(here_, ", ", [this](std::string* out, const auto& bound) {
-      absl::StrAppend(out, bound.first, " is ", to_.Print(bound.second));
-    });
+    std::string out;
+    for (size_t i = 0; i < here_.size(); i++)
+      if (here_[i] != kOpen)
+        absl::StrAppend(&out, out.empty() ? "" : ", ", from_.symbol_name(i), " is ", to_.Print(here_[i]));
+    return out;
   }
   // By its text, with what is bound in place of symbols; what stands before a bracket is max or min.
   absl::StatusOr<Dim> Here(Dim dim, const DimTable& of) const {
@@ -104,10 +105,11 @@ class Sizes {
       bool symbol = end > at && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
                     (end == text.size() || text[end] != '(');
       if (symbol) {
-        auto found = here_.find(word);
-        if (found == here_.end())
+        std::optional<Dim> known = from_.FindSymbol(word);
+        Dim found = known ? here_[*from_.symbol_index(*known)] : kOpen;
+        if (found == kOpen)
           return Unimplemented("entry \"", wanted_.name, "\": no parameter says how large ", word, " is");
-        absl::StrAppend(&out, "(", to_.Print(found->second), ")");
+        absl::StrAppend(&out, "(", to_.Print(found), ")");
       } else {
         out += word;
       }
@@ -130,7 +132,7 @@ class Sizes {
   const DimTable& from_;
   DimTable& to_;
   Hold hold_;
-  std::map<std::string, Dim> here_;
+  std::vector<Dim> here_;  // of each symbol
 };
 
 }  // namespace

@@ -66,8 +66,7 @@ bool Function::FreedInside() {
 
 absl::Status Function::RunProgram(Tracing& tracing, std::span<const keel_leaf> leaves) {
   RETURN_IF_ERROR(body_(tracing, leaves));
-  if (freed_inside_.exchange(false))
-    return Invalid("the program of \"", name_, "\" freed its own function, which is still there");
+  if (freed_inside_.exchange(false)) return Invalid("the program of \"", name_, "\" freed its own function");
   return absl::OkStatus();
 }
 
