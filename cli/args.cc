@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <sstream>
 
 #include "exit.h"
 
@@ -270,7 +271,9 @@ std::optional<int> parse_args(int argc, char** argv, Args& args) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& e) {
-    app.exit(e);
+    std::ostringstream help;
+    app.exit(e, help, help);
+    fmt::print("{}", help.str());
     return kOk;
   } catch (const CLI::ParseError& e) {
     args.json =

@@ -1,11 +1,14 @@
 // main.cc: the command `keel`. Read args.cc for what can be said, then the file of a subcommand (run.cc,
 // ...).
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "args.h"
 #include "exit.h"
+#include "terminal.h"
 
 namespace {
 
@@ -32,6 +35,8 @@ int flush_stdout(void*) {
 int main(int argc, char** argv) {
   Main m{argc, argv, {}};
   std::string command = cli::command_of(argc, argv);
+  if (std::none_of(argv, argv + argc, [](char* a) { return std::string_view(a) == "--json"; }))
+    cli::fit_streams();
   int code = cli::guarded(command, m.args.json, parse_and_run, &m);
   // What is still in stdout's buffer: a full disk must not look like success.
   if (code != cli::kOk && code != cli::kCheckFailed) return code;  // it has said what failed

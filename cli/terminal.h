@@ -13,6 +13,12 @@ size_t terminal_width(std::FILE* stream);
 size_t columns(std::string_view text);  // that UTF-8 text takes
 // At most so many columns, the last of them "…" where something is left out; 0: as it is.
 std::string cut_to(std::string_view text, size_t width);
+// A line as lines of at most so many columns, broken at spaces where that is possible, the later ones
+// indented.
+std::string wrapped(std::string_view line, size_t width);
+// If stdout is a terminal: from now on lines that are printed there and are longer than it is wide are
+// wrapped.
+void fit_streams();
 // Lines of a text, cut to the terminal's width if stdout is one.
 void print_text(std::string_view text);
 

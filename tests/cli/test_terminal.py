@@ -16,6 +16,9 @@ CHAIN = "keel 1\n\nfn @main(x: f32[3, 40]) -> f32[3, 40] {\n" + "".join(
     f"  a_rather_long_name_of_a_value_number_{i} = tanh({'x' if i == 0 else f'a_rather_long_name_of_a_value_number_{i - 1}'})\n"
     for i in range(3)) + "  return a_rather_long_name_of_a_value_number_2\n}\n\nentry main = @main (x) -> (y)\n"
 
+LONG = "keel 1\n\nfn @main(" + ", ".join(f"an_input_number_{i}: f32[{'max(rows, 2), ' * 7}columns]" for i in range(2)) + \
+    ") {\n  y = an_input_number_0 + an_input_number_1\n  return y\n}\nentry main = @main (an_input_number_0, an_input_number_1) -> (y)\n"
+
 
 @pytest.fixture
 def at_terminal(tmp_path):
@@ -48,9 +51,12 @@ def at_terminal(tmp_path):
 @pytest.mark.parametrize("arguments", [["dump", "g.txt"], ["plan", "g.txt", "-d", "cpu"], ["inspect", "g.txt"],
                                        ["optimize", "g.txt"], ["profile", "g.txt", "-n", "7"],
                                        ["run", "g.txt", "-i", "x=randn(1)"], ["ops"], ["ops", "-d", "cpu"], ["passes"],
-                                       ["compare", "g.txt", "-d", "cpu,reference"], ["devices"]])
+                                       ["compare", "g.txt", "-d", "cpu,reference"], ["devices"], ["--help"], ["plan", "--help"],
+                                       ["doctor"], ["signatures", "long.txt"], ["inspect", "long.txt"], ["bench", "g.txt", "-n", "3"], ["demo"],
+                                       ["run", "g.txt", "-i", "x=randn(1)", "--break", "*"], ["eval", "iota(){dims=[3, 40], axis=1} * 123456"]])
 def test_lines_fit_the_terminal(at_terminal, graph, arguments):
     graph(CHAIN)
+    graph(LONG, "long.txt")
     code, text, _ = at_terminal(60, *arguments)
     assert code == 0
     plain = re.sub(r"\r[^\n\r]*\x1b\[K", "", text)
