@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -106,7 +107,10 @@ absl::Status Timeline::Begin(const std::string& path, Detail detail) {
   file.owner = getpid();
   file.zero = Now();
   file.tracks.clear();
-  static const int at_exit = std::atexit([] { End().IgnoreError(); });
+  static const int at_exit = std::atexit([] {
+    if (absl::Status ended = End(); !ended.ok())
+      std::fprintf(stderr, "keel: %s\n", std::string(ended.message()).c_str());
+  });
   (void)at_exit;
   detail_ = detail;
   return absl::OkStatus();

@@ -56,6 +56,12 @@ def test_a_trace_that_cannot_be_written_is_a_warning(tmp_path):
     assert "KEEL_TRACE: cannot write the timeline" in done.stdout + done.stderr
 
 
+def test_a_trace_that_is_lost_at_the_end_is_told():
+    done = subprocess.run([FUNCTIONS, RETRACES], env={**os.environ, "KEEL_TRACE": "/dev/full"}, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert 'keel: cannot write the timeline "/dev/full": No space left on device' in done.stderr
+
+
 def test_the_exit_code_is_that_of_the_program(keel):
     r = report(keel("profile", "--json", "--program", "/bin/sh", "--", "-c",
                     f"{FUNCTIONS} {RETRACES} > /dev/null; exit 3", code=3).out)
