@@ -86,7 +86,7 @@ def test_long_runs_stop(name):
         keel_abi.lib().keel_cancel(context, 0)
         assert stopped.value.code == "CANCELLED"
         return took < whole / 2
-    assert any(attempt() for _ in range(5))
+    assert any(attempt() for _ in range(25))  # where the cores are taken the one that asks may come too late
     assert np.array_equal(before, np.array(plan.run(*inputs)[0]))
 
 
