@@ -78,14 +78,16 @@ def test_long_runs_stop(name):
         whole = time.perf_counter() - start
         asking = threading.Timer(whole / 10, lambda: keel_abi.lib().keel_cancel(context, 1))
         asking.start()
-        start = time.perf_counter()
-        with pytest.raises(keel_abi.KeelError) as stopped:
+        start, code = time.perf_counter(), None
+        try:
             plan.run(*inputs)
+        except keel_abi.KeelError as e:
+            code = e.code
         took = time.perf_counter() - start
         asking.join()
         keel_abi.lib().keel_cancel(context, 0)
-        assert stopped.value.code == "CANCELLED"
-        return took < whole / 2
+        assert code in (None, "CANCELLED")
+        return code and took < whole / 2
     assert any(attempt() for _ in range(25))  # where the cores are taken the one that asks may come too late
     assert np.array_equal(before, np.array(plan.run(*inputs)[0]))
 
