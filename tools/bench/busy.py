@@ -55,8 +55,10 @@ def conv(g, x, w):
     return g.node("conv", x, w, lo=[1, 1], hi=[1, 1])
 
 
-def weights_gradient(g, dy, x):
-    return g.node("conv_grad_w", dy, x, dims=[32, 32, 3, 3], stride=[1, 1], dil=[1, 1], lo=[1, 1])
+def weights_gradient(channels):
+    def build(g, dy, x):
+        return g.node("conv_grad_w", dy, x, dims=[*channels, 3, 3], stride=[1, 1], dil=[1, 1], lo=[1, 1])
+    return build
 
 
 LAUNCHES = {
@@ -68,7 +70,8 @@ LAUNCHES = {
     "large_product": ("product 1024x1024x1024", [(1024, 1024)] * 2, lambda g, x, y: g.node("matmul", x, y)),
     "deep_product": ("product 8x4608x64", [(8, 4608), (4608, 64)], lambda g, x, y: g.node("matmul", x, y)),
     "conv": ("conv 3x3, 1x64x56x56 to 64", [(1, 64, 56, 56), (64, 64, 3, 3)], conv),
-    "conv_grad_w": ("its gradient, 8x32x32x32", [(8, 32, 32, 32), (8, 32, 32, 32)], weights_gradient),
+    "conv_grad_w": ("its gradient, 8x32x32x32", [(8, 32, 32, 32)] * 2, weights_gradient((32, 32))),
+    "large_conv_grad_w": ("the same of 512 to 1,024, 8x14x14", [(8, 1024, 14, 14), (8, 512, 14, 14)], weights_gradient((1024, 512))),
 }
 MODELS = ["mobilenet", "resnet50", "mlp1"]
 WORKS = [*LAUNCHES, *MODELS]
