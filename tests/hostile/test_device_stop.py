@@ -155,4 +155,4 @@ def test_a_run_is_stopped_while_it_waits_for_what_another_holds():
     e.value.__traceback__ = None
     hostile.put(delay=0)
     thread.join()
-    assert took < 1.2, took
+    assert took < 1.6, took  # the other one ends 1.8 seconds after `begin`
