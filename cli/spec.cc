@@ -31,8 +31,7 @@ std::vector<int64_t> sizes(const InputSpec& in, const Type& type, const Dims& di
   for (const std::string& d : type.dims) {
     std::optional<int64_t> v = eval_dim(d, dims);
     if (!v || *v < 0) {
-      std::set<std::string> open = symbols_in(d);
-      std::erase_if(open, [&](const std::string& name) { return dims.contains(name); });
+      const std::set<std::string> open = symbols_in(d, dims);
       throw Fail(
           kUsage,
           fmt::format("input \"{}\": the size of dim \"{}\" in {} is not known", in.name, d, type.text()),

@@ -24,8 +24,8 @@ using Dims = std::map<std::string, int64_t>;
 Dims parse_dims(const std::vector<std::string>& assignments);  // "b=4"
 // Value of "4", "b", "2*b+1", "max(a, b)"; none if a symbol is not in `dims` or it is no expression.
 std::optional<int64_t> eval_dim(std::string_view expression, const Dims& dims);
-// Symbols of "2*b+max(n, 1)"; whether it is one by itself.
-std::set<std::string> symbols_in(std::string_view expression);
+// Symbols of "2*b+max(n, 1)", but those of `known`; whether it is one by itself.
+std::set<std::string> symbols_in(std::string_view expression, const Dims& known = {});
 bool is_symbol(const std::string& expression);
 // Learns from a dim of that size: a symbol takes it, an expression in one unknown symbol tells that. false:
 // no size of the symbol makes it that.

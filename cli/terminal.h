@@ -14,10 +14,9 @@ size_t columns(std::string_view text);  // that UTF-8 text takes
 // At most so many columns, the last of them "…" where something is left out; 0: as it is.
 std::string cut_to(std::string_view text, size_t width);
 // A line as lines of at most so many columns, broken at spaces where that is possible, the later ones
-// indented.
+// indented, below the second column if it has two.
 std::string wrapped(std::string_view line, size_t width);
-// If stdout is a terminal: from now on lines that are printed there and are longer than it is wide are
-// wrapped.
+// From now on lines that are printed to stdout or stderr are wrapped where that is a terminal.
 void fit_streams();
 // Lines of a text, cut to the terminal's width if stdout is one.
 void print_text(std::string_view text);

@@ -162,7 +162,7 @@ std::optional<int64_t> eval_dim(std::string_view expression, const Dims& dims) {
   return exact != dims.end() ? std::optional(exact->second) : Evaluator(expression, dims).all();
 }
 
-std::set<std::string> symbols_in(std::string_view expression) {
+std::set<std::string> symbols_in(std::string_view expression, const Dims& known) {
   std::set<std::string> names;
   auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   for (size_t at = 0; at < expression.size();) {
@@ -173,6 +173,7 @@ std::set<std::string> symbols_in(std::string_view expression) {
       names.insert(word);
     at = std::max(end, at + 1);
   }
+  std::erase_if(names, [&](const std::string& name) { return known.contains(name); });
   return names;
 }
 
@@ -180,8 +181,7 @@ bool is_symbol(const std::string& expression) { return symbols_in(expression).co
 
 bool learn_dim(const std::string& expression, int64_t size, Dims& dims) {
   if (std::optional<int64_t> known = eval_dim(expression, dims)) return *known == size;
-  std::set<std::string> open = symbols_in(expression);
-  std::erase_if(open, [&](const std::string& name) { return dims.contains(name); });
+  const std::set<std::string> open = symbols_in(expression, dims);
   Dims trial = dims;
   auto at = [&](int64_t n) { return trial[*open.begin()] = n, eval_dim(expression, trial); };
   std::optional<int64_t> zero, slope;
