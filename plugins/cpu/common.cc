@@ -1,5 +1,5 @@
 // common.cc: see common.h.
-#include "common.h"
+#include "plugins/cpu/common.h"
 
 namespace keel_cpu {
 

@@ -1,6 +1,7 @@
 // common.h: what every file of the CPU plugin uses: dtypes in C++, reading a node, reporting a
-// failure, keeping what prepare made. Each family (elementwise.cc, reduce.cc ...) exports one span of
-// impls, which plugin.cc joins. Loops that profit from wide vectors live in *_loops.inc, see simd.h.
+// failure, keeping what prepare made. Each family (elementwise/binary.cc, reduce/reduce.cc ...) exports one
+// span of impls, which plugin.cc joins. Loops that profit from wide vectors live in *_loops.inc, see
+// simd/simd.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "abi/keel_plugin.h"
-#include "half.h"
+#include "plugins/cpu/simd/half.h"
 
 namespace keel_cpu {
 
@@ -189,10 +190,10 @@ constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::p
   return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
 }
 
-// A launch that copies elements of four bytes from one layout with strides to another (permute.cc).
+// A launch that copies elements of four bytes from one layout with strides to another (shape/permute.cc).
 keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch);
 
-// One that sums the columns of a matrix of f32 (reduce.cc).
+// One that sums the columns of a matrix of f32 (reduce/reduce.cc).
 keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch);
 
 using Impls = std::span<const keel_impl>;

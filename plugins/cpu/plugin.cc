@@ -6,9 +6,9 @@
 
 #include <cstdio>
 
-#include "common.h"
-#include "lanes.h"
-#include "simd.h"
+#include "plugins/cpu/common.h"
+#include "plugins/cpu/parallel/lanes.h"
+#include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
 namespace {

@@ -2,8 +2,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "importer.h"
-#include "wire.h"
+#include "plugins/onnx/import/importer.h"
+#include "plugins/onnx/model/wire.h"
 
 namespace onnx_import {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "passes.h"
+#include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {

@@ -8,7 +8,7 @@
 // 1,024 elements and more bytes than the constants that go because nobody else reads them.
 #include <algorithm>
 
-#include "passes.h"
+#include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {

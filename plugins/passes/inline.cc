@@ -4,7 +4,7 @@
 // that other calls here need too is written out only where it is small, and while this graph is not large.
 #include <unordered_map>
 
-#include "passes.h"
+#include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "edit.h"
+#include "plugins/passes/edit/edit.h"
 
 namespace keel_passes {
 
@@ -29,15 +29,15 @@ using Rules = std::span<const Rule>;
 // Applies the rules to all nodes in program order, again and again until none applies.
 void apply(Edit& e, std::initializer_list<Rules> rules);
 
-Rules known_rules();   // loop_known.cc: what is known to run
-Rules motion_rules();  // loop_motion.cc: loops with less in them
+Rules known_rules();   // loops/known.cc: what is known to run
+Rules motion_rules();  // loops/motion.cc: loops with less in them
 // Most rules of simplify and nearby are text: passes.rules.
-Rules moving_rules();     // simplify_moves.cc: elements that only move
-Rules shape_rules();      // simplify_shapes.cc: ops that lose the moves around them
-Rules weight_rules();     // nearby_weights.cc
-Rules softmax_rules();    // compose_softmax.cc
-Rules norm_rules();       // compose_norm.cc
-Rules gelu_rules();       // compose_gelu.cc
-Rules attention_rules();  // compose_attention.cc
+Rules moving_rules();     // simplify/moves.cc: elements that only move
+Rules shape_rules();      // simplify/shapes.cc: ops that lose the moves around them
+Rules weight_rules();     // simplify/nearby_weights.cc
+Rules softmax_rules();    // compose/softmax.cc
+Rules norm_rules();       // compose/norm.cc
+Rules gelu_rules();       // compose/gelu.cc
+Rules attention_rules();  // compose/attention.cc
 
 }  // namespace keel_passes

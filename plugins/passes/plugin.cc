@@ -1,7 +1,7 @@
 // plugin.cc: the table of passes. To add one: a file with its function, its name in passes.h, a row here.
 #include <new>
 
-#include "passes.h"
+#include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {

@@ -1,7 +1,7 @@
 // rules.cc: the loop over peephole rules.
 #include <unordered_map>
 
-#include "passes.h"
+#include "plugins/passes/passes.h"
 
 namespace keel_passes {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "wait.h"
+#include "plugins/cpu/threads/wait.h"
 
 namespace keel_threads {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "pool.h"
+#include "plugins/cpu/threads/pool.h"
 
 namespace keel_threads {
 namespace {

@@ -1,5 +1,5 @@
 // pool.cc: see pool.h.
-#include "pool.h"
+#include "plugins/cpu/threads/pool.h"
 
 #include <signal.h>
 
@@ -12,7 +12,7 @@
 #include <cfenv>
 #endif
 
-#include "threads.h"
+#include "plugins/cpu/threads/threads.h"
 
 namespace keel_threads {
 namespace {

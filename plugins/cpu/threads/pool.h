@@ -18,7 +18,7 @@
 
 #include <array>
 
-#include "backoff.h"
+#include "plugins/cpu/threads/backoff.h"
 
 namespace keel_threads {
 

@@ -7,7 +7,7 @@ namespace map_bench {
 
 void NineOps(const float* x, const float* w, const float* b, float* y, int64_t n);
 
-// Of arrays of rows x columns, in the order of plugins/cpu/reduce_loops.h.
+// Of arrays of rows x columns, in the order of plugins/cpu/reduce/loops.h.
 void MeanOfSquares(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
 void RowSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
 void ColumnSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);

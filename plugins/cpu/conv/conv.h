@@ -1,0 +1,48 @@
+// conv.h: the geometry of a convolution node and of its gradients, shared by oneDNN's impls and the loops.
+//
+// All three ops see one forward convolution y = conv(x, w): conv makes y of x and w, conv_grad_x makes x
+// of y and w, conv_grad_w makes w of y and x. Here x, w and y are those roles, whatever the op makes.
+#pragma once
+
+#include "plugins/cpu/conv/window.h"
+
+namespace keel_cpu {
+
+struct Conv {
+  Window w;  // image: of x; out: of y
+  int64_t n = 0, groups = 1;
+  int64_t c = 0, o = 0;  // channels of x and y
+  int64_t PerGroupIn() const { return c / groups; }
+  int64_t PerGroupOut() const { return o / groups; }
+  int64_t Work() const { return n * o * w.Cells(w.out) * PerGroupIn() * w.Cells(w.window); }
+  Dims XDims() const { return With({n, c}, w.image); }
+  Dims YDims() const { return With({n, o}, w.out); }
+  Dims WDims() const { return With({o, PerGroupIn()}, w.window); }
+  Dims With(Dims dims, const int64_t* image) const {
+    dims.insert(dims.end(), image, image + w.rank);
+    return dims;
+  }
+};
+
+Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y);
+
+// What oneDNN wants to know, in its words: dilation 0 is none, and padding behind is spelled out.
+struct Geometry {
+  Dims x, w, y, stride, dil, lo, hi;
+  bool fits = true;  // oneDNN can express it
+};
+Geometry Describe(const Conv& s);
+
+// What lies outside of an image adds nothing, whatever its factor is. Some of oneDNN's code multiplies by
+// zeros there, which differs where the factor is infinite or NaN: then the loops do it. Whether there is
+// padding:
+bool IsPadded(const Geometry& g);
+bool AllFinite(const float* x, int64_t n);
+bool HasNan(const float* x, int64_t n);
+keel_rc LoopConvGradW(const keel_call* call, const Conv& s);  // f32; operands dy and x
+
+keel_rc PrepareConvLoop(const Node& node, keel_launch* launch);
+keel_rc PrepareConvGradXLoop(const Node& node, keel_launch* launch);
+keel_rc PrepareConvGradWLoop(const Node& node, keel_launch* launch);
+
+}  // namespace keel_cpu

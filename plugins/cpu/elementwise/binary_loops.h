@@ -1,0 +1,35 @@
+// binary_loops.h: the loops of ops with two operands, as tables of function pointers.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+// c[i] = op(a[i], b[i]) for n elements. Returns -1, or the first element whose data is outside the op's
+// domain (a zero divisor); then nothing was written.
+using BinaryLoop = int64_t (*)(const void* a, const void* b, void* c, int64_t n);
+
+struct BinaryOp {
+  keel_dt dtype;
+  uint8_t size_in, size_out;  // bytes of an element
+  uint16_t cost;              // of an element, for parallel/parallel.h
+  BinaryLoop loops[3];        // both vary; a is one element; b is one element
+  const char* failure;        // the text of the catalogue's `fails`; null: no data can make it fail
+};
+struct BinaryFamily {
+  const char* op;
+  const BinaryOp* dtypes;
+  int n;
+};
+struct BinaryTable {
+  const BinaryFamily* families;
+  int n;
+};
+const BinaryTable& Arithmetic();   // arith_loops.inc
+const BinaryTable& Comparisons();  // compare_loops.inc
+
+const BinaryOp* FindBinary(const char* op, keel_dt);  // in either; null: there is none
+
+}  // namespace keel_cpu

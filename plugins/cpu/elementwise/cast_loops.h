@@ -1,0 +1,11 @@
+// cast_loops.h: conversions between all dtypes, as loops.
+#pragma once
+
+#include "plugins/cpu/elementwise/unary_loops.h"
+
+namespace keel_cpu {
+
+// Null where there is none.
+UnaryLoop FindCast(keel_dt from, keel_dt to);
+
+}  // namespace keel_cpu

@@ -1,0 +1,28 @@
+// unary_loops.h: the loops of ops with one operand, as a table of function pointers.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+using UnaryLoop = void (*)(const void* x, void* y, int64_t n);
+
+struct UnaryOp {
+  const char* op;
+  keel_dt dtype;
+  uint8_t size_in, size_out;  // bytes of an element
+  uint16_t cost;              // of an element, for parallel/parallel.h
+  UnaryLoop loop;
+};
+struct UnaryTable {
+  const UnaryOp* ops;
+  int n;
+};
+const UnaryTable& Unary();
+
+struct Node;
+const UnaryOp* FindUnary(const Node&);  // by op, attributes and dtype; null: there is none
+
+}  // namespace keel_cpu

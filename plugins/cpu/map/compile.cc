@@ -1,0 +1,411 @@
+// compile.cc: compiles the body of a `call` to a program of elementwise loops; see map.h.
+#include "plugins/cpu/map/map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "plugins/cpu/elementwise/cast_loops.h"
+
+namespace keel_cpu {
+namespace {
+
+bool Is(const char* op, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [=](const char* n) { return std::strcmp(op, n) == 0; });
+}
+
+struct Compiled {
+  MapStep step = {};
+  int64_t cost = 1;
+  const JitRow* jit = nullptr;  // null: there is only the loop
+};
+
+std::optional<Compiled> OneOfThree(const Node& node, const char* op) {
+  const keel_tensor y = node.Out(0);
+  Compiled c;
+  if (Is(op, {"select"})) {
+    c.step.kind = MapStep::kSelect;
+    c.step.select = Selects().select(ItemSize(y));
+  } else if (Is(op, {"clamp"})) {
+    c.step.kind = MapStep::kClamp;
+    c.step.clamp = Selects().clamp(keel_dt_of(&y));
+  } else {
+    return std::nullopt;
+  }
+  return c;
+}
+std::optional<Compiled> OneOfTwo(const Node& node, const char* op) {
+  const keel_tensor x = node.In(0);
+  const BinaryOp* found = FindBinary(op, keel_dt_of(&x));
+  if (found == nullptr) return std::nullopt;
+  Compiled c;
+  c.step.kind = MapStep::kBinary;
+  c.step.binary = found->loops;
+  c.step.failure = found->failure;
+  c.cost = found->cost;
+  return c;
+}
+std::optional<Compiled> OneOfOne(const Node& node, const char* op) {
+  const keel_tensor x = node.In(0), y = node.Out(0);
+  const bool cast = Is(op, {"cast"});
+  const UnaryOp* found = cast ? nullptr : FindUnary(node);
+  if (!cast && found == nullptr) return std::nullopt;
+  Compiled c;
+  c.step.kind = MapStep::kUnary;
+  c.step.unary = cast ? FindCast(keel_dt_of(&x), keel_dt_of(&y)) : found->loop;
+  c.cost = cast ? 2 : found->cost;
+  return c;
+}
+
+// The instruction of one node, its operands left out; nothing if this is no op of elements.
+std::optional<Compiled> Find(const Node& node, const keel_body_node& n) {
+  constexpr std::optional<Compiled> (*kByArity[])(const Node&, const char*) = {OneOfOne, OneOfTwo,
+                                                                               OneOfThree};
+  if (n.n_out != 1 || n.n_in < 1 || n.n_in > 3) return std::nullopt;
+  std::optional<Compiled> c = kByArity[n.n_in - 1](node, node.host->node_op(node.node));
+  if (!c) return c;
+  c->step.n_in = static_cast<uint8_t>(n.n_in);
+  c->step.size_out = static_cast<uint8_t>(ItemSize(node.Out(0)));
+  keel_dt in[3];
+  for (uint32_t i = 0; i < n.n_in; i++) in[i] = TypeOf(node.In(i));
+  if (!c->step.failure) c->jit = FindJit(node.host->node_op(node.node), in, TypeOf(node.Out(0)));
+  return c;
+}
+
+template <int kSize>
+void CopyLoop(const void* x, void* y, int64_t n) {
+  if (x != y) std::memcpy(y, x, static_cast<size_t>(n * kSize));
+}
+MapStep Copy(uint16_t from, uint16_t to, uint8_t size) {
+  MapStep s = {};
+  s.kind = MapStep::kUnary;
+  s.n_in = 1;
+  s.size_out = size;
+  s.in[0] = from;
+  s.out = to;
+  s.unary = size == 1 ? CopyLoop<1> : size == 2 ? CopyLoop<2> : size == 4 ? CopyLoop<4> : CopyLoop<8>;
+  return s;
+}
+
+// What becomes one step: a node, or several with machine code.
+struct Unit {
+  std::vector<uint32_t> nodes;
+  bool fused = false;
+};
+
+class Compiler {
+ public:
+  explicit Compiler(const MapBody& b) : node_(b.call), body_(*b.body), n_nodes_(b.n_nodes), made_(b.made) {
+    map_.n_in = static_cast<uint16_t>(std::min<uint32_t>(node_.InCount(), UINT16_MAX));
+    map_.n_out = static_cast<uint16_t>(std::min<size_t>(made_.size(), UINT16_MAX));
+    ok_ = map_.n_in <= kMapOperands && map_.n_out <= kMapResults && map_.n_out > 0 && ReadNodes();
+    if (!ok_) return;
+    for (uint32_t i = 0; i < map_.n_in; i++)
+      map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node_.In(i))));
+    for (const MapBody::Made& m : made_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
+  }
+  // Whether there are enough slots; what more there is to make is made only where it is kept.
+  bool Fits() {
+    std::vector<uint16_t> every;
+    for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
+    return ok_ && Program(every, &map_.all);
+  }
+  Map Take() {
+    Fuse(&map_.all);
+    FindWhole();
+    for (uint16_t r = 0; map_.n_out > 1 && r < map_.n_out; r++) {
+      map_.single.emplace_back();
+      Program({r}, &map_.single.back());
+    }
+    return std::move(map_);
+  }
+
+ private:
+  bool ReadNodes() {
+    for (uint32_t i = 0; i < n_nodes_; i++) {
+      const keel_body_node& n = body_.nodes[i];
+      if (std::any_of(n.in, n.in + n.n_in, [](uint32_t v) { return v == KEEL_NO_VALUE; })) return false;
+      std::optional<Compiled> c = Find(Node{node_.host, n.node}, n);
+      if (!c) return false;
+      compiled_.push_back(*c);
+    }
+    return true;
+  }
+
+  // The nodes that the results need, in order.
+  std::vector<uint32_t> Needed(const std::vector<uint16_t>& results) const {
+    std::vector<bool> needed(body_.n_values);
+    for (uint16_t r : results) needed[made_[r].value] = true;
+    std::vector<uint32_t> nodes;
+    for (uint32_t i = n_nodes_; i-- > 0;) {
+      const keel_body_node& n = body_.nodes[i];
+      if (!needed[n.out]) continue;
+      nodes.push_back(i);
+      for (uint32_t k = 0; k < n.n_in; k++) needed[n.in[k]] = true;
+    }
+    std::reverse(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+  bool Program(const std::vector<uint16_t>& results, MapProgram* p) {
+    std::vector<Unit> units;
+    std::vector<bool> read(body_.n_values);
+    for (uint32_t i : Needed(results)) {
+      units.push_back({{i}});
+      for (uint32_t k = 0; k < body_.nodes[i].n_in; k++) read[body_.nodes[i].in[k]] = true;
+    }
+    for (uint16_t r : results) read[made_[r].value] = true;
+    for (uint16_t v = 0; v < map_.n_in; v++)
+      if (read[v]) p->operands.push_back(v);
+    p->results = results;
+    return Compile(units, *p, &p->plain, nullptr);
+  }
+
+  void FindWhole() {
+    const bool fused = !map_.all.fused.empty();
+    const MapCode& code = fused ? map_.all.fused[0].code : map_.all.plain;
+    const uint32_t ones = fused ? map_.all.fused[0].ones : Ones(map_.all, false);
+    const keel_tensor& y = made_[0].type;
+    const int64_t n = keel_count(&y);
+    const auto like_first = [&](const MapBody::Made& m) { return DimsOf(m.type) == DimsOf(y); };
+    const auto flat = [&](uint16_t v) {
+      const keel_tensor x = node_.In(v);
+      return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
+    };
+    const auto safe = [](const MapStep& s) { return s.kind == MapStep::kFused || !s.failure; };
+    const bool all = Known(y) && n <= code.tile && std::ranges::all_of(code.steps, safe) &&
+                     std::ranges::all_of(made_, like_first) && std::ranges::all_of(map_.all.operands, flat);
+    if (!all) return;
+    MapWhole& whole = map_.whole;
+    if (code.steps.size() == 1 && code.steps[0].kind == MapStep::kFused)
+      whole.code = code.steps[0].fused;
+    else
+      whole.steps = SharedSteps(code.steps);
+    whole.ones = ones;
+    for (uint16_t v : map_.all.operands)
+      if (const keel_tensor x = node_.In(v); x.data && keel_count(&x) == 1) {
+        whole.known |= 1u << v;
+        std::memcpy(&whole.elements[v], keel_ptr(&x), map_.sizes[v]);
+      }
+  }
+  static bool Known(const keel_tensor& t) {
+    return std::all_of(t.shape, t.shape + t.ndim, [](int64_t n) { return n >= 0; });
+  }
+
+  // ---- several nodes as one step
+
+  void Fuse(MapProgram* p) {
+    const uint32_t flat = Ones(*p, false), rows = Ones(*p, true);
+    AddFused(flat, p);
+    if (rows != flat) AddFused(rows, p);
+  }
+  // Operands that will have one element, as far as their dims tell: in all, or in each row.
+  uint32_t Ones(const MapProgram& p, bool in_rows) const {
+    const keel_tensor& y = made_[p.results[0]].type;
+    int last = y.ndim - 1;
+    while (last >= 0 && y.shape[last] == 1) last--;
+    uint32_t ones = 0;
+    for (uint16_t v : p.operands) {
+      const keel_tensor x = node_.In(v);
+      const int d = last - (y.ndim - x.ndim);
+      const bool one = in_rows ? d < 0 || x.shape[d] == 1
+                               : std::all_of(x.shape, x.shape + x.ndim, [](int64_t n) { return n == 1; });
+      if (one && last >= 0) ones |= 1u << v;
+    }
+    return ones;
+  }
+  void AddFused(uint32_t ones, MapProgram* p) {
+    for (size_t most : {SIZE_MAX, size_t{12}}) {  // shorter where too many values are alive for the registers
+      MapFused fused = {ones, {}, {}};
+      const std::vector<Unit> units = Grouped(*p, ones, most);
+      const auto made = std::count_if(units.begin(), units.end(), [](const Unit& u) { return u.fused; });
+      if (made == 0) return;
+      if (!Compile(units, *p, &fused.code, &fused.kept)) continue;
+      const bool whole = made == 1 && std::all_of(units.begin(), units.end(), [&](const Unit& u) {
+                           return u.fused || one_[body_.nodes[u.nodes[0]].out];
+                         });
+      if (whole) fused.code.tile = kWholeTile;
+      return p->fused.push_back(std::move(fused));
+    }
+  }
+  // First the nodes all of whose operands are one element; then neighbours that have code together.
+  std::vector<Unit> Grouped(const MapProgram& p, uint32_t ones, size_t most) {
+    one_.assign(body_.n_values, false);
+    for (uint16_t v : p.operands) one_[v] = ones >> v & 1;
+    std::vector<Unit> units, groups;
+    for (uint32_t i : Needed(p.results)) {
+      const keel_body_node& n = body_.nodes[i];
+      one_[n.out] = std::all_of(n.in, n.in + n.n_in, [&](uint32_t v) { return one_[v]; });
+      const bool fused = compiled_[i].jit && !one_[n.out];
+      if (one_[n.out])
+        units.push_back({{i}});
+      else if (fused && !groups.empty() && groups.back().fused && groups.back().nodes.size() < most)
+        groups.back().nodes.push_back(i);
+      else
+        groups.push_back({{i}, fused});
+    }
+    for (Unit& u : groups) u.fused = u.fused && u.nodes.size() > 1;
+    units.insert(units.end(), groups.begin(), groups.end());
+    return units;
+  }
+
+  MapStep FusedStep(const Unit& unit, const std::vector<uint16_t>& slot, int64_t at,
+                    std::vector<FlatCode>* kept) {
+    MapStep s = {};
+    JitBody body;
+    std::vector<JitPort> in, out;
+    std::vector<uint32_t> number(body_.n_values, KEEL_NO_VALUE);
+    auto add = [&](uint32_t v, const keel_tensor& t) {
+      number[v] = static_cast<uint32_t>(body.values.size());
+      body.values.push_back(TypeOf(t));
+      return number[v];
+    };
+    for (uint32_t i : unit.nodes) {
+      const keel_body_node& n = body_.nodes[i];
+      const Node node{node_.host, n.node};
+      JitOp op = {compiled_[i].jit, {}, 0, static_cast<uint8_t>(n.n_in)};
+      for (uint32_t k = 0; k < n.n_in; k++) {
+        if (number[n.in[k]] == KEEL_NO_VALUE)
+          in.push_back({add(n.in[k], node.In(k)), slot[n.in[k]], one_[n.in[k]]});
+        op.in[k] = number[n.in[k]];
+      }
+      op.out = add(n.out, node.Out(0));
+      body.ops.push_back(op);
+      if (last_[n.out] <= at) continue;
+      out.push_back({op.out, slot[n.out], false});
+      s.writes |= uint64_t{1} << slot[n.out];
+    }
+    s.kind = MapStep::kFused;
+    kept->push_back(CompileFlat(body, in, out));
+    s.fused = kept->back().get();
+    ok_ = ok_ && s.fused;
+    return s;
+  }
+
+  // ---- slots
+
+  // By value: the last unit that reads it, all units where it is a result; -1: nobody.
+  void FindUses(const std::vector<Unit>& units, const std::vector<uint16_t>& results) {
+    last_.assign(body_.n_values, -1);
+    for (size_t u = 0; u < units.size(); u++)
+      for (uint32_t i : units[u].nodes)
+        for (uint32_t k = 0; k < body_.nodes[i].n_in; k++)
+          last_[body_.nodes[i].in[k]] = static_cast<int64_t>(u);
+    for (uint16_t r : results) last_[made_[r].value] = static_cast<int64_t>(units.size());
+  }
+
+  // Result 0 may lie in the place of an operand, so it is written when no operand is read any more.
+  bool MayWriteAt(uint16_t result, int64_t i) const {
+    if (result != 0) return true;
+    for (uint32_t v = 0; v < map_.n_in; v++)
+      if (last_[v] > i) return false;
+    return true;
+  }
+
+  uint16_t Place(const std::vector<uint16_t>& results, uint32_t value, int64_t i) {
+    for (uint16_t r : results)
+      if (made_[r].value == value && MayWriteAt(r, i)) return static_cast<uint16_t>(map_.n_in + r);
+    for (uint16_t t = 0; t < kMapTemps; t++)
+      if (busy_[t] < i) {
+        busy_[t] = last_[value];
+        return static_cast<uint16_t>(map_.n_in + map_.n_out + t);
+      }
+    ok_ = false;
+    return 0;
+  }
+
+  // Whether there is code for all.
+  bool Compile(const std::vector<Unit>& units, const MapProgram& p, MapCode* code,
+               std::vector<FlatCode>* kept) {
+    FindUses(units, p.results);
+    std::fill(busy_, busy_ + kMapTemps, int64_t{-1});
+    std::vector<uint16_t> slot(body_.n_values);
+    uint8_t widest = 1;
+    for (uint16_t v : p.operands) slot[v] = v, widest = std::max(widest, map_.sizes[v]);
+    for (int64_t u = 0; ok_ && u < static_cast<int64_t>(units.size()); u++) {
+      const Unit& unit = units[static_cast<size_t>(u)];
+      for (uint32_t i : unit.nodes) {
+        const uint32_t out = body_.nodes[i].out;
+        if (!unit.fused || last_[out] > u) slot[out] = Place(p.results, out, u);
+        widest = std::max(widest, compiled_[i].step.size_out);
+        code->cost += compiled_[i].cost;
+      }
+      code->steps.push_back(unit.fused ? FusedStep(unit, slot, u, kept) : PlainStep(unit.nodes[0], slot));
+    }
+    AddCopies(p.results, slot, code);
+    code->temps =
+        static_cast<int>(std::count_if(busy_, busy_ + kMapTemps, [](int64_t last) { return last >= 0; }));
+    code->tile = kSlotBytes / std::max<int64_t>(widest, 4);
+    code->cost = std::max<int64_t>(code->cost, 1);
+    return std::exchange(ok_, true);
+  }
+  MapStep PlainStep(uint32_t node, const std::vector<uint16_t>& slot) const {
+    const keel_body_node& n = body_.nodes[node];
+    MapStep s = compiled_[node].step;
+    for (uint32_t k = 0; k < n.n_in; k++) s.in[k] = slot[n.in[k]];
+    s.out = slot[n.out];
+    return s;
+  }
+  // Result 0 comes last here too: a result may be an operand as it is.
+  void AddCopies(const std::vector<uint16_t>& results, const std::vector<uint16_t>& slot,
+                 MapCode* code) const {
+    for (size_t at = results.size(); at-- > 0;) {
+      const uint16_t r = results[at], from = slot[made_[r].value], to = static_cast<uint16_t>(map_.n_in + r);
+      if (from != to) code->steps.push_back(Copy(from, to, map_.sizes[to]));
+    }
+  }
+
+  const Node& node_;
+  const keel_body& body_;
+  const uint32_t n_nodes_;
+  const std::vector<MapBody::Made>& made_;
+  bool ok_ = false;
+  Map map_;
+  std::vector<Compiled> compiled_;  // by node
+  std::vector<int64_t> last_;       // by value
+  std::vector<bool> one_;           // by value: one element
+  int64_t busy_[kMapTemps];         // by temporary: the last unit that reads what it holds
+};
+
+// A body all of whose nodes are elementwise.
+struct Whole {
+  explicit Whole(const Node& call) : map{call, &body, 0, {}} {
+    body.struct_size = sizeof(body);
+    if (call.host->node_body(call.node, &body) != KEEL_OK) return;
+    map.n_nodes = body.n_nodes;
+    for (uint32_t i = 0; i < body.n_results; i++) map.made.push_back({body.results[i], call.Out(i)});
+  }
+  keel_body body = {};
+  MapBody map;
+};
+
+int32_t MatchMap(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    return FitsMap(Whole(Node{host, node}).map);
+  } catch (...) {
+    return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
+  }
+}
+keel_rc PrepareMap(const Node& node, keel_launch* launch) {
+  std::optional<Map> map = CompileMap(Whole(node).map);
+  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
+  return Keep(launch, std::move(*map), RunMap);
+}
+
+constexpr keel_impl kImpls[] = {{"call", 1, 1, nullptr, "map in tiles", 0,
+                                 KEEL_IMPL_ANY_DIMS | KEEL_IMPL_INPLACE, MatchMap, Prepare<PrepareMap>,
+                                 nullptr}};
+
+}  // namespace
+
+bool FitsMap(const MapBody& b) { return Compiler(b).Fits(); }
+
+std::optional<Map> CompileMap(const MapBody& b) {
+  Compiler compiler(b);
+  if (!compiler.Fits()) return std::nullopt;
+  return compiler.Take();
+}
+
+Impls MapImpls() { return kImpls; }
+
+}  // namespace keel_cpu

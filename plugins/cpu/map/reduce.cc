@@ -1,0 +1,161 @@
+// reduce.cc: a group of elementwise ops and the reduction of what it makes as one launch, an impl of
+// `call`. The group is computed a few tiles at a time (tiles.h), and the reduction takes them from L1 in
+// its own order (reduce/reduce.h): the bits are those of the two launches, and what lies between them is
+// never stored.
+//
+// Taken are reductions over neighbouring dims. Where others are reduced, short rows would be made one by one.
+// Columns whose sum has an order that cannot be cut (of f64) are not: they would have one thread, the group
+// alone has several.
+#include <algorithm>
+#include <cstring>
+
+#include "plugins/cpu/map/tiles.h"
+#include "plugins/cpu/reduce/reduce.h"
+
+namespace keel_cpu {
+namespace {
+
+struct MapReduce {
+  Map map;
+  const ReduceOp* op;
+  Dims axes;
+};
+
+// A body whose last node reduces what the nodes before make, and gives the only result.
+struct Reduced {
+  explicit Reduced(const Node& call) : map{call, &body, 0, {}} {
+    body.struct_size = sizeof(body);
+    if (call.host->node_body(call.node, &body) != KEEL_OK || body.n_nodes < 2 || body.n_results != 1) return;
+    const keel_body_node& last = body.nodes[body.n_nodes - 1];
+    if (last.n_in != 1 || last.n_out != 1 || last.out != body.results[0] || last.in[0] < call.InCount())
+      return;
+    const Node node{call.host, last.node};
+    const keel_tensor x = node.In(0);
+    op = FindReduction(call.host->node_op(last.node), TypeOf(x));
+    if (op == nullptr) return;
+    axes = node.List("axes");
+    map.n_nodes = body.n_nodes - 1;
+    map.made.push_back({last.in[0], x});
+  }
+  bool Fits() const {
+    return op != nullptr && Neighbours() && (LastReduced() || op->columns_apart) && FitsMap(map);
+  }
+
+  keel_body body = {};
+  MapBody map;
+  const ReduceOp* op = nullptr;
+  Dims axes;
+
+ private:
+  bool IsReduced(int d) const { return std::find(axes.begin(), axes.end(), d) != axes.end(); }
+  // Dims of 1 are nowhere.
+  bool Neighbours() const {
+    const keel_tensor& x = map.made[0].type;
+    int begun = 0;
+    bool before = false;
+    for (int d = 0; d < x.ndim; d++) {
+      if (x.shape[d] == 1) continue;
+      begun += IsReduced(d) && !before;
+      before = IsReduced(d);
+    }
+    return begun == 1;
+  }
+  bool LastReduced() const {
+    const keel_tensor& x = map.made[0].type;
+    int d = x.ndim - 1;
+    while (d > 0 && x.shape[d] == 1) d--;
+    return IsReduced(d);
+  }
+};
+
+// What the group makes, as the operand of the reduction.
+struct Made {
+  static constexpr int64_t kBytes = 16 * 1024, kRowBytes = 8 * 1024;
+  Made(const MapLayout& layout, MapFailure* f, int64_t item)
+      : l(layout),
+        failure(f),
+        size(item),
+        cost(l.code->cost + (l.way == MapLayout::kBits ? 2 : 0)),
+        most(std::max(kReduceTile, kRowBytes / size)),
+        deep(kBytes / size),
+        columns(std::min(kReduceColumns, deep / kReduceDeep)) {}
+  const MapLayout& l;
+  MapFailure* failure;
+  int64_t size, cost, most, deep, columns;
+
+  class Part {
+   public:
+    explicit Part(const Made& m) : made_(m), tiles_(m.l, temps_, kSlotBytes, m.failure) {}
+    const char* Get(int64_t first, int64_t rows, int64_t n, int64_t* stride) {
+      const int64_t step = std::exchange(*stride, n);
+      if (step == n || rows == 1) {
+        Make(first, rows * n, out_);
+      } else {
+        for (int64_t r = 0; r < rows; r++) Make(first + r * step, n, out_ + r * n * made_.size);
+      }
+      return out_;
+    }
+
+   private:
+    void Make(int64_t first, int64_t n, char* to) {
+      for (int64_t m = 0; n > 0; n -= m, first += m, to += m * made_.size) {
+        m = Begin(first, n);
+        tiles_.Result(to);
+        tiles_.Run(m, first);
+      }
+    }
+    // So many elements may be made at once from there.
+    int64_t Begin(int64_t first, int64_t n) {
+      const MapLayout& l = made_.l;
+      n = std::min(n, l.Tile());
+      if (l.way == MapLayout::kFlat) {
+        tiles_.Flat(first);
+      } else if (l.way == MapLayout::kRows) {
+        const int64_t row = first / l.RowLength(), at = first - row * l.RowLength();
+        n = std::min(n, l.RowLength() - at);
+        tiles_.Row(row, at);
+      } else {
+        tiles_.Bits(first, n, spread_);
+      }
+      return n;
+    }
+    const Made& made_;
+    MapTiles tiles_;
+    alignas(64) char out_[kBytes];
+    alignas(64) char temps_[kMapTemps * kSlotBytes];
+    alignas(64) char spread_[kMapOperands * kSlotBytes];
+  };
+};
+
+keel_rc RunMapReduce(const keel_call* call) {
+  const MapReduce& r = State<MapReduce>(call);
+  if (call->count == 0) return KEEL_OK;
+  const MapLayout l(call, &r.map, &r.map.all);
+  const ReduceShape shape = ShapeOfReduction(l.shape, l.ndim, r.axes);
+  MapFailure failure;
+  Reducer(call, *r.op, shape, Made(l, &failure, r.op->size)).Run();
+  return failure.Report(l);
+}
+
+int32_t MatchMapReduce(keel_dev, const keel_host* host, const keel_node* node) {
+  try {
+    return Reduced(Node{host, node}).Fits();
+  } catch (...) {
+    return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
+  }
+}
+keel_rc PrepareMapReduce(const Node& node, keel_launch* launch) {
+  const Reduced r(node);
+  std::optional<Map> map = r.op != nullptr ? CompileMap(r.map) : std::nullopt;
+  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not elementwise ops and a reduction");
+  return Keep(launch, MapReduce{std::move(*map), r.op, r.axes}, Guard<RunMapReduce>);
+}
+
+constexpr keel_impl kImpls[] = {{"call", 1, 1, nullptr, "map and reduction", 0, KEEL_IMPL_ANY_DIMS,
+                                 MatchMapReduce, Prepare<PrepareMapReduce>, nullptr}};
+
+}  // namespace
+
+Impls MapReduceImpls() { return kImpls; }
+
+}  // namespace keel_cpu

@@ -1,0 +1,40 @@
+// shared.cc: the steps of equal programs, in one place. Large graphs repeat themselves: what thousands of
+// launches read stays in a cache, where steps of their own would each wait for memory.
+#include <mutex>
+#include <string>
+
+#include "plugins/cpu/map/map.h"
+#include "plugins/cpu/weak_table.h"
+#include "sdk/cpp/keel/mutex.hpp"
+
+namespace keel_cpu {
+namespace {
+
+// All that tells steps apart; what lies between members is not looked at.
+std::string KeyOf(const std::vector<MapStep>& steps) {
+  std::string key;
+  const auto add = [&key](const auto& field) {
+    key.append(reinterpret_cast<const char*>(&field), sizeof(field));
+  };
+  for (const MapStep& s : steps) {
+    add(s.kind), add(s.n_in), add(s.size_out), add(s.in), add(s.out), add(s.unary), add(s.failure);
+    add(s.writes);
+  }
+  return key;
+}
+
+struct Store {
+  keel::Mutex mutex;
+  WeakTable<std::vector<MapStep>> known;
+};
+
+}  // namespace
+
+std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps) {
+  static Store* store = new Store;  // outlives all plans
+  const std::string key = KeyOf(steps);
+  const std::lock_guard lock(store->mutex);
+  return store->known.Get(key, [&] { return std::make_shared<const std::vector<MapStep>>(steps); });
+}
+
+}  // namespace keel_cpu

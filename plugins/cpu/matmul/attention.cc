@@ -1,0 +1,158 @@
+// attention.cc: softmax(q k' * scale + mask) v as one launch. k and v are packed once into the panels of the
+// matrix kernel; then each block of rows of q makes its scores, their softmax and its rows of the result, so
+// that scores never leave the cache and the whole matrix of them never exists.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "plugins/cpu/elementwise/broadcast.h"
+#include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/norm/loops.h"
+#include "plugins/cpu/parallel/parallel.h"
+
+namespace keel_cpu {
+namespace {
+
+struct Attention {
+  const MatmulOp* multiply;
+  const NormOp* norm;
+  int64_t heads = 1, l = 0, s = 0, d = 0, e = 0;
+  double scale = 1;
+  bool causal = false, zero_nan = false;
+  bool masked = false;
+  int64_t mask_row = 0, mask_column = 0;  // steps in elements
+  std::vector<int64_t> mask_start;        // of each head
+  int threads = 1;                        // for how many there is scratch
+
+  static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  int64_t Panels(int64_t columns) const { return (columns + multiply->panel - 1) / multiply->panel; }
+  int64_t PanelBytes(int64_t depth) const { return Aligned(depth * multiply->panel * multiply->packed_size); }
+  int64_t HeadBytes() const { return Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
+  int64_t ScoreBytes() const { return Aligned(kRows * s * multiply->size); }
+
+  static constexpr int64_t kRows = 48;  // of a block: a multiple of what the kernel takes at once
+};
+
+void Pack(const keel_call* call, const Attention& w) {
+  const int64_t size = w.multiply->size, key_panels = w.Panels(w.s), value_panels = w.Panels(w.e);
+  const int64_t each = key_panels + value_panels;
+  ParallelFor(call, w.heads * each, (w.d + w.s) * w.multiply->panel / 4, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; u++) {
+      const int64_t head = u / each, p = u % each;
+      char* to = static_cast<char*>(call->scratch) + head * w.HeadBytes();
+      if (p < key_panels) {
+        const Matrix k = {In<char>(call, 1) + head * w.s * w.d * size, 1, w.d};
+        w.multiply->pack(k, w.d, w.s, p, to + p * w.PanelBytes(w.d));
+      } else {
+        const Matrix v = {In<char>(call, 2) + head * w.s * w.e * size, w.e, 1};
+        w.multiply->pack(v, w.s, w.e, p - key_panels,
+                         to + key_panels * w.PanelBytes(w.d) + (p - key_panels) * w.PanelBytes(w.s));
+      }
+    }
+  });
+}
+
+// A row of weights is all NaN or has none.
+void ZeroNan(char* row, int64_t n, int64_t size) {
+  const bool is_nan = size == 4 ? std::isnan(*reinterpret_cast<const float*>(row))
+                                : std::isnan(*reinterpret_cast<const double*>(row));
+  if (is_nan) std::fill_n(row, n * size, 0);
+}
+
+// Rows [first, first + rows) of one head.
+void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t first, int64_t rows,
+              char* scores) {
+  const int64_t size = w.multiply->size;
+  const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
+  const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;  // columns that some row sees
+  const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
+  for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
+    w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
+  for (int64_t r = 0; r < rows && !Cancelled(call); r++) {
+    const int64_t n = w.causal ? std::min(seen, first + r + 1) : seen;
+    const char* mask = nullptr;
+    if (w.masked)
+      mask = In<char>(call, 3) + (w.mask_start[static_cast<size_t>(head)] + (first + r) * w.mask_row) * size;
+    w.norm->masked_softmax(scores + r * w.s * size, n, seen, w.scale, mask, w.mask_column,
+                           call->env->cancelled);
+    if (w.zero_nan && n > 0) ZeroNan(scores + r * w.s * size, n, size);
+  }
+  const Matrix p = {scores, w.s, 1};
+  panels += w.Panels(w.s) * w.PanelBytes(w.d);
+  char* y = Out<char>(call, 0) + (head * w.l + first) * w.e * size;
+  for (int64_t i = 0; i < w.Panels(w.e) && !Cancelled(call); i++)
+    w.multiply->multiply(p, panels + i * w.PanelBytes(w.s), w.multiply->panel, rows, w.e, seen, i, y);
+}
+
+keel_rc RunAttention(const keel_call* call) {
+  const Attention& w = State<Attention>(call);
+  if (call->count == 0) return KEEL_OK;
+  Pack(call, w);
+  const int64_t parts = (w.l + Attention::kRows - 1) / Attention::kRows, units = w.heads * parts;
+  char* scores = static_cast<char*>(call->scratch) + w.heads * w.HeadBytes();
+  const int64_t cost = Attention::kRows * w.s * (w.d + w.e + 64) / 16;
+  const int64_t lanes = std::min<int64_t>(w.threads, units), share = (units + lanes - 1) / lanes;
+  ParallelFor(call, lanes, share * cost, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; lane++)
+      for (int64_t u = lane; u < units && !Cancelled(call); u += lanes) {
+        // Late blocks of a causal head are the long ones; lanes take turns.
+        const int64_t first = u % parts * Attention::kRows;
+        RunBlock(call, w, u / parts, first, std::min(Attention::kRows, w.l - first),
+                 scores + lane * w.ScoreBytes());
+      }
+  });
+  return Done(call);
+}
+
+void ReadMask(const Node& node, Attention* w) {
+  const keel_tensor mask = node.In(3), y = node.Out(0);
+  int64_t steps[KEEL_MAX_RANK] = {}, step = 1;
+  for (int d = mask.ndim - 1; d >= 0; d--) {
+    steps[d + y.ndim - mask.ndim] = mask.shape[d] == 1 ? 0 : step;
+    step *= mask.shape[d];
+  }
+  w->masked = true;
+  w->mask_row = steps[y.ndim - 2];
+  w->mask_column = steps[y.ndim - 1];
+  for (int64_t head = 0; head < w->heads; head++) {
+    int64_t start = 0;
+    for (int64_t d = y.ndim - 3, rest = head; d >= 0; d--) {
+      start += rest % y.shape[d] * steps[d];
+      rest /= y.shape[d];
+    }
+    w->mask_start.push_back(start);
+  }
+}
+
+keel_rc PrepareAttention(const Node& node, keel_launch* launch) {
+  const keel_tensor q = node.In(0), v = node.In(2), y = node.Out(0);
+  Attention w = {};
+  for (int i = 0; i < MatmulLoops().n; i++)
+    if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&q)) w.multiply = &MatmulLoops().dtypes[i];
+  for (int i = 0; i < Norms().n; i++)
+    if (Norms().dtypes[i].dtype == keel_dt_of(&q)) w.norm = &Norms().dtypes[i];
+  if (w.multiply == nullptr || w.norm == nullptr)
+    Throw(KEEL_UNIMPLEMENTED, "attention has no CPU loop for this dtype");
+  w.heads = Product(y.shape, y.ndim - 2);
+  w.l = y.shape[y.ndim - 2];
+  w.e = y.shape[y.ndim - 1];
+  w.s = v.shape[v.ndim - 2];
+  w.d = q.shape[q.ndim - 1];
+  w.scale = node.Real("scale");
+  if (w.scale == 0) w.scale = 1 / std::sqrt(static_cast<double>(w.d));
+  w.causal = node.Flag("causal");
+  w.zero_nan = node.Flag("zero_nan");
+  if (keel_tensor mask; node.host->node_in(node.node, 3, &mask) == KEEL_OK) ReadMask(node, &w);
+  w.threads = Budget();
+  const int64_t bytes = w.heads * w.HeadBytes() + w.threads * w.ScoreBytes();
+  return Keep(launch, std::move(w), RunAttention, static_cast<uint64_t>(bytes));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("attention", "blocks of rows", Prepare<PrepareAttention>, 0, "T=f32|f64")};
+
+}  // namespace
+
+Impls AttentionImpls() { return kImpls; }
+
+}  // namespace keel_cpu

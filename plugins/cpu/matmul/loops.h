@@ -1,0 +1,34 @@
+// loops.h: matrix products of all dtypes, for sizes or dtypes that oneDNN does not serve well.
+// The second operand is first packed into panels of `panel` columns, k rows each, padded with zeros.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/keel_plugin.h"
+
+namespace keel_cpu {
+
+struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
+  const void* data;
+  int64_t row, column;
+};
+struct MatmulOp {
+  keel_dt dtype;
+  uint8_t size;         // bytes of an element of the operands
+  uint8_t packed_size;  // and of one in a panel
+  bool as_is;           // an element of a panel is one of b: panels of whole width can be read from b itself
+  int64_t panel;        // columns
+  // Panel number p of b, a matrix [k, n].
+  void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
+  // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is a whole row-major
+  // matrix [m, n].
+  void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
+                   void* c);
+};
+struct MatmulTable {
+  const MatmulOp* dtypes;
+  int n;
+};
+const MatmulTable& MatmulLoops();
+
+}  // namespace keel_cpu

@@ -1,0 +1,141 @@
+// matmul.cc: matrix products: the geometry, the choice of the way, and the driver of our own loops.
+#include "plugins/cpu/matmul/matmul.h"
+
+#include "plugins/cpu/matmul/loops.h"
+#include "plugins/cpu/matmul/small.h"
+#include "plugins/cpu/onednn/onednn.h"
+#include "plugins/cpu/regions/body.h"
+
+namespace keel_cpu {
+
+MatmulShape ReadMatmul(const Node& node) {
+  const keel_tensor a = node.In(0), b = node.In(1), c = node.Out(0);
+  MatmulShape s;
+  s.ta = node.Flag("ta");
+  s.tb = node.Flag("tb");
+  s.m = c.shape[c.ndim - 2];
+  s.n = c.shape[c.ndim - 1];
+  s.k = a.shape[a.ndim - (s.ta ? 2 : 1)];
+  const int64_t a_matrices = Product(a.shape, a.ndim - 2), batches = Product(c.shape, c.ndim - 2);
+  s.b_matrices = Product(b.shape, b.ndim - 2);
+  if (s.b_matrices == 1 && a_matrices == batches && !s.ta) {
+    s.m *= batches;  // one b: the batches of a are just more rows
+  } else {
+    int64_t steps[2][KEEL_MAX_RANK] = {};
+    const keel_tensor* operands[2] = {&a, &b};
+    for (int i = 0; i < 2; i++) {
+      const keel_tensor& t = *operands[i];
+      int64_t step = t.shape[t.ndim - 1] * t.shape[t.ndim - 2];
+      for (int d = t.ndim - 3; d >= 0; d--) {
+        steps[i][d + c.ndim - t.ndim] = t.shape[d] == 1 ? 0 : step;
+        step *= t.shape[d];
+      }
+    }
+    for (int d = 0; d < c.ndim - 2; d++) AppendDim<2>(&s.batch, c.shape[d], {steps[0][d], steps[1][d]});
+  }
+  const int last = s.batch.rank++;
+  s.batch.dims[last] = 1;
+  s.batch.steps[0][last] = s.batch.steps[1][last] = 0;
+  return s;
+}
+
+namespace {
+
+// Panels that so few rows pass by are read from b as it lies: packing would take longer than it gains.
+constexpr int64_t kFewRows = 64;
+
+struct OwnMatmul {
+  MatmulShape s;
+  const MatmulOp* op;
+  Bytes constant;      // the panels of b where it is a constant
+  bool as_is = false;  // panels of whole width are not packed
+
+  int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
+  int64_t PanelBytes() const {
+    return static_cast<int64_t>(Aligned(static_cast<uint64_t>(s.k * op->panel * op->packed_size)));
+  }
+  int64_t MatrixBytes() const { return s.k * s.n * op->size; }
+  bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
+  // Panel number p of all of b's.
+  void PackOne(const char* b, int64_t p, char* to) const {
+    const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
+    op->pack(x, s.k, s.n, p % Panels(), to + p * PanelBytes());
+  }
+};
+
+keel_rc RunOwn(const keel_call* call) {
+  const OwnMatmul& w = State<OwnMatmul>(call);
+  const MatmulShape& s = w.s;
+  if (call->count == 0) return KEEL_OK;
+  const char* a = In<char>(call, 0);
+  char* c = Out<char>(call, 0);
+  const int64_t panels = w.Panels(), panel_bytes = w.PanelBytes(), size = w.op->size;
+  const char* packed = w.constant.get();
+  if (packed == nullptr) {
+    char* to = static_cast<char*>(call->scratch);
+    ParallelFor(call, s.b_matrices * panels, s.k * w.op->panel / 4, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; p++)
+        if (!w.AsIs(p)) w.PackOne(In<char>(call, 1), p, to);
+    });
+    packed = to;
+  }
+  // Rows are split only where there are too few panels to keep all threads busy.
+  constexpr int64_t kRows = 96;
+  const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
+  ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; u++) {
+      const int64_t p = u / parts % panels, batch = u / parts / panels, first = u % parts * kRows;
+      s.batch.Rows(batch, batch + 1, [&](int64_t, const int64_t* at) {
+        const Matrix x = {a + (at[0] + first * (s.ta ? 1 : s.k)) * size, s.ta ? 1 : s.k, s.ta ? s.m : 1};
+        const int64_t matrix = s.k * s.n == 0 ? 0 : at[1] / (s.k * s.n);
+        const bool as_is = w.AsIs(p);
+        const char* panel = as_is ? In<char>(call, 1) + matrix * w.MatrixBytes() + p * w.op->panel * size
+                                  : packed + (matrix * panels + p) * panel_bytes;
+        w.op->multiply(x, panel, as_is ? s.n : w.op->panel, std::min(kRows, s.m - first), s.n, s.k, p,
+                       c + (batch * s.m + first) * s.n * size);
+      });
+    }
+  });
+  return Done(call);
+}
+
+// Up to here our own loops beat oneDNN, whose call alone costs some 300 ns (measured with AVX-512).
+constexpr int64_t kSmallWork = 256 * 1024;
+
+keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
+  const keel_tensor a = node.In(0), b = node.In(1);
+  if (PrepareMatmulSmall(keel_dt_of(&a), s, launch)) return KEEL_OK;
+  OwnMatmul w = {s, nullptr, nullptr};
+  for (int i = 0; i < MatmulLoops().n; i++)
+    if (MatmulLoops().dtypes[i].dtype == keel_dt_of(&a)) w.op = &MatmulLoops().dtypes[i];
+  if (w.op == nullptr) Throw(KEEL_UNIMPLEMENTED, "matmul has no CPU loop for this dtype");
+  const int64_t panels = s.b_matrices * w.Panels();
+  const uint64_t bytes = static_cast<uint64_t>(panels * w.PanelBytes());
+  w.as_is = b.data == nullptr && w.op->as_is && !s.tb && s.m <= kFewRows;
+  if (b.data == nullptr) return Keep(launch, std::move(w), RunOwn, bytes);
+  w.constant = AllocateConstant(bytes);
+  for (int64_t p = 0; p < panels; p++) w.PackOne(static_cast<const char*>(keel_ptr(&b)), p, w.constant.get());
+  return Keep(launch, std::move(w), RunOwn);
+}
+
+keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
+  const keel_tensor a = node.In(0);
+  const MatmulShape s = ReadMatmul(node);
+  const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
+  // Where a region has this node, oneDNN has refused it there.
+  return big && !IsInner(node) ? PrepareAlone(node, launch) : PrepareLoops(node, s, launch);
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("matmul", "oneDNN matmul, own loops when small", Prepare<PrepareMatmul>, KEEL_IMPL_THREAD_BITS,
+         "T=f32", 1),
+    Impl("matmul", "blocked loops", Prepare<PrepareMatmul>),
+};
+
+}  // namespace
+
+bool PaysOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
+
+Impls MatmulImpls() { return kImpls; }
+
+}  // namespace keel_cpu

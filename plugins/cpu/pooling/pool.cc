@@ -1,0 +1,225 @@
+// pool.cc: max_pool, max_pool_index and avg_pool over any number of image dims.
+//
+// A row of results (the last image dim) is made at once: for each cell of the window the places that see
+// the image are a range, over which a plain loop runs, so that the loops vectorise and check nothing.
+#include <algorithm>
+#include <limits>
+
+#include "plugins/cpu/common.h"
+#include "plugins/cpu/conv/window.h"
+#include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/pooling/loops.h"
+
+namespace keel_cpu {
+namespace {
+
+constexpr int64_t kMostCells = 64;
+
+struct Pool {
+  Window w;
+  int64_t hi[kMaxImage] = {};
+  bool count_pad = false, column_major = false;
+};
+
+Pool ReadPool(const Node& node) {
+  const keel_tensor x = node.In(0), y = node.Out(0);
+  const Dims hi = node.List("hi");
+  Pool p;
+  p.w = ReadWindow(node, DimsOf(x), DimsOf(y));
+  std::copy(hi.begin(), hi.end(), p.hi);
+  return p;
+}
+
+// f(image's number, place, first result of the row, begin, end) for parts of all rows of results.
+template <class F>
+void EachRow(const keel_call* call, const Window& w, F&& f) {
+  if (call->count == 0) return;
+  const int last = w.rank - 1;
+  const int64_t images = call->out[0]->shape[0] * call->out[0]->shape[1], rows = Product(w.out, last);
+  ParallelPieces(call, images * rows, w.out[last], 4 * w.Cells(w.window),
+                 [&](int64_t r, int64_t begin, int64_t end) {
+                   int64_t place[kMaxImage];
+                   Unravel(r % rows, w.out, last, place);
+                   f(r / rows, place, r * w.out[last], begin, end);
+                 });
+}
+// The same for each window cell of a part of a row, as EachCell; with a large window it looks whether anybody
+// still waits.
+template <class F>
+void EachCellOf(const keel_call* call, const Window& w, const int64_t* place, int64_t begin, int64_t end,
+                F&& f) {
+  const bool looks = (end - begin) * w.Cells(w.window) > kChunkCost;
+  EachCell(w, place, [&](int64_t, int64_t at, int64_t first, int64_t m, int64_t step) {
+    const int64_t from = std::max(first, begin), to = std::min(first + m, end);
+    if (from < to && !(looks && Cancelled(call))) f(at + (from - first) * step, from, to - from, step);
+  });
+}
+
+template <class V>
+constexpr V kLeast = std::numeric_limits<V>::has_infinity ? -std::numeric_limits<V>::infinity()
+                                                          : std::numeric_limits<V>::lowest();
+
+template <class T>
+keel_rc RunMaxPool(const keel_call* call) {
+  using V = Compute<T>;
+  const Window& w = State<Pool>(call).w;
+  const int64_t pixels = w.Cells(w.image);
+  EachRow(call, w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
+    const T* x = In<T>(call, 0) + image * pixels;
+    T* y = Out<T>(call, 0) + result;
+    T least;
+    Narrow(kLeast<V>, least);
+    std::fill(y + begin, y + end, least);
+    EachCellOf(call, w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
+      const T* p = x + at;
+      T* q = y + first;
+      WithStep(step, [&](auto by) {
+        for (int64_t i = 0; i < m; i++) {
+          const V old = Widen(q[i]), now = Widen(p[i * by]);
+          Narrow(now > old || now != now ? now : old, q[i]);
+        }
+      });
+    });
+  });
+  return Done(call);
+}
+
+int64_t ColumnMajor(const Window& w, int64_t offset) {
+  int64_t index[kMaxImage], at = 0;
+  Unravel(offset, w.image, w.rank, index);
+  for (int d = w.rank - 1; d >= 0; d--) at = at * w.image[d] + index[d];
+  return at;
+}
+
+// Of results [begin, end) of a row: which cell of the image holds the greatest. The first of equals, and the
+// first NaN, stay.
+template <class T>
+void IndexRow(const keel_call* call, const Window& w, const int64_t* place, const T* x, int64_t begin,
+              int64_t end, int64_t* y) {
+  std::fill(y + begin, y + end, int64_t{-1});
+  EachCellOf(call, w, place, begin, end, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
+    for (int64_t i = 0; i < m; i++) {
+      const int64_t cell = at + i * step, old = y[first + i];
+      const auto now = Widen(x[cell]);
+      const auto best = Widen(x[old < 0 ? cell : old]);
+      if (old < 0 || now > best || (now != now && best == best)) y[first + i] = cell;
+    }
+  });
+}
+// Few cells, and no place sees a padding.
+bool SeesWhole(const Window& w) {
+  bool whole = w.Cells(w.window) <= kMostCells;
+  for (int d = 0; d < w.rank; d++)
+    whole = whole && w.lo[d] == 0 && w.At(d, w.out[d] - 1, w.window[d] - 1) < w.image[d];
+  return whole;
+}
+
+// All rows where each place sees its whole window: the cells lie alike around each place.
+void IndexWhole(const keel_call* call, const Pool& s, const float* x, int64_t* y) {
+  static const IndexOfCells loop = IndexOfCellsLoop();
+  const Window& w = s.w;
+  const int last = w.rank - 1;
+  const int64_t n = w.out[last], rows = Product(w.out, last), pixels = w.Cells(w.image);
+  int64_t at[kMostCells], cells = 0;
+  constexpr int64_t kFirst[kMaxImage] = {};
+  EachCell(w, kFirst, [&](int64_t, int64_t offset, int64_t, int64_t, int64_t) { at[cells++] = offset; });
+  ParallelFor(call, call->count / n, n * cells, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; r++) {
+      int64_t place[kMaxImage], base = 0;
+      Unravel(r % rows, w.out, last, place);
+      for (int d = 0; d < last; d++) base = (base + place[d] * w.stride[d]) * w.image[d + 1];
+      const int64_t image = r / rows * pixels;
+      loop(x + image + base, at, cells, w.stride[last], n, y + r * n);
+      for (int64_t i = r * n; i < r * n + n; i++)
+        y[i] = image + (s.column_major ? ColumnMajor(w, base + y[i]) : base + y[i]);
+    }
+  });
+}
+
+template <class T>
+keel_rc RunMaxPoolIndex(const keel_call* call) {
+  const Pool& s = State<Pool>(call);
+  if (call->count == 0) return KEEL_OK;
+  if constexpr (std::is_same_v<T, float>)
+    if (SeesWhole(s.w)) return IndexWhole(call, s, In<T>(call, 0), Out<int64_t>(call, 0)), Done(call);
+  const int64_t pixels = s.w.Cells(s.w.image);
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
+    int64_t* y = Out<int64_t>(call, 0) + result;
+    IndexRow(call, s.w, place, In<T>(call, 0) + image * pixels, begin, end, y);
+    for (int64_t i = begin; i < end; i++)
+      if (y[i] >= 0) y[i] = image * pixels + (s.column_major ? ColumnMajor(s.w, y[i]) : y[i]);
+  });
+  return Done(call);
+}
+
+// How many window cells of a place along dim d count: those in the image or, with count_pad, also in
+// its padding, but never those that hang out beyond it.
+int64_t Counted(const Pool& s, int d, int64_t o) {
+  const int64_t low = s.count_pad ? -s.w.lo[d] : 0, high = s.w.image[d] + (s.count_pad ? s.hi[d] : 0);
+  int64_t n = 0;
+  for (int64_t k = 0; k < s.w.window[d]; k++) n += s.w.At(d, o, k) >= low && s.w.At(d, o, k) < high;
+  return n;
+}
+
+template <class T>
+keel_rc RunAvgPool(const keel_call* call) {
+  using V = Compute<T>;
+  const Pool& s = State<Pool>(call);
+  const int last = s.w.rank - 1;
+  const int64_t n = s.w.out[last], pixels = s.w.Cells(s.w.image);
+  std::vector<V> counts(static_cast<size_t>(n));
+  for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
+  EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
+    constexpr int64_t kChunk = 512;  // sums of a part of the row
+    const T* x = In<T>(call, 0) + image * pixels;
+    T* y = Out<T>(call, 0) + result;
+    int64_t outer = 1;
+    for (int d = 0; d < last; d++) outer *= Counted(s, d, place[d]);
+    const V* count = counts.data();
+    for (int64_t part = begin; part < end; part += kChunk) {
+      const int64_t stop = std::min(end, part + kChunk);
+      V sums[kChunk];
+      std::fill(sums, sums + (stop - part), V{0});
+      EachCellOf(call, s.w, place, part, stop, [&](int64_t at, int64_t first, int64_t m, int64_t step) {
+        WithStep(step, [&](auto by) {
+          for (int64_t o = 0; o < m; o++) sums[first - part + o] += Widen(x[at + o * by]);
+        });
+      });
+      for (int64_t o = part; o < stop; o++) Narrow(sums[o - part] / (static_cast<V>(outer) * count[o]), y[o]);
+    }
+  });
+  return Done(call);
+}
+
+keel_rc PrepareMaxPool(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  Complete(&p.w);
+  return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPool<T>; }));
+}
+keel_rc PrepareMaxPoolIndex(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  p.column_major = node.Flag("column_major");
+  Complete(&p.w);
+  return Keep(launch, p, VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunMaxPoolIndex<T>; }));
+}
+keel_rc PrepareAvgPool(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  Pool p = ReadPool(node);
+  p.count_pad = node.Flag("count_pad");
+  Complete(&p.w);
+  return Keep(launch, p, VisitFloats(keel_dt_of(&x), []<class T>() -> Run { return Guard<RunAvgPool<T>>; }));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("max_pool", "loop max_pool", Prepare<PrepareMaxPool>),
+    Impl("max_pool_index", "loop max_pool_index", Prepare<PrepareMaxPoolIndex>),
+    Impl("avg_pool", "loop avg_pool", Prepare<PrepareAvgPool>),
+};
+
+}  // namespace
+
+Impls PoolImpls() { return kImpls; }
+
+}  // namespace keel_cpu

@@ -1,0 +1,213 @@
+// arg.cc: orders along one dim: arg_max, arg_min, top_k, cumsum. A tensor is seen as [outer, n, inner].
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "plugins/cpu/common.h"
+#include "plugins/cpu/parallel/parallel.h"
+#include "plugins/cpu/reduce/loops.h"
+
+namespace keel_cpu {
+namespace {
+
+struct Lines {
+  int64_t outer, n, inner;
+  Lines(const keel_tensor& t, int64_t axis)
+      : outer(Product(t.shape, axis)),
+        n(t.shape[axis]),
+        inner(Product(t.shape + axis + 1, t.ndim - axis - 1)) {}
+  int64_t Count() const { return outer * inner; }
+  int64_t First(int64_t line) const { return line / inner * n * inner + line % inner; }
+};
+
+// Does a come before b: a NaN before everything, then the greater (or lesser).
+template <bool kMax, class T>
+bool Before(T a, T b) {
+  if (a != a || b != b) return a != a && b == b;
+  return kMax ? b < a : a < b;
+}
+
+struct Arg {
+  int64_t axis;
+  bool last;
+  const ReduceOp* best;  // the greatest (least) of a line, a NaN before all
+};
+// The place of a value in a line: the first, or the last.
+template <class T>
+int64_t Place(const T* p, int64_t n, T value, bool last) {
+  const auto v = Widen(value);
+  const bool nan = v != v;
+  const auto is = [=](T x) { return Widen(x) == v || (nan && Widen(x) != Widen(x)); };
+  constexpr int64_t kBlock = 64;
+  for (int64_t b = 0, blocks = (n + kBlock - 1) / kBlock; b < blocks; b++) {
+    const int64_t first = (last ? blocks - 1 - b : b) * kBlock, stop = std::min(n, first + kBlock);
+    bool here = false;
+    for (int64_t i = first; i < stop; i++) here |= is(p[i]);
+    for (int64_t i = first; here && i < stop; i++)
+      if (const int64_t at = last ? first + stop - 1 - i : i; is(p[at])) return at;
+  }
+  return -1;
+}
+// The same for a line of any length: its greatest first, then where that is; both look whether anybody waits.
+template <class T>
+int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n, bool last) {
+  alignas(kAccumulatorSize) char acc[kAccumulatorSize];
+  T value;
+  best.start(acc, 1);
+  ReduceRow(call, best, reinterpret_cast<const char*>(p), n, acc);
+  best.finish(acc, 1, n, &value);
+  for (int64_t i = 0, pieces = Pieces(n); i < pieces && !Cancelled(call); i++) {
+    const int64_t first = (last ? pieces - 1 - i : i) * kPiece;
+    if (const int64_t at = Place(p + first, std::min(kPiece, n - first), value, last); at >= 0)
+      return first + at;
+  }
+  return 0;
+}
+template <bool kMax, class T>
+keel_rc RunArg(const keel_call* call) {
+  const Arg& s = State<Arg>(call);
+  const Lines lines(*call->in[0], s.axis);
+  if (lines.n == 0 && call->count > 0)
+    return call->env->host->fail(KEEL_RANGE, kMax ? "arg_max of no elements" : "arg_min of no elements");
+  const T* x = In<T>(call, 0);
+  int64_t* y = Out<int64_t>(call, 0);
+  ParallelFor(call, call->count, lines.n * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const T* p = x + lines.First(line);
+      if (lines.inner == 1 && lines.n >= 32) {
+        y[line] = Find(call, *s.best, p, lines.n, s.last);
+        continue;
+      }
+      auto found = Widen(p[0]);
+      int64_t best = 0;
+      InChunks(call, 1, lines.n, 4, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++) {
+          const auto now = Widen(p[i * lines.inner]);
+          if (s.last ? !Before<kMax>(found, now) : Before<kMax>(now, found)) best = i, found = now;
+        }
+      });
+      y[line] = best;
+    }
+  });
+  return Done(call);
+}
+template <bool kMax>
+keel_rc PrepareArg(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  const ReduceOp* best = FindReduction(kMax ? "reduce_max" : "reduce_min", keel_dt_of(&x));
+  if (best == nullptr) Throw(KEEL_UNIMPLEMENTED, "arg_max and arg_min have no CPU loop for this dtype");
+  return Keep(launch, Arg{node.Int("axis"), node.Flag("last"), best},
+              VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
+}
+
+// Few of many: most elements do not come before the last of those found so far.
+constexpr int64_t kFewest = 16;
+template <bool kMax, class T>
+void TopFew(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+  Compute<T> best[kFewest];
+  Compute<T> worst = {};
+  int64_t have = 0;
+  const bool all = InChunks(call, 0, n, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const Compute<T> now = Widen(x[i]);
+      if (have == k && ((kMax ? now <= worst : now >= worst) || !Before<kMax>(now, worst))) continue;
+      int64_t at = have < k ? have++ : k - 1;
+      for (; at > 0 && Before<kMax>(now, best[at - 1]); at--)
+        best[at] = best[at - 1], places[at] = places[at - 1];
+      best[at] = now;
+      places[at] = i;
+      worst = best[have - 1];
+    }
+  });
+  for (int64_t i = 0; all && i < k; i++) values[i] = x[places[i]];
+}
+
+template <bool kMax, class T>
+keel_rc RunTopK(const keel_call* call) {
+  const keel_tensor& x = *call->in[0];
+  const int64_t n = x.shape[x.ndim - 1], k = call->out[0]->shape[x.ndim - 1],
+                rows = Product(x.shape, x.ndim - 1);
+  const T* in = In<T>(call, 0);
+  T* values = Out<T>(call, 0);
+  int64_t* places = Out<int64_t>(call, 1);
+  if (k == 0) return KEEL_OK;
+  if (k <= kFewest) {
+    ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++)
+        TopFew<kMax>(call, in + r * n, n, k, values + r * k, places + r * k);
+    });
+    return Done(call);
+  }
+  constexpr int64_t kOften = 1 << 16;  // comparisons between two looks at whether anybody still waits
+  const auto order = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(n));
+  for (int64_t r = 0, compared = 0; r < rows; r++, in += n) {
+    InChunks(call, 0, n, 1, [&](int64_t a, int64_t b) { std::iota(order.get() + a, order.get() + b, a); });
+    if (Cancelled(call)) return KEEL_CANCELLED;
+    // Of equals the first: the place decides, so no stable sort is needed.
+    std::partial_sort(order.get(), order.get() + k, order.get() + n, [&](int64_t a, int64_t b) {
+      if (++compared % kOften == 0 && Cancelled(call)) throw Reported{KEEL_CANCELLED};
+      const auto va = Widen(in[a]), vb = Widen(in[b]);
+      return Before<kMax>(va, vb) || (a < b && !Before<kMax>(vb, va));
+    });
+    for (int64_t i = 0; i < k; i++) {
+      *places++ = order[static_cast<size_t>(i)];
+      *values++ = in[order[static_cast<size_t>(i)]];
+    }
+  }
+  return KEEL_OK;
+}
+keel_rc PrepareTopK(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  const bool largest = node.Flag("largest");
+  launch->run = VisitAll(keel_dt_of(&x), [&]<class T>() -> Run {
+    return largest ? Guard<RunTopK<true, T>> : Guard<RunTopK<false, T>>;
+  });
+  return KEEL_OK;
+}
+
+struct Cumsum {
+  int64_t axis;
+  bool exclusive, reverse;
+};
+template <class T>
+keel_rc RunCumsum(const keel_call* call) {
+  // Integers wrap: their sums run without sign.
+  using Sum = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
+  const Cumsum& s = State<Cumsum>(call);
+  const Lines lines(*call->in[0], s.axis);
+  const T* x = In<T>(call, 0);
+  T* y = Out<T>(call, 0);
+  ParallelFor(call, lines.Count(), lines.n * 3, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const int64_t first = lines.First(line);
+      Sum sum = 0;
+      InChunks(call, 0, lines.n, 3, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; i++) {
+          const int64_t at = first + (s.reverse ? lines.n - 1 - i : i) * lines.inner;
+          const Sum with = sum + static_cast<Sum>(Widen(x[at]));
+          Narrow(static_cast<Compute<T>>(s.exclusive ? sum : with), y[at]);
+          sum = with;
+        }
+      });
+    }
+  });
+  return Done(call);
+}
+keel_rc PrepareCumsum(const Node& node, keel_launch* launch) {
+  const keel_tensor x = node.In(0);
+  return Keep(launch, Cumsum{node.Int("axis"), node.Flag("exclusive"), node.Flag("reverse")},
+              VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunCumsum<T>; }));
+}
+
+constexpr keel_impl kImpls[] = {
+    Impl("arg_max", "loop arg_max", Prepare<PrepareArg<true>>, KEEL_IMPL_ANY_DIMS),
+    Impl("arg_min", "loop arg_min", Prepare<PrepareArg<false>>, KEEL_IMPL_ANY_DIMS),
+    Impl("top_k", "partial sort", Prepare<PrepareTopK>, KEEL_IMPL_ANY_DIMS),
+    Impl("cumsum", "loop cumsum", Prepare<PrepareCumsum>, KEEL_IMPL_ANY_DIMS),
+};
+
+}  // namespace
+
+Impls ArgImpls() { return kImpls; }
+
+}  // namespace keel_cpu

@@ -1,0 +1,35 @@
+// invalid.cc: see invalid.h.
+#include "plugins/cpu/regions/invalid.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#else
+#include <cfenv>
+#endif
+
+namespace keel_cpu {
+namespace {
+
+#if defined(__x86_64__)  // what <cfenv> does, without the old x87 unit, which takes longer than a small
+                         // region
+bool IsRaised() { return (_mm_getcsr() & _MM_EXCEPT_INVALID) != 0; }
+void Lower() { _mm_setcsr(_mm_getcsr() & ~static_cast<unsigned>(_MM_EXCEPT_INVALID)); }
+void Raise() { _mm_setcsr(_mm_getcsr() | _MM_EXCEPT_INVALID); }
+#else
+bool IsRaised() { return std::fetestexcept(FE_INVALID) != 0; }
+void Lower() { std::feclearexcept(FE_INVALID); }
+void Raise() { std::feraiseexcept(FE_INVALID); }
+#endif
+
+}  // namespace
+
+void RaiseInvalid() { Raise(); }
+
+InvalidWatch::InvalidWatch() : before_(IsRaised()) { Clear(); }
+InvalidWatch::~InvalidWatch() {
+  if (before_) Raise();
+}
+void InvalidWatch::Clear() { Lower(); }
+bool InvalidWatch::Raised() const { return IsRaised(); }
+
+}  // namespace keel_cpu

@@ -1,0 +1,197 @@
+// convert.cc: one ONNX node after the other: functions are inlined, branches with a known
+// condition taken, sizes folded, and the rest given to the rule of the operator.
+//
+// Where a rule must know the value of a parameter, its results are marked as missing and the
+// import goes on, so that the message at the end can name every such parameter.
+#include <algorithm>
+
+#include "plugins/onnx/import/importer.h"
+
+namespace onnx_import {
+namespace {
+
+constexpr size_t kMostNames = 1 << 20;  // bytes of names that are noted
+
+constexpr int kMaxDepth = 32;
+
+void mark_missing(Call& call) {
+  for (auto& out : call.out) {
+    out = std::make_shared<Value>();
+    out->missing = true;
+  }
+}
+
+ValueP found(const Scope& scope, Text name) {
+  const ValueP* value = scope.find(name);
+  return value ? *value : nullptr;
+}
+
+}  // namespace
+
+const ValueP* Scope::find(Text name) const {
+  for (const Scope* s = this; s; s = s->parent)
+    if (const auto found = s->values.find(name); found != s->values.end()) return &found->second;
+  return nullptr;
+}
+
+std::string Scope::show(Text name) const {
+  const auto found = shown.find(name);
+  return found == shown.end() ? cat(prefix, name) : found->second;
+}
+
+AttributeMap Importer::attributes(const Node& node, const Scope& scope) const {
+  AttributeMap map;
+  for (const auto& a : node.attributes) {
+    if (a.reference.empty()) {
+      map[a.name] = &a;
+    } else if (const auto given = scope.attributes.find(a.reference); given != scope.attributes.end()) {
+      map[a.name] = given->second;
+    }
+  }
+  return map;
+}
+
+std::vector<ValueP> Importer::operands(const Node& node, const Scope& scope) const {
+  std::vector<ValueP> list;
+  for (Text name : node.inputs) {
+    const ValueP* value = name.empty() ? nullptr : scope.find(name);
+    list.push_back(value ? *value : nullptr);
+    if (!name.empty() && !value)
+      refuse(KEEL_INVALID,
+             cat("node '", node.name, "' (", node.op, ") reads '", name, "', which nothing makes before it"));
+  }
+  return list;
+}
+
+void Importer::convert(const std::vector<Node>& nodes, Scope& scope) {
+  if (scope.depth > kMaxDepth)
+    refuse(KEEL_INVALID, cat("functions or branches nest deeper than ", kMaxDepth));
+  for (const auto& node : nodes) convert(node, scope);
+}
+
+void Importer::convert(const Node& node, Scope& scope) {
+  if (std::all_of(node.outputs.begin(), node.outputs.end(), [](Text name) { return name.empty(); })) return;
+  if (--nodes_left_ < 0)
+    refuse(KEEL_OOM, "the model has more than a million nodes when its functions are inlined");
+  Call call(edit_, node, scope.opset, attributes(node, scope), operands(node, scope));
+  for (Text output : node.outputs)
+    if (call.name.empty() && !output.empty()) call.name = scope.show(output);
+  bool missing = false;
+  for (const auto& value : call.inputs()) missing = missing || (value && value->missing);
+  if (missing)
+    skip(call);
+  else if (const Function* f = function(node))
+    inline_function(*f, call, scope);
+  else if (node.op == "If")
+    take_branch(call, scope);
+  else if (!convert_rule(call))
+    mark_missing(call);
+  note_name(node, call, scope);
+  for (size_t k = 0; k < node.outputs.size(); k++) {
+    if (node.outputs[k].empty()) continue;
+    if (!call.out[k]) call.unsupported(cat("result ", k, " ('", node.outputs[k], "') is not supported"));
+    scope.values[node.outputs[k]] = call.out[k];
+  }
+}
+
+// What the model calls a node, for people who look for it: Keel calls it after its result.
+void Importer::note_name(const Node& node, const Call& call, const Scope& scope) {
+  const auto odd = [](unsigned char c) { return c < ' ' || c >= 0x7f; };  // no plain text
+  if (scope.depth > 0 || node.name.empty() || node.name == call.name) return;
+  const std::string line = cat(node.name, "\t", call.name);
+  if (std::count_if(line.begin(), line.end(), odd) > 1 || node_names_.size() + line.size() >= kMostNames)
+    return;
+  node_names_ += cat(line, "\n");
+}
+
+bool Importer::check_needs(Call& call, const Rule& rule) {
+  Names needs;
+  for (size_t i = 0; i < call.n_in() && i < 32; i++) {
+    if (!(rule.values & bit(static_cast<int>(i))) || !call.has(i) || edit_.sizes(call.value(i))) continue;
+    needs.insert(call.value(i).needs.begin(), call.value(i).needs.end());
+  }
+  needs_.insert(needs.begin(), needs.end());
+  return needs.empty();
+}
+
+// A node after one that was not made still says what it would need.
+void Importer::skip(Call& call) {
+  const Rule* rule = call.node.domain.empty() ? find_rule(call.node.op, call.opset) : nullptr;
+  if (rule) check_needs(call, *rule);
+  mark_missing(call);
+}
+
+// What was not folded for want of parameters' values hands that want on.
+void Importer::pass_needs(Call& call) {
+  Names needs;
+  for (size_t i = 0; i < call.n_in(); i++) {
+    if (!call.has(i) || edit_.sizes(call.value(i))) continue;
+    if (call.value(i).needs.empty()) return;
+    needs.insert(call.value(i).needs.begin(), call.value(i).needs.end());
+  }
+  for (auto& out : call.out)
+    if (out) out->needs = needs;
+}
+
+bool Importer::convert_rule(Call& call) {
+  if (fold(call)) return true;
+  const Rule* rule = call.node.domain.empty() ? find_rule(call.node.op, call.opset) : nullptr;
+  if (!rule) call.unsupported("this operator is not supported");
+  if (!check_needs(call, *rule)) return false;
+  rule->convert(call);
+  if (folds(call.node.op)) pass_needs(call);
+  if (rule->moves && call.has(0) && never_negative(call, 0))
+    for (auto& out : call.out)
+      if (out) out->nonneg = true;
+  return true;
+}
+
+void Importer::inline_function(const Function& f, Call& call, const Scope& scope) {
+  Scope inner;
+  inner.opset = opset_version(f.opsets);
+  inner.depth = scope.depth + 1;
+  inner.prefix = cat(call.name, "/");
+  for (const auto& a : f.defaults) inner.attributes[a.name] = &a;
+  for (Text name : f.attributes)
+    if (const Attribute* a = call.attribute(name)) inner.attributes[name] = a;
+  for (const auto& a : f.defaults)
+    if (const Attribute* given = call.attribute(a.name)) inner.attributes[a.name] = given;
+  for (size_t i = 0; i < f.inputs.size(); i++)
+    inner.values[f.inputs[i]] = i < call.n_in() ? call.inputs()[i] : nullptr;
+  for (size_t k = 0; k < f.outputs.size() && k < call.out.size(); k++)
+    if (call.wants(k)) inner.shown[f.outputs[k]] = scope.show(call.node.outputs[k]);
+  convert(f.nodes, inner);
+  for (size_t k = 0; k < f.outputs.size() && k < call.out.size(); k++)
+    call.out[k] = found(inner, f.outputs[k]);
+}
+
+void Importer::take_branch(Call& call, const Scope& scope) {
+  const Sizes* condition = call.known(0);
+  if (!condition || condition->v.size() != 1) {
+    const Names& needs = call.value(0).needs;
+    if (needs.empty())
+      call.unsupported("its condition is computed from data; only a branch known at import can be taken");
+    needs_.insert(needs.begin(), needs.end());
+    return mark_missing(call);
+  }
+  const char* which = condition->v[0] ? "then_branch" : "else_branch";
+  const Attribute* a = call.attribute(which);
+  if (!a || !a->graph) call.invalid(cat("attribute ", which, " is missing"));
+  Scope inner;
+  inner.parent = &scope;
+  inner.opset = scope.opset;
+  inner.depth = scope.depth + 1;
+  inner.prefix = cat(call.name, "/");
+  inner.attributes = scope.attributes;
+  refuse_unsupported(a->graph->nodes, scope.opset);
+  for (const auto& tensor : a->graph->initializers) {
+    inner.values[tensor.name] = std::make_shared<Value>();
+    inner.values[tensor.name]->name = inner.show(tensor.name);
+    inner.values[tensor.name]->tensor = &tensor;
+  }
+  convert(a->graph->nodes, inner);
+  for (size_t k = 0; k < a->graph->outputs.size() && k < call.out.size(); k++)
+    call.out[k] = found(inner, a->graph->outputs[k].name);
+}
+
+}  // namespace onnx_import

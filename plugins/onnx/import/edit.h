@@ -1,0 +1,102 @@
+// edit.h: the Keel module under construction, and the values of the ONNX model in it.
+//
+// How to read it: a Value is one ONNX value. It may be a node's result (id), stored numbers (tensor,
+// data), or known sizes: small integer lists whose entries may be symbolic dims. The latter two
+// enter the Keel module only when a node reads them as data; that is what id(Value&) does.
+// Edit wraps the host's functions: it throws on failure and computes with dims.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "plugins/onnx/import/attrs.h"
+#include "plugins/onnx/model/tensor.h"
+
+namespace onnx_import {
+
+// A small array of integers or bools, known at import up to the sizes of symbols.
+struct Sizes {
+  keel_dt dtype = KEEL_I64;
+  Ints shape;  // of the array itself; empty: a scalar
+  Dims v;      // its elements, in order
+};
+
+struct Value {
+  std::string name;
+  keel_value id = KEEL_NO_VALUE;
+  const Tensor* tensor = nullptr;
+  std::shared_ptr<Data> data;
+  std::optional<Sizes> sizes;
+  std::set<std::string> needs;  // the parameters whose values would make the sizes known
+  bool unsized = false;         // data was looked at and holds no sizes
+  bool nonneg = false;          // no element is below 0
+  bool missing = false;         // not made, for a parameter's value was needed
+};
+using ValueP = std::shared_ptr<Value>;
+using Ids = std::vector<keel_value>;
+
+class Edit {
+ public:
+  Edit(const keel_host* host, const keel_source* source, keel_edit* edit)
+      : host_(host), source_(source), edit_(edit) {}
+
+  // Dims: numbers are computed here, symbols by Keel.
+  keel_dim add(keel_dim a, keel_dim b) { return math(KEEL_DIM_ADD, a, b); }
+  keel_dim sub(keel_dim a, keel_dim b) { return math(KEEL_DIM_SUB, a, b); }
+  keel_dim mul(keel_dim a, keel_dim b) { return math(KEEL_DIM_MUL, a, b); }
+  keel_dim div(keel_dim a, keel_dim b) { return math(KEEL_DIM_FLOORDIV, a, b); }
+  keel_dim max(keel_dim a, keel_dim b) { return math(KEEL_DIM_MAX, a, b); }
+  keel_dim min(keel_dim a, keel_dim b) { return math(KEEL_DIM_MIN, a, b); }
+  static bool compute(int32_t op, int64_t a, int64_t b,
+                      int64_t* out);  // two numbers; false: overflow, or b is 0
+  keel_dim product(const Dims& dims, size_t from = 0, size_t to = SIZE_MAX);
+  int32_t compare(keel_dim a, keel_dim b);
+  bool is(keel_dim a, keel_dim b) { return compare(a, b) == KEEL_EQUAL; }
+  bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }  // for all sizes
+  keel_dim symbol(const std::string& name);
+
+  // Nodes. `name` is empty for helpers.
+  Ids ops(const char* op, const Ids& in, const Attrs& attrs, uint32_t n_out, const std::string& name = "");
+  keel_value op(const char* op, const Ids& in, const Attrs& attrs = {}, const std::string& name = "") {
+    return ops(op, in, attrs, 1, name)[0];
+  }
+  keel_value cast(keel_value v, keel_dt to) {
+    return dtype(v) == to ? v : op("cast", {v}, Attrs().type("to", to));
+  }
+  keel_value reshape(keel_value v, Dims to) { return op("reshape", {v}, Attrs().dims("to", std::move(to))); }
+  keel_value scalar(keel_dt dtype, double number);
+  keel_value number(keel_dim d, keel_dt dtype);  // a dim as data
+  keel_value array(const Sizes& s, const std::string& name = "");
+  keel_value iota(keel_dim n, keel_dt dtype) {
+    return op("iota", {}, Attrs().dims("dims", {n}).type("dtype", dtype));
+  }
+  keel_value param(const std::string& name, keel_dt dtype, const Dims& dims);
+  void result(const std::string& name, keel_value v);
+  void metadata(const std::string& key, const std::string& value);
+
+  Dims dims(keel_value v);
+  keel_dt dtype(keel_value v);
+
+  // Values of the ONNX model.
+  keel_value id(Value& v);       // as data
+  const Sizes* sizes(Value& v);  // nullptr: not known
+  const Data* data(Value& v);    // nullptr: not stored
+  Dims dims(Value& v);
+  keel_dt dtype(Value& v);
+  const keel_source& source() const { return *source_; }
+
+ private:
+  keel_dim math(int32_t op, keel_dim a, keel_dim b);
+  keel_value constant(const Data& d, const std::string& name);
+  const char* unique(const std::string& name);  // nullptr if it was used before
+  void check(keel_rc rc) const;
+
+  const keel_host* host_;
+  const keel_source* source_;
+  keel_edit* edit_;
+  std::unordered_set<std::string> names_;
+  std::map<std::pair<keel_dt, uint64_t>, keel_value> scalars_;
+};
+
+}  // namespace onnx_import

@@ -1,0 +1,187 @@
+// importer.cc: the frame of an import: parameters, symbols, results, metadata and what to say when
+// the model cannot be taken. Nodes are in convert.cc, the survey in survey.cc.
+#include "plugins/onnx/import/importer.h"
+
+namespace onnx_import {
+namespace {
+
+std::string sanitised(Text name) {
+  std::string s;
+  for (char c : name) {
+    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    s += good ? c : '_';
+  }
+  if (s.empty() || (s[0] >= '0' && s[0] <= '9')) s.insert(0, "d");
+  return s;
+}
+
+std::string unique(std::string name, std::set<std::string>& taken) {
+  while (!taken.insert(name).second) name += '_';
+  return name;
+}
+
+}  // namespace
+
+int opset_version(const std::vector<OpsetImport>& imports) {
+  for (const auto& import : imports)
+    if (import.domain.empty())
+      return static_cast<int>(std::min<int64_t>(std::max<int64_t>(import.version, 1), 1 << 20));
+  return 0;
+}
+
+void Importer::run() {
+  model_ = parse_model({reinterpret_cast<const char*>(source_->data), source_->size});
+  Scope scope;
+  scope.opset = opset_version(model_.opsets);
+  if (scope.opset && (scope.opset < 7 || scope.opset > 28))
+    refuse(KEEL_UNIMPLEMENTED, cat("the model is of ONNX opset ", scope.opset,
+                                   "; opsets 7 to 28 can be imported. "
+                                   "Convert it, for example with onnx.version_converter"));
+  if (model_.graph.has_sparse)
+    refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which cannot be imported");
+  refuse_unsupported(model_.graph.nodes, scope.opset);
+  add_metadata();
+  name_symbols();
+  fix_sizes();
+  add_parameters(scope);
+  convert(model_.graph.nodes, scope);
+  demand(needs_);
+  if (!node_names_.empty()) edit_.metadata("onnx.nodes", node_names_);
+  add_results(scope);
+}
+
+void Importer::demand(const Names& needs) const {
+  if (needs.empty()) return;
+  std::string list;
+  for (const auto& name : needs) list += cat(list.empty() ? "'" : ", '", name, "'", type_text(name));
+  refuse(KEEL_PRECONDITION,
+         cat("the model needs the value of parameter(s) ", list,
+             " when it is imported: give it with fixed (command line: -i ", *needs.begin(), "=...)"));
+}
+
+// ": i64[2]" of an input whose type and shape the model states with numbers; "" else.
+std::string Importer::type_text(Text name) const {
+  for (const auto& input : model_.graph.inputs) {
+    if (input.name != name || !input.is_tensor || !input.has_shape) continue;
+    std::string dims;
+    for (const Dim& d : input.dims) {
+      if (!d.known) return "";
+      dims += cat(dims.empty() ? "" : ",", d.value);
+    }
+    return cat(": ", dtype_name(dtype_of(input.type, "an input")), "[", dims, "]");
+  }
+  return "";
+}
+
+void Importer::add_metadata() {
+  edit_.metadata("onnx.ir_version", std::to_string(model_.ir_version));
+  for (const auto& import : model_.opsets)
+    edit_.metadata(import.domain.empty() ? "onnx.opset" : cat("onnx.opset.", import.domain),
+                   std::to_string(import.version));
+  const std::pair<const char*, Text> texts[] = {{"onnx.producer", model_.producer},
+                                                {"onnx.producer_version", model_.producer_version},
+                                                {"onnx.domain", model_.domain},
+                                                {"onnx.graph", model_.graph.name}};
+  for (const auto& [key, text] : texts)
+    if (!text.empty()) edit_.metadata(key, std::string(text));
+  for (const auto& [key, text] : model_.metadata) edit_.metadata(std::string(key), std::string(text));
+}
+
+// Named dims first, so that the names made up for others cannot clash with them.
+void Importer::name_symbols() {
+  for (const auto& input : model_.graph.inputs)
+    for (const auto& dim : input.dims)
+      if (!dim.symbol.empty() && !symbols_.count(dim.symbol))
+        symbols_[dim.symbol] = unique(sanitised(dim.symbol), symbol_names_);
+  for (const auto& input : model_.graph.inputs)
+    for (size_t k = 0; k < input.dims.size(); k++) {
+      const Dim& dim = input.dims[k];
+      const bool named = (dim.known && dim.value >= 0) || !dim.symbol.empty();
+      unnamed_[input.name].push_back(named ? "" : unique(cat(sanitised(input.name), "_", k), symbol_names_));
+    }
+}
+
+// The symbol's name of a dim; "" where it is a number.
+std::string Importer::symbol_of(const ValueInfo& info, size_t axis) const {
+  const Dim& dim = info.dims[axis];
+  if (dim.known && dim.value >= 0) return "";
+  return dim.symbol.empty() ? unnamed_.at(info.name)[axis] : symbols_.at(dim.symbol);
+}
+
+Dims Importer::parameter_dims(const ValueInfo& info) {
+  Dims dims;
+  for (size_t k = 0; k < info.dims.size(); k++) {
+    const std::string symbol = symbol_of(info, k);
+    const auto fixed = fixed_sizes_.find(symbol);
+    if (symbol.empty())
+      dims.push_back(info.dims[k].value);
+    else
+      dims.push_back(fixed == fixed_sizes_.end() ? edit_.symbol(symbol) : fixed->second);
+  }
+  return dims;
+}
+
+ValueP Importer::fixed(Text name) {
+  for (uint64_t k = 0; k < source_->n_fixed; k++) {
+    if (name != source_->fixed_names[k]) continue;
+    const keel_tensor& t = source_->fixed_values[k];
+    auto data = std::make_shared<Data>();
+    data->dtype = keel_dt_of(&t);
+    data->dims.assign(t.shape, t.shape + t.ndim);
+    data->size = static_cast<uint64_t>(checked_count(data->dims, cat("the fixed value of '", name, "'"))) *
+                 width_of(data->dtype);
+    int64_t stride = 1;
+    for (int32_t d = t.ndim - 1; t.strides && d >= 0; stride *= t.shape[d--])
+      if (t.shape[d] > 1 && t.strides[d] != stride)
+        refuse(KEEL_INVALID, cat("the fixed value of '", name, "' is not contiguous"));
+    const auto* from = static_cast<const uint8_t*>(keel_ptr(&t));
+    if (data->size) data->own.assign(from, from + data->size);
+    data->bytes = data->own.data();
+    auto value = std::make_shared<Value>();
+    value->name = name;
+    value->data = std::move(data);
+    return value;
+  }
+  return nullptr;
+}
+
+void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
+  const std::string what = cat("parameter '", info.name, "'");
+  if (ValueP constant = fixed(info.name)) {
+    scope.values[info.name] = constant;
+    return;
+  }
+  if (!info.is_tensor)
+    refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor (a sequence, a map, an optional or none)"));
+  if (!info.has_shape)
+    refuse(KEEL_UNIMPLEMENTED, cat(what, " has no shape; Keel needs at least its number of dims"));
+  if (info.dims.size() > KEEL_MAX_RANK)
+    refuse(KEEL_UNIMPLEMENTED,
+           cat(what, " has ", info.dims.size(), " dims; Keel has at most ", KEEL_MAX_RANK));
+  auto value = std::make_shared<Value>();
+  value->name = info.name;
+  value->needs = {value->name};
+  value->id = edit_.param(value->name, dtype_of(info.type, what), parameter_dims(info));
+  scope.values[info.name] = value;
+}
+
+void Importer::add_parameters(Scope& scope) {
+  for (const auto& tensor : model_.graph.initializers) {
+    auto value = std::make_shared<Value>();
+    value->name = tensor.name;
+    value->tensor = &tensor;
+    scope.values[tensor.name] = value;
+  }
+  for (const auto& input : model_.graph.inputs)  // IR 3 lists the initializers here too
+    if (!scope.values.count(input.name)) add_parameter(input, scope);
+}
+
+void Importer::add_results(const Scope& scope) {
+  for (const auto& output : model_.graph.outputs) {
+    const ValueP* value = scope.find(output.name);
+    if (!value || !*value) refuse(KEEL_INVALID, cat("no node makes the result '", output.name, "'"));
+    edit_.result(std::string(output.name), edit_.id(**value));
+  }
+}
+
+}  // namespace onnx_import

@@ -1,0 +1,88 @@
+// importer.h: one import: from the bytes of a model to a Keel module.
+//
+// How to read it: run() does all: it surveys the operators, declares parameters, converts node
+// after node and names the results. A Scope holds the values that names stand for: the graph's, a
+// function's while it is inlined, or a branch's.
+#pragma once
+#include <span>
+#include <unordered_map>
+
+#include "plugins/onnx/import/call.h"
+
+namespace onnx_import {
+
+struct Scope {
+  const Scope* parent = nullptr;  // names are looked up there too; a function has none
+  int opset = 0;
+  int depth = 0;
+  std::string prefix;                           // makes inner names unique
+  std::unordered_map<Text, std::string> shown;  // inner names that have one outside
+  std::unordered_map<Text, ValueP> values;
+  AttributeMap attributes;  // what the function around was given
+
+  const ValueP* find(Text name) const;  // nullptr: no such name; a null value: left out
+  std::string show(Text name) const;
+};
+
+class Importer {
+ public:
+  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes in place of what the model says.
+  Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
+           keel_edit* edit)
+      : source_(source), options_(options), edit_(host, source, edit) {}
+  void run();
+
+ private:
+  using Names = std::set<std::string>;
+
+  // The whole model.
+  void add_metadata();
+  void add_parameters(Scope& scope);
+  void add_parameter(const ValueInfo& info, Scope& scope);
+  Dims parameter_dims(const ValueInfo& info);
+  void name_symbols();
+  void fix_sizes();  // sizes.cc: what the options say, before parameters are declared
+  void fix_dim(Text name, Text size);
+  void fix_shape(Text input, Text sizes);
+  void learn(const std::string& symbol, int64_t size, const std::string& from);
+  std::string symbol_of(const ValueInfo& info, size_t axis) const;
+  std::string type_text(Text name) const;
+  void note_name(const Node& node, const Call& call, const Scope& scope);
+  ValueP fixed(Text name);
+  void add_results(const Scope& scope);
+  void demand(const Names& needs) const;
+
+  // What it needs: everything unsupported is told at once.
+  void survey(const std::vector<Node>& nodes, int opset, std::map<std::string, int>& unsupported,
+              std::set<const Function*>& seen) const;
+  void refuse_unsupported(const std::vector<Node>& nodes, int opset) const;
+
+  // Node by node.
+  void convert(const std::vector<Node>& nodes, Scope& scope);
+  void convert(const Node& node, Scope& scope);
+  bool convert_rule(Call& call);
+  bool check_needs(Call& call, const Rule& rule);
+  void skip(Call& call);
+  void pass_needs(Call& call);
+  void inline_function(const Function& f, Call& call, const Scope& scope);
+  void take_branch(Call& call, const Scope& scope);
+  const Function* function(const Node& node) const;
+  AttributeMap attributes(const Node& node, const Scope& scope) const;
+  std::vector<ValueP> operands(const Node& node, const Scope& scope) const;
+
+  const keel_source* source_;
+  std::span<const keel_kv> options_;
+  Edit edit_;
+  Model model_;
+  Names needs_;                          // parameters whose values were missed
+  std::map<Text, std::string> symbols_;  // by the model's name for a dim
+  Names symbol_names_;
+  std::map<std::string, int64_t> fixed_sizes_;        // by the symbol's name
+  std::map<Text, std::vector<std::string>> unnamed_;  // by input: symbols of dims without a name
+  std::string node_names_;                            // lines NODE <tab> RESULT, of the model's own graph
+  int64_t nodes_left_ = 1000000;  // functions in functions could make more than memory holds
+};
+
+int opset_version(const std::vector<OpsetImport>& imports);  // 0: none
+
+}  // namespace onnx_import

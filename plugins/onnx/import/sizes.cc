@@ -1,0 +1,98 @@
+// sizes.cc: sizes that the caller fixes: the options "dim.NAME" and "shape.INPUT" in place of what the model
+// says of its inputs.
+#include <charconv>
+
+#include "plugins/onnx/import/importer.h"
+
+namespace onnx_import {
+namespace {
+
+int64_t number(Text text, const std::string& what) {
+  int64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size() || n < 0 || KEEL_DIM_IS_HANDLE(n))
+    refuse(KEEL_INVALID, cat(what, ": got '", text, "', wanted a size"));
+  return n;
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out += cat(out.empty() ? "'" : ", '", name, "'");
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+void Importer::learn(const std::string& symbol, int64_t size, const std::string& from) {
+  const auto [at, added] = fixed_sizes_.emplace(symbol, size);
+  if (!added && at->second != size)
+    refuse(KEEL_INVALID,
+           cat(from, ": the size '", symbol, "' would be ", size, ", but it is fixed to ", at->second));
+}
+
+// By the model's name for the dim or by Keel's.
+void Importer::fix_dim(Text name, Text size) {
+  const std::string from = cat("dim '", name, "'");
+  std::set<std::string> names = symbol_names_;
+  for (const auto& [own, symbol] : symbols_) {
+    names.emplace(own);
+    if (own == name) return learn(symbol, number(size, from), from);
+  }
+  if (!symbol_names_.count(std::string(name)))
+    refuse(KEEL_NOT_FOUND, cat("the model has no dim '", name, "'; it has ", listed(names)));
+  learn(std::string(name), number(size, from), from);
+}
+
+void Importer::fix_shape(Text input, Text sizes) {
+  const std::string from = cat("the shape of input '", input, "'");
+  ValueInfo* info = nullptr;
+  std::set<std::string> names;
+  std::set<Text> stored;
+  for (const auto& tensor : model_.graph.initializers) stored.insert(tensor.name);
+  for (auto& i : model_.graph.inputs) {
+    if (stored.count(i.name)) continue;
+    names.emplace(i.name);
+    if (i.name == input) info = &i;
+  }
+  if (!info) refuse(KEEL_NOT_FOUND, cat("the model has no input '", input, "'; it has ", listed(names)));
+  std::vector<Text> words;
+  for (size_t at = 0; at <= sizes.size();) {
+    const size_t comma = std::min(sizes.find(',', at), sizes.size());
+    words.push_back(sizes.substr(at, comma - at));
+    at = comma + 1;
+  }
+  if (!info->has_shape) {  // the model does not even say how many dims
+    info->has_shape = true;
+    info->dims.resize(words.size());
+    for (size_t k = 0; k < words.size(); k++) {
+      std::string symbol = cat(input, "_", k);
+      while (!symbol_names_.insert(symbol).second) symbol += '_';
+      unnamed_[info->name].push_back(std::move(symbol));
+    }
+  }
+  if (words.size() != info->dims.size())
+    refuse(KEEL_INVALID,
+           cat(from, ": got ", words.size(), " sizes, but it has ", info->dims.size(), " dims"));
+  for (size_t k = 0; k < words.size(); k++) {
+    if (words[k] == "?") continue;
+    const int64_t size = number(words[k], from);
+    if (const std::string symbol = symbol_of(*info, k); !symbol.empty())
+      learn(symbol, size, from);
+    else
+      info->dims[k].value = size;  // another size than the model was exported for
+  }
+}
+
+void Importer::fix_sizes() {
+  for (const keel_kv& option : options_) {
+    const Text key = option.key;
+    if (key.substr(0, 4) == "dim.")
+      fix_dim(key.substr(4), option.value);
+    else if (key.substr(0, 6) == "shape.")
+      fix_shape(key.substr(6), option.value);
+    else
+      refuse(KEEL_INVALID, cat("option '", key, "' is not known; there are dim.NAME and shape.INPUT"));
+  }
+}
+
+}  // namespace onnx_import

@@ -1,0 +1,57 @@
+// survey.cc: looks at all nodes before any is converted, so that one message names everything in
+// the model that cannot be imported: operators with their counts, and attributes.
+#include "plugins/onnx/import/importer.h"
+
+namespace onnx_import {
+namespace {
+
+bool lists(Text words, Text word) {
+  for (size_t at = words.find(word); at != Text::npos; at = words.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+std::string full_name(const Node& node, int opset) {
+  if (!node.domain.empty()) return cat(node.domain, ".", node.op);
+  return find_rule(node.op, 1 << 20) ? cat(node.op, " of opset ", opset) : std::string(node.op);
+}
+
+}  // namespace
+
+const Function* Importer::function(const Node& node) const {
+  for (const auto& f : model_.functions)
+    if (f.name == node.op && f.domain == node.domain && f.overload == node.overload) return &f;
+  return nullptr;
+}
+
+void Importer::survey(const std::vector<Node>& nodes, int opset, std::map<std::string, int>& unsupported,
+                      std::set<const Function*>& seen) const {
+  for (const auto& node : nodes) {
+    if (const Function* f = function(node)) {
+      if (seen.insert(f).second) survey(f->nodes, opset_version(f->opsets), unsupported, seen);
+      continue;
+    }
+    if (node.domain.empty() && node.op == "If") continue;
+    const Rule* rule = node.domain.empty() ? find_rule(node.op, opset) : nullptr;
+    if (!rule) {
+      unsupported[full_name(node, opset)]++;
+      continue;
+    }
+    for (const auto& a : node.attributes)
+      if (!lists(rule->attributes, a.name)) unsupported[cat("attribute ", a.name, " of ", node.op)]++;
+  }
+}
+
+void Importer::refuse_unsupported(const std::vector<Node>& nodes, int opset) const {
+  std::map<std::string, int> unsupported;
+  std::set<const Function*> seen;
+  survey(nodes, opset, unsupported, seen);
+  if (unsupported.empty()) return;
+  std::string list;
+  for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", name, " (", count, ")");
+  refuse(KEEL_UNIMPLEMENTED, cat("the model uses what the ONNX importer does not support: ", list));
+}
+
+}  // namespace onnx_import

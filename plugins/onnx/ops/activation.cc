@@ -1,0 +1,169 @@
+// activation.cc: activation functions, most of them a few elementwise ops.
+#include "plugins/onnx/import/named.h"
+
+namespace onnx_import {
+namespace {
+
+// Short forms for formulas: x is operand 0, n() a number of its dtype.
+struct Formula {
+  explicit Formula(Call& call) : c(call), e(call.e), x(call.in(0)), dtype(call.dtype(0)) {}
+  keel_value n(double number) { return e.scalar(dtype, number); }
+  keel_value op(const char* name, const Ids& in) { return e.op(name, in); }
+  Call& c;
+  Edit& e;
+  keel_value x;
+  keel_dt dtype;
+};
+
+// x where x > 0 (or >= 0: the same here), else the other.
+void positive_or(Formula& f, keel_value other) {
+  f.c.done("select", {f.op("greater", {f.x, f.n(0)}), f.x, other});
+}
+
+keel_value exp_minus_one(Formula& f, keel_value x) { return f.op("sub", {f.op("exp", {x}), f.n(1)}); }
+
+void leaky_relu(Call& c) { c.done("leaky_relu", {c.in(0)}, Attrs().f("alpha", c.f("alpha", 0.01))); }
+
+void elu(Call& c) {
+  Formula f(c);
+  positive_or(f, f.op("mul", {f.n(c.f("alpha", 1)), exp_minus_one(f, f.x)}));
+}
+
+void celu(Call& c) {
+  Formula f(c);
+  const keel_value alpha = f.n(c.f("alpha", 1));
+  positive_or(f, f.op("mul", {alpha, exp_minus_one(f, f.op("div", {f.x, alpha}))}));
+}
+
+void selu(Call& c) {
+  Formula f(c);
+  const double alpha = c.f("alpha", 1.67326319217681884765625),
+               gamma = c.f("gamma", 1.05070102214813232421875);
+  const keel_value low = f.op("mul", {f.n(alpha), exp_minus_one(f, f.x)});
+  const keel_value y = f.op("select", {f.op("greater", {f.x, f.n(0)}), f.x, low});
+  c.done("mul", {f.n(gamma), y});
+}
+
+keel_value hard_sigmoid_of(Formula& f, double alpha, double beta) {
+  const keel_value line = f.op("add", {f.op("mul", {f.x, f.n(alpha)}), f.n(beta)});
+  return f.op("clamp", {line, f.n(0), f.n(1)});
+}
+void hard_sigmoid(Call& c) {
+  Formula f(c);
+  c.set(0, hard_sigmoid_of(f, c.f("alpha", 0.2), c.f("beta", 0.5)));
+}
+void hard_swish(Call& c) {
+  Formula f(c);
+  c.done("mul", {f.x, hard_sigmoid_of(f, 1.0 / 6, 0.5)});
+}
+
+void prelu(Call& c) {
+  Formula f(c);
+  c.done("select", {f.op("less", {f.x, f.n(0)}), f.op("mul", {f.x, c.in(1)}), f.x});
+}
+
+void softsign(Call& c) {
+  Formula f(c);
+  c.done("div", {f.x, f.op("add", {f.n(1), f.op("abs", {f.x})})});
+}
+
+void swish(Call& c) {
+  Formula f(c);
+  const double alpha = c.f("alpha", 1);
+  if (alpha == 1) return c.done("silu", {f.x});
+  c.done("mul", {f.x, f.op("sigmoid", {f.op("mul", {f.x, f.n(alpha)})})});
+}
+
+void swiglu(Call& c) {
+  Formula f(c);
+  const double alpha = c.f("alpha", 1);
+  const keel_value gate = alpha == 1 ? f.op("silu", {f.x})
+                                     : f.op("mul", {f.x, f.op("sigmoid", {f.op("mul", {f.x, f.n(alpha)})})});
+  c.done("mul", {gate, c.in(1)});
+}
+
+void mish(Call& c) {
+  Formula f(c);
+  c.done("mul", {f.x, f.op("tanh", {f.op("softplus", {f.x})})});
+}
+
+void thresholded_relu(Call& c) {
+  Formula f(c);
+  c.done("select", {f.op("greater", {f.x, f.n(c.f("alpha", 1))}), f.x, f.n(0)});
+}
+
+void shrink(Call& c) {
+  Formula f(c);
+  const double bias = c.f("bias", 0), lambda = c.f("lambd", 0.5);
+  const keel_value high =
+      f.op("select", {f.op("greater", {f.x, f.n(lambda)}), f.op("sub", {f.x, f.n(bias)}), f.n(0)});
+  c.done("select", {f.op("less", {f.x, f.n(-lambda)}), f.op("add", {f.x, f.n(bias)}), high});
+}
+
+void gelu(Call& c) {
+  const std::string kind = c.s("approximate", "none");
+  if (kind != "none" && kind != "tanh") c.invalid(cat("approximate is '", kind, "', not none or tanh"));
+  c.done("gelu", {c.in(0)}, Attrs().b("tanh", kind == "tanh"));
+}
+
+template <OpName op>
+void along_axis(Call& c) {
+  c.done(op.text, {c.in(0)}, Attrs().i("axis", c.axis(c.i("axis", -1), c.rank(0))));
+}
+
+// Before opset 13 the operand is seen as a matrix: dims before axis by all dims from axis on.
+template <OpName op>
+void along_rows(Call& c) {
+  const int64_t rank = c.rank(0), axis = c.axis(c.i("axis", 1), rank);
+  if (axis == rank - 1) return c.done(op.text, {c.in(0)}, Attrs().i("axis", axis));
+  const Dims dims = c.dims(0);
+  const auto at = static_cast<size_t>(axis);
+  const keel_value rows = c.e.reshape(c.in(0), {c.e.product(dims, 0, at), c.e.product(dims, at)});
+  c.done("reshape", {c.e.op(op.text, {rows}, Attrs().i("axis", 1))}, Attrs().dims("to", dims));
+}
+
+keel_value hard_max_of(Edit& e, keel_value x, int64_t axis) {
+  const keel_dim depth = e.dims(x)[static_cast<size_t>(axis)];
+  const keel_value index = e.op("arg_max", {x}, Attrs().i("axis", axis));
+  return e.op("one_hot", {index}, Attrs().dim("depth", depth).i("axis", axis).type("dtype", e.dtype(x)));
+}
+void hard_max(Call& c) { c.set(0, hard_max_of(c.e, c.in(0), c.axis(c.i("axis", -1), c.rank(0)))); }
+void hard_max_rows(Call& c) {
+  const Dims dims = c.dims(0);
+  const auto at = static_cast<size_t>(c.axis(c.i("axis", 1), c.rank(0)));
+  const keel_value rows = c.e.reshape(c.in(0), {c.e.product(dims, 0, at), c.e.product(dims, at)});
+  c.done("reshape", {hard_max_of(c.e, rows, 1)}, Attrs().dims("to", dims));
+}
+
+constexpr Rule kRules[] = {
+    {"Relu", 6, same<"relu">},
+    {"Sigmoid", 6, same<"sigmoid">},
+    {"Tanh", 6, same<"tanh">},
+    {"Softplus", 1, same<"softplus">},
+    {"LeakyRelu", 6, leaky_relu, "alpha"},
+    {"Elu", 6, elu, "alpha"},
+    {"Celu", 12, celu, "alpha"},
+    {"Selu", 6, selu, "alpha gamma"},
+    {"HardSigmoid", 6, hard_sigmoid, "alpha beta"},
+    {"HardSwish", 14, hard_swish},
+    {"PRelu", 7, prelu},
+    {"Softsign", 1, softsign},
+    {"Swish", 24, swish, "alpha"},
+    {"SwiGLU", 28, swiglu, "alpha"},
+    {"Mish", 18, mish},
+    {"ThresholdedRelu", 10, thresholded_relu, "alpha"},
+    {"Shrink", 9, shrink, "bias lambd"},
+    {"Gelu", 20, gelu, "approximate"},
+    {"Softmax", 13, along_axis<"softmax">, "axis"},
+    {"Softmax", 1, along_rows<"softmax">, "axis"},
+    {"LogSoftmax", 13, along_axis<"log_softmax">, "axis"},
+    {"LogSoftmax", 1, along_rows<"log_softmax">, "axis"},
+    {"Hardmax", 13, hard_max, "axis"},
+    {"Hardmax", 1, hard_max_rows, "axis"},
+};
+
+}  // namespace
+
+Rules activation_rules() { return kRules; }
+
+}  // namespace onnx_import

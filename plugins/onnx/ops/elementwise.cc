@@ -1,0 +1,183 @@
+// elementwise.cc: arithmetic, comparisons, logic, casts: element by element, with broadcasting.
+#include "plugins/onnx/import/named.h"
+
+namespace onnx_import {
+namespace {
+
+void mean(Call& c) {
+  if (c.n_in() < 2) return left_fold<"add">(c);
+  keel_value sum = c.in(0);
+  for (size_t i = 1; i < c.n_in(); i++) sum = c.e.op("add", {sum, c.in(i)});
+  c.done("div", {sum, c.e.scalar(c.e.dtype(sum), static_cast<double>(c.n_in()))});
+}
+
+// The result has the base's dtype; an integer base with a float exponent computes in floats.
+void pow(Call& c) {
+  const keel_dt base = c.dtype(0), exponent = c.dtype(1);
+  if (is_float(base) || !is_float(exponent)) return c.done("pow", {c.in(0), c.e.cast(c.in(1), base)});
+  const keel_value y = c.e.op("pow", {c.e.cast(c.in(0), exponent), c.in(1)});
+  c.done("cast", {y}, Attrs().type("to", base));
+}
+
+void mod(Call& c) { c.done(c.i("fmod", 0) ? "rem" : "mod", c.all()); }
+
+void is_inf(Call& c) {
+  Edit& e = c.e;
+  const bool up = c.i("detect_positive", 1), down = c.i("detect_negative", 1);
+  const keel_value x = c.in(0), zero = e.scalar(c.dtype(0), 0);
+  if (up && down) return c.done("is_inf", {x});
+  if (!up && !down) return c.done("logical_and", {e.op("is_inf", {x}), e.op("is_nan", {x})});
+  c.done("logical_and", {e.op("is_inf", {x}), e.op(up ? "greater" : "less", {x, zero})});
+}
+
+// Keel shifts unsigned integers. A signed one is shifted as its bits, and to the right as the
+// complement of its complement if it is negative, so that the sign fills up. Negative amounts become
+// large ones, which shift everything out.
+keel_value shift_signed(Call& c, const char* op, bool right) {
+  Edit& e = c.e;
+  const keel_dt dtype = c.dtype(0), bits = dtype | 1;  // i32 to u32 and so on
+  const keel_value x = c.in(0), amount = e.cast(c.in(1), bits);
+  if (!right) return e.cast(e.op(op, {e.cast(x, bits), amount}), dtype);
+  const keel_value negative = e.op("less", {x, e.scalar(dtype, 0)});
+  const keel_value positive = e.op("select", {negative, e.op("bit_not", {x}), x});
+  const keel_value y = e.cast(e.op(op, {e.cast(positive, bits), amount}), dtype);
+  return e.op("select", {negative, e.op("bit_not", {y}), y});
+}
+
+void bit_shift(Call& c) {
+  const std::string direction = c.s("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    c.invalid(cat("direction is '", direction, "', not LEFT or RIGHT"));
+  const char* op = direction == "LEFT" ? "shift_left" : "shift_right";
+  if (is_unsigned(c.dtype(0))) return c.done(op, c.all());
+  c.set(0, shift_signed(c, op, direction == "RIGHT"));
+}
+
+// A number known at import stays one, for a Range or the like may ask for it.
+void cast_to(Call& c, keel_dt to) {
+  double number = 0;
+  if ((to != KEEL_F32 && to != KEEL_F64) || !stored_number(c, 0, &number))
+    return c.done("cast", {c.in(0)}, Attrs().type("to", to));
+  c.out.at(0) = std::make_shared<Value>();
+  c.out[0]->name = c.name;
+  c.out[0]->data = store(to, Ints(c.dims(0).size(), 1), {number});
+}
+void cast(Call& c) {
+  if (!c.has_attribute("to")) c.invalid("attribute to is missing");
+  cast_to(c, c.type("to", 0));
+}
+void cast_like(Call& c) { cast_to(c, c.dtype(1)); }
+
+// Bounds are scalars, present or not; hi wins where lo > hi.
+void clip_with(Call& c, keel_value lo, keel_value hi) {
+  if (lo != KEEL_NO_VALUE && hi != KEEL_NO_VALUE) return c.done("clamp", {c.in(0), lo, hi});
+  if (lo != KEEL_NO_VALUE) return c.done("maximum", {c.in(0), lo});
+  if (hi != KEEL_NO_VALUE) return c.done("minimum", {c.in(0), hi});
+  c.alias(0, 0);
+}
+keel_value as_scalar(Call& c, size_t i) {
+  if (!c.has(i)) return KEEL_NO_VALUE;
+  return c.rank(i) == 0 ? c.in(i) : c.e.reshape(c.in(i), {});
+}
+void clip(Call& c) { clip_with(c, as_scalar(c, 1), as_scalar(c, 2)); }
+void clip_6(Call& c) {
+  const auto bound = [&](const char* name) {
+    return c.has_attribute(name) ? c.e.scalar(c.dtype(0), c.f(name, 0)) : KEEL_NO_VALUE;
+  };
+  clip_with(c, bound("min"), bound("max"));
+}
+
+void identity(Call& c) { c.alias(0, 0); }
+
+keel_value exp_neg(Edit& e, keel_value x) { return e.op("exp", {e.op("neg", {x})}); }
+keel_value half(Edit& e, keel_value x) { return e.op("mul", {x, e.scalar(e.dtype(x), 0.5)}); }
+
+void sinh(Call& c) {
+  const keel_value x = c.in(0);
+  c.set(0, half(c.e, c.e.op("sub", {c.e.op("exp", {x}), exp_neg(c.e, x)})));
+}
+void cosh(Call& c) {
+  const keel_value x = c.in(0);
+  c.set(0, half(c.e, c.e.op("add", {c.e.op("exp", {x}), exp_neg(c.e, x)})));
+}
+void tan(Call& c) { c.done("div", {c.e.op("sin", {c.in(0)}), c.e.op("cos", {c.in(0)})}); }
+
+// sign(x) * log1p(|x| + x^2 / (1 + sqrt(1 + x^2))), exact for small x too.
+void asinh(Call& c) {
+  Edit& e = c.e;
+  const keel_value x = c.in(0), one = e.scalar(c.dtype(0), 1), square = e.op("square", {x});
+  const keel_value root = e.op("add", {one, e.op("sqrt", {e.op("add", {one, square})})});
+  const keel_value t = e.op("add", {e.op("abs", {x}), e.op("div", {square, root})});
+  c.done("mul", {e.op("sign", {x}), e.op("log1p", {t})});
+}
+void acosh(Call& c) {
+  Edit& e = c.e;
+  const keel_value x = c.in(0), one = e.scalar(c.dtype(0), 1), t = e.op("sub", {x, one});
+  const keel_value root = e.op("sqrt", {e.op("mul", {t, e.op("add", {x, one})})});
+  c.done("log1p", {e.op("add", {t, root})});
+}
+void atanh(Call& c) {
+  Edit& e = c.e;
+  const keel_value x = c.in(0);
+  c.set(0, half(e, e.op("sub", {e.op("log1p", {x}), e.op("log1p", {e.op("neg", {x})})})));
+}
+
+constexpr Rule kRules[] = {
+    {"Add", 7, same<"add">},
+    {"Sub", 7, same<"sub">},
+    {"Mul", 7, same<"mul">},
+    {"Div", 7, same<"div">},
+    {"Pow", 7, pow},
+    {"Mod", 10, mod, "fmod"},
+    {"Sum", 6, left_fold<"add">},
+    {"Max", 6, left_fold<"maximum">},
+    {"Min", 6, left_fold<"minimum">},
+    {"Mean", 6, mean},
+    {"Equal", 7, same<"equal">},
+    {"Less", 7, same<"less">},
+    {"Greater", 7, same<"greater">},
+    {"LessOrEqual", 12, same<"less_equal">},
+    {"GreaterOrEqual", 12, same<"greater_equal">},
+    {"And", 7, same<"logical_and">},
+    {"Or", 7, same<"logical_or">},
+    {"Xor", 7, same<"logical_xor">},
+    {"Not", 1, same<"logical_not">},
+    {"BitwiseAnd", 18, same<"bit_and">},
+    {"BitwiseOr", 18, same<"bit_or">},
+    {"BitwiseXor", 18, same<"bit_xor">},
+    {"BitwiseNot", 18, same<"bit_not">},
+    {"BitShift", 11, bit_shift, "direction"},
+    {"Neg", 6, same<"neg">},
+    {"Abs", 6, same<"abs">},
+    {"Sign", 9, same<"sign">},
+    {"Sqrt", 6, same<"sqrt">},
+    {"Reciprocal", 6, same<"reciprocal">},
+    {"Exp", 6, same<"exp">},
+    {"Log", 6, same<"log">},
+    {"Sin", 7, same<"sin">},
+    {"Cos", 7, same<"cos">},
+    {"Tan", 7, tan},
+    {"Sinh", 9, sinh},
+    {"Cosh", 9, cosh},
+    {"Asinh", 9, asinh},
+    {"Acosh", 9, acosh},
+    {"Atanh", 9, atanh},
+    {"Erf", 9, same<"erf">},
+    {"Floor", 6, same<"floor">},
+    {"Ceil", 6, same<"ceil">},
+    {"Round", 11, same<"round">},
+    {"IsNaN", 9, same<"is_nan">},
+    {"IsInf", 10, is_inf, "detect_negative detect_positive"},
+    {"Where", 9, same<"select">},
+    {"Cast", 6, cast, "to saturate round_mode", 0, true},
+    {"CastLike", 15, cast_like, "saturate round_mode"},
+    {"Clip", 11, clip},
+    {"Clip", 6, clip_6, "min max"},
+    {"Identity", 1, identity, "", 0, true},
+};
+
+}  // namespace
+
+Rules elementwise_rules() { return kRules; }
+
+}  // namespace onnx_import

@@ -1,0 +1,98 @@
+// quantize.cc: QuantizeLinear and its kin: floats to small integers and back, by a scale and a zero
+// point for all, for each place along an axis, or for each block along it.
+#include <cmath>
+
+#include "plugins/onnx/import/named.h"
+
+namespace onnx_import {
+namespace {
+
+// The scale or zero point (operand i) in a form that broadcasts over operand 0.
+keel_value spread(Call& c, size_t i) {
+  Edit& e = c.e;
+  const Dims dims = c.dims(0), own = c.dims(i);
+  const int64_t block = c.i("block_size", 0);
+  if (own.empty() || (own.size() == 1 && own[0] == 1)) return own.empty() ? c.in(i) : e.reshape(c.in(i), {});
+  const auto axis = static_cast<size_t>(c.axis(c.i("axis", 1), c.rank(0)));
+  if (block == 0 && own.size() == 1) {
+    Dims column(dims.size() - axis, 1);
+    column[0] = own[0];
+    return e.reshape(c.in(i), column);
+  }
+  if (block < 1 || own.size() != dims.size())
+    c.invalid(cat("operand ", i, " has ", own.size(), " dims; a scalar, a vector or blocks were wanted"));
+  Dims apart = own, wide, whole = own;
+  apart.insert(apart.begin() + static_cast<ptrdiff_t>(axis) + 1, 1);
+  wide = apart;
+  wide[axis + 1] = block;
+  whole[axis] = e.mul(own[axis], block);
+  const keel_value y =
+      e.reshape(e.op("broadcast_to", {e.reshape(c.in(i), apart)}, Attrs().dims("dims", wide)), whole);
+  if (e.is(whole[axis], dims[axis])) return y;
+  return e.op("slice", {y},
+              Attrs().dims("start", Dims(dims.size(), 0)).dims("stop", dims));  // a last, shorter block
+}
+
+struct Limits {
+  double least, most;
+};
+Limits limits(keel_dt dtype) {
+  const int bits = static_cast<int>(width_of(dtype) * 8);
+  if (is_unsigned(dtype)) return {0, std::ldexp(1, bits) - 1};
+  return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
+}
+
+keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, keel_dt to) {
+  const keel_dt dtype = e.dtype(x);
+  keel_value y = e.op("round", {e.op("div", {x, scale})});
+  if (zero != KEEL_NO_VALUE) y = e.op("add", {y, e.cast(zero, dtype)});
+  const Limits l = limits(to);
+  return e.op("cast", {e.op("clamp", {y, e.scalar(dtype, l.least), e.scalar(dtype, l.most)})},
+              Attrs().type("to", to));
+}
+
+void quantize(Call& c) {
+  keel_dt to = c.has(2) ? c.dtype(2) : KEEL_U8;
+  if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
+  if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
+  keel_dt inner = c.dtype(1);
+  if (c.i("precision", 0)) inner = c.type("precision", inner);
+  if (!is_float(inner)) inner = KEEL_F32;
+  const keel_value scale = c.e.cast(spread(c, 1), inner), zero = c.has(2) ? spread(c, 2) : KEEL_NO_VALUE;
+  c.set(0, rounded(c.e, c.e.cast(c.in(0), inner), scale, zero, to));
+}
+
+void dequantize(Call& c) {
+  Edit& e = c.e;
+  keel_dt to = c.dtype(1);
+  if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
+  keel_value x = e.cast(c.in(0), KEEL_I32);
+  if (c.has(2)) x = e.op("sub", {x, e.cast(spread(c, 2), KEEL_I32)});
+  c.done("mul", {e.cast(x, to), e.cast(spread(c, 1), to)});
+}
+
+// To u8, with a scale and a zero point that just fit the elements and zero.
+void quantize_dynamically(Call& c) {
+  Edit& e = c.e;
+  const keel_value x = c.in(0), zero = e.scalar(KEEL_F32, 0), most = e.scalar(KEEL_F32, 255);
+  const keel_value low = e.op("minimum", {e.op("reduce_min", {x}), zero});
+  const keel_value high = e.op("maximum", {e.op("reduce_max", {x}), zero});
+  const keel_value scale = e.op("div", {e.op("sub", {high, low}), most});
+  const keel_value place = e.op("clamp", {e.op("sub", {zero, e.op("div", {low, scale})}), zero, most});
+  const keel_value point = e.cast(e.op("round", {place}), KEEL_U8);
+  c.set(0, rounded(e, x, scale, point, KEEL_U8));
+  c.set(1, scale);
+  c.set(2, point);
+}
+
+constexpr Rule kRules[] = {
+    {"QuantizeLinear", 10, quantize, "axis block_size output_dtype precision saturate"},
+    {"DequantizeLinear", 10, dequantize, "axis block_size output_dtype"},
+    {"DynamicQuantizeLinear", 11, quantize_dynamically},
+};
+
+}  // namespace
+
+Rules quantize_rules() { return kRules; }
+
+}  // namespace onnx_import

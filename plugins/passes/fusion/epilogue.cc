@@ -1,0 +1,44 @@
+// epilogue.cc: a product or convolution takes along what follows it: a bias, unary ops, binary ops with
+// other tensors, in order. The device computes them on its result before that leaves the cache.
+//
+// The chain grows while each value has one user and keeps its type; then the device is asked for the longest
+// chain that it takes.
+#include <algorithm>
+
+#include "plugins/passes/edit/elementwise.h"
+#include "plugins/passes/fusion/regions.h"
+#include "plugins/passes/passes.h"
+
+namespace keel_passes {
+namespace {
+
+constexpr size_t kLongest = 16;
+
+bool is_root(std::string_view op) { return op == "matmul" || op == "conv" || op == "conv_grad_x"; }
+
+bool extends(const Edit& e, keel_value v, NodeId n) {
+  const uint32_t traits = elementwise(e.op(n));
+  return (traits & kPostOp) != 0 && e.same_type(v, e.out(n)) && ((traits & kBinary) || e.in(n, 0) == v);
+}
+
+std::vector<NodeId> chain_from(const Edit& e, NodeId root) {
+  std::vector<NodeId> chain = {root};
+  for (keel_value v = e.out(root); chain.size() < kLongest && e.single_use(v); v = e.out(chain.back())) {
+    const NodeId next = e.users(v)[0];
+    if (!extends(e, v, next)) break;
+    chain.push_back(next);
+  }
+  return chain;
+}
+
+}  // namespace
+
+void epilogue(Edit& e) {
+  Claims claims(e, "epilogue", 2);
+  for (NodeId n : e.nodes()) {
+    if (!e.alive(n) || !is_root(e.op(n))) continue;
+    claims.beginning(chain_from(e, n));
+  }
+}
+
+}  // namespace keel_passes

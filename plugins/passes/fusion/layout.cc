@@ -1,0 +1,182 @@
+// layout.cc: connected image ops become one call, which a device may run in a layout of its own: blocks of
+// channels for convolutions, with what follows them fused. Operands and results of the call are plain.
+//
+// How to read it: Kinds says which nodes may lie in a region; the regions grow along values, those of the way
+// forward and those of the way back; join() makes one of two where that spares a change of layout; what has a
+// convolution in it goes to the device, which may refuse parts.
+#include <algorithm>
+
+#include "plugins/passes/edit/elementwise.h"
+#include "plugins/passes/edit/numbers.h"
+#include "plugins/passes/fusion/regions.h"
+#include "plugins/passes/passes.h"
+
+namespace keel_passes {
+namespace {
+
+constexpr size_t kLeastRank = 3;  // batch, channels and an image
+
+bool is_image(const Edit& e, keel_value v) {
+  const Type t = e.type(v);
+  return t.dtype == KEEL_F32 && t.rank() >= kLeastRank && is_number(t.dims[1]);
+}
+
+bool is_window(std::string_view op) { return op == "conv" || op == "max_pool" || op == "avg_pool"; }
+
+// Over the whole image and nothing else.
+bool is_global_mean(const Edit& e, NodeId n) {
+  if (!e.is(n, "reduce_mean")) return false;
+  const Ints axes = e.list(n, "axes");
+  const size_t rank = e.type(e.in(n, 0)).rank();
+  return axes.size() == rank - 2 &&
+         std::count_if(axes.begin(), axes.end(), [](int64_t a) { return a < 2; }) == 0;
+}
+
+bool is_gradient(std::string_view op) { return op == "conv_grad_x" || op == "conv_grad_w"; }
+bool is_anchor(std::string_view op) { return op == "conv" || is_gradient(op); }
+
+// Over all but the channels of images: what a bias gets.
+bool is_channel_sum(const Edit& e, NodeId n) {
+  if (!e.is(n, "sum_to") || !is_image(e, e.in(n, 0))) return false;
+  const Dims from = e.type(e.in(n, 0)).dims, to = e.type(e.out(n)).dims;
+  if (to.size() + 1 < from.size() || e.type(e.out(n)).count() != from[1]) return false;
+  return to[to.size() + 1 - from.size()] == from[1];
+}
+// select(y > 0, dy, 0), what relu sends back.
+bool is_relu_gradient(const Edit& e, NodeId n) {
+  if (!e.is(n, "select") || !is_image(e, e.in(n, 1)) || !is_all(e, e.in(n, 2), 0)) return false;
+  const NodeId greater = e.made_by(e.in(n, 0), "greater");
+  return greater != kNone && e.same_type(e.in(greater, 0), e.in(n, 1)) && is_all(e, e.in(greater, 1), 0);
+}
+// The comparison of that alone.
+bool is_relu_mask(const Edit& e, NodeId n) {
+  if (!e.is(n, "greater") || !e.single_use(e.out(n))) return false;
+  return is_relu_gradient(e, e.users(e.out(n))[0]);
+}
+
+// Forward and backward: two kinds of nodes, each grows regions of its own.
+enum Kind : uint8_t { kNeither, kForward, kBackward };
+
+bool goes_back(const Edit& e, NodeId n) {
+  const keel_value x = e.in(n, 0);
+  return is_channel_sum(e, n) || is_relu_gradient(e, n) || is_relu_mask(e, n) ||
+         (is_gradient(e.op(n)) && is_image(e, x) && is_image(e, e.out(n)));
+}
+bool goes_forward(const Edit& e, NodeId n) {
+  const keel_value x = e.in(n, 0);
+  const std::string_view op = e.op(n);
+  if (is_global_mean(e, n)) return is_image(e, x);
+  if (is_gradient(op) || !is_image(e, e.out(n))) return false;
+  if (is_window(op) || op == "batch_norm") return is_image(e, x);
+  if (op == "concat") return e.integer(n, "axis") == 1;
+  const uint32_t traits = elementwise(op);
+  if (traits & kUnary) return is_image(e, x) && op != "cast";
+  return (traits & kBinary) && (is_image(e, x) || is_image(e, e.in(n, 1)));
+}
+
+// The nodes of a graph, by place.
+class Kinds {
+ public:
+  Kinds(const Edit& e, const Regions& regions) : e_(e), regions_(regions) {
+    for (uint32_t p = 0; p < regions.size(); p++) kinds_.push_back(find(regions.node(p)));
+  }
+  Kind operator[](size_t place) const { return kinds_[place]; }
+
+ private:
+  Kind find(NodeId n) const {
+    if (e_.ins(n).empty() || e_.in(n, 0) == KEEL_NO_VALUE || e_.outs(n).size() != 1) return kNeither;
+    if (goes_back(e_, n) || is_sum(n)) return kBackward;
+    return goes_forward(e_, n) ? kForward : kNeither;
+  }
+  // Of gradients that arrive from two sides.
+  bool is_sum(NodeId n) const {
+    if (!e_.is(n, "add") || !is_image(e_, e_.out(n))) return false;
+    bool back = false;
+    for (keel_value v : e_.ins(n)) {
+      if (!e_.same_type(v, e_.out(n))) return false;
+      const NodeId from = e_.producer(v);
+      back |= from != kNone && kinds_[regions_.place_of(from)] == kBackward;
+    }
+    return back;
+  }
+  const Edit& e_;
+  const Regions& regions_;
+  std::vector<Kind> kinds_;
+};
+
+template <class F>
+bool has(const Edit& e, const Regions& regions, uint32_t region, F&& is) {
+  const std::vector<uint32_t>& members = regions.members(region);
+  return std::any_of(members.begin(), members.end(), [&](uint32_t m) { return is(e.op(regions.node(m))); });
+}
+
+// Whether it may fail is known: places that a pool found are there.
+bool is_pool_gradient(const Edit& e, NodeId n) {
+  if (!e.is(n, "scatter_add")) return false;
+  const NodeId flat = e.made_by(e.in(n, 0), "reshape");
+  if (flat == kNone) return false;
+  const NodeId select = e.made_by(e.in(flat, 0), "select");  // with padding
+  return e.made_by(select == kNone ? e.in(flat, 0) : e.in(select, 2), "max_pool_index") != kNone;
+}
+
+// Works on images, and not as a region would: it wants them plain, or is one loop with its neighbours.
+bool wants_plain(const Edit& e, NodeId n) {
+  const auto plain = [&](keel_value v) {
+    return v != KEEL_NO_VALUE && is_image(e, v) && !e.constant(v) && e.type(v).dims.back() != 1;
+  };
+  const Ids in = e.ins(n);
+  return !e.is(n, "max_pool_index") && !e.is(n, "reshape") && std::any_of(in.begin(), in.end(), plain);
+}
+
+// A gradient reads what a region before it made, from which it is parted by other nodes: what comes behind
+// the convolutions, the gradient of a pool. These are taken along, so that images need not be plain between
+// the two. They must be few beside the others, for a region runs them one by one.
+void join(Edit& e, Regions& regions, const Kinds& kinds, uint32_t a, uint32_t b) {
+  constexpr size_t kFew = 32;
+  const std::vector<uint32_t> between = regions.between(a, b);
+  if (between.size() > kFew + regions.members(a).size() + regions.members(b).size()) return;
+  const auto good = [&](uint32_t p) {
+    const NodeId n = regions.node(p);
+    if (kinds[p] == kBackward || has(e, regions, regions.region(p), is_anchor)) return true;
+    const bool pure = e.effects(n) == 0 || is_pool_gradient(e, n);
+    return pure && !wants_plain(e, n) && e.supported(n) && !e.is(n, "call");
+  };
+  if (!std::all_of(between.begin(), between.end(), good)) return;
+  for (uint32_t p : between)
+    if (!regions.fuse(p, a)) return;
+  regions.fuse(b, a);
+}
+void join_gradients(Edit& e, Regions& regions, const Kinds& kinds) {
+  int looks = 256;
+  for (uint32_t p = 0; p < regions.size(); p++) {
+    if (kinds[p] != kBackward) continue;
+    for (uint32_t from : regions.producers(p)) {
+      const uint32_t a = regions.region(from), b = regions.region(p);
+      if (kinds[from] == kNeither || a == b || looks == 0 || !has(e, regions, a, is_anchor) ||
+          !has(e, regions, b, is_gradient))
+        continue;
+      looks--;
+      join(e, regions, kinds, a, b);
+    }
+  }
+}
+
+}  // namespace
+
+void layout(Edit& e) {
+  Regions regions(e);
+  const Kinds kinds(e, regions);
+  for (uint32_t p = 0; p < regions.size(); p++)
+    for (uint32_t from : regions.producers(p))
+      if (kinds[p] != kNeither && kinds[from] == kinds[p]) regions.fuse(p, from);
+  join_gradients(e, regions, kinds);
+  Claims claims(e, "layout", 2);
+  for (uint32_t p = 0; p < regions.size(); p++) {
+    if (regions.region(p) != p) continue;
+    std::vector<NodeId> nodes;
+    for (uint32_t place : regions.members(p)) nodes.push_back(regions.node(place));
+    if (has(e, regions, p, is_anchor)) claims.claim(std::move(nodes));
+  }
+}
+
+}  // namespace keel_passes
