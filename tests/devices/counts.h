@@ -1,0 +1,42 @@
+/* counts.h: what the devices of this folder count, and how a test reads it. counts.c is linked into each
+ * plugin, so each has numbers of its own. counting.py is the Python side. */
+#ifndef KEEL_TESTS_DEVICES_COUNTS_H
+#define KEEL_TESTS_DEVICES_COUNTS_H
+#include "abi/keel_plugin.h"
+
+enum device_count {
+  COUNT_LAUNCHES,
+  COUNT_SUBMITS,
+  COUNT_QUEUE_WAITS,
+  COUNT_HOST_WAITS,
+  COUNT_BLOCKED_WAITS, /* host waits for a ticket that was not done yet */
+  COUNT_QUERIES,
+  COUNT_FILLS,
+  COUNT_UPLOADS, /* copies from staging memory */
+  COUNT_UPLOAD_BYTES,
+  COUNT_DOWNLOADS, /* copies to read-back memory */
+  COUNT_DOWNLOAD_BYTES,
+  COUNT_MOVES, /* copies within device memory */
+  COUNT_MOVE_BYTES,
+  COUNT_PREPARES,
+  COUNT_BARRIERS,   /* vulkan_sketch: recorded */
+  COUNT_VALIDATION, /* vulkan_sketch: messages of the validation layer */
+  COUNT_SEGMENTS,   /* alive; not set to zero by device_reset */
+  COUNT_QUEUES,     /* alive, likewise */
+  COUNTS
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void count_add(enum device_count which, int64_t n);
+void count_copy(const keel_segment* to, const keel_segment* from, uint64_t bytes);
+
+/* For tests, found by dlsym. */
+KEEL_EXPORT const char* device_count_name(uint32_t which); /* NULL: no such count */
+KEEL_EXPORT uint64_t device_count_of(uint32_t which);
+KEEL_EXPORT void device_reset(void);
+#ifdef __cplusplus
+}
+#endif
+#endif

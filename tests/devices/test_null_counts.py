@@ -1,0 +1,182 @@
+"""What Keel asks of a device with queues, as literal counts. A change that lowers a count writes the lower one here; one that
+raises a count says why. Each is counted on a second call: the first one also prepares launches."""
+import keel
+import numpy as np
+import pytest
+from counting import counted
+
+pytestmark = pytest.mark.usefixtures("null")
+
+
+def floats(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def warm(call):
+    """What a second call counts."""
+    call()
+    with counted("null") as seen:
+        call()
+    return seen
+
+
+def there(x):
+    """A copy of an array on the device."""
+    moved = x + 0.0
+    assert moved.device == "null:0"
+    return moved
+
+
+@keel.function
+def layers(x, w, b):
+    for _ in range(5):
+        x = keel.relu(x @ w + b) * 0.1
+    return x
+
+
+def test_a_function_of_host_arrays():
+    x, w, b = floats(64, 64), floats(64, 64), floats(64)
+    arrays = keel.array(x), keel.array(w), keel.array(b)
+    assert warm(lambda: layers(*arrays)) == {
+        "launches": 20, "submits": 6, "queue_waits": 5, "host_waits": 1, "fills": 1,
+        "uploads": 3, "upload_bytes": 33_024, "downloads": 2, "download_bytes": 16_400}
+    want = x
+    for _ in range(5):
+        want = np.maximum(want @ w + b, 0) * np.float32(0.1)
+    np.testing.assert_allclose(layers(*arrays).numpy(), want, atol=1e-6)
+
+
+def test_a_function_of_device_arrays_brings_its_result_to_the_host():
+    arrays = [there(keel.array(a)) for a in (floats(64, 64), floats(64, 64), floats(64))]
+    assert warm(lambda: layers(*arrays)) == {
+        "launches": 20, "submits": 3, "queue_waits": 2, "host_waits": 1, "fills": 1, "downloads": 2, "download_bytes": 16_400}
+
+
+def test_runs_whose_results_are_not_read_wait_all_the_same():
+    arrays = [there(keel.array(a)) for a in (floats(4, 4), floats(4, 4), floats(4))]
+    layers(*arrays)
+    with counted("null") as seen:
+        for _ in range(5):
+            layers(*arrays)
+    assert seen["host_waits"] == 5
+
+
+EAGER = {"launches": 1, "fills": 1, "host_waits": 1, "downloads": 1, "download_bytes": 16}
+
+
+@pytest.mark.parametrize("moved, counts", [
+    ((False, False), {"submits": 4, "queue_waits": 3, "uploads": 2, "upload_bytes": 64}),
+    ((True, False), {"submits": 3, "queue_waits": 2, "uploads": 1, "upload_bytes": 32}),
+    ((True, True), {"submits": 2, "queue_waits": 1}),
+], ids=["host", "mixed", "device"])
+def test_an_eager_add(moved, counts):
+    x, y = (there(a) if on else a for a, on in zip((keel.array(floats(8)), keel.array(floats(8))), moved))
+    assert warm(lambda: keel.add(x, y)) == EAGER | counts
+
+
+def test_a_read_of_an_array():
+    x = there(keel.array(floats(8)))
+    assert warm(x.numpy) == {"submits": 1, "queue_waits": 1, "host_waits": 1, "downloads": 1, "download_bytes": 32}
+
+
+def test_a_variable_is_moved_whole_each_time():
+    w, x = keel.Variable(np.ones((256, 256), np.float32)), there(keel.array(np.ones((256, 256), np.float32)))
+    multiply = EAGER | {"submits": 3, "queue_waits": 2, "uploads": 1, "upload_bytes": 262_144}
+    assert warm(lambda: x * w) == multiply
+    y = x * w
+    assert warm(lambda: w.assign_sub(y)) == {
+        "submits": 1, "queue_waits": 1, "host_waits": 1, "downloads": 1, "download_bytes": 262_144}
+    assert warm(lambda: x * w) == multiply
+    np.testing.assert_array_equal((x * w).numpy(), -1)  # 1 - 1 - 1
+
+
+def training():
+    w1, w2 = keel.Variable(floats(64, 128) * 0.1), keel.Variable(floats(128, 16) * 0.1)
+
+    @keel.function
+    def step(x, t):
+        with keel.Tape() as tape:
+            d = keel.relu(x @ w1) @ w2 - t
+            loss = keel.reduce_mean(d * d)
+        g1, g2 = tape.gradient(loss, [w1, w2])
+        w1.assign_sub(0.05 * g1)
+        w2.assign_sub(0.05 * g2)
+        return loss
+    return step
+
+
+def test_a_training_step():
+    step, x, t = training(), keel.array(floats(32, 64)), keel.array(floats(32, 16))
+    with counted("null") as first:
+        losses = [step(x, t).numpy()]
+    assert first == {
+        "launches": 18, "submits": 45, "queue_waits": 24, "host_waits": 18, "queries": 2, "fills": 8, "prepares": 18,
+        "uploads": 14, "upload_bytes": 55_328, "downloads": 18, "download_bytes": 45_208, "moves": 4, "move_bytes": 2_060}
+    with counted("null") as second:
+        losses.append(step(x, t).numpy())
+    assert second == {
+        "launches": 15, "submits": 11, "queue_waits": 8, "host_waits": 4, "fills": 1,
+        "uploads": 4, "upload_bytes": 51_200, "downloads": 4, "download_bytes": 40_980}
+    with keel.device("reference"):
+        step = training()
+        np.testing.assert_allclose(losses, [step(x, t).numpy() for _ in losses], rtol=1e-6)
+
+
+def per_round(run, few, many):
+    counts = [warm(lambda: run(n)) for n in (few, many)]
+    gained = {key: n - counts[0].get(key, 0) for key, n in counts[1].items()}
+    return {key: n / (many - few) for key, n in gained.items() if n}
+
+
+def test_a_round_of_a_counted_loop():
+    @keel.function
+    def loop(x, n):
+        i = keel.array(0)
+        while i < n:
+            x = keel.relu(x * 1.5 - 0.1)
+            i = i + 1
+        return x
+    x = keel.array(floats(32, 64))
+    assert per_round(lambda n: loop(x, keel.array(n)), 5, 15) == {
+        "launches": 5, "submits": 3, "queue_waits": 2, "host_waits": 1,
+        "downloads": 2, "download_bytes": 17, "moves": 1, "move_bytes": 1}
+
+
+def test_a_round_of_a_loop_that_data_ends():
+    @keel.function
+    def halve(x):
+        while keel.reduce_sum(x) > 1.0:
+            x = x * 0.5
+        return x
+    assert halve(keel.array(np.full(1024, 1.0, np.float32))).numpy().sum() == 1
+    assert per_round(lambda n: halve(keel.array(np.full(2**n, 1.0, np.float32)[:1].repeat(64) * 2**n / 64)), 4, 10) == {
+        "launches": 3, "submits": 3, "queue_waits": 2, "host_waits": 1,
+        "downloads": 2, "download_bytes": 17, "moves": 1, "move_bytes": 1}
+
+
+def test_a_gather_and_its_fault():
+    x, good, bad = keel.array(floats(32, 64)), keel.array(np.array([0, 31], np.int32)), keel.array(np.array([0, 99], np.int32))
+    counts = EAGER | {"submits": 4, "queue_waits": 3, "uploads": 2, "upload_bytes": 8_200}
+    assert warm(lambda: keel.gather(x, good)) == counts
+    with counted("null") as seen, pytest.raises(keel.RangeError, match="gather .* found by device null:0"):
+        keel.gather(x, bad)
+    assert seen == counts
+    np.testing.assert_array_equal(keel.gather(x, good).numpy(), floats(32, 64)[[0, 31]])
+
+
+def test_large_arrays_go_in_pieces_of_one_mib():
+    x, y = (keel.array(np.ones((512, 2048), np.float32)) for _ in range(2))
+    seen = warm(lambda: keel.add(x, y))
+    assert {key: seen[key] for key in ("submits", "uploads", "upload_bytes")} == {
+        "submits": 10, "uploads": 8, "upload_bytes": 8 << 20}
+    z = keel.add(x, y)
+    assert warm(z.numpy) == {"submits": 4, "queue_waits": 4, "host_waits": 4, "downloads": 4, "download_bytes": 4 << 20}
+
+
+def test_where_arrays_are():
+    x = keel.array(np.ones(4, np.float32))
+    y = keel.add(x, 1.0)
+    z = keel.function(lambda a: keel.relu(a) * 2.0)(y)
+    v = keel.Variable(y)
+    assert (x.device, y.device, z.device, keel.add(v, 1.0).device) == ("", "null:0", "", "null:0")
+    np.testing.assert_array_equal(z.numpy(), 4)
