@@ -1,0 +1,27 @@
+"""The reference of the command: one page for each subcommand, from what the command itself says."""
+import re
+import subprocess
+
+
+def help_of(build, *words):
+    text = subprocess.run([build / "bin/keel", *words, "--help"], capture_output=True, text=True, check=True).stdout
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def subcommands(build):
+    """(name, description) in the order of `keel --help`."""
+    listed = help_of(build).split("Subcommands:")[1]
+    return re.findall(r"^  ([\w-]+) +(\S.*)$", listed, re.MULTILINE)
+
+
+def pages(root, build):
+    commands = subcommands(build)
+    out = {}
+    for name, about in commands:
+        out[f"reference/cli/{name}.md"] = f"(cli-{name})=\n# keel {name}\n\n{about}.\n\n```text\n{help_of(build, name)}\n```\n"
+    lines = ["# The command `keel`", "", "Flags that every subcommand takes, from `keel --help`:", "", "```text",
+             help_of(build).split("Subcommands:")[0].rstrip(), "```", "",
+             "Inputs, exit codes and JSON output are explained in [Using the command](../../start/cli.md).", "", "| subcommand | does |", "| --- | --- |"]
+    lines += [f"| [{name}](#cli-{name}) | {about} |" for name, about in commands]
+    lines += ["", "```{toctree}", ":hidden:", "", *(name for name, _ in commands), "```", ""]
+    return out | {"reference/cli/index.md": "\n".join(lines)}
