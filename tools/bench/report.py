@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The figures of the README and of docs/notes: measured one after another, and written between their marks.
+"""The figures of docs/notes: measured one after another, and written between their marks.
 
     .venv/bin/python tools/bench/report.py FOLDER --measure [--rounds 15] [--only models,train,...]
-    .venv/bin/python tools/bench/report.py FOLDER --into README.md docs/notes/figures.md
+    .venv/bin/python tools/bench/report.py FOLDER --into docs/notes/figures.md
 
 FOLDER holds what was measured, a JSON file a script. A mark is a line `<!-- figures: NAME -->`; what stands from it to
 `<!-- end -->` is replaced by the table NAME; without such a file it is left as it is. Without --into all tables are printed.
@@ -85,11 +85,6 @@ def busy(report):
     return "\n".join(lines) + "\n"
 
 
-def beside(report):
-    """The rows of one model, for the README."""
-    return busy({**report, "results": [r for r in report["results"] if r["work"] == "mobilenet"]})
-
-
 def plain(report):
     """Rows of the usual kind."""
     found = [p for p in PEERS if any(p in r.get("ms", {}) for r in report["results"])]
@@ -99,7 +94,7 @@ def plain(report):
 # name of a table: (the JSON file, what makes it)
 TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join(memory(r["results"])) + "\n"), "own": ("models", own),
           "train": ("train", training), "train_conv": ("train_conv", plain), "loops": ("loops", plain), "calls": ("calls", calls),
-          "hot": ("hot", hot), "busy": ("busy", busy), "beside": ("busy", beside)}
+          "hot": ("hot", hot), "busy": ("busy", busy)}
 
 
 def tables(folder):
