@@ -10,10 +10,9 @@
 //   single   one-thread primitives, never split
 // The second table is for one caller with two independent jobs: sequentially with all cores each (`in turn`),
 // or concurrently in one parallel region with one thread each (`beside`): microseconds for both, median and
-// minimum of alternating rounds, and the ratios of medians and minima. On a loaded machine only the minimum is
-// meaningful.
-// The last column of the first table is processor time per call over all threads: the figure that other load
-// disturbs least, and that shows spinning.
+// minimum of alternating rounds, and the ratios of medians and minima. On a loaded machine only the minimum
+// is meaningful. The last column of the first table is processor time per call over all threads: the figure
+// that other load disturbs least, and that shows spinning.
 #include <omp.h>
 #include <sys/resource.h>
 

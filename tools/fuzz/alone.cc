@@ -1,6 +1,6 @@
 // alone.cc: the main function of a fuzz target without libFuzzer: runs each input of the corpus, then RUNS
-// mutations of them, deterministic for one seed. Regressions of faults that libFuzzer found (tools/sweep) fail
-// here within a second.
+// mutations of them, deterministic for one seed. Regressions of faults that libFuzzer found (tools/sweep)
+// fail here within a second.
 //   fuzz_text FOLDER [RUNS [SEED]]
 #include <sanitizer/asan_interface.h>
 
@@ -33,7 +33,8 @@ void Died() {
 }
 
 void Run() {
-  std::vector<uint8_t> exact(input.begin(), input.end());  // a separate buffer, so that a read past the end is detected
+  std::vector<uint8_t> exact(input.begin(),
+                             input.end());  // a separate buffer, so that a read past the end is detected
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
 

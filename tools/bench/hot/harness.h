@@ -37,8 +37,9 @@ inline double ProcessorNow() {  // of this thread
   return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
 }
 
-// body() performs `work` units and the figure is the time of one; batches take about 50 microseconds. Calls of
-// milliseconds run fewer times and are measured in processor time, because other processes would interrupt them.
+// body() performs `work` units and the figure is the time of one; batches take about 50 microseconds. Calls
+// of milliseconds run fewer times and are measured in processor time, because other processes would interrupt
+// them.
 template <class Body>
 Figure Measure(std::string name, double limit, double work, Body body) {
   constexpr double kWarm = 0.3e9, kLong = 1.5e9;

@@ -1,5 +1,5 @@
-// net.h: the MLP 784-128-128-128-10 with relu, its loss and a step of SGD, written once. `trace` and `tape` select
-// whether ops are traced, recorded on a tape, or only computed.
+// net.h: the MLP 784-128-128-128-10 with relu, its loss and a step of SGD, written once. `trace` and `tape`
+// select whether ops are traced, recorded on a tape, or only computed.
 #pragma once
 
 #include <keel/keel.hpp>
