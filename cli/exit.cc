@@ -1,5 +1,5 @@
 // exit.cc: the table of exit codes and the report of failures. See exit.h.
-#include "exit.h"
+#include "cli/exit.h"
 
 #include <fmt/core.h>
 #include <stdio_ext.h>

@@ -1,5 +1,5 @@
 // interrupt.cc: see interrupt.h.
-#include "interrupt.h"
+#include "cli/interrupt.h"
 
 #include <fmt/core.h>
 

@@ -5,7 +5,7 @@
 #define KEEL_CLI_INTERRUPT_H
 #include <keel/session.hpp>
 
-#include "exit.h"
+#include "cli/exit.h"
 
 namespace cli {
 

@@ -1,14 +1,14 @@
-// main.cc: the command `keel`. Read args.cc for what can be said, then the file of a subcommand (run.cc,
-// ...).
+// main.cc: the command `keel`. Read args.cc for parsing, then the file of a subcommand (commands/run.cc).
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
-#include "args.h"
-#include "exit.h"
-#include "terminal.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/terminal.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // terminal.cc: see terminal.h.
-#include "terminal.h"
+#include "cli/terminal.h"
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>

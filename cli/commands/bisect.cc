@@ -1,0 +1,141 @@
+// bisect.cc: `keel bisect`: which edit of which pass changes what a graph computes?
+//
+// How to read it: the passes edit in the same order each time, so with fuel for n edits a graph has the first
+// n. Results without passes are the measure; between none and all edits the first bad one is searched by
+// halves. A graph that does not run any more is bad too.
+#include <fmt/core.h>
+
+#include "cli/command.h"
+#include "cli/data/load.h"
+#include "cli/exit.h"
+#include "cli/show/diff.h"
+#include "cli/show/lines.h"
+#include "cli/show/print.h"
+
+namespace cli {
+namespace {
+
+struct Attempt {
+  Json passes;
+  std::string text, why;  // why it is bad; "": it is good
+  uint64_t edits = 0;
+};
+
+class Search {
+ public:
+  Search(const keel::Context& context, const Args& args)
+      : context_(context), args_(args), device_(pick_device(context, args.device)) {
+    Model model = open_model(context_, args_.file, args_, given_ = parse_inputs(context_, args_.inputs));
+    entry_ = pick_entry(model, args_.entry);
+    inputs_ = gather_inputs(context_, model, entry_, given_, args_, true);
+    say_made_up(args, inputs_);
+    want_ = run(model);
+  }
+
+  Attempt attempt(std::optional<uint64_t> fuel) {
+    Model model = open_model(context_, args_.file, args_, given_);
+    keel::Options options = pass_options(args_);
+    if (fuel) options.set("fuel", std::to_string(*fuel));
+    Attempt made;
+    made.passes = Json::parse(model.module.optimize(entry_.name, device_, options)).at("passes");
+    for (const Json& pass : made.passes) made.edits += pass.at("edits").get<uint64_t>();
+    made.text = model.module.outline();
+    try {
+      made.why = differs(run(model));
+    } catch (const keel::Error& e) {
+      made.why = fmt::format("the run failed: {}", e.what());
+    }
+    return made;
+  }
+
+ private:
+  std::vector<keel::Array> run(const Model& model) const {
+    Args as_written = args_;
+    as_written.level = 0;
+    as_written.passes.clear();
+    keel::Options options = session_options(as_written, entry_.name);
+    std::vector<keel::Array> out =
+        keel::Session(model.module, device_, options).prepare().run(inputs_.arrays);
+    for (keel::Array& a : out) a = packed(context_, a);
+    return out;
+  }
+
+  std::string differs(const std::vector<keel::Array>& got) const {
+    for (size_t i = 0; i < got.size(); i++) {
+      Diff diff = diff_arrays(got[i], want_[i], tolerance_for(got[i].dtype(), args_.rtol, args_.atol));
+      if (diff.ok()) continue;
+      const std::string& name = entry_.results.at(i).name;
+      if (!diff.same_type) return fmt::format("output \"{}\" has another type", name);
+      return fmt::format(
+          "output \"{}\": {} elements outside, max|abs| {:.3g}; element {}: {}, without passes {}", name,
+          diff.outside, diff.max_abs, diff.first, diff.got, diff.wanted);
+    }
+    return "";
+  }
+
+  const keel::Context& context_;
+  const Args& args_;
+  std::string device_;
+  std::vector<InputSpec> given_;
+  Entry entry_;
+  Inputs inputs_;
+  std::vector<keel::Array> want_;
+};
+
+// Whose edit the last one was.
+std::string last_editor(const Attempt& before, const Attempt& with) {
+  for (const Json& pass : with.passes) {
+    uint64_t had = 0;
+    for (const Json& other : before.passes)
+      if (other.at("name") == pass.at("name")) had = other.at("edits").get<uint64_t>();
+    if (pass.at("edits").get<uint64_t>() > had) return cell(pass.at("name"));
+  }
+  return "";
+}
+
+void print_found(const Attempt& before, const Attempt& with, uint64_t all, bool json) {
+  std::string pass = last_editor(before, with), diff = changed_lines(before.text, with.text);
+  if (json)
+    return print_json({{"schema", "keel.bisect/1"},
+                       {"ok", false},
+                       {"edits", all},
+                       {"edit", with.edits},
+                       {"pass", pass},
+                       {"why", with.why},
+                       {"diff", diff}});
+  fmt::print("edit {} of {}, by pass \"{}\", changes the answer\n  {}\n{}", with.edits, all, pass, with.why,
+             diff);
+}
+
+int bisect_command(const Args& args) {
+  keel::Context context = open_context(args);
+  Search search(context, args);
+  Attempt bad = search.attempt(std::nullopt);
+  const uint64_t all = bad.edits;
+  if (bad.why.empty()) {
+    if (args.json)
+      print_json({{"schema", "keel.bisect/1"}, {"ok", true}, {"edits", all}});
+    else
+      fmt::print("none of {} edits changes the answer\n", all);
+    return kOk;
+  }
+  Attempt good = search.attempt(0);
+  if (!good.why.empty())
+    throw Fail(kCheckFailed, "without any edit too: " + good.why, "is the graph random?");
+  for (uint64_t low = 0, high = all; high - low > 1;) {
+    uint64_t fuel = low + (high - low) / 2;
+    Attempt middle = search.attempt(fuel);
+    bool is_good = middle.why.empty();
+    (is_good ? low : high) = fuel;
+    (is_good ? good : bad) = std::move(middle);
+  }
+  print_found(good, bad, all, args.json);
+  return kCheckFailed;
+}
+
+const Command kBisect("bisect", "Find the edit of a pass that changes what a graph computes",
+                      {file_argument, input_flags, device_flag, entry_flag, pass_flags, tolerance_flags},
+                      bisect_command);
+
+}  // namespace
+}  // namespace cli

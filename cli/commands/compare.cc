@@ -1,0 +1,207 @@
+// compare.cc: `keel compare -d A,B`: the same inputs on several devices; the first is the measure of the
+// rest.
+//
+// How to read it: compare_outputs() looks at results only; with --nodes, first_difference() keeps every value
+// of the first device by name and stops the other device at the first value that differs. The exit code
+// follows the outputs alone: an inner value may differ and still not matter.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "cli/command.h"
+#include "cli/data/load.h"
+#include "cli/data/npy.h"
+#include "cli/exit.h"
+#include "cli/interrupt.h"
+#include "cli/measure/observe.h"
+#include "cli/show/diff.h"
+#include "cli/show/print.h"
+
+namespace cli {
+namespace {
+
+struct {
+  bool by_node = false;
+} compare_flags;
+
+void devices_flag(Flags& flags, Args& a) { flags.add("-d,--device", a.device, "devices: A,B").required(); }
+
+void nodes_flag(Flags& flags, Args&) {
+  flags.add("--nodes", compare_flags.by_node, "find the first node that differs");
+}
+
+struct Job {
+  const keel::Context& context;
+  const Model& model;
+  const Entry& entry;
+  const Inputs& inputs;
+  const Args& args;
+};
+
+std::vector<std::string> pick_devices(const keel::Context& context, const std::string& list) {
+  std::vector<std::string> out;
+  for (size_t start = 0; start <= list.size();) {
+    size_t comma = std::min(list.find(',', start), list.size());
+    out.push_back(pick_device(context, list.substr(start, comma - start)));
+    start = comma + 1;
+  }
+  if (out.size() < 2)
+    throw Fail(kUsage, "-d " + list + ": wanted two devices or more", "for example -d reference,cpu");
+  return out;
+}
+
+keel::Plan prepare(const Job& job, const std::string& device, bool observe) {
+  keel::Options options = session_options(job.args, job.entry.name);
+  if (observe) options.set("observe", "1");
+  return keel::Session(job.model.module, device, options).prepare();
+}
+
+std::vector<keel::Array> run_on(const Job& job, const std::string& device) {
+  std::vector<keel::Array> out = prepare(job, device, false).run(job.inputs.arrays);
+  for (keel::Array& a : out) a = packed(job.context, a);
+  return out;
+}
+
+struct Value {
+  keel::Array array;
+  std::string impl;
+};
+
+struct Difference {
+  Seen seen;         // on the device under test
+  std::string name;  // the value that differs
+  keel::Array got;
+  Value want;
+  Diff diff;
+};
+
+std::optional<Difference> first_difference(const Job& job, const std::string& good,
+                                           const std::string& other) {
+  std::unordered_map<std::string, Value> values;
+  keel::Plan plan = prepare(job, good, true);
+  std::vector<LaunchNames> names = launch_names(plan, job.inputs.arrays);
+  plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
+    Seen seen = copy_event(job.context, event, names);
+    for (auto& [name, array] : seen.out) values[name] = {array, seen.impl};
+    return false;
+  });
+  std::optional<Difference> found;
+  plan = prepare(job, other, true);
+  names = launch_names(plan, job.inputs.arrays);
+  plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
+    Seen seen = copy_event(job.context, event, names);
+    for (const auto& [name, array] : seen.out) {
+      auto want = values.find(name);  // nodes of a body that only one device expands have no partner
+      if (want == values.end()) continue;
+      Diff diff =
+          diff_arrays(array, want->second.array, tolerance_for(array.dtype(), job.args.rtol, job.args.atol));
+      if (diff.ok()) continue;
+      found = Difference{seen, name, array, want->second, diff};
+      return true;
+    }
+    return false;
+  });
+  return found;
+}
+
+Json difference_json(const Difference& d) {
+  Json out = seen_json(d.seen);
+  out["value"] = d.name;
+  out["wanted_impl"] = d.want.impl;
+  out["wanted"] = array_json(d.want.array);
+  out["diff"] = d.diff.json();
+  return out;
+}
+
+void print_difference(const std::optional<Difference>& d, const std::string& good, const std::string& other) {
+  if (!d) {
+    fmt::print("no node of {} differs from {} by itself\n", other, good);
+    return;
+  }
+  fmt::print("first diverging node: {} \"{}\" ({})\n", d->seen.index, d->seen.node, d->seen.op);
+  fmt::print("  {}: impl {}\n  {}: impl {}\n", good, d->want.impl, other, d->seen.impl);
+  if (!d->diff.same_type)
+    fmt::print("  value \"{}\": {} on {}, {} on {}\n", d->name, type_text(d->want.array.tensor()), good,
+               type_text(d->got.tensor()), other);
+  else
+    fmt::print(
+        "  value \"{}\": {} elements outside, max|abs| {:.3g}, max|rel| {:.3g}; element {}: {} on {}, {} on "
+        "{}\n",
+        d->name, d->diff.outside, d->diff.max_abs, d->diff.max_rel, d->diff.first, d->diff.wanted, good,
+        d->diff.got, other);
+  print_values("inputs", d->seen.in);
+  print_values(("outputs on " + other).c_str(), d->seen.out);
+  print_values(("wanted, from " + good).c_str(), {{d->name, d->want.array}});
+}
+
+// Adds a row for each output; returns whether all are within tolerance.
+bool compare_outputs(const Job& job, const std::string& device, const std::vector<keel::Array>& want,
+                     std::vector<std::vector<std::string>>& rows, Json& json) {
+  std::vector<keel::Array> got = run_on(job, device);
+  bool all = true;
+  for (size_t i = 0; i < got.size(); i++) {
+    Tolerance t = tolerance_for(got[i].dtype(), job.args.rtol, job.args.atol);
+    Diff diff = diff_arrays(got[i], want[i], t);
+    const std::string& name = job.entry.results.at(i).name;
+    all = all && diff.ok();
+    rows.push_back({name, device, diff.same_type ? fmt::format("{:.3g}", diff.max_abs) : "-",
+                    diff.same_type ? fmt::format("{:.3g}", diff.max_rel) : "-", std::to_string(diff.outside),
+                    diff.ok()        ? "ok"
+                    : diff.same_type ? fmt::format("FAIL (rtol {:g}, atol {:g})", t.rtol, t.atol)
+                                     : "FAIL (type)"});
+    Json one = diff.json();
+    one["output"] = name;
+    one["device"] = device;
+    json.push_back(std::move(one));
+  }
+  return all;
+}
+
+int compare_command(const Args& args) {
+  keel::Context context = open_context(args);
+  std::vector<std::string> devices = pick_devices(context, args.device);
+  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Model model = open_model(context, args.file, args, given);
+  const Entry& entry = pick_entry(model, args.entry);
+  Inputs inputs = gather_inputs(context, model, entry, given, args, true);
+  say_made_up(args, inputs);
+  Job job{context, model, entry, inputs, args};
+
+  std::vector<std::vector<std::string>> rows{
+      {"output", "device", "max|abs|", "max|rel|", "outside", "verdict"}};
+  Json outputs = Json::array(), nodes = Json::array();
+  std::vector<std::optional<Difference>> differences;
+  bool ok = true;
+  Interruptible until_done(context);
+  std::vector<keel::Array> want = run_on(job, devices[0]);
+  size_t compared = 0;
+  for (size_t d = 1; d < devices.size(); d++) {
+    if (!kept_going([&] { ok = compare_outputs(job, devices[d], want, rows, outputs) && ok; })) break;
+    compared++;
+    if (!compare_flags.by_node) continue;
+    if (!kept_going([&] { differences.push_back(first_difference(job, devices[0], devices[d])); })) break;
+    nodes.push_back(differences.back() ? difference_json(*differences.back()) : Json());
+  }
+  if (args.json) {
+    Json json{{"schema", "keel.compare/1"}, {"ok", ok}, {"devices", devices}, {"outputs", outputs}};
+    if (compare_flags.by_node) json["first_difference"] = nodes;
+    print_json(json);
+  } else {
+    print_table(rows);
+    for (size_t d = 0; d < differences.size(); d++)
+      print_difference(differences[d], devices[0], devices[d + 1]);
+  }
+  if (interrupted())
+    return report_interrupted("compare", static_cast<int64_t>(compared),
+                              static_cast<int64_t>(devices.size() - 1), "devices");
+  return ok ? kOk : kCheckFailed;
+}
+
+const Command kCompare("compare", "Run a graph on several devices and compare the results",
+                       {file_argument, input_flags, devices_flag, entry_flag, tolerance_flags, nodes_flag,
+                        pass_flags},
+                       compare_command);
+
+}  // namespace
+}  // namespace cli

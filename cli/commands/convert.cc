@@ -1,0 +1,112 @@
+// convert.cc: `keel convert IN OUT`: importable file or text to a Keel file, or any of them to text.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/command.h"
+#include "cli/data/bytes.h"
+#include "cli/data/load.h"
+#include "cli/data/output.h"
+#include "cli/data/sizes.h"
+#include "cli/exit.h"
+#include "cli/show/diff.h"
+#include "cli/show/print.h"
+#include "cli/terminal.h"
+
+namespace cli {
+namespace {
+
+struct {
+  std::string out_file;
+  bool store_as_case = false;
+  std::string case_name = "case";
+} convert_flags;
+
+void in_and_out(Flags& flags, Args& a) {
+  flags.add("in", a.file, "the file to convert; -: stdin")
+      .required()
+      .add("out", convert_flags.out_file,
+           "the file to write; .txt, .keelt: text; .dot, .svg: a drawing; -: stdout")
+      .required();
+}
+
+void case_flags(Flags& flags, Args&) {
+  flags
+      .add("--case", convert_flags.store_as_case,
+           "store the inputs and what the device computes from them as a test case")
+      .add("--case-name", convert_flags.case_name, "its name (default: case)");
+}
+
+// Runs the entry on the inputs given and keeps both as a test vector.
+void store_case(const keel::Context& context, Model& model, const std::vector<InputSpec>& given,
+                const Args& args) {
+  const Entry& entry = pick_entry(model, args.entry);
+  keel::Case c;
+  c.in = gather_inputs(context, model, entry, given, args, false).arrays;
+  std::string device = pick_device(context, args.device);
+  c.expected = keel::Session(model.module, device, session_options(args, entry.name)).prepare().run(c.in);
+  Tolerance loosest{0, 0};
+  for (const keel::Array& a : c.expected) {
+    Tolerance t = tolerance_for(a.dtype(), args.rtol, args.atol);
+    loosest = {std::max(loosest.rtol, t.rtol), std::max(loosest.atol, t.atol)};
+  }
+  model.module.add_case(convert_flags.case_name, entry.name, c, loosest.rtol, loosest.atol);
+}
+
+// Inputs that neither fixed a parameter nor went into a case were given for nothing.
+void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
+  std::vector<std::string> names = model.fixed;
+  for (const Entry& e : model.entries)
+    for (const Port& p : e.params) names.push_back(p.name);
+  for (const InputSpec& in : given) {
+    if (std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end()) continue;
+    bool known = std::find(names.begin(), names.end(), in.name) != names.end();
+    throw Fail(kUsage, "input \"" + in.name + "\" is not needed to convert this file",
+               known ? "leave it out, or say --case to store it as a test case" : closest(in.name, names));
+  }
+}
+
+int convert_command(const Args& args) {
+  const Form form = model_form(args, convert_flags.out_file);
+  if (args.json && convert_flags.out_file == "-")
+    throw Fail(kUsage, "--json and the output - both write to stdout", "name a file, or leave out --json");
+  refuse_overwrite(args, convert_flags.out_file);
+  Progress progress("convert");
+  progress.say("reading " + args.file);
+  keel::Context context = open_context(args);
+  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Model model = open_model(context, args.file, args, given);
+  specialise(context, model, args);
+  if (convert_flags.store_as_case)
+    store_case(context, model, given, args);
+  else
+    refuse_unused(model, given);
+  progress.say("writing " + convert_flags.out_file);
+  save_model(args, convert_flags.out_file, model);
+  progress.done();
+  if (convert_flags.out_file == "-") return kOk;
+  uint64_t bytes = file_size(convert_flags.out_file);
+  if (args.json)
+    print_json({{"schema", "keel.convert/1"},
+                {"in", args.file},
+                {"out", convert_flags.out_file},
+                {"form", form == Form::kKeel   ? "keel"
+                         : form == Form::kText ? "text"
+                         : form == Form::kDot  ? "dot"
+                                               : "svg"},
+                {"bytes", bytes},
+                {"fixed", model.fixed}});
+  else
+    fmt::print("wrote {} ({}, {})\n", convert_flags.out_file, form_name(form),
+               human_bytes(static_cast<double>(bytes)));
+  return kOk;
+}
+
+const Command kConvert("convert",
+                       "Turn an importable file (ONNX) or a text into a Keel file, or any of them into text",
+                       {in_and_out, input_flags, device_flag, entry_flag, text_flag, case_flags,
+                        tolerance_flags},
+                       convert_command);
+
+}  // namespace
+}  // namespace cli

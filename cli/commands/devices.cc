@@ -1,0 +1,35 @@
+// devices.cc: `keel devices`: what can run a graph here.
+#include <fmt/core.h>
+
+#include "cli/command.h"
+#include "cli/data/load.h"
+#include "cli/exit.h"
+#include "cli/show/print.h"
+
+namespace cli {
+namespace {
+
+int devices_command(const Args& args) {
+  keel::Context context = open_context(args);
+  Json devices = facts(context, "devices");
+  if (args.json) {
+    print_json({{"schema", "keel.devices/1"}, {"devices", devices}});
+    return kOk;
+  }
+  if (devices.empty()) fmt::print("no devices: keel doctor says why no plugin was taken\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& d : devices) {
+    double memory = d.value("memory", 0.0);
+    std::string text = cell(d.value("description", Json()));
+    if (text.empty()) text = cell(d.at("about"));
+    if (d.at("usable") != true) text += " (not usable: " + cell(d.value("reason", Json())) + ")";
+    rows.push_back({cell(d.at("name")), cell(d.at("version")), text, memory > 0 ? human_bytes(memory) : ""});
+  }
+  print_table(rows);
+  return kOk;
+}
+
+const Command kDevices("devices", "List the devices found", {}, devices_command);
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,81 @@
+// plan.cc: `keel plan`: the launches that a device makes of a graph, and the memory they take.
+#include <fmt/core.h>
+
+#include "cli/command.h"
+#include "cli/data/load.h"
+#include "cli/exit.h"
+#include "cli/show/memory.h"
+#include "cli/show/print.h"
+
+namespace cli {
+namespace {
+
+struct {
+  bool with_map = false;
+} plan_flags;
+
+void map_flag(Flags& flags, Args&) {
+  flags.add("--map", plan_flags.with_map, "draw what lies where in memory");
+}
+
+// Which node runs where and why, and what is copied between memories.
+void print_placement(const Json& report) {
+  std::vector<std::vector<std::string>> rows{{"node", "op", "device", "why"}};
+  for (const Json& p : report.at("placement"))
+    rows.push_back({cell(p.at("node")), cell(p.at("op")), cell(p.at("device")), cell(p.at("why"))});
+  fmt::print("\nplacement\n");
+  print_table(rows);
+  rows = {{"value", "from", "to", "bytes"}};
+  for (const Json& c : report.at("copies"))
+    rows.push_back({cell(c.at("value")), cell(c.at("from")), cell(c.at("to")),
+                    c.contains("bytes") ? c.at("bytes").dump() : "?"});
+  fmt::print("\ncopies between memories: {}\n", rows.size() - 1);
+  if (rows.size() > 1) print_table(rows);
+  fmt::print("\n");
+}
+
+int plan_command(const Args& args) {
+  keel::Context context = open_context(args);
+  std::string device = pick_device(context, args.device);
+  std::vector<InputSpec> given = parse_inputs(context, args.inputs);
+  Model model = open_model(context, args.file, args, given);
+  const Entry& entry = pick_entry(model, args.entry);
+  Inputs inputs = gather_inputs(context, model, entry, given, args, true);
+  keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
+  Json report = Json::parse(plan.report(inputs.arrays));
+  if (args.json) {
+    Json json{{"schema", "keel.plan/1"}, {"device", device}};
+    json.update(report);
+    print_json(json);
+    return kOk;
+  }
+  for (const Json& p : report.value("passes", Json::array()))
+    if (p.at("edits") != 0 || p.contains("error"))
+      fmt::print("pass {}: {} edits, {:.2f} ms{}\n", cell(p.at("name")), p.at("edits").dump(),
+                 p.at("ms").get<double>(), p.contains("error") ? ", FAILED: " + cell(p.at("error")) : "");
+  fmt::print("{} of {} compute nodes needed\n", report.at("needed_nodes").dump(), report.at("nodes").dump());
+  std::vector<std::vector<std::string>> rows{{"", "node", "op", "impl", "device"}};
+  for (const Json& l : report.at("launches"))
+    rows.push_back({std::to_string(rows.size() - 1), cell(l.at("node")), cell(l.at("op")), cell(l.at("impl")),
+                    cell(l.at("device"))});
+  print_table(rows);
+  if (report.contains("placement")) print_placement(report);
+  for (const auto& [key, value] : report.items())
+    if (value.is_number() && !key.ends_with("nodes")) fmt::print("{}: {}\n", key, value.dump());
+  for (const Json& section : report.value("lanes", Json::array())) {
+    std::vector<std::string> names;
+    for (const Json& name : section) names.push_back(cell(name));
+    fmt::print("side by side: {}\n", join(names, ", "));
+  }
+  print_memory(report, plan_flags.with_map);
+  if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
+  return kOk;
+}
+
+const Command kPlan("plan", "Show how a device will run a graph: launches and memory",
+                    {file_argument, input_flags, device_flag, placing_flags, entry_flag, pass_flags,
+                     map_flag},
+                    plan_command);
+
+}  // namespace
+}  // namespace cli

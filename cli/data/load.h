@@ -1,0 +1,81 @@
+// load.h: from arguments to something that can run: context, module, entry, device, inputs.
+//
+// How to read it: every command takes the first few of these steps, in this order.
+#ifndef KEEL_CLI_LOAD_H
+#define KEEL_CLI_LOAD_H
+#include <keel/session.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/args.h"
+#include "cli/data/spec.h"
+
+namespace cli {
+
+using Json = nlohmann::ordered_json;
+
+struct Port {  // a parameter or a result
+  std::string name;
+  Type type;
+};
+struct Entry {
+  std::string name;
+  std::vector<Port> params, results;
+};
+struct StoredCase {
+  std::string name, entry;
+  std::optional<double> rtol, atol;
+};
+// A size that is left as it is: none.
+using Shape = std::vector<std::optional<int64_t>>;
+struct Sizes {  // --dim and --shape
+  Dims dims;
+  std::map<std::string, Shape> shapes;  // by input
+};
+struct Model {
+  keel::Module module;
+  Json info;  // keel_module_info
+  std::vector<Entry> entries;
+  std::vector<StoredCase> cases;
+  std::vector<std::string> fixed;  // inputs that became constants at import
+  Sizes sizes;                     // those that no import has taken
+};
+
+keel::Context open_context(const Args& args);  // with the plugins found
+// With -v, on stderr: "keel run: opened m.keel in 3.1 ms".
+void tell(const Args& args, const std::string& what);
+// The report `what` of libkeel, parsed.
+Json facts(const keel::Context& context, const std::string& what);
+// Opens by content: a Keel file, its text form, or what an importer knows. An import that needs values of
+// parameters takes them from `inputs`.
+Model open_model(const keel::Context& context, const std::string& path, const Args& args,
+                 const std::vector<InputSpec>& inputs = {});
+void read_info(Model& model);  // entries and cases, after the module has changed
+const Entry& pick_entry(const Model& model, const std::string& name);
+// One device; "" picks cpu if it is there, else the only one.
+std::string pick_device(const keel::Context& context, const std::string& name);
+keel::Options pass_options(const Args& args);  // what keel_module_optimize knows of them
+// `model`: whose nodes --place names; null: there is no file.
+keel::Options session_options(const Args& args, const std::string& entry, Model* model = nullptr);
+
+// The entry with the inputs that are given as its parameters, any values of its graph, and with `fetch`
+// (none: its own) as its results; `cut`: they are not its own.
+Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
+                   const std::vector<std::string>& fetch, bool* cut);
+// Arrays for an entry's parameters, in order. `make_up`: inputs that are not given get random numbers
+// (integers and booleans: zeros) and unknown dims size 1; `made_up` says which. Else they are an error.
+struct Inputs {
+  std::vector<keel::Array> arrays;
+  std::vector<std::string> made_up;
+};
+Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
+                     const std::vector<InputSpec>& given, const Args& args, bool make_up);
+void say_made_up(const Args& args, const Inputs& inputs);  // on stderr, if there are any
+// The array, or a copy of it without gaps.
+keel::Array packed(const keel::Context& context, const keel::Array& array);
+
+}  // namespace cli
+#endif
