@@ -1,8 +1,8 @@
-"""Compares the stubs of the Python package (sdk/python/keel/*.pyi) with the package.
+"""Do the stubs of the Python package (sdk/python/keel/*.pyi) say what the package has?
 
-Usage: check_stubs.py BUILD    exit 1 and list differences; BUILD contains python/keel
+Usage: check_stubs.py BUILD    exit 1 and say what differs; BUILD has the folder python/keel with links to the stubs
 
-mypy.stubtest imports the package and compares names, arguments and their defaults. The stub of the ops is written by
+mypy.stubtest imports the package and compares names, arguments and their defaults. The stub of the ops is made by
 tools/gen_ops.py, whose --check sees that it is fresh.
 """
 import os
@@ -12,8 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-STUBS = Path(__file__).resolve().parent.parent / "sdk/python/keel"
-# Regular expressions of names that stubtest cannot inspect.
+# What stubtest cannot see into, as regular expressions of names.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
 keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|saved|session|shapes|signature|tape|timeline|variable)
@@ -42,9 +41,10 @@ keel\.random.*
 
 def main():
     package = Path(sys.argv[1], "python")
+    stubs = package / "keel"
     with tempfile.TemporaryDirectory() as folder:
-        for stub in STUBS.rglob("*.pyi"):  # a copy without sources, which stubtest would take for stubs
-            to = Path(folder, "keel", stub.relative_to(STUBS))
+        for stub in stubs.rglob("*.pyi"):  # alone: the sources beside them would be taken for stubs
+            to = Path(folder, "keel", stub.relative_to(stubs))
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(stub, to)
         allowed = Path(folder, "allowed")

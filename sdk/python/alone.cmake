@@ -35,6 +35,11 @@ target_include_directories(keel::cpp INTERFACE "${KEEL_SOURCE}/sdk/cpp" "${KEEL_
 target_link_libraries(keel::cpp INTERFACE "${KEEL_LIBRARY}")
 
 set(KEEL_COMMAND "${KEEL_ROOT}/bin/keel")
+set(KEEL_CATALOGUE "${KEEL_COMMAND}" ops --json)
+keel_generate_ops(cpp "${CMAKE_CURRENT_BINARY_DIR}/include/keel" COMMAND ${KEEL_CATALOGUE} OUTPUT catalogue.hpp ops_plain.hpp ops.hpp)
+add_custom_target(keel_cpp_ops DEPENDS ${generated})
+add_dependencies(keel::cpp keel_cpp_ops)
+target_include_directories(keel::cpp INTERFACE "${CMAKE_CURRENT_BINARY_DIR}/include")
 
 if(SKBUILD)
   include(wheel.cmake)

@@ -14,7 +14,7 @@
 #define KEEL_CONTROL_HPP
 #include "function.hpp"
 #include "index.hpp"
-#include "ops.hpp"
+#include "keel/ops.hpp"
 #include "tape.hpp"
 
 namespace keel {

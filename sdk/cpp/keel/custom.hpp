@@ -14,7 +14,7 @@
 #ifndef KEEL_CUSTOM_HPP
 #define KEEL_CUSTOM_HPP
 #include "function.hpp"
-#include "ops.hpp"
+#include "keel/ops.hpp"
 #include "tape.hpp"
 
 namespace keel {

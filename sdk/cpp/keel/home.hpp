@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "catalogue.hpp"
 #include "error.hpp"
+#include "keel/catalogue.hpp"
 #include "keel_control.h"
 #include "mutex.hpp"
 

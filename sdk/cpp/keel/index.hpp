@@ -7,7 +7,7 @@
 #define KEEL_INDEX_HPP
 #include <optional>
 
-#include "ops.hpp"
+#include "keel/ops.hpp"
 
 namespace keel {
 

@@ -24,8 +24,8 @@
 #include "function.hpp"  // IWYU pragma: export
 #include "graph.hpp"     // IWYU pragma: export
 #include "index.hpp"     // IWYU pragma: export
+#include "keel/ops.hpp"  // IWYU pragma: export
 #include "module.hpp"    // IWYU pragma: export
-#include "ops.hpp"       // IWYU pragma: export
 #include "random.hpp"    // IWYU pragma: export
 #include "save.hpp"      // IWYU pragma: export
 #include "session.hpp"   // IWYU pragma: export

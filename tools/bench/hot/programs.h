@@ -1,4 +1,4 @@
-// programs.h: latency of functions, tapes and traces.
+// programs.h: what functions, tapes and traces cost.
 #pragma once
 
 #include <abi/keel.h>

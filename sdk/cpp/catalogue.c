@@ -1,0 +1,20 @@
+/* catalogue.c: prints the catalogue as JSON. tools/gen_ops.py makes the SDKs' functions of it while Keel is
+ * built, before anything that includes them is compiled: so this is the C ABI alone, and loads no plugin. */
+#include <stdio.h>
+
+#include "abi/keel.h"
+
+int main(void) {
+  keel_context* context = NULL;
+  keel_text* report = NULL;
+  keel_error* error = NULL;
+  if (keel_open(NULL, 0, &context, &error) == KEEL_OK) keel_report(context, "ops", &report, &error);
+  if (!report) {
+    fprintf(stderr, "catalogue: %s\n", error ? keel_error_message(error) : "no report");
+    return 1;
+  }
+  const int failed = puts(keel_text_data(report)) < 0 || fflush(stdout) != 0;
+  keel_text_free(report);
+  keel_close(context);
+  return failed;
+}
