@@ -1,5 +1,6 @@
 """What Keel asks of a device with queues, as literal counts. A change that lowers a count writes the lower one here; one that
-raises a count says why. Each is counted on a second call: the first one also prepares launches."""
+raises a count says why. Each is counted after some calls: the first one also prepares launches, and Keel submits in small
+batches until it knows that the device is quick."""
 import keel
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ def floats(*shape):
 
 
 def warm(call):
-    """What a second call counts."""
-    call()
+    """What one call costs after some others."""
+    for _ in range(6):
+        call()
     with counted("null") as seen:
         call()
     return seen
@@ -54,11 +56,7 @@ def test_a_function_of_device_arrays_brings_its_result_to_the_host():
 
 def test_runs_whose_results_are_not_read_wait_all_the_same():
     arrays = [there(keel.array(a)) for a in (floats(4, 4), floats(4, 4), floats(4))]
-    layers(*arrays)
-    with counted("null") as seen:
-        for _ in range(5):
-            layers(*arrays)
-    assert seen["host_waits"] == 5
+    assert warm(lambda: [layers(*arrays) for _ in range(5)])["host_waits"] == 5
 
 
 EAGER = {"launches": 1, "fills": 1, "host_waits": 1, "downloads": 1, "download_bytes": 16}
@@ -84,10 +82,11 @@ def test_a_variable_is_moved_whole_each_time():
     multiply = EAGER | {"submits": 3, "queue_waits": 2, "uploads": 1, "upload_bytes": 262_144}
     assert warm(lambda: x * w) == multiply
     y = x * w
-    assert warm(lambda: w.assign_sub(y)) == {
-        "submits": 1, "queue_waits": 1, "host_waits": 1, "downloads": 1, "download_bytes": 262_144}
+    with counted("null") as seen:
+        w.assign_sub(y)
+    assert seen == {"submits": 1, "queue_waits": 1, "host_waits": 1, "downloads": 1, "download_bytes": 262_144}
     assert warm(lambda: x * w) == multiply
-    np.testing.assert_array_equal((x * w).numpy(), -1)  # 1 - 1 - 1
+    np.testing.assert_array_equal((x * w).numpy(), 0)
 
 
 def training():
@@ -109,17 +108,14 @@ def test_a_training_step():
     step, x, t = training(), keel.array(floats(32, 64)), keel.array(floats(32, 16))
     with counted("null") as first:
         losses = [step(x, t).numpy()]
-    assert first == {
-        "launches": 18, "submits": 45, "queue_waits": 24, "host_waits": 18, "queries": 2, "fills": 8, "prepares": 18,
-        "uploads": 14, "upload_bytes": 55_328, "downloads": 18, "download_bytes": 45_208, "moves": 4, "move_bytes": 2_060}
-    with counted("null") as second:
-        losses.append(step(x, t).numpy())
-    assert second == {
+    cold = {"launches": 18, "prepares": 18, "fills": 8, "uploads": 14, "upload_bytes": 55_328, "moves": 4, "move_bytes": 2_060}
+    assert {key: first[key] for key in cold} == cold
+    assert warm(lambda: losses.append(step(x, t).numpy())) == {
         "launches": 15, "submits": 11, "queue_waits": 8, "host_waits": 4, "fills": 1,
         "uploads": 4, "upload_bytes": 51_200, "downloads": 4, "download_bytes": 40_980}
     with keel.device("reference"):
         step = training()
-        np.testing.assert_allclose(losses, [step(x, t).numpy() for _ in losses], rtol=1e-6)
+        np.testing.assert_allclose(losses, [step(x, t).numpy() for _ in losses], rtol=1e-5)
 
 
 def per_round(run, few, many):
