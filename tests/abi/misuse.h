@@ -92,11 +92,12 @@ class Misuse : public testing::Test {
     error_ = nullptr;
     return text;
   }
-  void ExpectInvalid(keel_rc rc, const std::string& words) {
-    EXPECT_EQ(rc, KEEL_INVALID) << words;
+  void ExpectError(keel_rc rc, keel_rc code, const std::string& words) {
+    EXPECT_EQ(rc, code) << words;
     std::string said = Said();
     EXPECT_NE(said.find(words), std::string::npos) << "no \"" << words << "\" in: " << said;
   }
+  void ExpectInvalid(keel_rc rc, const std::string& words) { ExpectError(rc, KEEL_INVALID, words); }
 
   // Arguments that are well-formed: those of one type are one.
   template <typename T>

@@ -3,6 +3,7 @@
 #include "misuse.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace {
 
@@ -11,6 +12,8 @@ using namespace misuse;
 class MisusedCallbacks : public Misuse {};
 
 keel_rc Undeclared(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { return 77; }
+keel_rc Negative(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { return -7777; }
+keel_rc Wordless(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { return KEEL_RANGE; }
 keel_rc BothWays(void*, keel_trace* t, const keel_leaf*, uint32_t, keel_error** err) {
   keel_trace_result(t, nullptr, nullptr, err);
   return KEEL_OK;
@@ -24,10 +27,13 @@ TEST_F(MisusedCallbacks, WhatACallbackDoesWrongIsToldAsSuch) {
   struct Case {
     keel_program program;
     keel_rc code;
-    const char* words;
+    std::string words;
   };
   for (const Case& c :
        {Case{Undeclared, KEEL_UNKNOWN, "returned 77, which is no code of Keel"},
+        Case{Negative, KEEL_UNKNOWN, "returned -7777, which is no code of Keel"},
+        Case{Wordless, KEEL_RANGE,
+             "the program returned " + std::to_string(KEEL_RANGE) + " without an error"},
         Case{BothWays, KEEL_INVALID, "returned KEEL_OK but stored an error: keel_trace_result: 'array'"},
         Case{Throws, KEEL_UNKNOWN, "threw a C++ exception: from the program"},
         Case{ThrowsNumber, KEEL_UNKNOWN, "threw a C++ exception"}})
@@ -122,6 +128,28 @@ TEST_F(MisusedCallbacks, WhatIsBorrowedIsNotGivenBack) {
                   block == BlockFreesItsTrace ? "freed its trace" : "keel_body_end: 'body' is");
   keel_array_release(one);
   keel_array_release(out);
+}
+
+keel_context* closing = nullptr;
+keel_rc ClosesItsContext(void*, keel_trace* t, const keel_leaf* leaves, uint32_t, keel_error** err) {
+  keel_close(std::exchange(closing, nullptr));
+  return keel_trace_result(t, nullptr, leaves[0].array, err);
+}
+
+TEST_F(MisusedCallbacks, AProgramMayGiveNoResultsOrCloseItsContext) {
+  keel_array* out = nullptr;
+  uint32_t n = 77;
+  Ok(keel_function_call(function_, nullptr, "", leaves_.data(), 1, &out, 1, &n, &error_));
+  EXPECT_EQ(n, 0u);
+  keel_function* f = nullptr;
+  Ok(keel_open(nullptr, 0, &closing, &error_));
+  Ok(keel_plugin_load(closing, KEEL_TEST_PLUGINS "/keel-reference.so", &error_));
+  Ok(keel_function_new(closing, "f", "reference", nullptr, 0, ClosesItsContext, nullptr, nullptr, &f,
+                       &error_));
+  Ok(keel_function_call(f, nullptr, "", leaves_.data(), 1, &out, 1, &n, &error_));
+  EXPECT_EQ(n, 1u);
+  keel_array_release(out);
+  keel_function_free(f);
 }
 
 keel_variable* counter = nullptr;

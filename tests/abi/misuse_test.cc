@@ -157,18 +157,4 @@ TEST_F(Misuse, ATraceFileThatBlocksOrIsNotThereKeepsNoContextFromOpening) {
       testing::ExitedWithCode(KEEL_OK), "KEEL_TRACE: cannot write the timeline");
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-TEST_F(Misuse, AddressSanitizerSeesDeadHandles) {
-  keel_array* a = nullptr;
-  Ok(keel_array_new(context_, KEEL_F32, kShape, 1, &a, &error_));
-  EXPECT_DEATH(
-      {
-        keel_array_release(a);
-        keel_array_release(a);
-      },
-      "heap-use-after-free|double-free");
-  keel_array_release(a);
-}
-#endif
-
 }  // namespace

@@ -1,0 +1,172 @@
+// misuse_values_test.cc: sizes, tensors, operands, options and files that cannot be right are refused by
+// name.
+#include "misuse.h"
+
+#include <algorithm>
+#include <fstream>
+
+namespace {
+
+using namespace misuse;
+
+class MisusedValues : public Misuse {
+ protected:
+  void ExpectNoArray(const std::vector<int64_t>& shape, keel_dt dtype, keel_rc code, const char* words) {
+    keel_array* a = nullptr;
+    ExpectError(
+        keel_array_new(context_, dtype, shape.data(), static_cast<int32_t>(shape.size()), &a, &error_), code,
+        words);
+  }
+  keel_op* Bound(const char* name) {
+    keel_op* op = nullptr;
+    Ok(keel_op_bind(context_, "reference", name, 0, nullptr, nullptr, 0, &op, &error_));
+    return op;
+  }
+};
+
+TEST_F(MisusedValues, SizesThatNoArrayHas) {
+  const int64_t large = int64_t{1} << 40;
+  ExpectNoArray({-1}, KEEL_F32, KEEL_INVALID, "shape [-1]: -1 is not in [0, 2^40]");
+  ExpectNoArray({INT64_MIN}, KEEL_F32, KEEL_INVALID, "-9223372036854775808 is not in");
+  ExpectNoArray({0, INT64_MAX}, KEEL_F32, KEEL_INVALID, "9223372036854775807 is not in");
+  ExpectNoArray({large, large}, KEEL_F32, KEEL_OOM, "needs more than 2^40 bytes");
+  ExpectNoArray(std::vector<int64_t>(100, 1), KEEL_F32, KEEL_INVALID, "0 to 8 are possible");
+  for (keel_dt dtype : {keel_dt{0}, keel_dt{UINT32_MAX}, keel_dt{KEEL_F32 + (3u << 16)}})
+    ExpectNoArray({}, dtype, KEEL_INVALID,
+                  ("dtype code " + std::to_string(dtype) + " is not one of Keel's").c_str());
+}
+
+TEST_F(MisusedValues, TensorsThatCannotBeRead) {
+  float data[4] = {};
+  int64_t shape[2] = {2, 2}, negative[2] = {-1, 2};
+  keel_tensor good = {data, {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0}, ranks = good, sizes = good,
+              lanes = good, bits = good, cuda = good, unknown = good;
+  ranks.ndim = 100;
+  sizes.shape = negative;
+  lanes.dtype.lanes = 4;
+  bits.dtype.bits = 4;
+  cuda.device.type = 2;
+  unknown.device.type = 99;
+  struct Case {
+    const keel_tensor* tensor;
+    keel_rc code;
+    const char* words;
+  };
+  for (const Case& c :
+       {Case{&ranks, KEEL_INVALID, "ndim is 100"}, Case{&sizes, KEEL_INVALID, "shape [-1, 2]"},
+        Case{&lanes, KEEL_INVALID, "32 bits, 4 lanes"}, Case{&bits, KEEL_INVALID, "4 bits"},
+        Case{&cuda, KEEL_UNIMPLEMENTED, "device type 2"},
+        Case{&unknown, KEEL_UNIMPLEMENTED, "device type 99"}}) {
+    keel_array* a = nullptr;
+    ExpectError(keel_array_copy_from(context_, c.tensor, &a, &error_), c.code, c.words);
+    ExpectError(keel_array_wrap(context_, c.tensor, nullptr, nullptr, &a, &error_), c.code, c.words);
+  }
+  keel_array* a = nullptr;
+  keel_tensor crooked = good;
+  crooked.byte_offset = 1;
+  ExpectInvalid(keel_array_wrap(context_, &crooked, nullptr, nullptr, &a, &error_),
+                "not aligned to the 4 bytes of f32; copy it instead");
+}
+
+TEST_F(MisusedValues, StridesOfZeroAndBackwardsAreRead) {
+  float data[4] = {1, 2, 3, 4};
+  int64_t shape[2] = {2, 2}, backwards[2] = {-2, 1}, none[2] = {0, 0};
+  struct Case {
+    float* begin;
+    int64_t* strides;
+    std::array<float, 4> want;
+  };
+  for (const Case& c : {Case{data + 2, backwards, {3, 4, 1, 2}}, Case{data + 1, none, {2, 2, 2, 2}}}) {
+    keel_tensor t = {c.begin, {1, 0}, 2, {2, 32, 1}, shape, c.strides, 0}, copied;
+    keel_array* a = nullptr;
+    Ok(keel_array_copy_from(context_, &t, &a, &error_));
+    keel_array_tensor(a, &copied);
+    EXPECT_TRUE(std::equal(c.want.begin(), c.want.end(), static_cast<float*>(copied.data)));
+    keel_array_release(a);
+  }
+}
+
+TEST_F(MisusedValues, OperandsAndResultsOfAnOpAreCounted) {
+  keel_op *add = Bound("add"), *concat = Bound("concat");
+  keel_array* out[2] = {};
+  ExpectInvalid(keel_apply(add, arrays_.data(), 1, out, 1, &error_), "takes 2 operands, got 1");
+  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 2, &error_), "1 results, got room for 2");
+  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 0, &error_), "1 results, got room for 0");
+  keel_array* holed[2] = {array_, nullptr};
+  ExpectInvalid(keel_apply(add, holed, 2, out, 1, &error_), "b must be given");
+  ExpectInvalid(keel_apply(concat, arrays_.data(), INT32_MAX, out, 1, &error_), "'n_in' is 2147483647");
+  keel_op_free(add);
+  keel_op_free(concat);
+}
+
+TEST_F(MisusedValues, VersionsAndAttributesAreChecked) {
+  keel_op* op = nullptr;
+  ExpectError(keel_op_bind(context_, "reference", "add", 99, nullptr, nullptr, 0, &op, &error_),
+              KEEL_NOT_FOUND, "no version 99; the newest here is 1");
+  const char* names[2] = {"tb", "tb"};
+  keel_attr values[2] = {{99, 0, 1, 0, nullptr}, {KEEL_ATTR_I64, 0, 0, 0, nullptr}};
+  auto bind = [&](uint32_t n) {
+    return keel_op_bind(context_, "reference", "matmul", 0, names, values, n, &op, &error_);
+  };
+  ExpectInvalid(bind(1), "attribute kind 99 is not known");
+  values[0] = {KEEL_ATTR_STR, UINT32_MAX, 0, 0, nullptr};
+  ExpectInvalid(bind(1), "4294967295 entries without data");
+  values[0] = values[1];
+  ExpectInvalid(bind(2), "\"tb\" is given twice");
+}
+
+TEST_F(MisusedValues, ArgumentsOfFunctionsAreChecked) {
+  keel_array* out = nullptr;
+  uint32_t n = 0;
+  auto expect = [&](keel_leaf leaf, const char* words) {
+    ExpectInvalid(keel_function_call(function_, nullptr, "", &leaf, 1, &out, 1, &n, &error_), words);
+  };
+  expect({KEEL_LEAF_ARRAY, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; wanted an array");
+  expect({99, 0, nullptr, nullptr, 0, 0, nullptr}, "kind 99 is not one of the KEEL_LEAF_ kinds");
+  expect({KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; wanted a text");
+}
+
+TEST_F(MisusedValues, ThreadsAreANumber) {
+  for (const char* text : {"0", "-1", "1000000", "abc", "", "99999999999999999999", " 3", "3 "}) {
+    keel_kv option = {"threads", text};
+    keel_context* c = nullptr;
+    ExpectInvalid(keel_open(&option, 1, &c, &error_),
+                  "option \"threads\": got \"" + std::string(text) + "\", wanted a number from 1 to 4096");
+  }
+}
+
+TEST_F(MisusedValues, NamesThatNothingHas) {
+  keel_text* text = nullptr;
+  ExpectError(keel_report(context_, "bogus", &text, &error_), KEEL_NOT_FOUND, "report \"bogus\"; there are ");
+  keel_tape* tape = nullptr;
+  ExpectError(keel_tape_new(context_, "bogus", nullptr, 0, nullptr, &tape, &error_), KEEL_NOT_FOUND,
+              "no device \"bogus\"; there is reference:0");
+  keel_array* out = nullptr;
+  ExpectInvalid(
+      keel_tape_gradient(tape_, arrays_.data(), 1, nullptr, arrays_.data(), 1, UINT32_MAX, &out, &error_),
+      "unknown flags 4294967295");
+}
+
+TEST_F(MisusedValues, TapesArePausedAndResumedAtWill) {
+  for (int on : {0, 0, 1, 1, 0}) keel_tape_pause(tape_, on);
+  Ok(keel_tape_watch(tape_, array_, &error_));
+}
+
+TEST_F(MisusedValues, CheckpointsThatAreNone) {
+  std::ofstream(file_) << "garbage";
+  std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const char* names[2] = {"w", "w"};
+  auto load = [&](const std::string& path) {
+    return keel_checkpoint_load(context_, path.c_str(), names, variables_.data(), 1, &error_);
+  };
+  auto save = [&](const std::string& path, uint32_t n) {
+    return keel_checkpoint_save(context_, path.c_str(), names, variables_.data(), n, &error_);
+  };
+  ExpectInvalid(load(file_), "this is no Keel file");
+  ExpectInvalid(load(fifo), "it is no regular file");
+  ExpectError(save(folder_, 1), KEEL_PRECONDITION, "it exists and is no regular file");
+  ExpectError(save(file_, 2), KEEL_EXISTS, "has a variable 'w' already");
+}
+
+}  // namespace
