@@ -1,5 +1,5 @@
-// misuse_callback_test.cc: what programs and blocks do against the rules is told by the call that ran them,
-// and nothing is lost by it.
+// misuse_callback_test.cc: faults of programs and blocks become errors of the call that ran them, and nothing
+// leaks.
 #include "misuse.h"
 
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// misuse_lifetimes_test.cc: what outlives what, calls from within callbacks, and what contexts leave behind.
+// misuse_lifetimes_test.cc: objects that outlive their context, calls from within callbacks, leaks of
+// contexts.
 #include "misuse.h"
 
 #include <thread>
@@ -9,7 +10,7 @@ using namespace misuse;
 
 class MisusedLifetimes : public Misuse {
  protected:
-  // Own objects of a context of their own, which they outlive.
+  // Objects of a context that is closed already.
   struct Closed {
     keel_array* array = nullptr;
     keel_op* op = nullptr;
@@ -169,7 +170,7 @@ TEST_F(MisusedLifetimes, ContextsLeaveNoFilesAndNoThreads) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-// What no handle can tell by itself: whoever builds with the sanitizer is told.
+// Keel does not check for dead handles; AddressSanitizer reports their use.
 TEST_F(MisusedLifetimes, AddressSanitizerSeesDeadHandles) {
   const char* dead = "heap-use-after-free|double-free";
   keel_array *a = nullptr, *y = nullptr;

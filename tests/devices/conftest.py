@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the package `keel` from the build's folder, with the counting device loaded."""
+"""Shared by the tests of this folder: the package `keel` from the build's folder, with the counting device loaded."""
 import os
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def null_plugin():
 
 @pytest.fixture
 def null(null_plugin):
-    """Ops run on the counting device; afterwards it withholds nothing."""
+    """Ops run on the counting device; afterwards no ticket is held."""
     with keel.device("null"):
         yield null_plugin
     null_plugin.null_hold(0)

@@ -1,4 +1,4 @@
-"""The devices of this folder from Python: loading them and reading what they counted (counts.h)."""
+"""The devices of this folder from Python: loading them and reading their counts (counts.h)."""
 import contextlib
 import ctypes as C
 import functools
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release"))
-ALIVE = ("segments", "queues")  # not of one test: what the device holds now
+ALIVE = ("segments", "queues")  # current numbers, not set to 0
 
 
 def plugin(name):
@@ -35,7 +35,7 @@ def counts(name):
 
 @contextlib.contextmanager
 def counted(name):
-    """with counted("null") as seen: ... -- seen then holds what the device counted meanwhile."""
+    """with counted("null") as seen: ... -- afterwards `seen` contains the counts of the block."""
     seen = {}
     door(name).device_reset()
     yield seen

@@ -16,7 +16,7 @@ void count_copy(const keel_segment* to, const keel_segment* from, uint64_t bytes
                             : to->kind == KEEL_SEGMENT_READBACK ? COUNT_DOWNLOADS
                                                                 : COUNT_MOVES;
   count_add(which, 1);
-  count_add((enum device_count)(which + 1), (int64_t)bytes); /* its bytes stand behind it */
+  count_add((enum device_count)(which + 1), (int64_t)bytes); /* the next count is its bytes */
 }
 
 const char* device_count_name(uint32_t which) { return which < COUNTS ? names[which] : NULL; }

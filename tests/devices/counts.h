@@ -1,5 +1,5 @@
-/* counts.h: what the devices of this folder count, and how a test reads it. counts.c is linked into each
- * plugin, so each has numbers of its own. counting.py is the Python side. */
+/* counts.h: the counters of the devices in this folder, and functions to read them. Each plugin links
+ * counts.c, so each has its own counters. counting.py reads them from Python. */
 #ifndef KEEL_TESTS_DEVICES_COUNTS_H
 #define KEEL_TESTS_DEVICES_COUNTS_H
 #include "abi/keel_plugin.h"
@@ -9,7 +9,7 @@ enum device_count {
   COUNT_SUBMITS,
   COUNT_QUEUE_WAITS,
   COUNT_HOST_WAITS,
-  COUNT_BLOCKED_WAITS, /* host waits for a ticket that was not done yet */
+  COUNT_BLOCKED_WAITS, /* host waits for a pending ticket */
   COUNT_QUERIES,
   COUNT_FILLS,
   COUNT_UPLOADS, /* copies from staging memory */
@@ -21,8 +21,8 @@ enum device_count {
   COUNT_PREPARES,
   COUNT_BARRIERS,   /* vulkan_sketch: recorded */
   COUNT_VALIDATION, /* vulkan_sketch: messages of the validation layer */
-  COUNT_SEGMENTS,   /* alive; not set to zero by device_reset */
-  COUNT_QUEUES,     /* alive, likewise */
+  COUNT_SEGMENTS,   /* alive now; device_reset does not clear it */
+  COUNT_QUEUES,     /* the same for queues */
   COUNTS
 };
 

@@ -1,6 +1,6 @@
-"""What Keel asks of a device with queues, as literal counts. A change that lowers a count writes the lower one here; one that
-raises a count says why. Each is counted after some calls: the first one also prepares launches, and Keel submits in small
-batches until it knows that the device is quick."""
+"""Submits, waits and copies of a device with queues, as literal counts. A change that lowers a count updates the literal; a
+change that raises one explains it in its message. Each call is counted when warm: the first call also prepares launches, and
+Keel submits small batches until it has measured that the device is quick."""
 import keel
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def floats(*shape):
 
 
 def warm(call):
-    """What one call costs after some others."""
+    """The counts of one call after several others."""
     for _ in range(6):
         call()
     with counted("null") as seen:

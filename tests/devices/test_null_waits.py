@@ -1,5 +1,5 @@
-"""Threads, forks and limits on a device with queues. null_hold makes it keep for itself that work is done, so no test waits by
-the clock for a slow one."""
+"""Threads, forks and limits on a device with queues. null_hold keeps its tickets pending, so no test sleeps to imitate a
+slow device."""
 import os
 import threading
 import time
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from counting import counted, counts
 
-LIMIT = 20  # seconds, for what takes milliseconds
+LIMIT = 20  # seconds; the tests take milliseconds
 
 
 def ready_array():
@@ -39,7 +39,7 @@ def until(holds):
 
 @pytest.fixture
 def held(null):
-    """A context of the C ABI, which keeps no lock of Python while it waits, with an array on the device, and an op on it."""
+    """An array on the device and a bound op, of a context of the C ABI: ctypes releases the GIL while a call waits."""
     context = keel_abi.Context()
     context.load_plugin(counting.plugin("null"))
     ready = context.array(np.arange(4, dtype=np.float32)).to("null").wait()

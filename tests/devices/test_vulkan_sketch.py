@@ -1,4 +1,4 @@
-"""A device whose queues run on their own: a dozen ops through Vulkan, with any driver that there is. NumPy is the oracle."""
+"""A device with truly asynchronous queues: a dozen ops through Vulkan, on any driver. NumPy is the oracle."""
 import json
 import os
 import subprocess
@@ -107,7 +107,7 @@ def layered(x, w, b):
 
 @pytest.mark.parametrize("n", [1, 3, 64])
 def test_a_function_whose_values_share_memory(n):
-    """Launches that write where another one reads need a barrier, and launches that do not need none."""
+    """Values that share memory need barriers between their launches."""
     x, w, b = floats(n, n), floats(n, n), floats(n)
     arrays = [keel.array(a) for a in (x, w, b)]
     layers(*arrays)
@@ -162,7 +162,7 @@ def test_threads_share_the_device():
 
 
 def run(code, **environment):
-    """What a process of its own prints: the library is looked for once in a process."""
+    """The output of a new process: a process looks for the library once."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
     assert done.returncode == 0, done.stderr

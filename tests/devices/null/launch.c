@@ -22,7 +22,7 @@ static const keel_impl* find(const char* op) {
   return NULL;
 }
 
-/* An op that fails on its data says so in the fault word, as on a device whose host is gone on by then. */
+/* An op that fails on its data sets the fault word, as on an asynchronous device. */
 static keel_rc run(const keel_call* call) {
   count_add(COUNT_LAUNCHES, 1);
   if (!computes) return KEEL_OK;

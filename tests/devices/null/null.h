@@ -6,7 +6,7 @@
 #include "abi/keel_plugin.h"
 
 struct keel_dev_s {
-  keel_host quiet; /* Keel's host table, but texts of failed ops are dropped: the fault word tells of them */
+  keel_host quiet; /* Keel's host table without `fail`: a failed op only sets the fault word */
 };
 
 /* queues.c */
@@ -16,8 +16,8 @@ keel_rc null_submit(keel_queue, uint64_t* ticket);
 keel_rc null_queue_wait(keel_queue, keel_queue other, uint64_t ticket);
 keel_rc null_host_wait(keel_queue, uint64_t ticket, uint64_t timeout);
 keel_rc null_query(keel_queue, uint64_t* done);
-/* 1: nothing that launches write is done from now on, until 0 is set. Other copies are done at once, as ever.
- */
+/* 1: compute tickets, and copies that wait for one, stay pending until 0 is set. Other copies complete at
+ * once. */
 KEEL_EXPORT void null_hold(int32_t on);
 
 /* launch.c */

@@ -12,7 +12,7 @@ static keel_rc keep_quiet(keel_rc code, const char* message) {
 static keel_rc info(const keel_host* host, uint32_t i, keel_device_info* out) {
   (void)host, (void)i;
   out->dl_type = 12;
-  strcpy(out->description, "counts what Keel asks of it");
+  strcpy(out->description, "counts submits, waits and copies");
   return KEEL_OK;
 }
 
@@ -81,7 +81,7 @@ static const keel_device device = {.struct_size = sizeof device,
 static const keel_plugin* describe(void) {
   static keel_plugin plugin = {
       KEEL_PLUGIN_HEADER, .name = "null",
-      .version = "0.1.0", .about = "A device with queues that counts what is asked of it",
+      .version = "0.1.0", .about = "A device with queues that counts submits, waits and copies",
       .device = &device,  .impl_stride = sizeof(keel_impl)};
   plugin.impls = null_impls(&plugin.n_impls);
   return &plugin;

@@ -1,5 +1,4 @@
-/* queues.c: queues that finish work as it is encoded. What null_hold withholds is not the work but the news
- * of it. */
+/* queues.c: queues that finish work as it is encoded. null_hold only delays the completion of tickets. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 struct keel_queue_s {
   uint32_t kind;
-  int32_t behind; /* encoded from now on waits for a ticket that is withheld */
+  int32_t behind; /* waits for a pending ticket */
   uint64_t submitted, done;
   keel_queue next;
 };

@@ -1,4 +1,4 @@
-// device.h: an opened device, its queues, and what each file of the sketch gives the others.
+// device.h: an opened device, its queues, and the functions of the other files.
 #ifndef KEEL_TESTS_DEVICES_VULKAN_DEVICE_H
 #define KEEL_TESTS_DEVICES_VULKAN_DEVICE_H
 #include <array>
@@ -14,7 +14,7 @@
 namespace sketch {
 
 enum Shader { kElementwise, kMatmul, kReduce, kGather, kShaders };
-inline constexpr uint32_t kPushBytes = 128;  // what every driver has
+inline constexpr uint32_t kPushBytes = 128;  // every driver has this many
 
 struct Segment {
   VkBuffer buffer = nullptr;

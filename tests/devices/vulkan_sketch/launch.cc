@@ -1,5 +1,4 @@
-// launch.cc: a dozen ops on f32: which shader runs one, and its push constants. What a shader cannot do, run
-// declines.
+// launch.cc: a dozen ops on f32: the shader and the push constants of each. Unsupported shapes are declined.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -117,7 +116,7 @@ keel_rc RunMatmul(const keel_call* call) {
   return Dispatch(call, push, push.rows * push.columns);
 }
 
-// The axes must stand beside each other, so that they are one.
+// Adjacent axes are reduced as one.
 keel_rc RunReduce(const keel_call* call) {
   auto* state = static_cast<const State*>(call->state);
   const keel_tensor* x = call->in[0];

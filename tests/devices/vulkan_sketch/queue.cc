@@ -153,7 +153,7 @@ keel_rc Submit(keel_queue q, uint64_t* ticket) {
   return KEEL_OK;
 }
 
-// A batch waits as a whole, so what is recorded already, which must not wait, goes first.
+// A batch waits as a whole; commands recorded before must not wait, so they are submitted first.
 keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
   if (q->open) {
     uint64_t before;

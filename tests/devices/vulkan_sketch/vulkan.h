@@ -21,8 +21,8 @@ struct Vulkan {
 #undef SKETCH_FUNCTION
 };
 
-// Loaded once. VULKAN_SKETCH_LIBRARY names another libvulkan; with VULKAN_SKETCH_VALIDATE the validation
-// layer counts what it says (COUNT_VALIDATION).
+// Loaded once. VULKAN_SKETCH_LIBRARY names another libvulkan; with VULKAN_SKETCH_VALIDATE messages of the
+// validation layer are counted (COUNT_VALIDATION).
 const Vulkan& vulkan();
 
 // A structure of Vulkan, zeroed but for its type.
@@ -33,7 +33,7 @@ T Typed(VkStructureType type) {
   return made;
 }
 
-// KEEL_OK, or the failure of a call of Vulkan as Keel is told of it.
+// KEEL_OK, or a failure that names the call.
 keel_rc Check(const keel_host* host, VkResult result, const char* call);
 #define SKETCH_TRY(host, call)                                        \
   do {                                                                \
