@@ -1,7 +1,7 @@
-"""The C ABI's promises, checked on the headers and on a finished build.
+"""Checks the promises of the C ABI on the headers and on a finished build.
 
 Usage: check_abi.py BUILD            check everything against the build folder (build/release)
-       check_abi.py BUILD --write    write abi/symbols.txt and abi/layout.txt anew, after an intended change
+       check_abi.py BUILD --write    rewrite abi/symbols.txt and abi/layout.txt after an intended change
 
 Headers: each compiles alone as C99 to C++20 with gcc and clang, and uses no type whose size or calling
 convention varies. Symbols: libkeel exports what keel.h, keel_graph.h and keel_control.h declare, which is
@@ -41,14 +41,14 @@ def output(*command):
 
 
 def bare(header):
-    """A header without comments and preprocessor lines."""
+    """The header text without comments and preprocessor lines."""
     text = (ROOT / "abi" / header).read_text()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
 
 
 def header_faults():
-    """Each header alone, in each language, by each compiler; then what it must not use."""
+    """Compiles each header alone, in each language, with each compiler; then looks for forbidden types."""
     for header in HEADERS:
         for language, standards in STANDARDS.items():
             for compiler in COMPILERS[language]:
@@ -67,7 +67,7 @@ def declared_symbols():
 
 
 def exported(library):
-    """What a library exports, without versions: neither those that nm appends nor their own entries (A)."""
+    """Exported symbols of a library, without symbol versions and version entries (A)."""
     rows = [line.split() for line in output("nm", "-D", "--defined-only", library).splitlines()]
     return sorted({row[-1].split("@")[0] for row in rows if len(row) == 3 and row[1] != "A"})
 
@@ -83,7 +83,7 @@ def symbol_faults(build):
     if not plugins:
         yield f"no plugin in {build}/lib/plugins"
     beside = {path for path in (build / "lib/plugins").glob("lib*.so*") if not path.is_symlink()}
-    own = {name for library in beside for name in exported(library)}  # what plugins bring with them
+    own = {name for library in beside for name in exported(library)}  # libraries installed next to plugins
     for plugin in plugins:
         if exported(plugin) != ["keel_plugin_v0"]:
             yield f"{plugin.name} exports {exported(plugin)}; wanted keel_plugin_v0 only"
@@ -107,7 +107,7 @@ def structs():
 
 
 def layout():
-    """'struct member offset size' of every member, printed by a compiled program."""
+    """Lines 'struct member offset size' for every member, printed by a compiled program."""
     rows = ['printf("abi %d.%d draft %d\\n", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT);']
     for name, members in structs():
         for member in members:
@@ -129,7 +129,7 @@ def by_struct(text):
 
 
 def append_faults(old, new, where):
-    """A struct keeps its members in place for ever; one that tells no size also keeps its end."""
+    """Members never move; a struct without struct_size never grows."""
     for name, rows in by_struct(old).items():
         now = by_struct(new).get(name, [])
         extensible = name in STRIDED or f"{name} struct_size 0 4" == rows[0]
@@ -140,7 +140,7 @@ def append_faults(old, new, where):
 
 
 def earlier_layouts(header):
-    """Layouts of released ABIs of this major, and those in the history that carry the same draft."""
+    """Layouts of released ABIs of this major version, and of commits with the same draft number."""
     major = header.split(".")[0]
     for path in sorted((ROOT / "abi/frozen").glob("*/layout.txt")):
         if path.read_text().split(".")[0] == major:
@@ -162,7 +162,7 @@ def layout_faults():
 
 
 def without_comments(path):
-    """What a file of code has but comments; strings count."""
+    """Code of a file without comments; strings stay."""
     text = path.read_text(errors="replace")
     if path.suffix in (".h", ".hpp", ".c", ".cc", ".inc"):
         return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
@@ -170,7 +170,7 @@ def without_comments(path):
 
 
 def name_faults():
-    """Names that comments and documents tell of, and nothing defines."""
+    """Names that comments or documents use and that nothing defines."""
     name = r"\b(?:KEEL_[A-Z0-9_]*[A-Z0-9]|keel_[a-z0-9_]*[a-z0-9])\b(?!\*)"
     files = [ROOT / line for line in run("git", "-C", ROOT, "ls-files").stdout.split()]
     files = [f for f in files if f.is_file() and "tests/data" not in str(f)]

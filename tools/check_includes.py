@@ -1,5 +1,5 @@
-"""Who may include whom: plugins, sdk and cli never see kernel; plugins never see each other; inside
-kernel includes go downward only; Abseil stays in kernel, dlopen in kernel/plugin.
+"""Checks the include rules: plugins, sdk and cli never include kernel; plugins never include each other; inside
+kernel includes point downward only; only kernel uses Abseil, only kernel/plugin uses dlopen.
 
 Usage: check_includes.py    exit 1 and one line for each include that breaks a rule
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "rules", "device", "pass", "grad", "plan", "trace",
-          "api"]  # kernel, from below
-SEARCH = ["", "sdk/cpp"]  # where a quoted include is looked for, after its own folder
+          "api"]  # kernel, bottom to top
+SEARCH = ["", "sdk/cpp"]  # search path of quoted includes, after the including folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
-# area: areas of this tree that it may include, besides itself
+# area: other areas that it may include
 ALLOWED = {
     "abi": set(),
     "kernel": {"abi"},
@@ -24,9 +24,9 @@ ALLOWED = {
     "tests/kernel": {"abi", "sdk", "kernel", "tests"},
     "tools": {"abi", "sdk", "kernel", "plugins"},
 }
-# header: the folders that may include it, too
+# header: additional folders that may include it
 SHARED = {"sdk/cpp/keel/mutex.hpp": ("kernel/base/",),
-          "plugins/cpu/threads/pool.h": ("tests/conformance/cpu_pool_test.cc",),  # has no door: it is no plugin
+          "plugins/cpu/threads/pool.h": ("tests/conformance/cpu_pool_test.cc",),  # a library without a plugin entry
           "plugins/cpu/threads/threads.h": ("tests/conformance/cpu_pool_test.cc",)}
 # system header: the folders that may include it
 RESERVED = {
@@ -44,8 +44,8 @@ def sources():
 
 
 def resolve(source, quote, text):
-    """The file of this tree that an include names, or None."""
-    if text.startswith("keel/"):  # how a program outside of the tree writes it
+    """The file of this tree that an include refers to, or None."""
+    if text.startswith("keel/"):  # the spelling of programs outside the tree
         for folder in ("abi", "sdk/cpp/keel"):
             if (ROOT / folder / text[5:]).exists():
                 return f"{folder}/{text[5:]}"
@@ -62,7 +62,7 @@ def area(path):
 
 
 def broken_rule(source, target):
-    """Why `source` may not include `target` (both of this tree), or None."""
+    """The rule that forbids `source` to include `target` (both of this tree), or None."""
     here, there = area(source), area(target)
     if source.startswith(SHARED.get(target, ())):
         return None

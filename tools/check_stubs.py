@@ -1,6 +1,6 @@
-"""Do the stubs of the Python package (sdk/python/keel/*.pyi) say what the package has?
+"""Compares the stubs of the Python package (sdk/python/keel/*.pyi) with the package.
 
-Usage: check_stubs.py BUILD    exit 1 and say what differs; BUILD has the folder python/keel with links to the stubs
+Usage: check_stubs.py BUILD    exit 1 and list differences; BUILD contains python/keel with links to the stubs
 
 mypy.stubtest imports the package and compares names, arguments and their defaults. The stub of the ops is made by
 tools/gen_ops.py, whose --check sees that it is fresh.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What stubtest cannot see into, as regular expressions of names.
+# Regular expressions of names that stubtest cannot inspect.
 ALLOWED = r"""
 # written in Python, and typed by keel/__init__.pyi
 keel\.(control|custom|display|entry|errors|foreign|function|graph|module|progress|random|saved|session|shapes|signature|tape|timeline|variable)
@@ -43,7 +43,7 @@ def main():
     package = Path(sys.argv[1], "python")
     stubs = package / "keel"
     with tempfile.TemporaryDirectory() as folder:
-        for stub in stubs.rglob("*.pyi"):  # alone: the sources beside them would be taken for stubs
+        for stub in stubs.rglob("*.pyi"):  # a copy without sources, which stubtest would take for stubs
             to = Path(folder, "keel", stub.relative_to(stubs))
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(stub, to)

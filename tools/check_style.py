@@ -1,5 +1,5 @@
-"""Manners that a script can see: length of files and functions, a comment on top of each file, nothing
-left undone, no path of one machine and no package registry in the text.
+"""Checks the style rules that a script can check: length of files and functions, a comment on top of each file, no
+unfinished work, no path of one machine and no package registry in the text.
 
 Usage: check_style.py    exit 1 and one line for each fault
 """
@@ -82,7 +82,7 @@ def faults_of(name):
                 yield f"{name}:{number}: {what}: {line.strip()[:80]}"
     if data or not name.endswith(CODE):
         return
-    if name.startswith(("kernel/", "plugins/")):  # which setuid programs may load
+    if name.startswith(("kernel/", "plugins/")):  # loadable by setuid programs
         for match in re.finditer(r"(?<!secure_)\bgetenv\s*\(", without_text(text) if name.endswith(C_LIKE) else ""):
             yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: getenv where secure_getenv is meant"
     if len(lines) > MAX_FILE:

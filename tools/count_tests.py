@@ -1,8 +1,8 @@
-"""Adds up JUnit reports: names what failed, tells why tests were skipped (those of a file with one reason together), and ends
-with one line of counts. What is expected to fail, and did, counts as skipped. A GoogleTest program, which is one test of ctest,
-counts as the tests that it reports in tests/results; one that ended early has failed in the test that it was in.
+"""Sums up JUnit reports: lists failures, lists skipped tests with the reason (grouped by file and reason), and ends
+with one line of counts. Expected failures count as skipped. A GoogleTest program is one test of ctest; its tests are
+counted from its report in tests/results. If the program crashed, the running test failed.
 
-Usage: count_tests.py report.xml...    exit 1 if a test failed, a report is missing or nothing was run
+Usage: count_tests.py report.xml...    exit 1 if a test failed, a report is missing or no test ran
 """
 import re
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def reason(case):
-    """Why a test was skipped: pytest says it in the element, GoogleTest in what the program printed."""
+    """The reason of a skip: pytest puts it into the element, GoogleTest into the output."""
     printed = case.findtext("system-out") or ""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     for at, line in enumerate(lines):
@@ -31,13 +31,13 @@ def verdict(case):
 
 
 def last_begun(printed):
-    """The test in which a program ended, from what it printed."""
+    """The test that was running when a program ended, from its output."""
     begun = re.findall(r"\[ RUN +\] (\S+)", printed)
     return begun[-1] if begun else "before its first test"
 
 
 def cases_of(path):
-    """(group, name, element) of each test of a report; programs of GoogleTest are replaced by their own reports."""
+    """(group, name, element) of each test of a report; GoogleTest programs are replaced by their own reports."""
     for case in xml.parse(path).getroot().iter("testcase"):
         group, name = case.get("classname", ""), case.get("name", "")
         report = path.parent / "tests/results" / f"{name}.xml"

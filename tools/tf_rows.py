@@ -1,11 +1,11 @@
-"""Runs the programs of tests/python_sdk/programs under keel.compat and, where it is installed, under TensorFlow, and
-prints for each row what both printed, side by side, with a verdict.
+"""Runs the programs of tests/python_sdk/programs under keel.compat and, if installed, under TensorFlow, and
+prints both outputs of each row side by side, with a verdict.
 
-Usage: tf_rows.py [--build BUILD] [--keel-only] [PROGRAM...]   BUILD: where python/keel is (build/release)
-       tf_rows.py --play PROGRAM [--tensorflow]                one program in this process, as a notebook would run it
-Exit 1: something differs from what the program says, without a reason (a line "#! ") beside it.
+Usage: tf_rows.py [--build BUILD] [--keel-only] [PROGRAM...]   BUILD contains python/keel (default: build/release)
+       tf_rows.py --play PROGRAM [--tensorflow]                one program in this process, like a notebook
+Exit 1: an output differs from the expected one, and no line "#! " gives a reason.
 
-TensorFlow is that of bench's peers (build/peers; tools/bench/peers.py installs it), for this one run it needs 1 GB.
+TensorFlow is taken from the benchmark peers (build/peers, 1 GB; tools/bench/peers.py installs it).
 """
 import argparse
 import ast
@@ -25,7 +25,7 @@ IMPORTS = {"import keel.compat.v2 as tf": "import tensorflow as tf",
 
 
 def play(path, tensorflow):
-    """Each top-level statement by itself; expressions show their values; "-- T9" is printed where a row begins."""
+    """Runs each top-level statement; expressions print their values; "-- T9" marks the start of a row."""
     text = source = Path(path).read_text()
     for ours, theirs in IMPORTS.items() if tensorflow else ():
         text = text.replace(ours, theirs)
@@ -40,7 +40,7 @@ def play(path, tensorflow):
 
 
 def sections(path):
-    """{row: (what is said to be printed, the reason why TensorFlow prints another or "")}, and "" before the first."""
+    """{row: (expected output, reason for a different TensorFlow output or "")}; "" is the part before the first row."""
     out, name = {"": ("", "")}, ""
     for line in Path(path).read_text().splitlines():
         said, why = out[name]
@@ -55,7 +55,7 @@ def sections(path):
 
 
 def output(python, path, *more, **environment):
-    """{row: what was printed there}"""
+    """{row: its output}"""
     done = subprocess.run([python, Path(__file__).resolve(), "--play", path, *more], capture_output=True, text=True,
                           env={**os.environ, **environment})
     parts = re.split(r"^-- (\w+)\n", done.stdout, flags=re.M)
@@ -70,9 +70,9 @@ def fits(said, printed):
 
 
 def verdict(said, why, keel, tensorflow):
-    """(text, is it a fault?)"""
+    """(verdict, whether it is a fault)"""
     if not fits(said, keel):
-        return "KEEL DIFFERS from what the program says", True
+        return "KEEL DIFFERS from the expected output", True
     if tensorflow is None or fits(said, tensorflow):
         return "as said" if tensorflow is None else "both as said", False
     return (f"Keel as said; {why}", False) if why else ("TENSORFLOW DIFFERS", True)

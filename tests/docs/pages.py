@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release")).resolve()
 GENERATED_OR_OLD = ("notes", "reference")
-PAGES = sorted(p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in GENERATED_OR_OLD)
+PAGES = [ROOT / "README.md"] + sorted(p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in GENERATED_OR_OLD)
 _MARK = "=== end of a block ==="
 _PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```\n(\n```text\n(?P<text>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`(?P<name>[\w./-]+\.\w+)`:\n\n```(?P<language>\w*)\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE)

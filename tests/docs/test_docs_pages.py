@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools/manual")]
 import links  # noqa: E402
 import pages  # noqa: E402
 
-IDS = [p.relative_to(pages.DOCS).with_suffix("").as_posix() for p in pages.PAGES]
+IDS = [p.relative_to(pages.ROOT).with_suffix("").as_posix() for p in pages.PAGES]
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,16 @@
-"""Measures Keel beside other runtimes in one run, and the figures that have a limit of their own.
+"""Compares Keel with other runtimes in one run, and measures the figures that have an absolute limit.
 
 Usage: bench.py [NAME...] [--sides keel_python,onnxruntime,...] [--rounds 15] [--threads N] [--device cpu]
                 [--cpu-time] [--memory] [--json FILE] [--markdown FILE]
   NAME: a workload of models.py, or start load size (default: all)
-  --sides: of sides.py; default all but torch_tuned, whose tuning takes minutes a model. What is not installed is named
-  --cpu-time: seconds of processor in place of seconds; with --threads 1 it serves on a busy machine
+  --sides: of sides.py; default all but torch_tuned, which tunes for minutes per model. Runtimes that are not installed are named
+  --cpu-time: processor time instead of wall time; with --threads 1 usable on a busy machine
   --memory: peak memory only, of a process that loads the model and runs it once
 
 All sides run the same model with the same weights, the same number of threads and bound inputs, called from Python;
-answers are compared first. Each is a process of its own. Of a peer's variants (compiled, frozen, composite ops) the one that was
-fastest in a first look goes on; the sides take turns in every round. The tables show medians, and the median of the
-rounds' ratios to the best peer with its 95 % interval (by order statistics).
+answers are compared first. Each side is a separate process. The fastest variant of each peer (compiled, frozen, composite ops) in a
+short trial is measured; the sides alternate within each round. The tables show medians, and the median of the
+per-round ratios to the best peer with its 95 % interval (by order statistics).
 """
 import argparse
 import json
@@ -37,12 +37,12 @@ from sides import PEERS, SIDES, serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
 SETTLE, SPAN = 0.03, 0.1  # s between measurements: the other sides' threads go to sleep; of one measurement
-SLOW = ("torch_tuned",)  # only where it is asked for
+SLOW = ("torch_tuned",)  # only on request
 UNTIMED = ("keel_import",)  # only for its memory
 
 
 def check(answers):
-    """No answer differs from the first, by the scale of the answers."""
+    """Checks each answer against the first one, with a tolerance relative to the scale of the answers."""
     first = np.asarray(next(iter(answers.values()), 0))
     for name, answer in answers.items():
         scale = max(float(np.abs(first).max()), 1e-6)
@@ -52,8 +52,8 @@ def check(answers):
 
 
 def start_sides(names, sides, begin):
-    """sides: what module each needs. -> workers by name, as begin() makes them, and why there are no others. They start
-    side by side."""
+    """sides: {name: required module}. -> the workers started by begin(), by name, and the reason for each missing one. They start
+    in parallel."""
     workers, missing = {}, {}
     for side in names:
         try:
@@ -72,7 +72,7 @@ def start_sides(names, sides, begin):
 
 
 def look(worker):
-    """Seconds of a run, at first sight."""
+    """Seconds of a run, from a short trial."""
     once = worker.ask(1)
     return min(worker.ask(1), worker.ask(1)) if once > SPAN else min(worker.ask(3) for _ in range(3))
 
@@ -82,8 +82,8 @@ def peer_of(side):
 
 
 class Field:
-    """The sides that take turns: Keel's, and of each peer the variant that was fastest in a first look. One peer begins after
-    the other, so that few variants are in memory at a time. The sides in `memory` are asked for their peak memory."""
+    """The sides of one workload: those of Keel, and the fastest variant of each peer in a short trial. Peers start one after
+    the other, so that few variants are in memory at a time. Peak memory is measured for the sides in `memory`."""
 
     def __init__(self, names, sides, begin, memory=()):
         self.workers, self.missing, self.answers, self.chosen, self.looks, self.peak = {}, {}, {}, {}, {}, {}
@@ -116,7 +116,7 @@ class Field:
         return rounds_of(self.workers, rounds, runs)
 
     def told(self):
-        """What a row of results says of them."""
+        """The fields that this adds to a row of results."""
         return {"missing": self.missing, "variants": self.chosen, "looks_ms": {n: 1e3 * s for n, s in self.looks.items()}}
 
     def stop(self):
@@ -125,7 +125,7 @@ class Field:
 
 
 def rounds_of(workers, rounds, runs):
-    """Times by side, one for each round, each round begun by another side."""
+    """Times by side, one per round; the side that starts rotates."""
     times, order = {n: [] for n in workers}, list(workers)
     for i in range(rounds):
         for name in order[i % len(order):] + order[:i % len(order)]:
@@ -135,7 +135,7 @@ def rounds_of(workers, rounds, runs):
 
 
 def row_of(name, what, times, **more):
-    """Medians of all sides, and the ratio to the best peer: of Keel from Python, where that was measured."""
+    """Medians of all sides, and the ratio to the best peer, for Keel from Python if it was measured."""
     row = {"name": name, "what": what, "ms": {n: 1e3 * statistics.median(t) for n, t in times.items()}, **more}
     row["rounds"] = max((len(t) for t in times.values()), default=0)
     others = [n for n in times if not n.startswith("keel")]
@@ -203,7 +203,7 @@ def main():
             except RuntimeError as e:
                 rows.append({"name": name, "what": name, "error": str(e)})
             print(show(rows[-1]), flush=True)
-            if args.json:  # after each: nothing is lost with the process
+            if args.json:  # after each workload, so that results survive an abort
                 Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
     if args.markdown:
         Path(args.markdown).write_text(markdown(report, [p for p in PEERS if any(s.startswith(p) for s in args.sides)]))

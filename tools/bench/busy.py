@@ -1,16 +1,16 @@
-"""Measures works beside other load: how long they take with all threads, with one, and with ONNX Runtime's.
+"""Measures workloads on a loaded machine: with all threads, with one thread, and in ONNX Runtime with all threads.
 
 Usage: busy.py [NAME...] [--loads quiet,busy1,...] [--rounds 7] [--threads N] [--limit 2.5] [--model FILE --input SHAPE]
                [--json FILE]
-  NAME: a work of WORKS below (default: all); with --model also `model`, a file .onnx with one input of f32
-  --loads: quiet; busyN: N processes that are always busy; partN: N that are busy 4 ms of each 7; again: a second
-           process of Keel that runs the same work all the time; quotaN: all sides together get N percent of a core
-           (needs root); coresN: N cores are left to them after they began. Default: quiet, one process, one and two a
-           core, again
+  NAME: a workload of WORKS below (default: all); with --model also `model`, an .onnx file with one f32 input
+  --loads: quiet; busyN: N processes that are always busy; partN: N processes that are busy 4 ms of every 7; again: a second
+           Keel process that repeats the same workload; quotaN: all sides share N percent of a core
+           (needs root); coresN: after the start, all sides are restricted to N cores. Default: quiet, one process, one and two
+           per core, again
 
-busy.py starts the load itself. Each side is a process of its own; the sides take turns in each round, for a machine
-beside load is never the same twice. A line has the median of single runs of each side, and of the rounds' ratios of Keel
-with all its threads to Keel with one: of the medians of a round, and of its means (which see the few long ones).
+busy.py starts the load itself. Each side is a separate process; the sides alternate within each round because a loaded
+machine does not repeat its behaviour. A line has the median run of each side, and the median over the rounds of two ratios of
+Keel with all threads to Keel with one: by the median of a round, and by its mean, which includes rare long runs.
 Exit code 1: a ratio of medians is above --limit.
 """
 import argparse
@@ -45,7 +45,7 @@ while True:
 """
 
 
-# ---- works: name: (what, its inputs, build(graph, *values)); the last inputs are constants where `fixed` says so
+# ---- workloads: name: (title, inputs, build(graph, *values)); the last `fixed` inputs are constants
 
 def normal(*shape):
     return np.random.default_rng(3).standard_normal(shape).astype(np.float32)
@@ -78,7 +78,7 @@ WORKS = [*LAUNCHES, *MODELS]
 
 
 class Launch:
-    """One op as a plan."""
+    """A plan of one op."""
 
     def __init__(self, name, threads):
         import keel_abi as k
@@ -112,7 +112,7 @@ class OrtModel:
 
 
 def serve(connection, side, name, path, inputs, threads):
-    """Sends that it is ready; then for each number of seconds the times of the runs that fit; 0: runs until it is ended."""
+    """Sends a ready message; then, per received number of seconds, the times of the runs that fit; 0: runs until terminated."""
     try:
         if path is None:
             runner = Launch(name, threads)
@@ -130,13 +130,13 @@ def serve(connection, side, name, path, inputs, threads):
                 runner.once()
                 times.append(time.perf_counter() - start)
             connection.send(times)
-    except Exception as e:  # the parent shows it
+    except Exception as e:  # the parent reports it
         connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
 
 
 @contextlib.contextmanager
 def load(kind, begin, pids):
-    """The load or limit of that name, which lasts as long as the block."""
+    """Applies the load or limit `name` for the duration of the block."""
     name, count = kind.rstrip("0123456789"), int("".join(c for c in kind if c.isdigit()) or 0)
     if name in ("quota", "cores"):
         with limits.quota(count / 100, pids) if name == "quota" else limits.cores(count, pids):
@@ -158,14 +158,14 @@ def load(kind, begin, pids):
 
 
 def measure(name, what, path, inputs, args):
-    """Rows of one work: one for each load."""
+    """The rows of one workload, one per load."""
     rows, sides = [], {"keel": args.threads, "one_thread": 1}
     if path is not None:
         sides["onnxruntime"] = args.threads
 
     def begin(side="keel"):
         worker = Worker(serve, side, name, path, inputs, sides[side])
-        worker.first  # noqa: B018  it is ready, or says why not
+        worker.first  # noqa: B018  ready, or raises the reason
         return worker
     workers = {side: begin(side) for side in sides}
     for kind in args.loads:

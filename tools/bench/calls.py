@@ -1,11 +1,11 @@
-"""What a call costs from Python: an op on scalars, a graph of one node, 100 products of 10x10 as code and as a graph.
+"""Latency of a call from Python: an op on scalars, a graph of one node, 100 products of 10x10 as code and as a graph.
 
 Usage: calls.py [NAME...] [--sides keel,torch,...] [--rounds 15] [--json FILE]
   NAME: add one power_eager power_graph (default: all)
 
-All sides run what their users would write, on one thread; answers are compared first. Each is a process of its own; they
-take turns in every round. Figures are medians, the ratio is to the best peer, with its 95 % interval. NumPy is shown
-for scale, it has no graphs and no gradients.
+All sides run idiomatic code on one thread; answers are compared first. Each side is a separate process; the sides
+alternate within each round. Figures are medians; the ratio to the best peer has its 95 % interval. NumPy, which has neither graphs
+nor gradients, is shown for scale.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ from figures import show, told  # noqa: E402
 from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
 
-# name: (what it is, the limit in ms: design, section 9)
+# name: (title, limit in ms)
 ROWS = {"add": ("add of two f32 scalars, eager", 80e-6),
         "one": ("call of a graph of one node", 120e-6),
         "power_eager": ("100 products 10x10 i32, eager", 12e-3),
@@ -57,7 +57,7 @@ def keel_calls():
 
 
 def keel_function_calls():
-    """The same as traced functions, which look their trace up at each call."""
+    """The same as traced functions, including the trace lookup of each call."""
     from forms import keel_form
     keel = keel_form.package()
     x, m = keel.array(1.5), keel.array(MATRIX)
@@ -101,13 +101,13 @@ def tf_calls():
     return {"add": (tf.add, x, x), "one": (one, x), "power_eager": (power, m), "power_graph": (graph, m)}
 
 
-# side: (what it calls with which arguments, the module that it needs)
+# side: (calls and arguments, required module)
 SIDES = {"keel": (keel_calls, None), "keel_function": (keel_function_calls, None), "numpy": (numpy_calls, None),
          "torch": (torch_calls, "torch"), "jax": (jax_calls, "jax"), "tensorflow": (tf_calls, "tensorflow")}
 
 
 def serve(connection, side, name):
-    """Sends the answer; then for each number of calls that comes in, the seconds of one."""
+    """Sends the answer; then, per received number of calls, the seconds of one call."""
     try:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
         calls = SIDES[side][0]()
@@ -115,12 +115,12 @@ def serve(connection, side, name):
             raise RuntimeError("has none")
         call, *given = calls[name]
         names = {f"x{k}": x for k, x in enumerate(given)}
-        timer = timeit.Timer(f"call({', '.join(names)})", globals={"call": call, **names})  # nothing around the call
+        timer = timeit.Timer(f"call({', '.join(names)})", globals={"call": call, **names})  # no overhead around the call
         connection.send(np.asarray(call(*given)))
         while (runs := connection.recv()) is not None:
             timer.timeit(1)
             connection.send(timer.timeit(runs) / runs)
-    except Exception as e:  # the parent shows it
+    except Exception as e:  # the parent reports it
         connection.send(RuntimeError(f"{side}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
 
 

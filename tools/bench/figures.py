@@ -5,7 +5,7 @@ NAMES = {"keel": "Keel", "keel_python": "Keel from Python", "keel_function": "as
          "onnxruntime": "ONNX Runtime", "torch": "PyTorch", "torch_compiled": "PyTorch compiled", "jax": "JAX", "tensorflow": "TensorFlow",
          "tensorflow_graph": "TensorFlow graph", "tensorflow_xla": "TensorFlow XLA"}
 MEMORY = {"keel": "Keel, from a Keel file", "keel_import": "Keel, from ONNX", "onnxruntime": "ONNX Runtime, from ONNX"}
-# What a cell says of the variant of a peer that was the fastest.
+# Text for the fastest variant of a peer in a table cell.
 VARIANTS = {"onnxruntime_composite": "composite ops", "onnxruntime_contrib": "its own ops", "torch": "eager", "torch_compiled": "compiled",
             "torch_tuned": "tuned", "jax_constants": "constants", "tensorflow_frozen": "frozen", "tensorflow_xla": "XLA",
             "torch_last": "eager, channels last", "torch_compiled_last": "compiled, channels last", "jax_last": "channels last"}
@@ -35,7 +35,7 @@ def ratio_text(r):
 
 
 def verdict(r):
-    """Whose time the ratio is of, and who is ahead where that is the peer, or nobody."""
+    """The ratio with its peer; marks rows where the peer is ahead and rows without a significant difference."""
     if "ratio" not in r:
         return "–"
     ahead = ", **ahead**" if r["ratio_low"] > 1 else ", level" if r["ratio_high"] >= 1 else ""
@@ -73,7 +73,7 @@ def show(r):
 
 
 def table(rows, sides, ours):
-    """Times of all sides, the ratio to the best peer, and how many rounds that is the median of."""
+    """A table of the times of all sides, the ratio to the best peer and the number of rounds."""
     lines = [f"| workload | Keel | {' | '.join(NAMES[s] for s in sides)} | of the best peer [95 %] | rounds |",
              "| --- |" + " --- |" * (len(sides) + 3)]
     for r in rows:
@@ -92,7 +92,7 @@ def memory(rows):
 
 
 def markdown(report, sides, ours="keel_python"):
-    """Of what bench.py writes as JSON: where and how, times, what else a row says, peak memory, the figures of Keel alone."""
+    """Markdown for a JSON report of bench.py: machine and settings, times, notes, peak memory, figures of Keel alone."""
     rows = report["results"]
     timed = [r for r in rows if "best" in r]
     parts = [[told(report)], table(timed, sides, ours) if timed else [], [f"- {r['what']}: {r['note']}" for r in timed if "note" in r],
@@ -101,7 +101,7 @@ def markdown(report, sides, ours="keel_python"):
 
 
 def told(report):
-    """Where, when and how a report was measured, as one sentence."""
+    """One sentence with date, machine, settings and versions of a report."""
     host = report["host"]
     peers = ", ".join(f"{NAMES.get(n, n)} {v}" for n, v in host["peers"].items())
     clock = "processor time" if report.get("cpu_time") else "all sides in turn"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How loading, optimising, planning and running grow with the number of nodes: microseconds and bytes for each node.
+"""Scaling of loading, optimising, planning and running with the number of nodes: microseconds and bytes per node.
 
     .venv/bin/python tools/bench/growth.py [NAME...] [--nodes 1000,10000,100000,1000000] [--level 2] [--json FILE] [--plot FILE.svg]
 
-Each figure is of a process of its own (`keel bench`). What grows linearly stays the same from row to row; the last
-lines say how it does grow: n to the power of the number there, between the two largest graphs.
+Each figure comes from a separate process (`keel bench`). A figure of linear growth is constant from row to row; the last
+lines give the exponent of n between the two largest graphs.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ FIGURES = {"load": "load, µs", "prepare": "passes and plan, µs", "first": "fir
 
 
 def block(number, start, count, indent="  "):
-    """Elementwise nodes, one behind the other. -> lines, the last name."""
+    """A chain of elementwise nodes. -> lines, name of the last value."""
     names = [start] + [f"{number}_{i}" for i in range(count)]
     return [f"{indent}{b} = {OPS[i % len(OPS)].format(a)}" for i, (a, b) in enumerate(zip(names, names[1:]))], names[-1]
 
@@ -34,7 +34,7 @@ def chain(n):
 
 
 def dense(n):
-    """Layers of three nodes, each with a weight of its own."""
+    """Layers of three nodes, each with its own weight."""
     data = " = [" + ", ".join(["0.25"] * 16) + "]"
     constants, lines, last = [], [], "x"
     for i in range(n // 3):
@@ -45,9 +45,9 @@ def dense(n):
 
 
 def wide(n):
-    """Nodes that all read one value, then a tree of sums."""
+    """Nodes that all read one value, then a tree of additions."""
     names = [f"l{i}" for i in range(n // 2)]
-    lines = [f"  {name} = mul(x, {i}.5)" for i, name in enumerate(names)]  # no two are the same
+    lines = [f"  {name} = mul(x, {i}.5)" for i, name in enumerate(names)]  # all different
     while len(names) > 1:
         pairs = list(zip(names[::2], names[1::2]))
         sums = [f"{a}s" for a, _ in pairs]
@@ -57,7 +57,7 @@ def wide(n):
 
 
 def nested(head, tail, around, inside):
-    """Nodes with bodies of so many nodes, one behind the other."""
+    """A chain of nodes with bodies of the given number of nodes."""
     def make(n):
         lines, last = [], "x"
         for i in range(n // (inside + 2)):
@@ -69,7 +69,7 @@ def nested(head, tail, around, inside):
 
 
 def effects(n):
-    """Reads, writes and assertions among the rest."""
+    """Variable reads, writes and assertions between other nodes."""
     lines, last = [], "x"
     for i in range(n * 100 // 801):  # of 8 nodes, and each hundredth of 9
         more, last = block(f"e{i}", last, 4)

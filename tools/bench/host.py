@@ -1,4 +1,4 @@
-"""On what a figure was measured: the host, its class of instructions, its load, Keel's commit and the peers' versions."""
+"""The measuring host: processor, instruction set, load, Keel's commit and the peers' versions."""
 import datetime
 import importlib.metadata
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = {"onnxruntime": "onnxruntime", "torch": "torch", "jax": "jax", "tensorflow": "tensorflow-cpu"}  # module: package
 CLASSES = [("amx_tile", "AVX-512 with AMX"), ("avx512_vnni", "AVX-512 with VNNI"), ("avx512f", "AVX-512"), ("avx2", "AVX2")]
-LIMITS = ("KEEL_CPU_ISA", "ONEDNN_MAX_CPU_ISA")  # variables that lower it
+LIMITS = ("KEEL_CPU_ISA", "ONEDNN_MAX_CPU_ISA")  # environment variables that lower it
 
 
 def cpu():
-    """-> the model's name and its class."""
+    """-> the processor's name and its instruction set."""
     lines = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line)
     fields = {k.strip(): v.strip() for k, v in lines.items()}
     flags = fields.get("flags", "").split()

@@ -1,4 +1,4 @@
-"""How long `import keel` takes beyond NumPy's own import: the least of several processes each.
+"""Time of `import keel` minus that of `import numpy`: the minimum of several processes each.
 
 Usage: import_time.py [BUILD]    BUILD has the folder python/keel (default: build/release)
 """

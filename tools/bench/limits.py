@@ -1,4 +1,4 @@
-"""Limits that a container or a user puts on running processes: a quota of processor time, and fewer cores."""
+"""Limits on running processes: a quota of processor time, and a reduced affinity mask."""
 import contextlib
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ PERIOD = 100_000  # us
 
 
 def group_files():
-    """(folder of control groups for the processor, {file: text of a quota of so many cores}); version 1 or 2 of the kernel's interface."""
+    """(cpu cgroup folder, {file: text for a quota of that many cores}), for cgroups version 1 or 2."""
     for root in (ROOT / "cpu", ROOT / "cpu,cpuacct"):
         if (root / "cpu.cfs_quota_us").exists() or (root / "tasks").exists():
             return root, lambda cores: {"cpu.cfs_period_us": PERIOD, "cpu.cfs_quota_us": round(cores * PERIOD)}
@@ -17,7 +17,7 @@ def group_files():
 
 @contextlib.contextmanager
 def quota(cores, pids):
-    """The processes together get so many cores' time (1.5: 150 ms of each 100 ms). Needs root."""
+    """Limits the processes together to that many cores (1.5: 150 ms of processor time per 100 ms). Needs root."""
     root, texts = group_files()
     folder = root / f"keel-bench-{os.getpid()}"
     folder.mkdir()
@@ -35,7 +35,7 @@ def quota(cores, pids):
 
 @contextlib.contextmanager
 def cores(count, pids):
-    """All threads of the processes run on the first `count` cores only, as after `taskset -a -p`."""
+    """Restricts all threads of the processes to the first `count` cores, like `taskset -a -p`."""
     threads = [int(t.name) for pid in pids for t in Path(f"/proc/{pid}/task").iterdir()]
     before = {t: os.sched_getaffinity(t) for t in threads}
     for t in threads:

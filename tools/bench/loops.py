@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Loops beside JAX and TensorFlow: a while of 1,000 iterations over scalars, a scan of 100 steps of an LSTM cell.
+"""Loops compared with JAX and TensorFlow: a while of 1,000 iterations over scalars, a scan of 100 steps of an LSTM cell.
 
     .venv/bin/python tools/bench/loops.py [--rounds 15] [--threads 1] [--json FILE]
 
-All sides are in one process and take turns; a figure is the median over the rounds, each the best of several
+All sides share one process and alternate; a figure is the median over the rounds of the best of several
 calls from Python; answers are compared first. JAX is jit-compiled; TensorFlow runs a traced function, with and without XLA.
 """
 import argparse

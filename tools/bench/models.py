@@ -1,8 +1,8 @@
-"""The models that are measured, each written once, for any runtime.
+"""The measured models, each written once for all runtimes.
 
-How to read it: a model is a function of `f`, the ops in one runtime's own form (forms/*.py), of `w`, which
-gives weights in order, and of its inputs. With forms/onnx_form.py it becomes a file, from which all other forms
-take their weights. Weights are random with a fixed seed, of a size that keeps the values of each layer near one.
+How to read it: a model is a function of `f`, the ops of one runtime (forms/*.py), of `w`, which
+returns weights in order, and of its inputs. forms/onnx_form.py writes it as a file, and the other forms load their
+weights from that file. Weights are random with a fixed seed, scaled so that the values of each layer stay near one.
 """
 import numpy as np
 
@@ -38,7 +38,7 @@ def bert(f, w, x, layers=12, width=768, inner=3072):
 
 
 def gpt2(f, w, ids, layers=12, width=768, words=50257, length=128):
-    """GPT-2 small: pre-norm decoder layers, gelu by tanh, and logits of all words by the embedding's own table."""
+    """GPT-2 small: pre-norm decoder layers, gelu by tanh, and logits of all tokens with the embedding table."""
     table = w.normal(words, width, scale=0.02)
     x = f.add(f.embed(table, ids), w.normal(length, width, scale=0.02))
     for _ in range(layers):
@@ -49,7 +49,7 @@ def gpt2(f, w, ids, layers=12, width=768, words=50257, length=128):
 
 
 def conv(f, w, x, inside, outside, kernel, stride=1, groups=1, scale=1.0):
-    """Convolution without bias, then batch norm; scale is that of the norm."""
+    """Convolution without bias, then batch norm with the given scale."""
     fan = inside // groups * kernel * kernel
     x = f.conv(x, w.normal(outside, inside // groups, kernel, kernel, scale=(2 / fan)**0.5), stride, groups)
     return f.batch_norm(x, w.full(outside, scale), w.normal(outside, scale=0.1), w.normal(outside, scale=0.1),
@@ -123,7 +123,7 @@ def scalars():
     return [np.float32(0.3), np.float32(0.7)]
 
 
-# name: (model, its inputs, what it is)
+# name: (model, inputs, title)
 WORKLOADS = {
     "resnet50": (resnet50, lambda: image(1), "ResNet-50, 1x3x224x224"),
     "resnet50b8": (resnet50, lambda: image(8), "ResNet-50, 8x3x224x224"),

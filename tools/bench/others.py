@@ -1,4 +1,4 @@
-"""Figures that are no model run beside peers: start to answer, load, size."""
+"""Figures other than model runs: process start to answer, load time, size."""
 import importlib.util
 import statistics
 import subprocess
@@ -16,7 +16,7 @@ from sides import PEERS  # noqa: E402
 KEEL = keel_abi.BUILD / "bin" / "keel"
 START_MS, LOAD_MS, LOAD_NODES, SIZE_BYTES = 25, 150, 100_000, 1_572_864
 
-# A Python program that answers once with each: imports it, loads the model's weights from a file, runs one row, prints.
+# One Python program per runtime: imports the runtime, loads the weights from a file, runs one row, prints.
 HEAD = "import numpy as n; zeros = n.zeros((1, 784), 'f4'); ws = list(n.load({npz!r}).values())\n"
 LOOP = "for k in range(0, 8, 2): x = x @ w[k] + w[k + 1]; x = {relu}(x) if k < 6 else x\n"
 SCRIPTS = {
@@ -85,7 +85,7 @@ def load_many_nodes(folder, args):
 
 
 def library_size(folder, args):
-    """libkeel without symbols, beside the installed size of the peers' packages."""
+    """The stripped size of libkeel, and the installed sizes of the peers' packages."""
     stripped = Path(folder) / "libkeel.so"
     subprocess.run(["strip", "-o", stripped, keel_abi.LIBRARY], check=True)
     size, others = stripped.stat().st_size, {}

@@ -1,7 +1,7 @@
-"""The other runtimes, in a venv of their own (build/peers), installed when something is to be measured.
+"""The other runtimes, in a separate venv (build/peers), installed on first use.
 
-Usage: peers.py    installs what peers.txt lists and says what is missing
-From Python: peers.use() runs the present program with that venv.
+Usage: peers.py    installs the packages of peers.txt and lists missing ones
+From Python: peers.use() restarts the current program in that venv.
 """
 import importlib.util
 import os
@@ -25,7 +25,7 @@ def missing():
 
 
 def install():
-    """Installs line by line; -> the lines that pip could not give, with its last word."""
+    """Installs line by line; -> the lines that pip failed on, with its last line of output."""
     if VENV.is_symlink() and not VENV.exists():
         sys.exit(f"peers: build/peers is a link to {os.readlink(VENV)}, which is not there: remove the link, "
                  "and peers.py installs anew, or link to another build/peers")
@@ -49,8 +49,8 @@ def has(module):
 
 
 def use():
-    """Goes on with the venv's Python. Peers that cannot be had are named; the comparison does without them.
-    Who asks for help gets it from the present Python: nothing is installed for that."""
+    """Restarts in the venv's Python. Peers that cannot be installed are listed and left out of the comparison.
+    --help is answered without installing anything."""
     if Path(sys.prefix) != VENV and not {"-h", "--help"} & set(sys.argv[1:]):
         for line, why in install().items():
             print(f"peers: no {line}: {why}", file=sys.stderr)

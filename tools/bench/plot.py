@@ -7,7 +7,7 @@ COLOURS = ("#1b6ca8", "#c0392b", "#27864a", "#8e44ad", "#b9770e", "#444444")
 
 
 def span(numbers):
-    """The powers of ten around them."""
+    """The enclosing powers of ten."""
     return math.floor(math.log10(min(numbers))), max(math.ceil(math.log10(max(numbers))), math.floor(math.log10(min(numbers))) + 1)
 
 

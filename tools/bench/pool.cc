@@ -1,12 +1,12 @@
-// pool.cc: what one region of two or more parts costs on the cpu device's pool, on libgomp and, where it is
-// installed, on TBB, for jobs of several lengths and beside busy processes. Built on demand: ninja
+// pool.cc: overhead of one parallel region on the cpu device's thread pool, on libgomp and, if it is
+// installed, on TBB, for jobs of several lengths, on a quiet or loaded machine. Built on demand: ninja
 // bench-pool.
 //
 //   bench-pool [--threads N] [--busy N] [--rounds N]
 //
-// Printed: for each job (its time on one thread) the median time of a region on each, in microseconds, and
-// the median over the rounds of its ratio to libgomp's. The sides take turns; between them all workers have
-// time to fall asleep.
+// Prints for each job (given by its time on one thread) the median time of a region on each pool, in
+// microseconds, and the median over the rounds of its ratio to libgomp. The pools alternate, with pauses in
+// which all workers go to sleep.
 #include <omp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -33,7 +33,7 @@ int threads = 2, busy = 0, rounds = 15;
 
 double Microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
 
-// A chain of additions: it needs no memory, so nothing but the hand-over is compared.
+// A chain of additions without memory traffic, so that only the dispatch differs.
 struct Job {
   long steps;
   void operator()(int, int n) const {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The figures of the README and of docs/notes: measured one after another, and written between their marks.
+"""Measures the figures of docs/notes and writes them between their marks.
 
     .venv/bin/python tools/bench/report.py FOLDER --measure [--rounds 15] [--only models,train,...]
-    .venv/bin/python tools/bench/report.py FOLDER --into README.md docs/notes/figures.md
+    .venv/bin/python tools/bench/report.py FOLDER --into docs/notes/figures.md
 
-FOLDER holds what was measured, a JSON file a script. A mark is a line `<!-- figures: NAME -->`; what stands from it to
-`<!-- end -->` is replaced by the table NAME; without such a file it is left as it is. Without --into all tables are printed.
+FOLDER holds one JSON file per script. The text between a mark `<!-- figures: NAME -->` and `<!-- end -->` is replaced by the table
+NAME, or left unchanged if its JSON file is missing. Without --into all tables are printed.
 """
 import argparse
 import json
@@ -23,11 +23,11 @@ BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release")
 PEERS = ("onnxruntime", "torch", "jax", "tensorflow")
 SCRIPTS = {"hot": [], "loops": ["loops.py"], "calls": ["calls.py"], "train": ["train.py"], "train_conv": ["train_conv.py"],
            "busy": ["busy.py", "sum", "product", "conv", "mobilenet", "resnet50", "mlp1"], "models": ["bench.py"]}
-BUSY_ROUNDS = 7  # each is of some dozens of runs
+BUSY_ROUNDS = 7  # one round is dozens of runs
 
 
 def measure(folder, name, rounds):
-    """-> seconds. The scripts' own exit code says whether Keel is ahead everywhere: it is no failure here."""
+    """-> seconds. The scripts exit with 1 if a peer is ahead somewhere, which is not a failure here."""
     path, begin = folder / f"{name}.json", time.monotonic()
     if name == "hot":
         path.write_text(subprocess.run([BUILD / "bin" / "bench_hot", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -39,7 +39,7 @@ def measure(folder, name, rounds):
 
 
 def models(report):
-    """Without memory, which is a table of its own."""
+    """Without peak memory, which is a separate table."""
     rows = [{k: v for k, v in r.items() if k != "peak_bytes"} for r in report["results"]]
     return markdown({**report, "results": [r for r in rows if "best" in r]}, PEERS)
 
@@ -49,7 +49,7 @@ def own(report):
 
 
 def training(report):
-    """Each of Keel's sides beside the best of its kind."""
+    """Each Keel side with the best peer of its kind."""
     rows = [r for r in report["results"] if "best" in r]
     lines = [told(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
     for r in rows:
@@ -85,21 +85,16 @@ def busy(report):
     return "\n".join(lines) + "\n"
 
 
-def beside(report):
-    """The rows of one model, for the README."""
-    return busy({**report, "results": [r for r in report["results"] if r["work"] == "mobilenet"]})
-
-
 def plain(report):
-    """Rows of the usual kind."""
+    """A table of times and ratios."""
     found = [p for p in PEERS if any(p in r.get("ms", {}) for r in report["results"])]
     return markdown(report, found, "keel")
 
 
-# name of a table: (the JSON file, what makes it)
+# table: (JSON file, formatter)
 TABLES = {"models": ("models", models), "memory": ("models", lambda r: "\n".join(memory(r["results"])) + "\n"), "own": ("models", own),
           "train": ("train", training), "train_conv": ("train_conv", plain), "loops": ("loops", plain), "calls": ("calls", calls),
-          "hot": ("hot", hot), "busy": ("busy", busy), "beside": ("busy", beside)}
+          "hot": ("hot", hot), "busy": ("busy", busy)}
 
 
 def tables(folder):

@@ -1,4 +1,4 @@
-"""The sides of a comparison: a side loads a model once, then runs it when told to, with bound inputs.
+"""The sides of a comparison: a side loads a model once, then runs it on request, with bound inputs.
 
 How to read it: each has `once`, which runs the model, and `answer`. `serve` is the process around one of them.
 """
@@ -16,7 +16,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "python")]
 
 
 class KeelSide:
-    kept = True  # a file as one ships it: converted before, mapped and not copied
+    kept = True  # a converted Keel file: mapped, not copied
 
     def __init__(self, model, path, inputs, threads, device):
         import keel_abi as k
@@ -46,12 +46,12 @@ class KeelSide:
 
 
 class KeelImportSide(KeelSide):
-    """From the ONNX file in the same process, as ONNX Runtime has it: for its memory."""
+    """From the ONNX file in the same process, like ONNX Runtime, for peak memory."""
     kept = False
 
 
 class KeelPythonSide:
-    """The same plan from the Python package."""
+    """The same plan through the Python package."""
 
     def __init__(self, model, path, inputs, threads, device):
         from forms import keel_form
@@ -107,7 +107,7 @@ class OrtRuntimeSide(OrtSide):
 
 
 def framework(module, **how):
-    """A side of a framework: `prepare` of its form, with the settings of one variant."""
+    """A framework: `prepare` of its form, with the settings of one variant."""
     class Side:
         def __init__(self, model, path, inputs, threads, device):
             self.once = importlib.import_module(f"forms.{module}").prepare(model, path, inputs, threads, **how)
@@ -117,7 +117,7 @@ def framework(module, **how):
     return Side
 
 
-# name: (its class, the module that it needs)
+# name: (class, required module)
 SIDES = {
     "keel": (KeelSide, None),
     "keel_python": (KeelPythonSide, None),
@@ -134,17 +134,17 @@ SIDES = {
     "tensorflow_frozen": (framework("tf_form", how="frozen"), "tensorflow"),
     "tensorflow_xla": (framework("tf_form", how="xla"), "tensorflow"),
 }
-PEERS = ("onnxruntime", "torch", "jax", "tensorflow")  # each with variants, of which the fastest counts
+PEERS = ("onnxruntime", "torch", "jax", "tensorflow")  # peer: variants; the fastest one counts
 
 
 def peak_bytes():
-    """The greatest resident size of this process. ru_maxrss would count the parent's, from before exec."""
+    """Peak resident size of this process. ru_maxrss would include the parent's size before exec."""
     line = next(s for s in Path("/proc/self/status").read_text().splitlines() if s.startswith("VmHWM:"))
     return 1024 * int(line.split()[1])
 
 
 def serve(connection, name, workload, path, threads, device, cpu_time):
-    """Sends the answer; then for each number of runs that comes in, the seconds that one run took."""
+    """Sends the answer; then, per received number of runs, the seconds of one run."""
     clock = time.process_time if cpu_time else time.perf_counter
     try:
         from models import WORKLOADS
@@ -155,11 +155,11 @@ def serve(connection, name, workload, path, threads, device, cpu_time):
             if runs == "peak":
                 connection.send(peak_bytes())
                 continue
-            if runs > 1:  # wakes threads and caches up, and memory that the system took for idle in between
+            if runs > 1:  # warms up threads and caches, and maps memory that the system reclaimed while idle
                 runner.once()
             start = clock()
             for _ in range(runs):
                 runner.once()
             connection.send((clock() - start) / runs)
-    except Exception as e:  # the parent shows it
+    except Exception as e:  # the parent reports it
         connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Keel on models spelled out in primitive ops beside the same models with composite ops (softmax, layer norm, gelu, attention).
+"""Keel on models decomposed into primitive ops, compared with the same models in composite ops (softmax, layer norm, gelu, attention).
 
 Usage: spelled.py [NAME...] [--rounds 15] [--threads 1] [--wall]
   NAME: bert, bert8, bert512, gpt2 of models.py (default: bert bert512 gpt2)
-  --wall: seconds in place of seconds of processor
+  --wall: wall time instead of processor time
 
-Both files hold the same weights; answers are compared first. Each is a process of its own; they take turns in
-every round. A line has the medians, and the median of the rounds' ratios with its 95 % interval and its quartiles.
+Both files have the same weights; answers are compared first. Each is a separate process; they alternate within
+each round. A line has the medians, and the median of the per-round ratios with its 95 % interval and quartiles.
 """
 import argparse
 import statistics
@@ -27,7 +27,7 @@ KINDS = {"composite": CompositeForm, "spelled": SpelledForm}
 
 
 def measured(name, folder, args):
-    """-> times of each kind, one for each round."""
+    """-> times of each form, one per round."""
     model, inputs, _ = WORKLOADS[name]
     workers = {}
     try:

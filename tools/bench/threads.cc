@@ -1,21 +1,18 @@
-// threads.cc: how callers at once should share the cores: a measurement that chose the way of plugins/cpu.
+// threads.cc: policies for concurrent callers that share the cores; plugins/cpu uses the winner, `counted`.
 //
 // Built on demand: `ninja -C build/release bench-threads`; run: build/release/tools/bench/bench-threads
-// [SECONDS [ROUNDS]]. Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each way the
-// table has the calls of all callers together per second, and the median and 99th percentile of one call in
-// microseconds.
-//   omp      every call uses all cores: oneDNN on OpenMP, nothing limits callers
-//   budget   the same, but a call that finds another one with a team runs with one thread
-//   counted  the same, but so does a call that finds more callers than leave it cores (what plugins/cpu does)
-//   split    one-thread primitives; who gets the cores splits rows (of images: the batch) over a team of its
-//   own
+// [SECONDS [ROUNDS]]. Each of 1, 2, 8 and 64 callers repeats one product or convolution; for each policy the
+// table has the total calls per second, and the median and 99th percentile of one call in microseconds.
+//   omp      every call uses all cores: oneDNN on OpenMP, no limit on callers
+//   budget   the same, but a call runs with one thread while another call has a team
+//   counted  the same, but a call also runs with one thread if the callers outnumber the cores
+//   split    one-thread primitives; the call that gets the cores splits rows (images: the batch) over a team
 //   single   one-thread primitives, never split
-// Then the same works twice, independent of each other, for one caller: one after the other, each by all
-// cores (`in turn`), or side by side in one parallel region, each by one thread (`beside`): microseconds for
-// both, median and least of rounds that alternate, and the ratio of the medians and of the least. With other
-// work on the machine only the least says anything.
-// The last column of the first table is processor time for each call, all threads together: what other work
-// on the machine disturbs least, and where waiting in a spin shows.
+// The second table is for one caller with two independent jobs: sequentially with all cores each (`in turn`),
+// or concurrently in one parallel region with one thread each (`beside`): microseconds for both, median and
+// minimum of alternating rounds, and the ratios of medians and minima. On a loaded machine only the minimum
+// is meaningful. The last column of the first table is processor time per call over all threads: the figure
+// that other load disturbs least, and that shows spinning.
 #include <omp.h>
 #include <sys/resource.h>
 
@@ -54,8 +51,8 @@ Layout Plain(const Dims& dims, bool any = false) {
                       dims.size() == 2 ? dnnl::memory::format_tag::ab : dnnl::memory::format_tag::nhwc);
 }
 
-// A primitive made for some threads with memory of its own, which holds ordinary numbers: what an allocator
-// leaves there may be denormals, with which one product took six times as long.
+// A primitive for some number of threads with its own memory, filled with ordinary numbers: uninitialised
+// memory may contain denormals, which made one product six times slower.
 struct Job {
   Job(const dnnl::primitive& primitive, std::initializer_list<std::pair<int, Layout>> layouts)
       : run(primitive) {
@@ -74,7 +71,7 @@ struct Job {
 
 struct Work {
   const char* name;
-  int64_t rows;  // what can be split
+  int64_t rows;  // the divisible dimension
   std::function<Job(int64_t rows)> make;
 };
 
@@ -96,7 +93,7 @@ enum Way { kOmp, kBudget, kCounted, kSplit, kSingle };
 const char* const kWays[] = {"omp", "budget", "counted", "split", "single"};
 bool HasWhole(Way way) { return way == kOmp || way == kBudget || way == kCounted; }
 
-// One caller: what it needs for each way, and one call.
+// One caller: its state under each policy, and one call.
 class Caller {
  public:
   Caller(const Work& work, Way way) : way_(way) {
@@ -185,7 +182,7 @@ void Measure(const Work& work, Way way, int callers, double seconds) {
   std::fflush(stdout);
 }
 
-// Two works of one caller, which do not need each other.
+// Two independent jobs of one caller.
 class Pair {
  public:
   explicit Pair(const Work& work) {
@@ -214,7 +211,7 @@ class Pair {
 
 template <class F>
 double Microseconds(F&& f) {
-  constexpr double kSpan = 1000;  // repeated for so long
+  constexpr double kSpan = 1000;  // repetition time
   const auto start = Clock::now();
   for (int n = 1;; n++) {
     f();

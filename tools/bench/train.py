@@ -1,11 +1,11 @@
-"""One step of SGD on the MLP 784-128-128-128-10, 128 rows, beside PyTorch, JAX and TensorFlow.
+"""One step of SGD on the MLP 784-128-128-128-10, 128 rows, compared with PyTorch, JAX and TensorFlow.
 
 Usage: train.py [--sides keel_graph,torch,...] [--rounds 15] [--threads N] [--device cpu] [--cpu-time] [--json FILE]
 
 A step is forward, mean cross-entropy, gradients of all parameters, and p - 0.05 dp. Keel runs from C++
-(bench_mlp: built by `ninja bench_mlp`) and from Python, the peers from Python. All begin with the same numbers; the loss
-after 10 steps is compared. Each side is a process; they take turns, and nobody waits for a step before the
-last one of a measurement. A graph is compared with the best compiled peer, eager code with the best eager one.
+(bench_mlp: built by `ninja bench_mlp`) and from Python, the peers from Python. All start from the same numbers; the loss
+after 10 steps is compared. Each side is a process; they alternate, and only the last step of a measurement is
+awaited. A graph is compared with the best compiled peer, eager code with the best eager one.
 """
 import argparse
 import functools
@@ -31,7 +31,7 @@ from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
 from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
 
-# side: (the peers that it is compared with, its limit in ms: design, section 9)
+# side: (peers that it is compared with, limit in ms)
 GRAPHS, EAGER = ("torch_compiled", "jax", "tensorflow_graph", "tensorflow_xla"), ("torch", "tensorflow")
 KEEL = {"keel_graph": (GRAPHS, 0.300), "keel_eager": (EAGER, 0.450),
         "keel_python_graph": (GRAPHS, 0.310), "keel_python_eager": (EAGER, 0.600)}
@@ -51,7 +51,7 @@ def numbers():
 
 
 class Binary:
-    """bench_mlp as a side: what a Worker is to the peers."""
+    """bench_mlp as a side, with the interface of Worker."""
 
     def __init__(self, mode, path, args):
         from keel_abi import BUILD
@@ -80,7 +80,7 @@ class Binary:
 
 
 def serve(connection, name, data, threads, cpu_time):
-    """Sends the loss after 10 steps; then for each number that comes in, the seconds of one of so many steps."""
+    """Sends the loss after 10 steps; then, per received number of steps, the seconds of one step."""
     clock = time.process_time if cpu_time else time.perf_counter
     try:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -94,7 +94,7 @@ def serve(connection, name, data, threads, cpu_time):
                 loss = step()
             float(loss)
             connection.send((clock() - start) / runs)
-    except Exception as e:  # the parent shows it
+    except Exception as e:  # the parent reports it
         connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A step of SGD on a small convolution net beside PyTorch, JAX and TensorFlow.
+"""A step of SGD on a small convolution net, compared with PyTorch, JAX and TensorFlow.
 
     .venv/bin/python tools/bench/train_conv.py [--sides keel,torch_last,...] [--rounds 15] [--threads 2] [--batch 32] [--json FILE]
 
 Images 3x32x32; conv 3x3 to 32, relu, conv 3x3 to 32, relu, max pool 2x2; conv 3x3 to 64, relu, max pool 2x2; dense 128,
 relu, dense 10; mean cross entropy; w - 0.01 dw. Each side is a process, with images channels first or last, eager or compiled:
-of a peer's variants the one that was fastest in a first look goes on. They take turns; the losses of five steps are compared
+the fastest variant of each peer in a short trial is measured. Sides alternate; the losses of five steps are compared
 first.
 """
 import argparse
@@ -30,7 +30,7 @@ from worker import Worker  # noqa: E402
 
 
 def serve(connection, name, batch, threads, device):
-    """Sends the losses of the first steps; then for each number that comes in, the seconds of one of so many steps."""
+    """Sends the losses of the first steps; then, per received number of steps, the seconds of one step."""
     try:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
         step = begin(name, batch, threads, device)
@@ -41,7 +41,7 @@ def serve(connection, name, batch, threads, device):
             for _ in range(runs):
                 step()
             connection.send((time.perf_counter() - start) / runs)
-    except Exception as e:  # the parent shows it
+    except Exception as e:  # the parent reports it
         connection.send(RuntimeError(f"{name}: {str(e).splitlines()[0] if str(e) else type(e).__name__}"))
 
 

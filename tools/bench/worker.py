@@ -1,10 +1,10 @@
-"""A process for one side of a comparison, so that neither's idle threads disturb the other."""
+"""A process per side of a comparison, so that idle threads of one side do not disturb the others."""
 import functools
 import multiprocessing
 
 
 class Worker:
-    """Runs serve(connection, *arguments), which first sends something (`first` waits for it), an exception where it failed."""
+    """Runs serve(connection, *arguments), which first sends a message (`first` waits for it), or an exception on failure."""
 
     def __init__(self, serve, *arguments):
         spawn = multiprocessing.get_context("spawn")
@@ -28,7 +28,7 @@ class Worker:
         return got
 
     def ask(self, what):
-        self.first  # noqa: B018  comes before all answers
+        self.first  # noqa: B018  the first message
         self.connection.send(what)
         return self.receive()
 

@@ -1,6 +1,6 @@
-// alone.cc: a main for a fuzz target where libFuzzer is not: each kept input as it is, then so many that are
-// made from them, always the same for one seed. What libFuzzer finds by coverage at night (tools/sweep), this
-// finds again in a second.
+// alone.cc: the main function of a fuzz target without libFuzzer: runs each input of the corpus, then RUNS
+// mutations of them, deterministic for one seed. Regressions of faults that libFuzzer found (tools/sweep)
+// fail here within a second.
 //   fuzz_text FOLDER [RUNS [SEED]]
 #include <sanitizer/asan_interface.h>
 
@@ -22,7 +22,7 @@ extern "C" const char* __asan_default_options() {
 
 namespace {
 
-std::string input;  // what is run now
+std::string input;  // the current input
 unsigned long long seed = 1, run = 0;
 
 void Died() {
@@ -33,7 +33,8 @@ void Died() {
 }
 
 void Run() {
-  std::vector<uint8_t> exact(input.begin(), input.end());  // of its own, so that a byte behind it is seen
+  std::vector<uint8_t> exact(input.begin(),
+                             input.end());  // a separate buffer, so that a read past the end is detected
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
 
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
   if (argc > 3) seed = std::strtoull(argv[3], nullptr, 10);
   __sanitizer_set_death_callback(Died);
   std::vector<std::filesystem::path> paths(std::filesystem::directory_iterator(argv[1]), {});
-  std::sort(paths.begin(), paths.end());  // the same order wherever it runs
+  std::sort(paths.begin(), paths.end());  // the same order on every file system
   std::vector<std::string> kept;
   for (const auto& path : paths) {
     std::ifstream in(path, std::ios::binary);

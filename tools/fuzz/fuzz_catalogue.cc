@@ -1,5 +1,5 @@
-// fuzz_catalogue.cc: any text as an op catalogue of a plugin is taken or refused; ops that are taken parse or
-// say why not, and their facts can be read.
+// fuzz_catalogue.cc: any text as the op catalogue of a plugin is accepted or rejected; accepted ops parse or
+// return an error, and their facts can be read.
 #include <cstdint>
 #include <cstdlib>
 
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::Status s = ops.AddText({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!s.ok()) return s.message().empty() ? (abort(), 0) : 0;
   for (const std::string& name : ops.Names()) {
-    if (name.find('.') == std::string::npos) continue;  // the core's own
+    if (name.find('.') == std::string::npos) continue;  // the core catalogue
     auto op = ops.Find(name, 0);
     if (!op.ok()) continue;
     keel::Inferred inferred;

@@ -1,4 +1,4 @@
-// fuzz_file.cc: any bytes as a file either fail with a message or give a module that prints and verifies.
+// fuzz_file.cc: any bytes as a file either fail with a message or load as a module that prints and verifies.
 #include <cstdint>
 #include <cstdlib>
 

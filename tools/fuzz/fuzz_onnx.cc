@@ -1,5 +1,5 @@
-// fuzz_onnx.cc: any bytes as an ONNX file end in a module or a named error. The importer is linked in, so
-// that its code is instrumented too.
+// fuzz_onnx.cc: any bytes as an ONNX file either fail with an error or load as a module. The importer is
+// linked in, so that it is instrumented.
 #include <sys/mman.h>
 #include <unistd.h>
 

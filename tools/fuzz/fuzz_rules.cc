@@ -1,5 +1,5 @@
-// fuzz_rules.cc: any text as rules of passes is taken or refused with a place; what is taken runs on a small
-// graph.
+// fuzz_rules.cc: any text as rewrite rules is accepted or rejected with a location; accepted rules run on a
+// small graph.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// fuzz_text.cc: any text either fails with a message or gives a module that prints, reads back and prints
-// the same.
+// fuzz_text.cc: any text either fails with a message or parses to a module whose printed form parses to the
+// same text.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-"""The models as ONNX files of other kinds: with composite ops, as newer exporters write them, with the composite ops that ONNX
-Runtime adds, and spelled out in primitive ops."""
+"""The models as ONNX files in three more forms: with standard composite ops, as newer exporters write them; with ONNX Runtime's own
+composite ops; and decomposed into primitive ops."""
 import numpy as np
 
 from .onnx_form import OnnxForm
@@ -27,7 +27,7 @@ class CompositeForm(OnnxForm):
 
 
 class RuntimeForm(CompositeForm):
-    """With the ops that ONNX Runtime's own optimizer of transformers writes."""
+    """With the ops that ONNX Runtime's transformer optimizer emits."""
     opset, domain = 17, "com.microsoft"
 
     def gelu(self, x):

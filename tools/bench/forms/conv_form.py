@@ -1,4 +1,4 @@
-"""A step of SGD on a small convolution net in each side's own form. begin(side, batch, threads, device) -> step() -> the loss."""
+"""A step of SGD on a small convolution net, written idiomatically for each side. begin(side, batch, threads, device) -> step() -> the loss."""
 import os
 import sys
 from pathlib import Path
@@ -119,7 +119,7 @@ def jax_side(batch, threads, last=False):
 
 
 def to_last(x, weights):
-    """Images, windows, biases and the rows of the dense weights behind them, channels last."""
+    """Images, windows, biases and the dense weights that follow, channels last."""
     order = np.arange(64 * 8 * 8).reshape(64, 8, 8).transpose(1, 2, 0).reshape(-1)
     turned = {n: np.ascontiguousarray(v.transpose(2, 3, 1, 0)) if n[0] == "c" else v.reshape(-1) if v.ndim == 3 else v[order] if n == "w4" else v
               for n, v in weights.items()}
@@ -127,7 +127,7 @@ def to_last(x, weights):
 
 
 def tf_side(batch, threads, xla=False):
-    """Channels last: TensorFlow's convolutions on CPUs take nothing else."""
+    """Channels last, the only layout of TensorFlow's CPU convolutions."""
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TF_ENABLE_ONEDNN_OPTS": "1"}
     import tensorflow as tf
     tf.config.threading.set_intra_op_parallelism_threads(threads)
@@ -150,7 +150,7 @@ def tf_side(batch, threads, xla=False):
     return lambda: float(update())
 
 
-# side: (how it begins, the module that it needs)
+# side: (begin function, required module)
 SIDES = {
     "keel": (keel_side, None),
     "torch": (lambda b, t, d: torch_side(b, t), "torch"),

@@ -64,8 +64,8 @@ def ops(last):
 
 
 def prepare(model, path, inputs, threads, constants=False):
-    """-> what runs the model once and waits for the answer. constants: weights are part of the code, images channels last."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])  # XLA takes a thread for each core it may use
+    """-> a function that runs the model once and waits for the answer. constants: weights are compiled in, images channels last."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])  # XLA uses one thread per core of the affinity mask
     os.environ["JAX_PLATFORMS"] = "cpu"
     jax, form = ops(last=constants)
     weights, xs = ([np.asarray(a) for a in arrays] for arrays in (weights_of(path), inputs))

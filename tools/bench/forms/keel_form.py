@@ -1,4 +1,4 @@
-"""Keel from Python, as its users write it: the package of the build. Imported only in a side's own process."""
+"""Keel from Python, with the package of the build. Imported only in the process of a side."""
 import sys
 
 
@@ -10,7 +10,7 @@ def package():
 
 
 def train_step(data, threads, how, rate):
-    """As the steps of train_form.py. how: "graph" or "eager"."""
+    """A step as in train_form.py. how: "graph" or "eager"."""
     keel = package()
     x, labels = keel.array(data[0]), keel.array(data[1])
     params = [keel.Variable(p) for p in data[2:]]

@@ -5,7 +5,7 @@ from onnx import helper, numpy_helper
 
 
 class Weights:
-    """Numbers for a model's weights, drawn in the order in which it asks."""
+    """Random weights of a model, drawn in the order of the requests."""
 
     def __init__(self, form, seed=1):
         self.form, self.random = form, np.random.default_rng(seed)
@@ -14,7 +14,7 @@ class Weights:
         return self.form.constant((scale * self.random.standard_normal(shape)).astype(np.float32), kind)
 
     def dense(self, *shape, scale):
-        return self.normal(*shape, scale=scale, kind="dense")  # some runtimes want these turned
+        return self.normal(*shape, scale=scale, kind="dense")  # some runtimes need these transposed
 
     def full(self, size, value):
         return self.form.constant(np.full(size, value, np.float32), "w")
@@ -22,7 +22,7 @@ class Weights:
 
 class OnnxForm:
     """Nodes of one ONNX graph; each op returns the name of its result."""
-    opset, domain = 17, ""  # domain: of what is not ONNX's own
+    opset, domain = 17, ""  # domain: for ops outside the ONNX standard
 
     def __init__(self):
         self.nodes, self.constants = [], []
@@ -122,13 +122,13 @@ def write(model, inputs, path, free_rows=False, kind=OnnxForm):
 
 
 def weights_of(path, turn=False):
-    """The weights in the order in which the model asks for them; turn: those of dense layers [out, in]."""
+    """The weights in the order of the requests; turn: dense layers as [out, in]."""
     found = [(c.name, numpy_helper.to_array(c)) for c in onnx.load(path).graph.initializer]
     return [a.T.copy() if turn and name.startswith("dense_") else a for name, a in found if not name.startswith("c_")]
 
 
 class Given:
-    """Weights made before, handed out in order."""
+    """Returns existing weights in order."""
 
     def __init__(self, weights):
         self.next = iter(weights)

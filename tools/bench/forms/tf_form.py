@@ -1,4 +1,4 @@
-"""The models in TensorFlow's own ops, as one tf.function (plain, frozen or by XLA); images are held channels last, as its CPU ops want them."""
+"""The models in TensorFlow's own ops, as one tf.function (plain, frozen or by XLA); images are channels last, as its CPU ops require."""
 import os
 
 import numpy as np
@@ -29,7 +29,7 @@ def ops():
             return nn.batch_normalization(x, mean, variance, bias, scale, 1e-5)
 
         def max_pool(x):
-            return nn.max_pool2d(tf.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 3, 2, "VALID")  # after relu: 0 is least
+            return nn.max_pool2d(tf.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 3, 2, "VALID")  # after relu the minimum is 0
 
         def global_pool(x):
             return tf.reduce_mean(x, (1, 2))
@@ -70,7 +70,7 @@ def frozen(tf, call, xs):
 
 
 def prepare(model, path, inputs, threads, how="function"):
-    """-> what runs the model once, and gives a tensor. how: "function"; "frozen", with oneDNN asked for; "xla"."""
+    """-> a function that runs the model once and returns a tensor. how: "function", "frozen" (with oneDNN) or "xla"."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"], os.environ["CUDA_VISIBLE_DEVICES"] = "3", ""
     if how == "frozen":
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"

@@ -57,7 +57,7 @@ class TorchForm:
 
 
 def last(tensor):
-    """Images with their channels last, which is what PyTorch's convolutions like best on CPUs."""
+    """Images channels last, the fastest layout of PyTorch's CPU convolutions."""
     return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor
 
 
@@ -66,7 +66,7 @@ class TorchModel(torch.nn.Module):
         super().__init__()
         self.model = model
         self.tensors = [torch.nn.Parameter(last(torch.tensor(a)), requires_grad=False) for a in arrays]
-        for i, tensor in enumerate(self.tensors):  # freezing wants them registered
+        for i, tensor in enumerate(self.tensors):  # freezing requires registered parameters
             self.register_parameter(f"w{i}", tensor)
 
     def forward(self, *inputs):
@@ -74,7 +74,7 @@ class TorchModel(torch.nn.Module):
 
 
 def prepare(model, path, inputs, threads, mode=None):
-    """-> what runs the model once, and gives a tensor. mode: None for eager, or that of torch.compile."""
+    """-> a function that runs the model once and returns a tensor. mode: None for eager, else the mode of torch.compile."""
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()
     tensors = [last(torch.tensor(np.asarray(x))) for x in inputs]
@@ -84,5 +84,5 @@ def prepare(model, path, inputs, threads, mode=None):
     torch._inductor.config.freezing = True
     module = torch.compile(module, mode=mode)
     module(*tensors)
-    torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)  # the inputs stay as they are
+    torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)  # the inputs do not change
     return lambda: module(*tensors)

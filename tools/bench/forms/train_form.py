@@ -1,4 +1,4 @@
-"""A step of SGD on an MLP in each side's own best form. begin(side, numbers, threads) -> step() -> the loss."""
+"""A step of SGD on an MLP, in the fastest form of each side. begin(side, numbers, threads) -> step() -> the loss."""
 import os
 
 from forms import keel_form

@@ -1,5 +1,5 @@
-// harness.h: timing of short calls, and the few calls of keel.h that every figure needs. Any failure
-// ends the program with libkeel's message.
+// harness.h: timing of short calls, and wrappers for the C functions that every figure uses. Any failure
+// exits the program with libkeel's message.
 #pragma once
 
 #include <abi/keel.h>
@@ -14,7 +14,7 @@
 
 namespace hot {
 
-struct Figure {  // ns of one call (or node), over many batches
+struct Figure {  // ns per call (or node), over many batches
   std::string name;
   double median, low, high;  // low and high: 10th and 90th percentile
   double limit;              // 0: none stated
@@ -37,8 +37,9 @@ inline double ProcessorNow() {  // of this thread
   return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
 }
 
-// body() does `work` things of which one is to be timed; batches of about 50 microseconds. What takes
-// milliseconds is done less often, and its figure is time of the processor: others would interrupt it.
+// body() performs `work` units and the figure is the time of one; batches take about 50 microseconds. Calls
+// of milliseconds run fewer times and are measured in processor time, because other processes would interrupt
+// them.
 template <class Body>
 Figure Measure(std::string name, double limit, double work, Body body) {
   constexpr double kWarm = 0.3e9, kLong = 1.5e9;
@@ -92,7 +93,7 @@ inline keel_op* Bind(keel_context* c, const char* device, const char* name) {
   return op;
 }
 
-// A plan of a module in text form, one entry.
+// A plan for the only entry of a module in text form.
 struct Prepared {
   keel_module* module = nullptr;
   keel_session* session = nullptr;

@@ -1,4 +1,4 @@
-// hot.cc: what a warm call costs, through the C ABI, on one thread: eager ops, short plans, `power` (100
+// hot.cc: latency of warm calls through the C ABI, on one thread: eager ops, short plans, `power` (100
 // matrix products of 10x10 i32). Usage: hot [--json] [--device cpu] [PART OF A NAME]. See ../README.md.
 #include <array>
 #include <cstring>
@@ -34,8 +34,9 @@ void Apply(keel_op* op, keel_array* a, keel_array* b, keel_array** out) {
   if (keel_apply(op, in, 2, out, 1, nullptr) != KEEL_OK) std::abort();
 }
 
-// The same matrix at places all over a page, each in its turn: where the low bits of a result's address are
-// those of an operand that is read next, a call takes a quarter longer, and which build that hits is chance.
+// Cycles through copies of one matrix at different page offsets. When the low address bits of a result equal
+// those of the next operand (4K aliasing), a call takes 25 % longer; without this, the build decides by
+// chance.
 template <typename T>
 class Spread {
  public:
@@ -86,7 +87,7 @@ void Eager(Bench& b) {
   keel_op_free(matmul);
 }
 
-// Three ops and six kinds of operands in random order; `keep` results stay alive.
+// Three ops with six kinds of operands in random order; `keep` results stay alive.
 struct Mixed {
   std::vector<keel_op*> ops;
   std::vector<keel_array*> operands, kept;
@@ -126,7 +127,7 @@ void MixedCalls(Bench& b) {
   b.Add("mixed, 16384 results kept alive", 0, 1, [&] { long_lived.Step(); });
 }
 
-// One call after that many bytes of other data were touched; the timer's own cost is taken off.
+// One call after touching that many bytes of unrelated data; the timer overhead is subtracted.
 void Evicted(Bench& b) {
   keel_op* add = hot::Bind(b.context, b.device, "add");
   keel_array* x = Filled(b.context, KEEL_F32, {}, 1.5f);
@@ -274,7 +275,7 @@ void PowerEager(Bench& b) {
   });
 }
 
-// The same through the C++ SDK: what values, literals and bound attributes add to the C call.
+// The same through the C++ SDK: the overhead of values, literals and bound attributes over the C call.
 void Sdk(Bench& b) {
   keel::Scope on = keel::device(b.device);
   keel::Tensor x = 1.5f, y = 2.5f, v = keel::zeros({4});

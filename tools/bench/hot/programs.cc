@@ -1,4 +1,4 @@
-// programs.cc: see programs.h. The look-up of a function's call is its cost above that of the plan it runs.
+// programs.cc: see programs.h. The lookup time of a function call is its latency minus that of the plan.
 #include "programs.h"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ void Must(keel_rc rc) {
   if (rc != KEEL_OK) std::abort();
 }
 
-struct Program {  // n additions, one after the other
+struct Program {  // n dependent additions
   keel_op* add;
   int nodes;
   static keel_rc Run(void* arg, keel_trace* trace, const keel_leaf* in, uint32_t, keel_error** err) {

@@ -1,4 +1,4 @@
-// programs.h: what functions, tapes and traces cost.
+// programs.h: latency of functions, tapes and traces.
 #pragma once
 
 #include <abi/keel.h>

@@ -1,4 +1,4 @@
-// stop.h: from keel_cancel to the end of the run, in different kinds of long runs.
+// stop.h: latency of keel_cancel in different kinds of long runs.
 #pragma once
 
 #include <thread>
@@ -7,7 +7,7 @@
 
 namespace hot {
 
-// Runs a plan again and again, asks it to stop after a while, and takes the time until it has.
+// Runs a plan repeatedly, cancels it after a while and measures the time until it returns.
 inline Figure StopLatency(keel_context* c, std::string name, keel_plan* plan, std::vector<keel_array*> in) {
   std::vector<double> ns;
   for (int i = 0; i < 15; i++) {
@@ -25,7 +25,7 @@ inline Figure StopLatency(keel_context* c, std::string name, keel_plan* plan, st
     keel_array_release(y);
     if (rc == KEEL_CANCELLED) ns.push_back(ended - asked);
   }
-  if (ns.empty()) ns.push_back(-1);  // every run was over before it was asked
+  if (ns.empty()) ns.push_back(-1);  // every run ended before the cancel
   return Summarise(std::move(name), 50e6, std::move(ns));
 }
 

@@ -1,4 +1,4 @@
-// hand.cc: see hand.h. No multiplication is fused with an addition, so that the bits are those of the ops.
+// hand.cc: see hand.h. Multiplications and additions are not fused, so results are bit-identical to the ops.
 #include "hand.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ float Joined(float* lanes) {
   return lanes[0];
 }
 
-// Of n elements, at most kTile and whole lanes of them.
+// A tile of n elements, at most kTile, in whole lanes.
 template <class F>
 float Tile(int64_t n, F element) {
   float lanes[kLanes] = {};

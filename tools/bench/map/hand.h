@@ -1,5 +1,5 @@
-// hand.h: the loops that map.cc and reduced.cc compare with. hand.cc is compiled for the machine that
-// measures.
+// hand.h: the handwritten loops of map.cc and reduced.cc. hand.cc is compiled for the measuring machine
+// (-march=native).
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@ namespace map_bench {
 
 void NineOps(const float* x, const float* w, const float* b, float* y, int64_t n);
 
-// Of arrays of rows x columns, in the order of plugins/cpu/reduce/loops.h.
+// Reductions of rows x columns, in the summation order of plugins/cpu/reduce/loops.h.
 void MeanOfSquares(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
 void RowSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);
 void ColumnSums(const float* x, const float* y, float* out, int64_t rows, int64_t columns);

@@ -1,7 +1,7 @@
-// map.cc: a group of elementwise ops beside one loop written by hand, through the C ABI, one thread.
+// map.cc: a fused elementwise group compared with a handwritten loop, through the C ABI, one thread.
 //   bench_map [--rounds 15]
-// Prints for each size the time of both and the ratio: its median over rounds in which they take turns, and
-// its quartiles. Answers are compared bit by bit. See ../README.md.
+// Prints for each size both times and the ratio: median and quartiles over alternating rounds. Results are
+// compared bit by bit. See ../README.md.
 #include <cstring>
 
 #include "hand.h"

@@ -1,8 +1,8 @@
-// reduced.cc: elementwise ops with a reduction behind them in one launch, beside one loop by hand and beside
-// the two launches that it replaces, through the C ABI, one thread.
+// reduced.cc: elementwise ops and a reduction in one launch, compared with a handwritten loop and with two
+// separate launches, through the C ABI, one thread.
 //   bench_reduced [--rounds 15]
-// Prints for each size the times and the ratios: medians over rounds in which they take turns, and quartiles.
-// Answers are compared bit by bit. See ../README.md.
+// Prints for each size the times and the ratios: medians and quartiles over alternating rounds. Results are
+// compared bit by bit. See ../README.md.
 #include <cstring>
 
 #include "hand.h"
@@ -26,7 +26,7 @@ const Case kCases[] = {
     {"reduce_max(abs(x))", "  t = abs(x)\n", "reduce_max(t)", map_bench::MaxOfAbs},
 };
 
-// In one function; or with the group in a call of its own, which stays so.
+// In one function, or with the group in a separate call that passes do not inline.
 std::string Text(const Case& c, int64_t rows, int64_t columns, bool apart) {
   const std::string type = "f32[" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
   const std::string head = "(x: " + type + ", y: " + type + ") {\n";

@@ -1,4 +1,4 @@
-// turns.h: two or three ways to do the same, measured in turns.
+// turns.h: alternating measurement of two or three implementations of one task.
 #pragma once
 #include <cmath>
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace map_bench {
 
-// Nanoseconds of the processor, of a body that takes n elements.
+// Processor time in nanoseconds of a body that handles n elements.
 inline double Time(const std::function<void()>& body, int64_t n) {
   const int64_t times = std::max<int64_t>(1, 2'000'000 / (n + 200));
   const double start = hot::ProcessorNow();
@@ -17,13 +17,13 @@ inline double Time(const std::function<void()>& body, int64_t n) {
 }
 
 struct Turns {
-  std::vector<std::vector<double>> times;  // by way, then round
+  std::vector<std::vector<double>> times;  // [implementation][round]
   Turns(const std::vector<std::function<void()>>& ways, int64_t n, int rounds) : times(ways.size()) {
     for (int r = 0; r < rounds; r++)
       for (size_t w = 0; w < ways.size(); w++) times[w].push_back(Time(ways[w], n));
   }
   double Micros(size_t way) const { return hot::Summarise("", 0, times[way]).median / 1e3; }
-  // The median over rounds of what one way takes of another's time, and the quartiles.
+  // Median and quartiles over the rounds of the ratio of two implementations.
   std::string Ratio(size_t way, size_t of) const {
     std::vector<double> ratios;
     for (size_t r = 0; r < times[way].size(); r++) ratios.push_back(times[way][r] / times[of][r]);
@@ -41,7 +41,7 @@ inline int64_t Count(const keel_tensor& t) {
   return std::accumulate(t.shape, t.shape + t.ndim, int64_t{1}, std::multiplies<>());
 }
 
-// A wave of f32[shape], flat.
+// A flat f32[shape] filled with a wave.
 inline keel_array* Wave(keel_context* context, const std::vector<int64_t>& shape, float height) {
   keel_array* array = hot::Filled(context, KEEL_F32, shape, height);
   keel_tensor t;

@@ -1,10 +1,10 @@
 // mlp.cc: the MLP 784-128-128-128-10 from C++: a step of SGD, and the rounds of rows K8 and K9.
-//   bench_mlp step graph|eager FILE   Keel's side of ../train.py. FILE: 128 rows, their labels, the
+//   bench_mlp step graph|eager FILE   the Keel side of ../train.py. FILE: 128 rows, their labels, the
 //   parameters.
-//                                     Prints the loss after 10 steps; then for each number on stdin, the
-//                                     seconds that one of so many steps took
+//                                     Prints the loss after 10 steps; then, per number of steps read from
+//                                     stdin, the seconds of one step
 //   bench_mlp rounds [ROWS [ROUNDS]]  mlp_eager, mlp_pruned and mlp_returned; 60,000 rows, 100 rounds
-// Options behind: --threads N, --device NAME, --cpu-time (seconds of processor).
+// Options at the end: --threads N, --device NAME, --cpu-time (processor time).
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -128,7 +128,7 @@ int Rounds(const keel::Context& context, const Choice& choice) {
   double graph = measure("mlp_returned", Needed(returned.Report(in, choice.device)), [&] { returned(in); });
   std::printf(
       "The honest comparison is mlp_returned with mlp_eager: %.2f times as fast. mlp_pruned shows that\n"
-      "what nobody asks for is not run; it says nothing about speed.\n",
+      "unused results are not computed; it does not measure speed.\n",
       eager / graph);
   return 0;
 }

@@ -1,5 +1,5 @@
-// net.h: the MLP 784-128-128-128-10 with relu, its loss and a step of SGD, written once. Ops go into a trace,
-// to a tape, or are only computed, as `trace` and `tape` say.
+// net.h: the MLP 784-128-128-128-10 with relu, its loss and a step of SGD, written once. `trace` and `tape`
+// select whether ops are traced, recorded on a tape, or only computed.
 #pragma once
 
 #include <keel/keel.hpp>
@@ -9,7 +9,7 @@ namespace mlp {
 using keel::Array;
 using Arrays = std::vector<Array>;
 inline constexpr int64_t kWidths[] = {784, 128, 128, 128, 10};
-inline constexpr size_t kLayers = 4;  // each with a weight and a bias
+inline constexpr size_t kLayers = 4;  // with a weight and a bias each
 
 class Net {
  public:

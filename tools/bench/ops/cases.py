@@ -1,7 +1,7 @@
 """The cases of ops.py: one op of ONNX, one shape, and the same computed by torch.
 
-How to read it: `case` makes one; the functions below it, one a family, fill CASES. Inputs are given anew
-with each run; constants are known to a runtime when it prepares the op, as weights are.
+How to read it: `case` builds one; the functions below it, one per family, fill CASES. Inputs are passed with
+each run; constants, such as weights, are known when a runtime prepares the op.
 """
 import zlib
 
@@ -39,7 +39,7 @@ class Case:
         return f"{self.family} {self.label}"
 
     def arrays(self):
-        """-> inputs, constants: the same in each process."""
+        """-> inputs, constants; identical in each process."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         return tuple([make(random) for make in makers] for makers in self.makers)
 

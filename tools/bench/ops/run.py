@@ -1,12 +1,12 @@
 """Compares each op on the `cpu` device, shape by shape, with the best of ONNX Runtime and eager PyTorch.
 
 Usage: run.py [PATTERN...] [--rounds 15] [--threads N] [--device cpu] [--json FILE] [--cpu-time]
-  PATTERN: a part of a case's name, as the table shows it (default: all cases of cases.py)
-  --cpu-time: seconds of processor in place of seconds; with --threads 1 it serves on a busy machine
+  PATTERN: a substring of a case's name, as in the table (default: all cases of cases.py)
+  --cpu-time: processor time instead of wall time; with --threads 1 usable on a busy machine
 
-Each side is a process of its own; they take turns in each round, and answers are compared first. `ratio`
-is Keel's time by that of the peer with the smaller median: the median over the rounds, with its 95 %
-interval. Times hold the call from Python: about 1 us in Keel and PyTorch, 3 us in ONNX Runtime.
+Each side is a separate process; the sides alternate within each round, and answers are compared first. `ratio`
+is Keel's time divided by that of the peer with the smaller median: the median over the rounds, with its 95 %
+interval. Times include the call from Python: about 1 us in Keel and PyTorch, 3 us in ONNX Runtime.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ from figures import interval  # noqa: E402
 from runners import serve  # noqa: E402
 from worker import Worker  # noqa: E402
 
-SETTLE, SPAN = 0.01, 0.01  # s between measurements, and of one
+SETTLE, SPAN = 0.01, 0.01  # seconds between measurements; seconds of one measurement
 
 
 def start(args):
@@ -37,7 +37,7 @@ def start(args):
     for name in ("keel", "onnxruntime", "torch"):
         try:
             worker = Worker(serve, name, args.threads, args.device, args.cpu_time)
-            worker.first  # an exception where it cannot begin
+            worker.first  # an exception if it cannot start
             sides[name] = worker
         except Exception as e:
             why.append(f"{name} is not measured: {e}")
@@ -45,7 +45,7 @@ def start(args):
 
 
 def differs(got, wanted):
-    """What is wrong with an answer; '' if it is right."""
+    """The fault of an answer, or ''."""
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         return f"{got.dtype}{list(got.shape)} in place of {wanted.dtype}{list(wanted.shape)}"
     if wanted.dtype.kind in "iub":
@@ -90,7 +90,7 @@ def line(row):
 
 
 def losses(rows):
-    """Rows where Keel surely loses, the dearest first, as a Markdown table."""
+    """Rows where Keel is significantly slower, largest loss first, as a Markdown table."""
     lost = sorted((r for r in rows if r.get("low", 0) > 1), key=lambda r: -r["ratio"])
     text = ["| op, shape | Keel, µs | best peer, µs | ratio [95 %] | peer |", "| --- | --- | --- | --- | --- |"]
     text += [f"| {r['name']} | {r['us']['keel']:.4g} | {r['us'][r['best']]:.4g} | {r['ratio']:.2f} "

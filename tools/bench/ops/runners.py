@@ -1,6 +1,6 @@
 """The sides of ops.py, each a process that prepares one case of cases.py after another and measures it.
 
-How to read it: a side's `prepare` gives a function that runs the op once and one that gives its answer.
+How to read it: `prepare` of a side returns two functions: one runs the op once, one returns its answer.
 """
 import ctypes as C
 import sys
@@ -64,7 +64,7 @@ class Torch:
         torch.inference_mode().__enter__()
 
     def prepare(self, case):
-        """Images and windows channels first, or last where that is faster."""
+        """Images and windows channels first, or channels last if that is faster."""
         operands = case.ordered(*([self.torch.tensor(x) for x in part] for part in case.arrays()))
         last = [x.contiguous(memory_format=self.torch.channels_last) if x.ndim == 4 else x for x in operands]
         images = case.family in ("conv", "pool")
@@ -77,7 +77,7 @@ SIDES = {"keel": Keel, "onnxruntime": OnnxRuntime, "torch": Torch}
 
 
 def serve(connection, name, threads, device, cpu_time):
-    """A case's name: prepares it and sends the answer. A number: runs so often and sends the seconds of one run."""
+    """On the name of a case: prepares it and sends the answer. On a number: runs that many times and sends the seconds of one run."""
     try:
         side = SIDES[name](threads, device)
         connection.send(None)
@@ -90,7 +90,7 @@ def serve(connection, name, threads, device, cpu_time):
                 once, answer = side.prepare(CASES[wanted])
                 connection.send(answer())
                 continue
-            once()  # wakes threads and caches up
+            once()  # warms up threads and caches
             start = clock()
             for _ in range(wanted):
                 once()

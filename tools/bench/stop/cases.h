@@ -1,5 +1,5 @@
-// cases.h: one big run of each kind of work, of about half a second: what stop.cc stops. Operands are named
-// x, y, z, w in their order and filled with random numbers (integers: indices from 0 to 999).
+// cases.h: one run of about half a second for each kind of work, which stop.cc cancels. Operands are named
+// x, y, z, w in order and filled with random numbers (integers: indices from 0 to 999).
 #pragma once
 
 namespace stops {

@@ -1,5 +1,5 @@
-// stop.cc: how long a run takes to come back once it is asked to stop, for each kind of work (cases.h), and
-// whether the same plan then still gives the bits it gave before.
+// stop.cc: latency from keel_cancel to the return of the run, for each kind of work (cases.h), and a check
+// that the plan still produces identical bits afterwards.
 // Usage: stop [--device cpu] [--tries 20] [--threads N] [PART OF A NAME]. See ../README.md.
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,7 @@ uint64_t Next(uint64_t* state) {
   return *state >> 33;
 }
 
-// Each dtype's number made of 31 random bits: indices up to 999, bytes up to 99, floats in [0.5, 1.5).
+// A number of each dtype from 31 random bits: indices up to 999, bytes up to 99, floats in [0.5, 1.5).
 struct Maker {
   const char* name;
   keel_dt dtype;
@@ -143,7 +143,7 @@ Run RunOnce(keel_plan* plan, const Arrays& in, size_t results) {
   return r;
 }
 
-// Asks at a random time of the run; the times from then to its end, and nothing where it ended before.
+// Cancels at a random time of the run. Returns the times from then to the end; none if the run ended earlier.
 std::vector<double> Tries(keel_context* context, keel_plan* plan, const Arrays& in, size_t results,
                           double whole, int tries) {
   std::mt19937 random(7);
@@ -164,7 +164,7 @@ std::vector<double> Tries(keel_context* context, keel_plan* plan, const Arrays& 
   return ns;
 }
 
-// False: another answer after stops than before.
+// False if the results changed after cancelled runs.
 bool Measure(keel_context* context, const Options& o, const stops::Case& c) {
   Arrays in;
   for (const Type& t : TypesOf(c.in)) in.push_back(Random(context, t));
