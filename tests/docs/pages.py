@@ -4,6 +4,7 @@ A page is Markdown with three kinds of blocks that count:
 
 - ```python: part of the page's one Python program. The ```text block behind it is what it prints.
 - any block behind a line that ends with `NAME.EXT`: in backquotes and a colon: the file of that name.
+- ```{literalinclude} PATH: a file of the repository, under its own name.
 - ```console: commands after `$`, run by one bash in the folder of the page's files, each followed by what it prints. A line
   `...` there stands for any lines, and `...` in a line for any text.
 
@@ -20,11 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BUILD = Path(os.environ.get("KEEL_BUILD", ROOT / "build" / "release")).resolve()
-GENERATED_OR_OLD = ("notes", "reference")
-PAGES = [ROOT / "README.md"] + sorted(p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in GENERATED_OR_OLD)
+PAGES = [ROOT / "README.md"] + sorted(p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] != "notes")
 _MARK = "=== end of a block ==="
 _PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```\n(\n```text\n(?P<text>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`(?P<name>[\w./-]+\.\w+)`:\n\n```(?P<language>\w*)\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE)
+_INCLUDED = re.compile(r"^```\{literalinclude\} (?P<path>\S+)$", re.MULTILINE)
 _CONSOLE = re.compile(r"^```console\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
@@ -83,9 +84,11 @@ def commands(text):
 def run_commands(all_commands, folder, env):
     """What each command prints; one shell runs them all, so that cd and export hold."""
     script = "".join(f"{command}\necho \"{_MARK} $?\"\n" for command in all_commands)
-    done = subprocess.run(["bash"], input=script, cwd=folder, env=env, text=True, timeout=300,
+    done = subprocess.run(["bash", "-c", script], cwd=folder, env=env, text=True, timeout=300, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     parts = re.split(rf"{_MARK} (\d+)\n", done.stdout)
+    if len(parts) != 2 * len(all_commands) + 1:
+        raise RuntimeError(f"the shell stopped after {len(parts) // 2} of {len(all_commands)} commands:\n{parts[-1]}")
     return [tidy(text, folder) for text in parts[:-1:2]]
 
 
@@ -97,14 +100,22 @@ def fits(printed, expected):
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
 
 
+def write_files(text, folder):
+    """The files that a page shows. Included ones are named relative to a folder of docs/, whichever."""
+    for found in _FILE.finditer(text):
+        path = Path(folder) / found["name"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found["text"])
+    for found in _INCLUDED.finditer(text):
+        source = ROOT / found["path"].lstrip("./")
+        (Path(folder) / source.name).write_bytes(source.read_bytes())
+
+
 def rewritten(text, prefix=None):
     """The page with each output as the programs print it now; where an output fits it stays as it is."""
     with tempfile.TemporaryDirectory(prefix="keel-page-") as folder:
         env = environment(folder, prefix)
-        for found in _FILE.finditer(text):
-            path = Path(folder) / found["name"]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(found["text"])
+        write_files(text, folder)
         without_files = _FILE.sub(lambda found: "\0" * len(found[0]), text)
         blocks = [found["code"] for found in _PYTHON.finditer(without_files)]
         outputs = iter(run_python(blocks, folder, env) if blocks else [])

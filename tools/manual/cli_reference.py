@@ -1,6 +1,9 @@
-"""The reference of the command: one page for each subcommand, from what the command itself says."""
+"""The reference of the command: one page for each subcommand, and the list of passes, from what the command itself prints."""
+import json
 import re
 import subprocess
+
+CLASSES = ("exact", "close", "fast")
 
 
 def help_of(build, *words):
@@ -14,6 +17,16 @@ def subcommands(build):
     return re.findall(r"^  ([\w-]+) +(\S.*)$", listed, re.MULTILINE)
 
 
+def passes(build):
+    """The passes of the supplied plugins, from `keel passes`."""
+    listed = subprocess.run([build / "bin/keel", "passes", "--json"], capture_output=True, text=True, check=True).stdout
+    lines = ["# List of passes", "", "The passes that come with Keel, in the order in which they run. [Passes](../concepts/passes.md) explains phases, "
+             "levels and classes; `keel passes` prints this list for your machine.", "", "| pass | phase | level | class | does |",
+             "| --- | --- | --- | --- | --- |"]
+    lines += [f"| `{p['name']}` | {p['phase']} | {p['level']} | {CLASSES[p['exactness']]} | {p['about']} |" for p in json.loads(listed)["passes"]]
+    return "\n".join(lines) + "\n"
+
+
 def pages(root, build):
     commands = subcommands(build)
     out = {}
@@ -24,4 +37,5 @@ def pages(root, build):
              "Inputs, exit codes and JSON output are explained in [Using the command](../../start/cli.md).", "", "| subcommand | does |", "| --- | --- |"]
     lines += [f"| [{name}](#cli-{name}) | {about} |" for name, about in commands]
     lines += ["", "```{toctree}", ":hidden:", "", *(name for name, _ in commands), "```", ""]
+    out["reference/passes.md"] = passes(build)
     return out | {"reference/cli/index.md": "\n".join(lines)}
