@@ -150,7 +150,7 @@ def main():
             if needs_install(before) and not prefix.exists():
                 install(prefix)
             after = rewritten(before, prefix)
-            print(f"{page.relative_to(DOCS)}: {'as it was' if after == before else 'changed'}")
+            print(f"{page.relative_to(ROOT)}: {'as it was' if after == before else 'changed'}")
             if "--write" in sys.argv:
                 page.write_text(after)
 
