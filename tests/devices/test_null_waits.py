@@ -63,6 +63,25 @@ def test_a_ready_array_is_read_only_after_another_threads_op(held, null):
     assert waits
 
 
+@pytest.mark.parametrize("read", [lambda x: x.numpy(), lambda x: x.tolist(), lambda x: keel.same(x, x), repr],
+                         ids=["numpy", "tolist", "same", "repr"])
+def test_other_python_threads_run_while_one_reads(null, read):
+    ready = ready_array()
+    keel.reduce_sum(ready, [0])
+    null.device_reset()
+    null.null_hold(1)
+
+    def total():
+        with keel.device("null"):
+            keel.reduce_sum(ready, [0])
+    run = started(total)
+    until(lambda: counts("null").get("blocked_waits"))
+    reader = started(lambda: read(ready))
+    reader.join(0.05)  # for ever, if the reader held the GIL
+    null.null_hold(0)
+    ended(run, reader)
+
+
 def test_an_eager_op_returns_only_when_the_device_is_done(held, null):
     ready, neg = held
     run = started(lambda: neg(ready))

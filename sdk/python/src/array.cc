@@ -37,11 +37,13 @@ PyObject* make(PyTypeObject*, PyObject*, PyObject*) {
 PyObject *str_by = nullptr, *repr_by = nullptr;
 
 PyObject* plain_str(PyObject* self) {
-  return guarded([&] { return text(keel::to_string(tensor_of(self))); });
+  keel::Tensor t = tensor_of(self);
+  return guarded([&] { return text(reading(t, [&] { return keel::to_string(t); })); });
 }
 PyObject* repr(PyObject* self) {
   if (repr_by) return PyObject_CallOneArg(repr_by, self);
-  return guarded([&] { return text(keel::repr(tensor_of(self))); });
+  keel::Tensor t = tensor_of(self);
+  return guarded([&] { return text(reading(t, [&] { return keel::repr(t); })); });
 }
 PyObject* str(PyObject* self) { return str_by ? PyObject_CallOneArg(str_by, self) : plain_str(self); }
 void show_by(nb::handle str, nb::handle repr) {
@@ -113,14 +115,14 @@ nb::object nested(const keel::Array& rows, size_t d, int64_t& at) {
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     int64_t at = 0;
-    return nested(need_value(tensor_of(self)).rows(), 0, at).release().ptr();
+    return nested(rows_of(need_value(tensor_of(self))), 0, at).release().ptr();
   });
 }
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     keel::Tensor t = tensor_of(self);
-    need_value(t).item<double>();  // says so if there is more than one
-    keel::Array rows = t.rows();
+    keel::Array rows = rows_of(need_value(t));
+    keel::Tensor(rows).item<double>();  // throws if there is more than one
     nb::object out;
     keel::visit(t.dtype(), [&](auto tag) {
       out = number<typename decltype(tag)::type>(static_cast<const char*>(rows.data()));
@@ -338,9 +340,13 @@ void install_array(nb::module_& m) {
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
-  m.def("host", [](const keel::Tensor& t) { return keel::Tensor(t.rows()); });
+  m.def("host", [](const keel::Tensor& t) { return keel::Tensor(rows_of(t)); });
   m.def(
-      "same", [](nb::handle a, nb::handle b) { return keel::same(to_tensor(a), to_tensor(b)); },
+      "same",
+      [](nb::handle a, nb::handle b) {
+        keel::Tensor x = to_tensor(a), y = to_tensor(b);
+        return reading(on_device(x) ? x : y, [&] { return keel::same(x, y); });
+      },
       "Same dtype, same shape, same bytes: NaN equals NaN, 0.0 is not -0.0.");
 }
 

@@ -27,6 +27,17 @@ inline int64_t elements_of(const keel_array* array) {
   for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
   return size;
 }
+/// Whether a read has to wait for a device and to copy.
+inline bool on_device(const keel::Tensor& t) { return t.get() && *keel_array_device(t.get()); }
+/// The result of `read`, which reads `t` and touches no Python objects. Other Python threads run while it
+/// waits for a device.
+template <class F>
+auto reading(const keel::Tensor& t, F&& read) {
+  return on_device(t) ? without_gil(read) : read();
+}
+inline keel::Array rows_of(const keel::Tensor& t) {
+  return reading(t, [&] { return t.rows(); });
+}
 /// Takes over one reference; a new Python object, or NULL with an exception set.
 PyObject* wrap(keel_array* take) noexcept;
 inline PyObject* wrap(const keel::Tensor& t) noexcept { return wrap(keel_array_retain(t.get())); }

@@ -129,7 +129,9 @@ PyObject* positive(PyObject* a) { return Py_NewRef(a); }
 
 template <class T>
 T item(PyObject* a) {
-  return need_value(tensor_of(a)).item<T>();
+  keel::Tensor t = tensor_of(a);
+  need_value(t);
+  return reading(t, [&] { return t.item<T>(); });
 }
 int truth(PyObject* a) {
   return guarded([&] { return static_cast<int>(item<bool>(a)); });
