@@ -16,7 +16,7 @@ IDS = r"((?:[VZTK]\d+_?)+)"  # the rows of a test; several rows may make the sam
 NAMES = {  # language: (files, pattern of a test name and body)
     "C++": ("rows/rows*_test.cc", rf"^TEST(?:_P|_F)?\(Rows, {IDS}\w*\) \{{(.*?)(?:^\}}| \}}$)"),
     "C": ("rows/rows*.c", rf"^static void {IDS}\(void\) \{{(.*?)(?:^\}}| \}}$)"),
-    "CLI": ("rows/test_rows.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
+    "CLI": ("rows/test_rows*.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
     "Python": ("python_sdk/test_py_rows_*.py", rf"^def test_{IDS}\w*\(.*?\):\n(.*?)(?=^\S|\Z)"),
 }
 

@@ -3,6 +3,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import pytest
+
 CLI = Path(__file__).resolve().parent.parent / "cli"
 sys.path.insert(0, str(CLI))
 
@@ -10,3 +12,8 @@ _spec = importlib.util.spec_from_file_location("cli_fixtures", CLI / "conftest.p
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 keel, graph = _fixtures.keel, _fixtures.graph
+
+
+@pytest.fixture(params=["reference", "cpu"])
+def on(request):
+    return ["-d", request.param]
