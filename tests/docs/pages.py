@@ -1,12 +1,12 @@
-"""Runs the programs of the manual's pages, and compares what they print with what the page says.
+"""Runs the programs of the manual's pages, and compares their output with the page.
 
 A page is Markdown with three kinds of blocks that count:
 
-- ```python: part of the page's one Python program. The ```text block behind it is what it prints.
+- ```python: part of the page's one Python program. The ```text block behind it is its output.
 - any block behind a line that ends with `NAME.EXT`: in backquotes and a colon: the file of that name.
 - ```{literalinclude} PATH: a file of the repository, under its own name.
-- ```console: commands after `$`, run by one bash in the folder of the page's files, each followed by what it prints. A line
-  `...` there stands for any lines, and `...` in a line for any text.
+- ```console: commands after `$`, run by one bash in the folder of the page's files, each followed by its output. There a line
+  `...` matches any lines, and `...` in a line for any text.
 
 Files are written first, then the Python program runs, then the commands. `pages.py --write [PAGE...]` writes outputs into the
 pages as the programs print them now.
@@ -30,7 +30,7 @@ _CONSOLE = re.compile(r"^```console\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTIL
 
 
 def environment(folder, prefix):
-    """That of a user who installed Keel: the command, the package, headers and libraries are found."""
+    """As after an installation of Keel: the command, the package, headers and libraries are found."""
     shims = Path(folder) / ".bin"
     shims.mkdir(exist_ok=True)
     for name in ("python", "python3"):
@@ -57,7 +57,7 @@ def tidy(text, folder):
 
 
 def run_python(blocks, folder, env):
-    """What each block prints on both streams, run as one program."""
+    """The output of each block on both streams, run as one program."""
     program = Path(folder) / "chapter.py"  # a file, so that functions have a source
     program.write_text("".join(f"{code}\nprint({_MARK!r})\n" for code in blocks))
     done = subprocess.run([sys.executable, "chapter.py"], cwd=folder, env=env, text=True, timeout=120,
@@ -82,7 +82,7 @@ def commands(text):
 
 
 def run_commands(all_commands, folder, env):
-    """What each command prints; one shell runs them all, so that cd and export hold."""
+    """The output of each command; one shell runs them all, so that cd and export hold."""
     script = "".join(f"{command}\necho \"{_MARK} $?\"\n" for command in all_commands)
     done = subprocess.run(["bash", "-c", script], cwd=folder, env=env, text=True, timeout=300, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -93,7 +93,7 @@ def run_commands(all_commands, folder, env):
 
 
 def fits(printed, expected):
-    """Is this the output that a page shows, where `...` stands for anything?"""
+    """Is this the output that a page shows, where `...` matches anything?"""
     if "..." not in expected:
         return printed == expected
     pattern = re.escape(expected).replace(r"\.\.\.\n", "(.*\n)?").replace(r"\.\.\.", ".*")

@@ -1,4 +1,4 @@
-"""The manual's pages do what they say: their programs run and print what stands below them. See pages.py."""
+"""The programs of the manual's pages run and print the output in the page. See pages.py."""
 import re
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def prefix(tmp_path_factory):
 def test_page(page, request):
     text = page.read_text()
     installed = request.getfixturevalue("prefix") if pages.needs_install(text) else None
-    assert pages.rewritten(text, installed) == text, "run tests/docs/pages.py --write and read what changed"
+    assert pages.rewritten(text, installed) == text, "run tests/docs/pages.py --write and review the difference"
 
 
 @pytest.mark.parametrize("page", pages.PAGES, ids=IDS)

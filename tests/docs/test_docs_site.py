@@ -17,7 +17,7 @@ LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")
 
 
 class Page(HTMLParser):
-    """Links, anchors and what a browser loads by itself."""
+    """Links, anchors, and the URLs that a browser loads by itself."""
 
     def __init__(self, path):
         super().__init__()

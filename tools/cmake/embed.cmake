@@ -5,6 +5,7 @@ string(APPEND code "const std::pair<std::string_view, std::string_view> ${VARIAB
 foreach(path IN LISTS FILES)
   cmake_path(GET path FILENAME name)
   file(READ "${path}" text)
+  string(REGEX REPLACE " *#[^\n\"]*\n" "\n" text "${text}") # comments, which cost bytes; lines keep their numbers
   string(APPEND code "    {\"${name}\", R\"keel_embed(${text})keel_embed\"},\n")
 endforeach()
 string(APPEND code "};\n}  // namespace keel\n")

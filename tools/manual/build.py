@@ -1,7 +1,7 @@
 """Builds the manual as HTML: tools/docs runs this.
 
 The sources are assembled in build/docs/tree, which has the shape of the repository: docs/ is copied there, the reference
-is generated beside it, and the other folders are links, so that a page may link a source file. Sphinx then writes
+is generated next to it, and the other folders are links, so that a page may link a source file. Sphinx then writes
 build/docs/html. Every warning is an error: a dead link, a page that no table of contents lists, a bad code block.
 """
 import os

@@ -1,8 +1,8 @@
 """The C reference: a page for each header of abi/, read from the header itself.
 
 A header's first comment is the page's introduction. A comment "/* ---- title: text */" opens a section. Any other comment
-belongs to the declaration behind it, or stands on the line of the one that it explains. Where the build has an abi.json, the
-facts that it states about parameters follow the declaration.
+belongs to the declaration after it, or to the one on its line. Where the build has an abi.json, its
+facts about parameters follow the declaration.
 """
 import json
 import re
@@ -106,7 +106,7 @@ def escaped(words):
 
 
 def parameters(facts):
-    """A table of what abi.json says about the parameters of a function, column by column as it says it."""
+    """A table of the facts in abi.json about the parameters of a function."""
     rows = [p for p in facts.get("parameters", facts.get("params", [])) if isinstance(p, dict)]
     columns = [k for k in dict.fromkeys(k for row in rows for k in row) if k not in ("name", "type", "ctype")
                and any(row.get(k) not in (None, "", False) for row in rows)]

@@ -1,4 +1,4 @@
-"""The reference of the command: one page for each subcommand, and the list of passes, from what the command itself prints."""
+"""The reference of the command: one page for each subcommand, and the list of passes, from the command's own output."""
 import json
 import re
 import subprocess
@@ -20,7 +20,7 @@ def subcommands(build):
 def passes(build):
     """The passes of the supplied plugins, from `keel passes`."""
     listed = subprocess.run([build / "bin/keel", "passes", "--json"], capture_output=True, text=True, check=True).stdout
-    lines = ["# List of passes", "", "The passes that come with Keel, in the order in which they run. [Passes](../concepts/passes.md) explains phases, "
+    lines = ["# List of passes", "", "The passes that come with Keel, in the order of execution. [Passes](../concepts/passes.md) explains phases, "
              "levels and classes; `keel passes` prints this list for your machine.", "", "| pass | phase | level | class | does |",
              "| --- | --- | --- | --- | --- |"]
     lines += [f"| `{p['name']}` | {p['phase']} | {p['level']} | {CLASSES[p['exactness']]} | {p['about']} |" for p in json.loads(listed)["passes"]]

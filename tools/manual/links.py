@@ -1,5 +1,5 @@
 """Links between pages and the repository. A page in docs/ links other pages and any file of the repository by its relative
-path, which is what a viewer of the repository follows too; the site has no page for a README or a folder outside of docs/."""
+path, as a viewer of the repository does; the site has no page for a README or a folder outside of docs/."""
 import re
 from pathlib import Path
 

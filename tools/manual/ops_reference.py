@@ -26,7 +26,7 @@ def definitions(root):
 
 
 def block(text, clause):
-    """The body or vjp clause of a definition as it stands there, or None."""
+    """The body or vjp clause of a definition verbatim, or None."""
     for found in _CLAUSE.finditer(text):
         if found[1] == clause:
             depth, at = 0, found.end() - 1
@@ -51,7 +51,7 @@ def written_examples(root):
 
 
 def guesses(op):
-    """Programs that may fit an op for which no example was written."""
+    """Candidate programs for an op without a written example."""
     attributes = ", ".join(f"{a['name']}={1 if 'dim' in a['type'] or 'i64' in a['type'] else 'f32'}" for a in op["attributes"] if a["default"] == "")
     for operand in _GUESSES:
         count = sum(not o["optional"] for o in op["operands"])
@@ -59,7 +59,7 @@ def guesses(op):
 
 
 class Runner:
-    """Runs programs on the device `reference` and gives what they print."""
+    """Runs programs on the device `reference` and returns their output."""
 
     def __init__(self, build):
         self.keel = build / "bin/keel"
@@ -137,6 +137,10 @@ def section(op, text, example):
     out += table(op) + [""]
     if op["types"]:
         out += ["Dtypes: " + "; ".join(f"`{name}` is one of {' '.join(types)}" for name, types in op["types"].items()) + ".", ""]
+    if "class close" in text:
+        out += ["Class: close. Devices may round the result differently.", ""]
+    fails = re.findall(r'^ *fails \w+[^"\n]*"([^"]*)"', text, re.MULTILINE)
+    out += [f"Fails in a run: {', '.join(literal(f) for f in fails)}.", ""] if fails else []
     body = block(text, "body") if text else None
     out += ["Definition:", "", "```text", body, "```", ""] if body else []
     out += gradient(op, text)

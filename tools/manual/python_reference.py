@@ -55,7 +55,7 @@ def class_body(node, thing):
 
 
 def anchor(module, name, node):
-    """Anchors are compared without case, and keel.Function stands beside keel.function."""
+    """Anchors are compared without case, and both keel.Function and keel.function exist."""
     return f"{'py-class' if isinstance(node, ast.ClassDef) else 'py'}-{module}.{name}"
 
 
