@@ -89,5 +89,6 @@ def test_a_header_is_read_by_families():
     assert [item.names for item in family.items] == [["keel_a_open"], ["keel_a_free"], [], []]
     assert family.items[0].comment == "Opens *one*." and family.items[0].code.endswith("/* may fail */")
     assert c_reference.functions(HEADER) == ["keel_a_open", "keel_a_free"]
-    page = c_reference.page("small.h", HEADER, {"keel_a_open": {"parameters": [{"name": "out", "direction": "out", "ownership": "caller"}]}})
-    assert "| `out` | out | caller |" in page and r"Opens \*one\*." in page
+    page = c_reference.page("small.h", HEADER, {"keel_a_open": {"params": [{"name": "out", "type": "keel_a**", "direction": "out", "ownership": "caller"}],
+                                                             "one_at_a_time": ["out"]}})
+    assert "| `out` | out | caller |" in page and "No other thread may use `out`" in page and r"Opens \*one\*." in page

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_MARK = re.compile(r"\bKEEL_(NULLABLE|HOLES|BORROWED|TAKEN) | KEEL_COUNT\([^)]*\)")  # the table of parameters states the same
 _FUNCTION = re.compile(r"\b(keel_\w+)\s*\(")
 
 
@@ -65,7 +66,7 @@ def chunks(text):
 
 
 def is_api(code):
-    return re.search(r"KEEL_API\b|^typedef|^(enum|struct)\b", code) is not None
+    return re.search(r"KEEL_API\b|^(KEEL_\w+ )?typedef|^(enum|struct)\b", code) is not None
 
 
 def read(text):
@@ -87,7 +88,12 @@ def read(text):
                 comment = words
         elif kind == "declaration" and is_api(part):
             names = [m[1] for piece in part.split("KEEL_API")[1:] if (m := _FUNCTION.search(re.sub(r"/\*.*?\*/", "", piece, flags=re.DOTALL)))]
-            sections[-1].items.append(Item(re.sub(r"\bKEEL_API ", "", part), comment, names[:1]))
+            code = re.sub(r"\n {9}", "\n", part.replace("KEEL_API ", "", 1)) if part.startswith("KEEL_API ") else part
+            last = sections[-1].items[-1] if sections[-1].items else None
+            if not names and not comment and last and not last.names and "typedef struct" in last.code and "{" not in part + last.code:
+                last.code += "\n" + code  # handles, one after the other
+            else:
+                sections[-1].items.append(Item(code, comment, names[:1]))
             comment = ""
         elif kind == "directive" and part.startswith("#define KEEL_") and not part.startswith(("#define KEEL_API", "#define KEEL_ASSERT")) \
                 and not re.match(r"#define KEEL(_\w+)?_H\b", part):
@@ -106,9 +112,9 @@ def escaped(words):
 
 
 def parameters(facts):
-    """A table of the facts in abi.json about the parameters of a function."""
-    rows = [p for p in facts.get("parameters", facts.get("params", [])) if isinstance(p, dict)]
-    columns = [k for k in dict.fromkeys(k for row in rows for k in row) if k not in ("name", "type", "ctype")
+    """A table of the facts in abi.json about the parameters of a function, and its rule for threads."""
+    rows = facts.get("params", [])
+    columns = [k for k in dict.fromkeys(k for row in rows for k in row) if k not in ("name", "type")
                and any(row.get(k) not in (None, "", False) for row in rows)]
     if not rows or not columns:
         return ""
@@ -116,8 +122,9 @@ def parameters(facts):
     def cell(value):
         return "" if value in (None, False) else "yes" if value is True else escaped(str(value))
     lines = ["| parameter | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 1) + "|"]
-    lines += [f"| `{row.get('name', '')}` | " + " | ".join(cell(row.get(c)) for c in columns) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    lines += [f"| `{row['name']}` | " + " | ".join(cell(row.get(c)) for c in columns) + " |" for row in rows]
+    alone = ", ".join(f"`{name}`" for name in facts.get("one_at_a_time", []))
+    return "\n".join(lines) + "\n" + (f"\nNo other thread may use {alone} during the call.\n" if alone else "")
 
 
 def page(name, text, facts):
@@ -134,23 +141,23 @@ def page(name, text, facts):
                 out += [f"(c-{function})=", f"{level} {function}", "", "```{index} single: " + function + "\n```", ""]
             if item.comment:
                 out += [escaped(item.comment), ""]
-            out += ["```c", item.code, "```", ""]
+            code = _MARK.sub("", item.code) if item.names and item.names[0] in facts else item.code
+            out += ["```c", code, "```", ""]
             out += [parameters(facts.get(function, {})) for function in item.names]
     return "\n".join(out) + "\n"
 
 
 def load_facts(build):
     """Function name -> its entry of abi.json, or nothing where the build has no such file."""
-    for path in (build / "abi.json", build / "abi/abi.json", build / "share/keel/abi.json"):
-        if path.exists():
-            return {f["name"]: f for f in json.loads(path.read_text()).get("functions", [])}
-    return {}
+    path = build / "abi.json"
+    return json.loads(path.read_text())["functions"] if path.exists() else {}
 
 
 def pages(root, build):
     headers = sorted((root / "abi").glob("*.h"))
-    order = ["keel_base.h", "keel.h"]
-    headers.sort(key=lambda h: (order.index(h.name) if h.name in order else 2, h.name == "keel_plugin.h", h.name))
+    order = ["keel.h", "keel_base.h", "keel_handle.h", "keel_context.h", "keel_array.h", "keel_module.h", "keel_session.h"]
+    plugin = ["keel_plugin.h", "keel_host.h", "keel_device.h"]
+    headers.sort(key=lambda h: (h.name in plugin, (order + plugin).index(h.name) if h.name in order + plugin else len(order), h.name))
     facts = load_facts(build)
     out = {f"reference/c/{h.stem}.md": page(h.name, h.read_text(), facts) for h in headers}
     index = ["# C", "", "The functions and types of the C headers. Programs include `keel.h`; a plugin includes `keel_plugin.h` and links nothing.",
