@@ -61,15 +61,23 @@ def assemble(build):
     return tree / "docs"
 
 
+def remove_stale(source, html):
+    """Removes what Sphinx leaves of pages that no longer exist."""
+    shutil.rmtree(html / "_sources", ignore_errors=True)
+    for page in html.rglob("*.html"):
+        name = page.relative_to(html)
+        if name.as_posix() not in ("search.html", "genindex.html") and not (source / name).with_suffix(".md").exists():
+            page.unlink()
+
+
 def main():
     build = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/release").resolve()
     source = assemble(build)
     html = OUT / "html"
-    if "--clean" in sys.argv:
-        shutil.rmtree(html, ignore_errors=True)
     status = subprocess.run([sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "2",
                              "-d", str(OUT / "doctrees"), str(source), str(html)], check=False).returncode
     if status == 0:
+        remove_stale(source, html)
         print(f"manual: {len(list(html.rglob('*.html')))} pages in {html.relative_to(ROOT)}")
     return status
 
