@@ -92,3 +92,8 @@ def test_a_header_is_read_by_families():
     page = c_reference.page("small.h", HEADER, {"keel_a_open": {"params": [{"name": "out", "type": "keel_a**", "direction": "out", "ownership": "caller"}],
                                                              "one_at_a_time": ["out"]}})
     assert "| `out` | out | caller |" in page and "No other thread may use `out`" in page and r"Opens \*one\*." in page
+
+
+def test_a_docstring_keeps_its_code_and_nothing_else_is_markup():
+    text = 'Makes a_b of x[0].\n\n    x = f(a_b)\n\n- item\n  more'
+    assert python_reference.literal(text) == 'Makes a\\_b of x\\[0\\].\n\n```python\nx = f(a_b)\n\n```\n\n\\- item\n  more'

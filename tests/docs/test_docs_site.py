@@ -71,3 +71,9 @@ def test_the_spelling_check_finds_a_typo_and_lets_names_be(tmp_path):
     done = subprocess.run([sys.executable, "-m", "codespell_lib", "--config", str(ROOT / "tools/spelling.cfg"), "page.md"],
                           cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["page.md:1:", typo, "==>", "the"] and done.returncode
+
+
+def test_the_page_of_checks_lists_checks_of_ci():
+    table = (ROOT / "docs/house/checks.md").read_text().split("| name | looks at |")[1].split("\n\n")[0]
+    listed = {name for row in table.splitlines()[2:] for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert "manual" in listed and listed <= set(re.findall(r"^check ([\w-]+) ", (ROOT / ".ci/run").read_text(), re.MULTILINE))

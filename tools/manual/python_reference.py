@@ -5,6 +5,8 @@ import inspect
 import re
 import sys
 
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~^$])")
+_LIST = re.compile(r"^(\s*)([-+]|\d+\.) ")
 MODULES = ("keel", "keel.optim", "keel.data", "keel.convert")
 
 
@@ -30,8 +32,15 @@ def text_of(thing):
 
 
 def literal(text):
-    """A docstring as Markdown, its paragraphs kept and nothing in it markup."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~^$])", r"\\\1", re.sub(r"^([-+]|\d+\.) ", r"\\\1 ", text, flags=re.MULTILINE))
+    """A docstring as Markdown: paragraphs stay, indented lines are code, nothing else is markup."""
+    out, code = [], False
+    for line in text.splitlines():
+        indented = line.startswith("    ")
+        if indented != code and (line.strip() or not code):
+            out += ["```" + ("python" if indented else "")] + ([""] if not indented else [])
+            code = indented
+        out.append(line[4:] if indented else line if code else _LIST.sub(r"\1\\\2 ", _MARKUP.sub(r"\\\1", line)))
+    return "\n".join(out + (["```"] if code else []))
 
 
 def public(node):
@@ -48,7 +57,7 @@ def class_body(node, thing):
             is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in member.decorator_list)
             line = member.name + (f": {ast.unparse(member.returns)}" if member.returns else "") if is_property else signature(member)
             doc = text_of(inspect.getattr_static(thing, member.name, None)) if not member.name.startswith("__") else ""
-            out += [f"`{line}`", f": {literal(doc).replace(chr(10), ' ') or '&nbsp;'}", ""]
+            out += [f"`{line}`", f": {literal(doc.split(chr(10) * 2)[0]).replace(chr(10), ' ') or '&nbsp;'}", ""]
         elif isinstance(member, ast.AnnAssign) and not member.target.id.startswith("_"):
             out += [f"`{member.target.id}: {ast.unparse(member.annotation)}`", ": &nbsp;", ""]
     return out
