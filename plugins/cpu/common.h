@@ -1,7 +1,6 @@
-// common.h: what every file of the CPU plugin uses: dtypes in C++, reading a node, reporting a
-// failure, keeping what prepare made. Each family (elementwise/binary.cc, reduce/reduce.cc ...) exports one
-// span of impls, which plugin.cc joins. Loops that profit from wide vectors live in *_loops.inc, see
-// simd/simd.h.
+// common.h: shared by all files of the CPU plugin: C++ types of dtypes, reading nodes, reporting errors,
+// ownership of launch state. Each family (elementwise/binary.cc, reduce/reduce.cc ...) exports one span of
+// impls, which plugin.cc joins. Loops that profit from wide vectors are in *_loops.inc (see simd/simd.h).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace keel_cpu {
 
 using Dims = std::vector<int64_t>;
 
-// What keel_host.fail gets; thrown inside the plugin, caught at its border.
+// An error for keel_host.fail; thrown inside the plugin, caught in Prepare and Guard.
 struct Error {
   keel_rc code;
   std::string text;
@@ -29,12 +28,12 @@ struct Reported {  // the host has the text already
 };
 [[noreturn]] void Throw(keel_rc code, std::string text);
 
-// One node as prepare sees it. The tensors' dims are numbers or, for impls of any dims, -1.
+// A node as prepare sees it. Dims of its tensors are numbers, or -1 for impls marked KEEL_IMPL_ANY_DIMS.
 struct Node {
   const keel_host* host;
   const keel_node* node;
 
-  keel_tensor In(uint32_t i) const;  // data is null where the operand is no constant or is left out
+  keel_tensor In(uint32_t i) const;  // data is null unless the operand is a constant
   keel_tensor Out(uint32_t i) const;
   uint32_t InCount() const;
   keel_attr Attr(const char* name) const;
@@ -47,7 +46,7 @@ struct Node {
 
 inline Dims DimsOf(const keel_tensor& t) { return Dims(t.shape, t.shape + t.ndim); }
 int64_t Product(const int64_t* dims, int64_t n);
-inline keel_dtype PartsOf(keel_dt dt) {
+inline keel_dtype DtypeOf(keel_dt dt) {
   return {static_cast<uint8_t>(dt), static_cast<uint8_t>(dt >> 8), static_cast<uint16_t>(dt >> 16)};
 }
 inline keel_dt TypeOf(const keel_tensor& t) { return keel_dt_of(&t); }
@@ -68,7 +67,7 @@ const S& State(const keel_call* c) {
 
 using Run = keel_rc (*)(const keel_call*);
 
-// Hands what prepare made to the launch, which owns it from here.
+// Moves the prepared state into the launch, which owns it.
 template <class S>
 keel_rc Keep(keel_launch* launch, S state, Run run, uint64_t scratch_bytes = 0) {
   launch->state = new S(std::move(state));
@@ -77,7 +76,7 @@ keel_rc Keep(keel_launch* launch, S state, Run run, uint64_t scratch_bytes = 0) 
   launch->scratch_bytes = scratch_bytes;
   return KEEL_OK;
 }
-// The same for a table that lives as long as the plugin.
+// The same for a constant table, which is not released.
 template <class S>
 keel_rc KeepTable(keel_launch* launch, const S* table, Run run) {
   launch->state = const_cast<S*>(table);
@@ -87,7 +86,7 @@ keel_rc KeepTable(keel_launch* launch, const S* table, Run run) {
 
 keel_rc Report(const keel_host* host, std::exception_ptr error);
 
-// The border: no exception leaves the plugin.
+// The C boundary: no exception leaves the plugin.
 template <keel_rc (*F)(const Node&, keel_launch*)>
 keel_rc Prepare(keel_dev, const keel_host* host, const keel_node* node, keel_launch* launch) {
   try {
@@ -105,8 +104,8 @@ keel_rc Guard(const keel_call* call) {
   }
 }
 
-// Calls f.operator()<T>() with the C++ type of a dtype. Bool is uint8_t holding 0 or 1 in VisitAll;
-// where that matters (cast, max of bools) the dtype itself is looked at.
+// Calls f.operator()<T>() with the C++ type of a dtype. VisitAll passes bool as uint8_t (0 or 1); callers
+// that must distinguish them (cast, max of bools) check the dtype.
 template <class F>
 decltype(auto) VisitInts(keel_dt dt, F&& f) {
   switch (dt) {
@@ -142,7 +141,8 @@ decltype(auto) VisitFloats(keel_dt dt, F&& f) {
     case KEEL_F32:
       return f.template operator()<float>();
     default:
-      Throw(KEEL_UNIMPLEMENTED, "the CPU device wants floats here, not dtype code " + std::to_string(dt));
+      Throw(KEEL_UNIMPLEMENTED,
+            "the CPU device expects a floating-point dtype here, not dtype code " + std::to_string(dt));
   }
 }
 template <class F>
@@ -151,7 +151,7 @@ decltype(auto) VisitAll(keel_dt dt, F&& f) {
   const bool is_float = (dt & 255) == 2 || (dt & 255) == 4;
   return is_float ? VisitFloats(dt, f) : VisitInts(dt, f);
 }
-// For ops that move elements only the size counts.
+// For ops that only move elements: the type depends on the element size alone.
 template <class F>
 decltype(auto) VisitSize(int64_t bytes, F&& f) {
   switch (bytes) {
@@ -168,7 +168,7 @@ decltype(auto) VisitSize(int64_t bytes, F&& f) {
   }
 }
 
-// f16 and bf16 are computed in f32; everything else in itself.
+// f16 and bf16 are computed in f32; all other dtypes in themselves.
 template <class T>
 struct ComputeOf {
   using Type = T;
@@ -184,16 +184,16 @@ struct ComputeOf<BF16> {
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
-// The rows of a table of impls, shorter.
+// One row of a table of impls.
 constexpr keel_impl Impl(const char* op, const char* name, decltype(keel_impl::prepare) prepare,
                          uint32_t flags = 0, const char* types = nullptr, int32_t priority = 0) {
   return {op, 1, 1, types, name, priority, flags, nullptr, prepare, nullptr};
 }
 
-// A launch that copies elements of four bytes from one layout with strides to another (shape/permute.cc).
-keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch);
+// Prepares a strided copy of 4-byte elements between two layouts (shape/permute.cc).
+keel_rc KeepLayoutCopy(Dims from, Dims to, keel_launch* launch);
 
-// One that sums the columns of a matrix of f32 (reduce/reduce.cc).
+// Prepares the column sums of an f32 matrix (reduce/reduce.cc).
 keel_rc KeepColumnSums(int64_t rows, int64_t columns, keel_launch* launch);
 
 using Impls = std::span<const keel_impl>;
@@ -215,7 +215,7 @@ Impls ConvLoopImpls();
 Impls PoolImpls();
 Impls RandomImpls();
 Impls RegionImpls();
-Impls AllImpls();  // joined, in plugin.cc
+Impls AllImpls();  // all families, joined in plugin.cc
 Impls MapImpls();
 Impls MapReduceImpls();
 Impls WhileImpls();

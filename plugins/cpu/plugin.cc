@@ -1,7 +1,7 @@
-// plugin.cc: the CPU device: its table of impls, joined from the families, and what is exported.
+// plugin.cc: the CPU device: the table of impls, joined from the families, and the plugin's entry point.
 //
-// Nothing happens at load but the joining: oneDNN's engine and all primitives are made by the first
-// prepare that needs them.
+// Loading only joins the tables. oneDNN's engine and primitives are created by the first prepare that needs
+// them.
 #include <sys/sysinfo.h>
 
 #include <cstdio>
@@ -23,7 +23,8 @@ std::vector<keel_impl> Join() {
     all.insert(all.end(), family().begin(), family().end());
   return all;
 }
-const std::vector<keel_impl> impls = Join();  // the families' tables are constants, ready before this
+// the families' tables are constinit, so static initialisation order is safe
+const std::vector<keel_impl> impls = Join();
 
 keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   struct sysinfo memory = {};
@@ -34,7 +35,7 @@ keel_rc Info(const keel_host*, uint32_t, keel_device_info* out) {
   const bool held = UsedIsa() != MachineIsa();
   std::snprintf(out->description, sizeof(out->description),
                 "this machine's processor, class %s%s%s: oneDNN, own loops", NameOf(MachineIsa()),
-                held ? ", held by KEEL_CPU_ISA to " : "", held ? NameOf(UsedIsa()) : "");
+                held ? ", limited by KEEL_CPU_ISA to " : "", held ? NameOf(UsedIsa()) : "");
   return KEEL_OK;
 }
 

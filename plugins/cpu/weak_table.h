@@ -1,4 +1,4 @@
-// weak_table.h: things that are made once for each key, and are there for as long as somebody keeps them.
+// weak_table.h: a cache of shared objects by key, which holds weak references.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,12 @@
 
 namespace keel_cpu {
 
-// For one thread at a time.
+// Not thread-safe.
 template <class T>
 class WeakTable {
  public:
-  // What is there for the key, or what `make` gives: a std::shared_ptr<const T>, which may be null.
+  // Returns the live object of the key, or creates it with `make`, which returns a std::shared_ptr<const T>
+  // (may be null).
   template <class Make>
   std::shared_ptr<const T> Get(const std::string& key, const Make& make) {
     std::weak_ptr<const T>& entry = known_[key];
@@ -24,7 +25,7 @@ class WeakTable {
   }
 
  private:
-  // What nobody keeps any more is forgotten now and then.
+  // Removes expired entries; the threshold doubles with the size, so the cost is amortised.
   void Sweep() {
     if (known_.size() < sweep_at_) return;
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });

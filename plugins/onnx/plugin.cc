@@ -1,4 +1,4 @@
-// plugin.cc: what Keel sees of this plugin: one importer, for .onnx files.
+// plugin.cc: registers one importer, for .onnx files.
 #include <new>
 #include <stdexcept>
 
@@ -8,7 +8,7 @@
 namespace onnx_import {
 namespace {
 
-// No magic number begins an ONNX file: it must walk as a message whose fields are a model's.
+// ONNX files have no magic number: probe checks that the bytes parse as a message with a model's fields.
 int32_t probe(const uint8_t* data, uint64_t size) {
   bool ir_version = false, graph = false;
   try {
@@ -17,7 +17,7 @@ int32_t probe(const uint8_t* data, uint64_t size) {
       graph |= w.field == 7 && !w.text().empty();
       if (w.field > 100) return 0;
     }
-  } catch (const Failure&) {  // also where only the beginning of the file was given
+  } catch (const Failure&) {  // also if `data` is only the beginning of the file
     return ir_version ? 30 : 0;
   }
   return ir_version && graph ? 90 : 0;
@@ -33,7 +33,7 @@ keel_rc import(const keel_host* host, const keel_source* source, const keel_kv* 
   } catch (const std::bad_alloc&) {
     return host->fail(KEEL_OOM, "out of memory while importing an ONNX model");
   } catch (const std::out_of_range&) {
-    return host->fail(KEEL_INVALID, "a node of the ONNX model has a list that is too short");
+    return host->fail(KEEL_INVALID, "a node of the ONNX model has too few list entries");
   } catch (const std::exception& e) {
     return host->fail(KEEL_INTERNAL, e.what());
   }

@@ -1,7 +1,8 @@
-// cse.cc: nodes that do the same with the same operands become one, the first of them.
+// cse.cc: merges nodes with the same op and operands into the first of them.
 //
-// Constants of the same type and bytes count as the same operand. What the host refuses (a variable was
-// written between two reads, say) leaves the later node to stand for those behind it. One look at each node.
+// Constants of equal type and bytes are equal operands. If the host refuses a merge (for example because a
+// variable is written between two reads), later nodes may be merged with the second node. Each node is
+// visited once.
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -13,14 +14,15 @@ namespace keel_passes {
 namespace {
 
 using Buckets = std::unordered_map<uint64_t, std::vector<uint32_t>>;
-constexpr size_t kMostTried = 8;  // in a bucket: then they are taken for different
+constexpr size_t kMostTried = 8;  // candidates tried per bucket; further nodes count as different
 
 uint64_t mixed(uint64_t hash, uint64_t more) {
   hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 32;
 }
 
-// Of large constants only the ends are read here: weights that are the same are rare, and files are mapped.
+// Hashes only both ends of large constants: equal weights are rare, and reading all would page in mapped
+// files.
 uint64_t hash_of(const Type& type, size_t bytes) {
   constexpr size_t kEnd = 256;
   const std::string_view all(static_cast<const char*>(type.data), bytes);
@@ -38,7 +40,7 @@ class Merger {
     uint64_t hash = e_.hash(n);
     if (hash == 0) return;
     Ids in = e_.ins(n);
-    for (keel_value& v : in) hash = mixed(hash, v = standing_for(v));
+    for (keel_value& v : in) hash = mixed(hash, v = representative(v));
     std::vector<uint32_t>& twins = nodes_[hash];
     for (size_t i = 0; i < twins.size() && i < kMostTried; i++) {
       if (operands_[twins[i]] != in || !e_.same(twins[i], n)) continue;
@@ -58,13 +60,13 @@ class Merger {
     return all;
   }
 
-  // The first constant that is the same, or the value itself.
-  keel_value standing_for(keel_value v) {
+  // The first equal constant, or the value itself.
+  keel_value representative(keel_value v) {
     if (v == KEEL_NO_VALUE || e_.producer(v) != kNone) return v;
     const auto [known, added] = constants_.emplace(v, v);
     if (!added) return known->second;
     const Type type = e_.type(v);
-    if (type.data == nullptr || type.rank() == 0) return v;  // the host has each scalar once
+    if (type.data == nullptr || type.rank() == 0) return v;  // the host deduplicates scalars
     const size_t bytes = static_cast<size_t>(type.count()) * width_of(type.dtype);
     std::vector<uint32_t>& alike = bytes_[hash_of(type, bytes)];
     for (size_t i = 0; i < alike.size() && i < kMostTried; i++) {

@@ -1,11 +1,11 @@
-// fold.cc: nodes whose operands are all constants are computed now, on the device that would run them.
+// fold.cc: computes nodes with constant operands now, on the device that would run them.
 //
-// A node that fails on its data (an index out of range) stays and fails in the run, if the run gets
-// there. Nodes that only spread a value over more memory stay too: their users read it as it is.
+// A node that fails on its data (an out-of-bounds index) stays and fails in the run, if it is reached. Nodes
+// that only broadcast a value stay too: their users read the small value.
 //
-// What makes constants larger is a pass of its own, `unpack`: quantised weights that become floats take four
-// times the room, which a session gives and a file should not. A result counts as larger if it has more than
-// 1,024 elements and more bytes than the constants that go because nobody else reads them.
+// Folding that enlarges constants is a separate pass, `unpack`: quantised weights become four times as large
+// as floats, which is acceptable in a session but not in a file. A result is larger if it has more than 1,024
+// elements and more bytes than the constants that it makes unused.
 #include <algorithm>
 
 #include "plugins/passes/passes.h"
@@ -13,19 +13,19 @@
 namespace keel_passes {
 namespace {
 
-constexpr int64_t kSpread = 1024;  // elements up to which a value is spread
+constexpr int64_t kMostBroadcast = 1024;  // largest broadcast result that is folded, in elements
 
-bool spreads(std::string_view op) {
+bool is_broadcast(std::string_view op) {
   constexpr std::string_view kOps[] = {"fill", "broadcast_to", "tile", "iota", "one_hot", "random"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
 bool foldable(const Edit& e, NodeId n) {
-  if (e.outs(n).empty()) return false;  // it runs for its effect
+  if (e.outs(n).empty()) return false;  // runs for its effect
   for (keel_value v : e.ins(n))
     if (v != KEEL_NO_VALUE && !e.constant(v)) return false;
   const int64_t count = e.type(e.out(n)).count();
-  return count >= 0 && (count <= kSpread || !spreads(e.op(n)));
+  return count >= 0 && (count <= kMostBroadcast || !is_broadcast(e.op(n)));
 }
 
 double bytes(const Edit& e, keel_value v) {
@@ -38,7 +38,7 @@ bool grows(const Edit& e, NodeId n) {
   for (keel_value v : e.outs(n)) made += bytes(e, v);
   for (keel_value v : e.ins(n))
     if (v != KEEL_NO_VALUE && e.single_use(v)) freed += bytes(e, v);
-  return e.type(e.out(n)).count() > kSpread && made > freed;
+  return e.type(e.out(n)).count() > kMostBroadcast && made > freed;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// inline.cc: a call gives way to the nodes of its graph, so that the other passes see across it.
+// inline.cc: replaces a call by the nodes of its graph, so that other passes see across it.
 //
-// Stays: what the device takes whole, a gradient of its own, an effect other than reading a variable. A graph
-// that other calls here need too is written out only where it is small, and while this graph is not large.
+// Excluded: calls that the device takes whole, calls with a gradient of their own, and effects other than
+// reading variables. A graph with several calls is inlined only if it is small and the caller is not large.
 #include <unordered_map>
 
 #include "plugins/passes/passes.h"
@@ -9,14 +9,14 @@
 namespace keel_passes {
 namespace {
 
-constexpr uint32_t kSmall = 32;      // nodes of a graph that is written out again and again
-constexpr size_t kMostNodes = 4096;  // of this graph: from there on no such graph is
+constexpr uint32_t kSmall = 32;      // nodes of a graph that is inlined repeatedly
+constexpr size_t kMostNodes = 4096;  // of the caller; above that, repeated graphs stay calls
 
 bool stays(const Edit& e, NodeId call) {
   return (e.effects(call) & KEEL_MUST_RUN) != 0 || e.integer(call, "vjp") >= 0 || e.supported(call);
 }
 
-// Writes out the calls that are here now; those in their graphs come with the next round.
+// Inlines the calls present now; calls in their graphs follow in the next round.
 bool round(Edit& e) {
   std::unordered_map<int64_t, size_t> calls;
   std::vector<NodeId> nodes = e.nodes(), found;

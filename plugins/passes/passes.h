@@ -1,4 +1,4 @@
-// passes.h: the passes of this plugin, each in a file of its own, and the loop over peephole rules.
+// passes.h: the passes of this plugin, each in its own file, and the driver of peephole rules.
 #pragma once
 #include <span>
 
@@ -20,20 +20,20 @@ void layout(Edit&);
 void epilogue(Edit&);
 void map(Edit&);
 
-// A rule looks at one node of its op and rewrites; true if it did.
+// A rule inspects one node of its op and may rewrite it; returns whether it did.
 struct Rule {
   const char* op;
   bool (*apply)(Edit&, NodeId);
 };
 using Rules = std::span<const Rule>;
-// Applies the rules to all nodes in program order, again and again until none applies.
+// Applies the rules to all nodes in program order until none applies.
 void apply(Edit& e, std::initializer_list<Rules> rules);
 
-Rules known_rules();   // loops/known.cc: what is known to run
-Rules motion_rules();  // loops/motion.cc: loops with less in them
+Rules known_control_flow_rules();  // loops/known_control_flow.cc
+Rules motion_rules();              // loops/motion.cc: loop-invariant code motion
 // Most rules of simplify and nearby are text: passes.rules.
-Rules moving_rules();     // simplify/moves.cc: elements that only move
-Rules shape_rules();      // simplify/shapes.cc: ops that lose the moves around them
+Rules moving_rules();     // simplify/moves.cc: ops that only move elements
+Rules shape_rules();      // simplify/shapes.cc: moves around computing ops
 Rules weight_rules();     // simplify/nearby_weights.cc
 Rules softmax_rules();    // compose/softmax.cc
 Rules norm_rules();       // compose/norm.cc

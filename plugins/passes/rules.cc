@@ -1,4 +1,4 @@
-// rules.cc: the loop over peephole rules.
+// rules.cc: the driver of peephole rules.
 #include <unordered_map>
 
 #include "plugins/passes/passes.h"
@@ -7,7 +7,7 @@ namespace keel_passes {
 
 namespace {
 
-// What the host refuses (a check on symbolic dims that it cannot decide, say) is no edit.
+// A refusal by the host (an undecidable check of symbolic dims, say) is not an edit.
 bool applied(bool (*rule)(Edit&, NodeId), Edit& e, NodeId n) {
   try {
     return rule(e, n);
@@ -19,8 +19,8 @@ bool applied(bool (*rule)(Edit&, NodeId), Edit& e, NodeId n) {
 
 }  // namespace
 
-// Each rule makes the graph smaller or moves it one step towards its normal form, so this ends; the
-// bound is for rules that are wrong.
+// Each rule shrinks the graph or moves it towards a normal form, so this terminates; the bound guards against
+// faulty rules.
 void apply(Edit& e, std::initializer_list<Rules> lists) {
   constexpr int kMostRounds = 64;
   std::unordered_map<std::string_view, std::vector<bool (*)(Edit&, NodeId)>> by_op;
@@ -34,7 +34,7 @@ void apply(Edit& e, std::initializer_list<Rules> lists) {
       const auto found = by_op.find(e.op(n));
       if (found == by_op.end()) continue;
       for (auto* rule : found->second) {
-        if (!e.alive(n)) break;  // one that says no may have taken a part of what it makes
+        if (!e.alive(n)) break;  // a declining rule may have added and removed nodes
         if (!applied(rule, e, n)) continue;
         changed = true;
         break;

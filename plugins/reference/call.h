@@ -1,7 +1,7 @@
-// call.h: what every impl here needs of a call: dims, walking over them, errors, attributes, table rows.
+// call.h: helpers of all impls: dims and iteration, errors, attributes, table rows.
 //
-// How to read it: Dims and Odometer (all loops over elements), then typed views, fail(), Attributes and
-// the row() functions that wrap a plain function, or one with a state read from attributes, as a keel_impl.
+// Dims and Odometer (all loops over elements) come first, then typed views, fail(), Attributes, and the row()
+// functions that wrap a function, with or without state from attributes, as a keel_impl.
 #ifndef KEEL_REFERENCE_CALL_H
 #define KEEL_REFERENCE_CALL_H
 #include <cstdarg>
@@ -40,7 +40,7 @@ inline int64_t product(const Dims& d) {
   for (int32_t i = 0; i < d.n; ++i) p *= d[i];
   return p;
 }
-// Row-major: how far apart, in elements, neighbours along each dim are.
+// Row-major strides, in elements.
 inline Dims strides_of(const Dims& d) {
   Dims s = d;
   int64_t step = 1;
@@ -50,7 +50,7 @@ inline Dims strides_of(const Dims& d) {
   }
   return s;
 }
-// Strides with which an operand of dims `from` is read at an index of the broadcast dims `to`.
+// Strides that read an operand of dims `from` at an index of the broadcast dims `to`.
 inline Dims broadcast_strides(const Dims& from, const Dims& to) {
   const Dims s = strides_of(from);
   Dims b = to;
@@ -66,7 +66,7 @@ inline int64_t dot(const Dims& index, const Dims& strides) {
   return sum;
 }
 
-// Visits every index of `dims` in row-major order; of no dims that is one, the empty index.
+// Visits every index of `dims` in row-major order; rank 0 has one, the empty index.
 class Odometer {
  public:
   explicit Odometer(const Dims& dims) : index(dims), dims_(dims) {
@@ -123,12 +123,11 @@ template <class Set, class F>
 keel_rc typed(const keel_call& c, keel_dt dt, F f) {
   keel_rc rc = KEEL_OK;
   if (visit<Set>(dt, [&](auto tag) { rc = f(tag); })) return rc;
-  return fail(c.env->host, KEEL_UNIMPLEMENTED,
-              "reference: dtype code %u of %u bits is not one that this op allows",
+  return fail(c.env->host, KEEL_UNIMPLEMENTED, "reference: this op does not allow dtype code %u of %u bits",
               static_cast<unsigned>(dt & 255), static_cast<unsigned>(dt >> 8 & 255));
 }
 
-// ---- attributes: read in prepare; the first that is missing or of another kind fails it
+// ---- attributes: read in prepare; the first missing or mistyped one fails it
 
 class Attributes {
  public:
@@ -143,7 +142,7 @@ class Attributes {
     const keel_attr a = get(name, KEEL_ATTR_I64S, KEEL_ATTR_DIMS);
     Dims d;
     if (a.count > KEEL_MAX_RANK) {
-      rc_ = fail(host_, KEEL_INTERNAL, "attribute %s has %u entries, at most %d fit", name, a.count,
+      rc_ = fail(host_, KEEL_INTERNAL, "attribute %s has %u entries; expected at most %d", name, a.count,
                  KEEL_MAX_RANK);
       return d;
     }
@@ -158,7 +157,7 @@ class Attributes {
     const keel_rc rc = host_->node_attr(node_, name, &a);
     if (rc == KEEL_OK && (a.kind == kind || a.kind == other)) return a;
     if (rc_ == KEEL_OK) {
-      rc_ = rc ? rc : fail(host_, KEEL_INTERNAL, "attribute %s has kind %d, not %d", name, a.kind, kind);
+      rc_ = rc ? rc : fail(host_, KEEL_INTERNAL, "attribute %s has kind %d; expected %d", name, a.kind, kind);
     }
     return {};
   }
@@ -169,7 +168,7 @@ class Attributes {
 
 // ---- rows of the table
 
-// Nothing thrown may cross the border; only std::vector throws here.
+// No exception may cross the C boundary; only std::vector throws here.
 template <class F>
 keel_rc guarded(const keel_host* host, F f) noexcept {
   try {
@@ -188,7 +187,7 @@ template <class State, keel_rc (*RUN)(const State&, const keel_call&)>
 keel_rc run_state(const keel_call* c) {
   return guarded(c->env->host, [&] { return RUN(*static_cast<const State*>(c->state), *c); });
 }
-// State is made from the attributes by its member `void read(Attributes&)`.
+// State is initialised from the attributes by its member `void read(Attributes&)`.
 template <class State, keel_rc (*RUN)(const State&, const keel_call&)>
 keel_rc prepare(keel_dev, const keel_host* host, const keel_node* node, keel_launch* launch) {
   State* state = new (std::nothrow) State();
@@ -212,7 +211,7 @@ template <keel_rc (*RUN)(const keel_call&)>
 constexpr keel_impl row(const char* op, const char* name, uint32_t flags = KEEL_IMPL_ANY_DIMS) {
   return {op, 1, 1, nullptr, name, 0, flags, nullptr, nullptr, run_plain<RUN>};
 }
-// For ops with attributes that are dims pass flags 0: they are then prepared for each shape.
+// For attributes that contain dims pass flags 0: these impls are prepared for each shape.
 template <class State, keel_rc (*RUN)(const State&, const keel_call&)>
 constexpr keel_impl row(const char* op, const char* name, uint32_t flags) {
   return {op, 1, 1, nullptr, name, 0, flags, nullptr, prepare<State, RUN>, run_state<State, RUN>};

@@ -1,7 +1,7 @@
-// elementwise.cc: ops of two and three operands, broadcast to each other.
+// elementwise.cc: broadcasting ops with two and three operands.
 //
-// How to read it: one small functor per op says what happens to one element; binary<> walks over the
-// elements; the table at the end names them. A functor with refuses() can fail on data.
+// Each op is a functor on one element; binary<> iterates over the elements; the table at the end lists the
+// ops. A functor with refuses() can fail on its data.
 #include <type_traits>
 
 #include "call.h"
@@ -38,7 +38,7 @@ struct RefusesZero {
     return b == 0;
   }
 };
-// The smallest integer by -1 does not fit; C++ leaves it undefined, Keel wraps.
+// The smallest integer divided by -1 overflows: undefined in C++, wraps in Keel.
 template <Integer T>
 bool is_minus_one(T b) {
   return std::is_signed_v<T> && b == static_cast<T>(-1);
@@ -74,7 +74,7 @@ struct Mod : RefusesZero {
     const double y = value(b);
     double r = std::fmod(value(a), y);
     if (r == 0) return make<T>(std::copysign(0.0, y));
-    if ((r < 0) != (y < 0)) r += y;  // a NaN stays one
+    if ((r < 0) != (y < 0)) r += y;  // NaN stays NaN
     return make<T>(r);
   }
 };
@@ -100,7 +100,7 @@ struct Pow {
   template <Float T>
   T operator()(T a, T b) const {
     const double x = value(a), y = value(b);
-    // Zeros, infinities and NaN as C defines them; the C library's long double takes -2^63 for an odd number.
+    // Zeros, infinities and NaN as C defines them; the C library's long double treats -2^63 as odd.
     if (x == 0 || !std::isfinite(x) || !std::isfinite(y)) return make<T>(std::pow(x, y));
     const bool even = std::fmod(y, 2) == 0;
     return make<T>(std::pow(Math<T>(even ? std::fabs(x) : x), Math<T>(y)));
@@ -197,10 +197,10 @@ struct ShiftRight {
   }
 };
 
-// ---- the walk
+// ---- iteration
 
-// What is visited, and with which strides operand i is read there. In a flat call that is one row of
-// count elements, where an operand of one element stands still.
+// The visited dims, and operand i's strides there. A flat call is one row of `count` elements, where an
+// operand of one element has stride 0.
 Dims visited(const keel_call& c) {
   if (!(c.flags & KEEL_CALL_FLAT)) return dims_of(*c.out[0]);
   Dims row;
@@ -226,7 +226,7 @@ keel_rc refuse(const keel_call& c, T a, T b, int64_t at) {
   }
 }
 
-// Both operands are read before the result at the same place is written, so it may be one of them.
+// Both operands are read before the result is written, so the result may share their memory.
 template <class F, class T>
 keel_rc binary_loop(const keel_call& c) {
   using Result = decltype(F()(T(), T()));
@@ -248,7 +248,7 @@ keel_rc binary(const keel_call& c) {
   return typed<Set>(c, in_type(c), [&](auto tag) { return binary_loop<F, typename decltype(tag)::type>(c); });
 }
 
-// Moves elements only, so their width is all that matters.
+// Only moves elements, so only their width matters.
 template <class Raw>
 keel_rc select_loop(const keel_call& c) {
   const Bool* p = in<Bool>(c, 0);

@@ -1,4 +1,4 @@
-// families.h: the impls of each family, which plugin.cc puts into one table.
+// families.h: the impls of each family, joined in plugin.cc.
 #ifndef KEEL_REFERENCE_FAMILIES_H
 #define KEEL_REFERENCE_FAMILIES_H
 #include <span>
@@ -9,8 +9,8 @@ namespace reference {
 
 std::span<const keel_impl> elementwise_impls();  // elementwise.cc: two operands and more
 std::span<const keel_impl> unary_impls();        // unary.cc: one operand, cast
-std::span<const keel_impl> shape_impls();        // shape.cc: making and moving elements
-std::span<const keel_impl> gather_impls();       // gather.cc: picking and placing by index
+std::span<const keel_impl> shape_impls();        // shape.cc: creating and moving elements
+std::span<const keel_impl> gather_impls();       // gather.cc: picking and writing by index
 std::span<const keel_impl> reduce_impls();       // reduce.cc: along axes
 std::span<const keel_impl> linear_impls();       // linear.cc: matmul, conv and its gradients
 std::span<const keel_impl> pool_impls();         // pool.cc: windows

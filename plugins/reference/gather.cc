@@ -1,7 +1,7 @@
-// gather.cc: ops that pick and place elements by the values of an index operand.
+// gather.cc: ops that pick and write elements by the values of an index operand.
 //
-// How to read it: each op has a typed function of the index type I (and of T where it computes), and a
-// wrapper that finds the types. Every index is checked before it is used; negative ones are out of range.
+// Each op is a function typed by the index type I (and by T if it computes), and a wrapper that selects the
+// types. Every index is checked before use; negative ones are out of range.
 #include <cstring>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 bool outside(int64_t i, int64_t n) { return i < 0 || i >= n; }
 
-// All indices of gather and scatter_add lie along one dim of n places.
+// All indices of gather and scatter_add refer to one dim of n entries.
 template <class I>
 keel_rc check_all(const keel_call& c, const I* i, int64_t count, int64_t n) {
   for (int64_t k = 0; k < count; ++k) {
@@ -50,7 +50,7 @@ keel_rc gather(const AxisState& s, const keel_call& c) {
                         [&](auto tag) { return gather_typed<typename decltype(tag)::type>(s, c); });
 }
 
-// y[p, i[r], q] += u[p, r, q]. Sums are kept wide until the end, one outer slice at a time.
+// y[p, i[r], q] += u[p, r, q]. Sums stay wide until the end, one outer slice at a time.
 template <class I, class T>
 keel_rc scatter_add_typed(const AxisState& s, const keel_call& c) {
   const Dims dy = dims_of(*c.out[0]);
@@ -78,7 +78,7 @@ keel_rc scatter_add(const AxisState& s, const keel_call& c) {
   });
 }
 
-// y[j] = x[j with i[j] along axis]. In the other dims j may leave x too: the op lets i be larger there.
+// y[j] = x[j with i[j] along axis]. In other dims j may be outside x, as i may be larger there.
 template <class I>
 keel_rc gather_elements_typed(const AxisState& s, const keel_call& c) {
   const Dims dx = dims_of(*c.in[0]), strides = strides_of(dx);
@@ -100,8 +100,8 @@ keel_rc gather_elements(const AxisState& s, const keel_call& c) {
                         [&](auto tag) { return gather_elements_typed<typename decltype(tag)::type>(s, c); });
 }
 
-// Where the slice that a row of k indices names begins, in elements; `dims` and `strides` are those of
-// the indexed tensor without its batch dims.
+// The element offset of the slice that a row of k indices refers to; `dims` and `strides` of the indexed
+// tensor exclude batch dims.
 template <class I>
 keel_rc locate(const keel_call& c, const I* row, int64_t k, const Dims& dims, const Dims& strides,
                int64_t* at) {
@@ -141,7 +141,7 @@ keel_rc gather_nd(const BatchState& s, const keel_call& c) {
                         [&](auto tag) { return gather_nd_typed<typename decltype(tag)::type>(s, c); });
 }
 
-// ---- scatter_nd: updates in the order of rows, each rounded to T at once
+// ---- scatter_nd: updates in row order, each rounded to T
 
 enum class Mode { kSet, kAdd, kMul, kMax, kMin };
 struct ScatterState {
@@ -154,7 +154,7 @@ struct ScatterState {
     if (name == "min") mode = Mode::kMin;
   }
 };
-// Of booleans, add and max are "or", mul and min are "and".
+// For booleans, add and max are "or", mul and min are "and".
 template <class T>
 T combine(Mode mode, T old, T now) {
   if (mode == Mode::kSet) return now;

@@ -1,7 +1,7 @@
 // linear.cc: matrix products, convolution and its two gradients.
 //
-// How to read it: every element of a result is one sum, kept wide (double; f64: long double) and
-// rounded once. Convolutions: see window.h for which cell meets which.
+// Every element of a result is one sum, kept wide (double; f64: long double or wider) and rounded once.
+// window.h relates image cells and window cells.
 #include "call.h"
 #include "families.h"
 #include "window.h"
@@ -16,9 +16,9 @@ struct MatmulState {
     tb = a.boolean("tb");
   }
 };
-// The last two dims of an operand, read transposed or not.
+// The last two dims of an operand, optionally transposed.
 struct Matrix {
-  int64_t rows, columns, down, right;  // down, right: how far apart neighbours are
+  int64_t rows, columns, down, right;  // down, right: strides of rows and columns
   Matrix(const Dims& d, bool transposed) : rows(d[d.n - 2]), columns(d[d.n - 1]), down(columns), right(1) {
     if (transposed) {
       std::swap(rows, columns);
@@ -55,7 +55,7 @@ keel_rc matmul(const MatmulState& s, const keel_call& c) {
                     [&](auto tag) { return matmul_typed<typename decltype(tag)::type>(s, c); });
 }
 
-// ---- convolutions. Channels of x: c = groups * g; output channel o belongs to group o / (o's / groups).
+// ---- convolutions. Channels of x: c = groups * g; output channel o belongs to group o / (outputs / groups).
 
 struct ConvState {
   Window window;

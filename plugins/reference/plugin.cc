@@ -1,4 +1,4 @@
-// plugin.cc: the plugin's description and the one table that all families form together.
+// plugin.cc: the plugin's description and the table of all families.
 #include <array>
 
 #include "families.h"
@@ -22,14 +22,14 @@ struct Table {
 
 constexpr keel_device kDevice = KEEL_HOST_DEVICE(nullptr, nullptr, nullptr, nullptr);
 
-// Built by the first caller; C++ makes the others wait. The families' tables are constants, so the
-// order in which files are initialised does not matter.
+// Thread-safe: a function-local static. The families' tables are constant-initialised, so initialisation
+// order does not matter.
 const keel_plugin& description() {
   static const Table table;
   static const keel_plugin plugin = {KEEL_PLUGIN_HEADER,
                                      "reference",
                                      "0.1.0",
-                                     "Every primitive op for every dtype, slowly and obviously: the oracle",
+                                     "reference device: every primitive op for every dtype, simple and slow",
                                      &kDevice,
                                      table.impls.data(),
                                      static_cast<uint32_t>(table.size),

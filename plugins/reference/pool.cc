@@ -1,8 +1,8 @@
-// pool.cc: the greatest or the mean of each window of an image.
+// pool.cc: the maximum or mean of each window of an image.
 //
-// How to read it: each_window() visits the windows of all images; the ops say what to make of one.
-// A window wholly outside the image gives the least value of the dtype (max_pool), -1 (max_pool_index)
-// or, where nothing is counted, NaN (avg_pool).
+// each_window() visits the windows of all images; the ops compute one result per window. A window outside the
+// image gives the lowest value of the dtype (max_pool), -1 (max_pool_index) or, if no cell counts, NaN
+// (avg_pool).
 #include "call.h"
 #include "families.h"
 #include "window.h"
@@ -10,7 +10,7 @@
 namespace reference {
 namespace {
 
-// Calls f(first element of the image in x, place of the window, where the result goes).
+// Calls f(first element of the image in x, window position, result offset).
 template <class F>
 keel_rc each_window(const keel_call& c, F f) {
   const keel_tensor& x = *c.in[0];
@@ -32,7 +32,7 @@ struct MaxState {
     cells = a.list("window");
   }
 };
-// Offset in its image of the greatest cell, the first of equals, or of the first NaN; -1 without cells.
+// The offset in its image of the maximum, the first of equals, or of the first NaN; -1 without cells.
 template <class T>
 int64_t greatest(const MaxState& state, const T* x, const Dims& s, const Dims& image) {
   int64_t best = -1;
@@ -61,7 +61,7 @@ struct MaxIndexState : MaxState {
     column_major = a.boolean("column_major");
   }
 };
-// The same place of an image, counted with the first image dim running fastest.
+// The column-major offset of the same cell: the first image dim varies fastest.
 int64_t to_column_major(int64_t offset, const Dims& image) {
   int64_t place = 0;
   Dims index = image;
@@ -94,7 +94,7 @@ struct AvgState {
     hi = a.list("hi");
     count_pad = a.boolean("count_pad");
   }
-  // Is this cell in the image or in its padding lo and hi? What lies further out hangs over.
+  // Whether the cell is in the image or in its padding lo and hi, not beyond.
   bool padded(const Dims& s, const Dims& k, const Dims& image) const {
     for (int32_t d = 0; d < image.n; ++d) {
       if (window.at(d, s, k) >= image[d] + hi[d]) return false;  // never before lo

@@ -37,7 +37,7 @@ Block philox(uint64_t key, uint64_t number) {
 template <class T>
 constexpr bool kLong = std::same_as<T, double>;
 
-// The bits of element e, and how many they are.
+// The bits of element e, and their number.
 template <class T>
 uint64_t bits_of(uint64_t key, uint64_t e) {
   if constexpr (kLong<T>) {

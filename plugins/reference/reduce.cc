@@ -1,7 +1,7 @@
-// reduce.cc: ops that bring many elements to one along axes, and orders along one axis.
+// reduce.cc: reductions along axes, and ordering along one axis.
 //
-// How to read it: fold() does all reductions over several axes, given where to begin, how to take one
-// element in, and how to finish; Line walks the lines along one axis for arg_max, top_k and cumsum.
+// fold() implements all reductions over several axes from an initial value, a step per element and a final
+// step; Lines iterates along one axis for arg_max, top_k and cumsum.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -18,7 +18,7 @@ struct AxesState {
   bool has(int64_t d) const { return std::find(axes.v, axes.v + axes.n, d) != axes.v + axes.n; }
 };
 
-// Strides of the result at an index of the operand: along a reduced axis it stands still.
+// Strides of the result at an index of the operand: 0 along reduced axes.
 Dims kept_strides(const AxesState& s, const Dims& dims) {
   Dims strides = dims;
   int64_t step = 1;
@@ -63,7 +63,7 @@ keel_rc reduce_prod(const AxesState& s, const keel_call& c) {
   });
 }
 
-// The mean of integers is exact: their sum is kept in 128 bits. Of no integers it is 0.
+// The mean of integers is exact: the sum has 128 bits. Of no integers it is 0.
 __extension__ typedef __int128 Exact;
 template <class T>
 using MeanSum = std::conditional_t<Float<T>, Sum<T>, Exact>;
@@ -94,7 +94,7 @@ keel_rc reduce_min(const AxesState& s, const keel_call& c) {
 
 // ---- along one axis
 
-// A tensor seen as [outer, n, inner]: a line is the n elements at one outer and inner place.
+// A tensor viewed as [outer, n, inner]: a line is the n elements at one outer and inner index.
 struct Lines {
   int64_t outer, n, inner;
   Lines(const Dims& d, int64_t axis)
@@ -111,11 +111,12 @@ struct ArgState {
     last = a.boolean("last");
   }
 };
-// before(a, b): a is to be found rather than b.
+// before(a, b): a is preferred to b.
 template <class T, class Before>
 keel_rc arg(const ArgState& s, const keel_call& c, const char* op, Before before) {
   const Lines lines(dims_of(*c.in[0]), s.axis);
-  if (lines.n == 0 && lines.count() > 0) return fail(c.env->host, KEEL_RANGE, "%s of no elements", op);
+  if (lines.n == 0 && lines.count() > 0)
+    return fail(c.env->host, KEEL_RANGE, "%s: the dim has no elements", op);
   int64_t* y = out<int64_t>(c);
   for (int64_t line = 0; line < lines.count(); ++line) {
     const T* x = in<T>(c, 0) + lines.start(line);
@@ -145,7 +146,7 @@ struct TopState {
   bool largest;
   void read(Attributes& a) { largest = a.boolean("largest"); }
 };
-// As in arg_max and arg_min a NaN comes first, whichever end is asked for.
+// As in arg_max and arg_min NaN comes first, for both `largest` values.
 template <class T>
 keel_rc top_k_typed(const TopState& s, const keel_call& c) {
   const Dims dims = dims_of(*c.in[0]);

@@ -1,8 +1,7 @@
-// shape.cc: ops that make and move elements without computing with them.
+// shape.cc: ops that create and move elements without computing.
 //
-// How to read it: most ops are a view, "element at index of y is x at base + index . strides", which
-// copy_view() copies; they never look at the dtype, only at its width. Ops that place by index values
-// are in gather.cc.
+// Most ops are a view, "element at index of y is x at base + index . strides", which copy_view() copies; they
+// use the width of the dtype only. Ops with index operands are in gather.cc.
 #include <cstring>
 
 #include "call.h"
@@ -25,7 +24,7 @@ keel_rc copy_view(const keel_call& c, int64_t base, const Dims& strides) {
   return KEEL_OK;
 }
 
-// ---- making
+// ---- creating
 
 keel_rc fill(const keel_call& c) {
   Dims still = dims_of(*c.out[0]);
@@ -144,23 +143,23 @@ keel_rc pad(const PadState& s, const keel_call& c) {
   return KEEL_OK;
 }
 
-// A tensor seen as [outer, n at axis, inner].
+// A tensor viewed as [outer, n at axis, inner].
 struct Split3 {
   int64_t outer, n, inner;
   Split3(const Dims& d, int64_t axis)
       : outer(product(part(d, 0, axis))), n(d[axis]), inner(product(part(d, axis + 1, d.n))) {}
 };
-// Copies all of `piece` from or to the place of `whole` that starts at `start` along the axis.
-enum class Way { kIntoWhole, kOutOfWhole };
-void copy_piece(Way way, char* whole, const Split3& w, char* piece, const Split3& p, int64_t start,
-                int64_t width) {
+// Copies all of `piece` from or to `whole`, from index `start` along the axis.
+enum class Direction { kIntoWhole, kOutOfWhole };
+void copy_piece(Direction direction, char* whole, const Split3& w, char* piece, const Split3& p,
+                int64_t start, int64_t width) {
   const size_t bytes = static_cast<size_t>(p.n * p.inner * width);
   if (bytes == 0) return;
   for (int64_t o = 0; o < p.outer; ++o) {
     char* at = whole + (o * w.n + start) * w.inner * width;
     char* row = piece + o * p.n * p.inner * width;
-    if (way == Way::kIntoWhole) std::memcpy(at, row, bytes);
-    if (way == Way::kOutOfWhole) std::memcpy(row, at, bytes);
+    if (direction == Direction::kIntoWhole) std::memcpy(at, row, bytes);
+    if (direction == Direction::kOutOfWhole) std::memcpy(row, at, bytes);
   }
 }
 keel_rc concat(const AxisState& s, const keel_call& c) {
@@ -169,7 +168,7 @@ keel_rc concat(const AxisState& s, const keel_call& c) {
   for (int i = 0; i < c.n_in; ++i) {
     const Split3 piece(dims_of(*c.in[i]), s.axis);
     char* x = static_cast<char*>(keel_ptr(c.in[i]));
-    copy_piece(Way::kIntoWhole, out_bytes(c), whole, x, piece, start, width_of(c));
+    copy_piece(Direction::kIntoWhole, out_bytes(c), whole, x, piece, start, width_of(c));
     start += piece.n;
   }
   return KEEL_OK;
@@ -180,7 +179,7 @@ keel_rc split(const AxisState& s, const keel_call& c) {
   int64_t start = 0;
   for (int i = 0; i < c.n_out; ++i) {
     const Split3 piece(dims_of(*c.out[i]), s.axis);
-    copy_piece(Way::kOutOfWhole, x, whole, out_bytes(c, i), piece, start, width_of(c));
+    copy_piece(Direction::kOutOfWhole, x, whole, out_bytes(c, i), piece, start, width_of(c));
     start += piece.n;
   }
   return KEEL_OK;

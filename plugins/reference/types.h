@@ -1,8 +1,8 @@
-// types.h: the thirteen dtypes as C++ types, how they round, and a visitor from a keel_dt to its type.
+// types.h: the thirteen dtypes as C++ types, their rounding, and a visitor from keel_dt to type.
 //
-// How to read it: element types; value() and make<T>(), the only two ways between an element and a
-// number to compute with; Arith, Math and Sum, the types to compute in; convert(), the rule of the op
-// `cast`; visit(), which calls a generic lambda with the type of a dtype.
+// Element types come first; then value() and make<T>(), the only conversions between an element and a number
+// to compute with; Arith, Math and Sum, the types to compute in; convert(), the rule of the op `cast`;
+// visit(), which calls a generic lambda with the type of a dtype.
 #ifndef KEEL_REFERENCE_TYPES_H
 #define KEEL_REFERENCE_TYPES_H
 #include <cmath>
@@ -16,10 +16,10 @@
 namespace reference {
 
 struct Bool {
-  uint8_t bits;  // not C++ bool, for which any byte but 0 and 1 is undefined behaviour
+  uint8_t bits;  // not C++ bool, for which bytes other than 0 and 1 are undefined behaviour
 };
 
-// A binary float of 16 bits, MANTISSA of them for the fraction, 15 - MANTISSA for the exponent.
+// A 16-bit binary float with MANTISSA fraction bits and 15 - MANTISSA exponent bits.
 template <int MANTISSA>
 struct Small {
   static constexpr int kMantissa = MANTISSA;
@@ -52,7 +52,7 @@ double value(Small<M> x) {
   double v;
   if ((x.bits & Small<M>::kInf) == Small<M>::kInf) {
     v = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {  // a denormal: no hidden bit
+  } else if (exponent == 0) {  // denormal: no hidden bit
     v = std::ldexp(fraction, 1 - Small<M>::kBias - M);
   } else {
     v = std::ldexp(fraction + (1 << M), exponent - Small<M>::kBias - M);
@@ -60,10 +60,10 @@ double value(Small<M> x) {
   return x.bits & 0x8000 ? -v : v;
 }
 
-// ---- number to element: one rounding, to nearest, halves to even
+// ---- number to element: one rounding, to nearest, ties to even
 
-// Rounds |v| to whole multiples of the spacing of floats around it. Counted in that unit the fraction
-// carries into the exponent by itself, from denormal to normal and from the last binade to infinity.
+// Rounds |v| to a multiple of the spacing of floats around it. In that unit the fraction carries into the
+// exponent by itself: from denormal to normal, and from the last binade to infinity.
 template <class S, std::floating_point W>
 S encode(W v) {
   const int sign = std::signbit(v) ? 0x8000 : 0;
@@ -86,7 +86,7 @@ T make(W v) {
   } else if constexpr (std::same_as<T, Half> || std::same_as<T, BFloat>) {
     return encode<T>(v);
   } else {
-    return static_cast<T>(v);  // integers wrap; never used from a float to an integer
+    return static_cast<T>(v);  // integers wrap; never used from float to integer
   }
 }
 
@@ -95,10 +95,10 @@ T make(W v) {
 // +, -, *, /: exact in double for the small floats, so make() rounds once; unsigned integers wrap.
 template <class T>
 using Arith = std::conditional_t<Float<T>, double, uint64_t>;
-// exp, pow ...: more digits than the result has.
+// exp, pow ...: more digits than the result.
 template <class T>
 using Math = std::conditional_t<std::same_as<T, double>, long double, double>;
-// Long sums and products. Those of f64 need twice its digits and more: with the 64 of long double a sum or
+// Long sums and products. f64 needs more than twice its digits: with the 64 bits of long double, a sum or
 // product of two elements would be rounded twice.
 #if defined(__SIZEOF_FLOAT128__)
 __extension__ typedef __float128 Quad;
@@ -122,7 +122,7 @@ bool is_nan(T x) {
   if constexpr (Float<T>) return std::isnan(value(x));
   return false;
 }
-// The least and greatest of a dtype: what max and min of nothing are.
+// The lowest and highest of a dtype: max and min of no elements.
 template <class T>
 T lowest() {
   if constexpr (std::same_as<T, Bool>) return {0};
@@ -136,7 +136,7 @@ T highest() {
   if constexpr (Integer<T>) return std::numeric_limits<T>::max();
 }
 
-// a is less than b, a NaN below everything (last) or above everything.
+// Whether a is less than b; NaN is below everything (low) or above (high).
 template <class T>
 bool less_nan_low(T a, T b) {
   return is_nan(a) ? !is_nan(b) : value(a) < value(b);
@@ -145,7 +145,7 @@ template <class T>
 bool less_nan_high(T a, T b) {
   return is_nan(b) ? !is_nan(a) : value(a) < value(b);
 }
-// The greater and lesser; a NaN wins, and 0 is greater than -0.
+// The greater and lesser; NaN wins, and 0 is greater than -0.
 template <class T>
 T greater_of(T a, T b) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
@@ -191,7 +191,7 @@ template <class T>
 struct Tag {
   using type = T;
 };
-// Sets of dtypes, as the catalogue names them.
+// Sets of dtypes, named as in the catalogue.
 struct Any {
   template <class T>
   static constexpr bool has = true;
@@ -248,7 +248,7 @@ using AllEntries =
             Entry<uint16_t, KEEL_U16>, Entry<uint32_t, KEEL_U32>, Entry<uint64_t, KEEL_U64>,
             Entry<Half, KEEL_F16>, Entry<BFloat, KEEL_BF16>, Entry<float, KEEL_F32>, Entry<double, KEEL_F64>>;
 
-// Calls f(Tag<T>()) for the type T of dt; false if dt is not in the set.
+// Calls f(Tag<T>()) with the type T of dt; false if dt is not in the set.
 template <class Set, class F>
 bool visit(keel_dt dt, F f) {
   return AllEntries::offer<Set>(dt, f);

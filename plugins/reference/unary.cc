@@ -1,8 +1,8 @@
-// unary.cc: elementwise ops of one operand, and cast.
+// unary.cc: elementwise ops with one operand, and cast.
 //
-// How to read it: one small functor per op, unary<> that walks over the elements, the table. Math
-// functions are computed in double (f64: long double), then rounded. Where double itself gives the nearest
-// number (sqrt, 1 / x), it must be double for f64, too: long double would round twice.
+// Each op is a functor; unary<> iterates over the elements. Math functions are computed in double (f64: long
+// double), then rounded. sqrt and 1 / x are correctly rounded in double, so f64 uses double for them: long
+// double would round twice.
 #include <numbers>
 #include <type_traits>
 
@@ -12,7 +12,7 @@
 namespace reference {
 namespace {
 
-// Of floats F(x) computed in Math<T>.
+// F(x) computed in Math<T>, for floats.
 template <auto F>
 struct MathOf {
   template <Float T>
@@ -40,9 +40,9 @@ constexpr auto kTanh = [](auto x) { return std::tanh(x); };
 constexpr auto kErf = [](auto x) { return std::erf(x); };
 constexpr auto kFloor = [](auto x) { return std::floor(x); };
 constexpr auto kCeil = [](auto x) { return std::ceil(x); };
-constexpr auto kRound = [](auto x) { return std::nearbyint(x); };  // halves to even
+constexpr auto kRound = [](auto x) { return std::nearbyint(x); };  // ties to even
 
-// Composites whose bodies lose digits where results are small.
+// Composites whose bodies lose precision for small results.
 constexpr auto kSigmoid = [](auto x) { return 1 / (1 + std::exp(-x)); };
 constexpr auto kGelu = [](auto x) { return x * std::erfc(-x / std::sqrt(decltype(x)(2))) / 2; };
 constexpr auto kGeluTanh = [](auto x) {
@@ -74,7 +74,7 @@ struct Abs {
     return make<T>(std::fabs(value(x)));
   }
 };
-struct Sign {  // of a zero that zero, of a NaN that NaN
+struct Sign {  // a zero and a NaN are returned unchanged
   template <Number T>
   T operator()(T x) const {
     if (value(x) > 0) return make<T>(1.0);

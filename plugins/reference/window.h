@@ -1,4 +1,4 @@
-// window.h: where the cells of a window lie in an image, for convolutions and pools.
+// window.h: maps window cells to image cells, for convolutions and pools.
 #ifndef KEEL_REFERENCE_WINDOW_H
 #define KEEL_REFERENCE_WINDOW_H
 #include "call.h"
@@ -12,12 +12,12 @@ struct Window {
     dil = a.list("dil");
     lo = a.list("lo");
   }
-  // Coordinate, along dim d, of window cell k when the window stands at result place s.
+  // The image coordinate along dim d of window cell k at result position s.
   int64_t at(int32_t d, const Dims& s, const Dims& k) const {
     return s[d] * stride[d] + k[d] * dil[d] - lo[d];
   }
 
-  // Offset of that cell in an image of these dims; -1 outside it.
+  // The offset of that cell in an image of these dims; -1 if outside.
   int64_t offset(const Dims& s, const Dims& k, const Dims& image) const {
     int64_t offset = 0;
     for (int32_t d = 0; d < image.n; ++d) {
@@ -27,8 +27,8 @@ struct Window {
     }
     return offset;
   }
-  // The other way: offset, among result places of these dims, of the one whose window has image
-  // coordinate z as its cell k; -1 if there is none.
+  // The inverse: the offset, among result positions of these dims, of the position whose window cell k is
+  // image coordinate z; -1 if there is none.
   int64_t source(const Dims& z, const Dims& k, const Dims& places) const {
     int64_t offset = 0;
     for (int32_t d = 0; d < places.n; ++d) {

@@ -1,7 +1,7 @@
-// conv.cc: f32 convolution by oneDNN.
+// conv.cc: f32 convolution with oneDNN.
 //
-// A window of one cell is a matrix product, which takes images as they are. All others are regions of one
-// node, which see to the layouts that oneDNN wants. What it refuses goes to the loops.
+// A 1x1 window is a matrix product on plain images. All others are regions of one node, which choose oneDNN's
+// layouts. Convolutions that oneDNN refuses run by loops.
 #include "plugins/cpu/conv/conv.h"
 
 #include <algorithm>
@@ -65,9 +65,9 @@ keel_rc PreparePointwise(const Conv& conv, keel_launch* launch) {
 keel_rc PrepareConv(const Node& node, keel_launch* launch) {
   const Conv s = ReadConv(node, node.In(0), node.In(1), node.Out(0));
   const Geometry g = Describe(s);
-  // Where a region has this node, oneDNN has refused it there.
+  // As a node of a region, oneDNN has already refused it.
   if (!g.fits || IsInner(node)) return PrepareConvLoop(node, launch);
-  if (s.Work() > PartWork() || !IsPointwise(s, g)) return PrepareAlone(node, launch);
+  if (s.Work() > PartWork() || !IsPointwise(s, g)) return PrepareSingleOp(node, launch);
   try {
     return PreparePointwise(s, launch);
   } catch (const dnnl::error&) {
@@ -92,7 +92,7 @@ Geometry Describe(const Conv& s) {
     g.dil.push_back(s.w.dil[d] - 1);
     g.lo.push_back(s.w.lo[d]);
     g.hi.push_back((s.w.out[d] - 1) * s.w.stride[d] + reach - s.w.image[d] - s.w.lo[d]);
-    // What the last window leaves of the image shows as negative padding.
+    // Pixels beyond the last window count as negative padding.
     g.fits &= g.hi.back() > -s.w.stride[d] && s.w.lo[d] < reach && g.hi.back() < reach;
   }
   g.fits &= s.w.rank >= 1 && s.w.rank <= 3;

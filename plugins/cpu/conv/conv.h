@@ -1,7 +1,7 @@
-// conv.h: the geometry of a convolution node and of its gradients, shared by oneDNN's impls and the loops.
+// conv.h: the geometry of a convolution node and of its gradients, shared by the oneDNN impls and the loops.
 //
-// All three ops see one forward convolution y = conv(x, w): conv makes y of x and w, conv_grad_x makes x
-// of y and w, conv_grad_w makes w of y and x. Here x, w and y are those roles, whatever the op makes.
+// All three ops are described by one forward convolution y = conv(x, w): conv computes y from x and w,
+// conv_grad_x x from y and w, conv_grad_w w from y and x. Here x, w and y name these roles for each op.
 #pragma once
 
 #include "plugins/cpu/conv/window.h"
@@ -26,16 +26,15 @@ struct Conv {
 
 Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, const keel_tensor& y);
 
-// What oneDNN wants to know, in its words: dilation 0 is none, and padding behind is spelled out.
+// The geometry in oneDNN's terms: dilation 0 is none, and trailing padding is explicit.
 struct Geometry {
   Dims x, w, y, stride, dil, lo, hi;
   bool fits = true;  // oneDNN can express it
 };
 Geometry Describe(const Conv& s);
 
-// What lies outside of an image adds nothing, whatever its factor is. Some of oneDNN's code multiplies by
-// zeros there, which differs where the factor is infinite or NaN: then the loops do it. Whether there is
-// padding:
+// Padding adds nothing, whatever the weight. Some oneDNN code multiplies zeros there, which differs if the
+// weight is infinite or NaN; then the loops compute it. Returns whether there is padding.
 bool IsPadded(const Geometry& g);
 bool AllFinite(const float* x, int64_t n);
 bool HasNan(const float* x, int64_t n);

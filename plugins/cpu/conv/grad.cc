@@ -1,8 +1,8 @@
-// grad.cc: the gradients of f32 convolution by oneDNN, in parts between which a run can be stopped.
+// grad.cc: gradients of f32 convolution with oneDNN, in parts between which a run can be cancelled.
 //
-// conv_grad_x is cut by images, then by rows of the image; conv_grad_w by images and rows of dy, whose shares
-// are added up, or by output channels where the weights are larger than the images. A part has data of its
-// own in the layouts that oneDNN likes, so coming and going costs no more than for the whole.
+// conv_grad_x is split by images, then by rows of the image; conv_grad_w by images and rows of dy, whose
+// results are added, or by output channels if the weights are larger than the images. A part copies its data
+// into oneDNN's layouts, so all copies together cost the same as for the whole.
 #include <numeric>
 #include <optional>
 
@@ -17,35 +17,35 @@ using Layout = dnnl::memory::desc;
 
 struct Operand {
   int arg = 0;
-  Layout plain, wanted;  // of the part; plain: as it lies in the whole
-  uint64_t at = 0;       // where it begins there, in bytes
-  dnnl::reorder move;    // empty where it can be used in place
+  Layout plain, wanted;  // of the part; plain: a view of the whole
+  uint64_t at = 0;       // byte offset in the whole
+  dnnl::reorder move;    // empty if it can be used in place
 };
 struct Part {
   dnnl::primitive run;
   Operand in[2], out;
   Layout pad;
-  bool adds = false;  // to what earlier parts made
-  Meetings meetings = {};
+  bool adds = false;  // to the results of earlier parts
+  GangNeeds gang = {};
 };
 struct Plan {
   std::vector<Part> parts;
-  // Of scratch: operands 0 and 1, the result as made and in plain layout, oneDNN's own.
+  // Workspace: operands 0 and 1, the result as computed and in plain layout, oneDNN's scratchpad.
   uint64_t sizes[5] = {};
-  bool packed = true;  // false: constant weights are wanted as they are
+  bool packed = true;  // false: constant weights stay plain
   uint64_t Total() const { return std::accumulate(sizes, sizes + 5, uint64_t{0}); }
 };
 struct Grad {
-  Layout weights;   // of conv_grad_x: any, or once they are packed what oneDNN chose
+  Layout weights;   // of conv_grad_x: any, or oneDNN's choice once they are packed
   Packed constant;  // weights
   std::unique_ptr<PerThreads<Plan>> plans;
   uint64_t scratch = 0;
-  std::optional<Conv> checked;  // of conv_grad_w with padding: what to do again where a NaN comes out
+  std::optional<Conv> checked;  // of conv_grad_w with padding: recomputed by loops if the result has a NaN
 };
-// The parts of a convolution; weights: see Grad.
+// Creates the parts of a convolution; weights: see Grad.
 using Make = std::vector<Part> (*)(const Conv& s, const Geometry& whole, const Layout& weights);
 
-Operand Piece(int arg, const Layout& whole, const Box& box, const Layout& wanted, bool leaves) {
+Operand OperandOf(int arg, const Layout& whole, const Box& box, const Layout& wanted, bool leaves) {
   Operand o = {arg, {}, wanted, 0, {}};
   o.plain = PartOf(whole, box, box.size.size(), &o.at);
   if (o.plain == wanted) return o;
@@ -57,8 +57,8 @@ void Execute(const dnnl::primitive& p, const std::unordered_map<int, dnnl::memor
   p.execute(Stream(), args);
 }
 
-// Operand i of a part where the primitive wants it; what an earlier part moved there still lies there.
-const void* Enter(const keel_call* call, const Part& p, const Part* before, int i, void* scratch) {
+// Operand i of a part in the primitive's layout. Data that an earlier part moved is reused.
+const void* MoveOperand(const keel_call* call, const Part& p, const Part* before, int i, void* scratch) {
   const Operand& o = p.in[i];
   const char* from = In<char>(call, i) + o.at;
   if (!o.move) return from;
@@ -86,12 +86,12 @@ keel_rc RunGrad(const keel_call* call) {
   for (const Part& p : plan.parts) {
     if (Cancelled(call)) return KEEL_CANCELLED;
     const void* packed = plan.packed ? g.constant.data : nullptr;
-    const void* in[2] = {Enter(call, p, before, 0, room[0]),
-                         packed != nullptr ? packed : Enter(call, p, before, 1, room[1])};
+    const void* in[2] = {MoveOperand(call, p, before, 0, room[0]),
+                         packed != nullptr ? packed : MoveOperand(call, p, before, 1, room[1])};
     char* result = Out<char>(call, 0) + p.out.at;
     void* plain = p.adds ? room[3] : result;
     void* made = p.out.move ? room[2] : plain;
-    const Meeting meeting(p.meetings);
+    const GangScope scope(p.gang);
     Execute(p.run, {{p.in[0].arg, At(p.in[0].wanted, in[0])},
                     {p.in[1].arg, At(p.in[1].wanted, in[1])},
                     {p.out.arg, At(p.out.wanted, made)},
@@ -108,8 +108,8 @@ keel_rc RunGrad(const keel_call* call) {
   return Done(call);
 }
 
-// Output places [from, to) of the first image dim: the geometry of the convolution that makes these alone of
-// image cells [lo, hi), as wide as they see; `channels` of y.
+// Output positions [from, to) of the first image dim, and the image cells [lo, hi) that they see. Narrowed
+// returns the geometry of that part, for `channels` of y.
 struct Strip {
   int64_t lo, hi, from, to;
 };
@@ -127,14 +127,15 @@ Geometry Narrowed(const Conv& s, int64_t images, int64_t channels, const Strip& 
 }
 template <class Desc>
 void Check(const Desc& d, bool grouped) {
-  if (grouped ? !Direct(d) : !Good(d)) throw dnnl::error(dnnl_unimplemented, "oneDNN has slow code only");
+  if (grouped ? !IsDirect(d) : !IsOptimized(d))
+    throw dnnl::error(dnnl_unimplemented, "oneDNN has only reference code");
 }
 
-// The part of x that rows [at, at + n) of the image are.
+// The part for rows [at, at + n) of the image.
 Part PartOfX(const Conv& s, const Geometry& whole, const Layout& weights, const Box& box) {
   const int64_t at = box.lo[1], end = at + box.size[1], stride = s.w.stride[0];
   const int64_t reach = s.w.Reach(0);
-  // Windows from the first that ends behind `at` to the last that begins before `end`.
+  // Windows from the first that ends after `at` to the last that begins before `end`.
   const int64_t before = at + s.w.lo[0] - reach, behind = end - 1 + s.w.lo[0];
   const int64_t from = before < 0 ? 0 : before / stride + 1, to = std::min(s.w.out[0], behind / stride + 1);
   if (from >= to) throw dnnl::error(dnnl_unimplemented, "rows that no window sees");
@@ -147,13 +148,13 @@ Part PartOfX(const Conv& s, const Geometry& whole, const Layout& weights, const 
   const Box dx = {{box.lo[0], 0, at}, {box.size[0], s.c, box.size[1]}};
   const Box all = {{0}, {whole.w[0]}};
   return {dnnl::convolution_backward_data(d),
-          {Piece(DNNL_ARG_DIFF_DST, Plain(whole.y), dy, d.diff_dst_desc(), false),
-           Piece(DNNL_ARG_WEIGHTS, Plain(whole.w), all, d.weights_desc(), false)},
-          Piece(DNNL_ARG_DIFF_SRC, Plain(whole.x), dx, d.diff_src_desc(), true),
+          {OperandOf(DNNL_ARG_DIFF_DST, Plain(whole.y), dy, d.diff_dst_desc(), false),
+           OperandOf(DNNL_ARG_WEIGHTS, Plain(whole.w), all, d.weights_desc(), false)},
+          OperandOf(DNNL_ARG_DIFF_SRC, Plain(whole.x), dx, d.diff_src_desc(), true),
           d.scratchpad_desc()};
 }
 
-// What some images and rows of some channels of y send back to w. The box: channels, images, rows.
+// The gradient of w from a box of channels, images and rows of y.
 Part PartOfW(const Conv& s, const Geometry& whole, const Box& box) {
   const int64_t from = box.lo[2], to = from + box.size[2], stride = s.w.stride[0];
   const int64_t reach = s.w.Reach(0), start = from * stride - s.w.lo[0];
@@ -169,14 +170,14 @@ Part PartOfW(const Conv& s, const Geometry& whole, const Box& box) {
   const Box x = {{box.lo[1], 0, lo}, {box.size[1], s.c, hi - lo}};
   const Box dw = {{s.groups == 1 ? box.lo[0] : 0}, {g.w[0]}};
   return {dnnl::convolution_backward_weights(d),
-          {Piece(DNNL_ARG_DIFF_DST, Plain(whole.y), dy, d.diff_dst_desc(), false),
-           Piece(DNNL_ARG_SRC, Plain(whole.x), x, d.src_desc(), false)},
-          Piece(DNNL_ARG_DIFF_WEIGHTS, Plain(whole.w), dw, d.diff_weights_desc(), true),
+          {OperandOf(DNNL_ARG_DIFF_DST, Plain(whole.y), dy, d.diff_dst_desc(), false),
+           OperandOf(DNNL_ARG_SRC, Plain(whole.x), x, d.src_desc(), false)},
+          OperandOf(DNNL_ARG_DIFF_WEIGHTS, Plain(whole.w), dw, d.diff_weights_desc(), true),
           d.scratchpad_desc(),
           box.lo[1] + box.lo[2] > 0};
 }
 
-using Dim = std::pair<int64_t, size_t>;  // its size, its place in the boxes that PartOfW wants
+using Dim = std::pair<int64_t, size_t>;  // its size, and its index in PartOfW's boxes
 std::vector<Part> MakeW(const Conv& s, const Geometry& whole, const Layout&) {
   const auto size = [](const Dims& d) { return Product(d.data(), static_cast<int64_t>(d.size())); };
   const bool by_channels = s.groups == 1 && size(whole.w) > size(whole.x);
@@ -205,7 +206,7 @@ std::vector<Part> MakeX(const Conv& s, const Geometry& whole, const Layout& weig
 Plan PlanOf(std::vector<Part> parts) {
   Plan plan;
   for (Part& p : parts) {
-    p.meetings = MeetingsOf(p.run);
+    p.gang = GangNeedsOf(p.run);
     const uint64_t sizes[] = {
         p.in[0].move ? p.in[0].wanted.get_size() : 0, p.in[1].move ? p.in[1].wanted.get_size() : 0,
         p.out.move ? p.out.wanted.get_size() : 0, p.adds ? p.out.plain.get_size() : 0, p.pad.get_size()};
@@ -215,7 +216,8 @@ Plan PlanOf(std::vector<Part> parts) {
   return plan;
 }
 
-// For as many threads as are set. With weights packed for another number oneDNN may have slow code only.
+// For the current number of threads. Weights packed for another number may leave oneDNN reference code only;
+// then they stay plain.
 Plan MakePlan(const Conv& s, const Geometry& whole, Make make, const Layout& weights) {
   try {
     return PlanOf(make(s, whole, weights));
@@ -227,7 +229,7 @@ Plan MakePlan(const Conv& s, const Geometry& whole, Make make, const Layout& wei
   return plan;
 }
 
-// Constant weights are packed once, in the layout that the first part wants, if all parts take that.
+// Constant weights are packed once, in the layout of the first part, if all parts accept it.
 std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, const void* weights) {
   auto g = std::make_unique<Grad>();
   g->weights = AnyLayout(whole.w);
@@ -242,7 +244,7 @@ std::unique_ptr<Grad> MakeGrad(const Conv& s, const Geometry& whole, Make make, 
   return g;
 }
 
-// Where oneDNN refuses a part, or would only do it by its reference code, the loops do it all.
+// If oneDNN refuses a part, or has only reference code for it, the loops compute everything.
 keel_rc PrepareGrad(const Node& node, const Conv& s, Make make, const void* weights,
                     keel_rc (*loop)(const Node&, keel_launch*), keel_launch* launch) {
   const Geometry whole = Describe(s);
@@ -270,7 +272,7 @@ keel_rc PrepareGradW(const Node& node, keel_launch* launch) {
   const Conv s = ReadConv(node, x, dw, dy);
   SetThreads(Budget());
   if (!IsInner(node) && Describe(s).fits && s.Work() >= kSmallGrad && SharesOf(s).at_once > 1)
-    return PrepareAlone(node, launch);  // where images are shared out
+    return PrepareSingleOp(node, launch);  // images are distributed over threads
   return PrepareGrad(node, s, MakeW, nullptr, PrepareConvGradWLoop, launch);
 }
 
@@ -289,7 +291,7 @@ int64_t GradWork(const Conv& s) {
 }
 
 Shares SharesOf(const Conv& s) {
-  constexpr int64_t kMost = 8 << 20;  // weights of all shares that run at once
+  constexpr int64_t kMost = 8 << 20;  // weights of all concurrent shares
   const int64_t threads = std::min<int64_t>(keel_threads_get(), s.n);
   const Dims weights = s.WDims();
   const int64_t size = Product(weights.data(), static_cast<int64_t>(weights.size()));

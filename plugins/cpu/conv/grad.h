@@ -1,4 +1,4 @@
-// grad.h: what the gradients of convolution alone (grad.cc) and in a region (regions/conv_grad.cc) share.
+// grad.h: shared by the gradients of convolution alone (grad.cc) and in a region (regions/conv_grad.cc).
 #pragma once
 
 #include "plugins/cpu/conv/conv.h"
@@ -7,18 +7,18 @@
 
 namespace keel_cpu {
 
-inline constexpr int64_t kSmallGrad = 16 * 1024;  // multiplications, below which our loops do
-// As PartWork() counts: backwards is some half as fast, with few channels an eighth; and all data are moved.
+inline constexpr int64_t kSmallGrad = 16 * 1024;  // multiplications, below which the plugin's loops are used
+// In the unit of PartWork(): gradients run at about half the speed, at an eighth with few channels, and all
+// data is copied.
 int64_t GradWork(const Conv& s);
-// Images of a gradient of weights in shares of one thread each, so many of which run at once: 1 where threads
-// are not shared out so. oneDNN itself would share them out likewise, but its threads then wait for each
-// other in a spin.
+// Shares of the images for a weight gradient, one thread each; at_once 1: not split so. oneDNN itself would
+// split them in the same way, but its threads then spin on each other.
 struct Shares {
   int at_once = 1;
   std::vector<Box> images;  // in rounds of at_once
 };
 Shares SharesOf(const Conv& s);
-// The forward convolution that oneDNN wants to know for its gradients.
+// The forward convolution that oneDNN requires as a hint for its gradients.
 dnnl::convolution_forward::primitive_desc Hint(const Geometry& g);
 
 }  // namespace keel_cpu

@@ -1,6 +1,6 @@
-// loop.cc: convolution and its gradients by plain loops, for every float dtype and any number of
-// image dims. A row of the last image dim is one vectorised loop per window cell (window.h). Sums are
-// kept in f32 for 16-bit floats and in double for f64.
+// loop.cc: convolution and its gradients by plain loops, for every float dtype and any number of image dims.
+// A row of the last image dim is one vectorised loop per window cell (window.h). Sums are f32 for 16-bit
+// floats and double for f64.
 #include <algorithm>
 #include <bit>
 
@@ -30,9 +30,9 @@ Conv ReadConv(const Node& node, const keel_tensor& x, const keel_tensor& w, cons
 
 namespace {
 
-constexpr int64_t kLong = 64 * 1024;  // elements that take as long as may pass between two looks
+constexpr int64_t kLong = 64 * 1024;  // elements between two checks for cancellation
 
-// Sizes that all three loops use.
+// Sizes used by all three loops.
 struct Sizes {
   int64_t pixels, places, cells, row, rows, in, out;
   explicit Sizes(const Conv& s)
@@ -183,7 +183,7 @@ keel_rc LoopConvGradW(const keel_call* call, const Conv& s) {
 }
 
 bool AllFinite(const float* x, int64_t n) {
-  uint32_t greatest = 0;  // of the exponents: all ones are no number
+  uint32_t greatest = 0;  // maximum exponent; all ones: infinite or NaN
   for (int64_t i = 0; i < n; i++) greatest = std::max(greatest, std::bit_cast<uint32_t>(x[i]) & 0x7f800000);
   return greatest != 0x7f800000;
 }

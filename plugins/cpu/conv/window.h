@@ -1,5 +1,5 @@
-// window.h: the geometry of a moving window over images: which cells of the image a place of the result
-// sees. Shared by pooling and the loops of convolution.
+// window.h: the geometry of a moving window over images: which image cells a result position sees. Shared by
+// pooling and the convolution loops.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +16,17 @@ struct Window {
   int rank = 0;  // image dims
   int64_t image[kMaxImage] = {}, out[kMaxImage] = {}, window[kMaxImage] = {};
   int64_t stride[kMaxImage] = {}, dil[kMaxImage] = {}, lo[kMaxImage] = {};
-  // Of the last dim's first cells, the places that see the image: Complete works them out.
+  // For the first cells of the last dim: the positions that see the image. Set by Complete.
   int64_t firsts[kKnown] = {}, stops[kKnown] = {};
 
   int64_t Cells(const int64_t* dims) const { return Product(dims, rank); }
-  // Cell of the image along dim d for place o and window cell k; outside if not in [0, image[d]).
+  // The image cell along dim d for position o and window cell k; may be outside [0, image[d]).
   int64_t At(int d, int64_t o, int64_t k) const { return o * stride[d] + k * dil[d] - lo[d]; }
 
-  // Cells of the image along dim d from a window's first to its last.
+  // The extent of a window along dim d, in image cells.
   int64_t Reach(int d) const { return dil[d] * (window[d] - 1) + 1; }
 
-  // Places [first, stop) along dim d whose window cell k lies in the image.
+  // Positions [first, stop) along dim d whose window cell k is within the image.
   void Range(int d, int64_t k, int64_t* first, int64_t* stop) const {
     const int64_t shift = lo[d] - k * dil[d];  // o * stride must be in [shift, shift + image)
     const int64_t low = shift <= 0 ? 0 : (shift - 1) / stride[d] + 1;
@@ -37,7 +37,7 @@ struct Window {
   }
 };
 
-// Splits a number into indices of dims, row-major.
+// Splits a row-major index into indices of dims.
 inline void Unravel(int64_t number, const int64_t* dims, int rank, int64_t* index) {
   for (int d = rank - 1; d >= 0; d--) {
     index[d] = number % dims[d];
@@ -45,7 +45,7 @@ inline void Unravel(int64_t number, const int64_t* dims, int rank, int64_t* inde
   }
 }
 
-// The window of a pooling node over images of dims x, which makes dims y.
+// The window of a pooling node from images of dims x to results of dims y.
 inline Window ReadWindow(const Node& node, const Dims& x, const Dims& y) {
   const Dims window = node.List("window"), stride = node.List("stride"), dil = node.List("dil");
   const Dims lo = node.List("lo");
@@ -62,7 +62,7 @@ inline Window ReadWindow(const Node& node, const Dims& x, const Dims& y) {
   return w;
 }
 
-// Once all sizes are known. One more image dim of size 1 lets images without dims be treated like all others.
+// Call it once all sizes are set. Images without dims get one dim of size 1.
 inline void Complete(Window* w) {
   if (w->rank == 0) {
     w->rank = 1;
@@ -73,8 +73,9 @@ inline void Complete(Window* w) {
     w->Range(last, i, &w->firsts[i], &w->stops[i]);
 }
 
-// For the row of results at `place` (outer image dims), for each window cell, in order, that sees
-// anything: f(cell's number, offset in the image of what the first place sees, first place, places, step).
+// For the row of results at `place` (outer image dims), calls f for each window cell, in order, that sees any
+// image cell: f(index of the window cell, image offset of the cell that the first position sees, first
+// position, positions, step).
 template <class F>
 void EachCell(const Window& w, const int64_t* place, F&& f) {
   const int last = w.rank - 1;
@@ -103,7 +104,8 @@ void EachCell(const Window& w, const int64_t* place, F&& f) {
   }
 }
 
-// f(step), usual ones as constants: then loops over every second element vectorise too.
+// Calls f(step) with common steps as compile-time constants, so that loops over every second element
+// vectorise too.
 template <class F>
 void WithStep(int64_t step, F&& f) {
   if (step == 1) return f(std::integral_constant<int64_t, 1>());

@@ -1,4 +1,4 @@
-// winograd_loops.cc: compiles winograd_loops.inc per SIMD level and picks one.
+// winograd_loops.cc: compiles winograd_loops.inc per SIMD level and selects one.
 #include "plugins/cpu/conv/winograd_loops.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// arith_loops.cc: compiles arith_loops.inc per SIMD level and picks one.
+// arith_loops.cc: compiles arith_loops.inc per SIMD level and selects one.
 #include <cmath>
 #include <type_traits>
 

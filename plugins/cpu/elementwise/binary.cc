@@ -1,5 +1,5 @@
-// binary.cc: ops of two operands. The loops themselves come from arith_loops.inc and
-// compare_loops.inc; here they are found by op and dtype and driven over flat or broadcast operands.
+// binary.cc: ops with two operands: selects the loop of arith_loops.inc or compare_loops.inc by op and dtype
+// and runs it over flat or broadcast operands.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +17,7 @@ struct Operands {
   char* c;
 };
 
-// The first element, of all threads' finds, that an op failed on.
+// The smallest index at which any thread's loop failed.
 class Failure {
  public:
   void Note(int64_t at) {
@@ -30,7 +30,7 @@ class Failure {
   std::atomic<int64_t> at_ = kNone;
 };
 
-// n elements in one run, split over threads where that pays.
+// n contiguous elements, on several threads if worthwhile.
 int64_t RunFlat(const keel_call* call, const BinaryOp& op, int kind, Operands p, int64_t n) {
   if (n * op.cost < kParallelCost) return op.loops[kind](p.a, p.b, p.c, n);
   Failure failure;
@@ -75,7 +75,7 @@ __attribute__((noinline, cold)) keel_rc Fail(const keel_call* call, const Binary
   return call->env->host->fail(KEEL_RANGE, text);
 }
 
-// Short calls are most calls: nothing but the loop.
+// Most calls are short, so the flat case runs the loop without setup.
 keel_rc RunBinary(const keel_call* call) {
   const BinaryOp& op = State<BinaryOp>(call);
   const Operands p = {In<char>(call, 0), In<char>(call, 1), Out<char>(call, 0)};

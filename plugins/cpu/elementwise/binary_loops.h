@@ -7,16 +7,16 @@
 
 namespace keel_cpu {
 
-// c[i] = op(a[i], b[i]) for n elements. Returns -1, or the first element whose data is outside the op's
-// domain (a zero divisor); then nothing was written.
+// c[i] = op(a[i], b[i]) for n elements. Returns -1, or the index of the first element outside the op's domain
+// (a zero divisor); then nothing is written.
 using BinaryLoop = int64_t (*)(const void* a, const void* b, void* c, int64_t n);
 
 struct BinaryOp {
   keel_dt dtype;
-  uint8_t size_in, size_out;  // bytes of an element
-  uint16_t cost;              // of an element, for parallel/parallel.h
-  BinaryLoop loops[3];        // both vary; a is one element; b is one element
-  const char* failure;        // the text of the catalogue's `fails`; null: no data can make it fail
+  uint8_t size_in, size_out;  // per element, see parallel/parallel.h
+  uint16_t cost;              // per element, see parallel/parallel.h
+  BinaryLoop loops[3];        // both vary; a has one element; b has one element
+  const char* failure;        // the op's `fails` text in the catalogue; null: cannot fail
 };
 struct BinaryFamily {
   const char* op;
@@ -30,6 +30,6 @@ struct BinaryTable {
 const BinaryTable& Arithmetic();   // arith_loops.inc
 const BinaryTable& Comparisons();  // compare_loops.inc
 
-const BinaryOp* FindBinary(const char* op, keel_dt);  // in either; null: there is none
+const BinaryOp* FindBinary(const char* op, keel_dt);  // from either table, or null
 
 }  // namespace keel_cpu

@@ -1,6 +1,6 @@
-// broadcast.h: walking operands that are broadcast to a common shape. Dims that can be walked as one are
-// merged first, so that most cases end as one run (same shape), two dims (row or column against matrix)
-// or three; only the innermost dim is a loop over elements, the others are an odometer.
+// broadcast.h: traverses operands that broadcast to a common shape. Adjacent dims that all operands traverse
+// alike are merged first, so that most cases become one flat run (equal shapes), two dims (a row or column
+// and a matrix) or three. The innermost dim is a loop over elements, the others are an odometer.
 #pragma once
 
 #include "plugins/cpu/common.h"
@@ -11,13 +11,13 @@ template <int kOperands>
 struct Walk {
   int rank = 0;  // of the merged dims; dim rank-1 is the innermost
   int64_t dims[KEEL_MAX_RANK];
-  int64_t steps[kOperands][KEEL_MAX_RANK];  // in elements; 0 where the operand is repeated
+  int64_t steps[kOperands][KEEL_MAX_RANK];  // in elements; 0 if the operand broadcasts along the dim
 
   int64_t Inner() const { return rank == 0 ? 1 : dims[rank - 1]; }
   int64_t Rows() const { return Product(dims, rank > 0 ? rank - 1 : 0); }
   int64_t InnerStep(int operand) const { return rank == 0 ? 1 : steps[operand][rank - 1]; }
 
-  // f(row, offsets) for rows [begin, end) of the outer dims; offsets in elements, per operand.
+  // Calls f(row, offsets) for rows [begin, end) of the outer dims; offsets in elements, per operand.
   template <class F>
   void Rows(int64_t begin, int64_t end, F&& f) const {
     int64_t index[KEEL_MAX_RANK] = {}, at[kOperands] = {};
@@ -39,7 +39,7 @@ struct Walk {
   }
 };
 
-// Appends one dim, merging it into the one before where every operand allows it.
+// Appends a dim, merged with the previous one if every operand allows it.
 template <int kOperands>
 void AppendDim(Walk<kOperands>* w, int64_t dim, const int64_t (&steps)[kOperands]) {
   if (dim == 1) return;
@@ -51,7 +51,7 @@ void AppendDim(Walk<kOperands>* w, int64_t dim, const int64_t (&steps)[kOperands
   for (int i = 0; i < kOperands; i++) w->steps[i][at] = steps[i];
 }
 
-// The walk of operands 0..kOperands-1 of a call over its result 0; shapes align at the last dim.
+// The walk of operands 0..kOperands-1 of a call over result 0; shapes align at the last dim.
 template <int kOperands>
 Walk<kOperands> Broadcast(const keel_call* c) {
   const keel_tensor& out = *c->out[0];

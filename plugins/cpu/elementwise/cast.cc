@@ -1,4 +1,4 @@
-// cast.cc: between all dtypes; the loops are in cast_loops.inc.
+// cast.cc: conversions between all dtypes; the loops are in cast_loops.inc.
 #include "plugins/cpu/common.h"
 #include "plugins/cpu/elementwise/cast_loops.h"
 #include "plugins/cpu/parallel/parallel.h"
@@ -8,7 +8,7 @@ namespace {
 
 struct Cast {
   UnaryLoop loop;
-  int64_t size_in, size_out;  // bytes of an element
+  int64_t size_in, size_out;  // bytes per element
 };
 
 keel_rc RunCast(const keel_call* call) {

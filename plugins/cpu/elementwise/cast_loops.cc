@@ -1,4 +1,4 @@
-// cast_loops.cc: compiles cast_loops.inc per SIMD level and picks one.
+// cast_loops.cc: compiles cast_loops.inc per SIMD level and selects one.
 #include "plugins/cpu/elementwise/cast_loops.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// compare_loops.cc: compiles compare_loops.inc per SIMD level and picks one.
+// compare_loops.cc: compiles compare_loops.inc per SIMD level and selects one.
 #include <cmath>
 #include <type_traits>
 

@@ -1,10 +1,10 @@
-// random.cc: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw 2011), a counter-based generator: a number
-// depends on key and place only, so threads can start anywhere.
+// random.cc: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw 2011), a counter-based generator: a number depends
+// only on key and index, so threads can start anywhere.
 //
-// Counter words are the block number (low, high), 0, 0; key words the operand (low, high). A block gives
-// four 32-bit or two 64-bit numbers (low word first); f32, f16 and bf16 use one of 32 bits per element,
-// f64 one of 64. uniform: the top 24, 11, 8 or 53 bits as a fraction. normal: Box-Muller on the two
-// numbers of a pair of elements, in double precision.
+// Counter words are the block number (low, high), 0, 0; key words the operand (low, high). A block gives four
+// 32-bit or two 64-bit numbers (low word first); f32, f16 and bf16 use 32 bits per element, f64 uses 64.
+// uniform: the top 24, 11, 8 or 53 bits as a fraction. normal: Box-Muller on the two numbers of a pair of
+// elements, in double precision.
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -34,7 +34,7 @@ Words Philox(uint64_t key, uint64_t block) {
   return {{a, b, c, d}};
 }
 
-// How a dtype takes its numbers: how many a block has, their bits, and those of a uniform fraction.
+// Per dtype: numbers in a block, their bits, and the bits of a uniform fraction.
 template <class T>
 struct Take {
   static constexpr int64_t kPerBlock = std::is_same_v<T, double> ? 2 : 4;

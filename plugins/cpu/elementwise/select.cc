@@ -1,4 +1,4 @@
-// select.cc: select (three operands, broadcast) and clamp; the loops are in select_loops.inc.
+// select.cc: select (three broadcast operands) and clamp; the loops are in select_loops.inc.
 #include "plugins/cpu/elementwise/broadcast.h"
 #include "plugins/cpu/elementwise/select_loops.h"
 #include "plugins/cpu/parallel/parallel.h"
@@ -9,7 +9,7 @@ namespace {
 template <class L>
 struct Sized {
   L loop;
-  int64_t size;  // bytes of an element
+  int64_t size;  // bytes per element
 };
 
 keel_rc RunSelect(const keel_call* call) {

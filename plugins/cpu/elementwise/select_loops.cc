@@ -1,4 +1,4 @@
-// select_loops.cc: compiles select_loops.inc per SIMD level and picks one.
+// select_loops.cc: compiles select_loops.inc per SIMD level and selects one.
 #include "plugins/cpu/elementwise/select_loops.h"
 
 #include "plugins/cpu/common.h"

@@ -14,7 +14,7 @@ using SelectLoop = void (*)(const void* p, int64_t sp, const void* a, int64_t sa
 using ClampLoop = void (*)(const void* x, const void* lo, const void* hi, void* y, int64_t n);
 
 struct SelectTable {
-  SelectLoop (*select)(int64_t bytes);  // by the size of an element
+  SelectLoop (*select)(int64_t bytes);  // by element size
   ClampLoop (*clamp)(keel_dt);
 };
 const SelectTable& Selects();

@@ -1,4 +1,4 @@
-// unary.cc: ops of one operand; the loops are in unary_loops.inc.
+// unary.cc: ops with one operand; the loops are in unary_loops.inc.
 #include <cstring>
 
 #include "plugins/cpu/common.h"

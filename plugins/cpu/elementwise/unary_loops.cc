@@ -1,4 +1,4 @@
-// unary_loops.cc: compiles unary_loops.inc per SIMD level and picks one.
+// unary_loops.cc: compiles unary_loops.inc per SIMD level and selects one.
 #include "plugins/cpu/elementwise/unary_loops.h"
 
 #include <bit>

@@ -12,8 +12,8 @@ using UnaryLoop = void (*)(const void* x, void* y, int64_t n);
 struct UnaryOp {
   const char* op;
   keel_dt dtype;
-  uint8_t size_in, size_out;  // bytes of an element
-  uint16_t cost;              // of an element, for parallel/parallel.h
+  uint8_t size_in, size_out;  // bytes per element
+  uint16_t cost;              // per element, see parallel/parallel.h
   UnaryLoop loop;
 };
 struct UnaryTable {
@@ -23,6 +23,6 @@ struct UnaryTable {
 const UnaryTable& Unary();
 
 struct Node;
-const UnaryOp* FindUnary(const Node&);  // by op, attributes and dtype; null: there is none
+const UnaryOp* FindUnary(const Node&);  // by op, attributes and dtype; null: none
 
 }  // namespace keel_cpu

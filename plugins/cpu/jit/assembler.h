@@ -1,8 +1,8 @@
-// assembler.h: Xbyak with registers for the values of a program.
+// assembler.h: Xbyak with a register allocator for the values of a program.
 //
-// Values of numbers are in vector registers, `lanes` elements each, as wide as their dtype makes them; bools
-// are in mask registers. The emitters of ops.cc see values by number through V and K, and have three
-// vectors and a mask for themselves.
+// Numbers are in vector registers, `lanes` elements each, as wide as their dtype requires; bools are in mask
+// registers. The emitters of ops.cc access values by number through V and K, and may use three spare vectors
+// and a spare mask.
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -39,24 +39,24 @@ class JitAssembler : public Xbyak::CodeGenerator {
   }
   Xbyak::Xmm V(uint32_t value) const { return Vector(WidthOf(TypeOf(value)), place_[value]); }
   Xbyak::Opmask K(uint32_t value) const { return Xbyak::Opmask(place_[value]); }
-  Xbyak::Xmm Bytes() const { return Vector(1, kVectors + 2); }  // the last spare one, a byte for each lane
-  // For the emitter of an op, as wide as a value.
+  Xbyak::Xmm Bytes() const { return Vector(1, kVectors + 2); }  // the last spare vector, one byte per lane
+  // A spare vector for an op's emitter, as wide as the value `like`.
   Xbyak::Xmm Spare(uint32_t like, int i = 0) const { return Vector(WidthOf(TypeOf(like)), kVectors + i); }
   Xbyak::Opmask SpareMask() const { return Xbyak::Opmask(kMasks); }
   Xbyak::Opmask Tail() const { return Xbyak::Opmask(kMasks + 1); }
 
-  // The element there, in all lanes of a value's register. Of a bool eax is used.
+  // Broadcasts the element at `there` to all lanes of a value's register. For bools, clobbers eax.
   void Spread(uint32_t value, const Xbyak::RegExp& there) {
     if (!IsMask(value))
       return WidthOf(TypeOf(value)) == 4 ? vpbroadcastd(V(value), dword[there])
                                          : vpbroadcastq(V(value), qword[there]);
-    cmp(byte[there], 1);  // borrows where it is 0
+    cmp(byte[there], 1);  // sets the carry if the byte is 0
     sbb(eax, eax);
     not_(eax);
     kmovw(K(value), eax);
   }
 
-  // A number in memory beside the code: bits of an element that an instruction spreads over its lanes.
+  // A constant next to the code: the bits of an element, broadcast to all lanes by the instruction.
   Xbyak::Address Literal(uint64_t bits, int width) { return ptr_b[rip + literals_[{bits, width}]]; }
   Xbyak::Address LiteralScalar(uint64_t bits, int width) { return ptr[rip + literals_[{bits, width}]]; }
 
@@ -88,7 +88,7 @@ class JitAssembler : public Xbyak::CodeGenerator {
   }
 
  private:
-  static constexpr int kVectors = 29, kMasks = 6;  // what values may have: vectors 0 to 28, masks 1 to 5
+  static constexpr int kVectors = 29, kMasks = 6;  // available to values: vectors 0 to 28, masks 1 to 5
   const JitBody& body_;
   const int lanes_;
   std::vector<int> place_;
@@ -102,8 +102,8 @@ struct JitRow {
   void (*emit)(JitAssembler&, const JitOp&);
 };
 
-// What `make` writes with a JitAssembler on that memory, ready to run. Null: not on this machine, too many
-// values or too much code.
+// Runs `make` with a JitAssembler and returns the executable code. Null: AVX-512 is missing, or there are too
+// many values or too much code.
 template <class Function, class Make>
 std::shared_ptr<Function> Assembled(Make make) {
   constexpr size_t kMost = 256 * 1024;
@@ -116,7 +116,7 @@ std::shared_ptr<Function> Assembled(Make make) {
     return nullptr;
   } catch (const Xbyak::Error& e) {
     if (e == Xbyak::ERR_CODE_IS_TOO_BIG) return nullptr;
-    Throw(KEEL_INTERNAL, std::string("no such instruction: ") + e.what());
+    Throw(KEEL_INTERNAL, std::string("Xbyak rejects an instruction: ") + e.what());
   }
 }
 

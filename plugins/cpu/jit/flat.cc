@@ -1,6 +1,6 @@
-// flat.cc: see jit.h. The function spreads operands of one element over a register each, then takes as
-// many elements at a time as its widest dtype leaves in a vector; the last few go through the same ops under
-// a mask.
+// flat.cc: see jit.h. The function broadcasts one-element operands to a register each, then processes as many
+// elements at a time as fit a vector of the widest dtype. The remainder goes through the same ops under a
+// mask.
 #include "plugins/cpu/jit/jit.h"
 
 #if defined(KEEL_JIT)
@@ -72,7 +72,7 @@ class Flat {
     for (keel_dt dt : body.values) widest = std::max(widest, WidthOf(dt));
     return 64 / widest;
   }
-  // By value: the last op that reads it, all ops together where it is stored; -1: nobody.
+  // By value: the last op that reads it; the number of ops if it is stored; -1 if unused.
   void FindUses() {
     last_.assign(body_.values.size(), -1);
     for (size_t i = 0; i < body_.ops.size(); i++)
@@ -95,7 +95,7 @@ class Flat {
     j_.Spread(p.value, kSpare);
   }
 
-  // The elements under way of a slot.
+  // The current elements of a slot.
   Xbyak::Address At(const JitPort& p) {
     Reg64 base = kSpare;
     const auto known = std::find_if(pointers_.begin(), pointers_.end(),
@@ -143,7 +143,7 @@ class Flat {
       j_.vmovups(to, from);
   }
 
-  // Once through the ops. Results are stored last, for one of them may lie where an operand does.
+  // Emits the ops once. Results are stored last, as they may share memory with an operand.
   void Pass(bool tail) {
     for (size_t i = 0; i < body_.ops.size(); i++) {
       const JitOp& op = body_.ops[i];

@@ -1,10 +1,10 @@
-// jit.h: machine code for a run of elementwise ops, so that what lies between two ops stays in registers.
+// jit.h: machine code for a run of elementwise ops, which keeps intermediate values in registers.
 //
-// How it is meant to be read: a JitBody lists values by dtype and ops on them, in order. FindJit says which
-// ops can be in one; CompileFlat makes a function over arrays of it. ops.cc has a row for each op,
-// assembler.h the registers, flat.cc the loop, memory.cc where code lies. The bits are those of
-// the ops' own loops: nothing is fused into one rounding. It needs AVX-512 and memory that may be executed;
-// without, everything here says no, and the callers interpret.
+// A JitBody lists values by dtype and ops on them in order. FindJit checks whether an op is supported;
+// CompileFlat compiles a function over arrays. ops.cc has a row per op, assembler.h allocates registers,
+// flat.cc emits the loop, memory.cc publishes the code. The bits equal those of the ops' own loops: no two
+// roundings are fused. Needs AVX-512 and executable memory; without them every function here declines, and
+// the callers interpret.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@
 
 namespace keel_cpu {
 
-struct JitRow;  // how one op is emitted for some dtypes
+struct JitRow;  // emits one op for some dtypes
 
-// Null: there is no code for this op with these dtypes.
+// Null: no machine code for this op with these dtypes.
 const JitRow* FindJit(const char* op, const keel_dt* in, keel_dt out);
 
-bool HasRegisters(keel_dt);  // may values of this dtype be in a JitBody?
+bool HasRegisters(keel_dt);  // whether a JitBody can have values of this dtype
 
 struct JitOp {
-  const JitRow* row;  // null, where a function does it: only in loops over scalars
+  const JitRow* row;  // null if `function` computes it, in scalar loops only
   uint32_t in[3];     // values
   uint32_t out;
   uint8_t n_in;
@@ -33,30 +33,30 @@ struct JitBody {
   std::vector<JitOp> ops;
 };
 
-// Where an operand or result of a flat program lies: in at[slot].
+// An operand or result of a flat program; its data is at at[slot].
 struct JitPort {
   uint32_t value;
   uint16_t slot;
-  bool one;  // it has one element, for all places
+  bool one;  // has one element, which broadcasts
 };
 using FlatLoop = void(char* const* at, int64_t n);
 using FlatCode = std::shared_ptr<FlatLoop>;
 
-// All ops on n elements, of operands that have n or one; a result may lie where an operand of n elements
-// does. Null: not on this machine, or more values alive at once than there are registers.
+// Runs all ops on n elements. Operands have n elements or one; a result may share memory with an operand of n
+// elements. Null: unsupported machine, or more live values than registers.
 FlatCode CompileFlat(const JitBody& body, const std::vector<JitPort>& in, const std::vector<JitPort>& out);
 
-// A loop over scalars. Its values begin with what it is given, of which the first `carry` are carried.
+// A loop over scalars. The first values are its inputs, of which the first `carry` are loop-carried.
 struct JitWhile {
-  JitBody body;                                         // the ops of the test, then those of the body
-  size_t test_ops = 0;                                  // so many are the test's
+  JitBody body;                                         // the ops of the test, then of the body
+  size_t test_ops = 0;                                  // number of ops in the test
   uint32_t go = 0;                                      // the test's result
-  uint32_t given = 0;                                   // values that are in at[number]
-  std::vector<uint32_t> next;                           // what is carried on, by carry
-  std::vector<std::pair<uint32_t, uint64_t>> literals;  // values that are constants, and their bits
+  uint32_t given = 0;                                   // number of inputs, read from at[number]
+  std::vector<uint32_t> next;                           // next[i]: the next value of carried value i
+  std::vector<std::pair<uint32_t, uint64_t>> literals;  // constant values and their bits
 };
-// Runs until the test is false; then carried value i is in at[given + i]. 1: stopped, as *cancelled was not
-// 0.
+// Runs until the test is false; then carried value i is in at[given + i]. Returns 1 if *cancelled became
+// nonzero.
 using WhileLoop = int(char* const* at, const volatile int32_t* cancelled);
 std::shared_ptr<WhileLoop> CompileWhile(const JitWhile& loop);
 

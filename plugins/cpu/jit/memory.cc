@@ -1,6 +1,6 @@
-// memory.cc: see memory.h. Code lies in regions that are mapped twice, to be written and to be
-// executed, so no page is ever both, and code that other threads run needs no change of rights. A forked
-// child shares the regions: it runs what is there, and puts its own code elsewhere.
+// memory.cc: see memory.h. Code regions are mapped twice, writable and executable, so no page is ever both,
+// and publishing code never changes the protection of pages that other threads execute. A forked child shares
+// the regions: it executes existing code and puts its own code into new regions.
 #include "plugins/cpu/jit/memory.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   bool ok() const { return write_ && run_; }
-  // Null: it does not fit, or the region is another process's.
+  // Null: the code does not fit, or the region was made by another process.
   const void* Add(const std::string& code) {
     constexpr size_t kLine = 64;
     if (!ok() || bytes_ - used_ < code.size() || made_by_ != getpid()) return nullptr;
@@ -85,7 +85,7 @@ struct Store {
   }
 };
 
-// In a region of its own.
+// Publishes in a region of its own.
 std::shared_ptr<const void> Alone(const std::string& code) {
   auto region = std::make_shared<Region>(code.size());
   const void* at = region->Add(code);
@@ -95,7 +95,7 @@ std::shared_ptr<const void> Alone(const std::string& code) {
 }  // namespace
 
 std::shared_ptr<const void> PublishCode(const std::string& code) {
-  static Store* store = new Store;  // outlives all plans
+  static Store* store = new Store;  // never destroyed: plans may outlive static destruction
   const std::unique_lock lock(store->mutex, kPatience);
   if (!lock) return Alone(code);
   return store->known.Get(code, [&] { return store->Add(code); });

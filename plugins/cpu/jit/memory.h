@@ -1,4 +1,4 @@
-// memory.h: where machine code lies.
+// memory.h: executable memory for machine code.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace keel_cpu {
 
-// The code, ready to run, for as long as the pointer is kept; code of equal bytes is there once. Null: this
-// process may not make memory executable. It must not depend on where it lies. From any thread.
+// Returns executable code that lives as long as the pointer; identical code is shared. The code must be
+// position-independent. Null: this process may not make memory executable. Thread-safe.
 std::shared_ptr<const void> PublishCode(const std::string& code);
 
 }  // namespace keel_cpu

@@ -1,6 +1,6 @@
-// ops.cc: the instructions of each op, with the bits of its own loop (*_loops.inc). A row says which
-// dtypes it takes. The result's register is never an operand's, so an emitter may write it before it has read
-// them all.
+// ops.cc: the instructions of each op; the bits equal those of its loop (*_loops.inc). A row lists the
+// supported dtypes. The result's register is never an operand's, so an emitter may write it before it has
+// read all operands.
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -17,7 +17,7 @@ using Xbyak::Opmask;
 using Xbyak::Xmm;
 using J = JitAssembler;
 
-enum Compare : uint8_t {  // as vcmpps and vpcmpd number them; NaN is unequal and in no order
+enum Compare : uint8_t {  // predicates of vcmpps and vpcmpd; NaN compares unequal and unordered
   kEqualOrdered = 0,
   kUnordered = 3,
   kNotEqual = 4,
@@ -34,11 +34,11 @@ uint64_t Bits(double x, int width) {
 }
 uint64_t SignBit(int width) { return uint64_t{1} << (8 * width - 1); }
 
-// The dtype that an op works in: that of its first operand.
+// The dtype that an op computes in: that of its first operand.
 keel_dt TypeOf(const J& j, const JitOp& op) { return j.TypeOf(op.in[0]); }
 int Width(const J& j, const JitOp& op) { return WidthOf(TypeOf(j, op)); }
 
-// One of four by dtype.
+// One instruction per dtype.
 using Three = void (*)(J&, const Xmm& to, const Xmm& a, const Xmm& b);
 struct ByType {
   Three f32, f64, i32, i64;
@@ -64,7 +64,7 @@ constexpr ByType kAdd = {KEEL_I(vaddps), KEEL_I(vaddpd), KEEL_I(vpaddd), KEEL_I(
 
 void Zero(J& j, const Xmm& x) { j.vpxord(x, x, x); }
 void Move(J& j, const Xmm& to, const Xmm& from) { j.vmovdqu32(to, from); }
-// Where the mask is set: `from` in `to`.
+// to = mask ? from : to
 void MoveWhere(J& j, const Opmask& k, int width, const Xmm& to, const Xmm& from) {
   width == 4 ? j.vmovaps(to | k, from) : j.vmovapd(to | k, from);
 }
@@ -92,8 +92,8 @@ void Plain(J& j, const JitOp& op) {
   kInstruction(j, TypeOf(j, op), j.V(op.out), j.V(op.in[0]), j.V(op.in[1]));
 }
 
-// The instruction gives its second operand where one is NaN or both are zero: right but for a NaN that is
-// first.
+// The instruction returns its second operand if either is NaN or both are zero, so only a NaN in the first
+// operand needs a fix.
 template <const ByType& kSignedOrFloat, const ByType& kUnsigned>
 void Extreme(J& j, const JitOp& op) {
   const keel_dt dt = TypeOf(j, op);
@@ -160,7 +160,7 @@ void Rsqrt(J& j, const JitOp& op) {
   SquareRoot(j, Width(j, op), j.V(op.out), j.V(op.in[0]));
   Inverse(j, TypeOf(j, op), j.V(op.out), j.V(op.out), j.Spare(op.out));
 }
-// Of NaN and what is greater than 0 it is the number itself; of -0 it is +0.
+// NaN and positive numbers are unchanged; -0 becomes +0.
 void Relu(J& j, const JitOp& op) {
   const keel_dt dt = TypeOf(j, op);
   const Xmm to = j.V(op.out), a = j.V(op.in[0]);
@@ -209,7 +209,7 @@ void SelectOp(J& j, const JitOp& op) {
   const Xmm to = j.V(op.out) | j.K(op.in[0]), x = j.V(op.in[1]), y = j.V(op.in[2]);
   WidthOf(j.TypeOf(op.out)) == 4 ? j.vblendmps(to, y, x) : j.vblendmpd(to, y, x);
 }
-// To the bound where the value is at it or beyond, or where the bound is NaN.
+// Replaces v by the bound if low <= high (v is at or beyond the bound) or the bound is NaN.
 void Bound(J& j, keel_dt dt, const Xmm& v, const Xmm& bound, const Xmm& low, const Xmm& high) {
   const Opmask k = j.SpareMask();
   CompareInto(j, dt, k, low, high, kLessEqualOrdered);
@@ -229,7 +229,7 @@ void ClampOp(J& j, const JitOp& op) {
   (IsSigned(dt) ? kMin : kMinUnsigned)(j, dt, to, to, hi);
 }
 
-// ---- casts, where each value has one nearest
+// ---- casts that the hardware rounds like the loops
 
 struct CastRow {
   keel_dt from, to;
@@ -264,7 +264,7 @@ void CastOp(J& j, const JitOp& op) {
   CompareInto(j, from, j.K(op.out), j.V(op.in[0]), zero, kNotEqual);
 }
 
-// ---- which dtypes
+// ---- dtype predicates
 
 bool IsNumber(keel_dt dt) {
   return dt == KEEL_F32 || dt == KEEL_F64 || dt == KEEL_I32 || dt == KEEL_I64 || dt == KEEL_U32 ||

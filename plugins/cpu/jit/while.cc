@@ -1,5 +1,5 @@
-// while.cc: a `while` over scalars as one launch, in machine code (jit.h). Anything else that is carried, an
-// op that may fail, an effect: refused, and libkeel runs the loop's bodies one launch after the other.
+// while.cc: a `while` over scalars as one launch in machine code (jit.h). Other carried values, ops that may
+// fail and effects are declined; libkeel then runs the loop's bodies launch by launch.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -19,7 +19,7 @@ bool IsScalar(const keel_tensor& t) {
   return std::all_of(t.shape, t.shape + t.ndim, [](int64_t d) { return d == 1; });
 }
 
-// The loop of an op for which there is no machine code; null: none, or one that may fail.
+// The loop function of an op without machine code; null: none, or one that may fail.
 const void* FunctionOf(const Node& node, std::string_view op, uint32_t n_in) {
   const keel_tensor x = node.In(0), y = node.Out(0);
   if (n_in == 1) {
@@ -31,7 +31,7 @@ const void* FunctionOf(const Node& node, std::string_view op, uint32_t n_in) {
   return found && !found->failure ? reinterpret_cast<const void*>(found->loops[0]) : nullptr;
 }
 
-// Writes the two graphs out as one list of ops.
+// Flattens the two graphs into one list of ops.
 class Compiler {
  public:
   explicit Compiler(const Node& node) : node_(node) { ok_ = Read(); }
@@ -51,7 +51,7 @@ class Compiler {
     loop_.test_ops = loop_.body.ops.size();
     return ReadGraph(1, &loop_.next) && loop_.next.size() == carry;
   }
-  // A value of one element, of a dtype that has registers.
+  // Adds a value of one element whose dtype has registers.
   std::optional<uint32_t> Add(const keel_tensor& t) {
     if (!HasRegisters(TypeOf(t)) || !IsScalar(t)) return std::nullopt;
     loop_.body.values.push_back(TypeOf(t));
@@ -106,7 +106,7 @@ class Compiler {
     loop_.body.ops.push_back(made);
     return true;
   }
-  // A value that no node made is a constant.
+  // Whether the value is known; a value that no node produces is a constant.
   bool Known(uint32_t v, const keel_tensor& t) {
     if (number_[v] != KEEL_NO_VALUE) return true;
     const std::optional<uint32_t> number = t.data ? Add(t) : std::nullopt;
@@ -121,13 +121,13 @@ class Compiler {
   Node node_;
   bool ok_ = false;
   JitWhile loop_;
-  std::vector<uint32_t> number_;  // of the values of the graph that is read, in the loop
+  std::vector<uint32_t> number_;  // by value of the graph being read: its number in the loop
 };
 
 struct While {
   std::shared_ptr<WhileLoop> code;
 };
-constexpr int kMost = 32;  // operands and results
+constexpr int kMost = 32;  // limit of operands and of results
 
 keel_rc RunWhile(const keel_call* call) {
   char* at[kMost];
@@ -148,7 +148,7 @@ int32_t MatchWhile(keel_dev, const keel_host* host, const keel_node* node) {
 keel_rc PrepareWhile(const Node& node, keel_launch* launch) {
   const Compiler compiler(node);
   While made = {compiler.ok() ? CompileWhile(compiler.loop()) : nullptr};
-  if (!made.code) Throw(KEEL_UNIMPLEMENTED, "there is no machine code for this loop");
+  if (!made.code) Throw(KEEL_UNIMPLEMENTED, "no machine code for this loop");
   return Keep(launch, std::move(made), RunWhile);
 }
 

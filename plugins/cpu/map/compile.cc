@@ -17,7 +17,7 @@ bool Is(const char* op, std::initializer_list<const char*> names) {
 struct Compiled {
   MapStep step = {};
   int64_t cost = 1;
-  const JitRow* jit = nullptr;  // null: there is only the loop
+  const JitRow* jit = nullptr;  // null: no machine code, only the loop
 };
 
 std::optional<Compiled> OneOfThree(const Node& node, const char* op) {
@@ -57,7 +57,7 @@ std::optional<Compiled> OneOfOne(const Node& node, const char* op) {
   return c;
 }
 
-// The instruction of one node, its operands left out; nothing if this is no op of elements.
+// The instruction of one node, without operands; none if the node is not an elementwise op.
 std::optional<Compiled> Find(const Node& node, const keel_body_node& n) {
   constexpr std::optional<Compiled> (*kByArity[])(const Node&, const char*) = {OneOfOne, OneOfTwo,
                                                                                OneOfThree};
@@ -87,7 +87,7 @@ MapStep Copy(uint16_t from, uint16_t to, uint8_t size) {
   return s;
 }
 
-// What becomes one step: a node, or several with machine code.
+// The nodes of one step: a single one, or several with machine code.
 struct Unit {
   std::vector<uint32_t> nodes;
   bool fused = false;
@@ -104,7 +104,7 @@ class Compiler {
       map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node_.In(i))));
     for (const MapBody::Made& m : made_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
   }
-  // Whether there are enough slots; what more there is to make is made only where it is kept.
+  // Whether there are enough slots. Machine code is compiled only for programs that are kept.
   bool Fits() {
     std::vector<uint16_t> every;
     for (uint16_t r = 0; r < map_.n_out; r++) every.push_back(r);
@@ -132,7 +132,7 @@ class Compiler {
     return true;
   }
 
-  // The nodes that the results need, in order.
+  // The nodes that the results depend on, in order.
   std::vector<uint32_t> Needed(const std::vector<uint16_t>& results) const {
     std::vector<bool> needed(body_.n_values);
     for (uint16_t r : results) needed[made_[r].value] = true;
@@ -199,7 +199,7 @@ class Compiler {
     AddFused(flat, p);
     if (rows != flat) AddFused(rows, p);
   }
-  // Operands that will have one element, as far as their dims tell: in all, or in each row.
+  // Operands that have one element by their declared dims: in total, or in each row.
   uint32_t Ones(const MapProgram& p, bool in_rows) const {
     const keel_tensor& y = made_[p.results[0]].type;
     int last = y.ndim - 1;
@@ -215,7 +215,8 @@ class Compiler {
     return ones;
   }
   void AddFused(uint32_t ones, MapProgram* p) {
-    for (size_t most : {SIZE_MAX, size_t{12}}) {  // shorter where too many values are alive for the registers
+    // fewer nodes if too many values are alive for the registers
+    for (size_t most : {SIZE_MAX, size_t{12}}) {
       MapFused fused = {ones, {}, {}};
       const std::vector<Unit> units = Grouped(*p, ones, most);
       const auto made = std::count_if(units.begin(), units.end(), [](const Unit& u) { return u.fused; });
@@ -228,7 +229,7 @@ class Compiler {
       return p->fused.push_back(std::move(fused));
     }
   }
-  // First the nodes all of whose operands are one element; then neighbours that have code together.
+  // Nodes whose operands all have one element come first; then adjacent nodes with machine code are merged.
   std::vector<Unit> Grouped(const MapProgram& p, uint32_t ones, size_t most) {
     one_.assign(body_.n_values, false);
     for (uint16_t v : p.operands) one_[v] = ones >> v & 1;
@@ -284,7 +285,7 @@ class Compiler {
 
   // ---- slots
 
-  // By value: the last unit that reads it, all units where it is a result; -1: nobody.
+  // By value: the last unit that reads it; the number of units for a result; -1 if unused.
   void FindUses(const std::vector<Unit>& units, const std::vector<uint16_t>& results) {
     last_.assign(body_.n_values, -1);
     for (size_t u = 0; u < units.size(); u++)
@@ -294,7 +295,7 @@ class Compiler {
     for (uint16_t r : results) last_[made_[r].value] = static_cast<int64_t>(units.size());
   }
 
-  // Result 0 may lie in the place of an operand, so it is written when no operand is read any more.
+  // Result 0 may share memory with an operand, so it is written after the last read of any operand.
   bool MayWriteAt(uint16_t result, int64_t i) const {
     if (result != 0) return true;
     for (uint32_t v = 0; v < map_.n_in; v++)
@@ -314,7 +315,7 @@ class Compiler {
     return 0;
   }
 
-  // Whether there is code for all.
+  // Compiles the units; whether all have code.
   bool Compile(const std::vector<Unit>& units, const MapProgram& p, MapCode* code,
                std::vector<FlatCode>* kept) {
     FindUses(units, p.results);
@@ -346,7 +347,7 @@ class Compiler {
     s.out = slot[n.out];
     return s;
   }
-  // Result 0 comes last here too: a result may be an operand as it is.
+  // Result 0 is last here too: another result may be a copy of an operand.
   void AddCopies(const std::vector<uint16_t>& results, const std::vector<uint16_t>& slot,
                  MapCode* code) const {
     for (size_t at = results.size(); at-- > 0;) {
@@ -364,10 +365,10 @@ class Compiler {
   std::vector<Compiled> compiled_;  // by node
   std::vector<int64_t> last_;       // by value
   std::vector<bool> one_;           // by value: one element
-  int64_t busy_[kMapTemps];         // by temporary: the last unit that reads what it holds
+  int64_t busy_[kMapTemps];         // by temporary: the last unit that reads its content
 };
 
-// A body all of whose nodes are elementwise.
+// A body with elementwise nodes only.
 struct Whole {
   explicit Whole(const Node& call) : map{call, &body, 0, {}} {
     body.struct_size = sizeof(body);
@@ -383,12 +384,12 @@ int32_t MatchMap(keel_dev, const keel_host* host, const keel_node* node) {
   try {
     return FitsMap(Whole(Node{host, node}).map);
   } catch (...) {
-    return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
+    return 0;  // declined: unreadable body, or a dtype without loops
   }
 }
 keel_rc PrepareMap(const Node& node, keel_launch* launch) {
   std::optional<Map> map = CompileMap(Whole(node).map);
-  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not one of elementwise ops");
+  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call has ops that are not elementwise");
   return Keep(launch, std::move(*map), RunMap);
 }
 

@@ -1,8 +1,7 @@
-// map.h: a group of elementwise ops as one launch, the impl of `call`. prepare compiles the body to a
-// program (compile.cc); run interprets it a tile at a time, so that what lies between two ops stays in L1
-// (tiles.h, run.cc). Each instruction is a loop of the op's own family, or of several ops for which
-// there is machine code (jit/jit.h): the bits are those of the ops alone. reduce.cc runs one with a reduction
-// behind it.
+// map.h: a group of elementwise ops as one launch, an impl of `call`. prepare compiles the body to a program
+// (compile.cc); run interprets it tile by tile, so that intermediate values stay in L1 (tiles.h, run.cc). An
+// instruction is the op's own loop, or machine code for several ops (jit/jit.h); the bits equal those of the
+// ops alone. reduce.cc adds a trailing reduction.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@
 
 namespace keel_cpu {
 
-// A program's values live in slots, numbered: the call's operands, its results, then temporaries.
+// Values of a program are in numbered slots: the call's operands, its results, then temporaries.
 struct MapStep {
   enum Kind : uint8_t { kUnary, kBinary, kSelect, kClamp, kFused } kind;
   uint8_t n_in, size_out;
@@ -27,62 +26,61 @@ struct MapStep {
     const BinaryLoop* binary;
     SelectLoop select;
     ClampLoop clamp;
-    FlatLoop* fused;  // reads and writes the slots that it was made for
+    FlatLoop* fused;  // bound to the slots that it was compiled for
   };
-  const char* failure;  // of a binary loop that can fail
-  uint64_t writes;      // of fused: a bit for each slot
+  const char* failure;  // message of a binary loop that can fail
+  uint64_t writes;      // kFused: a bit per slot that it writes
 };
 
 struct MapCode {
   std::vector<MapStep> steps;
   int temps = 0;
-  int64_t tile = 0;  // elements: a slot of a tile has kSlotBytes at most
-  int64_t cost = 0;  // of an element, for parallel/parallel.h
+  int64_t tile = 0;  // elements; a slot of a tile has at most kSlotBytes
+  int64_t cost = 0;  // per element, see parallel/parallel.h
 };
-// Steps for operands of which exactly these have one element, in all or in a row.
+// Steps specialised for operands with one element, in total or per row.
 struct MapFused {
-  uint32_t ones = 0;  // a bit for each operand
+  uint32_t ones = 0;  // a bit per such operand
   MapCode code;
   std::vector<FlatCode> kept;
 };
 struct MapProgram {
-  std::vector<uint16_t> operands;  // those that are read
-  std::vector<uint16_t> results;   // those that are written; all of one shape
-  MapCode plain;                   // for all operands
+  std::vector<uint16_t> operands;  // operands that are read
+  std::vector<uint16_t> results;   // results that are written; all of one shape
+  MapCode plain;                   // for any operands
   std::vector<MapFused> fused;
 };
 
 inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 
-// What needs no layout: where dims are known, no operand is spread, all is one tile and no step can fail. In
-// a large graph a launch costs what it reads, and this is a line or two, where layout and programs are a
-// dozen that hang on each other (6 to 1.5 ns for a node of 1,000, 27 to 3.5 of 100,000:
-// tools/bench/growth.py, wide); constants of one element are copied here, for each lies in a line of its own.
+// A program without layout work: known dims, no broadcast within rows, a single tile, no step that can fail.
+// In a large graph a launch costs the cache lines it reads: this struct is one or two, layout and programs
+// are a dozen dependent ones (6 to 1.5 ns per node of 1,000 elements, 27 to 3.5 of 100,000:
+// tools/bench/growth.py, wide). One-element constants are copied into it for the same reason.
 struct MapWhole {
-  FlatLoop* code = nullptr;                           // the whole program, if it is one function
-  std::shared_ptr<const std::vector<MapStep>> steps;  // else; neither: there is more to do
-  uint32_t ones = 0;                                  // bits for operands: that have one element in steps,
-  uint32_t known = 0;                                 // that are copied
+  FlatLoop* code = nullptr;                           // set if the whole program is one function
+  std::shared_ptr<const std::vector<MapStep>> steps;  // otherwise; if both are null the general path runs
+  uint32_t ones = 0;                                  // a bit per operand that has one element in `steps`
+  uint32_t known = 0;                                 // a bit per operand that is copied into `elements`
   uint64_t elements[kMapOperands];
 };
 
-// The same for equal steps, for as long as somebody keeps it. What machine code they call is kept by the
-// programs that they are of. From any thread.
+// Returns shared steps for equal ones. The programs own the machine code that the steps call. Thread-safe.
 std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps);
 
 struct Map {
   MapWhole whole;
-  uint16_t n_in = 0, n_out = 0;  // of the call; what is made
-  std::vector<uint8_t> sizes;    // bytes of an element of each operand and result
+  uint16_t n_in = 0, n_out = 0;  // operands of the call; results
+  std::vector<uint8_t> sizes;    // element size in bytes of each operand and result
   MapProgram all;
-  std::vector<MapProgram> single;  // for each result; used where their shapes differ
+  std::vector<MapProgram> single;  // one per result; used if their shapes differ
 };
 
 inline constexpr int kMapSlots = kMapOperands + kMapResults + kMapTemps;
 inline constexpr int64_t kSlotBytes = 4096;
-inline constexpr int64_t kWholeTile = 8192;  // elements, where no temporary has more than one
+inline constexpr int64_t kWholeTile = 8192;  // elements; applies if all temporaries have one element
 
-// What is to be compiled: the first nodes of a call's body, and the values that they are to make.
+// The nodes to compile (the first nodes of a call's body), and the values to produce.
 struct MapBody {
   struct Made {
     uint32_t value;
@@ -93,7 +91,7 @@ struct MapBody {
   uint32_t n_nodes;
   std::vector<Made> made;
 };
-bool FitsMap(const MapBody&);  // can it be compiled?
+bool FitsMap(const MapBody&);  // whether it can be compiled
 std::optional<Map> CompileMap(const MapBody&);
 
 keel_rc RunMap(const keel_call* call);

@@ -1,11 +1,11 @@
-// reduce.cc: a group of elementwise ops and the reduction of what it makes as one launch, an impl of
-// `call`. The group is computed a few tiles at a time (tiles.h), and the reduction takes them from L1 in
-// its own order (reduce/reduce.h): the bits are those of the two launches, and what lies between them is
+// reduce.cc: elementwise ops and a reduction of their result as one launch, an impl of `call`. The
+// elementwise program produces a few tiles at a time (tiles.h), and the reduction consumes them from L1 in
+// its own order (reduce/reduce.h). So the bits equal those of two launches, and the intermediate tensor is
 // never stored.
 //
-// Taken are reductions over neighbouring dims. Where others are reduced, short rows would be made one by one.
-// Columns whose sum has an order that cannot be cut (of f64) are not: they would have one thread, the group
-// alone has several.
+// Only reductions over adjacent dims are supported; with others, short rows would be produced one by one.
+// Columns whose sums must be sequential (f64) are declined: they would run on one thread, and the elementwise
+// program alone uses several.
 #include <algorithm>
 #include <cstring>
 
@@ -21,7 +21,7 @@ struct MapReduce {
   Dims axes;
 };
 
-// A body whose last node reduces what the nodes before make, and gives the only result.
+// A body whose last node reduces the result of the other nodes and is the only result.
 struct Reduced {
   explicit Reduced(const Node& call) : map{call, &body, 0, {}} {
     body.struct_size = sizeof(body);
@@ -48,7 +48,7 @@ struct Reduced {
 
  private:
   bool IsReduced(int d) const { return std::find(axes.begin(), axes.end(), d) != axes.end(); }
-  // Dims of 1 are nowhere.
+  // Dims of size 1 are ignored.
   bool Neighbours() const {
     const keel_tensor& x = map.made[0].type;
     int begun = 0;
@@ -68,7 +68,7 @@ struct Reduced {
   }
 };
 
-// What the group makes, as the operand of the reduction.
+// The elementwise program as the reduction's operand.
 struct Made {
   static constexpr int64_t kBytes = 16 * 1024, kRowBytes = 8 * 1024;
   Made(const MapLayout& layout, MapFailure* f, int64_t item)
@@ -104,7 +104,7 @@ struct Made {
         tiles_.Run(m, first);
       }
     }
-    // So many elements may be made at once from there.
+    // How many elements, at most n, can be produced at once from `first`.
     int64_t Begin(int64_t first, int64_t n) {
       const MapLayout& l = made_.l;
       n = std::min(n, l.Tile());
@@ -141,13 +141,14 @@ int32_t MatchMapReduce(keel_dev, const keel_host* host, const keel_node* node) {
   try {
     return Reduced(Node{host, node}).Fits();
   } catch (...) {
-    return 0;  // a body that cannot be read, or a dtype without loops: not for this impl
+    return 0;  // declined: unreadable body, or a dtype without loops
   }
 }
 keel_rc PrepareMapReduce(const Node& node, keel_launch* launch) {
   const Reduced r(node);
   std::optional<Map> map = r.op != nullptr ? CompileMap(r.map) : std::nullopt;
-  if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call is not elementwise ops and a reduction");
+  if (!map)
+    Throw(KEEL_UNIMPLEMENTED, "the body of this call is not a sequence of elementwise ops and one reduction");
   return Keep(launch, MapReduce{std::move(*map), r.op, r.axes}, Guard<RunMapReduce>);
 }
 

@@ -103,7 +103,7 @@ keel_rc RunMap(const keel_call* call) {
   const Map& map = State<Map>(call);
   if (map.whole.code || map.whole.steps) return RunWhole(call, map.whole);
   if (map.single.empty() || SameShapes(call)) return RunProgram(call, map, map.all);
-  for (size_t r = map.single.size(); r-- > 0;)  // result 0, which may lie on an operand, last
+  for (size_t r = map.single.size(); r-- > 0;)  // result 0, which may share memory with an operand, is last
     if (const keel_rc rc = RunProgram(call, map, map.single[r]); rc != KEEL_OK) return rc;
   return KEEL_OK;
 }

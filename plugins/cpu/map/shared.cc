@@ -1,5 +1,5 @@
-// shared.cc: the steps of equal programs, in one place. Large graphs repeat themselves: what thousands of
-// launches read stays in a cache, where steps of their own would each wait for memory.
+// shared.cc: deduplicates the steps of equal programs. Large graphs repeat the same programs: steps shared by
+// thousands of launches stay in the cache, separate copies would each miss.
 #include <mutex>
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace keel_cpu {
 namespace {
 
-// All that tells steps apart; what lies between members is not looked at.
+// All fields that distinguish steps, without padding.
 std::string KeyOf(const std::vector<MapStep>& steps) {
   std::string key;
   const auto add = [&key](const auto& field) {
@@ -31,7 +31,7 @@ struct Store {
 }  // namespace
 
 std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps) {
-  static Store* store = new Store;  // outlives all plans
+  static Store* store = new Store;  // never destroyed: plans may outlive static destruction
   const std::string key = KeyOf(steps);
   const std::lock_guard lock(store->mutex);
   return store->known.Get(key, [&] { return std::make_shared<const std::vector<MapStep>>(steps); });

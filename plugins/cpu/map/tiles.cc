@@ -33,7 +33,7 @@ void MapLayout::LayMany() {
   ChooseCode();
 }
 
-// Fills what the layout says of operands; false if they are all flat.
+// Sets the per-operand fields; false if all operands are flat.
 bool MapLayout::ReadOperands() {
   bool broadcast = false;
   for (const uint16_t v : program->operands) {
@@ -99,7 +99,7 @@ void MapTiles::Row(int64_t row, int64_t element) {
 
 namespace {
 
-// Elements [first, first + n) of the result's places, taken from operand v.
+// Broadcasts operand v to elements [first, first + n) of the result.
 template <class T>
 void SpreadTile(const MapLayout& l, int v, int64_t first, int64_t n, T* to) {
   const int last = l.rank - 1;
@@ -124,7 +124,7 @@ void SpreadTile(const MapLayout& l, int v, int64_t first, int64_t n, T* to) {
   }
 }
 
-// The loop of a binary step: both vary, a is one element, b is one element.
+// The loop of a binary step: both operands vary, a has one element, b has one element.
 const BinaryLoop& Choose(const MapStep& s, const bool* one) {
   return s.binary[one[s.out] ? 0 : one[s.in[0]] ? 1 : one[s.in[1]] ? 2 : 0];
 }

@@ -1,6 +1,6 @@
 // attention.cc: softmax(q k' * scale + mask) v as one launch. k and v are packed once into the panels of the
-// matrix kernel; then each block of rows of q makes its scores, their softmax and its rows of the result, so
-// that scores never leave the cache and the whole matrix of them never exists.
+// matrix kernel. Then each block of rows of q computes its scores, their softmax and its rows of the result,
+// so scores stay in the cache and the whole score matrix never exists.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -21,8 +21,8 @@ struct Attention {
   bool causal = false, zero_nan = false;
   bool masked = false;
   int64_t mask_row = 0, mask_column = 0;  // steps in elements
-  std::vector<int64_t> mask_start;        // of each head
-  int threads = 1;                        // for how many there is scratch
+  std::vector<int64_t> mask_start;        // per head
+  int threads = 1;                        // number of threads that the workspace is for
 
   static int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t Panels(int64_t columns) const { return (columns + multiply->panel - 1) / multiply->panel; }
@@ -30,7 +30,7 @@ struct Attention {
   int64_t HeadBytes() const { return Panels(s) * PanelBytes(d) + Panels(e) * PanelBytes(s); }
   int64_t ScoreBytes() const { return Aligned(kRows * s * multiply->size); }
 
-  static constexpr int64_t kRows = 48;  // of a block: a multiple of what the kernel takes at once
+  static constexpr int64_t kRows = 48;  // rows per block: a multiple of the kernel's rows
 };
 
 void Pack(const keel_call* call, const Attention& w) {
@@ -52,7 +52,7 @@ void Pack(const keel_call* call, const Attention& w) {
   });
 }
 
-// A row of weights is all NaN or has none.
+// A row of weights is either all NaN or free of NaN.
 void ZeroNan(char* row, int64_t n, int64_t size) {
   const bool is_nan = size == 4 ? std::isnan(*reinterpret_cast<const float*>(row))
                                 : std::isnan(*reinterpret_cast<const double*>(row));
@@ -64,7 +64,8 @@ void RunBlock(const keel_call* call, const Attention& w, int64_t head, int64_t f
               char* scores) {
   const int64_t size = w.multiply->size;
   const char* panels = static_cast<const char*>(call->scratch) + head * w.HeadBytes();
-  const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;  // columns that some row sees
+  // columns visible to any row of the block
+  const int64_t seen = w.causal ? std::min(w.s, first + rows) : w.s;
   const Matrix q = {In<char>(call, 0) + (head * w.l + first) * w.d * size, w.d, 1};
   for (int64_t p = 0; p < w.Panels(seen) && !Cancelled(call); p++)
     w.multiply->multiply(q, panels + p * w.PanelBytes(w.d), w.multiply->panel, rows, w.s, w.d, p, scores);
@@ -95,7 +96,7 @@ keel_rc RunAttention(const keel_call* call) {
   ParallelFor(call, lanes, share * cost, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; lane++)
       for (int64_t u = lane; u < units && !Cancelled(call); u += lanes) {
-        // Late blocks of a causal head are the long ones; lanes take turns.
+        // With a causal mask late blocks are the long ones; lanes alternate.
         const int64_t first = u % parts * Attention::kRows;
         RunBlock(call, w, u / parts, first, std::min(Attention::kRows, w.l - first),
                  scores + lane * w.ScoreBytes());

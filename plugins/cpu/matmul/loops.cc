@@ -1,4 +1,4 @@
-// loops.cc: compiles loops.inc per SIMD level and picks one.
+// loops.cc: compiles loops.inc per SIMD level and selects one.
 #include "plugins/cpu/matmul/loops.h"
 
 #include <algorithm>

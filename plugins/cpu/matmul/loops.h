@@ -1,5 +1,5 @@
-// loops.h: matrix products of all dtypes, for sizes or dtypes that oneDNN does not serve well.
-// The second operand is first packed into panels of `panel` columns, k rows each, padded with zeros.
+// loops.h: matrix products of all dtypes, for sizes or dtypes that oneDNN does not serve well. The second
+// operand is first packed into panels of `panel` columns, k rows each, padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@ struct Matrix {  // element (i, j) at data + (i * row + j * column) elements
 };
 struct MatmulOp {
   keel_dt dtype;
-  uint8_t size;         // bytes of an element of the operands
-  uint8_t packed_size;  // and of one in a panel
-  bool as_is;           // an element of a panel is one of b: panels of whole width can be read from b itself
+  uint8_t size;         // bytes per element of the operands
+  uint8_t packed_size;  // bytes per element of a panel
+  bool as_is;           // packing does not convert, so full panels can be read from b directly
   int64_t panel;        // columns
-  // Panel number p of b, a matrix [k, n].
+  // Packs panel p of b, a matrix [k, n].
   void (*pack)(Matrix b, int64_t k, int64_t n, int64_t p, void* panel);
-  // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is a whole row-major
-  // matrix [m, n].
+  // c[m, columns of panel p] = a[m, k] * panel, whose rows are `step` elements apart; c is row-major [m, n].
   void (*multiply)(Matrix a, const void* panel, int64_t step, int64_t m, int64_t n, int64_t k, int64_t p,
                    void* c);
 };

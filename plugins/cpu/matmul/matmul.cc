@@ -1,4 +1,4 @@
-// matmul.cc: matrix products: the geometry, the choice of the way, and the driver of our own loops.
+// matmul.cc: matrix products: geometry, choice of implementation, and the driver of the plugin's own loops.
 #include "plugins/cpu/matmul/matmul.h"
 
 #include "plugins/cpu/matmul/loops.h"
@@ -19,7 +19,7 @@ MatmulShape ReadMatmul(const Node& node) {
   const int64_t a_matrices = Product(a.shape, a.ndim - 2), batches = Product(c.shape, c.ndim - 2);
   s.b_matrices = Product(b.shape, b.ndim - 2);
   if (s.b_matrices == 1 && a_matrices == batches && !s.ta) {
-    s.m *= batches;  // one b: the batches of a are just more rows
+    s.m *= batches;  // a single b: the batches of a are more rows
   } else {
     int64_t steps[2][KEEL_MAX_RANK] = {};
     const keel_tensor* operands[2] = {&a, &b};
@@ -41,14 +41,14 @@ MatmulShape ReadMatmul(const Node& node) {
 
 namespace {
 
-// Panels that so few rows pass by are read from b as it lies: packing would take longer than it gains.
+// With at most so many rows, panels are read from b directly: packing would take longer than it saves.
 constexpr int64_t kFewRows = 64;
 
 struct OwnMatmul {
   MatmulShape s;
   const MatmulOp* op;
-  Bytes constant;      // the panels of b where it is a constant
-  bool as_is = false;  // panels of whole width are not packed
+  Bytes constant;      // the packed panels of a constant b
+  bool as_is = false;  // full panels are not packed
 
   int64_t Panels() const { return (s.n + op->panel - 1) / op->panel; }
   int64_t PanelBytes() const {
@@ -56,7 +56,7 @@ struct OwnMatmul {
   }
   int64_t MatrixBytes() const { return s.k * s.n * op->size; }
   bool AsIs(int64_t p) const { return as_is && (p % Panels() + 1) * op->panel <= s.n; }
-  // Panel number p of all of b's.
+  // Packs panel p, numbered through all matrices of b.
   void PackOne(const char* b, int64_t p, char* to) const {
     const Matrix x = {b + p / Panels() * MatrixBytes(), s.tb ? 1 : s.n, s.tb ? s.k : 1};
     op->pack(x, s.k, s.n, p % Panels(), to + p * PanelBytes());
@@ -79,7 +79,7 @@ keel_rc RunOwn(const keel_call* call) {
     });
     packed = to;
   }
-  // Rows are split only where there are too few panels to keep all threads busy.
+  // Rows are split only if there are too few panels to keep all threads busy.
   constexpr int64_t kRows = 96;
   const int64_t parts = (s.m + kRows - 1) / kRows, units = s.Batches() * parts * panels;
   ParallelFor(call, units, std::min(s.m, kRows) * s.k * w.op->panel / 16, [&](int64_t begin, int64_t end) {
@@ -99,7 +99,7 @@ keel_rc RunOwn(const keel_call* call) {
   return Done(call);
 }
 
-// Up to here our own loops beat oneDNN, whose call alone costs some 300 ns (measured with AVX-512).
+// Up to here the plugin's loops beat oneDNN, whose call alone costs some 300 ns (measured with AVX-512).
 constexpr int64_t kSmallWork = 256 * 1024;
 
 keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch) {
@@ -121,9 +121,9 @@ keel_rc PrepareLoops(const Node& node, const MatmulShape& s, keel_launch* launch
 keel_rc PrepareMatmul(const Node& node, keel_launch* launch) {
   const keel_tensor a = node.In(0);
   const MatmulShape s = ReadMatmul(node);
-  const bool big = keel_dt_of(&a) == KEEL_F32 && PaysOneDnn(s);
-  // Where a region has this node, oneDNN has refused it there.
-  return big && !IsInner(node) ? PrepareAlone(node, launch) : PrepareLoops(node, s, launch);
+  const bool big = keel_dt_of(&a) == KEEL_F32 && PrefersOneDnn(s);
+  // As a node of a region, oneDNN has already refused it.
+  return big && !IsInner(node) ? PrepareSingleOp(node, launch) : PrepareLoops(node, s, launch);
 }
 
 constexpr keel_impl kImpls[] = {
@@ -134,7 +134,7 @@ constexpr keel_impl kImpls[] = {
 
 }  // namespace
 
-bool PaysOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
+bool PrefersOneDnn(const MatmulShape& s) { return s.Work() > kSmallWork; }
 
 Impls MatmulImpls() { return kImpls; }
 

@@ -1,4 +1,4 @@
-// matmul.h: the geometry of a matmul node, shared by our own loops and by regions.
+// matmul.h: the geometry of a matmul node, shared by the plugin's loops and by regions.
 #pragma once
 
 #include "plugins/cpu/elementwise/broadcast.h"
@@ -8,16 +8,17 @@ namespace keel_cpu {
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
   bool ta = false, tb = false;
-  Walk<2> batch;           // steps in elements of a and b; its last dim is an inert 1
-  int64_t b_matrices = 0;  // in all of b
+  Walk<2> batch;           // steps of a and b in elements; the last dim is a dummy of size 1
+  int64_t b_matrices = 0;  // matrices in all of b
 
   int64_t Batches() const { return batch.Rows(); }
   int64_t Work() const { return Batches() * m * n * k; }
-  int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }  // elements
+  // elements read or written
+  int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }
 };
 MatmulShape ReadMatmul(const Node& node);
 
-// Small f32 products are left to our own loops.
-bool PaysOneDnn(const MatmulShape& shape);
+// False: a small f32 product, for the plugin's loops.
+bool PrefersOneDnn(const MatmulShape& shape);
 
 }  // namespace keel_cpu

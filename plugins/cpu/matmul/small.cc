@@ -1,4 +1,4 @@
-// small.cc: compiles small.inc per SIMD level and decides which products go there.
+// small.cc: compiles small.inc per SIMD level and selects the products that use it.
 #include "plugins/cpu/matmul/small.h"
 
 #include "plugins/cpu/simd/simd.h"
@@ -9,7 +9,7 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kMostWork = 32 * 1024;  // multiplications; more is worth packing and splitting
+constexpr int64_t kMostWork = 32 * 1024;  // multiplications; larger products benefit from packing and threads
 
 }  // namespace
 

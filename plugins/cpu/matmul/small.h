@@ -1,4 +1,4 @@
-// small.h: products of small matrices whose rows fit a vector register: no packing, no scratch.
+// small.h: products of small matrices whose rows fit a vector register: no packing, no workspace.
 #pragma once
 
 #include <span>
@@ -7,19 +7,19 @@
 
 namespace keel_cpu {
 
-// False: not for this shape and dtype; the launch is as it was.
+// False: unsupported shape or dtype; the launch is unchanged.
 bool PrepareMatmulSmall(keel_dt dtype, const MatmulShape& shape, keel_launch* launch);
 
 // Shared by the kernels.
 struct SmallShape {
   int64_t m, n, k;
-  int64_t whole;  // how many rows of b have a vector's width from their beginning to the end of b
+  int64_t whole;  // rows of b from whose start a full vector can be loaded within b
 };
 struct SmallMatmul {
   keel_dt dtype;
-  int64_t lanes;  // most columns
-  Run run;        // its state: a SmallShape
+  int64_t lanes;  // maximum columns
+  Run run;        // its launch state is a SmallShape
 };
-std::span<const SmallMatmul> IfmaMatmuls();  // none where the machine has no such instruction
+std::span<const SmallMatmul> IfmaMatmuls();  // empty without IFMA
 
 }  // namespace keel_cpu

@@ -1,9 +1,9 @@
-// small_ifma.cc: products of small 32-bit integers by AVX-512 IFMA, whose one instruction multiplies
-// and adds where 32-bit lanes take three on the same ports.
+// small_ifma.cc: products of small 32-bit integer matrices with AVX-512 IFMA, which multiplies and adds in
+// one instruction; 32-bit lanes need three on the same ports.
 //
-// It works on 64-bit lanes and keeps the low 52 bits of a product. Of these the low 32 do not depend on
-// what stands above 32 in the operands, so two neighbours serve as a lane as they lie: a row as loaded has
-// its even columns in the lanes, shifted down by 32 its odd ones.
+// IFMA has 64-bit lanes and keeps the low 52 bits of a product. Their low 32 bits do not depend on operand
+// bits above 32, so two adjacent elements can share a lane: a row as loaded has its even columns in the
+// lanes, and shifted right by 32 its odd ones.
 #include "plugins/cpu/matmul/small.h"
 #include "plugins/cpu/simd/simd.h"
 
@@ -30,7 +30,7 @@ KEEL_IFMA inline void AddRow(Sums* sums, __m512i row_of_b, const uint32_t* a, in
   }
 }
 
-// A row of b is loaded with what is behind it; only the last ones, with nothing behind, take a mask.
+// A load of a row of b includes what follows it; the last rows, with nothing after them, use a mask.
 template <int kRows>
 KEEL_IFMA void Band(const uint32_t* a, const uint32_t* b, const SmallShape& s, uint32_t* c) {
   Sums sums[kRows] = {};

@@ -1,4 +1,4 @@
-// loops.h: rows of the normalisations (softmax, layer_norm ...), as tables of function pointers.
+// loops.h: row functions of the normalisations (softmax, layer_norm ...), as tables of function pointers.
 #pragma once
 
 #include <cstdint>
@@ -7,30 +7,30 @@
 
 namespace keel_cpu {
 
-// What a row asks between its pieces: somebody has set it, so the rest is not worth doing.
+// The run's cancellation flag, checked between pieces of a row: nonzero means that the rest may be skipped.
 using StopFlagOf = const volatile int32_t*;
 
 struct NormOp {
   keel_dt dtype;
-  uint8_t size;  // bytes of an element
+  uint8_t size;  // bytes per element
   // y = softmax or log_softmax of x[n]
   void (*softmax)(const void* x, int64_t n, void* y, StopFlagOf stop);
   void (*log_softmax)(const void* x, int64_t n, void* y, StopFlagOf stop);
-  // the same down the rows of x[n, stride] for the first `columns` columns, at most kColumns
+  // the same along the rows of x[n, stride], for the first `columns` columns, at most kColumns
   void (*softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y,
                           StopFlagOf stop);
   void (*log_softmax_columns)(const void* x, int64_t n, int64_t stride, int64_t columns, void* y,
                               StopFlagOf stop);
-  // x = softmax(x * scale + mask) in place, of the first n of `room` elements; the rest become 0. mask: null
-  // or n elements, of which there is one where mask_step is 0.
+  // x = softmax(x * scale + mask) in place, of the first n of `room` elements; the others become 0. mask:
+  // null or n elements, a single one if mask_step is 0.
   void (*masked_softmax)(void* x, int64_t n, int64_t room, double scale, const void* mask, int64_t mask_step,
                          StopFlagOf stop);
-  // y = (x - mean) / sqrt(variance + eps) * g + b, or without mean and b
+  // y = (x - mean) / sqrt(variance + eps) * g + b; rms_norm: without mean and b
   void (*layer_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y,
                      StopFlagOf stop);
   void (*rms_norm)(const void* x, const void* g, const void* b, int64_t n, double eps, void* y,
                    StopFlagOf stop);
-  // y = x * k + h, where k = g / sqrt(var + eps), h = b - mean * k are those of channel c
+  // y = x * k + h with k = g / sqrt(var + eps), h = b - mean * k of channel c
   void (*batch_norm)(const void* x, const void* const* channels, int64_t c, int64_t n, double eps, void* y);
 };
 inline constexpr int64_t kColumns = 256;

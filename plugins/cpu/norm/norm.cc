@@ -1,4 +1,4 @@
-// norm.cc: softmax, log_softmax, layer_norm, rms_norm, batch_norm and lrn, each in one launch.
+// norm.cc: softmax, log_softmax, layer_norm, rms_norm, batch_norm and lrn, one launch each.
 #include "plugins/cpu/norm/loops.h"
 
 #include <cmath>

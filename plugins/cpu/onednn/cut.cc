@@ -10,7 +10,7 @@ namespace {
 
 void Split(const Box& box, size_t d, int64_t work, int64_t grain, std::vector<Box>* out) {
   if (work <= PartWork() || d == box.size.size()) return out->push_back(box);
-  // Never a little more than is wanted: that would cut the next dim too.
+  // Rounds the step down: a part slightly above the limit would be cut along the next dim too.
   const int64_t n = box.size[d], parts = (work + PartWork() - 1) / PartWork();
   int64_t step = std::max<int64_t>(1, n / parts);
   if (step > grain) step = step / grain * grain;
@@ -41,7 +41,7 @@ dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_
   int64_t at = 0;
   for (size_t d = 0; d < leading; d++) {
     if (dims[d] == 1) continue;
-    int64_t block = 1;  // places that lie together: strides are those of blocks
+    int64_t block = 1;  // elements in one block; strides count blocks
     for (int i = 0; i < whole.get_inner_nblks(); i++)
       if (whole.get_inner_idxs()[static_cast<size_t>(i)] == static_cast<int64_t>(d))
         block *= whole.get_inner_blks()[static_cast<size_t>(i)];
@@ -51,7 +51,7 @@ dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_
   }
   *offset = static_cast<uint64_t>(at) * dnnl::memory::data_type_size(whole.get_data_type());
   if (whole.get_inner_nblks() > 0) return whole.submemory_desc(dims, Dims(dims.size()));
-  // The step of a dim of one is nobody's, but oneDNN wants it to be what it is in data of these dims.
+  // The stride of a dim of size 1 is arbitrary, but oneDNN compares it with the dense stride.
   Dims steps = strides;
   for (size_t d = 0; d < leading; d++) {
     if (dims[d] != 1) continue;

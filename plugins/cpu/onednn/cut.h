@@ -1,24 +1,25 @@
-// cut.h: long contractions are cut into parts, for a run can only be stopped between oneDNN's primitives. A
-// part is a box of the result: some of the batch, or of one entry of the batch some rows.
+// cut.h: splits long contractions into parts, as a run can only be cancelled between oneDNN primitives. A
+// part is a box of the result: a range of the batch, or a range of rows of one batch entry.
 #pragma once
 
 #include "plugins/cpu/onednn/onednn.h"
 
 namespace keel_cpu {
 
-// Multiplications in one part, at most (but for a single row): some 20 ms of one thread.
+// Upper limit of multiplications in one part (unless a single row has more): about 20 ms on one thread.
 int64_t PartWork();
 
 struct Box {
   Dims lo, size;
 };
-// The dims that may be cut, outermost first; `work` is that of all. One box: no need to cut. What is more
-// than `grain` is cut at multiples of it.
+// Splits `dims`, outermost first; `work` is that of all dims together. Ranges longer than `grain` are cut at
+// multiples of it. A single box means that no cut is needed.
 std::vector<Box> Boxes(const Dims& dims, int64_t work, int64_t grain = 48);
-// In multiplications: what reading and writing so many numbers of f32 takes, where they are not in the cache.
+// The cost, in multiplications, of reading or writing so many f32 elements from memory.
 inline int64_t TouchWork(int64_t elements) { return 32 * elements; }
 
-// The part of a layout whose leading dims are those of the boxes (or 1, which repeats), and where it begins.
+// The part of `whole` that the box covers, and its offset. The first `leading` dims are those of the box, or
+// 1 (broadcast).
 dnnl::memory::desc PartOf(const dnnl::memory::desc& whole, const Box& box, size_t leading, uint64_t* offset);
 
 }  // namespace keel_cpu

@@ -27,16 +27,17 @@ Bytes Allocate(size_t bytes) {
 }
 
 #if KEEL_BUILD
-Bytes AllocateConstant(size_t bytes) { return Allocate(bytes); }  // a sanitizer wants to see each block
+// separate blocks, so that the address sanitizer sees overflows
+Bytes AllocateConstant(size_t bytes) { return Allocate(bytes); }
 #else
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20, kSlab = size_t{32} << 20;
 
-// Address space; memory comes as it is touched, a huge page at a time.
+// Reserved address space; the kernel commits it on first touch, a huge page at a time.
 struct Slab {
   size_t size, used = 0;
-  char* whole;  // begins up to a huge page before data
+  char* whole;  // the mapping; up to one huge page before data
   char* data;
   explicit Slab(size_t bytes) : size((bytes + kHugePage - 1) / kHugePage * kHugePage) {
     void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
@@ -44,7 +45,7 @@ struct Slab {
     if (p == MAP_FAILED) throw std::bad_alloc();
     whole = static_cast<char*>(p);
     data = whole + (kHugePage - reinterpret_cast<uintptr_t>(whole) % kHugePage) % kHugePage;
-    static_cast<void>(madvise(data, size, MADV_HUGEPAGE));  // a wish: small pages do as well
+    static_cast<void>(madvise(data, size, MADV_HUGEPAGE));  // best effort: small pages work too
   }
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
@@ -55,7 +56,7 @@ struct Slab {
 
 Bytes AllocateConstant(size_t bytes) {
   static std::timed_mutex mutex;
-  static std::weak_ptr<Slab> current;  // its constants keep it alive
+  static std::weak_ptr<Slab> current;  // kept alive by its constants
   const size_t wanted = Aligned(std::max<size_t>(bytes, 64));
   const std::unique_lock lock(mutex, kPatience);
   if (!lock) return Allocate(bytes);
@@ -101,9 +102,8 @@ bool IsChannelsLast(const dnnl::memory::desc& layout) {
 
 namespace {
 
-// oneDNN's own products, where it has no code by tiles: below AVX-512. They take blocks of 48 x 64 results,
-// and where threads are left over they split sums of more than 768, as its source says
-// (calc_nthr_nocopy_avx).
+// oneDNN's kernels for products below AVX-512 take blocks of 48 x 64 results. With threads left over they
+// split sums of more than 768 (see calc_nthr_nocopy_avx in its source).
 int ThreadsOfProduct(const_dnnl_primitive_desc_t d) {
   constexpr int64_t kRows = 48, kColumns = 64, kDeep = 768;
   const char* impl = nullptr;
@@ -128,7 +128,7 @@ int ThreadsOfProduct(const_dnnl_primitive_desc_t d) {
 
 }  // namespace
 
-Meetings MeetingsOf(const dnnl::primitive& p) {
+GangNeeds GangNeedsOf(const dnnl::primitive& p) {
   const_dnnl_primitive_desc_t d = nullptr;
   dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
   dnnl_prop_kind_t way = dnnl_prop_kind_undef;

@@ -1,8 +1,8 @@
-// onednn.h: what matmul and convolution need of oneDNN: an engine made on first use, constant operands
-// packed once, and primitives per number of threads.
+// onednn.h: oneDNN for matmul and convolution: an engine created on first use, packed constant operands, and
+// primitives per number of threads.
 //
-// A primitive plans its work for the number of threads that it was made with, so a launch that may use
-// another number gets another primitive, made when that first happens and kept.
+// A primitive is planned for the number of threads it is created with, so a launch that uses another number
+// creates another primitive and keeps it.
 #pragma once
 
 #include <climits>
@@ -19,67 +19,67 @@
 namespace keel_cpu {
 
 const dnnl::engine& Engine();
-dnnl::stream& Stream();  // of the calling thread
+dnnl::stream& Stream();  // one per thread
 
 using Bytes = std::shared_ptr<char>;
 Bytes Allocate(size_t bytes);  // 64-byte aligned
-// The same for what lives as long as a plan: from slabs in huge pages, which many constants share. Weights
-// are streamed through once in each run; with small pages that costs some 7 % of a ResNet-50.
+// The same for constants of a plan: allocated from slabs in huge pages, which many constants share. Each run
+// streams through the weights once; with small pages a ResNet-50 takes some 7 % longer.
 Bytes AllocateConstant(size_t bytes);
 
 inline uint64_t Aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Contiguous data of some dims, data with its own strides, and data whose layout oneDNN may choose.
+// Layouts: dense row-major, with explicit strides, chosen by oneDNN, and channels last.
 inline constexpr auto kF32 = dnnl::memory::data_type::f32;
 dnnl::memory::desc Plain(const Dims& dims, dnnl::memory::data_type type = kF32);
 dnnl::memory::desc Strided(const Dims& dims, const Dims& strides, dnnl::memory::data_type type = kF32);
 dnnl::memory::desc AnyLayout(const Dims& dims, dnnl::memory::data_type type = kF32);
 dnnl::memory::desc ChannelsLast(const Dims& dims, dnnl::memory::data_type type = kF32);
-bool IsChannelsLast(const dnnl::memory::desc& layout);  // of f32 images
+bool IsChannelsLast(const dnnl::memory::desc& layout);  // for f32 images
 inline dnnl::memory At(const dnnl::memory::desc& d, const void* data) {
   return dnnl::memory(d, Engine(), const_cast<void*>(data));
 }
 dnnl::primitive_attr UserScratch();
-// Whether a primitive would run by better code than oneDNN's reference.
+// Whether oneDNN has an optimised implementation, not just its reference code.
 template <class Desc>
-bool Good(const Desc& d) {
+bool IsOptimized(const Desc& d) {
   return std::strstr(d.impl_info_str(), "ref") == nullptr;
 }
 
-// Nor by small products over a copy of the image: one for each group of each image.
+// Whether it is optimised and not a GEMM over a copy of the image for each group of each image.
 template <class Desc>
-bool Direct(const Desc& d) {
-  return Good(d) && std::strstr(d.impl_info_str(), "gemm") == nullptr;
+bool IsDirect(const Desc& d) {
+  return IsOptimized(d) && std::strstr(d.impl_info_str(), "gemm") == nullptr;
 }
 
-// How a primitive is to use threads whose parts would wait for each other in loops that the pool does not
-// see: beside other load each such wait may take a slice of the scheduler.
-struct Meetings {
-  int threads = INT_MAX;  // with so many at most there are none: a product whose sums are split if threads
-                          // are left over
-  bool meets = false;     // there may be: gradients of weights add up what threads made of their images
+// Threads of a primitive whose parts wait for each other in spin loops inside oneDNN, which the pool does not
+// see. All parts have to run at the same time (a gang); under load each such wait may cost a scheduler time
+// slice.
+struct GangNeeds {
+  int threads = INT_MAX;    // at most so many need no gang: a product splits sums only over surplus threads
+  bool needs_gang = false;  // weight gradients add up partial results of all threads
 };
-Meetings MeetingsOf(const dnnl::primitive& p);
-// For the executions during its life, on the calling thread.
-class Meeting {
+GangNeeds GangNeedsOf(const dnnl::primitive& p);
+// Applies GangNeeds to the executions of the calling thread during its life.
+class GangScope {
  public:
-  explicit Meeting(const Meetings& m) : before_(keel_threads_get()), meets_(m.meets) {
+  explicit GangScope(const GangNeeds& m) : before_(keel_threads_get()), needs_gang_(m.needs_gang) {
     if (m.threads < before_) SetThreads(m.threads);
-    if (meets_) keel_threads_set_meeting(1);
+    if (needs_gang_) keel_threads_set_gang(1);
   }
-  ~Meeting() {
+  ~GangScope() {
     SetThreads(before_);
-    if (meets_) keel_threads_set_meeting(0);
+    if (needs_gang_) keel_threads_set_gang(0);
   }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  GangScope(const GangScope&) = delete;
+  GangScope& operator=(const GangScope&) = delete;
 
  private:
   int before_;
-  bool meets_;
+  bool needs_gang_;
 };
 
-// A constant operand in the layout that a primitive wants; the caller's memory where that is the same.
+// A constant operand in the layout of a primitive; `data` is the caller's memory if the layouts are equal.
 struct Packed {
   const void* data = nullptr;
   Bytes own;
@@ -93,7 +93,7 @@ class PerThreads {
   explicit PerThreads(std::function<P()> make)
       : make_(std::move(make)), threads_((SetThreads(Budget()), Budget())), first_(make_()) {}
   const P& First() const { return first_; }
-  // Also sets the calling thread's team size to what the primitive expects.
+  // Also sets the calling thread's number of parts to what the primitive expects.
   const P& For(int threads) {
     SetThreads(threads);
     if (threads == threads_) return first_;
@@ -111,7 +111,7 @@ class PerThreads {
   std::map<int, std::unique_ptr<P>> others_;
 };
 
-// Scratch of one run: pieces of what the launch declared, else its own memory.
+// Workspace of one run: part of the launch's declared workspace if that is large enough, else allocated.
 class Scratch {
  public:
   Scratch(const keel_call* call, uint64_t declared, uint64_t needed)

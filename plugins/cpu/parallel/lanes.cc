@@ -1,5 +1,5 @@
-// lanes.cc: see lanes.h. Costs are estimates from sizes alone, so that what runs side by side never depends
-// on what else the machine does; within a factor of two they are good enough.
+// lanes.cc: see lanes.h. Costs are estimates from shapes alone, so the choice of concurrent launches never
+// depends on the machine's load. A factor of two is accurate enough.
 #include "plugins/cpu/parallel/lanes.h"
 
 #include <algorithm>
@@ -14,21 +14,21 @@ namespace {
 constexpr double kLaunch = 40, kElement = 0.3;  // ns
 constexpr double kFlop = 1.0 / 60;              // ns, on one thread, f32
 constexpr double kShared = 10'000,
-                 kRegion = 1'500;  // ns: from where on a launch takes a team; what that costs
+                 kRegion = 1'500;  // ns: above kShared a launch uses a team, which costs kRegion
 
 double Count(const keel_tensor& t) { return static_cast<double>(Product(t.shape, t.ndim)); }
-// Elements of all but the last dims.
+// The product of all but the last dims.
 double Outer(const keel_tensor& t, int32_t last) {
   return static_cast<double>(Product(t.shape, std::max(0, t.ndim - last)));
 }
 
-// [.., m, k] by [.., k, n], whichever is transposed: the root of the product of all three sizes, which has
-// the dims that both have before them three times.
+// For [.., m, k] x [.., k, n] in any transposition. The product of the three element counts is (m k n)^2
+// times the cube of the shared leading dims.
 double OfMatmul(const Node& node) {
   const keel_tensor b = node.In(1);
   return 2 * std::sqrt(Count(node.In(0)) * Count(b) * Count(node.Out(0)) / std::max(1.0, Outer(b, 2)));
 }
-// Weights are [out, in of a group, window..].
+// Weights are [out, in per group, window..].
 double OfConv(const keel_tensor& image, const keel_tensor& weights) {
   return 2 * Count(image) * Count(weights) / static_cast<double>(std::max<int64_t>(1, weights.shape[0]));
 }
@@ -38,7 +38,7 @@ double OfAttention(const Node& node) {
   return 4 * Count(q) * Count(k) / std::max(1.0, Outer(k, 2) * static_cast<double>(k.shape[k.ndim - 1]));
 }
 
-// Ops of which each element of the result needs many.
+// Ops whose cost is not proportional to their elements.
 struct Formula {
   std::string_view op;
   double (*flops)(const Node&);
@@ -90,7 +90,7 @@ uint64_t Cost(keel_dev, const keel_host* host, const keel_node* node, uint32_t t
     if (time > kShared && team > 1) time = kRegion + time / team;
     return static_cast<uint64_t>(std::min(time, 1e18));
   } catch (...) {
-    return 0;  // what cannot be read is not known
+    return 0;  // unknown cost
   }
 }
 

@@ -20,8 +20,8 @@ int Affinity() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
-// Cores that a control group's folder allows, or less than 0: no limit there. Version 2 has the quota and the
-// period in one file, version 1 in two.
+// The CPU quota, in cores, of one control group; negative if unlimited. Version 2 has quota and period in one
+// file, version 1 in two.
 double QuotaOf(const std::string& folder) {
   double quota = -1, period = 0;
   std::string word;
@@ -31,7 +31,7 @@ double QuotaOf(const std::string& folder) {
   return q >> quota && p >> period && quota > 0 && period > 0 ? quota / period : -1;
 }
 
-// The tightest quota of our group and of those around it.
+// The tightest quota of this process's control group and its ancestors.
 double Quota() {
   const char* given = secure_getenv("KEEL_CGROUP");
   const std::string root = given != nullptr ? given : "/sys/fs/cgroup";
@@ -60,19 +60,20 @@ int Cores() {
   return quota > 0 ? std::min(Affinity(), std::max(1, static_cast<int>(std::ceil(quota)))) : Affinity();
 }
 
-// Cores that launches count as theirs; a forked child begins with those of its only thread.
+// Cores claimed by launches; reset in a forked child to those of its only thread.
 std::atomic<int> in_use{0};
-struct Held {
-  int size = 0, cores = 0;  // of a launch under way on this thread
+struct LaunchClaim {
+  int size = 0, cores = 0;  // of the launch in progress on this thread
 };
-thread_local Held held;
+thread_local LaunchClaim launch_claim;
 const int fork_watch =
-    pthread_atfork(nullptr, nullptr, [] { in_use.store(held.cores, std::memory_order_relaxed); });
+    pthread_atfork(nullptr, nullptr, [] { in_use.store(launch_claim.cores, std::memory_order_relaxed); });
 
 }  // namespace
 
 int Budget() {
-  static std::atomic<int> cores{0};  // no static local of its own: a forked child must not wait for its maker
+  // not a guarded static: after fork() another thread's initialisation would never finish
+  static std::atomic<int> cores{0};
   int n = cores.load(std::memory_order_relaxed);
   if (n == 0) cores.store(n = keel_threads_reserve(Cores()), std::memory_order_relaxed);
   return n;
@@ -82,26 +83,26 @@ Team::Team(uint32_t threads) {
   if (keel_threads_inside()) return;
   const int wanted =
       std::max(1, static_cast<int>(std::min<uint32_t>(threads, static_cast<uint32_t>(Budget()))));
-  if (held.size > 0) {
-    size_ = std::min(wanted, held.size);
+  if (launch_claim.size > 0) {
+    size_ = std::min(wanted, launch_claim.size);
     return;
   }
   size_ = wanted;
-  taken_ = 1;  // its own core, also where there is none: others see that this one works
+  claimed_ = 1;  // the caller's core counts even without workers, so that other launches see it
   const int used = 1 + in_use.fetch_add(1, std::memory_order_relaxed);
   if (const int helpers = std::clamp(Budget() - used, 0, wanted - 1); wanted > 1) {
     in_use.fetch_add(helpers, std::memory_order_relaxed);
-    taken_ += helpers;
+    claimed_ += helpers;
     keel_threads_set_helpers(helpers);
   }
-  held = {size_, taken_};
+  launch_claim = {size_, claimed_};
 }
 
 Team::~Team() {
-  if (taken_ == 0) return;
-  held = {};
+  if (claimed_ == 0) return;
+  launch_claim = {};
   keel_threads_set_helpers(INT_MAX);
-  in_use.fetch_sub(taken_, std::memory_order_relaxed);
+  in_use.fetch_sub(claimed_, std::memory_order_relaxed);
 }
 
 }  // namespace keel_cpu

@@ -1,9 +1,9 @@
-// parallel.h: how launches share the cores. One pool (threads/) serves oneDNN and our loops, and the process
-// has one budget: the cores that it may use. A launch is cut into as many parts as it may have threads,
-// whatever else runs, so its bits do not depend on that. How many workers help with the parts does: a launch
-// counts its caller's core and takes what is left for workers. Without any the caller runs all parts. A
-// region costs some tenths of a microsecond, and waking a worker some, so loops enter one only when their
-// cost says so.
+// parallel.h: how launches share the cores. One pool (threads/) serves oneDNN and the loops of this plugin,
+// and the process has one budget: the cores that it may use. A launch has as many parts as it may use
+// threads, independent of load, so load never changes its bits. Load only changes how many workers help: a
+// launch counts its caller's core and takes workers from the rest of the budget. Without workers the caller
+// runs all parts. Opening a region and waking a worker each cost a few tenths of a microsecond, so loops open
+// one only if their cost justifies it.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +15,21 @@
 
 namespace keel_cpu {
 
-// Cost is counted in simple element operations; below this a loop stays on its thread.
+// In simple element operations; cheaper loops stay on the calling thread.
 inline constexpr int64_t kParallelCost = 32 * 1024;
 
-// Threads that this process may use: the cores of its affinity when first asked, limited by the control
-// group's quota and by what the system lets us start. KEEL_CGROUP names a folder to read in place of
-// /sys/fs/cgroup, for tests.
+// Threads that this process may use: the cores of its affinity mask at the first call, limited by the control
+// group's quota and by how many threads the system lets it start. KEEL_CGROUP replaces /sys/fs/cgroup (for
+// tests).
 int Budget();
 
-// How long to wait for what can be done without. Where a process forks while another thread has such a lock,
-// no thread of the child gives it back.
+// Timeout for locks whose work is optional: after fork() a lock that another thread held is never released in
+// the child.
 inline constexpr std::chrono::milliseconds kPatience{10};
 
-// The parts of one launch's regions, and its claim on workers until it is destroyed: as many parts as the
-// launch may use threads, one inside another region. A launch inside a launch (a node of a region) shares the
-// outer one's.
+// The parts of one launch's regions, and its claim on workers until destruction. There is one part per thread
+// that the launch may use, and one part inside another region. A nested launch (a node of a region) shares
+// the outer team.
 class Team {
  public:
   explicit Team(const keel_call* call) : Team(call->env->threads) {}
@@ -40,19 +40,20 @@ class Team {
   int Size() const { return size_; }
 
  private:
-  int size_ = 1, taken_ = 0;
+  int size_ = 1, claimed_ = 0;
 };
 
-// A run that nobody waits for any more: loops ask after each millisecond or so.
+// Whether the run was cancelled; loops check about once per millisecond.
 inline bool Cancelled(const keel_call* call) {
   return __atomic_load_n(call->env->cancelled, __ATOMIC_RELAXED) != 0;
 }
-// What a run returns whose loops may have stopped early.
+// The result of a run whose loops may have stopped early.
 inline keel_rc Done(const keel_call* call) { return Cancelled(call) ? KEEL_CANCELLED : KEEL_OK; }
 
 inline constexpr int64_t kChunkCost = 4 * 1024 * 1024;
 
-// f(begin, end) over parts of [begin, end), until the run is cancelled; whether all was done.
+// Calls f(begin, end) over consecutive ranges of [begin, end) until the run is cancelled; returns whether all
+// ran.
 template <class F>
 bool InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F&& f) {
   const int64_t step = std::max<int64_t>(1, kChunkCost / std::max<int64_t>(cost, 1));
@@ -60,10 +61,10 @@ bool InChunks(const keel_call* call, int64_t begin, int64_t end, int64_t cost, F
     f(begin, begin + std::min(step, end - begin));
   return begin >= end;
 }
-// What one unit of a loop is cut into where it may be long: a multiple of all tiles and vectors.
+// Length of the pieces of a long loop unit; a multiple of all tile and vector sizes.
 inline constexpr int64_t kPiece = 256 * 1024;
 inline int64_t Pieces(int64_t n) { return n <= kPiece ? 1 : (n + kPiece - 1) / kPiece; }
-// f(row, begin, end) of the pieces [first, stop) of rows of n elements each, counted through all rows.
+// Calls f(row, begin, end) for the pieces [first, stop), numbered through all rows of n elements.
 template <class F>
 void EachPiece(int64_t first, int64_t stop, int64_t n, F&& f) {
   const int64_t pieces = Pieces(n);
@@ -73,18 +74,18 @@ void EachPiece(int64_t first, int64_t stop, int64_t n, F&& f) {
   }
 }
 
-// Sets how many parts oneDNN's regions have on the calling thread.
+// Sets the number of parts of oneDNN's regions on the calling thread.
 inline void SetThreads(int n) { keel_threads_set(n); }
 
-// f(number) for the numbers from 0 to n - 1, on up to n threads at once.
+// Calls f(number) for 0 to n - 1 on up to n threads.
 template <class F>
 void RunParts(int n, F&& f) {
   keel_threads_run(
       n, [](void* arg, int number, int) { (*static_cast<std::remove_reference_t<F>*>(arg))(number); }, &f);
 }
 
-// f(begin, end) over parts of [0, n), in parallel where n items of this cost are worth it. After a
-// cancellation some parts are left out: see Done.
+// Calls f(begin, end) over ranges of [0, n), in parallel if n items of this cost justify it. After a
+// cancellation ranges may be missing: see Done.
 template <class F>
 void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   if (n <= 0) return;
@@ -99,13 +100,13 @@ void ParallelFor(const keel_call* call, int64_t n, int64_t cost, F&& f) {
   });
 }
 
-// f(row, begin, end) over rows of n elements each, in pieces where they are long. Cost: of four elements.
+// Calls f(row, begin, end) over rows of n elements, long rows in pieces. `cost` is that of four elements.
 template <class F>
 void ParallelPieces(const keel_call* call, int64_t rows, int64_t n, int64_t cost, F&& f) {
   ParallelFor(call, rows * Pieces(n), std::min(n, kPiece) * cost / 4 + 2,
               [&](int64_t first, int64_t stop) { EachPiece(first, stop, n, f); });
 }
-// memcpy that looks.
+// memcpy that stops on cancellation.
 inline void CopyBytes(const keel_call* call, void* to, const void* from, int64_t bytes) {
   ParallelPieces(call, 1, bytes, 1, [&](int64_t, int64_t begin, int64_t end) {
     std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,

@@ -1,19 +1,18 @@
-// loops.h: the inner loops of max pooling: of images whose channels lie side by side, and of which cell
-// it was.
+// loops.h: the inner loops of max pooling and of its index, for images with contiguous channels.
 #pragma once
 
 #include <cstdint>
 
 namespace keel_cpu {
 
-// For pixel p and channel c: y[p * y_step + c] = the greatest of x[p * x_step + at[i] + c] over i, a NaN
-// before all.
+// y[p * y_step + c] = max over i of x[p * x_step + at[i] + c] for pixel p and channel c; NaN counts as the
+// maximum.
 using MaxOfCells = void (*)(const float* x, const int64_t* at, int64_t cells, int64_t channels,
                             int64_t pixels, int64_t x_step, float* y, int64_t y_step);
 MaxOfCells MaxOfCellsLoop();
 
-// What that sends back to the first greatest cell (the first NaN before all); the other cells get 0. adds: to
-// what is there, else cells are seen once; positive: only to a cell that is greater than 0.
+// The gradient of max pooling: dy goes to the first maximum (the first NaN, if any), the other cells get 0.
+// adds: accumulate (overlapping windows); positive: only to cells greater than 0.
 struct Unpooled {
   bool adds, positive;
 };
@@ -25,8 +24,8 @@ UnpoolCells UnpoolCellsLoop();
 using WherePositive = void (*)(const float* where, const float* x, int64_t n, float* y);
 WherePositive WherePositiveLoop();
 
-// For place o of n: y[o] = the o * step + at[i] that has the greatest of x, the first of equals, the first
-// NaN before all.
+// For position o of n: y[o] = the o * step + at[i] with the maximum of x; the first of equals, the first NaN
+// if any.
 using IndexOfCells = void (*)(const float* x, const int64_t* at, int64_t cells, int64_t step, int64_t n,
                               int64_t* y);
 IndexOfCells IndexOfCellsLoop();

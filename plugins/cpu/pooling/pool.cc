@@ -1,7 +1,7 @@
 // pool.cc: max_pool, max_pool_index and avg_pool over any number of image dims.
 //
-// A row of results (the last image dim) is made at once: for each cell of the window the places that see
-// the image are a range, over which a plain loop runs, so that the loops vectorise and check nothing.
+// A row of results (along the last image dim) is computed at once: for each window cell the positions that
+// see the image are a range, over which a plain loop without bounds checks vectorises.
 #include <algorithm>
 #include <limits>
 
@@ -30,7 +30,7 @@ Pool ReadPool(const Node& node) {
   return p;
 }
 
-// f(image's number, place, first result of the row, begin, end) for parts of all rows of results.
+// Calls f(image index, place, first result of the row, begin, end) for parts of all rows of results.
 template <class F>
 void EachRow(const keel_call* call, const Window& w, F&& f) {
   if (call->count == 0) return;
@@ -43,8 +43,8 @@ void EachRow(const keel_call* call, const Window& w, F&& f) {
                    f(r / rows, place, r * w.out[last], begin, end);
                  });
 }
-// The same for each window cell of a part of a row, as EachCell; with a large window it looks whether anybody
-// still waits.
+// The same for each window cell of a part of a row, as EachCell; checks for cancellation if the window is
+// large.
 template <class F>
 void EachCellOf(const keel_call* call, const Window& w, const int64_t* place, int64_t begin, int64_t end,
                 F&& f) {
@@ -91,8 +91,8 @@ int64_t ColumnMajor(const Window& w, int64_t offset) {
   return at;
 }
 
-// Of results [begin, end) of a row: which cell of the image holds the greatest. The first of equals, and the
-// first NaN, stay.
+// For results [begin, end) of a row: the index of the image cell with the maximum; the first of equals, the
+// first NaN if any.
 template <class T>
 void IndexRow(const keel_call* call, const Window& w, const int64_t* place, const T* x, int64_t begin,
               int64_t end, int64_t* y) {
@@ -106,7 +106,7 @@ void IndexRow(const keel_call* call, const Window& w, const int64_t* place, cons
     }
   });
 }
-// Few cells, and no place sees a padding.
+// Whether the window is small and never includes padding.
 bool SeesWhole(const Window& w) {
   bool whole = w.Cells(w.window) <= kMostCells;
   for (int d = 0; d < w.rank; d++)
@@ -114,7 +114,7 @@ bool SeesWhole(const Window& w) {
   return whole;
 }
 
-// All rows where each place sees its whole window: the cells lie alike around each place.
+// For windows that are always within the image: cell offsets are the same at each position.
 void IndexWhole(const keel_call* call, const Pool& s, const float* x, int64_t* y) {
   static const IndexOfCells loop = IndexOfCellsLoop();
   const Window& w = s.w;
@@ -152,8 +152,8 @@ keel_rc RunMaxPoolIndex(const keel_call* call) {
   return Done(call);
 }
 
-// How many window cells of a place along dim d count: those in the image or, with count_pad, also in
-// its padding, but never those that hang out beyond it.
+// The number of window cells at a position along dim d that count: those in the image and, with count_pad, in
+// its padding, but never those beyond the padding.
 int64_t Counted(const Pool& s, int d, int64_t o) {
   const int64_t low = s.count_pad ? -s.w.lo[d] : 0, high = s.w.image[d] + (s.count_pad ? s.hi[d] : 0);
   int64_t n = 0;
@@ -170,7 +170,7 @@ keel_rc RunAvgPool(const keel_call* call) {
   std::vector<V> counts(static_cast<size_t>(n));
   for (int64_t o = 0; o < n; o++) counts[static_cast<size_t>(o)] = static_cast<V>(Counted(s, last, o));
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
-    constexpr int64_t kChunk = 512;  // sums of a part of the row
+    constexpr int64_t kChunk = 512;  // sums are computed for so many results of the row at once
     const T* x = In<T>(call, 0) + image * pixels;
     T* y = Out<T>(call, 0) + result;
     int64_t outer = 1;

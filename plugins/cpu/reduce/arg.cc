@@ -1,4 +1,4 @@
-// arg.cc: orders along one dim: arg_max, arg_min, top_k, cumsum. A tensor is seen as [outer, n, inner].
+// arg.cc: ordering along one dim: arg_max, arg_min, top_k, cumsum. A tensor is viewed as [outer, n, inner].
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -20,7 +20,7 @@ struct Lines {
   int64_t First(int64_t line) const { return line / inner * n * inner + line % inner; }
 };
 
-// Does a come before b: a NaN before everything, then the greater (or lesser).
+// Whether a is ordered before b: NaN first, then the greater (or lesser).
 template <bool kMax, class T>
 bool Before(T a, T b) {
   if (a != a || b != b) return a != a && b == b;
@@ -30,9 +30,9 @@ bool Before(T a, T b) {
 struct Arg {
   int64_t axis;
   bool last;
-  const ReduceOp* best;  // the greatest (least) of a line, a NaN before all
+  const ReduceOp* best;  // the maximum (minimum) of a line; NaN wins
 };
-// The place of a value in a line: the first, or the last.
+// The index of a value in a line: the first, or the last.
 template <class T>
 int64_t Place(const T* p, int64_t n, T value, bool last) {
   const auto v = Widen(value);
@@ -48,7 +48,7 @@ int64_t Place(const T* p, int64_t n, T value, bool last) {
   }
   return -1;
 }
-// The same for a line of any length: its greatest first, then where that is; both look whether anybody waits.
+// The same for a line of any length: finds the maximum, then its index; both check for cancellation.
 template <class T>
 int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n, bool last) {
   alignas(kAccumulatorSize) char acc[kAccumulatorSize];
@@ -68,7 +68,8 @@ keel_rc RunArg(const keel_call* call) {
   const Arg& s = State<Arg>(call);
   const Lines lines(*call->in[0], s.axis);
   if (lines.n == 0 && call->count > 0)
-    return call->env->host->fail(KEEL_RANGE, kMax ? "arg_max of no elements" : "arg_min of no elements");
+    return call->env->host->fail(
+        KEEL_RANGE, kMax ? "arg_max: the dim has no elements" : "arg_min: the dim has no elements");
   const T* x = In<T>(call, 0);
   int64_t* y = Out<int64_t>(call, 0);
   ParallelFor(call, call->count, lines.n * 2, [&](int64_t begin, int64_t end) {
@@ -100,7 +101,7 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
               VisitAll(keel_dt_of(&x), []<class T>() -> Run { return RunArg<kMax, T>; }));
 }
 
-// Few of many: most elements do not come before the last of those found so far.
+// For small k: most elements do not precede the last of the best found so far.
 constexpr int64_t kFewest = 16;
 template <bool kMax, class T>
 void TopFew(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
@@ -138,12 +139,12 @@ keel_rc RunTopK(const keel_call* call) {
     });
     return Done(call);
   }
-  constexpr int64_t kOften = 1 << 16;  // comparisons between two looks at whether anybody still waits
+  constexpr int64_t kOften = 1 << 16;  // comparisons between two checks for cancellation
   const auto order = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(n));
   for (int64_t r = 0, compared = 0; r < rows; r++, in += n) {
     InChunks(call, 0, n, 1, [&](int64_t a, int64_t b) { std::iota(order.get() + a, order.get() + b, a); });
     if (Cancelled(call)) return KEEL_CANCELLED;
-    // Of equals the first: the place decides, so no stable sort is needed.
+    // Ties are ordered by index, so no stable sort is needed.
     std::partial_sort(order.get(), order.get() + k, order.get() + n, [&](int64_t a, int64_t b) {
       if (++compared % kOften == 0 && Cancelled(call)) throw Reported{KEEL_CANCELLED};
       const auto va = Widen(in[a]), vb = Widen(in[b]);
@@ -171,7 +172,7 @@ struct Cumsum {
 };
 template <class T>
 keel_rc RunCumsum(const keel_call* call) {
-  // Integers wrap: their sums run without sign.
+  // Integers wrap: summed unsigned.
   using Sum = std::conditional_t<std::is_integral_v<Compute<T>>, uint64_t, double>;
   const Cumsum& s = State<Cumsum>(call);
   const Lines lines(*call->in[0], s.axis);

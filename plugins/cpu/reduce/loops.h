@@ -1,10 +1,10 @@
-// loops.h: the loops of the reductions, as a table of function pointers. A loop works on
-// accumulators of its own type, wider than the elements where that is needed for exactness.
+// loops.h: the loops of the reductions, as a table of function pointers. Each uses its own accumulator type,
+// wider than the elements if exactness requires it.
 //
-// The order of each sum is fixed. Of a row each kReduceTile elements, of a column each kReduceDeep rows, are
-// added up by themselves and then merged into the accumulator, in their order; the rows that are left over
-// are merged one by one. So what begins and ends at such a border may be given in any pieces, or summed apart
-// and merged afterwards.
+// The order of each sum is fixed. Tiles of kReduceTile elements of a row, and blocks of kReduceDeep rows of a
+// column, are summed separately and then merged into the accumulator in order; remaining rows are merged one
+// by one. So an operand may be split at these boundaries, or its tiles summed separately and merged
+// afterwards, with the same bits.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ inline constexpr int64_t kReduceTile = 1024, kReduceDeep = 16;
 struct ReduceOp {
   const char* op;
   keel_dt dtype;
-  uint8_t size, acc_size;  // bytes of an element, of an accumulator
-  bool columns_apart;      // else columns are merged row by row, in an order that matters
+  uint8_t size, acc_size;  // bytes per element and per accumulator
+  bool columns_apart;  // columns can be summed in separate blocks; else rows are merged one by one, in order
   void (*start)(void* acc, int64_t n);
   void (*row)(const void* x, int64_t n, void* acc);                 // n elements into one accumulator
-  void (*lines)(const void* x, int64_t lines, int64_t n, void* y);  // each n elements: one result
+  void (*lines)(const void* x, int64_t lines, int64_t n, void* y);  // one result for each n elements
   // element i of each row into accumulator i
   void (*column)(const void* x, int64_t rows, int64_t stride, int64_t n, void* acc);
-  // accumulators of single tiles or blocks of rows, `stride` apart, into n accumulators
+  // separately summed tiles or blocks of rows, `stride` apart, into n accumulators
   void (*merge)(const void* apart, int64_t rows, int64_t stride, int64_t n, void* acc);
-  void (*finish)(const void* acc, int64_t n, int64_t count, void* y);  // count: elements in each
+  void (*finish)(const void* acc, int64_t n, int64_t count, void* y);  // count: elements per accumulator
 };
-inline constexpr int64_t kAccumulatorSize = 16;  // the widest
+inline constexpr int64_t kAccumulatorSize = 16;  // of the widest type
 
 struct ReduceTable {
   const ReduceOp* ops;
   int n;
 };
 const ReduceTable& Reductions();
-const ReduceOp* FindReduction(const char* op, keel_dt);  // null: there is none
+const ReduceOp* FindReduction(const char* op, keel_dt);  // null: none
 
-// As row, but looks between pieces whether anybody still waits; the bits are the same.
+// Like `row`, but checks for cancellation between pieces; the bits are the same.
 void ReduceRow(const keel_call* call, const ReduceOp& op, const char* x, int64_t n, void* acc);
 
 }  // namespace keel_cpu

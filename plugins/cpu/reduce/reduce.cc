@@ -1,4 +1,4 @@
-// reduce.cc: reductions of arrays, over any axes. reduce.h has the ways through them.
+// reduce.cc: reductions of tensors over any axes; the traversals are in reduce.h.
 #include "plugins/cpu/reduce/reduce.h"
 
 namespace keel_cpu {
@@ -9,7 +9,7 @@ struct Reduction {
   Dims axes;
 };
 
-// An operand in memory: nothing to be made.
+// An operand in memory.
 struct Stored {
   const char* x;
   int64_t size, cost = 1, most = kPiece, deep = kPiece, columns = kReduceColumns;

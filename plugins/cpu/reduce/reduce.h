@@ -1,15 +1,15 @@
-// reduce.h: the ways through the operand of a reduction, whatever gives its elements: an array (reduce.cc) or
-// a group of elementwise ops (map/reduce.cc).
+// reduce.h: traversals of a reduction's operand. The elements come from a Source: a tensor (reduce.cc) or a
+// group of elementwise ops (map/reduce.cc).
 //
-// How to read it: ReduceShape merges the dims into kept and reduced ones. If the last dim is reduced, Reducer
-// brings lines (or rows, where they do not lie together) to one accumulator each; else it adds rows into
-// columns of accumulators. Where there are fewer results than threads, tiles or blocks of rows are summed
-// apart: see loops.h for why the bits stay the same.
+// ReduceShape merges the dims into kept and reduced ones. If the last dim is reduced, Reducer reduces
+// contiguous lines (or rows) to one accumulator each; else it adds rows into columns of accumulators. With
+// fewer results than threads, tiles or blocks of rows are summed separately: loops.h explains why the bits
+// stay the same.
 //
-// A Source has `cost` (of an element, for parallel/parallel.h), `most` (elements that it gives at once, a
-// multiple of kReduceTile), `columns` (at most kReduceColumns, so that kReduceDeep rows of them are not
-// more), and Part, which each thread makes of it. Part::Get(first, rows, n, &stride) gives rows of n
-// elements, the first at `first`, `stride` apart in the operand, then what they are apart where they lie now.
+// A Source has `cost` (per element, see parallel/parallel.h), `most` (elements it provides at once, a
+// multiple of kReduceTile), `columns` (at most kReduceColumns, such that kReduceDeep rows do not exceed
+// `most`), and Part, one per thread. Part::Get(first, rows, n, &stride) returns rows of n elements. On entry
+// `first` and `stride` locate them in the operand; on return stride is that of the returned data.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ namespace keel_cpu {
 struct ReduceShape {
   Walk<1> kept, reduced;  // over the operand
   bool last_reduced = false;
-  int64_t count = 1;  // elements that make one result
+  int64_t count = 1;  // elements per result
   bool Lines() const { return last_reduced && reduced.rank == 1 && kept.rank <= 1; }
 };
 ReduceShape ShapeOfReduction(const int64_t* dims, int ndim, const Dims& axes);
@@ -52,14 +52,14 @@ class Reducer {
 
   // ---- one accumulator
 
-  // Of elements that lie together.
+  // Contiguous elements.
   void Row(Part* part, int64_t first, int64_t n, void* acc) {
     for (int64_t i = 0; i < n && !Cancelled(call_); i += source_.most) {
       const int64_t m = std::min(source_.most, n - i);
       op_.row(Get(part, first + i, m), m, acc);
     }
   }
-  // The last dims alone: each line makes one element.
+  // Only the last dims are reduced: each line gives one element.
   void Lines() {
     const int64_t lines = call_->count, n = s_.count, most = source_.most;
     if (Few(lines, n / kReduceTile, lines * n, 1)) {
@@ -99,7 +99,7 @@ class Reducer {
   }
   void Rows() {
     Walk<1> kept = s_.kept;
-    kept.dims[kept.rank] = 1;  // so that Rows() visits all real dims
+    kept.dims[kept.rank] = 1;  // a dummy dim, so that Rows() visits all real dims
     kept.steps[0][kept.rank++] = 0;
     const int64_t n = s_.reduced.Inner(), rows = s_.reduced.Rows();
     ParallelFor(call_, kept.Rows(), s_.count * source_.cost + 4, [&](int64_t begin, int64_t end) {
@@ -118,12 +118,12 @@ class Reducer {
 
   // ---- a row of accumulators
 
-  // So many columns of n at once: about the same number each time.
+  // Columns processed at once: n is split evenly.
   int64_t Together(int64_t n) const {
     const int64_t chunks = (n + source_.columns - 1) / source_.columns;
     return std::min(source_.columns, ((n + chunks - 1) / chunks + 15) / 16 * 16);
   }
-  // So many rows of m columns at once.
+  // Rows of m columns processed at once.
   int64_t Depth(int64_t m) const {
     return std::max(kReduceDeep, source_.deep / m / kReduceDeep * kReduceDeep);
   }
@@ -187,19 +187,20 @@ class Reducer {
     op_.finish(acc.data(), n, s_.count, y_);
   }
 
-  // ---- summed apart
+  // ---- separate partial sums
 
-  static constexpr int64_t kPartBytes = 32 * 1024;  // of its accumulators, at most
+  static constexpr int64_t kPartBytes = 32 * 1024;  // limit of a part's accumulators
 
-  // Too few units to share them among threads, but worth it, in parts of n accumulators.
+  // Whether there are too few units for the threads, but enough work to sum parts of n accumulators
+  // separately.
   bool Few(int64_t units, int64_t parts, int64_t elements, int64_t n) const {
     if (parts < 8 || n * op_.acc_size > kPartBytes || elements * source_.cost < 4 * kParallelCost)
       return false;
     const Team team(call_);
     return units < 4 * team.Size() && units % team.Size() != 0;
   }
-  // n accumulators for each of so many parts of these elements: fill(from, to, apart) sums parts, which are
-  // merged in their order.
+  // Calls fill(from, to, apart) to sum ranges of the parts into n accumulators each, which are then merged in
+  // order.
   template <class F>
   void Apart(int64_t parts, int64_t n, int64_t elements, char* acc, F&& fill) {
     constexpr int64_t kColumns = 64;

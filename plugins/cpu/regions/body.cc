@@ -8,7 +8,7 @@ namespace keel_cpu {
 namespace {
 
 const InnerNode& Inner(const keel_node* n) { return *reinterpret_cast<const InnerNode*>(n); }
-BodyNode& Seen(const keel_node* n) { return Inner(n).body->nodes[Inner(n).number]; }
+BodyNode& NodeOf(const keel_node* n) { return Inner(n).body->nodes[Inner(n).number]; }
 
 keel_rc View(const Body& body, const std::vector<uint32_t>& side, uint32_t i, keel_tensor* out) {
   if (i >= side.size() || side[i] == kNone) return KEEL_NOT_FOUND;
@@ -17,22 +17,22 @@ keel_rc View(const Body& body, const std::vector<uint32_t>& side, uint32_t i, ke
   out->data = const_cast<void*>(v.data);
   out->device = {1, 0};
   out->ndim = static_cast<int32_t>(v.dims.size());
-  out->dtype = PartsOf(v.dtype);
+  out->dtype = DtypeOf(v.dtype);
   out->shape = const_cast<int64_t*>(v.dims.data());
   return KEEL_OK;
 }
 keel_rc InnerIn(const keel_node* n, uint32_t i, keel_tensor* out) {
-  return View(*Inner(n).body, Seen(n).in, i, out);
+  return View(*Inner(n).body, NodeOf(n).in, i, out);
 }
 keel_rc InnerOut(const keel_node* n, uint32_t i, keel_tensor* out) {
-  return View(*Inner(n).body, Seen(n).out, i, out);
+  return View(*Inner(n).body, NodeOf(n).out, i, out);
 }
 void InnerArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
-  *n_in = static_cast<uint32_t>(Seen(n).in.size());
-  *n_out = static_cast<uint32_t>(Seen(n).out.size());
+  *n_in = static_cast<uint32_t>(NodeOf(n).in.size());
+  *n_out = static_cast<uint32_t>(NodeOf(n).out.size());
 }
-const char* InnerOp(const keel_node* n) { return Seen(n).op.c_str(); }
-const char* InnerName(const keel_node* n) { return Seen(n).name.c_str(); }
+const char* InnerOp(const keel_node* n) { return NodeOf(n).op.c_str(); }
+const char* InnerName(const keel_node* n) { return NodeOf(n).name.c_str(); }
 keel_rc InnerBody(const keel_node*, keel_body*) { return KEEL_NOT_FOUND; }
 
 size_t PayloadOf(const keel_attr& a) {
@@ -41,13 +41,13 @@ size_t PayloadOf(const keel_attr& a) {
 }
 keel_rc InnerAttr(const keel_node* n, const char* name, keel_attr* out) {
   const InnerNode& inner = Inner(n);
-  auto& known = Seen(n).attrs;
+  auto& known = NodeOf(n).attrs;
   auto found = known.find(name);
   if (found == known.end()) {
     keel_attr a{};
     if (!inner.body->open) return KEEL_NOT_FOUND;
     if (const keel_rc rc = inner.body->outer->node_attr(inner.node, name, &a); rc != KEEL_OK) return rc;
-    found = known.emplace(name, BodyNode::Known{a, {static_cast<const char*>(a.p), PayloadOf(a)}}).first;
+    found = known.emplace(name, BodyNode::SavedAttr{a, {static_cast<const char*>(a.p), PayloadOf(a)}}).first;
   }
   *out = found->second.attr;
   if (out->p != nullptr) out->p = found->second.bytes.data();
@@ -76,7 +76,7 @@ void AddNode(const keel_body_node& from, Body* body) {
   for (uint32_t i = 0; i < from.n_out; i++) {
     keel_tensor t{};
     if (body->outer->node_out(from.node, i, &t) != KEEL_OK)
-      Throw(KEEL_INTERNAL, "a result in the body of a call cannot be read");
+      Throw(KEEL_INTERNAL, "cannot read a result in the body of a call");
     n.out.push_back(static_cast<uint32_t>(body->values.size()));
     body->values.push_back(ValueOf(t));
     body->values.back().producer = number;
@@ -129,7 +129,7 @@ const keel_impl* FindImpl(const BodyNode& node) {
   const keel_impl* best = nullptr;
   for (const keel_impl& impl : AllImpls()) {
     if (node.op != impl.op || (best != nullptr && impl.priority <= best->priority)) continue;
-    // Rows with types of their own serve f32 by oneDNN; what is looked for here is the general row.
+    // Rows with a type constraint serve f32 with oneDNN; this looks for the general row.
     if (impl.types != nullptr) {
       if (std::strcmp(impl.types, "T=f32") != 0) continue;
       const keel_tensor x = node.node.In(0);

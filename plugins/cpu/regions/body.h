@@ -1,5 +1,5 @@
-// body.h: the body of a `call` as this plugin works with it: values with their uses and constants, and
-// nodes that our own impls can be prepared for.
+// body.h: the body of a `call` as this plugin represents it: values with their uses and constants, and nodes
+// for which impls of the plugin can be prepared.
 #pragma once
 
 #include <deque>
@@ -14,17 +14,17 @@ inline constexpr uint32_t kNone = KEEL_NO_VALUE;
 struct BodyValue {
   Dims dims;
   keel_dt dtype = 0;
-  const void* data = nullptr;   // where it is a constant
-  uint32_t producer = kNone;    // node; none: an operand of the call
-  uint32_t result = kNone;      // number among the call's results
-  std::vector<uint32_t> users;  // nodes, one entry for each use
+  const void* data = nullptr;   // of a constant, else null
+  uint32_t producer = kNone;    // the producing node; kNone: an operand of the call
+  uint32_t result = kNone;      // index among the call's results
+  std::vector<uint32_t> users;  // consuming nodes, one entry per use
   int64_t Count() const { return Product(dims.data(), static_cast<int64_t>(dims.size())); }
 };
 
 struct Body;
-// What stands for a node towards an impl of ours. It shows the data of constants, which in the body are
-// only operands of the call, and remembers attributes: programs for other numbers of threads are made
-// when Keel's node is gone.
+// The keel_node that impls of this plugin see for a node of a body. It exposes the data of constants, which
+// in the body are only operands of the call, and keeps attributes, since programs for other numbers of
+// threads are built after Keel's node is gone.
 struct InnerNode {
   Body* body;
   uint32_t number;
@@ -33,24 +33,24 @@ struct InnerNode {
 
 struct BodyNode {
   std::string op, name;
-  Node node;  // through the body's own host table
+  Node node;  // uses the body's own host table
   std::vector<uint32_t> in, out;
-  struct Known {
+  struct SavedAttr {
     keel_attr attr;
-    std::string bytes;  // what it points to
+    std::string bytes;  // the data it points to
   };
-  std::map<std::string, Known, std::less<>> attrs;
+  std::map<std::string, SavedAttr, std::less<>> attrs;
 };
 
 struct Body {
-  keel_host host;  // Keel's, but for reading nodes
+  keel_host host;  // Keel's, with node accessors replaced
   const keel_host* outer = nullptr;
   uint32_t n_in = 0;
   std::vector<BodyValue> values;
   std::vector<BodyNode> nodes;
   std::vector<uint32_t> results;
   std::deque<InnerNode> inner;
-  bool open = true;                // Keel's nodes may be asked
+  bool open = true;                // Keel's nodes may still be read
   bool exact_convolution = false;  // the session's option
 
   Body() = default;
@@ -58,16 +58,16 @@ struct Body {
   Body& operator=(const Body&) = delete;
 };
 
-// In match dims may be -1. False: the node has no body.
+// During match dims may be -1. False: the node has no body.
 bool ReadBody(const Node& call, Body* body);
 
-// A body of this one node.
+// Makes a body of this single node.
 void BodyOf(const Node& node, Body* body);
-bool IsInner(const Node& node);  // of a body
-// One node as a region (region.cc): in parts, between which a run can be stopped.
-keel_rc PrepareAlone(const Node& node, keel_launch* launch);
+bool IsInner(const Node& node);  // whether the node is one of a body
+// Prepares one node as a region (region.cc), split into parts so that a run can be cancelled between them.
+keel_rc PrepareSingleOp(const Node& node, keel_launch* launch);
 
-// The impl of this plugin for a node of a body that oneDNN does not serve, or null.
+// This plugin's impl of a body node that oneDNN does not serve, or null.
 const keel_impl* FindImpl(const BodyNode& node);
 
 }  // namespace keel_cpu

@@ -1,7 +1,7 @@
 // build.cc: from groups and single nodes to steps: layouts, reorders, buffers and the arena.
 #include <algorithm>
 
-#include "plugins/cpu/regions/back.h"
+#include "plugins/cpu/regions/relu_pool_grad.h"
 #include "plugins/cpu/simd/simd.h"
 
 namespace keel_cpu {
@@ -23,9 +23,10 @@ bool IsPlain(const Layout& layout) { return layout == Plain(layout.get_dims(), l
 
 namespace {
 
-// Whether our own copy is better than oneDNN's, which takes up to nine times as long to make channels last
-// plain (1x64x998x998: 480 ms, ours 52). The other way it is as quick, but cannot be stopped meanwhile.
-bool RelaysBetter(const Layout& from, const Layout& to) {
+// Whether the plugin's own strided copy is better than oneDNN's reorder, which is up to nine times slower
+// from channels last to plain (1x64x998x998: 480 ms against 52). In the other direction it is as fast, but
+// cannot be cancelled.
+bool PrefersLayoutCopy(const Layout& from, const Layout& to) {
   constexpr size_t kLarge = 16 << 20;  // bytes
   return (IsChannelsLast(from) && IsPlain(to)) ||
          (IsPlain(from) && IsChannelsLast(to) && to.get_size() > kLarge);
@@ -40,7 +41,7 @@ const void* Constants::Get(const void* key, const Layout& from, const Layout& to
   Bytes own;
   const void* data = make(&own);
   Packed packed = Pack(from, data, to);
-  if (packed.own == nullptr) packed.own = std::move(own);  // used as it is
+  if (packed.own == nullptr) packed.own = std::move(own);  // no copy was needed
   entries_.push_back({key, from, to, std::move(packed)});
   return entries_.back().packed.data;
 }
@@ -53,17 +54,16 @@ const void* Constants::Vector(const std::vector<float>& values) {
 Layout Builder::PlainOf(uint32_t v) const {
   const BodyValue& value = Value(v);
   const auto type = TypeOf(value.dtype);
-  // To oneDNN a scalar has one dim, and what it does not compute with is bytes.
+  // oneDNN has no scalars, so a scalar has one dim; dtypes that it does not compute with are bytes.
   if (type == dnnl::memory::data_type::undef)
     return Plain({value.Count() * static_cast<int64_t>(value.dtype >> 8 & 255) / 8},
                  dnnl::memory::data_type::u8);
   return Plain(value.dims.empty() ? Dims{1} : value.dims, type);
 }
 
-// Going forward blocks are as fast, but not backwards; measured with AVX-512 only.
-// A gradient alone gets plain images and gives plain ones: what oneDNN chooses is made from these in a third
-// of the time.
-bool Builder::Trains(const Body& body) {
+// Blocked layouts are as fast in the forward pass, but not in gradients; measured with AVX-512 only.
+// A single gradient has plain operands and results: a reorder to oneDNN's choice takes a third of the time.
+bool Builder::IsTraining(const Body& body) {
   const auto grad = [](const BodyNode& n) { return IsConvGrad(n.op); };
   return SimdLevel() == 2 && body.nodes.size() > 1 && std::any_of(body.nodes.begin(), body.nodes.end(), grad);
 }
@@ -72,7 +72,7 @@ int Builder::New(Buffer buffer) {
   program_->buffers.push_back(buffer);
   return static_cast<int>(program_->buffers.size()) - 1;
 }
-// Notes that the next step uses a buffer.
+// Records that the next step uses a buffer.
 int Builder::Use(int buffer) {
   Buffer& b = program_->buffers[static_cast<size_t>(buffer)];
   b.last = static_cast<int>(program_->steps.size());
@@ -82,49 +82,52 @@ int Builder::Use(int buffer) {
 int Builder::Constant(const void* data, uint64_t bytes) { return New({Buffer::kConstant, 0, data, bytes}); }
 int Builder::Scratch(uint64_t bytes) { return New({Buffer::kArena, 0, nullptr, bytes}); }
 
-int Builder::Need(uint32_t v, const Layout& layout) {
+int Builder::BufferIn(uint32_t v, const Layout& layout) {
   const bool plain = IsPlain(layout);
   for (const Copy& c : copies_[v])
     if (c.layout == layout || (plain && IsPlain(c.layout))) return c.buffer;
   Copy from = copies_[v].front();
   if (!plain &&
-      from.layout.get_dims() != layout.get_dims())  // seen with other dims: only plain copies can be
-    from = {Plain(layout.get_dims(), layout.get_data_type()), Need(v, PlainOf(v))};
-  // A plain view with other dims is read from a plain copy with the value's own.
+      // viewed with other dims, which works for plain copies only
+      from.layout.get_dims() != layout.get_dims())
+    from = {Plain(layout.get_dims(), layout.get_data_type()), BufferIn(v, PlainOf(v))};
+  // A plain view with other dims reads a plain copy with the value's own dims.
   const Layout to = plain ? Plain(from.layout.get_dims(), from.layout.get_data_type()) : layout;
-  const int buffer = Made(v, to);
-  if (from.layout.get_dims() == Value(v).dims && RelaysBetter(from.layout, to))
-    EmitRelay(v, from, {to, buffer});
+  const int buffer = ResultBuffer(v, to);
+  if (from.layout.get_dims() == Value(v).dims && PrefersLayoutCopy(from.layout, to))
+    EmitLayoutCopy(v, from, {to, buffer});
   else
     Emit(dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), from.layout, Engine(), to, UserScratch())),
          {{DNNL_ARG_FROM, from.layout, from.buffer}, {DNNL_ARG_TO, to, buffer}});
   return buffer;
 }
-void Builder::EmitRelay(uint32_t v, const Copy& from, const Copy& to) {
+void Builder::EmitLayoutCopy(uint32_t v, const Copy& from, const Copy& to) {
   auto own = std::make_unique<OwnLaunch>();
-  KeepRelay(from.layout.get_strides(), to.layout.get_strides(), &own->launch);
+  KeepLayoutCopy(from.layout.get_strides(), to.layout.get_strides(), &own->launch);
   EmitOwn(std::move(own), {v}, {v}, {from.buffer, to.buffer});
 }
 
-int Builder::Made(uint32_t v, const Layout& layout) {
+int Builder::ResultBuffer(uint32_t v, const Layout& layout) {
   const bool straight = Value(v).result != kNone && IsPlain(layout);
   const int buffer =
       New({straight ? Buffer::kOut : Buffer::kArena, Value(v).result, nullptr, layout.get_size()});
-  MadeIn(v, layout, buffer);
+  AssignBuffer(v, layout, buffer);
   return buffer;
 }
-void Builder::MadeIn(uint32_t v, const Layout& layout, int buffer) { copies_[v].push_back({layout, buffer}); }
+void Builder::AssignBuffer(uint32_t v, const Layout& layout, int buffer) {
+  copies_[v].push_back({layout, buffer});
+}
 
-bool Builder::MayTake(uint32_t v, uint32_t user) const {
+bool Builder::MayOverwrite(uint32_t v, uint32_t user) const {
   const BodyValue& value = Value(v);
   if (value.result != kNone || value.producer == kNone || shared_[v]) return false;
   for (uint32_t u : value.users)
     if (u != user && !done_[u]) return false;
   return std::count(value.users.begin(), value.users.end(), user) == 1;
 }
-int Builder::Take(uint32_t v, uint32_t user, const Layout& layout) {
-  if (!MayTake(v, user)) Throw(KEEL_INTERNAL, "a value of a region is overwritten while it is needed");
-  const int buffer = Need(v, layout);
+int Builder::OverwriteBuffer(uint32_t v, uint32_t user, const Layout& layout) {
+  if (!MayOverwrite(v, user)) Throw(KEEL_INTERNAL, "region: a value is overwritten before its last use");
+  const int buffer = BufferIn(v, layout);
   copies_[v].clear();
   return buffer;
 }
@@ -132,11 +135,11 @@ int Builder::Take(uint32_t v, uint32_t user, const Layout& layout) {
 void Builder::Emit(dnnl::primitive run, std::vector<Arg> args) {
   std::erase_if(args, [](const Arg& a) { return a.buffer < 0; });
   for (const Arg& a : args) Use(a.buffer);
-  const Meetings meetings = MeetingsOf(run);
-  program_->steps.push_back({std::move(run), std::move(args), nullptr, meetings});
+  const GangNeeds gang = GangNeedsOf(run);
+  program_->steps.push_back({std::move(run), std::move(args), nullptr, gang});
 }
 
-void Builder::EmitBeside(const std::function<void()>& emit) {
+void Builder::EmitConcurrent(const std::function<void()>& emit) {
   const int threads = keel_threads_get(), first = static_cast<int>(program_->steps.size());
   SetThreads(1);
   try {
@@ -148,8 +151,8 @@ void Builder::EmitBeside(const std::function<void()>& emit) {
   SetThreads(threads);
   const int end = static_cast<int>(program_->steps.size());
   if (end == first) return;
-  program_->steps[static_cast<size_t>(first)].beside = end - first;
-  for (Buffer& b : program_->buffers) {  // no two of them share memory
+  program_->steps[static_cast<size_t>(first)].concurrent = end - first;
+  for (Buffer& b : program_->buffers) {  // their live ranges overlap, so no two share memory
     if (b.first > first) b.first = first;
     if (b.last >= first) b.last = end - 1;
   }
@@ -175,8 +178,8 @@ void Builder::EmitOwn(const BodyNode& node) {
   own->launch = Launch(node);
   own->in = node.in;
   own->out = node.out;
-  for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : Need(v, PlainOf(v)));
-  for (uint32_t v : node.out) own->buffers.push_back(Made(v, PlainOf(v)));
+  for (uint32_t v : node.in) own->buffers.push_back(v == kNone ? -1 : BufferIn(v, PlainOf(v)));
+  for (uint32_t v : node.out) own->buffers.push_back(ResultBuffer(v, PlainOf(v)));
   if (own->launch->launch.scratch_bytes > 0) own->scratch = Scratch(own->launch->launch.scratch_bytes);
   EmitOwn(std::move(own));
 }
@@ -204,7 +207,7 @@ bool Builder::Allows(const PostOp& op) {
   program_->loses_nan |= op.loses_nan;
   return true;
 }
-// What a careful program will need, while nodes can be asked for their attributes.
+// Prepares launches that a careful program will need while node attributes can still be read.
 void Builder::PrepareOwn() {
   for (uint32_t n = 0; n < body.nodes.size(); n++) {
     const auto is_anchor = [n](const Group& g) { return g.anchor == n; };
@@ -215,15 +218,15 @@ void Builder::PrepareOwn() {
 
 bool Builder::Alias(const BodyNode& node) {
   const uint32_t x = node.in[0], y = node.out[0];
-  const int buffer = Need(x, PlainOf(x));
+  const int buffer = BufferIn(x, PlainOf(x));
   if (program_->buffers[static_cast<size_t>(buffer)].kind == Buffer::kOut && Value(y).result != kNone)
     return false;
   shared_[x] = shared_[y] = true;
-  MadeIn(y, PlainOf(y), buffer);
+  AssignBuffer(y, PlainOf(y), buffer);
   return true;
 }
 
-// Our own impls know what to do with nothing.
+// The plugin's own impls handle empty tensors.
 bool Builder::Empty(const BodyNode& node) const {
   const auto empty = [this](uint32_t v) { return v != kNone && Value(v).Count() == 0; };
   return std::any_of(node.in.begin(), node.in.end(), empty) ||
@@ -237,7 +240,7 @@ void Builder::EmitNode(uint32_t n) {
   done_[n] = true;
 }
 
-// The whole group in one primitive if oneDNN can do that well, else as much of it as it can.
+// Emits the whole group as one primitive if oneDNN has an optimised one, else the longest prefix that it has.
 void Builder::EmitGroup(const Group& group) {
   const BodyNode& anchor = body.nodes[group.anchor];
   const auto emit = anchor.op == "conv" ? EmitConv : EmitMatmul;
@@ -250,16 +253,16 @@ void Builder::EmitGroup(const Group& group) {
   for (size_t i = count; i < group.nodes.size(); i++) EmitNode(group.nodes[i]);
 }
 
-void Builder::EmitBackOf(const Back& back) {
-  for (uint32_t n : back.nodes) done_[n] = n != back.nodes.back();
-  EmitBack(*this, back);
-  done_[back.nodes.back()] = true;
+void Builder::EmitGradGroup(const ReluPoolGrad& grad) {
+  for (uint32_t n : grad.nodes) done_[n] = n != grad.nodes.back();
+  EmitReluPoolGrad(*this, grad);
+  done_[grad.nodes.back()] = true;
 }
 
 void Builder::Finish() {
   for (uint32_t i = 0; i < body.results.size(); i++) {
     const uint32_t v = body.results[i];
-    const int made = Need(v, PlainOf(v));
+    const int made = BufferIn(v, PlainOf(v));
     const Buffer& b = program_->buffers[static_cast<size_t>(made)];
     if (b.kind == Buffer::kOut && b.index == i) continue;
     const Layout plain = PlainOf(v);
@@ -269,7 +272,7 @@ void Builder::Finish() {
   }
 }
 
-// Largest first, each at the lowest place that no buffer alive at the same time uses.
+// Largest first, each at the lowest offset that is free during its live range.
 void Builder::PlanArena() {
   std::vector<Buffer*> order;
   for (Buffer& b : program_->buffers)
@@ -295,27 +298,27 @@ std::unique_ptr<Program> Builder::Run() {
   for (uint32_t v = 0; v < body.n_in; v++) {
     const BodyValue& value = Value(v);
     const uint64_t bytes = PlainOf(v).get_size();
-    MadeIn(v, PlainOf(v),
-           value.data != nullptr ? Constant(value.data, bytes) : New({Buffer::kIn, v, nullptr, bytes}));
+    AssignBuffer(v, PlainOf(v),
+                 value.data != nullptr ? Constant(value.data, bytes) : New({Buffer::kIn, v, nullptr, bytes}));
   }
   std::vector<const Group*> by_last(body.nodes.size());
-  std::vector<const Back*> backs(body.nodes.size());
+  std::vector<const ReluPoolGrad*> grads(body.nodes.size());
   std::vector<bool> grouped(body.nodes.size());
   for (const Group& g : groups_) {
     by_last[g.Last()] = &g;
     grouped[g.anchor] = true;
     for (uint32_t n : g.nodes) grouped[n] = true;
   }
-  const std::vector<Back> found = FindBacks(body);
-  for (const Back& back : found) {
-    backs[back.nodes.back()] = &back;
-    for (uint32_t n : back.nodes) grouped[n] = true;
+  const std::vector<ReluPoolGrad> found = FindReluPoolGrads(body);
+  for (const ReluPoolGrad& grad : found) {
+    grads[grad.nodes.back()] = &grad;
+    for (uint32_t n : grad.nodes) grouped[n] = true;
   }
   for (uint32_t n = 0; n < body.nodes.size(); n++) {
     if (by_last[n] != nullptr)
       EmitGroup(*by_last[n]);
-    else if (backs[n] != nullptr)
-      EmitBackOf(*backs[n]);
+    else if (grads[n] != nullptr)
+      EmitGradGroup(*grads[n]);
     else if (!grouped[n])
       EmitNode(n);
   }

@@ -1,5 +1,5 @@
-// conv.cc: a convolution of a region as one primitive, in parts or, where its images cannot be cut, in
-// strips that are copied.
+// conv.cc: a convolution of a region: one primitive, parts, or copied strips if its images cannot be split in
+// place.
 #include <algorithm>
 #include <atomic>
 
@@ -12,10 +12,11 @@ namespace {
 
 using Forward = dnnl::convolution_forward;
 
-// Up to here channels last is half as fast as what oneDNN chooses, whose rows cannot be cut in place.
+// Up to so many channels, channels last takes twice the time of oneDNN's choice, whose rows cannot be split
+// in place.
 constexpr int64_t kFewChannels = 8;
 
-// Images, or rows of one image, which must be channels last; no parts: one primitive does it soon enough.
+// Splits channels-last images by batch and rows. No parts: one primitive is short enough.
 Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primitive_desc& d,
                          const Layout& bias, int64_t finer = 1) {
   Parts<Forward> cut;
@@ -26,7 +27,7 @@ Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primit
     const int64_t from = box.lo[1] * stride - lo, to = (box.lo[1] + box.size[1] - 1) * stride + reach - lo;
     const int64_t first = std::max<int64_t>(0, from), stop = std::min(s.w.image[0], to);
     if (first >= stop) return {};
-    // The channels between the two dims are never cut.
+    // The channels, between the two dims, are never split.
     const Box x = {{box.lo[0], 0, first}, {box.size[0], s.c, stop - first}};
     const Box y = {{box.lo[0], 0, box.lo[1]}, {box.size[0], s.o, box.size[1]}};
     Parts<Forward>::Part p;
@@ -51,8 +52,8 @@ Parts<Forward> ConvParts(const Conv& s, const Geometry& g, const Forward::primit
   return cut;
 }
 
-// Rows of images whose layout cannot be cut: each part is copied, computed and copied out again, small enough
-// to stay in the cache meanwhile. False: not possible, and nothing was emitted.
+// For layouts whose rows cannot be split in place: each strip is copied in, computed and copied out, and is
+// small enough to stay in the cache. False: impossible, and nothing was emitted.
 bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s,
                 const Geometry& g, const Forward::primitive_desc& d, const Operands& whole) {
   struct Strip {
@@ -77,14 +78,14 @@ bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
     any.src = AnyLayout(p.src.get_dims(), source.get_data_type());
     any.out = AnyLayout(p.out.get_dims(), source.get_data_type());
     t.conv = cut.make(any, Attr(r, a, t.others));
-    if (!Good(t.conv)) return false;
+    if (!IsOptimized(t.conv)) return false;
     t.in = PartOf(source, p.x, 3, &t.in_at);
     t.out = PartOf(out, p.box, 3, &t.out_at);
     t.enter = dnnl::reorder({Engine(), t.in, Engine(), t.conv.src_desc(), UserScratch()});
     t.leave = dnnl::reorder({Engine(), t.conv.dst_desc(), Engine(), t.out, UserScratch()});
     strips.push_back(std::move(t));
   }
-  const int from = b.Need(node.in[0], source), to = b.Made(r.out, out);
+  const int from = b.BufferIn(node.in[0], source), to = b.ResultBuffer(r.out, out);
   for (Strip& t : strips) {
     const Layout x = t.conv.src_desc(), y = t.conv.dst_desc();
     const int in = b.Scratch(x.get_size()), made = b.Scratch(y.get_size());
@@ -96,31 +97,31 @@ bool EmitStrips(Builder& b, const BodyNode& node, const Recipe& r, const Attribu
   }
   return !strips.empty();
 }
-// Of weights with this many numbers.
-struct Weighed {
+// The state of RunCheckWeights.
+struct WeightCount {
   int64_t n;
 };
-keel_rc RunLookAtWeights(const keel_call* call) {
+keel_rc RunCheckWeights(const keel_call* call) {
   std::atomic<bool> finite = true;
-  ParallelFor(call, State<Weighed>(call).n, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(call, State<WeightCount>(call).n, 1, [&](int64_t begin, int64_t end) {
     if (!AllFinite(In<float>(call, 0) + begin, end - begin)) finite = false;
   });
   if (!finite) RaiseInvalid();
   return Done(call);
 }
-// Padding times weights that are not finite is left to the loops. Weights that are not known yet are looked
-// at in each run, and a careful program has the loops. False: the loops.
+// Padding with infinite or NaN weights is left to the plugin's loops. Weights that are not constant are
+// checked in each run, and the careful program uses the loops. False: use the loops.
 bool WeightsFit(Builder& b, const BodyNode& node) {
   const BodyValue& w = b.Value(node.in[1]);
   if (w.data != nullptr) return AllFinite(static_cast<const float*>(w.data), w.Count());
   if (!b.Allows({.loses_nan = true})) return false;
   auto own = std::make_unique<OwnLaunch>();
-  own->tells_loss = true;
-  Keep(&own->launch, Weighed{w.Count()}, Guard<RunLookAtWeights>);
-  b.EmitOwn(std::move(own), {node.in[1]}, {}, {b.Need(node.in[1], b.PlainOf(node.in[1]))});
+  own->reports_nan_loss = true;
+  Keep(&own->launch, WeightCount{w.Count()}, Guard<RunCheckWeights>);
+  b.EmitOwn(std::move(own), {node.in[1]}, {}, {b.BufferIn(node.in[1], b.PlainOf(node.in[1]))});
   return true;
 }
-// What oneDNN refuses is not emitted.
+// False if oneDNN refuses.
 bool Try(auto&& emit) {
   try {
     return emit();
@@ -151,13 +152,13 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
       d = make(ChannelsLast(g.x, type), ChannelsLast(g.y, type));
   } catch (const dnnl::error&) {
   }
-  const bool rows = d && (b.channels_last ? Direct(d) : Good(d));  // can be cut
+  const bool rows = d && (b.channels_last ? IsDirect(d) : IsOptimized(d));  // rows can be split in place
   try {
     if (!rows) d = make(AnyLayout(g.x, type), AnyLayout(g.y, type));
   } catch (const dnnl::error&) {
     return false;
   }
-  if (!Good(d) || (IsPadded(g) && !WeightsFit(b, node))) return false;
+  if (!IsOptimized(d) || (IsPadded(g) && !WeightsFit(b, node))) return false;
   if (IsChannelsLast(d.src_desc()) && IsChannelsLast(d.dst_desc()) &&
       Try([&] { return EmitWinograd(b, node, r, a, s); }))
     return true;
@@ -170,7 +171,7 @@ bool EmitConv(Builder& b, const BodyNode& node, const Recipe& r) {
     args.others = OtherArgs(b, r, a, d);
     if (Try([&] { return EmitStrips(b, node, r, a, s, g, d, args); })) return true;
   }
-  args.src.buffer = b.Need(node.in[0], d.src_desc());
+  args.src.buffer = b.BufferIn(node.in[0], d.src_desc());
   EmitWith<Forward>(b, d, r, a, {ConvParts(s, g, d, bias)}, std::move(args));
   return true;
 }

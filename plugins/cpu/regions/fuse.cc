@@ -1,4 +1,4 @@
-// fuse.cc: see fuse.h. Also the table of what oneDNN calls our elementwise ops.
+// fuse.cc: see fuse.h. Also maps elementwise ops to oneDNN algorithms.
 #include "plugins/cpu/regions/fuse.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace {
 
 using dnnl::algorithm;
 
-// What oneDNN computes as our loops do: to rounding, for infinities, zeros of both signs and, but where
-// marked, NaN. So there is no log (wrong by 4 % for denormals), no softplus (negative at -20), no neg (of
-// +0).
+// Ops that oneDNN computes like the plugin's loops: up to rounding, with equal infinities and signs of zero
+// and, unless marked, equal NaN. log is missing (4 % error for denormals), as are softplus (negative at -20)
+// and neg (of +0).
 struct Unary {
   const char* op;
   algorithm fn;
@@ -47,7 +47,7 @@ const Row* Find(const Row (&rows)[kRows], const std::string& op) {
   return nullptr;
 }
 
-// A constant scalar of f32.
+// Reads a constant f32 scalar.
 bool Scalar(const BodyValue& v, float* out) {
   if (v.data == nullptr || v.dtype != KEEL_F32 || v.Count() != 1) return false;
   *out = *static_cast<const float*>(v.data);
@@ -67,7 +67,7 @@ bool Clamp(const Body& body, const BodyNode& n, uint32_t in, std::vector<PostOp>
 }
 
 bool Unaries(const BodyNode& n, std::vector<PostOp>* out) {
-  if (n.op == "gelu") {  // of infinity, by erf, is NaN
+  if (n.op == "gelu") {  // by erf: NaN for infinity
     const bool tanh = n.node.Flag("tanh");
     out->push_back({PostOp::kUnary, tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf, 0, 0,
                     kNone, kNone, !tanh});
@@ -83,8 +83,8 @@ bool Unaries(const BodyNode& n, std::vector<PostOp>* out) {
   return u != nullptr;
 }
 
-// Functions of `in` where the other operand is a constant scalar. A product must not add +0, which would take
-// the sign from a -0; of factor -1 oneDNN takes it all the same.
+// Functions of `in` with a constant scalar as the other operand. A product must not add +0, which would
+// change -0 to +0; with a factor of -1 oneDNN adds it anyway.
 bool WithScalar(const BodyNode& n, float c, bool first, std::vector<PostOp>* out) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (n.op == "maximum") return Clip(c, kInfinity, out);
@@ -120,13 +120,13 @@ bool Binaries(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>*
   return true;
 }
 
-// ---- constants of each channel, which become part of weights and bias
+// ---- constants per channel, which are folded into weights and bias
 
 size_t ChannelAxis(const BodyNode& anchor, const BodyValue& out) {
   return anchor.op == "conv" ? 1 : out.dims.size() - 1;
 }
 
-// A constant as one number for each channel.
+// Reads a constant with one number per channel.
 bool Channels(const BodyValue& v, const Dims& out, size_t axis, std::vector<float>* to) {
   const int64_t n = out[axis];
   if (v.data == nullptr || v.dtype != KEEL_F32 || v.dims.size() > out.size()) return false;
@@ -163,7 +163,7 @@ bool BatchNorm(const Body& body, const BodyNode& n, Affine* to) {
   return true;
 }
 
-// Takes node n, whose operand `in` is affine so far, into it.
+// Folds node n, whose operand `in` is affine so far, into the affine function.
 bool Absorb(const Body& body, const BodyNode& n, uint32_t in, const Dims& dims, size_t axis, Affine* a) {
   if (n.op == "batch_norm") return axis == 1 && BatchNorm(body, n, a);
   if (n.op == "neg") {
@@ -193,13 +193,13 @@ bool Finite(const std::vector<float>& scale) {
   return std::all_of(scale.begin(), scale.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Weights that a scale can become part of.
+// Whether a scale can be folded into the weights.
 bool Scalable(const Body& body, const BodyNode& anchor) {
   const BodyValue& w = body.values[anchor.in[1]];
   return w.data != nullptr && w.dtype == KEEL_F32 && (anchor.op == "conv" || w.dims.size() == 2);
 }
 
-// An anchor and what follows it, growing node by node.
+// An anchor and the nodes after it; grows node by node.
 class Chain {
  public:
   Chain(const Body& body, const BodyNode& anchor)
@@ -209,7 +209,7 @@ class Chain {
     absorbs_ = made_.dtype == KEEL_F32;
     recipe_.out = anchor.out[0];
   }
-  // False, and nothing done: the node cannot be part of the primitive.
+  // False, without a change: the node cannot be part of the primitive.
   bool Add(uint32_t node) {
     const BodyNode& n = body_.nodes[node];
     if (!SameShape(n)) return false;
@@ -264,7 +264,7 @@ bool PostOpsOf(const Body& body, uint32_t node, uint32_t in, std::vector<PostOp>
 std::vector<Group> MakeGroups(const Body& body) {
   std::vector<Group> groups;
   std::vector<bool> taken(body.nodes.size());
-  // Later anchors first: what they add is then made already, and can be added to in place.
+  // Later anchors first: the operands that they add exist by then, so the addition can be in place.
   for (uint32_t a = static_cast<uint32_t>(body.nodes.size()); a-- > 0;) {
     if (!IsContraction(body.nodes[a].op)) continue;
     Group g = {a, {}};

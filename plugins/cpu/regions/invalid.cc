@@ -10,8 +10,8 @@
 namespace keel_cpu {
 namespace {
 
-#if defined(__x86_64__)  // what <cfenv> does, without the old x87 unit, which takes longer than a small
-                         // region
+// like <cfenv>, but without the x87 unit, whose access takes longer than a small region
+#if defined(__x86_64__)
 bool IsRaised() { return (_mm_getcsr() & _MM_EXCEPT_INVALID) != 0; }
 void Lower() { _mm_setcsr(_mm_getcsr() & ~static_cast<unsigned>(_MM_EXCEPT_INVALID)); }
 void Raise() { _mm_setcsr(_mm_getcsr() | _MM_EXCEPT_INVALID); }

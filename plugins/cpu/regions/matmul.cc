@@ -1,4 +1,4 @@
-// matmul.cc: a matrix product of a region as one primitive or in parts.
+// matmul.cc: a matrix product of a region, as one primitive or in parts.
 #include <algorithm>
 
 #include "plugins/cpu/matmul/matmul.h"
@@ -7,7 +7,7 @@
 namespace keel_cpu {
 namespace {
 
-// Operand 0 or 1 as oneDNN sees it: the batch dims (1 where it is repeated), then rows and columns.
+// The layout of operand 0 or 1: batch dims (1 where it broadcasts), then rows and columns.
 Layout Operand(const MatmulShape& s, int which, dnnl::memory::data_type type) {
   const int64_t rows = which == 0 ? s.m : s.k, columns = which == 0 ? s.k : s.n;
   const bool transposed = which == 0 ? s.ta : s.tb;
@@ -22,7 +22,8 @@ Layout Operand(const MatmulShape& s, int which, dnnl::memory::data_type type) {
   return Strided(dims, strides, type);
 }
 
-// How a product sees a value, whose batch dims may have been merged into m or into each other.
+// The dims under which a product sees a value whose batch dims may have been merged into m or into each
+// other.
 std::optional<Dims> MatmulView(const Dims& dims, const Dims& c, const Dims& merged) {
   const std::optional<Dims> d = Broadcast(dims, c);
   if (!d) return {};
@@ -30,7 +31,7 @@ std::optional<Dims> MatmulView(const Dims& dims, const Dims& c, const Dims& merg
   const int64_t m = (*d)[rank - 2], n = (*d)[rank - 1];
   Dims view(to, 1);
   if (*d == c) return merged;
-  bool one_matrix = true;  // repeated for each batch
+  bool one_matrix = true;  // broadcast over the batch
   for (size_t i = 0; i + 2 < rank; i++) one_matrix &= (*d)[i] == 1;
   view[to - 1] = n;
   if (one_matrix && (m == 1 || merged[to - 2] == m)) {
@@ -47,7 +48,7 @@ std::optional<Dims> MatmulView(const Dims& dims, const Dims& c, const Dims& merg
 
 using MatmulPart = Parts<dnnl::matmul>::Part;
 
-// The part of all operands that a box of batch, rows, columns and depth is.
+// The part of all operands for a box of batch, rows, columns and depth.
 MatmulPart MatmulPartOf(const dnnl::matmul::primitive_desc& d, const Layout& left, const Layout& bias,
                         const Box& all, int64_t depth) {
   const size_t rank = all.size.size() - 1, row = rank - 2, column = rank - 1, deep = rank;
@@ -71,19 +72,19 @@ MatmulPart MatmulPartOf(const dnnl::matmul::primitive_desc& d, const Layout& lef
   return p;
 }
 
-// Some of the batch; of one product rows, or columns where there are more, or (deep) parts of its sums, which
-// are added up where the result lies, so nothing else may lie there.
+// Splits by batch; a single product by rows or, if there are more, columns; or (deep) by parts of its sums.
+// Those accumulate in the result, so nothing else may be added to it.
 Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primitive_desc& d,
                                 const Layout& left, const Layout& bias, bool deep) {
-  constexpr int64_t kGrain = 192;  // a multiple of all blocks of packed weights
+  constexpr int64_t kGrain = 192;  // a multiple of all block sizes of packed weights
   Parts<dnnl::matmul> cut;
   const Dims out = d.dst_desc().get_dims();
   const size_t batch = out.size() - 2;
-  const int64_t finer = s.m * s.n < 16 ? 4 : 1;  // one thread reads so few rows
+  const int64_t finer = s.m * s.n < 16 ? 4 : 1;  // a single thread reads so few rows
   const int64_t work = s.Work() + finer * TouchWork(s.Touched());
   const bool rows = s.m >= s.n;
   std::vector<size_t> order = {rows ? batch : batch + 1};
-  // The other dim too where this one has not enough: parts that are a little long are no reason.
+  // Splits the other dim too if this one is too short; slightly long parts are accepted.
   if (work / std::max(s.m, s.n) * kGrain > PartWork()) order.push_back(rows ? batch + 1 : batch);
   if (deep) order = {batch + 2};
   if (work <= PartWork()) return cut;
@@ -114,7 +115,7 @@ Parts<dnnl::matmul> MatmulParts(const MatmulShape& s, const dnnl::matmul::primit
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   const MatmulShape s = ReadMatmul(node.node);
   const auto type = TypeOf(b.Value(node.in[0]).dtype);
-  if (!PaysOneDnn(s) || s.Work() == 0) return false;
+  if (!PrefersOneDnn(s) || s.Work() == 0) return false;
   const Layout left = Operand(s, 0, type), right = Operand(s, 1, type);
   Dims c(s.batch.dims, s.batch.dims + s.batch.rank - 1), row(c.size(), 1);
   c.insert(c.end(), {s.m, s.n});
@@ -133,14 +134,14 @@ bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& r) {
   } catch (const dnnl::error&) {
     return false;
   }
-  if (!Good(d)) return false;
+  if (!IsOptimized(d)) return false;
   const int weights = Weights(b, node, r, right, d.weights_desc(), {s.tb ? s.k : 1, s.n});
   std::vector<Parts<Product>> cuts = {MatmulParts(s, d, left, bias, false)};
   if (a.sum == nullptr)
     cuts.insert(s.k > 16 * std::max(s.m, s.n) ? cuts.begin() : cuts.end(),
                 MatmulParts(s, d, left, bias, true));
   EmitWith<Product>(b, d, r, a, cuts,
-                    {{DNNL_ARG_SRC, left, b.Need(node.in[0], b.PlainOf(node.in[0]))},
+                    {{DNNL_ARG_SRC, left, b.BufferIn(node.in[0], b.PlainOf(node.in[0]))},
                      {DNNL_ARG_WEIGHTS, d.weights_desc(), weights},
                      {DNNL_ARG_BIAS, bias, BiasOf(b, r)}});
   return true;

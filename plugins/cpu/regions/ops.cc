@@ -19,7 +19,7 @@ bool Describe(Builder& b, const Recipe& r, const Dims& out, bool in_place, const
     if (!dims) return false;
     const bool whole = *dims == out;
     if (in_place && whole && a->sum == nullptr && p.algorithm == dnnl::algorithm::binary_add &&
-        b.MayTake(p.other, p.node))
+        b.MayOverwrite(p.other, p.node))
       a->sum = &p;
     else
       a->others.push_back({p.other, *dims, whole && in_place});
@@ -82,7 +82,7 @@ int Weights(Builder& b, const BodyNode& node, const Recipe& r, const Layout& pla
                                        [&](Bytes* own) { return Scaled(w, r.scale, own, channels); }),
                       wanted.get_size());
   }
-  const int given = b.Need(node.in[1], b.PlainOf(node.in[1]));
+  const int given = b.BufferIn(node.in[1], b.PlainOf(node.in[1]));
   if (plain == wanted) return given;
   const int packed = b.Scratch(wanted.get_size());
   b.Emit(dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), plain, Engine(), wanted, UserScratch())),
@@ -107,7 +107,7 @@ std::vector<Arg> OtherArgs(Builder& b, const Recipe& r, const Attributes& a,
       const int id = DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1;
       const Layout layout =
           o.whole ? d.query_md(dnnl::query::exec_arg_md, id) : Plain(o.view, TypeOf(b.Value(o.value).dtype));
-      args.push_back({id, layout, b.Need(o.value, layout)});
+      args.push_back({id, layout, b.BufferIn(o.value, layout)});
     }
     position++;
   }
@@ -115,9 +115,9 @@ std::vector<Arg> OtherArgs(Builder& b, const Recipe& r, const Attributes& a,
 }
 
 int OutOf(Builder& b, const Recipe& r, const Attributes& a, const Layout& out) {
-  if (a.sum == nullptr) return b.Made(r.out, out);
-  const int buffer = b.Take(a.sum->other, a.sum->node, out);
-  b.MadeIn(r.out, out, buffer);
+  if (a.sum == nullptr) return b.ResultBuffer(r.out, out);
+  const int buffer = b.OverwriteBuffer(a.sum->other, a.sum->node, out);
+  b.AssignBuffer(r.out, out, buffer);
   return buffer;
 }
 

@@ -1,28 +1,28 @@
-// pool.cc: max pooling in a region by a loop of our own, on images whose channels lie side by side,
-// all or in blocks, and what it sends back. oneDNN's loses a NaN, and gives the least finite number where all
-// is -infinity.
+// pool.cc: max pooling in a region, and its gradient, by the plugin's own loops on images whose channels are
+// contiguous, all of them or in blocks. oneDNN's max pooling loses NaN, and returns the lowest finite number
+// for windows of -infinity.
 #include "plugins/cpu/conv/window.h"
 #include "plugins/cpu/parallel/parallel.h"
 #include "plugins/cpu/pooling/loops.h"
-#include "plugins/cpu/regions/back.h"
+#include "plugins/cpu/regions/relu_pool_grad.h"
 
 namespace keel_cpu {
 namespace {
 
-// Where a layout has pixels: steps in elements.
-struct Places {
+// Strides of pixels in a layout, in elements.
+struct PixelStrides {
   int64_t image = 0, group = 0, dims[kMaxImage] = {};
 };
 
 struct BlockedMax {
   Window w;
-  int64_t images = 0, groups = 1, channels = 0;  // of a group
-  Places x, y;
+  int64_t images = 0, groups = 1, channels = 0;  // in one group
+  PixelStrides x, y;
   MaxOfCells loop = nullptr;
 };
 
-// False: channels do not lie side by side.
-bool Read(const Layout& layout, BlockedMax* m, Places* places) {
+// False: channels are not contiguous.
+bool Read(const Layout& layout, BlockedMax* m, PixelStrides* places) {
   const Dims padded = layout.get_padded_dims(), steps = layout.get_strides();
   const int blocks = layout.get_inner_nblks();
   if (blocks > 1 || (blocks == 1 && layout.get_inner_idxs()[0] != 1) || (blocks == 0 && steps[1] != 1))
@@ -35,14 +35,14 @@ bool Read(const Layout& layout, BlockedMax* m, Places* places) {
   return true;
 }
 
-// Each piece of a row of results: f(cells that its first pixel sees, its first place, pixels); the next pixel
-// sees what lies a stride further.
+// Calls f for each run of a row of results: (cells that the first pixel sees, index of the first pixel,
+// pixels). The window of the next pixel is one stride further.
 template <class F>
-void EachRun(const Window& w, const Places& x, int64_t row, F&& f) {
+void EachRun(const Window& w, const PixelStrides& x, int64_t row, F&& f) {
   const int last = w.rank - 1;
   int64_t place[kMaxImage], k[kMaxImage];
   Unravel(row, w.out, last, place);
-  Dims outer, cells;  // places of what the outer window cells see of the image; of all window cells
+  Dims outer, cells;  // cells within the image of the outer window dims; of the whole window
   for (int64_t c = 0; c < Product(w.window, last); c++) {
     Unravel(c, w.window, last, k);
     int64_t at = 0;
@@ -62,7 +62,7 @@ void EachRun(const Window& w, const Places& x, int64_t row, F&& f) {
           cells.push_back(at + i * x.dims[last]);
     f(cells, o, pixels);
   };
-  int64_t first = 0, stop = w.out[last];  // places whose whole window lies in the image
+  int64_t first = 0, stop = w.out[last];  // positions whose whole window is within the image
   for (int64_t c : {int64_t{0}, w.window[last] - 1}) {
     int64_t from, to;
     w.Range(last, c, &from, &to);
@@ -74,8 +74,8 @@ void EachRun(const Window& w, const Places& x, int64_t row, F&& f) {
   if (first < stop) some(first, stop - first);
   for (int64_t o = std::max(first, stop); o < w.out[last]; o++) some(o, 1);
 }
-// Where a row of results begins.
-int64_t RowAt(const Window& w, const Places& y, int64_t row) {
+// The offset of a row of results.
+int64_t RowAt(const Window& w, const PixelStrides& y, int64_t row) {
   int64_t place[kMaxImage], at = 0;
   Unravel(row, w.out, w.rank - 1, place);
   for (int d = 0; d + 1 < w.rank; d++) at += place[d] * y.dims[d];
@@ -102,11 +102,11 @@ keel_rc RunBlockedMax(const keel_call* call) {
   return Done(call);
 }
 
-// ---- what max pooling sends back, channels last: operands x, dy
+// ---- gradient of max pooling, channels last: operands x, dy
 
 struct Unpool {
   BlockedMax pool;
-  bool tiles = false;  // each cell of the image is seen once
+  bool tiles = false;  // windows do not overlap and cover the image
   Unpooled how = {};
   UnpoolCells loop = nullptr;
 };
@@ -120,7 +120,7 @@ bool Tiles(const Window& w) {
 void UnpoolRow(const keel_call* call, const Unpool& u, int64_t image, int64_t row) {
   const Window& w = u.pool.w;
   const int last = w.rank - 1;
-  const Places &to = u.pool.x, &from = u.pool.y;
+  const PixelStrides &to = u.pool.x, &from = u.pool.y;
   const float* x = In<float>(call, 0) + image * to.image;
   const float* dy = In<float>(call, 1) + image * from.image + RowAt(w, from, row);
   float* dx = Out<float>(call, 0) + image * to.image;
@@ -130,7 +130,7 @@ void UnpoolRow(const keel_call* call, const Unpool& u, int64_t image, int64_t ro
            to.dims[last] * w.stride[last], dy + o * from.dims[last], from.dims[last], dx, u.how);
   });
 }
-// Where windows overlap, an image is added up in the order of its rows.
+// With overlapping windows the rows of an image are added in order.
 keel_rc RunUnpool(const keel_call* call) {
   const auto& u = State<Unpool>(call);
   const Window& w = u.pool.w;
@@ -165,7 +165,7 @@ bool EmitMaxPool(Builder& b, const BodyNode& n, const Layout& x, const Layout& y
   m.loop = MaxOfCellsLoop();
   auto own = std::make_unique<OwnLaunch>();
   Keep(&own->launch, std::move(m), Guard<RunBlockedMax>);
-  b.EmitOwn(std::move(own), n.in, n.out, {b.Need(n.in[0], x), b.Made(n.out[0], y)});
+  b.EmitOwn(std::move(own), n.in, n.out, {b.BufferIn(n.in[0], x), b.ResultBuffer(n.out[0], y)});
   return true;
 }
 

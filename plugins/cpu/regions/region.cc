@@ -1,5 +1,4 @@
-// region.cc: the impl of `call` that runs a region as a program of oneDNN primitives: match, prepare and
-// the run itself.
+// region.cc: the impl of `call` that runs a region as a program of oneDNN primitives: match, prepare and run.
 #include "plugins/cpu/regions/region.h"
 
 #include <algorithm>
@@ -12,10 +11,11 @@
 namespace keel_cpu {
 namespace {
 
-// What a run changes: memory objects and views over this run's operands. A program keeps some.
-class Frame {
+// The mutable state of one run: oneDNN memory objects and views of the operands. A program keeps idle ones
+// for reuse.
+class Execution {
  public:
-  explicit Frame(Program& program, const Body& body) : program_(program), bases_(program.buffers.size()) {
+  explicit Execution(Program& program, const Body& body) : program_(program), bases_(program.buffers.size()) {
     size_t n_args = 0;
     for (const Step& s : program.steps) n_args += s.args.size();
     args_.reserve(n_args);
@@ -31,7 +31,7 @@ class Frame {
       if (s.own != nullptr) AddCall(*s.own, body);
   }
 
-  // invalid: whether a NaN may be lost, which makes the results worthless.
+  // Sets *invalid if a NaN may have been lost; the results are then worthless.
   keel_rc Run(const keel_call* call, char* arena, bool* invalid) {
     for (size_t b = 0; b < bases_.size(); b++) bases_[b] = Base(program_.buffers[b], call, arena);
     for (size_t i = 0; i < memories_.size(); i++) {
@@ -44,20 +44,20 @@ class Frame {
     for (size_t i = 0; i < program_.steps.size(); i++) {
       const Step& s = program_.steps[i];
       if (Cancelled(call)) return KEEL_CANCELLED;
-      const bool ours = s.own != nullptr && !s.own->launch->tells_loss;
+      const bool ours = s.own != nullptr && !s.own->launch->reports_nan_loss;
       if (watch && ours && (*invalid = watch->Raised())) return KEEL_OK;
       if (s.own != nullptr) {
         const keel_rc rc = RunOwn(*s.own, calls_[own++], call);
         if (rc != KEEL_OK) return rc;
-        if (watch && ours) watch->Clear();  // our loops may raise the flag for nothing
+        if (watch && ours) watch->Clear();  // the plugin's loops may raise the flag without cause
         continue;
       }
-      if (s.beside > 1) {
-        arg += RunBeside(&s, arg);
-        i += static_cast<size_t>(s.beside - 1);
+      if (s.concurrent > 1) {
+        arg += RunConcurrent(&s, arg);
+        i += static_cast<size_t>(s.concurrent - 1);
         continue;
       }
-      const Meeting meeting(s.meetings);
+      const GangScope scope(s.gang);
       Check(Execute(s, arg));
       arg += s.args.size();
     }
@@ -73,10 +73,10 @@ class Frame {
   static void Check(dnnl_status_t status) {
     dnnl::error::wrap_c_api(status, "a oneDNN primitive of a region failed");
   }
-  // The steps from `first` on that run at once; how many arguments they have.
-  size_t RunBeside(const Step* first, size_t arg) {
+  // Runs the concurrent steps from `first` on; returns the number of their arguments.
+  size_t RunConcurrent(const Step* first, size_t arg) {
     std::atomic<dnnl_status_t> worst = dnnl_success;
-    RunParts(first->beside, [&](int number) {
+    RunParts(first->concurrent, [&](int number) {
       size_t at = arg;
       for (int i = 0; i < number; i++) at += first[i].args.size();
       dnnl_status_t status = dnnl_out_of_memory;
@@ -88,7 +88,7 @@ class Frame {
     });
     Check(worst);
     size_t n = 0;
-    for (int i = 0; i < first->beside; i++) n += first[i].args.size();
+    for (int i = 0; i < first->concurrent; i++) n += first[i].args.size();
     return n;
   }
 
@@ -123,7 +123,7 @@ class Frame {
       const BodyValue& value = body.values[v];
       keel_tensor& t = c.views.back();
       t.device = {1, 0};
-      t.dtype = PartsOf(value.dtype);
+      t.dtype = DtypeOf(value.dtype);
       t.ndim = static_cast<int32_t>(value.dims.size());
       t.shape = const_cast<int64_t*>(value.dims.data());
     }
@@ -149,7 +149,7 @@ class Frame {
     return own.launch->run(&c.call);
   }
 
-  // As libkeel does for its own calls.
+  // As libkeel does for its calls.
   static void SetShapeFlags(keel_call* call) {
     constexpr uint32_t kMaxFlat = 16;
     call->count = call->n_out > 0 ? keel_count(call->out[0]) : 0;
@@ -172,24 +172,25 @@ class Frame {
   std::vector<OwnCall> calls_;
 };
 
-// A program with its idle frames. More threads than places make frames of their own.
+// A program with its idle Executions. Beyond that many threads, each run creates its own.
 struct Compiled {
   std::unique_ptr<Program> program;
   const Body* body;
-  std::array<std::atomic<Frame*>, 8> idle{};
+  std::array<std::atomic<Execution*>, 8> idle{};
 
   Compiled(std::unique_ptr<Program> p, const Body* b) : program(std::move(p)), body(b) {}
   ~Compiled() {
     for (auto& place : idle) delete place.load();
   }
-  std::unique_ptr<Frame> Borrow() {
+  std::unique_ptr<Execution> Borrow() {
     for (auto& place : idle)
-      if (Frame* f = place.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Frame>(f);
-    return std::make_unique<Frame>(*program, *body);
+      if (Execution* f = place.exchange(nullptr, std::memory_order_acquire))
+        return std::unique_ptr<Execution>(f);
+    return std::make_unique<Execution>(*program, *body);
   }
-  void GiveBack(std::unique_ptr<Frame> f) {
+  void GiveBack(std::unique_ptr<Execution> f) {
     for (auto& place : idle) {
-      Frame* none = nullptr;
+      Execution* none = nullptr;
       if (place.compare_exchange_strong(none, f.get(), std::memory_order_release)) {
         static_cast<void>(f.release());
         return;
@@ -205,8 +206,8 @@ struct Region {
   OwnLaunches own;
   uint64_t scratch = 0;
   using Programs = PerThreads<std::unique_ptr<Compiled>>;
-  std::unique_ptr<Programs> programs, careful;  // careful: made when the others have lost a NaN
-  keel::Mutex first_loss;
+  std::unique_ptr<Programs> programs, careful;  // careful: created after a fast program has lost a NaN
+  keel::Mutex careful_mutex;
   keel::Mutex building;  // both kinds of programs share constants and launches
 
   std::unique_ptr<Programs> Make(Builder::Kind kind) {
@@ -216,7 +217,7 @@ struct Region {
     });
   }
   Programs& Careful() {
-    std::lock_guard lock(first_loss);
+    std::lock_guard lock(careful_mutex);
     if (careful == nullptr) careful = Make(Builder::kCareful);
     return *careful;
   }
@@ -228,7 +229,7 @@ keel_rc RunRegion(const keel_call* call) {
   const auto run = [&](Region::Programs& programs, bool* invalid) {
     Compiled& c = *programs.For(team.Size());
     Scratch scratch(call, r.scratch, c.program->arena);
-    std::unique_ptr<Frame> frame = c.Borrow();
+    std::unique_ptr<Execution> frame = c.Borrow();
     const keel_rc rc = frame->Run(call, static_cast<char*>(scratch.Take(c.program->arena)), invalid);
     c.GiveBack(std::move(frame));
     return rc;
@@ -249,7 +250,7 @@ keel_rc KeepRegion(std::unique_ptr<Region> r, keel_launch* launch) {
 
 keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
   auto r = std::make_unique<Region>();
-  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "a call has no body that the CPU device can read");
+  if (!ReadBody(node, &r->body)) Throw(KEEL_INTERNAL, "the CPU device cannot read the body of a call");
   return KeepRegion(std::move(r), launch);
 }
 
@@ -262,16 +263,17 @@ bool Possible(const Body& body, uint32_t n) {
          post.size() == 1;
 }
 
-// A product that our own loops do: alone it is a quarter of the time that a region around it takes, and a map
-// does what follows it.
+// A product for the plugin's own loops: alone it takes a quarter of the time of a region around it, and map
+// fuses what follows it.
 bool IsSmallProduct(const Body& body, const BodyNode& n) {
   const auto known = [&](uint32_t v) {
     return std::ranges::all_of(body.values[v].dims, [](int64_t d) { return d >= 0; });
   };
-  return n.op == "matmul" && std::ranges::all_of(n.in, known) && !PaysOneDnn(ReadMatmul(n.node));
+  return n.op == "matmul" && std::ranges::all_of(n.in, known) && !PrefersOneDnn(ReadMatmul(n.node));
 }
 
-// A region has a contraction for oneDNN, and nothing that neither oneDNN nor an impl of ours can do.
+// A region has at least one contraction for oneDNN, and only nodes that oneDNN or an impl of the plugin
+// supports.
 int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
   try {
     Body body;
@@ -286,7 +288,7 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     }
     return contraction ? 1 : 0;
   } catch (...) {
-    return 0;  // not for us; whoever runs the nodes reports what is wrong with them
+    return 0;  // declined; whichever impl runs the nodes reports their errors
   }
 }
 
@@ -297,7 +299,7 @@ constexpr keel_impl kImpls[] = {
 
 }  // namespace
 
-keel_rc PrepareAlone(const Node& node, keel_launch* launch) {
+keel_rc PrepareSingleOp(const Node& node, keel_launch* launch) {
   auto r = std::make_unique<Region>();
   BodyOf(node, &r->body);
   return KeepRegion(std::move(r), launch);

@@ -1,10 +1,9 @@
-// region.h: a region of a graph as a program of oneDNN primitives: what runs where, and in which layout.
+// region.h: a region of a graph as a program of oneDNN primitives.
 //
-// How to read it: body.h is what a region is made of; fuse.h decides which nodes become one primitive;
-// Builder (build.cc) keeps book of the layouts in which each value exists, puts reorders in
-// between and plans memory; conv.cc, winograd.cc, matmul.cc (by ops.h),
-// conv_grad.cc and alone.cc emit one op each, back.cc those of what relu and pools send back;
-// region.cc runs the program.
+// Where to start: body.h represents the region's nodes; fuse.h groups nodes into primitives; Builder
+// (build.cc) tracks the layouts of each value, inserts reorders and plans memory; conv.cc, winograd.cc and
+// matmul.cc (on ops.h), conv_grad.cc and single_ops.cc emit one op each, relu_pool_grad.cc gradients of relu
+// and pooling; region.cc runs the program.
 #pragma once
 
 #include <array>
@@ -24,23 +23,23 @@ struct Buffer {
   uint32_t index = 0;          // of the operand or result
   const void* data = nullptr;  // of a constant
   uint64_t bytes = 0, offset = 0;
-  int first = -1, last = -1;  // steps that use it
+  int first = -1, last = -1;  // first and last step that use it
 };
 
 struct Arg {
-  int id;  // oneDNN's
+  int id;  // a DNNL_ARG_ number
   Layout layout;
   int buffer;
-  uint64_t offset = 0;  // bytes in the buffer: where a part begins
+  uint64_t offset = 0;  // byte offset of a part in the buffer
 };
 
-// What one of our own impls made of a node; it serves every program of a region.
+// An impl's launch for one node; shared by all programs of a region.
 struct OwnLaunch {
   keel_launch launch{};
   Run run = nullptr;
-  // It raises the processor's flag for an invalid operation where its results are worthless; others may for
-  // nothing.
-  bool tells_loss = false;
+  // It raises the processor's invalid-operation flag if its results are worthless; other launches may raise
+  // it without cause.
+  bool reports_nan_loss = false;
   OwnLaunch() = default;
   OwnLaunch(const OwnLaunch&) = delete;
   OwnLaunch& operator=(const OwnLaunch&) = delete;
@@ -50,37 +49,37 @@ struct OwnLaunch {
 };
 using OwnLaunches = std::map<const BodyNode*, OwnLaunch>;
 
-// A node that runs by it, on plain operands.
+// A step that runs a launch on plain operands.
 struct OwnStep {
   const OwnLaunch* launch;
   std::vector<uint32_t> in, out;    // values
-  std::vector<int> buffers;         // of in, then out; -1: left out
-  std::unique_ptr<OwnLaunch> made;  // where it is this step's own
+  std::vector<int> buffers;         // of in, then out; -1: omitted
+  std::unique_ptr<OwnLaunch> made;  // set if the launch belongs to this step alone
   int scratch = -1;
 };
 
 struct Step {
   dnnl::primitive run;
   std::vector<Arg> args;
-  std::unique_ptr<OwnStep> own;  // instead of a primitive
-  Meetings meetings = {};
-  int beside = 1;  // so many steps from here on run at once, each on one thread
+  std::unique_ptr<OwnStep> own;  // replaces the primitive
+  GangNeeds gang = {};
+  int concurrent = 1;  // so many steps from here on run concurrently, on one thread each
 };
 
 struct Program {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   uint64_t arena = 0;
-  bool loses_nan = false;  // some step may, and raises the processor's flag
+  bool loses_nan = false;  // a step may, and then raises the processor's flag
 };
 
-// Constant operands in the layouts that primitives want, shared by the programs of a region.
+// Constant operands in primitives' layouts, shared by the programs of a region.
 class Constants {
  public:
-  // `key` tells apart what was made of one constant; `make` gives the data in layout `from`.
+  // `key` identifies data derived from a constant; `make` creates it in layout `from`.
   const void* Get(const void* key, const Layout& from, const Layout& to,
                   const std::function<const void*(Bytes*)>& make);
-  const void* Vector(const std::vector<float>& values);  // kept as long as this
+  const void* Vector(const std::vector<float>& values);  // lives as long as this object
 
  private:
   struct Entry {
@@ -92,14 +91,14 @@ class Constants {
   std::vector<std::unique_ptr<std::vector<float>>> vectors_;
 };
 
-dnnl::memory::data_type TypeOf(keel_dt dtype);  // undef: not one that oneDNN computes with here
+dnnl::memory::data_type TypeOf(keel_dt dtype);  // undef: oneDNN does not compute with it here
 bool IsPlain(const Layout& layout);
 
-struct Back;
+struct ReluPoolGrad;
 
 class Builder {
  public:
-  enum Kind : uint8_t { kFast, kCareful };  // careful: nothing that may lose a NaN
+  enum Kind : uint8_t { kFast, kCareful };  // careful: no step that may lose a NaN
   Builder(const Body& body, const std::vector<Group>& groups, Constants* constants, OwnLaunches* launches,
           Kind kind)
       : body(body),
@@ -112,54 +111,53 @@ class Builder {
   std::unique_ptr<Program> Run();
 
   const Body& body;
-  const bool channels_last = Trains(body);  // images are, wherever oneDNN is good at it
+  const bool channels_last = IsTraining(body);  // of images, where oneDNN has optimised code for it
   Constants* constants;
 
   const BodyValue& Value(uint32_t v) const { return body.values[v]; }
   Layout PlainOf(uint32_t v) const;
-  // The layout in which a value was made first.
+  // The layout in which a value was first produced.
   Layout LayoutOf(uint32_t v) const { return copies_[v].front().layout; }
   bool Blocked(uint32_t v) const { return !copies_[v].empty() && !IsPlain(copies_[v].front().layout); }
-  // The buffer of a value in a layout; a reorder makes it if there is none yet.
-  int Need(uint32_t v, const Layout& layout);
-  int Made(uint32_t v, const Layout& layout);  // a new buffer for a value that the next step makes
-  void MadeIn(uint32_t v, const Layout& layout, int buffer);
-  // The buffer of a value that nobody wants after this use, in memory of ours: may be overwritten.
-  int Take(uint32_t v, uint32_t user, const Layout& layout);
-  bool MayTake(uint32_t v, uint32_t user) const;
+  // The buffer of a value in a layout, which a reorder fills if there is none yet.
+  int BufferIn(uint32_t v, const Layout& layout);
+  int ResultBuffer(uint32_t v, const Layout& layout);  // a new buffer for a value that the next step produces
+  void AssignBuffer(uint32_t v, const Layout& layout, int buffer);
+  // The buffer of a value without later uses, in the program's own memory: may be overwritten.
+  int OverwriteBuffer(uint32_t v, uint32_t user, const Layout& layout);
+  bool MayOverwrite(uint32_t v, uint32_t user) const;
   int Constant(const void* data, uint64_t bytes);
   int Scratch(uint64_t bytes);
   void Emit(dnnl::primitive run, std::vector<Arg> args);
-  // The same with the scratchpad that it wants.
+  // The same with the scratchpad that the primitive requires.
   template <class P>
   void Emit(const typename P::primitive_desc& d, std::vector<Arg> args) {
     const Layout pad = d.scratchpad_desc();
     if (pad.get_size() > 0) args.push_back({DNNL_ARG_SCRATCHPAD, pad, Scratch(pad.get_size())});
     Emit(P(d), std::move(args));
   }
-  // The steps that `emit` makes run at once, each by a primitive made for one thread.
-  void EmitBeside(const std::function<void()>& emit);
+  // The steps that `emit` adds run concurrently, each by a primitive for one thread.
+  void EmitConcurrent(const std::function<void()>& emit);
   void EmitOwn(const BodyNode& node);
-  // By a launch of this step's own; buffers of in, then out.
+  // With a launch of this step alone; `buffers` of in, then out.
   void EmitOwn(std::unique_ptr<OwnLaunch> made, std::vector<uint32_t> in, std::vector<uint32_t> out,
                std::vector<int> buffers);
-  // Whether what a recipe or an op asks may be done: notes that it loses a NaN, which a careful program may
-  // not.
+  // Whether a post-op or op may be used. Records that it may lose a NaN, which a careful program forbids.
   bool Allows(const PostOp& op);
-  bool Alias(const BodyNode& node);  // same elements, other dims
+  bool Alias(const BodyNode& node);  // the same elements with other dims
 
  private:
   struct Copy {
     Layout layout;
     int buffer;
   };
-  static bool Trains(const Body& body);
-  void EmitRelay(uint32_t v, const Copy& from, const Copy& to);
+  static bool IsTraining(const Body& body);
+  void EmitLayoutCopy(uint32_t v, const Copy& from, const Copy& to);
   void EmitOwn(std::unique_ptr<OwnStep> step);
   int New(Buffer buffer);
   int Use(int buffer);
   void EmitGroup(const Group& group);
-  void EmitBackOf(const Back& back);
+  void EmitGradGroup(const ReluPoolGrad& grad);
   bool Empty(const BodyNode& node) const;
   void EmitNode(uint32_t n);
   void Finish();
@@ -175,16 +173,17 @@ class Builder {
   std::unique_ptr<Program> program_;
 };
 
-// One op each; false: oneDNN has no good implementation, try with fewer post-ops or run our own impl.
+// Each emits one op; false: oneDNN has no optimised implementation. The caller tries fewer post-ops, then the
+// plugin's own impl.
 bool EmitConv(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMatmul(Builder& b, const BodyNode& node, const Recipe& recipe);
 bool EmitMaxPool(Builder& b, const BodyNode& node, const Layout& x, const Layout& y);
 bool EmitConvGradX(Builder& b, const BodyNode& node);
 bool EmitConvGradW(Builder& b, const BodyNode& node);
-// A sum over all but the channels of images; that of sum_to has no other impl.
+// A sum over all dims of images but the channels; for sum_to this is the only impl.
 bool IsChannelSum(const Body& body, const BodyNode& node);
 bool EmitChannelSum(Builder& b, const BodyNode& node);
-using EmitAlone = bool (*)(Builder& b, const BodyNode& node);
-EmitAlone FindEmitter(const std::string& op);  // for a node outside of groups
+using EmitOp = bool (*)(Builder& b, const BodyNode& node);
+EmitOp FindEmitter(const std::string& op);  // for nodes outside groups
 
 }  // namespace keel_cpu

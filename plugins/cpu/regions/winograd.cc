@@ -1,11 +1,11 @@
-// winograd.cc: a convolution of a region with 3x3 windows and constant weights by Winograd's way (see
-// conv/winograd_loops.h), which takes some 0.6 of the time. Channels last; products are oneDNN's.
+// winograd.cc: a 3x3 convolution of a region with constant weights by the Winograd algorithm F(2x2, 3x3) (see
+// conv/winograd_loops.h), in about 0.6 of the time. Images are channels last; oneDNN computes the products.
 //
-// How to read it: a tile is 2x2 results; a block of tiles is transformed, multiplied (16 matrices at once)
-// and transformed back by one thread while it lies in that thread's cache. Blocks do not depend on how many
-// threads there are, so neither do bits. A tile shares sums: where a cell is NaN or infinite, or a sum too
-// large, results that do not see that cell suffer too. So the result is looked at, and a region with such a
-// one runs again by its careful program, which has no such step.
+// A tile is 2x2 results. One thread transforms a block of tiles, multiplies it (16 matrices at once) and
+// transforms it back while it is in that thread's cache. Blocks do not depend on the number of threads, so
+// neither do bits. The cells of a tile share sums: a NaN, infinity or overflow summand affects results that
+// do not depend on that cell. So the result is checked, and a region with such a result runs again by its
+// careful program, which has no Winograd step.
 #include <atomic>
 #include <limits>
 
@@ -17,8 +17,8 @@
 namespace keel_cpu {
 namespace {
 
-constexpr int64_t kNumbers = 16;  // of a tile, transformed
-constexpr int64_t kLeast = 24;    // tiles of a block, for products to be good
+constexpr int64_t kNumbers = 16;  // transformed numbers of a tile
+constexpr int64_t kLeast = 24;    // minimum tiles per block for fast products
 
 struct Product {
   dnnl::matmul run;
@@ -28,8 +28,8 @@ struct Product {
 struct Winograd {
   int64_t c = 0, o = 0;
   int64_t image[2] = {}, out[2] = {}, lo[2] = {}, grid[2] = {};  // grid: tiles
-  int64_t tiles = 0, block = 0, blocks = 0, slots = 0;           // slots: blocks that run at once
-  Product whole, rest;                                           // of a block; of the last one
+  int64_t tiles = 0, block = 0, blocks = 0, slots = 0;           // slots: blocks that run concurrently
+  Product whole, rest;                                           // of a full block, and of the last one
   Layout weights_layout;
   const void* weights = nullptr;
   std::vector<float> bias, zeros;
@@ -37,14 +37,16 @@ struct Winograd {
   bool adds = false;
   const WinogradTable* loops = nullptr;
 
-  uint64_t Entered() const { return Aligned(static_cast<uint64_t>(kNumbers * block * c) * sizeof(float)); }
-  uint64_t Made() const { return Aligned(static_cast<uint64_t>(kNumbers * block * o) * sizeof(float)); }
+  uint64_t InputBytes() const { return Aligned(static_cast<uint64_t>(kNumbers * block * c) * sizeof(float)); }
+  uint64_t OutputBytes() const {
+    return Aligned(static_cast<uint64_t>(kNumbers * block * o) * sizeof(float));
+  }
   uint64_t Waste() const { return Aligned(static_cast<uint64_t>(o) * sizeof(float)); }
   uint64_t Pad() const { return Aligned(std::max(whole.pad.get_size(), rest.pad.get_size())); }
-  uint64_t PerSlot() const { return Entered() + Made() + Waste() + Pad(); }
+  uint64_t PerSlot() const { return InputBytes() + OutputBytes() + Waste() + Pad(); }
 };
 
-// Where a tile begins: image, row and column of its first result.
+// The image, row and column of a tile's first result.
 struct Corner {
   int64_t n, y, x;
 };
@@ -53,8 +55,8 @@ Corner CornerOf(const Winograd& w, int64_t tile) {
   return {line / w.grid[0], line % w.grid[0] * 2, tile % w.grid[1] * 2};
 }
 
-// The cells of a square at some place of an image; `outside` where the image does not reach. T: float or
-// const float.
+// Pointers to the cells of a square of an image; `outside` for cells beyond the image. T: float or const
+// float.
 template <class T>
 void Square(T* images, const int64_t* dims, int64_t channels, Corner at, int64_t side, T* outside,
             T** cells) {
@@ -65,55 +67,57 @@ void Square(T* images, const int64_t* dims, int64_t channels, Corner at, int64_t
   }
 }
 
-void Enter(const Winograd& w, const float* x, int64_t first, int64_t count, float* to) {
+void TransformInput(const Winograd& w, const float* x, int64_t first, int64_t count, float* to) {
   for (int64_t t = 0; t < count; t++) {
     const Corner at = CornerOf(w, first + t);
     const float* cells[16];
     Square(x, w.image, w.c, {at.n, at.y - w.lo[0], at.x - w.lo[1]}, 4, w.zeros.data(), cells);
-    w.loops->enter(cells, w.c, to + t * w.c, count * w.c);
+    w.loops->transform_input(cells, w.c, to + t * w.c, count * w.c);
   }
 }
 
-bool Leave(const Winograd& w, const float* from, int64_t first, int64_t count, const float* added, float* y,
-           float* waste) {
+bool TransformOutput(const Winograd& w, const float* from, int64_t first, int64_t count, const float* added,
+                     float* y, float* discarded) {
   bool finite = true;
   for (int64_t t = 0; t < count; t++) {
     const Corner at = CornerOf(w, first + t);
-    const float* also[4];
+    const float* summand[4];
     float* to[4];
-    if (w.adds) Square(added, w.out, w.o, at, 2, w.zeros.data(), also);
-    Square(y, w.out, w.o, at, 2, waste, to);
-    finite &= w.loops->leave(from + t * w.o, count * w.o, w.o, {w.bias.data(), w.low, w.high},
-                             w.adds ? also : nullptr, to);
+    if (w.adds) Square(added, w.out, w.o, at, 2, w.zeros.data(), summand);
+    Square(y, w.out, w.o, at, 2, discarded, to);
+    finite &= w.loops->transform_output(from + t * w.o, count * w.o, w.o, {w.bias.data(), w.low, w.high},
+                                        w.adds ? summand : nullptr, to);
   }
   return finite;
 }
 
-// Operands x and what is added, if anything. False: see Leave.
-bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* room, dnnl::stream* stream) {
+// Operands: x and optionally the summand. False: a result is not finite.
+bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* workspace,
+              dnnl::stream* stream) {
   const int64_t first = block * w.block, count = std::min(w.block, w.tiles - first);
   const Product& p = count == w.block ? w.whole : w.rest;
-  auto* entered = reinterpret_cast<float*>(room);
-  auto* made = reinterpret_cast<float*>(room + w.Entered());
-  auto* waste = reinterpret_cast<float*>(room + w.Entered() + w.Made());
-  Enter(w, In<float>(call, 0), first, count, entered);
-  p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, entered)},
+  auto* transformed = reinterpret_cast<float*>(workspace);
+  auto* made = reinterpret_cast<float*>(workspace + w.InputBytes());
+  auto* discarded = reinterpret_cast<float*>(workspace + w.InputBytes() + w.OutputBytes());
+  TransformInput(w, In<float>(call, 0), first, count, transformed);
+  p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, transformed)},
                           {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
                           {DNNL_ARG_DST, At(p.y, made)},
-                          {DNNL_ARG_SCRATCHPAD, At(p.pad, room + w.PerSlot() - w.Pad())}});
-  return Leave(w, made, first, count, w.adds ? In<float>(call, 1) : nullptr, Out<float>(call, 0), waste);
+                          {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.Pad())}});
+  return TransformOutput(w, made, first, count, w.adds ? In<float>(call, 1) : nullptr, Out<float>(call, 0),
+                         discarded);
 }
 
 keel_rc RunWinograd(const keel_call* call) {
   const Winograd& w = *State<std::unique_ptr<Winograd>>(call);
   const Team team(call);
-  SetThreads(1);  // of a product, also where the caller makes all blocks: another number, other bits
+  SetThreads(1);  // the bits of a product depend on it, summand if the caller computes all blocks
   std::atomic<bool> finite = true, failed = false;
   const auto run_slot = [&](int64_t slot) {
-    dnnl::stream stream(Engine());  // workers keep nothing of their own
-    char* room = static_cast<char*>(call->scratch) + static_cast<uint64_t>(slot) * w.PerSlot();
+    dnnl::stream stream(Engine());  // workers have no stream of their own
+    char* workspace = static_cast<char*>(call->scratch) + static_cast<uint64_t>(slot) * w.PerSlot();
     for (int64_t b = w.blocks * slot / w.slots; b < w.blocks * (slot + 1) / w.slots && !Cancelled(call); b++)
-      if (!RunBlock(call, w, b, room, &stream)) finite = false;
+      if (!RunBlock(call, w, b, workspace, &stream)) finite = false;
   };
   ParallelFor(call, w.slots, w.tiles / w.slots * w.c * w.o, [&](int64_t begin, int64_t end) {
     try {
@@ -128,8 +132,9 @@ keel_rc RunWinograd(const keel_call* call) {
   return Done(call);
 }
 
-// Numbers q of weights 3x3, [q][c][o]: G w G', with G of rows (1 0 0), (1 1 1) / 2, (1 -1 1) / 2, (0 0 1).
-void EnterWeights(const float* w, int64_t c, int64_t o, float* to) {
+// The 16 numbers of 3x3 weights, [q][c][o]: G w G', where the rows of G are (1 0 0), (1 1 1) / 2, (1 -1 1) /
+// 2, (0 0 1).
+void TransformWeights(const float* w, int64_t c, int64_t o, float* to) {
   const auto line = [](const double* d, int apart, double* into, int step) {
     const double sum = (d[0] + d[2 * apart]) / 2, middle = d[apart] / 2;
     into[0] = d[0];
@@ -137,34 +142,34 @@ void EnterWeights(const float* w, int64_t c, int64_t o, float* to) {
     into[2 * step] = sum - middle;
     into[3 * step] = d[2 * apart];
   };
-  const auto enter = [&](int64_t i, int64_t k) {
+  const auto transform_input = [&](int64_t i, int64_t k) {
     double d[9], rows[12], u[kNumbers];
     std::copy_n(w + (k * c + i) * 9, 9, d);
     for (int x = 0; x < 3; x++) line(d + x, 3, rows + x, 3);
     for (int y = 0; y < 4; y++) line(rows + 3 * y, 1, u + 4 * y, 1);
     for (int64_t q = 0; q < kNumbers; q++) to[(q * c + i) * o + k] = static_cast<float>(u[q]);
   };
-  constexpr int64_t kSide = 16;  // a square of channels at a time stays in L1: both arrays are read across
+  constexpr int64_t kSide = 16;  // a square of channels at a time stays in L1, as both arrays are read across
   for (int64_t i0 = 0; i0 < c; i0 += kSide)
     for (int64_t k0 = 0; k0 < o; k0 += kSide)
       for (int64_t i = i0; i < std::min(c, i0 + kSide); i++)
-        for (int64_t k = k0; k < std::min(o, k0 + kSide); k++) enter(i, k);
+        for (int64_t k = k0; k < std::min(o, k0 + kSide); k++) transform_input(i, k);
 }
 
-// How a block is multiplied, by one thread.
+// The product of a block, on one thread.
 Product MakeProduct(const Winograd& w, int64_t count, const Layout& weights, Layout* chosen) {
   const int before = keel_threads_get();
   SetThreads(1);
   const Layout x = Plain({kNumbers, count, w.c}), y = Plain({kNumbers, count, w.o});
   const dnnl::matmul::primitive_desc d(Engine(), x, weights, y, UserScratch());
   SetThreads(before);
-  if (!Good(d)) throw dnnl::error(dnnl_unimplemented, "no good product");
+  if (!IsOptimized(d)) throw dnnl::error(dnnl_unimplemented, "no good product");
   *chosen = d.weights_desc();
   return {dnnl::matmul(d), x, y, d.scratchpad_desc()};
 }
 
-// As many tiles as leave what is made of them in a cache of 2 MiB, at least some, and as many blocks as
-// threads like.
+// A block has as many tiles as fit a cache of 2 MiB with their intermediates, at least kLeast, and blocks are
+// a multiple of the threads if possible.
 void CutBlocks(Winograd* w) {
   constexpr int64_t kCache = 9 << 18, kMost = 128;
   const int64_t most = std::clamp<int64_t>(
@@ -176,10 +181,10 @@ void CutBlocks(Winograd* w) {
   w->slots = std::min(w->blocks, team);
 }
 
-// Measured with AVX-512 and AVX2, two threads: from 32 channels on 0.55 to 0.95 of the time of a direct
-// convolution. With few tiles the larger weights (16 numbers for nine) take longer to come from memory. A
-// block is one product of oneDNN's, which nobody can stop: not longer than a part of others.
-bool Pays(const Conv& s) {
+// Measured with AVX-512 and AVX2, two threads: from 32 channels on, 0.55 to 0.95 of the time of a direct
+// convolution. With few tiles, reading the larger weights (16 numbers instead of 9) dominates. A block is one
+// oneDNN product, which cannot be cancelled, so it is not longer than a part of other work.
+bool IsWorthwhile(const Conv& s) {
   constexpr int64_t kFewTiles = 40, kFewChannels = 32;
   bool yes = s.w.rank == 2 && s.groups == 1 && s.c >= kFewChannels && s.o >= kFewChannels;
   for (int d = 0; yes && d < 2; d++) yes = s.w.window[d] == 3 && s.w.stride[d] == 1 && s.w.dil[d] == 1;
@@ -187,7 +192,7 @@ bool Pays(const Conv& s) {
          kNumbers * kLeast * s.c * s.o <= PartWork();
 }
 
-// What is added, then bounds: all that the loops can do behind it.
+// A summand, then bounds: all that the loops support after the transform.
 bool ReadPostOps(const Recipe& r, const Attributes& a, Winograd* w, const PostOp** added) {
   *added = nullptr;
   for (const PostOp& p : r.post) {
@@ -227,14 +232,14 @@ std::unique_ptr<Winograd> Describe(const Conv& s, const Recipe& r) {
   return w;
 }
 
-// 16/9 of the memory, in the layout that the products want.
+// 16/9 of the memory, in the layout of the products.
 const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const Winograd& w) {
   const Layout plain = Plain({kNumbers, w.c, w.o});
   return b.constants->Get(KeyOf(b, node, r), plain, w.weights_layout, [&](Bytes* own) {
     Bytes scaled;
     const void* from = Scaled(b.Value(node.in[1]), r.scale, &scaled, {w.c * 9, w.o});
     *own = Allocate(plain.get_size());
-    EnterWeights(static_cast<const float*>(from), w.c, w.o, reinterpret_cast<float*>(own->get()));
+    TransformWeights(static_cast<const float*>(from), w.c, w.o, reinterpret_cast<float*>(own->get()));
     return own->get();
   });
 }
@@ -243,7 +248,7 @@ const void* WeightsOf(Builder& b, const BodyNode& node, const Recipe& r, const W
 
 bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attributes& a, const Conv& s) {
   const PostOp* added = nullptr;
-  if (b.body.exact_convolution || b.Value(node.in[1]).data == nullptr || !Pays(s)) return false;
+  if (b.body.exact_convolution || b.Value(node.in[1]).data == nullptr || !IsWorthwhile(s)) return false;
   std::unique_ptr<Winograd> w = Describe(s, r);
   if (!ReadPostOps(r, a, w.get(), &added) || !b.Allows({.loses_nan = true})) return false;
   w->whole = MakeProduct(*w, w->block, AnyLayout({kNumbers, w->c, w->o}), &w->weights_layout);
@@ -254,10 +259,10 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
 
   const Layout x = ChannelsLast(s.XDims()), y = ChannelsLast(s.YDims());
   std::vector<uint32_t> in = {node.in[0]};
-  std::vector<int> buffers = {b.Need(node.in[0], x)};
+  std::vector<int> buffers = {b.BufferIn(node.in[0], x)};
   if (added != nullptr) {
     in.push_back(added->other);
-    if (a.sum == nullptr) buffers.push_back(b.Need(added->other, y));
+    if (a.sum == nullptr) buffers.push_back(b.BufferIn(added->other, y));
   }
   const int out = OutOf(b, r, a, y);
   if (a.sum != nullptr) buffers.push_back(out);
@@ -265,7 +270,7 @@ bool EmitWinograd(Builder& b, const BodyNode& node, const Recipe& r, const Attri
   auto own = std::make_unique<OwnLaunch>();
   const uint64_t bytes = w->PerSlot() * static_cast<uint64_t>(w->slots);
   Keep(&own->launch, std::move(w), Guard<RunWinograd>, bytes);
-  own->tells_loss = true;
+  own->reports_nan_loss = true;
   b.EmitOwn(std::move(own), std::move(in), {r.out}, std::move(buffers));
   return true;
 }

@@ -1,5 +1,5 @@
-// gather.cc: ops that pick elements by indices given as data. All indices are checked before the loop
-// that uses them, so that loop can copy without looking and can be split over threads.
+// gather.cc: ops that pick elements by indices given as data. All indices are checked before the loop that
+// uses them, so the loop needs no checks and can run on several threads.
 #include <cstring>
 
 #include "plugins/cpu/shape/index.h"
@@ -7,7 +7,7 @@
 namespace keel_cpu {
 namespace {
 
-// Copies blocks of one size; the compiler makes moves of a size that it knows.
+// Copies blocks of one size; sizes known at compile time become moves.
 template <int kBytes, class I>
 void CopyBlocks(const char* from, const I* index, int64_t n, int64_t bytes, char* to) {
   const int64_t block = kBytes > 0 ? kBytes : bytes;
@@ -75,7 +75,7 @@ keel_rc RunGatherElements(const keel_call* call) {
   for (int d = x.ndim - 1; d >= 0; d--) {
     steps[d] = step;
     step *= x.shape[d];
-    // The op lets the indices have other dims than x; what then lies outside is an error as well.
+    // The op allows indices to have other dims than x; positions outside x are an error too.
     if (d != axis) CheckIndex(t.shape[d] - 1, x.shape[d]);
   }
   const I* index = In<I>(call, 1);
@@ -83,7 +83,7 @@ keel_rc RunGatherElements(const keel_call* call) {
   T* y = Out<T>(call, 0);
   CheckAll(call, index, call->count, x.shape[axis]);
   const int64_t step_in = steps[axis];
-  steps[axis] = 0;  // at: of the place in x, the axis left out
+  steps[axis] = 0;  // at: offset in x without the axis
   ParallelFor(call, call->count, 8, [&](int64_t begin, int64_t end) {
     int64_t place[KEEL_MAX_RANK] = {}, at = 0;
     for (int64_t d = t.ndim - 1, rest = begin; d >= 0; rest /= t.shape[d--])

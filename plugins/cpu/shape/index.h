@@ -1,4 +1,4 @@
-// index.h: checking indices that come as data.
+// index.h: checks indices given as data.
 #pragma once
 
 #include "plugins/cpu/common.h"
@@ -11,7 +11,7 @@ inline void CheckIndex(int64_t i, int64_t n) {
     Throw(KEEL_RANGE, "index " + std::to_string(i) + " is not in [0, " + std::to_string(n) + ")");
 }
 
-// All of `count` indices, before any is used; throws where one is outside of [0, n) or the run is cancelled.
+// Checks all `count` indices before any is used; throws if one is outside [0, n) or the run is cancelled.
 template <class I>
 void CheckAll(const keel_call* call, const I* index, int64_t count, int64_t n) {
   const bool all = InChunks(call, 0, count, 1, [&](int64_t begin, int64_t end) {
@@ -28,10 +28,11 @@ Run VisitIndex(const Node& node, uint32_t i, F&& f) {
   const keel_tensor t = node.In(i);
   if (keel_dt_of(&t) == KEEL_I64) return f.template operator()<int64_t>();
   if (keel_dt_of(&t) == KEEL_I32) return f.template operator()<int32_t>();
-  Throw(KEEL_UNIMPLEMENTED, "indices must be i32 or i64");
+  Throw(KEEL_UNIMPLEMENTED,
+        "indices have dtype code " + std::to_string(keel_dt_of(&t)) + "; expected i32 or i64");
 }
 
-// A row of k indices into the first k dims of a shape: how many elements before the slice it names.
+// The element offset of the slice that a row of k indices into the first k dims refers to.
 template <class I>
 int64_t Locate(const I* row, const int64_t* dims, int64_t k, int64_t slice) {
   int64_t at = 0;

@@ -1,6 +1,6 @@
-// permute.cc: ops that are one walk with strides: transpose, broadcast_to, slice, pad, reverse. The
-// operand is read (or for pad: the result written) with a step per dim; dims that can be walked as one
-// are merged; a transposed pair of dims goes in blocks so that both sides stay in cache.
+// permute.cc: strided copies: transpose, broadcast_to, slice, pad, reverse. The operand is read (for pad: the
+// result is written) with a step per dim; adjacent dims that both sides traverse alike are merged; a
+// transposed pair of dims is copied in blocks, so that both sides stay in the cache.
 #include <algorithm>
 #include <numeric>
 
@@ -31,7 +31,7 @@ void CopyRow(const T* x, int64_t sx, T* y, int64_t sy, int64_t n) {
   }
 }
 
-// The last two dims as a matrix: x is walked down its columns, in squares of 16.
+// The last two dims as a matrix: x is read down its columns, in squares of 16.
 template <class T>
 void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int64_t rows, int64_t cols) {
   constexpr int64_t kSide = 16;
@@ -43,18 +43,18 @@ void CopyTransposed(const T* x, const int64_t* sx, T* y, const int64_t* sy, int6
           y[i * sy[0] + j * sy[1]] = x[i * sx[0] + j * sx[1]];
 }
 
-// Copies by a walk of two: 0 is read, 1 is written.
+// Copies along a walk: operand 0 is read, 1 is written.
 template <class T>
 void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
   const int last = w.rank - 1;
   if (last >= 1 && w.steps[0][last] != 1 && w.steps[0][last] != 0) {
-    // The dim that is contiguous in x, if any, takes the place beside the last one.
+    // The dim that is contiguous in x, if any, is paired with the last one.
     for (int d = last - 1; d >= 0; d--) {
       if (w.steps[0][d] != 1) continue;
       const int64_t pair_x[2] = {w.steps[0][d], w.steps[0][last]},
                     pair_y[2] = {w.steps[1][d], w.steps[1][last]};
       const int64_t rows = w.dims[d], cols = w.dims[last];
-      Walk<2> outer = w;  // what is left, with one inert dim for its inner loop
+      Walk<2> outer = w;  // the remaining dims, plus a dummy one for the inner loop
       outer.rank = 0;
       for (int e = 0; e < last; e++) {
         if (e == d) continue;
@@ -63,7 +63,7 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
         outer.rank++;
       }
       outer.dims[outer.rank++] = 1;
-      // Matrices that are large go in tiles, which are as large as the cache likes them.
+      // Large matrices are copied in cache-sized tiles.
       constexpr int64_t kTile = 1 << 19, kTall = 4096, kWide = 64;
       const bool one = rows * cols <= kTile / 8;
       const int64_t tall = one ? rows : std::min(rows, std::max(kTall, kTile / cols / kWide * kWide));
@@ -96,7 +96,7 @@ void Copy(const keel_call* call, Walk<2> w, const T* x, T* y) {
   });
 }
 
-// y in row-major order, x by the given steps from a base element.
+// y in row-major order, x with the given steps from a base element.
 template <class T>
 keel_rc Gathered(const keel_call* call, const int64_t* steps, int64_t base) {
   const keel_tensor& t = *call->out[0];
@@ -127,9 +127,9 @@ keel_rc RunBroadcastTo(const keel_call* call) {
   return Gathered<T>(call, steps, 0);
 }
 struct Layouts {
-  Dims from, to, order;  // strides; dims, outermost in `to` first
+  Dims from, to, order;  // strides; dims in order, outermost in `to` first
 };
-keel_rc RunRelay(const keel_call* call) {
+keel_rc RunLayoutCopy(const keel_call* call) {
   const Layouts& s = State<Layouts>(call);
   Walk<2> w;
   for (int64_t d : s.order) {
@@ -161,7 +161,7 @@ keel_rc RunSlice(const keel_call* call) {
   Steps(*call->in[0], steps);
   for (size_t d = 0; d < s.start.size(); d++) {
     base += s.start[d] * steps[d];
-    // One element needs no step; a huge one must not overflow.
+    // A dim of one element needs no step; a huge one must not overflow.
     steps[d] = call->out[0]->shape[d] <= 1 ? 0 : steps[d] * s.step[d];
   }
   return Gathered<T>(call, steps, base);
@@ -219,13 +219,13 @@ constexpr keel_impl kImpls[] = {
 
 }  // namespace
 
-keel_rc KeepRelay(Dims from, Dims to, keel_launch* launch) {
+keel_rc KeepLayoutCopy(Dims from, Dims to, keel_launch* launch) {
   Dims order(to.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return to[static_cast<size_t>(a)] > to[static_cast<size_t>(b)];
   });
-  return Keep(launch, Layouts{std::move(from), std::move(to), std::move(order)}, Guard<RunRelay>);
+  return Keep(launch, Layouts{std::move(from), std::move(to), std::move(order)}, Guard<RunLayoutCopy>);
 }
 
 Impls PermuteImpls() { return kImpls; }

@@ -1,5 +1,5 @@
-// scatter.cc: ops that place elements by indices given as data, in the order of the indices; one thread,
-// since indices may repeat.
+// scatter.cc: ops that write elements at indices given as data, in the order of the indices; single-threaded,
+// as indices may repeat.
 #include <cstring>
 #include <memory>
 
@@ -8,7 +8,7 @@
 namespace keel_cpu {
 namespace {
 
-// 16-bit floats are summed in f32 and rounded once; everything else adds in place.
+// 16-bit floats are summed in f32 and rounded once; all others are added in place.
 template <class T>
 void AddRow(Compute<T>* sums, const T* u, int64_t n) {
   for (int64_t q = 0; q < n; q++) {
@@ -29,7 +29,7 @@ keel_rc RunScatterAdd(const keel_call* call) {
   const int64_t picks = keel_count(call->in[0]), n = y.shape[axis], outer = Product(y.shape, axis);
   const int64_t inner = Product(y.shape + axis + 1, y.ndim - axis - 1);
   CheckAll(call, index, picks, n);
-  const auto wide =  // its elements are zeroed below, in pieces
+  const auto wide =  // zeroed below, in pieces
       std::make_unique_for_overwrite<Compute<T>[]>(
           std::is_same_v<T, Compute<T>> ? 0 : static_cast<size_t>(n * inner));
   for (int64_t o = 0; o < outer && !Cancelled(call); o++, to += n * inner) {
@@ -61,8 +61,8 @@ keel_rc PrepareScatterAdd(const Node& node, keel_launch* launch) {
   return Keep(launch, node.Int("axis"), run);
 }
 
-// The modes of scatter_nd: what a place becomes. Bools are integers here: add and max are "or", mul and
-// min are "and", which `clip` brings back to 0 and 1.
+// The modes of scatter_nd: the new value of an element. Bools are integers here: add and max are "or", mul
+// and min are "and"; `clip` maps the result back to 0 and 1.
 struct Set {
   template <class T>
   static T Apply(T, T b) {

@@ -1,4 +1,4 @@
-// shape.cc: ops that make elements (fill, iota, dim, one_hot) or copy blocks of them (identity, concat,
+// shape.cc: ops that create elements (fill, iota, dim, one_hot) or copy blocks of them (identity, concat,
 // split, tile, triangle). Ops that reorder elements are in permute.cc.
 #include <cstring>
 
@@ -47,7 +47,7 @@ keel_rc RunIota(const keel_call* call) {
   const keel_tensor& t = *call->out[0];
   const int64_t n = t.shape[axis], inner = Product(t.shape + axis + 1, t.ndim - axis - 1);
   T* y = Out<T>(call, 0);
-  const auto row = [&](int64_t e, int64_t end) {  // of inner 1: up to the end of its numbers
+  const auto row = [&](int64_t e, int64_t end) {  // for inner 1: up to the end of the sequence
     const int64_t first = e % n, m = std::min(end - e, n - first);
     for (int64_t i = 0; i < m; i++) y[e + i] = FromInt<T>(first + i);
     return e + m;
@@ -105,7 +105,7 @@ keel_rc PrepareOneHot(const Node& node, keel_launch* launch) {
               }));
 }
 
-// Rows of the dims before the axis; each operand (result) has its block of bytes in a row.
+// Rows of the dims before the axis; each operand (result) has a block of bytes in each row.
 struct Block {
   char* data;
   int64_t bytes;
@@ -137,7 +137,7 @@ keel_rc PrepareBlocks(const Node& node, keel_launch* launch) {
   return Keep(launch, node.Int("axis"), RunBlocks<kSplit>);
 }
 
-// What the first `have` bytes are becomes all of `want`.
+// Repeats the first `have` bytes to fill `want`.
 void Repeat(const keel_call* call, char* to, int64_t have, int64_t want) {
   if (have > kPiece || want <= kPiece) {
     for (int64_t done = have; done < want && !Cancelled(call); done += have)
@@ -149,7 +149,7 @@ void Repeat(const keel_call* call, char* to, int64_t have, int64_t want) {
   });
 }
 
-// Repeats from the last dim to the first: each step doubles back over what the result already holds.
+// Repeats from the last dim to the first; each step copies blocks that the result already contains.
 keel_rc RunTile(const keel_call* call) {
   const keel_tensor& x = *call->in[0];
   const keel_tensor& y = *call->out[0];
@@ -158,7 +158,7 @@ keel_rc RunTile(const keel_call* call) {
   const char* from = static_cast<const char*>(keel_ptr(&x));
   char* to = static_cast<char*>(keel_ptr(&y));
   const int64_t count = keel_count(&x);
-  // Copies of all of x's rows go to their first places, then each dim's block is repeated.
+  // The rows of x are copied to their first positions, then each dim's block is repeated.
   const int64_t run = rank == 0 ? item : x.shape[rank - 1] * item;
   for (int64_t r = 0, rows = run == 0 ? 0 : count * item / run; r < rows && !Cancelled(call); r++) {
     int64_t at = 0, stride = rank == 0 ? 1 : y.shape[rank - 1];
@@ -169,10 +169,10 @@ keel_rc RunTile(const keel_call* call) {
     }
     CopyBytes(call, to + at * item, from + r * run, run);
   }
-  int64_t block = item;  // bytes of one index of dim d in the result
+  int64_t block = item;  // bytes per index of dim d in the result
   for (int64_t d = rank - 1; d >= 0; d--) {
     const int64_t have = block * x.shape[d], want = block * y.shape[d];
-    // Only places whose outer indices lie within x hold data yet.
+    // Only positions whose outer indices are within x are filled yet.
     const int64_t outer = Product(x.shape, d);
     for (int64_t o = 0; o < outer && !Cancelled(call); o++) {
       int64_t at = 0, stride = want;
@@ -204,7 +204,7 @@ keel_rc RunTriangle(const keel_call* call) {
   char* y = Out<char>(call, 0);
   if (call->count == 0) return KEEL_OK;
   ParallelPieces(call, call->count / n, n, 4, [&](int64_t r, int64_t begin, int64_t end) {
-    // Columns up to the diagonal: [0, edge] stay in the lower triangle, [edge, n) in the upper one.
+    // Columns up to the diagonal: [0, edge) stay in the lower triangle, [edge, n) in the upper one.
     const int64_t i = r % m, k = std::clamp(s.k, -m - n, m + n);
     const int64_t edge = std::clamp<int64_t>(s.upper ? i + k : i + k + 1, begin, end);
     const int64_t from = s.upper ? edge : begin, to = s.upper ? end : edge, row = r * n;

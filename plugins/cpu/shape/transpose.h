@@ -1,4 +1,4 @@
-// transpose.h: a matrix turned over in registers. Blocks of 16 bytes by as many rows go through a perfect
+// transpose.h: a matrix transpose in registers. Blocks of 16 bytes by as many rows go through a perfect
 // shuffle, which every SIMD level has; blocks are visited so that whole cache lines are read and written.
 #pragma once
 
@@ -17,7 +17,7 @@ struct TransposeBlock {
   static void Run(const T* x, int64_t sx, T* y, int64_t sy) {
     V rows[kSide];
     for (int i = 0; i < kSide; i++) std::memcpy(&rows[i], x + i * sx, 16);
-      // Rows r and r + half interleaved become rows 2r and 2r + 1; log2(kSide) times this is a transpose.
+      // Interleaving rows r and r + half into rows 2r and 2r + 1, log2(kSide) times, is a transpose.
 #pragma GCC unroll 4
     for (int stage = 1; stage < kSide; stage *= 2) {
       V next[kSide];
@@ -47,7 +47,8 @@ struct TransposeBlock {
   }
 };
 
-// Blocks in tiles of whole cache lines: kDown: each line of y is done with before the next, else each of x.
+// Blocks in tiles of whole cache lines. kDown: each line of y is completed before the next, else each line of
+// x.
 template <class T, bool kDown>
 void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
   constexpr int64_t kSide = TransposeBlock<T>::kSide, kLine = std::max<int64_t>(64 / sizeof(T), kSide);
@@ -74,8 +75,8 @@ void TransposeTiles(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y,
     }
 }
 
-// y[j * sy + i] = x[i * sx + j] for i < rows, j < columns. Lines that are a large power of two from each
-// other share one place in the cache.
+// y[j * sy + i] = x[i * sx + j] for i < rows, j < columns. Cache lines at a distance of a large power of two
+// map to the same cache set.
 template <class T>
 void Transpose(const T* x, int64_t sx, int64_t rows, int64_t columns, T* y, int64_t sy) {
   if (sy * sizeof(T) % 4096 == 0 && sy > sx) return TransposeTiles<T, true>(x, sx, rows, columns, y, sy);

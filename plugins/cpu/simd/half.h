@@ -1,5 +1,5 @@
-// half.h: the two 16-bit floats. They are storage only: loops widen to float, compute, and round once
-// (to nearest, halves to even). Bit arithmetic without branches, so that loops of it vectorise.
+// half.h: the two 16-bit float types. They are storage only: loops widen to float, compute, and round once
+// (to nearest, ties to even). Branch-free bit arithmetic, so that the loops vectorise.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ struct BF16 {
 };
 
 inline float Widen(F16 h) {
-  // The exponent's bias differs by 112: one exact multiplication also makes denormals normal.
+  // The exponent biases differ by 112: one exact multiplication also normalises denormals.
   const uint32_t magnitude = static_cast<uint32_t>(h.bits & 0x7fff) << 13;
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
   const uint32_t special = (h.bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
@@ -31,7 +31,7 @@ inline T Widen(T v) {
 
 inline void Narrow(float v, F16& out) {
   const uint32_t all = std::bit_cast<uint32_t>(v), sign = all >> 16 & 0x8000, x = all & 0x7fffffff;
-  // Below 2^-14 adding 0.5 shifts the bits to where a denormal keeps them, rounding on the way.
+  // Below 2^-14: adding 0.5 shifts the bits to a denormal's position and rounds them.
   const uint32_t denormal = std::bit_cast<uint32_t>(std::bit_cast<float>(x) + 0.5f) - 0x3f000000;
   const uint32_t normal = (x + 0xc8000fff + (x >> 13 & 1)) >> 13;
   uint32_t h = x < 0x38800000 ? denormal : normal;
@@ -49,8 +49,8 @@ inline void Narrow(T v, T& out) {
   out = v;
 }
 
-// A double on its way to 16 bits must not be rounded twice to nearest: the float in between is rounded
-// to odd, which keeps "was not exact" in its last bit.
+// Rounds double to float to odd: the last bit records inexactness, so the following rounding to 16 bits is
+// not a second rounding to nearest.
 inline float ToOdd(double v) {
   const float f = static_cast<float>(v);
   if (!(std::fabs(v) <= 0x1.fffffep127) || static_cast<double>(f) == v) return f;

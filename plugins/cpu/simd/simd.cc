@@ -18,7 +18,7 @@ namespace {
 
 struct IsaRow {
   const char* name;
-  int level;  // of our loops
+  int level;  // SIMD level of the loops
   dnnl_cpu_isa_t most;
 };
 constexpr IsaRow kIsas[] = {{"sse4", 0, dnnl_cpu_isa_sse41},
@@ -33,7 +33,7 @@ Isa Detect() {
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  unsigned a = 0, b = 0, c = 0, d = 0;  // not every compiler has a name for AMX: bit 24 says tiles
+  unsigned a = 0, b = 0, c = 0, d = 0;  // not every compiler has a name for AMX: bit 24 is AMX-TILE
   const bool amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 1);
   return !avx2 ? Isa::kSse4 : !avx512 ? Isa::kAvx2 : !amx ? Isa::kAvx512 : Isa::kAmx;
 #else
@@ -55,8 +55,8 @@ struct Choice {
       }
       names += (names.empty() ? "" : ", ") + std::string(row.name);
     }
-    problem = "the environment variable KEEL_CPU_ISA is \"" + std::string(asked) +
-              "\", which is no class of processors: known are " + names;
+    problem =
+        "the environment variable KEEL_CPU_ISA is \"" + std::string(asked) + "\"; expected one of " + names;
   }
 };
 const Choice choice;
@@ -72,7 +72,7 @@ int SimdLevel() { return kIsas[static_cast<int>(choice.used)].level; }
 void LimitOneDnn() {
   if (choice.used == choice.machine) return;
   if (dnnl_set_max_cpu_isa(kIsas[static_cast<int>(choice.used)].most) != dnnl_success)
-    Throw(KEEL_UNAVAILABLE, "oneDNN could not be held to KEEL_CPU_ISA: it was in use before");
+    Throw(KEEL_UNAVAILABLE, "oneDNN was in use before KEEL_CPU_ISA could limit it");
 }
 
 }  // namespace keel_cpu

@@ -1,6 +1,6 @@
-// gomp.cc: the functions of OpenMP that oneDNN imports, served by our pool to the copy of oneDNN that asks
-// for them by other names (rename.cc): GOMP_x is KEEL_x there and omp_x is kel_x. They are what GCC 4.8 makes
-// of `#pragma omp`: between parallel_start and parallel_end the calling thread runs the region's function
+// gomp.cc: the OpenMP functions that oneDNN imports, implemented on the pool. The renamed copy of oneDNN
+// (rename.cc) imports GOMP_x as KEEL_x and omp_x as kel_x. These are the calls that GCC 4.8 generates for
+// `#pragma omp`: between parallel_start and parallel_end the calling thread runs the region's function
 // itself.
 #include <array>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 using Function = void (*)(void* data);
 
-// The regions that a thread has opened and not ended; only the outermost has more than one part.
+// Regions that a thread has opened and not ended; only the outermost one has more than one part.
 struct Opened {
   Region region;
   Function function = nullptr;
@@ -21,11 +21,12 @@ struct Opened {
     int number, n;
   };
   std::array<Outer, 16> outer;
-  size_t depth = 0, active = 0;  // active: that of the one with more parts
+  size_t depth = 0, active = 0;  // active: depth of the region with several parts
 };
 thread_local Opened opened;
 
-// The iterations of a loop that are this thread's: chunks of `chunk` iterations in turn, or one stretch (0).
+// The iterations of a loop that the calling thread runs: every n-th chunk of `chunk` iterations, or one range
+// (chunk 0).
 struct Loop {
   long start, step, count, chunk;
   long turn;
@@ -33,7 +34,7 @@ struct Loop {
 thread_local Loop loop;
 
 bool NextOf(Loop* l, long* first, long* last) {
-  const long n = here.n, me = here.number;
+  const long n = thread_state.n, me = thread_state.number;
   long from = 0, to = 0;
   if (l->chunk == 0) {
     if (l->turn > 0) return false;
@@ -61,23 +62,23 @@ extern "C" {
 void KEEL_parallel_start(Function function, void* data, unsigned threads) {
   Opened& o = opened;
   if (o.depth == o.outer.size()) std::abort();
-  o.outer[o.depth++] = {here.number, here.n};
-  const int n = threads > 0 ? static_cast<int>(threads) : here.threads;
-  here.number = 0;
-  if (n <= 1 || here.region != nullptr) {
-    here.n = 1;
+  o.outer[o.depth++] = {thread_state.number, thread_state.n};
+  const int n = threads > 0 ? static_cast<int>(threads) : thread_state.threads;
+  thread_state.number = 0;
+  if (n <= 1 || thread_state.region != nullptr) {
+    thread_state.n = 1;
     return;
   }
   o.function = function;
   o.data = data;
   o.region.arg = &o;
-  o.region.n = here.n = n;
+  o.region.n = thread_state.n = n;
   o.region.part = [](void* arg, int, int) {
     const auto* mine = static_cast<const Opened*>(arg);
     mine->function(mine->data);
   };
-  Pool::Get().Open(&o.region, here.helpers);
-  here.region = &o.region;
+  Pool::Get().Open(&o.region, thread_state.helpers);
+  thread_state.region = &o.region;
   o.active = o.depth;
 }
 
@@ -85,16 +86,16 @@ void KEEL_parallel_end() {
   Opened& o = opened;
   if (o.depth == o.active) {
     Pool::Get().Close(&o.region);
-    here.region = nullptr;
+    thread_state.region = nullptr;
     o.active = 0;
   }
   const auto [number, n] = o.outer[--o.depth];
-  here.number = number;
-  here.n = n;
+  thread_state.number = number;
+  thread_state.n = n;
 }
 
 void KEEL_barrier() {
-  if (here.n > 1) Pool::Get().Barrier(here.region);
+  if (thread_state.n > 1) Pool::Get().Barrier(thread_state.region);
 }
 
 bool KEEL_loop_static_next(long* first, long* last) { return NextOf(&loop, first, last); }
@@ -106,8 +107,8 @@ bool KEEL_loop_static_start(long start, long end, long step, long chunk, long* f
 }
 void KEEL_loop_end_nowait() {}
 
-int kel_get_thread_num() { return here.number; }
-int kel_get_num_threads() { return here.n; }
-int kel_get_max_threads() { return here.threads; }
-int kel_in_parallel() { return here.region != nullptr; }
+int kel_get_thread_num() { return thread_state.number; }
+int kel_get_num_threads() { return thread_state.n; }
+int kel_get_max_threads() { return thread_state.threads; }
+int kel_in_parallel() { return thread_state.region != nullptr; }
 }

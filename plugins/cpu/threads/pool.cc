@@ -17,20 +17,19 @@
 namespace keel_threads {
 namespace {
 
-// How long a worker looks for the next region, and a caller waits for parts of its own, before it sleeps: on
-// a quiet machine and beside load.
+// How long a worker spins for the next region, and a caller for its parts, before it sleeps: on a quiet
+// machine and under load.
 constexpr Ns kSpin = kMillisecond, kSpinLoaded = 20 * kMicrosecond, kWait = 50 * kMicrosecond;
-// Between two looks of the watcher: longer than a slice of the scheduler, for a caller that lost its core is
-// not stuck.
+// The watcher's period: longer than a scheduler time slice, as a caller that lost its core is not stuck.
 constexpr Ns kLook = 8 * kMillisecond;
-constexpr int kIdleLooks = 4;             // without a region, then it sleeps as the others
-constexpr Ns kLate = 500 * kMicrosecond;  // from a call to a worker's first step
-constexpr Ns kGap = 300 * kMicrosecond;   // between two readings of the clock in a spin: the core was lost
+constexpr int kIdleLooks = 4;  // checks without a region, after which the watcher sleeps like the others
+constexpr Ns kLate = 500 * kMicrosecond;  // from a wake-up to a worker's first step
+constexpr Ns kGap = 300 * kMicrosecond;   // between two clock readings of a spin loop: the core was lost
 
 #if defined(__x86_64__)
 unsigned Options() { return _mm_getcsr() & ~static_cast<unsigned>(_MM_EXCEPT_MASK); }
 unsigned Flags() { return _mm_getcsr() & _MM_EXCEPT_MASK; }
-void SetOptions(unsigned options) { _mm_setcsr(options); }  // and no flag
+void SetOptions(unsigned options) { _mm_setcsr(options); }  // also clears the flags
 void Raise(unsigned flags) {
   if ((Flags() & flags) != flags) _mm_setcsr(_mm_getcsr() | flags);
 }
@@ -44,7 +43,8 @@ void SetOptions(unsigned options) {
 void Raise(unsigned flags) { std::feraiseexcept(static_cast<int>(flags)); }
 #endif
 
-// f returns whether to stop; whether it did before the time was over. Tells of each reading of the clock.
+// Spins until f returns true or the limit is reached; returns whether f did. Calls at_clock with each clock
+// reading.
 template <class F, class G>
 bool SpinFor(Ns limit, F&& f, G&& at_clock) {
   for (Ns start = Now(), now = start; now - start < limit; now = Now()) {
@@ -58,7 +58,7 @@ bool SpinFor(Ns limit, F&& f, G&& at_clock) {
 }
 
 alignas(64) constinit Pool pool;
-// Workers do not survive a fork. A child begins with none, and they start when they are needed.
+// Workers do not survive fork(). A child starts its own when needed.
 const int fork_watch = pthread_atfork(nullptr, nullptr, [] { new (&pool) Pool; });
 
 }  // namespace
@@ -106,7 +106,7 @@ void* Pool::Work(void* pool) {
   return nullptr;
 }
 
-// ---- the caller
+// ---- caller
 
 void Pool::Open(Region* r, int helpers) {
   r->next.store(1, std::memory_order_relaxed);
@@ -114,7 +114,7 @@ void Pool::Open(Region* r, int helpers) {
   r->seen = 0;
   r->options = Options();
   r->opened = Now();
-  r->helpers = here.meeting ? r->n - 1 : backoff_.Helpers(std::min(helpers, r->n - 1), r->opened);
+  r->helpers = thread_state.gang ? r->n - 1 : backoff_.Helpers(std::min(helpers, r->n - 1), r->opened);
   if (workers_.load(std::memory_order_relaxed) < r->n - 1) Reserve(r->n);
   std::unique_lock lock(lock_);
   opened_++;
@@ -128,25 +128,24 @@ void Pool::Open(Region* r, int helpers) {
   }
   if (r->helpers < r->n - 1 && !watched_ && sleeping_ > 0) {
     signal_++;
-    wake++;  // this one is not called: it becomes the watcher
+    wake++;  // without a call: this worker becomes the watcher
   }
   lock.unlock();
   if (wake > 0) Wake(&signal_, wake);
 }
 
 void Pool::Close(Region* r) {
-  here.number = 0;
+  thread_state.number = 0;
   for (int number; (number = ClaimOwn(r)) > 0;) {
-    here.number = number;
+    thread_state.number = number;
     r->part(r->arg, number, r->n);
   }
-  here.number = 0;
+  thread_state.number = 0;
   if (r->running.load(std::memory_order_acquire) != 0) Await(r);
   if (const unsigned flags = r->flags.load(std::memory_order_relaxed)) Raise(flags);
 }
 
-// Sleeps where it takes longer. A wait that is much longer than the work of the caller itself means that a
-// worker lost its core.
+// Spins, then sleeps. A wait much longer than the caller's own work means that a worker lost its core.
 void Pool::Await(Region* r) {
   const Ns start = Now(), own = start - r->opened;
   const Ns patience = backoff_.Loaded(start) ? kSpinLoaded : std::min(kSpin, kWait + own / 4);
@@ -192,7 +191,8 @@ bool Pool::ClaimFirst(Region** region, int* number) {
   if (r == nullptr) return false;
   *number = TakePart(r);
   r->running.fetch_add(1, std::memory_order_relaxed);
-  r->next.store(*number + 1, std::memory_order_release);  // whoever sees all claimed sees who runs
+  // release: a thread that sees all parts claimed also sees `running`
+  r->next.store(*number + 1, std::memory_order_release);
   return true;
 }
 
@@ -202,7 +202,7 @@ void Pool::Queue(Region* r) {
   first_.store(queue_.First(), std::memory_order_relaxed);
 }
 
-// Takes so many workers from sleep, where there are; how many to Wake.
+// Marks up to `workers` sleeping workers as called; returns how many to Wake.
 int Pool::Call(int workers) {
   workers = std::min(workers, sleeping_);
   if (workers <= 0) return 0;
@@ -213,7 +213,7 @@ int Pool::Call(int workers) {
   return workers;
 }
 
-// ---- the workers
+// ---- workers
 
 void Pool::Serve() {
   Region* r = nullptr;
@@ -223,20 +223,20 @@ void Pool::Serve() {
       continue;
     }
     looking_.fetch_sub(1, std::memory_order_relaxed);
-    here.region = r;
-    here.number = number;
-    here.n = r->n;
+    thread_state.region = r;
+    thread_state.number = number;
+    thread_state.n = r->n;
     SetOptions(r->options);
     r->part(r->arg, number, r->n);
     r->flags.fetch_or(Flags(), std::memory_order_relaxed);
-    here.region = nullptr;
-    here.n = 1;
+    thread_state.region = nullptr;
+    thread_state.n = 1;
     looking_.fetch_add(1, std::memory_order_relaxed);
     EndPart(r);
   }
 }
 
-// The last that touches the region: its caller goes on.
+// The last access to the region by a worker: its caller may continue and destroy it.
 void Pool::EndPart(Region* r) {
   const std::atomic<uint32_t>* word = &r->running;
   if (r->running.fetch_sub(1, std::memory_order_acq_rel) == (kAsleep | 1)) Wake(word, 1);
@@ -283,10 +283,10 @@ void Pool::Rest() {
   if (!MayBeStuck() || sleeping_ == 0) return;
   signal_++;
   lock.unlock();
-  Wake(&signal_, 1);  // to watch
+  Wake(&signal_, 1);  // becomes the watcher
 }
 
-// Regions in which no part was claimed since the last look get all workers that they may need.
+// Calls all workers for regions without a claim since the last check.
 void Pool::Watch() {
   const Ns now = Now();
   if (now - looked_at_ < kLook * 9 / 10) return;
@@ -304,7 +304,7 @@ void Pool::Watch() {
   if (Region* r = queue_.First(); r != nullptr && stuck(r)) Recruit(r);
 }
 
-// Under the lock. Who is called and sleeps in the kernel is woken here, rarely enough.
+// Under the lock. Wakes called workers that still sleep in the kernel; rare enough to do so thread_state.
 void Pool::Recruit(Region* r) {
   if (!r->queued) {
     lone_.Remove(r);
@@ -337,11 +337,11 @@ void Pool::Barrier(Region* r) {
 
 // ---- threads.h
 
-using keel_threads::here;
 using keel_threads::Pool;
+using keel_threads::thread_state;
 
 void keel_threads_run(int n, void (*part)(void* arg, int number, int n), void* arg) {
-  if (n <= 1 || here.region != nullptr) {
+  if (n <= 1 || thread_state.region != nullptr) {
     for (int i = 0; i < n; i++) part(arg, i, n);
     return;
   }
@@ -349,18 +349,18 @@ void keel_threads_run(int n, void (*part)(void* arg, int number, int n), void* a
   r.part = part;
   r.arg = arg;
   r.n = n;
-  Pool::Get().Open(&r, here.helpers);
-  here.region = &r;
-  here.n = n;
+  Pool::Get().Open(&r, thread_state.helpers);
+  thread_state.region = &r;
+  thread_state.n = n;
   part(arg, 0, n);
   Pool::Get().Close(&r);
-  here.region = nullptr;
-  here.n = 1;
+  thread_state.region = nullptr;
+  thread_state.n = 1;
 }
 
 int keel_threads_reserve(int n) { return keel_threads::fork_watch == 0 ? Pool::Get().Reserve(n) : 1; }
-void keel_threads_set(int n) { here.threads = n; }
-int keel_threads_get() { return here.threads; }
-void keel_threads_set_helpers(int helpers) { here.helpers = helpers; }
-void keel_threads_set_meeting(int meeting) { here.meeting = meeting != 0; }
-int keel_threads_inside() { return here.region != nullptr; }
+void keel_threads_set(int n) { thread_state.threads = n; }
+int keel_threads_get() { return thread_state.threads; }
+void keel_threads_set_helpers(int helpers) { thread_state.helpers = helpers; }
+void keel_threads_set_gang(int gang) { thread_state.gang = gang != 0; }
+int keel_threads_inside() { return thread_state.region != nullptr; }

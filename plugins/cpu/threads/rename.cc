@@ -1,11 +1,11 @@
-// rename.cc: copies oneDNN's shared library with other names in its table of strings, each as long as the one
-// that it replaces: a tool of the build.
+// rename.cc: a build tool that copies oneDNN's shared library and replaces names in its string table by names
+// of the same length.
 //   rename FROM TO
-// The copy asks libkomp.so.1 for KEEL_parallel_start and the like in place of libgomp.so.1 for
-// GOMP_parallel_start. So its loops run in our pool, also in a program that has a libgomp of its own, and no
-// other copy of oneDNN stands in for it. Nothing else changes: names of imports are in no hash table that the
-// dynamic linker asks. oneDNN's licence (Apache 2.0) allows changed copies that say so: this comment and the
-// README of plugins/cpu do.
+// The copy imports KEEL_parallel_start and the like from libkomp.so.1 instead of GOMP_parallel_start from
+// libgomp.so.1. So its loops run in Keel's pool, even in a program with its own libgomp, and the dynamic
+// linker never substitutes another copy of oneDNN. Nothing else changes: imported names are in no hash table
+// of the dynamic linker. oneDNN's licence (Apache 2.0) allows modified copies that are marked as such: this
+// comment and the README of plugins/cpu do that.
 #include <elf.h>
 
 #include <cstdio>
@@ -23,9 +23,9 @@ namespace {
 struct Name {
   const char *from, *to;
 };
-// Of libraries: the one that is needed, and the copy's own.
+// Libraries: the dependency and the copy's own name.
 constexpr Name kLibraries[] = {{"libgomp.so.1", "libkomp.so.1"}, {"libdnnl.so.3", "libkdnn.so.3"}};
-// All that is imported of libgomp.so.1, by its beginning.
+// Prefixes of all imports from libgomp.so.1.
 constexpr Name kBeginnings[] = {{"GOMP_", "KEEL_"}, {"omp_", "kel_"}};
 
 class Library {
@@ -33,12 +33,11 @@ class Library {
   explicit Library(std::vector<char> bytes) : bytes_(std::move(bytes)) {
     const auto& head = At<Elf64_Ehdr>(0);
     if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
-      throw std::runtime_error("it is not an ELF file of 64 bits");
+      throw std::runtime_error("not a 64-bit ELF file");
     const auto* sections = &At<Elf64_Shdr>(head.e_shoff, head.e_shnum);
     for (int i = 0; i < head.e_shnum; i++) sections_[sections[i].sh_type] = &sections[i];
     for (const auto type : {SHT_DYNSYM, SHT_DYNAMIC, SHT_GNU_verneed, SHT_GNU_versym})
-      if (sections_.find(type) == sections_.end())
-        throw std::runtime_error("it has no section of a kind that is needed");
+      if (sections_.find(type) == sections_.end()) throw std::runtime_error("a required section is missing");
     strings_ = &sections[sections_[SHT_DYNSYM]->sh_link];
   }
 
@@ -50,13 +49,13 @@ class Library {
       for (const Name& name : kBeginnings) {
         if (std::strncmp(Text(symbol.st_name), name.from, std::strlen(name.from)) != 0) continue;
         if (symbol.st_shndx != SHN_UNDEF)
-          throw std::runtime_error(Quoted(symbol.st_name) + " is not imported but its own");
+          throw std::runtime_error(Quoted(symbol.st_name) + " is defined in the library, not imported");
         Write(symbol.st_name, name);
         renamed++;
       }
     if (renamed != kImports)
-      throw std::runtime_error("it imports " + std::to_string(renamed) + " functions of OpenMP and not " +
-                               std::to_string(kImports) + ": see which gomp.cc must serve");
+      throw std::runtime_error("imports " + std::to_string(renamed) + " OpenMP functions; expected " +
+                               std::to_string(kImports) + ", the number that gomp.cc implements");
   }
   const std::vector<char>& Bytes() const { return bytes_; }
 
@@ -66,7 +65,7 @@ class Library {
   template <class T>
   T& At(size_t offset, size_t count = 1) {
     if (offset > bytes_.size() || count > (bytes_.size() - offset) / sizeof(T))
-      throw std::runtime_error("it is cut short");
+      throw std::runtime_error("the file is truncated");
     return *reinterpret_cast<T*>(bytes_.data() + offset);
   }
   template <class T>
@@ -82,12 +81,12 @@ class Library {
     return {first, first + s.sh_size / sizeof(T)};
   }
   char* Text(size_t offset) {
-    if (offset >= strings_->sh_size) throw std::runtime_error("a name is outside of the table of strings");
+    if (offset >= strings_->sh_size) throw std::runtime_error("a name is outside of the string table");
     return &At<char>(strings_->sh_offset, strings_->sh_size) + offset;
   }
   std::string Quoted(size_t offset) { return std::string("'") + Text(offset) + "'"; }
 
-  // Where names begin that something refers to. Linkers may let one name be the end of another one.
+  // The offsets of referenced names. Linkers may let one name be the suffix of another.
   void CollectUses() {
     for (const Elf64_Sym& s : Table<Elf64_Sym>(SHT_DYNSYM)) uses_.insert(s.st_name);
     for (const Elf64_Dyn& d : Table<Elf64_Dyn>(SHT_DYNAMIC))
@@ -110,16 +109,16 @@ class Library {
       if ((d.d_tag != DT_NEEDED && d.d_tag != DT_SONAME) || std::strcmp(Text(d.d_un.d_val), name.from) != 0)
         continue;
       Write(d.d_un.d_val, name);
-      return;  // versions refer to the same string, or the link of the plugin fails
+      return;  // version records refer to the same string, or linking the plugin fails
     }
-    throw std::runtime_error(std::string("it neither is nor needs ") + name.from);
+    throw std::runtime_error(std::string("neither is nor needs ") + name.from);
   }
 
   void Write(size_t offset, const Name& name) {
     const size_t end = offset + std::strlen(name.from);
     for (const size_t other : uses_)
       if (other != offset && other < end && other + std::strlen(Text(other)) >= offset)
-        throw std::runtime_error("what changes in the name " + Quoted(offset) + " is also part of " +
+        throw std::runtime_error("the replaced part of " + Quoted(offset) + " is also part of " +
                                  Quoted(other));
     std::memcpy(Text(offset), name.to, std::strlen(name.from));
   }
@@ -135,7 +134,7 @@ class Library {
 int main(int argc, char** argv) try {
   if (argc != 3) throw std::runtime_error("usage: rename FROM TO");
   std::ifstream in(argv[1], std::ios::binary);
-  if (!in) throw std::runtime_error("it cannot be read");
+  if (!in) throw std::runtime_error("cannot be read");
   Library library({std::istreambuf_iterator<char>(in), {}});
   library.Rename();
   std::ofstream out(argv[2], std::ios::binary | std::ios::trunc);

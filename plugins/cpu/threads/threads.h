@@ -1,10 +1,11 @@
-// threads.h: the threads of the cpu device: what libkomp.so.1 offers to keel-cpu.so. The same library serves
-// oneDNN the OpenMP functions that it imports (gomp.cc), so that its loops and ours share one pool (pool.h).
+// threads.h: the interface of libkomp.so.1, the thread pool of the cpu device. The same library serves the
+// OpenMP functions that oneDNN imports (gomp.cc), so that oneDNN and the plugin's loops share one pool
+// (pool.h).
 //
-// A region is one function run as n numbered parts. n is fixed by who opens it and never depends on what else
-// the machine does, so the order of sums does not either. The calling thread runs part 0; workers claim
-// parts, and so does the caller when it has finished one. A worker that is not running therefore delays
-// nothing that it has not begun.
+// A region is a function run as n numbered parts. Its caller chooses n, independent of the machine's load, so
+// the order of sums is independent of load too. The calling thread runs part 0; workers claim parts, and so
+// does the caller when it has finished one. So a worker that is not running delays no part that it has not
+// started.
 #pragma once
 
 #include <stdint.h>
@@ -14,24 +15,24 @@ extern "C" {
 #endif
 
 // Runs part(arg, 0, n) to part(arg, n - 1, n), which must not throw, and returns when all have ended. Parts
-// run on up to n threads at once and see the floating-point options of the caller, who gets their exception
-// flags. Inside another region the parts run on the calling thread one after the other.
+// run on up to n threads with the caller's floating-point options; the caller receives their exception flags.
+// A nested region runs its parts on the calling thread in order.
 void keel_threads_run(int n, void (*part)(void* arg, int number, int n), void* arg);
 
-// Starts workers for regions of n parts. Returns how many threads a region may have: less than n where the
-// system gives no more.
+// Starts workers for regions of n parts. Returns the number of threads available to a region: less than n if
+// the system refuses more.
 int keel_threads_reserve(int n);
 
-// Of the calling thread: the parts of the regions that oneDNN opens on it (1 at first), and how many workers
-// may help in its regions (all at first). With 0 helpers the caller runs all parts, and workers come only
-// where it is stuck.
+// Of the calling thread: the parts of regions that oneDNN opens on it (1 at first), and how many workers may
+// help in its regions (all at first). With 0 helpers the caller runs all parts, and workers join only if it
+// is stuck.
 void keel_threads_set(int n);
 int keel_threads_get(void);
 void keel_threads_set_helpers(int helpers);
 
-// While it is set the parts of the calling thread's regions wait for each other in loops of their own:
-// workers for all of them are woken at once, whatever helpers there are.
-void keel_threads_set_meeting(int meeting);
+// While set, parts of the calling thread's regions wait for each other in spin loops and have to run at the
+// same time: workers for all of them are woken at once, ignoring the limit of helpers.
+void keel_threads_set_gang(int gang);
 
 // Whether the calling thread is within a region of more than one part.
 int keel_threads_inside(void);

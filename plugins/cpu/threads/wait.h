@@ -1,4 +1,4 @@
-// wait.h: waiting on Linux: a clock, futexes, and a lock whose holder is waited for asleep.
+// wait.h: waiting on Linux: a monotonic clock, futexes, and a lock that sleeps on contention.
 #pragma once
 
 #include <linux/futex.h>
@@ -29,17 +29,17 @@ inline void Pause() {
 #endif
 }
 
-// Sleeps while the word has this value, for at most `limit` (0: without limit). May wake for no reason.
+// Sleeps while the word has this value, at most `limit` (0: no limit). May wake spuriously.
 inline void Sleep(const std::atomic<uint32_t>& word, uint32_t value, Ns limit = 0) {
   const timespec t = {limit / 1'000'000'000, limit % 1'000'000'000};
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, limit > 0 ? &t : nullptr, nullptr, 0);
 }
-// The word may be gone by now: its address is only a key.
+// The word may have been destroyed: its address is only a key.
 inline void Wake(const std::atomic<uint32_t>* word, int threads) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
 
-// Held for some tens of nanoseconds. Where its holder is not running, others sleep.
+// Held for tens of nanoseconds; waiters sleep if the holder is not running.
 class Lock {
  public:
   void lock() {
@@ -55,7 +55,7 @@ class Lock {
   }
 
  private:
-  std::atomic<uint32_t> state_{0};  // 1: held; 2: held, and somebody may sleep
+  std::atomic<uint32_t> state_{0};  // 0: free; 1: held; 2: held, with possible sleepers
 };
 
 }  // namespace keel_threads

@@ -33,7 +33,7 @@ class Attrs {
     return std::move(*this);
   }
   Attrs&& list(const char* name, int32_t kind, std::vector<int64_t> v) {
-    lists_.push_back(std::move(v));  // a deque's elements stay where they are
+    lists_.push_back(std::move(v));  // a deque does not move its elements
     return add(name, {kind, static_cast<uint32_t>(lists_.back().size()), 0, 0, lists_.back().data()});
   }
   std::vector<const char*> names_;

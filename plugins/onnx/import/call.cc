@@ -1,4 +1,4 @@
-// call.cc: how a converter reads its node, and what the messages say.
+// call.cc: how a converter reads its node, and its error messages.
 #include "plugins/onnx/import/call.h"
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 namespace onnx_import {
 namespace {
 
-// A node was written by people's tools: an attribute of the wrong kind must not pass as a zero.
+// Models come from arbitrary tools: an attribute of the wrong kind must not be read as zero.
 void expect(const Call& c, const Attribute& a, int64_t type) {
   if (a.type != 0 && a.type != type)
-    c.invalid(cat("attribute '", a.name, "' is of kind ", a.type, " but kind ", type, " was wanted"));
+    c.invalid(cat("attribute '", a.name, "' has kind ", a.type, "; expected kind ", type));
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ Value& Call::value(size_t i) {
 const Dims& Call::list(size_t i) {
   const Sizes* s = e.sizes(value(i));
   if (!s)
-    unsupported(cat("operand ", i, " ('", value(i).name,
-                    "') decides about shapes, so it may not be computed from data"));
+    unsupported(
+        cat("operand ", i, " ('", value(i).name, "') determines shapes, so it must be known at import"));
   return s->v;
 }
 
@@ -36,7 +36,7 @@ Ints Call::numbers(size_t i) {
   const Dims& l = list(i);
   for (keel_dim d : l)
     if (KEEL_DIM_IS_HANDLE(d))
-      unsupported(cat("operand ", i, " depends on a symbolic dim; only numbers are possible here"));
+      unsupported(cat("operand ", i, " depends on a symbolic dim; expected numbers"));
   return l;
 }
 
@@ -51,8 +51,8 @@ int64_t Call::i(Text name, int64_t otherwise) const {
   return a ? a->i : otherwise;
 }
 
-int64_t Call::needed(Text name) const {
-  if (!has_attribute(name)) invalid(cat("attribute ", name, " must be given"));
+int64_t Call::required(Text name) const {
+  if (!has_attribute(name)) invalid(cat("attribute ", name, " is missing"));
   return i(name, 0);
 }
 
@@ -99,7 +99,7 @@ void Call::set(size_t k, Sizes s) {
 }
 
 void Call::alias(size_t k, size_t i) {
-  value(i);  // must be there
+  value(i);  // throws if the operand is missing
   if (k < out.size()) out[k] = in_[i];
 }
 
@@ -131,7 +131,7 @@ Ints counting(int64_t from, int64_t to) {
 
 keel_dim broadcast(Edit& e, keel_dim a, keel_dim b) {
   if (a == 1 || e.is(a, b)) return b;
-  // Of a symbol and a number the number is the result: the symbol is 1 or equal to it.
+  // A symbol broadcast with a number is 1 or equal to it, so the number is the result.
   return b == 1 || !KEEL_DIM_IS_HANDLE(a) ? a : b;
 }
 
@@ -162,7 +162,7 @@ bool stored_number(Call& c, size_t i, double* out) {
 
 bool never_negative(Call& c, size_t i) {
   Value& v = c.value(i);
-  c.e.sizes(v);  // looks at stored numbers
+  c.e.sizes(v);  // also checks stored numbers
   return v.nonneg;
 }
 

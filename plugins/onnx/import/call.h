@@ -1,9 +1,9 @@
-// call.h: one ONNX node on its way into Keel, and the tables of rules that bring it there.
+// call.h: one ONNX node during conversion, and the tables of conversion rules.
 //
-// How to read it: a Rule names an operator, the first opset it serves, its converter, the
-// attributes it understands and the operands whose values it must know. A converter reads operands
-// and attributes through a Call and ends with done() or set(). The families are the files
-// ops/elementwise.cc, ops/activation.cc, ops/shape.cc ...; each offers one table (bottom of this file).
+// A Rule names an operator, the first opset it serves, its converter, the attributes it supports and the
+// operands whose values it needs. A converter reads operands and attributes through a Call and ends with
+// done() or set(). Each file of ops/ (elementwise.cc, activation.cc, shape.cc ...) is a family with one table
+// (bottom of this file).
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -29,7 +29,7 @@ class Call {
   const Node& node;
   const int opset;
 
-  // Operands. An operand that is left out is a null pointer.
+  // Operands. An omitted operand is a null pointer.
   size_t n_in() const { return in_.size(); }
   bool has(size_t i) const { return i < in_.size() && in_[i]; }
   Value& value(size_t i);
@@ -43,27 +43,27 @@ class Call {
   int64_t rank(size_t i) { return static_cast<int64_t>(dims(i).size()); }
   keel_dt dtype(size_t i) { return e.dtype(value(i)); }
   const Sizes* known(size_t i) { return has(i) ? e.sizes(value(i)) : nullptr; }
-  const Dims& list(size_t i);  // operand i as a list of sizes; fails if it is not known
-  Ints numbers(size_t i);      // the same where no symbol is allowed
+  const Dims& list(size_t i);  // operand i as a list of sizes; throws if unknown
+  Ints numbers(size_t i);      // the same, without symbols
 
   // Attributes, with defaults.
   const Attribute* attribute(Text name) const;
   int64_t i(Text name, int64_t otherwise) const;
-  int64_t needed(Text name) const;  // one without a default
+  int64_t required(Text name) const;  // without a default
   double f(Text name, double otherwise) const;
   std::string s(Text name, const char* otherwise) const;
   Ints ints(Text name, Ints otherwise = {}) const;
   bool has_attribute(Text name) const { return attribute(name) != nullptr; }
   keel_dt type(Text name, keel_dt otherwise) const;
-  int64_t axis(int64_t axis, int64_t rank) const;  // normalised, or a failure
+  int64_t axis(int64_t axis, int64_t rank) const;  // normalised; throws if out of range
 
-  // Results. done() adds the node that stands for result 0 and gives it the ONNX name.
+  // Results. done() adds the node of result 0 and gives it the ONNX name.
   bool wants(size_t k) const { return k < node.outputs.size() && !node.outputs[k].empty(); }
   void done(const char* op, const Ids& in, const Attrs& attrs = {}) { set(0, e.op(op, in, attrs, name)); }
   void set(size_t k, keel_value v);
   void set(size_t k, Sizes s);
   void alias(size_t k, size_t i);
-  void expect_outputs(size_t most) const;  // refuses a result beyond, by name
+  void expect_outputs(size_t most) const;  // throws if a later result is used
 
   [[noreturn]] void invalid(const std::string& why) const { refuse(KEEL_INVALID, cat(title(), ": ", why)); }
   [[noreturn]] void unsupported(const std::string& why) const {
@@ -71,7 +71,7 @@ class Call {
   }
   std::string title() const;
 
-  std::string name;  // of result 0, as users see it
+  std::string name;  // of result 0, as shown to users
   std::vector<ValueP>& inputs() { return in_; }
 
  private:
@@ -86,9 +86,9 @@ struct Rule {
   const char* op;
   int since;
   void (*convert)(Call&);
-  const char* attributes = "";  // names, separated by spaces
+  const char* attributes = "";  // supported names, separated by spaces
   uint32_t values = 0;          // bit i: the value of operand i must be known at import
-  bool moves = false;           // the result's elements are elements of operand 0
+  bool moves = false;           // elements of the result are elements of operand 0
 };
 using Rules = std::span<const Rule>;
 constexpr uint32_t bit(int i) { return 1u << i; }
@@ -107,9 +107,9 @@ Rules attention_rules();
 Rules loss_rules();
 Rules quantize_rules();
 Rules resize_rules();
-const Rule* find_rule(Text op, int opset);  // nullptr: none
+const Rule* find_rule(Text op, int opset);  // null: none
 
-// fold.cc: computes a node on known sizes; false where it cannot.
+// fold.cc: computes a node on known sizes; false: not possible.
 bool fold(Call& c);
 bool folds(Text op);
 
@@ -117,7 +117,7 @@ bool folds(Text op);
 keel_dim broadcast(Edit& e, keel_dim a, keel_dim b);
 Dims broadcast(Edit& e, const Dims& a, const Dims& b);
 Ints counting(int64_t from, int64_t to);                                // from ... to-1
-keel_value negative_index(Edit& e, keel_value index, keel_value size);  // counts negative ones from the end
+keel_value negative_index(Edit& e, keel_value index, keel_value size);  // resolves negative indices
 bool never_negative(Call& c, size_t i);
 bool stored_number(Call& c, size_t i, double* out);  // operand i is one number, known at import
 

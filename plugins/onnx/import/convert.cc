@@ -1,8 +1,8 @@
-// convert.cc: one ONNX node after the other: functions are inlined, branches with a known
-// condition taken, sizes folded, and the rest given to the rule of the operator.
+// convert.cc: converts the nodes in order: functions are inlined, branches with a known condition taken,
+// sizes folded, and all other nodes converted by their operator's rule.
 //
-// Where a rule must know the value of a parameter, its results are marked as missing and the
-// import goes on, so that the message at the end can name every such parameter.
+// If a rule needs the value of a parameter, its results are marked as missing and the import continues, so
+// that one message names every such parameter.
 #include <algorithm>
 
 #include "plugins/onnx/import/importer.h"
@@ -10,7 +10,7 @@
 namespace onnx_import {
 namespace {
 
-constexpr size_t kMostNames = 1 << 20;  // bytes of names that are noted
+constexpr size_t kMostNames = 1 << 20;  // limit of recorded names, in bytes
 
 constexpr int kMaxDepth = 32;
 
@@ -57,8 +57,8 @@ std::vector<ValueP> Importer::operands(const Node& node, const Scope& scope) con
     const ValueP* value = name.empty() ? nullptr : scope.find(name);
     list.push_back(value ? *value : nullptr);
     if (!name.empty() && !value)
-      refuse(KEEL_INVALID,
-             cat("node '", node.name, "' (", node.op, ") reads '", name, "', which nothing makes before it"));
+      refuse(KEEL_INVALID, cat("node '", node.name, "' (", node.op, ") reads '", name,
+                               "', which no earlier node produces"));
   }
   return list;
 }
@@ -94,9 +94,9 @@ void Importer::convert(const Node& node, Scope& scope) {
   }
 }
 
-// What the model calls a node, for people who look for it: Keel calls it after its result.
+// Records the model's name of a node, for users who search for it; Keel names the node after its result.
 void Importer::note_name(const Node& node, const Call& call, const Scope& scope) {
-  const auto odd = [](unsigned char c) { return c < ' ' || c >= 0x7f; };  // no plain text
+  const auto odd = [](unsigned char c) { return c < ' ' || c >= 0x7f; };  // not printable ASCII
   if (scope.depth > 0 || node.name.empty() || node.name == call.name) return;
   const std::string line = cat(node.name, "\t", call.name);
   if (std::count_if(line.begin(), line.end(), odd) > 1 || node_names_.size() + line.size() >= kMostNames)
@@ -114,14 +114,14 @@ bool Importer::check_needs(Call& call, const Rule& rule) {
   return needs.empty();
 }
 
-// A node after one that was not made still says what it would need.
+// A node after a missing one still reports its own needs.
 void Importer::skip(Call& call) {
   const Rule* rule = call.node.domain.empty() ? find_rule(call.node.op, call.opset) : nullptr;
   if (rule) check_needs(call, *rule);
   mark_missing(call);
 }
 
-// What was not folded for want of parameters' values hands that want on.
+// Passes the needs of unknown operands on to the results.
 void Importer::pass_needs(Call& call) {
   Names needs;
   for (size_t i = 0; i < call.n_in(); i++) {
@@ -169,8 +169,7 @@ void Importer::take_branch(Call& call, const Scope& scope) {
   const Sizes* condition = call.known(0);
   if (!condition || condition->v.size() != 1) {
     const Names& needs = call.value(0).needs;
-    if (needs.empty())
-      call.unsupported("its condition is computed from data; only a branch known at import can be taken");
+    if (needs.empty()) call.unsupported("its condition depends on data; it must be known at import");
     needs_.insert(needs.begin(), needs.end());
     return mark_missing(call);
   }

@@ -1,4 +1,4 @@
-// edit.cc: calls into Keel, arithmetic on dims, and how values become data.
+// edit.cc: calls into Keel, arithmetic on dims, and materialising values as data.
 #include "plugins/onnx/import/edit.h"
 
 #include <cstring>
@@ -8,8 +8,9 @@
 namespace onnx_import {
 namespace {
 
-constexpr uint64_t kCopyBelow = 256;  // smaller constants are copied: cheaper than keeping a file alive
-constexpr int64_t kMostSizes = 256;   // longer lists of integers are data, not sizes
+// smaller constants are copied, which costs less than keeping a file mapped
+constexpr uint64_t kCopyBelow = 256;
+constexpr int64_t kMostSizes = 256;  // longer lists of integers are data, not sizes
 
 void drop_mapping(void* arg) { delete static_cast<std::shared_ptr<void>*>(arg); }
 
@@ -42,12 +43,12 @@ keel_dim Edit::math(int32_t op, keel_dim a, keel_dim b) {
   keel_dim out = 0;
   if (!KEEL_DIM_IS_HANDLE(a) && !KEEL_DIM_IS_HANDLE(b)) {
     if (!compute(op, a, b, &out))
-      refuse(KEEL_INVALID, cat("arithmetic on sizes overflows or divides by zero: ", a, " and ", b));
+      refuse(KEEL_INVALID, cat("size arithmetic overflows or divides by zero: operands ", a, " and ", b));
     return out;
   }
   const bool additive = op == KEEL_DIM_ADD || op == KEEL_DIM_SUB;
   if (b == (additive ? 0 : 1) && op <= KEEL_DIM_FLOORDIV) return a;
-  if (op == KEEL_DIM_FLOORDIV && b == 0) refuse(KEEL_INVALID, "a size is divided by zero");
+  if (op == KEEL_DIM_FLOORDIV && b == 0) refuse(KEEL_INVALID, "size arithmetic divides by zero");
   check(host_->dim_op(edit_, op, a, b, &out));
   return out;
 }
@@ -110,7 +111,7 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
   }
   keel_value out = KEEL_NO_VALUE;
   check(host_->constant(edit_, unique(name), &t, release, arg,
-                        &out));  // from here on release is Keel's to call
+                        &out));  // Keel calls release from here on
   return out;
 }
 
@@ -133,7 +134,7 @@ keel_value Edit::array(const Sizes& s, const std::string& name) {
   bool numbers = true;
   for (keel_dim d : s.v) {
     numbers = numbers && !KEEL_DIM_IS_HANDLE(d);
-    if (d == KEEL_DIM_HANDLES) refuse(KEEL_UNIMPLEMENTED, "an integer below -2^62 is computed with");
+    if (d == KEEL_DIM_HANDLES) refuse(KEEL_UNIMPLEMENTED, "size arithmetic has an operand below -2^62");
   }
   if (numbers) {
     Data d;

@@ -1,9 +1,9 @@
 // edit.h: the Keel module under construction, and the values of the ONNX model in it.
 //
-// How to read it: a Value is one ONNX value. It may be a node's result (id), stored numbers (tensor,
-// data), or known sizes: small integer lists whose entries may be symbolic dims. The latter two
-// enter the Keel module only when a node reads them as data; that is what id(Value&) does.
-// Edit wraps the host's functions: it throws on failure and computes with dims.
+// A Value is one ONNX value: a node's result (id), stored numbers (tensor, data), or known sizes, i.e. small
+// integer lists whose entries may be symbolic dims. Stored numbers and sizes enter the Keel module only when
+// a node reads them as data, through id(Value&). Edit wraps the host's functions: it throws on failure and
+// computes with dims.
 #pragma once
 #include <map>
 #include <optional>
@@ -15,11 +15,11 @@
 
 namespace onnx_import {
 
-// A small array of integers or bools, known at import up to the sizes of symbols.
+// A small array of integers or bools, known at import up to symbolic dims.
 struct Sizes {
   keel_dt dtype = KEEL_I64;
-  Ints shape;  // of the array itself; empty: a scalar
-  Dims v;      // its elements, in order
+  Ints shape;  // of the array; empty: a scalar
+  Dims v;      // elements in row-major order
 };
 
 struct Value {
@@ -28,10 +28,10 @@ struct Value {
   const Tensor* tensor = nullptr;
   std::shared_ptr<Data> data;
   std::optional<Sizes> sizes;
-  std::set<std::string> needs;  // the parameters whose values would make the sizes known
-  bool unsized = false;         // data was looked at and holds no sizes
+  std::set<std::string> needs;  // parameters whose values would make the sizes known
+  bool unsized = false;         // the data was checked and holds no sizes
   bool nonneg = false;          // no element is below 0
-  bool missing = false;         // not made, for a parameter's value was needed
+  bool missing = false;         // not converted: needs a parameter's value
 };
 using ValueP = std::shared_ptr<Value>;
 using Ids = std::vector<keel_value>;
@@ -49,11 +49,12 @@ class Edit {
   keel_dim max(keel_dim a, keel_dim b) { return math(KEEL_DIM_MAX, a, b); }
   keel_dim min(keel_dim a, keel_dim b) { return math(KEEL_DIM_MIN, a, b); }
   static bool compute(int32_t op, int64_t a, int64_t b,
-                      int64_t* out);  // two numbers; false: overflow, or b is 0
+                      int64_t* out);  // numbers only; false: overflow, or b is 0
   keel_dim product(const Dims& dims, size_t from = 0, size_t to = SIZE_MAX);
   int32_t compare(keel_dim a, keel_dim b);
   bool is(keel_dim a, keel_dim b) { return compare(a, b) == KEEL_EQUAL; }
-  bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }  // for all sizes
+  // for all values of symbols
+  bool at_least(keel_dim a, int64_t n) { return compare(a, n - 1) == KEEL_GREATER; }
   keel_dim symbol(const std::string& name);
 
   // Nodes. `name` is empty for helpers.
@@ -80,8 +81,8 @@ class Edit {
 
   // Values of the ONNX model.
   keel_value id(Value& v);       // as data
-  const Sizes* sizes(Value& v);  // nullptr: not known
-  const Data* data(Value& v);    // nullptr: not stored
+  const Sizes* sizes(Value& v);  // null: not known
+  const Data* data(Value& v);    // null: not stored
   Dims dims(Value& v);
   keel_dt dtype(Value& v);
   const keel_source& source() const { return *source_; }
@@ -89,7 +90,7 @@ class Edit {
  private:
   keel_dim math(int32_t op, keel_dim a, keel_dim b);
   keel_value constant(const Data& d, const std::string& name);
-  const char* unique(const std::string& name);  // nullptr if it was used before
+  const char* unique(const std::string& name);  // null: already used
   void check(keel_rc rc) const;
 
   const keel_host* host_;

@@ -1,5 +1,5 @@
-// failure.h: how the importer reports a failure: it throws one of these; import() catches it and
-// tells Keel. cat() joins texts and numbers without a locale.
+// failure.h: importer errors: Failure is thrown, import() catches it and reports it to Keel. cat()
+// concatenates text and numbers independent of the locale.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace onnx_import {
 
 struct Failure {
   keel_rc rc;
-  std::string text;  // empty: Keel itself failed and has the text already
+  std::string text;  // empty: Keel itself failed and has the text
 };
 
 inline std::string piece(std::string_view s) { return std::string(s); }

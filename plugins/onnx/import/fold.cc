@@ -1,8 +1,8 @@
-// fold.cc: computes with sizes at import: arithmetic, comparisons and what makes new lists.
-// What only moves elements is in fold_moves.cc.
+// fold.cc: size arithmetic at import: arithmetic, comparisons and new lists. Folds that only move elements
+// are in fold_moves.cc.
 //
-// A fold looks at operands whose contents are known (Sizes) and sets the result the same way, so
-// no node is made. It returns false where an entry cannot be told, and the node becomes data.
+// A fold reads operands whose contents are known (Sizes) and sets known results, so no node is created. It
+// returns false if an entry is unknown; the node then computes data.
 #include "plugins/onnx/import/fold.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ bool fits_dtype(keel_dim d, keel_dt dtype) {
 
 bool number(keel_dim d) { return !KEEL_DIM_IS_HANDLE(d); }
 
-// a op b, or nothing where numbers overflow.
+// a op b; none on overflow.
 Entry math(Edit& e, int32_t op, keel_dim a, keel_dim b) {
   if (number(a) && number(b)) {
     int64_t out = 0;
@@ -44,7 +44,7 @@ Entry mul(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MUL, a, b);
 Entry max(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MAX, a, b); }
 Entry min(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MIN, a, b); }
 
-// ONNX truncates, dims floor: the same unless the quotient is negative.
+// ONNX truncates, dims floor: equal unless the quotient is negative.
 Entry div(Edit& e, keel_dim a, keel_dim b) {
   if (number(a) && number(b))
     return b == 0 || b == -1 ? (b ? math(e, KEEL_DIM_SUB, 0, a) : Entry()) : Entry(a / b);
@@ -83,7 +83,7 @@ std::optional<Sizes> zip(Edit& e, Function f, const Sizes& a, const Sizes& b, ke
   Sizes out;
   out.dtype = dtype;
   if (!broadcast_shape(a.shape, b.shape, &out.shape)) return std::nullopt;
-  const auto from_a = broadcast_places(a.shape, out.shape), from_b = broadcast_places(b.shape, out.shape);
+  const auto from_a = broadcast_sources(a.shape, out.shape), from_b = broadcast_sources(b.shape, out.shape);
   for (size_t k = 0; k < from_a.size(); k++) {
     const Entry entry = f(e, a.v[from_a[k]], b.v[from_b[k]]);
     if (!entry || !fits_dtype(*entry, dtype)) return std::nullopt;
@@ -135,7 +135,7 @@ bool fold_not(Call& c) {
   return fold_unary(c, [](keel_dim d) { return Entry(!d); });
 }
 
-// Stored floats (a scale's integer part) become sizes here too.
+// Stored floats (the integer part of a scale) may become sizes too.
 bool read_floats(Call& c, Sizes* out) {
   const Data* d = c.e.data(c.value(0));
   if (!d || !is_float(d->dtype) || d->count() > 64) return false;
@@ -176,8 +176,8 @@ bool fold_where(Call& c) {
   Ints both_shape;
   if (!broadcast_shape(p->shape, a->shape, &both_shape) || !broadcast_shape(both_shape, b->shape, &out.shape))
     return false;
-  const auto at_p = broadcast_places(p->shape, out.shape), at_a = broadcast_places(a->shape, out.shape),
-             at_b = broadcast_places(b->shape, out.shape);
+  const auto at_p = broadcast_sources(p->shape, out.shape), at_a = broadcast_sources(a->shape, out.shape),
+             at_b = broadcast_sources(b->shape, out.shape);
   for (size_t k = 0; k < at_p.size(); k++) out.v.push_back(p->v[at_p[k]] ? a->v[at_a[k]] : b->v[at_b[k]]);
   c.set(0, std::move(out));
   return true;

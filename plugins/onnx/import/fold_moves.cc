@@ -1,7 +1,6 @@
-// fold_moves.cc: folds that only move sizes about: Gather, Slice, Concat, Reshape and their like.
+// fold_moves.cc: folds that only move elements: Gather, Slice, Concat, Reshape and similar ops.
 //
-// How to read it: each fold makes a list of places (which element of the operand each element of
-// the result is) and take() applies it.
+// Each fold computes the source index of every result element; take() applies the list.
 #include <algorithm>
 
 #include "plugins/onnx/import/fold.h"
@@ -10,7 +9,7 @@
 namespace onnx_import {
 namespace {
 
-using Places = std::vector<size_t>;
+using SourceIndices = std::vector<size_t>;
 
 size_t count_of(const Ints& shape) {
   size_t n = 1;
@@ -18,19 +17,19 @@ size_t count_of(const Ints& shape) {
   return n;
 }
 
-bool take(Call& c, size_t k, const Sizes& x, Ints shape, const Places& places) {
+bool take(Call& c, size_t k, const Sizes& x, Ints shape, const SourceIndices& places) {
   Sizes out = {x.dtype, std::move(shape), {}};
   for (size_t place : places) out.v.push_back(x.v[place]);
   c.set(k, std::move(out));
   return true;
 }
 
-// Places of the elements [outer, picks, inner] of an array whose middle axis has n elements.
-Places along(const Ints& shape, int64_t axis, const std::vector<size_t>& picks) {
+// Source indices of the elements [outer, picks, inner] of an array whose middle axis has n elements.
+SourceIndices along(const Ints& shape, int64_t axis, const std::vector<size_t>& picks) {
   const size_t outer = count_of(Ints(shape.begin(), shape.begin() + axis));
   const size_t inner = count_of(Ints(shape.begin() + axis + 1, shape.end()));
   const auto n = static_cast<size_t>(shape[static_cast<size_t>(axis)]);
-  Places places;
+  SourceIndices places;
   for (size_t o = 0; o < outer; o++)
     for (size_t pick : picks)
       for (size_t i = 0; i < inner; i++) places.push_back((o * n + pick) * inner + i);
@@ -54,11 +53,11 @@ bool fold_gather(Call& c) {
   Ints shape(x->shape.begin(), x->shape.begin() + axis);
   shape.insert(shape.end(), index->shape.begin(), index->shape.end());
   shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
-  const Places places = along(x->shape, axis, picks);
+  const SourceIndices places = along(x->shape, axis, picks);
   return places.size() <= kMostFolded && take(c, 0, *x, shape, places);
 }
 
-// Starts, ends, axes and steps are operands from opset 10, attributes before.
+// Starts, ends, axes and steps are operands from opset 10 on, attributes before.
 bool slice_operand(Call& c, size_t i, const char* attribute, Ints* out) {
   if (c.opset < 10) {
     *out = c.ints(attribute);
@@ -146,7 +145,7 @@ bool fold_split(Call& c) {
   if (sum != x->shape[0] || sizes.size() != c.node.outputs.size()) return false;
   size_t at = 0;
   for (size_t k = 0; k < sizes.size(); k++) {
-    Places places;
+    SourceIndices places;
     for (int64_t i = 0; i < sizes[k]; i++) places.push_back(at++);
     take(c, k, *x, {sizes[k]}, places);
   }
@@ -227,7 +226,7 @@ bool fold_transpose(Call& c) {
   if (sorted != counting(0, static_cast<int64_t>(rank))) return false;
   Ints shape;
   for (int64_t p : perm) shape.push_back(x->shape[static_cast<size_t>(p)]);
-  Places places;
+  SourceIndices places;
   for (size_t k = 0; k < x->v.size(); k++) {
     size_t rest = k, place = 0;
     for (size_t d = rank; d-- > 0;) {
@@ -245,7 +244,7 @@ bool fold_expand(Call& c) {
   const Sizes* x = c.known(0);
   Ints shape;
   if (!x || !all_numbers(c.known(1)) || !broadcast_shape(x->shape, c.known(1)->v, &shape)) return false;
-  return take(c, 0, *x, shape, broadcast_places(x->shape, shape));
+  return take(c, 0, *x, shape, broadcast_sources(x->shape, shape));
 }
 
 constexpr Mover kMovers[] = {
@@ -275,8 +274,8 @@ bool broadcast_shape(const Ints& a, const Ints& b, Ints* out) {
   return true;
 }
 
-std::vector<size_t> broadcast_places(const Ints& from, const Ints& to) {
-  Places places;
+std::vector<size_t> broadcast_sources(const Ints& from, const Ints& to) {
+  SourceIndices places;
   const size_t count = count_of(to), skip = to.size() - from.size();
   for (size_t k = 0; k < count; k++) {
     size_t rest = k, place = 0, stride = 1;

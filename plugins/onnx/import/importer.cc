@@ -1,5 +1,5 @@
-// importer.cc: the frame of an import: parameters, symbols, results, metadata and what to say when
-// the model cannot be taken. Nodes are in convert.cc, the survey in survey.cc.
+// importer.cc: an import as a whole: parameters, symbols, results, metadata, and errors about the model.
+// Nodes are converted in convert.cc, checked in survey.cc.
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -34,11 +34,11 @@ void Importer::run() {
   Scope scope;
   scope.opset = opset_version(model_.opsets);
   if (scope.opset && (scope.opset < 7 || scope.opset > 28))
-    refuse(KEEL_UNIMPLEMENTED, cat("the model is of ONNX opset ", scope.opset,
-                                   "; opsets 7 to 28 can be imported. "
+    refuse(KEEL_UNIMPLEMENTED, cat("the model has ONNX opset ", scope.opset,
+                                   "; supported are 7 to 28. "
                                    "Convert it, for example with onnx.version_converter"));
   if (model_.graph.has_sparse)
-    refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which cannot be imported");
+    refuse(KEEL_UNIMPLEMENTED, "the model has sparse initializers, which are not supported");
   refuse_unsupported(model_.graph.nodes, scope.opset);
   add_metadata();
   name_symbols();
@@ -54,12 +54,11 @@ void Importer::demand(const Names& needs) const {
   if (needs.empty()) return;
   std::string list;
   for (const auto& name : needs) list += cat(list.empty() ? "'" : ", '", name, "'", type_text(name));
-  refuse(KEEL_PRECONDITION,
-         cat("the model needs the value of parameter(s) ", list,
-             " when it is imported: give it with fixed (command line: -i ", *needs.begin(), "=...)"));
+  refuse(KEEL_PRECONDITION, cat("the import needs the value of parameter(s) ", list,
+                                ": pass it with fixed (command line: -i ", *needs.begin(), "=...)"));
 }
 
-// ": i64[2]" of an input whose type and shape the model states with numbers; "" else.
+// ": i64[2]" for an input with a numeric shape and a type; else "".
 std::string Importer::type_text(Text name) const {
   for (const auto& input : model_.graph.inputs) {
     if (input.name != name || !input.is_tensor || !input.has_shape) continue;
@@ -87,7 +86,7 @@ void Importer::add_metadata() {
   for (const auto& [key, text] : model_.metadata) edit_.metadata(std::string(key), std::string(text));
 }
 
-// Named dims first, so that the names made up for others cannot clash with them.
+// Named dims first, so that generated names cannot clash with them.
 void Importer::name_symbols() {
   for (const auto& input : model_.graph.inputs)
     for (const auto& dim : input.dims)
@@ -101,7 +100,7 @@ void Importer::name_symbols() {
     }
 }
 
-// The symbol's name of a dim; "" where it is a number.
+// The symbol's name of a dim; "" if it is a number.
 std::string Importer::symbol_of(const ValueInfo& info, size_t axis) const {
   const Dim& dim = info.dims[axis];
   if (dim.known && dim.value >= 0) return "";
@@ -153,8 +152,7 @@ void Importer::add_parameter(const ValueInfo& info, Scope& scope) {
   }
   if (!info.is_tensor)
     refuse(KEEL_UNIMPLEMENTED, cat(what, " is not a tensor (a sequence, a map, an optional or none)"));
-  if (!info.has_shape)
-    refuse(KEEL_UNIMPLEMENTED, cat(what, " has no shape; Keel needs at least its number of dims"));
+  if (!info.has_shape) refuse(KEEL_UNIMPLEMENTED, cat(what, " has no shape; Keel needs at least its rank"));
   if (info.dims.size() > KEEL_MAX_RANK)
     refuse(KEEL_UNIMPLEMENTED,
            cat(what, " has ", info.dims.size(), " dims; Keel has at most ", KEEL_MAX_RANK));
@@ -172,14 +170,14 @@ void Importer::add_parameters(Scope& scope) {
     value->tensor = &tensor;
     scope.values[tensor.name] = value;
   }
-  for (const auto& input : model_.graph.inputs)  // IR 3 lists the initializers here too
+  for (const auto& input : model_.graph.inputs)  // in IR 3 inputs include initializers
     if (!scope.values.count(input.name)) add_parameter(input, scope);
 }
 
 void Importer::add_results(const Scope& scope) {
   for (const auto& output : model_.graph.outputs) {
     const ValueP* value = scope.find(output.name);
-    if (!value || !*value) refuse(KEEL_INVALID, cat("no node makes the result '", output.name, "'"));
+    if (!value || !*value) refuse(KEEL_INVALID, cat("no node produces the result '", output.name, "'"));
     edit_.result(std::string(output.name), edit_.id(**value));
   }
 }

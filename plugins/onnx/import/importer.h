@@ -1,8 +1,7 @@
-// importer.h: one import: from the bytes of a model to a Keel module.
+// importer.h: one import, from the bytes of a model to a Keel module.
 //
-// How to read it: run() does all: it surveys the operators, declares parameters, converts node
-// after node and names the results. A Scope holds the values that names stand for: the graph's, a
-// function's while it is inlined, or a branch's.
+// run() checks the operators, declares parameters, converts the nodes in order and names the results. A Scope
+// maps names to values: of the graph, of a function being inlined, or of a branch.
 #pragma once
 #include <span>
 #include <unordered_map>
@@ -12,21 +11,21 @@
 namespace onnx_import {
 
 struct Scope {
-  const Scope* parent = nullptr;  // names are looked up there too; a function has none
+  const Scope* parent = nullptr;  // names are also looked up there; null for a function
   int opset = 0;
   int depth = 0;
   std::string prefix;                           // makes inner names unique
-  std::unordered_map<Text, std::string> shown;  // inner names that have one outside
+  std::unordered_map<Text, std::string> shown;  // inner names with an outer name
   std::unordered_map<Text, ValueP> values;
-  AttributeMap attributes;  // what the function around was given
+  AttributeMap attributes;  // attributes of the enclosing function call
 
-  const ValueP* find(Text name) const;  // nullptr: no such name; a null value: left out
+  const ValueP* find(Text name) const;  // null: unknown name; a null value: omitted
   std::string show(Text name) const;
 };
 
 class Importer {
  public:
-  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes in place of what the model says.
+  // Options: "dim.NAME" = "4", "shape.INPUT" = "1,3,?,192": sizes that replace the model's.
   Importer(const keel_host* host, const keel_source* source, std::span<const keel_kv> options,
            keel_edit* edit)
       : source_(source), options_(options), edit_(host, source, edit) {}
@@ -41,7 +40,7 @@ class Importer {
   void add_parameter(const ValueInfo& info, Scope& scope);
   Dims parameter_dims(const ValueInfo& info);
   void name_symbols();
-  void fix_sizes();  // sizes.cc: what the options say, before parameters are declared
+  void fix_sizes();  // sizes.cc: applies the options before parameters are declared
   void fix_dim(Text name, Text size);
   void fix_shape(Text input, Text sizes);
   void learn(const std::string& symbol, int64_t size, const std::string& from);
@@ -52,7 +51,7 @@ class Importer {
   void add_results(const Scope& scope);
   void demand(const Names& needs) const;
 
-  // What it needs: everything unsupported is told at once.
+  // The survey: all unsupported features are reported at once.
   void survey(const std::vector<Node>& nodes, int opset, std::map<std::string, int>& unsupported,
               std::set<const Function*>& seen) const;
   void refuse_unsupported(const std::vector<Node>& nodes, int opset) const;
@@ -74,13 +73,13 @@ class Importer {
   std::span<const keel_kv> options_;
   Edit edit_;
   Model model_;
-  Names needs_;                          // parameters whose values were missed
-  std::map<Text, std::string> symbols_;  // by the model's name for a dim
+  Names needs_;                          // parameters whose values are needed
+  std::map<Text, std::string> symbols_;  // by the model's name of a dim
   Names symbol_names_;
   std::map<std::string, int64_t> fixed_sizes_;        // by the symbol's name
-  std::map<Text, std::vector<std::string>> unnamed_;  // by input: symbols of dims without a name
-  std::string node_names_;                            // lines NODE <tab> RESULT, of the model's own graph
-  int64_t nodes_left_ = 1000000;  // functions in functions could make more than memory holds
+  std::map<Text, std::vector<std::string>> unnamed_;  // by input: symbols of unnamed dims
+  std::string node_names_;                            // lines NODE <tab> RESULT, for the model's own graph
+  int64_t nodes_left_ = 1000000;                      // limit: nested functions could expand beyond memory
 };
 
 int opset_version(const std::vector<OpsetImport>& imports);  // 0: none

@@ -1,5 +1,5 @@
-// sizes.cc: sizes that the caller fixes: the options "dim.NAME" and "shape.INPUT" in place of what the model
-// says of its inputs.
+// sizes.cc: sizes fixed by the caller: the options "dim.NAME" and "shape.INPUT", which replace the model's
+// sizes of inputs.
 #include <charconv>
 
 #include "plugins/onnx/import/importer.h"
@@ -11,7 +11,7 @@ int64_t number(Text text, const std::string& what) {
   int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc() || end != text.data() + text.size() || n < 0 || KEEL_DIM_IS_HANDLE(n))
-    refuse(KEEL_INVALID, cat(what, ": got '", text, "', wanted a size"));
+    refuse(KEEL_INVALID, cat(what, ": got '", text, "'; expected a size"));
   return n;
 }
 
@@ -30,7 +30,7 @@ void Importer::learn(const std::string& symbol, int64_t size, const std::string&
            cat(from, ": the size '", symbol, "' would be ", size, ", but it is fixed to ", at->second));
 }
 
-// By the model's name for the dim or by Keel's.
+// By the model's name of the dim or by Keel's.
 void Importer::fix_dim(Text name, Text size) {
   const std::string from = cat("dim '", name, "'");
   std::set<std::string> names = symbol_names_;
@@ -61,7 +61,7 @@ void Importer::fix_shape(Text input, Text sizes) {
     words.push_back(sizes.substr(at, comma - at));
     at = comma + 1;
   }
-  if (!info->has_shape) {  // the model does not even say how many dims
+  if (!info->has_shape) {  // the model does not even specify the rank
     info->has_shape = true;
     info->dims.resize(words.size());
     for (size_t k = 0; k < words.size(); k++) {
@@ -71,15 +71,14 @@ void Importer::fix_shape(Text input, Text sizes) {
     }
   }
   if (words.size() != info->dims.size())
-    refuse(KEEL_INVALID,
-           cat(from, ": got ", words.size(), " sizes, but it has ", info->dims.size(), " dims"));
+    refuse(KEEL_INVALID, cat(from, ": got ", words.size(), " sizes; expected ", info->dims.size()));
   for (size_t k = 0; k < words.size(); k++) {
     if (words[k] == "?") continue;
     const int64_t size = number(words[k], from);
     if (const std::string symbol = symbol_of(*info, k); !symbol.empty())
       learn(symbol, size, from);
     else
-      info->dims[k].value = size;  // another size than the model was exported for
+      info->dims[k].value = size;  // may differ from the size the model was exported with
   }
 }
 
@@ -91,7 +90,7 @@ void Importer::fix_sizes() {
     else if (key.substr(0, 6) == "shape.")
       fix_shape(key.substr(6), option.value);
     else
-      refuse(KEEL_INVALID, cat("option '", key, "' is not known; there are dim.NAME and shape.INPUT"));
+      refuse(KEEL_INVALID, cat("option '", key, "' is unknown; expected dim.NAME or shape.INPUT"));
   }
 }
 

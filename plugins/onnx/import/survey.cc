@@ -1,5 +1,5 @@
-// survey.cc: looks at all nodes before any is converted, so that one message names everything in
-// the model that cannot be imported: operators with their counts, and attributes.
+// survey.cc: checks all nodes before any is converted, so that one message names every unsupported operator
+// (with its count) and attribute of the model.
 #include "plugins/onnx/import/importer.h"
 
 namespace onnx_import {
@@ -51,7 +51,7 @@ void Importer::refuse_unsupported(const std::vector<Node>& nodes, int opset) con
   if (unsupported.empty()) return;
   std::string list;
   for (const auto& [name, count] : unsupported) list += cat(list.empty() ? "" : ", ", name, " (", count, ")");
-  refuse(KEEL_UNIMPLEMENTED, cat("the model uses what the ONNX importer does not support: ", list));
+  refuse(KEEL_UNIMPLEMENTED, cat("the ONNX importer does not support: ", list));
 }
 
 }  // namespace onnx_import

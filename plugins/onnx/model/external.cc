@@ -1,7 +1,7 @@
 // external.cc: finds, checks and maps the file of an external tensor.
 //
-// The location comes from the model and is not trusted: it must be relative, without "..", and
-// after following symbolic links it must still lie in the model's folder. Offsets need no alignment.
+// The location comes from the model and is not trusted: it must be relative, without "..", and must be in the
+// model's folder after symbolic links are resolved. Offsets need no alignment.
 #include "plugins/onnx/model/external.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace onnx_import {
 namespace {
 
-struct Place {
+struct ExternalRef {
   std::string location;
   uint64_t offset = 0, length = 0;
   bool has_length = false;
@@ -33,8 +33,8 @@ uint64_t parse_number(Text digits, const std::string& what, const char* key) {
   return n;
 }
 
-Place parse_place(const Tensor& t, const std::string& what) {
-  Place p;
+ExternalRef parse_reference(const Tensor& t, const std::string& what) {
+  ExternalRef p;
   for (const auto& [key, value] : t.external) {
     if (key == "location") p.location = value;
     if (key == "offset") p.offset = parse_number(value, what, "offset");
@@ -58,21 +58,21 @@ void check_location(const std::string& location, const std::string& what) {
 
 std::string real_path(const std::string& path, const std::string& what) {
   char buffer[PATH_MAX];
-  if (!realpath(path.c_str(), buffer)) refuse(KEEL_NOT_FOUND, cat(what, ": there is no file '", path, "'"));
+  if (!realpath(path.c_str(), buffer)) refuse(KEEL_NOT_FOUND, cat(what, ": no file '", path, "'"));
   return buffer;
 }
 
 std::string resolve(const std::string& location, const keel_source& source, const std::string& what) {
   const std::string model = source.path ? source.path : "";
   if (model.empty())
-    refuse(KEEL_PRECONDITION, cat(what, ": its data is in the file '", location,
+    refuse(KEEL_PRECONDITION, cat(what, ": data is in the file '", location,
                                   "', but the model came from memory: import it from its file"));
   const size_t slash = model.rfind('/');
   std::string folder = real_path(slash == std::string::npos ? "." : model.substr(0, slash + 1), what);
   const std::string path = real_path(folder + "/" + location, what);
   if (folder != "/") folder += '/';
   if (path.compare(0, folder.size(), folder) != 0)
-    refuse(KEEL_INVALID, cat(what, ": external location '", location, "' leads out of the model's folder"));
+    refuse(KEEL_INVALID, cat(what, ": external location '", location, "' is outside the model's folder"));
   return path;
 }
 
@@ -85,7 +85,7 @@ struct Mapping {
   ~Mapping() { munmap(at, size); }
 };
 
-// Maps the whole pages around [offset, offset + size) and tells where offset lies.
+// Maps the pages of [offset, offset + size); *bytes is the address of offset.
 std::shared_ptr<void> map_range(int file, uint64_t offset, uint64_t size, const uint8_t** bytes) {
   const uint64_t skip = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   void* at = mmap(nullptr, size + skip, PROT_READ, MAP_PRIVATE, file, static_cast<off_t>(offset - skip));
@@ -109,22 +109,23 @@ struct File {
 
 void open_external(const Tensor& t, const keel_source& source, uint64_t wanted, Data& d) {
   const std::string what = cat("tensor '", t.name, "'");
-  const Place place = parse_place(t, what);
-  check_location(place.location, what);
-  const std::string path = resolve(place.location, source, what);
+  const ExternalRef ref = parse_reference(t, what);
+  check_location(ref.location, what);
+  const std::string path = resolve(ref.location, source, what);
   File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (file.fd < 0 || fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))
-    refuse(KEEL_INVALID, cat(what, ": '", path, "' is not a file that can be read"));
-  if (place.has_length && place.length != wanted)
-    refuse(KEEL_INVALID, cat(what, " has external length ", place.length, " but its dims want ", wanted));
+    refuse(KEEL_INVALID, cat(what, ": '", path, "' is not a readable file"));
+  if (ref.has_length && ref.length != wanted)
+    refuse(KEEL_INVALID,
+           cat(what, " has external length ", ref.length, "; expected ", wanted, " from its dims"));
   uint64_t end = 0;
-  if (__builtin_add_overflow(place.offset, wanted, &end) || end > static_cast<uint64_t>(status.st_size))
-    refuse(KEEL_INVALID, cat(what, " ends at byte ", place.offset, " + ", wanted, " of '", place.location,
+  if (__builtin_add_overflow(ref.offset, wanted, &end) || end > static_cast<uint64_t>(status.st_size))
+    refuse(KEEL_INVALID, cat(what, " ends at byte ", ref.offset, " + ", wanted, " of '", ref.location,
                              "', which has ", static_cast<int64_t>(status.st_size)));
   d.size = wanted;
   if (wanted == 0) return;
-  d.mapping = map_range(file.fd, place.offset, wanted, &d.bytes);
+  d.mapping = map_range(file.fd, ref.offset, wanted, &d.bytes);
   if (!d.mapping) refuse(KEEL_OOM, cat(what, ": '", path, "' cannot be mapped into memory"));
 }
 

@@ -1,10 +1,10 @@
-// external.h: tensor data in a file beside the model.
+// external.h: tensor data in a file next to the model.
 #pragma once
 #include "plugins/onnx/model/tensor.h"
 
 namespace onnx_import {
 
-// Maps the file that t names, within the model's folder only, and points d at its bytes.
+// Maps the file of t, which must be in the model's folder, and points d at its bytes.
 void open_external(const Tensor& t, const keel_source& source, uint64_t wanted, Data& d);
 
 }  // namespace onnx_import

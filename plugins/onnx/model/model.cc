@@ -1,5 +1,5 @@
-// model.cc: from wire fields to the structs of model.h: one function a message, one case a field.
-// `depth` counts graphs within graphs, which is the only way that messages nest without end.
+// model.cc: parses wire fields into the structs of model.h: one function per message, one case per field.
+// `depth` counts nested graphs, the only unbounded nesting of messages.
 #include "plugins/onnx/model/model.h"
 
 #include "plugins/onnx/import/failure.h"
@@ -128,7 +128,7 @@ Node parse_node(Text message, int depth) {
   return n;
 }
 
-// "?", "-1", "None": exporters write them for any size, not for one size wherever they stand.
+// "?", "-1", "None": exporters write these for any size; equal ones do not mean equal sizes.
 bool is_no_name(Text symbol) {
   if (symbol == "None") return true;
   for (char c : symbol)
@@ -285,7 +285,7 @@ Model parse_model(Text file) {
         break;
     }
   }
-  if (!m.has_graph) refuse(KEEL_INVALID, "the file has no ONNX graph: is it an ONNX model?");
+  if (!m.has_graph) refuse(KEEL_INVALID, "the file has no ONNX graph; expected an ONNX model");
   return m;
 }
 

@@ -1,8 +1,8 @@
-// model.h: an ONNX model as a thin view: every string and tensor points into the mapped file.
+// model.h: an ONNX model as a view: every string and tensor points into the mapped file.
 //
-// How to read it: from the bottom: a Model has a Graph, a Graph has Nodes, a Node has Attributes,
-// and all may hold Tensors. parse_model() reads it all at once; tensor data is decoded later
-// (tensor.h). The field numbers in model.cc are facts of the format.
+// A Model has a Graph, a Graph has Nodes, a Node has Attributes, and all may hold Tensors. parse_model()
+// parses everything at once; tensor data is decoded later (tensor.h). The field numbers in model.cc are those
+// of onnx.proto.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,7 @@ enum ElementType : int64_t {
 };
 
 struct Tensor {
-  Text name, raw, message;  // message: all of it, for the typed fields
+  Text name, raw, message;  // message: the whole message, for the typed fields
   bool has_raw = false, is_external = false;
   int64_t type = 0;
   std::vector<int64_t> dims;
@@ -51,7 +51,7 @@ enum AttributeType : int64_t {
   kAttrStrings
 };
 struct Attribute {
-  Text name, reference, s;  // reference: the attribute of the function around that this one stands for
+  Text name, reference, s;  // reference: the enclosing function's attribute that this one refers to
   int64_t type = 0, i = 0;
   float f = 0;
   std::vector<float> floats;

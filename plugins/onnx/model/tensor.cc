@@ -1,5 +1,5 @@
-// tensor.cc: checks and decodes tensor data. Raw bytes stay where they are; typed fields
-// (float_data ...) are converted; small floats, bools and short integers travel in int32_data.
+// tensor.cc: checks and decodes tensor data. Raw bytes are used in place; typed fields (float_data ...) are
+// converted; small floats, bools and short integers are in int32_data.
 #include "plugins/onnx/model/tensor.h"
 
 #include <cmath>
@@ -64,12 +64,12 @@ void decode_typed(const Tensor& t, Data& d) {
   else if (field == kDoubleData)
     narrow(doubles, d);
   else
-    narrow(integers, d);  // the low bytes, on a little-endian machine
+    narrow(integers, d);  // the low bytes, as the machine is little-endian
   d.bytes = d.own.data();
   d.size = d.own.size();
 }
 
-// A bool of the file may be any byte; Keel's are 0 and 1.
+// A bool in the file may be any byte; Keel's are 0 and 1.
 void clean_bools(Data& d) {
   bool clean = true;
   for (uint64_t i = 0; i < d.size && clean; i++) clean = d.bytes[i] < 2;
@@ -117,7 +117,7 @@ keel_dt dtype_of(int64_t type, const std::string& what) {
   if (type > 0 && type < static_cast<int64_t>(std::size(kDtypes)) && kDtypes[type]) return kDtypes[type];
   refuse(type == 0 || !named ? KEEL_INVALID : KEEL_UNIMPLEMENTED,
          cat(what, " has element type ", named ? kNames[type] : std::to_string(type),
-             ", which Keel does not have"));
+             ", which Keel does not support"));
 }
 
 std::string dtype_name(keel_dt t) {
@@ -160,7 +160,7 @@ Data decode(const Tensor& t, const keel_source& source) {
     decode_typed(t, d);
   }
   if (d.size != wanted)
-    refuse(KEEL_INVALID, cat(what, " has ", d.size, " bytes of data but its dims want ", wanted));
+    refuse(KEEL_INVALID, cat(what, " has ", d.size, " bytes of data; expected ", wanted, " from its dims"));
   if (d.dtype == KEEL_BOOL) clean_bools(d);
   return d;
 }

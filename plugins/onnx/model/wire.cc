@@ -1,5 +1,5 @@
-// wire.cc: the protobuf wire format: tags, varints of at most 10 bytes, 64-bit lengths checked
-// against what is left. Groups (wire types 3 and 4) are refused; unknown fields just go by.
+// wire.cc: the protobuf wire format: tags, varints of at most 10 bytes, 64-bit lengths checked against the
+// remaining bytes. Groups (wire types 3 and 4) are refused; unknown fields are skipped.
 #include "plugins/onnx/model/wire.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@ namespace onnx_import {
 namespace {
 
 [[noreturn]] void damaged(const char* what) {
-  refuse(KEEL_INVALID, cat("the ONNX file is damaged or cut short: ", what));
+  refuse(KEEL_INVALID, cat("the ONNX file is damaged or truncated: ", what));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ bool Wire::next() {
     number = fixed(type_ == kFixed64 ? 8 : 4);
   } else if (type_ == kBytes) {
     const uint64_t size = varint();
-    if (size > rest_.size()) damaged("a field is longer than what is left");
+    if (size > rest_.size()) damaged("a field is longer than the rest of the file");
     bytes = rest_.substr(0, size);
     rest_.remove_prefix(size);
   } else {
@@ -60,19 +60,19 @@ bool Wire::next() {
 }
 
 int64_t Wire::integer() const {
-  if (type_ != kVarint) damaged("an integer was expected");
+  if (type_ != kVarint) damaged("expected an integer");
   return static_cast<int64_t>(number);
 }
 
 float Wire::real() const {
-  if (type_ != kFixed32) damaged("a float was expected");
+  if (type_ != kFixed32) damaged("expected a float");
   float value;
   std::memcpy(&value, &number, sizeof value);
   return value;
 }
 
 std::string_view Wire::text() const {
-  if (type_ != kBytes) damaged("a string or a message was expected");
+  if (type_ != kBytes) damaged("expected a string or a message");
   return bytes;
 }
 
@@ -84,10 +84,10 @@ void Wire::append_to(std::vector<int64_t>& list) const {
 
 template <class T>
 void Wire::append_fixed(std::vector<T>& list, int type) const {
-  if (type_ != kBytes && type_ != type) damaged("a floating-point number was expected");
+  if (type_ != kBytes && type_ != type) damaged("expected a floating-point number");
   std::string_view from =
       type_ == kBytes ? bytes : std::string_view(reinterpret_cast<const char*>(&number), sizeof(T));
-  if (from.size() % sizeof(T)) damaged("a list of floating-point numbers ends in the middle of one");
+  if (from.size() % sizeof(T)) damaged("a list of floating-point numbers ends within a number");
   const size_t old = list.size();
   list.resize(old + from.size() / sizeof(T));
   if (!from.empty()) std::memcpy(list.data() + old, from.data(), from.size());

@@ -1,8 +1,8 @@
-// wire.h: reads the protobuf wire format in place, without generated code and without copying.
+// wire.h: reads the protobuf wire format in place, without generated code or copies.
 //
-// How to read it: a Wire walks one message; next() steps to its next field; the value is then in
-// `number` (varint, fixed 32 and 64 bits) or in `bytes` (strings, nested messages, packed lists).
-// Any damage throws Failure, so a caller needs no checks of its own.
+// A Wire iterates over one message: next() advances to the next field; its value is in `number` (varint,
+// fixed 32 and 64 bits) or in `bytes` (strings, nested messages, packed lists). Malformed data throws
+// Failure, so callers need no checks.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -19,10 +19,10 @@ class Wire {
   uint64_t number = 0;
   std::string_view bytes;
 
-  int64_t integer() const;        // the field as an integer; refuses a list or a float
+  int64_t integer() const;        // the field as an integer; throws for a list or a float
   float real() const;             // as a 32-bit float
   std::string_view text() const;  // as bytes
-  // Repeated scalars come packed (one field with all) or not (a field each); both are appended.
+  // Repeated scalars are packed (one field) or not (a field each); both are appended.
   void append_to(std::vector<int64_t>& list) const;
   void append_to(std::vector<float>& list) const;
   void append_to(std::vector<double>& list) const;

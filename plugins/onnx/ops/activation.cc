@@ -1,10 +1,10 @@
-// activation.cc: activation functions, most of them a few elementwise ops.
+// activation.cc: activation functions, mostly a few elementwise ops each.
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
 namespace {
 
-// Short forms for formulas: x is operand 0, n() a number of its dtype.
+// Shorthand for formulas: x is operand 0, n() a constant of its dtype.
 struct Formula {
   explicit Formula(Call& call) : c(call), e(call.e), x(call.in(0)), dtype(call.dtype(0)) {}
   keel_value n(double number) { return e.scalar(dtype, number); }
@@ -15,7 +15,7 @@ struct Formula {
   keel_dt dtype;
 };
 
-// x where x > 0 (or >= 0: the same here), else the other.
+// x if x > 0 (>= 0 gives the same here), else `other`.
 void positive_or(Formula& f, keel_value other) {
   f.c.done("select", {f.op("greater", {f.x, f.n(0)}), f.x, other});
 }
@@ -102,7 +102,7 @@ void shrink(Call& c) {
 
 void gelu(Call& c) {
   const std::string kind = c.s("approximate", "none");
-  if (kind != "none" && kind != "tanh") c.invalid(cat("approximate is '", kind, "', not none or tanh"));
+  if (kind != "none" && kind != "tanh") c.invalid(cat("approximate is '", kind, "'; expected none or tanh"));
   c.done("gelu", {c.in(0)}, Attrs().b("tanh", kind == "tanh"));
 }
 
@@ -111,7 +111,7 @@ void along_axis(Call& c) {
   c.done(op.text, {c.in(0)}, Attrs().i("axis", c.axis(c.i("axis", -1), c.rank(0))));
 }
 
-// Before opset 13 the operand is seen as a matrix: dims before axis by all dims from axis on.
+// Before opset 13 the operand is flattened to a matrix: dims before axis by the other dims.
 template <OpName op>
 void along_rows(Call& c) {
   const int64_t rank = c.rank(0), axis = c.axis(c.i("axis", 1), rank);

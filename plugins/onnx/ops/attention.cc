@@ -1,8 +1,8 @@
 // attention.cc: Attention and RotaryEmbedding (opset 23 and later).
 //
-// How to read it: Heads brings the operands to [batch, heads, length, width]; mask_of() joins mask,
-// causality, window and padding into one bias; then the catalogue's attention op does the rest, or,
-// where an inner value is asked for or softcap is on, written_out().
+// Heads holds the operands as [batch, heads, length, width]; mask_of() combines mask, causality, window and
+// padding into one bias. Then the catalogue's attention op is used or, if an intermediate result is fetched
+// or softcap is on, decomposed().
 #include <cmath>
 
 #include "plugins/onnx/import/named.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct Heads {
   keel_value q, k, v;  // [b, h, l, d], [b, h, s, d], [b, h, s, e]
-  bool flat;           // operands came as [b, l, h * d]
+  bool flat;           // operands were [b, l, h * d]
   keel_dim past = 0;   // keys before this block of queries
 };
 
@@ -22,19 +22,19 @@ keel_value split_heads(Call& c, size_t i, const char* attribute) {
   if (d.size() == 4) return c.in(i);
   const int64_t heads = c.i(attribute, 0);
   if (d.size() != 3 || heads < 1)
-    c.invalid(cat("operand ", i, " must have 4 dims, or 3 with ", attribute, " given"));
+    c.invalid(cat("operand ", i, " must have 4 dims, or 3 with the attribute ", attribute));
   const keel_value x = c.e.reshape(c.in(i), {d[0], d[1], heads, c.e.div(d[2], heads)});
   return c.e.op("transpose", {x}, Attrs().ints("perm", {0, 2, 1, 3}));
 }
 
-// The cache before the new keys (or values); also result `present`.
+// The cached keys (or values) followed by the new ones; also the result `present`.
 keel_value with_past(Call& c, keel_value now, size_t past, size_t present) {
   if (c.has(past)) now = c.e.op("concat", {c.in(past), now}, Attrs().i("axis", 2));
   if (c.wants(present)) c.set(present, now);
   return now;
 }
 
-// Each head of keys serves several of queries: repeat it.
+// Each key head serves several query heads: repeat it.
 keel_value repeat_heads(Edit& e, keel_value x, keel_dim heads) {
   const Dims d = e.dims(x);
   if (e.is(d[1], heads)) return x;
@@ -61,7 +61,7 @@ keel_value both(Edit& e, keel_value a, keel_value b) {
   return a == KEEL_NO_VALUE ? b : e.op("logical_and", {a, b});
 }
 
-// Which key each query may see by place, as bools that broadcast over [b, h, l, s].
+// The keys that each query may see by position, as bools that broadcast over [b, h, l, s].
 keel_value allowed_by_place(Call& c, const Heads& h) {
   Edit& e = c.e;
   const keel_dim queries = e.dims(h.q)[2], keys = e.dims(h.k)[2];
@@ -83,7 +83,7 @@ keel_value allowed_by_place(Call& c, const Heads& h) {
   return allowed;
 }
 
-// The mask operand, padded to all keys with what forbids.
+// The mask operand, padded to all keys with masked entries.
 keel_value whole_mask(Call& c, const Heads& h) {
   Edit& e = c.e;
   const keel_dim keys = e.dims(h.k)[2];
@@ -97,7 +97,7 @@ keel_value whole_mask(Call& c, const Heads& h) {
   return e.op("pad", {c.in(3), forbid}, Attrs().dims("lo", Dims(d.size(), 0)).dims("hi", hi));
 }
 
-// All that is added to the scores: 0 where a key is seen, -inf where not; KEEL_NO_VALUE: nothing.
+// The bias of the scores: 0 where a key is visible, -inf elsewhere; KEEL_NO_VALUE: none.
 keel_value mask_of(Call& c, const Heads& h, bool by_place) {
   Edit& e = c.e;
   const keel_dt dtype = c.dtype(0);
@@ -111,7 +111,7 @@ keel_value mask_of(Call& c, const Heads& h, bool by_place) {
   return e.op("select", {allowed, bias, e.scalar(dtype, -INFINITY)});
 }
 
-// A query that may see no key gives zeros, not NaN.
+// A query without visible keys gives zeros, not NaN.
 keel_value guarded(Edit& e, keel_value y, keel_value mask) {
   if (mask == KEEL_NO_VALUE) return y;
   const keel_dt dtype = e.dtype(mask);
@@ -127,7 +127,7 @@ keel_value scale_of(Call& c, const Heads& h, keel_dt dtype) {
   return c.e.op("rsqrt", {c.e.number(c.e.dims(h.q)[3], dtype)});
 }
 
-keel_value written_out(Call& c, const Heads& h, keel_value mask) {
+keel_value decomposed(Call& c, const Heads& h, keel_value mask) {
   Edit& e = c.e;
   const keel_dt dtype = c.dtype(0);
   const double cap = c.f("softcap", 0);
@@ -166,7 +166,7 @@ void attention(Call& c) {
       c.f("softcap", 0) > 0 || c.wants(3) || c.type("softmax_precision", c.dtype(0)) != c.dtype(0);
   keel_value y;
   if (written) {
-    y = written_out(c, h, plain_causal ? mask_of(c, h, true) : mask);
+    y = decomposed(c, h, plain_causal ? mask_of(c, h, true) : mask);
   } else {
     Ids in = {h.q, h.k, h.v};
     if (mask != KEEL_NO_VALUE) in.push_back(mask);
@@ -181,13 +181,13 @@ void attention(Call& c) {
   c.set(0, y);
 }
 
-// ---- RotaryEmbedding: pairs of features turned by an angle that depends on the place.
+// ---- RotaryEmbedding: rotates pairs of features by an angle that depends on the position.
 
-struct Part {
+struct SliceRange {
   keel_dim from, to;
   int64_t step;
 };
-keel_value last_dim(Edit& e, keel_value x, Part part) {
+keel_value last_dim(Edit& e, keel_value x, SliceRange part) {
   Dims start(e.dims(x).size(), 0), stop = e.dims(x);
   Ints step(start.size(), 1);
   start.back() = part.from, stop.back() = part.to, step.back() = part.step;
@@ -199,7 +199,7 @@ keel_value angles(Call& c, size_t i, bool flat) {
   keel_value t = c.in(i);
   if (c.has(3)) t = c.e.op("gather", {t, c.in(3)}, Attrs().i("axis", 0));
   Dims d = c.e.dims(t);
-  if (d.size() != 3) c.invalid(cat("operand ", i, " must bring [batch, length, half the width]"));
+  if (d.size() != 3) c.invalid(cat("operand ", i, " must be [batch, length, half the width]"));
   d.insert(d.begin() + (flat ? 2 : 1), 1);
   return c.e.reshape(t, d);
 }
@@ -210,24 +210,24 @@ void rotary(Call& c) {
   const bool flat = given.size() == 3, interleaved = c.i("interleaved", 0) != 0;
   const int64_t heads = c.i("num_heads", 0);
   if (!flat && given.size() != 4) c.invalid("its operand must have 3 or 4 dims");
-  if (flat && heads < 1) c.invalid("num_heads is wanted with 3 dims");
+  if (flat && heads < 1) c.invalid("num_heads is required with 3 dims");
   const keel_value x =
       flat ? e.reshape(c.in(0), {given[0], given[1], heads, e.div(given[2], heads)}) : c.in(0);
   const keel_dim width = e.dims(x)[3],
-                 turned = c.i("rotary_embedding_dim", 0) ? c.i("rotary_embedding_dim", 0) : width;
-  const keel_dim half = e.div(turned, 2);
-  const keel_value a = last_dim(e, x, interleaved ? Part{0, turned, 2} : Part{0, half, 1});
-  const keel_value b = last_dim(e, x, interleaved ? Part{1, turned, 2} : Part{half, turned, 1});
+                 rotated = c.i("rotary_embedding_dim", 0) ? c.i("rotary_embedding_dim", 0) : width;
+  const keel_dim half = e.div(rotated, 2);
+  const keel_value a = last_dim(e, x, interleaved ? SliceRange{0, rotated, 2} : SliceRange{0, half, 1});
+  const keel_value b = last_dim(e, x, interleaved ? SliceRange{1, rotated, 2} : SliceRange{half, rotated, 1});
   const keel_value cos = angles(c, 1, flat), sin = angles(c, 2, flat);
   keel_value real = e.op("sub", {e.op("mul", {cos, a}), e.op("mul", {sin, b})});
   keel_value imaginary = e.op("add", {e.op("mul", {sin, a}), e.op("mul", {cos, b})});
   Dims pair = e.dims(real), whole = e.dims(x);
   pair.push_back(1);
-  whole.back() = turned;
+  whole.back() = rotated;
   if (interleaved) real = e.reshape(real, pair), imaginary = e.reshape(imaginary, pair);
   keel_value y = e.op("concat", {real, imaginary}, Attrs().i("axis", interleaved ? 4 : 3));
   if (interleaved) y = e.reshape(y, whole);
-  if (turned != width) y = e.op("concat", {y, last_dim(e, x, {turned, width, 1})}, Attrs().i("axis", 3));
+  if (rotated != width) y = e.op("concat", {y, last_dim(e, x, {rotated, width, 1})}, Attrs().i("axis", 3));
   c.set(0, flat ? e.reshape(y, given) : y);
 }
 

@@ -1,4 +1,4 @@
-// elementwise.cc: arithmetic, comparisons, logic, casts: element by element, with broadcasting.
+// elementwise.cc: arithmetic, comparisons, logic and casts, with broadcasting.
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
@@ -11,7 +11,7 @@ void mean(Call& c) {
   c.done("div", {sum, c.e.scalar(c.e.dtype(sum), static_cast<double>(c.n_in()))});
 }
 
-// The result has the base's dtype; an integer base with a float exponent computes in floats.
+// The result has the base's dtype; an integer base with a float exponent is computed in floats.
 void pow(Call& c) {
   const keel_dt base = c.dtype(0), exponent = c.dtype(1);
   if (is_float(base) || !is_float(exponent)) return c.done("pow", {c.in(0), c.e.cast(c.in(1), base)});
@@ -30,9 +30,9 @@ void is_inf(Call& c) {
   c.done("logical_and", {e.op("is_inf", {x}), e.op(up ? "greater" : "less", {x, zero})});
 }
 
-// Keel shifts unsigned integers. A signed one is shifted as its bits, and to the right as the
-// complement of its complement if it is negative, so that the sign fills up. Negative amounts become
-// large ones, which shift everything out.
+// Keel shifts unsigned integers. A signed one is shifted as bits; a negative one is complemented before and
+// after a right shift, which fills with the sign. Negative amounts become large unsigned ones, which shift
+// out all bits.
 keel_value shift_signed(Call& c, const char* op, bool right) {
   Edit& e = c.e;
   const keel_dt dtype = c.dtype(0), bits = dtype | 1;  // i32 to u32 and so on
@@ -47,13 +47,13 @@ keel_value shift_signed(Call& c, const char* op, bool right) {
 void bit_shift(Call& c) {
   const std::string direction = c.s("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
-    c.invalid(cat("direction is '", direction, "', not LEFT or RIGHT"));
+    c.invalid(cat("direction is '", direction, "'; expected LEFT or RIGHT"));
   const char* op = direction == "LEFT" ? "shift_left" : "shift_right";
   if (is_unsigned(c.dtype(0))) return c.done(op, c.all());
   c.set(0, shift_signed(c, op, direction == "RIGHT"));
 }
 
-// A number known at import stays one, for a Range or the like may ask for it.
+// A number known at import stays known, as a Range may need it.
 void cast_to(Call& c, keel_dt to) {
   double number = 0;
   if ((to != KEEL_F32 && to != KEEL_F64) || !stored_number(c, 0, &number))
@@ -63,12 +63,12 @@ void cast_to(Call& c, keel_dt to) {
   c.out[0]->data = store(to, Ints(c.dims(0).size(), 1), {number});
 }
 void cast(Call& c) {
-  if (!c.has_attribute("to")) c.invalid("attribute to is missing");
+  if (!c.has_attribute("to")) c.invalid("attribute 'to' is missing");
   cast_to(c, c.type("to", 0));
 }
 void cast_like(Call& c) { cast_to(c, c.dtype(1)); }
 
-// Bounds are scalars, present or not; hi wins where lo > hi.
+// Bounds are optional scalars; hi wins if lo > hi.
 void clip_with(Call& c, keel_value lo, keel_value hi) {
   if (lo != KEEL_NO_VALUE && hi != KEEL_NO_VALUE) return c.done("clamp", {c.in(0), lo, hi});
   if (lo != KEEL_NO_VALUE) return c.done("maximum", {c.in(0), lo});
@@ -102,7 +102,7 @@ void cosh(Call& c) {
 }
 void tan(Call& c) { c.done("div", {c.e.op("sin", {c.in(0)}), c.e.op("cos", {c.in(0)})}); }
 
-// sign(x) * log1p(|x| + x^2 / (1 + sqrt(1 + x^2))), exact for small x too.
+// sign(x) * log1p(|x| + x^2 / (1 + sqrt(1 + x^2))), accurate for small x too.
 void asinh(Call& c) {
   Edit& e = c.e;
   const keel_value x = c.in(0), one = e.scalar(c.dtype(0), 1), square = e.op("square", {x});

@@ -1,5 +1,5 @@
-// generate.cc: tensors that come from attributes and sizes: Constant, ConstantOfShape, Range,
-// EyeLike, OneHot, Trilu, Dropout's mask.
+// generate.cc: tensors from attributes and sizes: Constant, ConstantOfShape, Range, EyeLike, OneHot, Trilu,
+// the mask of Dropout.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,7 +26,7 @@ void constant(Call& c) {
   value->name = c.name;
   const auto length = [](size_t n) { return Ints{static_cast<int64_t>(n)}; };
   if (const Attribute* a = c.attribute("value")) {
-    if (!a->tensor) c.invalid("attribute value has no tensor");
+    if (!a->tensor) c.invalid("attribute 'value' has no tensor");
     value->tensor = a->tensor.get();
   } else if (c.has_attribute("value_float")) {
     value->data = stored<float>(KEEL_F32, {}, {static_cast<float>(c.f("value_float", 0))});
@@ -47,7 +47,7 @@ void constant(Call& c) {
 void constant_of_shape(Call& c) {
   Value stored_value;
   const Attribute* a = c.attribute("value");
-  if (a && !a->tensor) c.invalid("attribute value has no tensor");
+  if (a && !a->tensor) c.invalid("attribute 'value' has no tensor");
   keel_value v = KEEL_NO_VALUE;
   if (a) {
     stored_value.tensor = a->tensor.get();
@@ -58,7 +58,7 @@ void constant_of_shape(Call& c) {
   c.done("fill", {a ? v : c.e.scalar(KEEL_F32, 0)}, Attrs().dims("dims", c.list(0)));
 }
 
-// The length of a range: of stored numbers of any dtype, or of sizes.
+// The length of a range of stored numbers of any dtype, or of sizes.
 keel_dim range_length(Call& c) {
   double start = 0, limit = 0, delta = 0;
   if (is_float(c.dtype(0)) && stored_number(c, 0, &start) && stored_number(c, 1, &limit) &&
@@ -106,7 +106,7 @@ void trilu(Call& c) {
   c.done("triangle", {c.in(0)}, Attrs().b("upper", c.i("upper", 1) != 0).i("k", k));
 }
 
-// values[1] at the places that the indices name, values[0] elsewhere; indices may be floats.
+// values[1] at the given indices, values[0] elsewhere; indices may be floats.
 void one_hot(Call& c) {
   Edit& e = c.e;
   double stored_depth = 0;
@@ -123,7 +123,7 @@ void one_hot(Call& c) {
   c.done("select", {hot, e.reshape(values[1], {}), e.reshape(values[0], {})});
 }
 
-// In inference a dropout passes everything on.
+// In inference, dropout is the identity.
 void dropout(Call& c) {
   double ratio = c.f("ratio", 0.5);
   if (c.has(2)) {

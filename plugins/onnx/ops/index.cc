@@ -1,5 +1,5 @@
-// index.cc: elements picked by index: the Gather and Scatter families. ONNX indices may count from
-// the end; Keel's may not, so negative ones are brought forward unless none can be negative.
+// index.cc: the Gather and Scatter families. ONNX indices may be negative (from the end), Keel's may not:
+// they are converted unless known to be non-negative.
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
@@ -22,12 +22,12 @@ void gather_elements(Call& c) {
   c.done("gather_elements", {c.in(0), index}, Attrs().i("axis", axis));
 }
 
-// Rows of indices: entry k of a row counts along dim batch + k.
+// Rows of indices: entry k of a row refers to dim batch + k.
 keel_value forward_rows(Call& c, size_t i, int64_t batch) {
   if (never_negative(c, i)) return c.in(i);
   const Dims dims = c.dims(0), rows = c.dims(i);
   if (rows.empty() || KEEL_DIM_IS_HANDLE(rows.back()))
-    c.unsupported("the length of a row of indices is not a number");
+    c.unsupported("the length of an index row is symbolic; expected a number");
   if (rows.back() < 0 || rows.back() + batch > static_cast<int64_t>(dims.size()))
     c.invalid(cat("rows of ", rows.back(), " indices for ", dims.size(), " dims"));
   const auto from = dims.begin() + batch;
@@ -53,7 +53,7 @@ void scatter_nd(Call& c) {
   c.done("scatter_nd", {c.in(0), forward_rows(c, 1, 0), c.in(2)}, Attrs().word("mode", scatter_mode(c)));
 }
 
-// Element j of the updates goes to place j with the index along axis replaced: as whole rows of indices.
+// Element j of the updates goes to index j with its entry along axis replaced, as rows of indices.
 void scatter_elements(Call& c) {
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(0));
   Edit& e = c.e;

@@ -5,7 +5,7 @@
 namespace onnx_import {
 namespace {
 
-// A vector on the left is a row, on the right a column, and that dim leaves the result again.
+// A vector on the left is a row, on the right a column; that dim is removed from the result.
 void matmul(Call& c) {
   const Dims a = c.dims(0), b = c.dims(1);
   if (a.empty() || b.empty()) c.invalid("an operand has no dims");
@@ -36,13 +36,12 @@ void gemm(Call& c) {
 Dims image_of(Call& c) {
   const Dims d = c.dims(0);
   if (d.size() < 3)
-    c.invalid(cat("its operand has ", d.size(), " dims; batch, channels and an image were wanted"));
+    c.invalid(cat("its operand has ", d.size(), " dims; expected batch, channels and image dims"));
   return Dims(d.begin() + 2, d.end());
 }
 
 Ints window_size(Call& c, const Dims& weights) {
-  if (weights.size() < 3)
-    c.invalid(cat("its weights have ", weights.size(), " dims; at least 3 were wanted"));
+  if (weights.size() < 3) c.invalid(cat("its weights have ", weights.size(), " dims; expected at least 3"));
   const Ints size(weights.begin() + 2, weights.end());
   for (int64_t n : size)
     if (KEEL_DIM_IS_HANDLE(n)) c.unsupported("the window's dims are symbolic");
@@ -51,7 +50,7 @@ Ints window_size(Call& c, const Dims& weights) {
   return size;
 }
 
-// The bias is for each channel: [c] becomes [c, 1, 1 ...].
+// The bias is per channel: [c] becomes [c, 1, 1 ...].
 void finish(Call& c, const char* op, const Ids& in, const Attrs& attrs, size_t image_rank) {
   if (!c.has(2)) return c.done(op, in, attrs);
   Dims to(image_rank + 1, 1);
@@ -72,7 +71,7 @@ void conv(Call& c) {
          image.size());
 }
 
-// How much of a transposed convolution's full result falls off before and after it.
+// The cropping of a transposed convolution's full result, before and after.
 struct Transposed {
   Dims lo, out;
 };
@@ -126,8 +125,8 @@ void conv_transpose(Call& c) {
          image.size());
 }
 
-// Products of 8-bit integers, with what stands for zero taken off first.
-keel_value centred(Call& c, size_t x, size_t zero, bool rows) {
+// Products of 8-bit integers, after subtracting the zero points.
+keel_value minus_zero_point(Call& c, size_t x, size_t zero, bool rows) {
   Edit& e = c.e;
   const keel_value wide = e.cast(c.in(x), KEEL_I32);
   if (!c.has(zero)) return wide;
@@ -135,7 +134,9 @@ keel_value centred(Call& c, size_t x, size_t zero, bool rows) {
   if (rows && c.rank(zero) == 1) z = e.reshape(z, {c.dims(zero)[0], 1});
   return e.op("sub", {wide, z});
 }
-void matmul_integer(Call& c) { c.done("matmul", {centred(c, 0, 2, true), centred(c, 1, 3, false)}); }
+void matmul_integer(Call& c) {
+  c.done("matmul", {minus_zero_point(c, 0, 2, true), minus_zero_point(c, 1, 3, false)});
+}
 
 constexpr const char* kConv = "auto_pad dilations group kernel_shape pads strides";
 constexpr Rule kRules[] = {

@@ -8,7 +8,7 @@ struct Weighted {
   keel_value loss, weight;  // both with the target's dims
 };
 
-// Minus the score at the target's class, times the class's weight; nothing where it is ignored.
+// The negative score at the target's class times the class's weight; zero if ignored.
 Weighted weighted(Call& c, keel_value scores) {
   Edit& e = c.e;
   const keel_dt dtype = e.dtype(scores);
@@ -37,7 +37,7 @@ void reduced(Call& c, const Weighted& w) {
   const std::string reduction = c.s("reduction", "mean");
   if (reduction == "none") return c.set(0, w.loss);
   if (reduction == "sum") return c.done("reduce_sum", {w.loss});
-  if (reduction != "mean") c.invalid(cat("reduction is '", reduction, "', not none, sum or mean"));
+  if (reduction != "mean") c.invalid(cat("reduction is '", reduction, "'; expected none, sum or mean"));
   c.done("div", {c.e.op("reduce_sum", {w.loss}), c.e.op("reduce_sum", {w.weight})});
 }
 

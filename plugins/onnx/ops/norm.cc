@@ -1,5 +1,5 @@
-// norm.cc: normalisations. Where the catalogue has the op (layer_norm, rms_norm, batch_norm, lrn)
-// it is used; the others are means and variances written out.
+// norm.cc: normalisations. Those with an op in the catalogue (layer_norm, rms_norm, batch_norm, lrn) use it;
+// the others are composed of means and variances.
 #include <algorithm>
 
 #include "plugins/onnx/import/named.h"
@@ -28,14 +28,14 @@ keel_value inverse_deviation(Edit& e, keel_value variance, double epsilon) {
   return e.op("rsqrt", {e.op("add", {variance, e.scalar(e.dtype(variance), epsilon)})});
 }
 
-// A channel's number for each element: [c] becomes [c, 1, 1 ...].
+// A per-channel value for broadcasting: [c] becomes [c, 1, 1 ...].
 keel_value per_channel(Edit& e, keel_value v, size_t rank) {
   Dims to(std::max<size_t>(rank, 2) - 1, 1);
   to[0] = e.dims(v).at(0);
   return e.reshape(v, to);
 }
 
-// The operand as a matrix of rows to normalise: dims before axis by dims from axis on.
+// The operand as a matrix of rows to normalise: dims before axis by the other dims.
 struct Rows {
   Dims dims, tail;
   keel_value x;
@@ -103,7 +103,7 @@ void batch_norm(Call& c) {
          Attrs().f("eps", c.f("epsilon", 1e-5)));
 }
 
-// Training: statistics of this batch, and the running ones moved towards them.
+// Training: statistics of this batch, and updated running statistics.
 void batch_norm_training(Call& c) {
   Edit& e = c.e;
   Ints axes = counting(0, c.rank(0));
@@ -137,7 +137,7 @@ void instance_norm(Call& c) {
   c.set(0, scale_and_shift(c, y, c.in(1), c.in(2)));
 }
 
-// Scale and bias are for groups before opset 21, for channels from there on.
+// Scale and bias are per group before opset 21, per channel from there on.
 keel_value for_channels(Call& c, size_t i, int64_t groups, keel_dim channels) {
   if (c.opset >= 21) return c.in(i);
   const keel_dim each = c.e.div(channels, groups);
@@ -149,7 +149,7 @@ keel_value for_channels(Call& c, size_t i, int64_t groups, keel_dim channels) {
 void group_norm(Call& c) {
   Edit& e = c.e;
   const Dims dims = c.dims(0);
-  const int64_t groups = c.needed("num_groups");
+  const int64_t groups = c.required("num_groups");
   if (dims.size() < 2 || groups < 1)
     c.invalid("num_groups must be positive and the operand have at least 2 dims");
   const keel_dim length = e.mul(e.div(dims[1], groups), e.product(dims, 2));
@@ -162,7 +162,7 @@ void group_norm(Call& c) {
 void lrn(Call& c) {
   c.done("lrn", {c.in(0)},
          Attrs()
-             .i("size", c.needed("size"))
+             .i("size", c.required("size"))
              .f("alpha", c.f("alpha", 1e-4))
              .f("beta", c.f("beta", 0.75))
              .f("bias", c.f("bias", 1)));
@@ -179,7 +179,7 @@ void mean_variance_norm(Call& c) {
 void lp_norm(Call& c) {
   Edit& e = c.e;
   const int64_t axis = c.axis(c.i("axis", -1), c.rank(0)), p = c.i("p", 2);
-  if (p != 1 && p != 2) c.invalid(cat("p is ", p, ", not 1 or 2"));
+  if (p != 1 && p != 2) c.invalid(cat("p is ", p, "; expected 1 or 2"));
   const keel_value x = c.in(0), zero = e.scalar(c.dtype(0), 0), one = e.scalar(c.dtype(0), 1);
   const keel_value terms = e.op(p == 1 ? "abs" : "square", {x});
   keel_value norm = e.op("reduce_sum", {terms}, Attrs().ints("axes", {axis}).b("keep", true));

@@ -1,4 +1,4 @@
-// pool.cc: pooling, with a window or over the whole image.
+// pool.cc: pooling with a window or over the whole image.
 #include "plugins/onnx/import/named.h"
 #include "plugins/onnx/ops/window.h"
 
@@ -8,7 +8,7 @@ namespace {
 Dims image_of(Call& c) {
   const Dims d = c.dims(0);
   if (d.size() < 3)
-    c.invalid(cat("its operand has ", d.size(), " dims; batch, channels and an image were wanted"));
+    c.invalid(cat("its operand has ", d.size(), " dims; expected batch, channels and image dims"));
   return Dims(d.begin() + 2, d.end());
 }
 
@@ -17,8 +17,8 @@ Window pool_window(Call& c) {
   return window(c, image_of(c), c.ints("kernel_shape"));
 }
 
-// With ceil_mode a last window may hang out over the padding, but must start on the image or the
-// padding before it. Says by how much it hangs out.
+// With ceil_mode a last window may extend beyond the padding, but must start within the image or its leading
+// padding. Returns by how much it extends.
 Dims overhang(Call& c, const Window& w) {
   const Dims image = image_of(c);
   Dims over(image.size(), 0);
@@ -66,7 +66,7 @@ void average_pool(Call& c) {
              .b("count_pad", c.i("count_include_pad", 0) != 0));
 }
 
-// The p-norm of each window: the mean with all cells counted, times their number.
+// The p-norm of each window: the mean over all cells times their number.
 void lp_pool(Call& c) {
   const Window w = pool_window(c);
   Edit& e = c.e;

@@ -1,5 +1,5 @@
-// quantize.cc: QuantizeLinear and its kin: floats to small integers and back, by a scale and a zero
-// point for all, for each place along an axis, or for each block along it.
+// quantize.cc: QuantizeLinear and related ops: floats to small integers and back, with a scale and zero point
+// per tensor, per index along an axis, or per block along it.
 #include <cmath>
 
 #include "plugins/onnx/import/named.h"
@@ -7,8 +7,8 @@
 namespace onnx_import {
 namespace {
 
-// The scale or zero point (operand i) in a form that broadcasts over operand 0.
-keel_value spread(Call& c, size_t i) {
+// Operand i (scale or zero point) reshaped to broadcast over operand 0.
+keel_value broadcast_scale(Call& c, size_t i) {
   Edit& e = c.e;
   const Dims dims = c.dims(0), own = c.dims(i);
   const int64_t block = c.i("block_size", 0);
@@ -20,7 +20,7 @@ keel_value spread(Call& c, size_t i) {
     return e.reshape(c.in(i), column);
   }
   if (block < 1 || own.size() != dims.size())
-    c.invalid(cat("operand ", i, " has ", own.size(), " dims; a scalar, a vector or blocks were wanted"));
+    c.invalid(cat("operand ", i, " has ", own.size(), " dims; expected a scalar, a vector or blocks"));
   Dims apart = own, wide, whole = own;
   apart.insert(apart.begin() + static_cast<ptrdiff_t>(axis) + 1, 1);
   wide = apart;
@@ -30,7 +30,7 @@ keel_value spread(Call& c, size_t i) {
       e.reshape(e.op("broadcast_to", {e.reshape(c.in(i), apart)}, Attrs().dims("dims", wide)), whole);
   if (e.is(whole[axis], dims[axis])) return y;
   return e.op("slice", {y},
-              Attrs().dims("start", Dims(dims.size(), 0)).dims("stop", dims));  // a last, shorter block
+              Attrs().dims("start", Dims(dims.size(), 0)).dims("stop", dims));  // a shorter last block
 }
 
 struct Limits {
@@ -58,7 +58,8 @@ void quantize(Call& c) {
   keel_dt inner = c.dtype(1);
   if (c.i("precision", 0)) inner = c.type("precision", inner);
   if (!is_float(inner)) inner = KEEL_F32;
-  const keel_value scale = c.e.cast(spread(c, 1), inner), zero = c.has(2) ? spread(c, 2) : KEEL_NO_VALUE;
+  const keel_value scale = c.e.cast(broadcast_scale(c, 1), inner),
+                   zero = c.has(2) ? broadcast_scale(c, 2) : KEEL_NO_VALUE;
   c.set(0, rounded(c.e, c.e.cast(c.in(0), inner), scale, zero, to));
 }
 
@@ -67,11 +68,11 @@ void dequantize(Call& c) {
   keel_dt to = c.dtype(1);
   if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
   keel_value x = e.cast(c.in(0), KEEL_I32);
-  if (c.has(2)) x = e.op("sub", {x, e.cast(spread(c, 2), KEEL_I32)});
-  c.done("mul", {e.cast(x, to), e.cast(spread(c, 1), to)});
+  if (c.has(2)) x = e.op("sub", {x, e.cast(broadcast_scale(c, 2), KEEL_I32)});
+  c.done("mul", {e.cast(x, to), e.cast(broadcast_scale(c, 1), to)});
 }
 
-// To u8, with a scale and a zero point that just fit the elements and zero.
+// To u8, with the scale and zero point of the range of the elements and zero.
 void quantize_dynamically(Call& c) {
   Edit& e = c.e;
   const keel_value x = c.in(0), zero = e.scalar(KEEL_F32, 0), most = e.scalar(KEEL_F32, 255);

@@ -1,7 +1,7 @@
-// reduce.cc: many elements brought to one along axes: the Reduce family, ArgMax, TopK, CumSum.
+// reduce.cc: reductions along axes: the Reduce family, ArgMax, TopK, CumSum.
 //
-// Axes are an operand from opset 18 (ReduceSum: 13), an attribute before; a Reduction holds them
-// in one form. No axes means all, unless noop_with_empty_axes says none.
+// Axes are an operand from opset 18 on (ReduceSum: 13), an attribute before; Reduction holds both. No axes
+// means all, unless noop_with_empty_axes is set.
 #include "plugins/onnx/import/named.h"
 
 namespace onnx_import {
@@ -41,7 +41,7 @@ void reduce_sum_square(Call& c) {
   c.done("reduce_sum", {c.e.op("square", {c.in(0)})}, r.attrs(r.keep));
 }
 
-// Roots and logarithms are of floats; integers go there and back.
+// Roots and logarithms need floats; integers are cast there and back.
 keel_value as_float(Call& c) { return is_float(c.dtype(0)) ? c.in(0) : c.e.cast(c.in(0), KEEL_F64); }
 void finish(Call& c, const char* op, keel_value x) {
   if (is_float(c.dtype(0))) return c.done(op, {x});
@@ -60,7 +60,7 @@ void reduce_log_sum(Call& c) {
   finish(c, "log", c.e.op("reduce_sum", {as_float(c)}, r.attrs(r.keep)));
 }
 
-// log(sum(exp(x - m))) + m with m the greatest element, which then cannot overflow.
+// log(sum(exp(x - m))) + m, where m is the maximum, which cannot overflow.
 template <int since>
 void reduce_log_sum_exp(Call& c) {
   const Reduction r = reduction(c, since);
@@ -102,7 +102,7 @@ void top_k_of(Call& c, keel_dim k) {
   if (c.out.size() > 1) c.out[1]->nonneg = true;
 }
 void top_k(Call& c) { top_k_of(c, c.list(1).at(0)); }
-void top_k_1(Call& c) { top_k_of(c, c.needed("k")); }
+void top_k_1(Call& c) { top_k_of(c, c.required("k")); }
 
 void cumsum(Call& c) {
   const int64_t axis = c.axis(c.numbers(1).at(0), c.rank(0));

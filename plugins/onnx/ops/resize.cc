@@ -1,9 +1,9 @@
-// resize.cc: Resize and Upsample, one axis after the other.
+// resize.cc: Resize and Upsample, one axis at a time.
 //
-// How to read it: for each place of the result an Axis has a coordinate in the operand. From it come
-// taps: which element, with which weight. A tap is one gather along the axis with constant indices;
-// the result is the sum of the weighted taps (nearest: one tap without weight). An axis of symbolic
-// size can only be repeated a whole number of times.
+// For each position of the result an Axis has a coordinate in the operand, which gives taps: source indices
+// and weights. A tap is one gather along the axis with constant indices; the result is the weighted sum of
+// the taps (nearest: one tap without weight). An axis of symbolic size can only be repeated by an integer
+// factor.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace onnx_import {
 namespace {
 
 struct Axis {
-  size_t at = 0;  // which
+  size_t at = 0;  // index of the axis
   int64_t in = 0, out = 0;
   double scale = 1;
   double roi_start = 0, roi_end = 1;
@@ -53,7 +53,7 @@ double cubic_weight(double d, double a) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-// taps[t][i]: tap t of place i of the result.
+// taps[t][i]: tap t of result position i.
 struct Taps {
   std::vector<std::vector<double>> index, weight;
 };
@@ -98,7 +98,7 @@ keel_value stored(Edit& e, keel_dt dtype, const Ints& dims, const std::vector<do
   return e.id(v);
 }
 
-// Places whose coordinate is off the operand get a value of their own.
+// Positions with a coordinate outside the operand get the extrapolation value.
 keel_value extrapolated(Call& c, const Mode& m, const Axis& a, keel_value y, const Ints& column) {
   std::vector<double> outside;
   for (int64_t i = 0; i < a.out; i++) {
@@ -136,8 +136,8 @@ keel_value repeat_axis(Edit& e, keel_value x, size_t at, int64_t times) {
   return e.reshape(e.op("broadcast_to", {e.reshape(x, apart)}, Attrs().dims("dims", wide)), to);
 }
 
-// What is wanted of each axis: a scale, a size, or nothing.
-struct Wanted {
+// The requested scale or size of each axis.
+struct ResizeRequest {
   std::vector<double> scales;
   Dims sizes;
   std::vector<size_t> axes;
@@ -153,8 +153,8 @@ std::vector<double> stored_list(Call& c, size_t i) {
   return list;
 }
 
-// Sizes that keep the aspect ratio: all axes take the smallest (or greatest) scale.
-void keep_ratio(Call& c, Wanted& w) {
+// Sizes that keep the aspect ratio: all axes use the smallest (or largest) scale.
+void keep_ratio(Call& c, ResizeRequest& w) {
   const std::string policy = c.s("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch") return;
   if (policy != "not_larger" && policy != "not_smaller")
@@ -172,8 +172,8 @@ void keep_ratio(Call& c, Wanted& w) {
   w.scales.assign(w.axes.size(), scale);
 }
 
-// The whole-number factor of a symbolic axis, or 0.
-int64_t repeat_factor(Call& c, const Wanted& w, size_t k, keel_dim in) {
+// The integer factor of a symbolic axis, or 0.
+int64_t repeat_factor(Call& c, const ResizeRequest& w, size_t k, keel_dim in) {
   if (w.sizes.empty())
     return std::floor(w.scales[k]) == w.scales[k] && w.scales[k] >= 1 && w.scales[k] < 1024
                ? static_cast<int64_t>(w.scales[k])
@@ -189,10 +189,10 @@ bool repeats(const Mode& m) {
                                        : m.coordinates.find("half_pixel") != std::string::npos;
 }
 
-void apply(Call& c, const Mode& m, Wanted w) {
+void apply(Call& c, const Mode& m, ResizeRequest w) {
   const Dims dims = c.dims(0);
   if ((w.sizes.empty() ? w.scales.size() : w.sizes.size()) != w.axes.size())
-    c.invalid(cat("there must be a scale or a size for each of ", w.axes.size(), " axes"));
+    c.invalid(cat("expected a scale or a size for each of ", w.axes.size(), " axes"));
   if (!w.sizes.empty()) keep_ratio(c, w);
   keel_value x = c.in(0);
   for (size_t k = 0; k < w.axes.size(); k++) {
@@ -241,7 +241,7 @@ void resize(Call& c) {
                   c.i("antialias", 0) != 0,
                   c.i("exclude_outside", 0) != 0,
                   c.f("cubic_coeff_a", -0.75)};
-  Wanted w;
+  ResizeRequest w;
   w.axes = all_axes(c);
   if (c.has_attribute("axes")) {
     w.axes.clear();
@@ -255,9 +255,9 @@ void resize(Call& c) {
   apply(c, m, w);
 }
 
-// Resize 10 and Upsample: scales only, from the corner.
+// Resize 10 and Upsample: scales only, asymmetric coordinates.
 void upsample(Call& c) {
-  Wanted w;
+  ResizeRequest w;
   w.axes = all_axes(c);
   if (c.has(1)) {
     w.scales = stored_list(c, 1);

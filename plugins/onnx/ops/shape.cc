@@ -1,4 +1,4 @@
-// shape.cc: other dims for the same elements: Reshape, Squeeze, Transpose, Concat, Split, Expand ...
+// shape.cc: the same elements with other dims: Reshape, Squeeze, Transpose, Concat, Split, Expand ...
 #include <algorithm>
 
 #include "plugins/onnx/import/named.h"
@@ -12,7 +12,7 @@ void reshape(Call& c) {
   for (size_t k = 0; k < to.size(); k++) {
     if (to[k] != 0 || c.i("allowzero", 0)) continue;
     if (k >= dims.size())
-      c.invalid(cat("shape has a 0 in place ", k, ", but the operand has ", dims.size(), " dims"));
+      c.invalid(cat("shape has a 0 at index ", k, ", but the operand has ", dims.size(), " dims"));
     to[k] = dims[k];
   }
   c.done("reshape", {c.in(0)}, Attrs().dims("to", to));
@@ -25,7 +25,7 @@ void flatten(Call& c) {
   c.done("reshape", {c.in(0)}, Attrs().dims("to", {c.e.product(dims, 0, at), c.e.product(dims, at)}));
 }
 
-// Axes are an operand from opset 13, an attribute before.
+// Axes are an operand from opset 13 on, an attribute before.
 bool axes_of(Call& c, Ints* axes) {
   const bool given = c.opset < 13 ? c.has_attribute("axes") : c.has(1);
   if (given) *axes = c.opset < 13 ? c.ints("axes") : c.numbers(1);
@@ -50,12 +50,12 @@ void squeeze(Call& c) {
 
 void unsqueeze(Call& c) {
   Ints axes;
-  if (!axes_of(c, &axes)) c.invalid("axes are missing");
+  if (!axes_of(c, &axes)) c.invalid("operand or attribute 'axes' is missing");
   Dims to = c.dims(0);
   const auto rank = static_cast<int64_t>(to.size() + axes.size());
   for (auto& axis : axes) axis = c.axis(axis, rank);
   std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) c.invalid("an axis is named twice");
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) c.invalid("an axis is given twice");
   for (int64_t axis : axes) to.insert(to.begin() + axis, 1);
   c.done("reshape", {c.in(0)}, Attrs().dims("to", to));
 }
@@ -68,7 +68,7 @@ void transpose(Call& c) {
 
 void concat(Call& c) {
   if (c.n_in() == 1) return c.alias(0, 0);
-  c.done("concat", c.all(), Attrs().i("axis", c.axis(c.needed("axis"), c.rank(0))));
+  c.done("concat", c.all(), Attrs().i("axis", c.axis(c.required("axis"), c.rank(0))));
 }
 
 void split_into(Call& c, const Dims& sizes) {
@@ -80,7 +80,7 @@ void split_into(Call& c, const Dims& sizes) {
   for (size_t k = 0; k < parts.size(); k++) c.set(k, parts[k]);
 }
 
-// Equal parts; from opset 18 the last may be smaller.
+// Equal parts; from opset 18 on the last may be smaller.
 void split_evenly(Call& c, int64_t parts) {
   const keel_dim size = c.dims(0)[static_cast<size_t>(c.axis(c.i("axis", 0), c.rank(0)))];
   if (parts < 1 || parts != static_cast<int64_t>(c.node.outputs.size()))
@@ -112,8 +112,8 @@ void tile(Call& c) {
   c.done("tile", {c.in(0)}, Attrs().dims("times", times));
 }
 
-// Shape and Size always fold, so these are never asked for as data nodes.
-void never(Call& c) { c.unsupported("its operand has no known dims"); }
+// Shape and Size always fold, so a data node is only required for unknown dims.
+void unknown_dims(Call& c) { c.unsupported("the dims of its operand are unknown"); }
 
 keel_value permuted(Edit& e, keel_value x, const Dims& to, const Ints& perm) {
   return e.op("transpose", {e.reshape(x, to)}, Attrs().ints("perm", perm));
@@ -121,15 +121,15 @@ keel_value permuted(Edit& e, keel_value x, const Dims& to, const Ints& perm) {
 
 Dims image_dims(Call& c, int64_t* block) {
   const Dims d = c.dims(0);
-  *block = c.needed("blocksize");
+  *block = c.required("blocksize");
   if (d.size() != 4 || *block < 1 || *block > (1 << 20))
-    c.invalid("a 4-dimensional operand and a positive blocksize are wanted");
+    c.invalid("expected a 4-dimensional operand and a positive blocksize");
   return d;
 }
 
 bool dcr_mode(Call& c) {  // depth, column, row; or column, row, depth
   const std::string mode = c.s("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") c.invalid(cat("mode is '", mode, "', not DCR or CRD"));
+  if (mode != "DCR" && mode != "CRD") c.invalid(cat("mode is '", mode, "'; expected DCR or CRD"));
   return mode == "DCR";
 }
 
@@ -166,8 +166,8 @@ constexpr Rule kRules[] = {
     {"Split", 2, split_2, "axis split", 0, true},
     {"Expand", 8, expand, "", bit(1), true},
     {"Tile", 6, tile, "", bit(1), true},
-    {"Shape", 1, never, "start end"},
-    {"Size", 1, never},
+    {"Shape", 1, unknown_dims, "start end"},
+    {"Size", 1, unknown_dims},
     {"DepthToSpace", 1, depth_to_space, "blocksize mode", 0, true},
     {"SpaceToDepth", 1, space_to_depth, "blocksize mode", 0, true},
 };

@@ -1,5 +1,5 @@
-// slice.cc: Slice and Pad: bounds that count from the end, negative steps and negative padding,
-// brought to Keel's slice, reverse, pad and gather.
+// slice.cc: Slice and Pad: negative bounds, steps and padding are expressed by Keel's slice, reverse, pad and
+// gather.
 #include "plugins/onnx/ops/slice.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace onnx_import {
 namespace {
 
-constexpr int64_t kFar = INT32_MAX;  // what exporters write for "to the end"
+constexpr int64_t kFar = INT32_MAX;  // exporters write it for "to the end"
 
-// x clamped to [low, high], leaving out what is certain.
+// x clamped to [low, high], without bounds that always hold.
 keel_dim clamped(Edit& e, keel_dim x, keel_dim low, keel_dim high) {
   const int32_t below = e.compare(x, high);
   if (below == KEEL_GREATER)
@@ -68,8 +68,8 @@ struct Padding {
   Dims lo, hi;
 };
 
-// Axis by axis: which element of x stands at each place of the result.
-keel_value places(Call& c, const std::string& mode, keel_dim size, keel_dim lo, keel_dim hi) {
+// The source index of each result position along one axis.
+keel_value source_indices(Call& c, const std::string& mode, keel_dim size, keel_dim lo, keel_dim hi) {
   Edit& e = c.e;
   const auto n = [&](keel_dim d) { return e.number(d, KEEL_I64); };
   const keel_value at = e.op("sub", {e.iota(e.add(size, e.add(lo, hi)), KEEL_I64), n(lo)});
@@ -86,13 +86,13 @@ void pad_by_gather(Call& c, const std::string& mode, const Padding& p) {
   for (size_t k = 0; k < dims.size(); k++) {
     if (p.lo[k] == 0 && p.hi[k] == 0) continue;
     if (dims[k] == 0) c.invalid(cat("dim ", k, " is empty, so there is nothing to repeat"));
-    x = c.e.op("gather", {x, places(c, mode, dims[k], p.lo[k], p.hi[k])},
+    x = c.e.op("gather", {x, source_indices(c, mode, dims[k], p.lo[k], p.hi[k])},
                Attrs().i("axis", static_cast<int64_t>(k)));
   }
   c.set(0, x);
 }
 
-// Negative padding cuts off; Keel's pad takes none.
+// Negative padding crops, which Keel's pad does not support.
 void pad_constant(Call& c, const Padding& p, keel_value v) {
   const Dims dims = c.dims(0);
   Dims lo = p.lo, hi = p.hi, start(dims.size(), 0), stop = dims;
@@ -145,7 +145,7 @@ Cut cut(Edit& e, keel_dim size, keel_dim start, keel_dim end, int64_t step) {
   if (step > 0) {
     c.start = place(e, size, start, 0, size);
     c.stop = place(e, size, end, 0, size);
-  } else {  // seen from the other end: element i is size - 1 - i there
+  } else {  // counted from the other end: element i is size - 1 - i
     const keel_dim last = e.sub(size, 1);
     c.start = e.sub(last, place(e, size, start, -1, last));
     c.stop = e.sub(last, place(e, size, end, -1, last));

@@ -1,4 +1,4 @@
-// slice.h: one axis of an ONNX Slice as bounds that Keel accepts: 0 <= start <= stop <= size, step > 0.
+// slice.h: one axis of an ONNX Slice with bounds as Keel requires: 0 <= start <= stop <= size, step > 0.
 #pragma once
 #include "plugins/onnx/import/edit.h"
 
@@ -10,7 +10,7 @@ struct Cut {
   bool reversed;  // the axis is reversed first
 };
 
-// ONNX bounds count from the end where negative, are clamped, and step may be negative.
+// ONNX bounds may be negative (from the end) and are clamped; step may be negative.
 Cut cut(Edit& e, keel_dim size, keel_dim start, keel_dim end, int64_t step);
 
 }  // namespace onnx_import

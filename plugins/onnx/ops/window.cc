@@ -8,7 +8,7 @@ Ints per_dim(Call& c, const char* name, size_t rank) {
   const Ints list = c.ints(name, Ints(rank, 1));
   if (list.size() != rank) c.invalid(cat(name, " has ", list.size(), " entries for ", rank, " image dims"));
   for (int64_t n : list)
-    if (n < 1 || n > INT32_MAX) c.invalid(cat(name, " has the entry ", n, "; 1 or more was wanted"));
+    if (n < 1 || n > INT32_MAX) c.invalid(cat(name, " has the entry ", n, "; expected 1 or more"));
   return list;
 }
 
@@ -22,7 +22,7 @@ void explicit_pads(Call& c, Window& w) {
   w.hi.assign(pads.begin() + static_cast<ptrdiff_t>(rank), pads.end());
 }
 
-// As much padding as makes the result the image's size over the stride, rounded up.
+// Padding for a result of the image's size divided by the stride, rounded up.
 void same_pads(Call& c, Window& w, const Dims& image, bool upper) {
   Edit& e = c.e;
   for (size_t k = 0; k < image.size(); k++) {

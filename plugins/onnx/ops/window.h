@@ -1,5 +1,5 @@
-// window.h: the sliding window that convolutions and pools share: strides, dilations and padding,
-// with ONNX's automatic modes worked out, for symbolic image dims too.
+// window.h: the sliding window of convolutions and pools: strides, dilations and padding, with ONNX's
+// automatic modes resolved, also for symbolic image dims.
 #pragma once
 #include "plugins/onnx/import/call.h"
 
@@ -11,7 +11,7 @@ struct Window {
   keel_dim span(size_t k) const { return dilation[k] * (size[k] - 1) + 1; }
 };
 
-// image: the dims of the image without batch and channels; size: of the window.
+// image: the image dims, without batch and channels; size: of the window.
 Window window(Call& c, const Dims& image, const Ints& size);
 
 }  // namespace onnx_import

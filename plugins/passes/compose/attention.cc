@@ -1,8 +1,8 @@
-// attention.cc: softmax(q k' * scale + mask) v, with softmax found already.
+// attention.cc: recognises softmax(q k' * scale + mask) v, where softmax is already a composite.
 //
-// How to read it: from the product with v back to q and k: softmax over the last axis, a mask that is added,
-// a causal one that selects -inf, factors on the scores or on q and k. k must come with its last two dims
-// turned, by matmul's flag or by a transpose, between reshapes of the dims before them or not.
+// Matching goes from the product with v back to q and k: softmax over the last axis, an additive mask, a
+// causal mask that selects -inf, factors on the scores or on q and k. k must have its last two dims
+// transposed, by matmul's flag or by a transpose, with or without reshapes of the other dims around it.
 #include <cmath>
 #include <utility>
 
@@ -15,13 +15,13 @@ namespace {
 
 struct Attention {
   keel_value q = KEEL_NO_VALUE, k = KEEL_NO_VALUE, v = KEEL_NO_VALUE, mask = KEEL_NO_VALUE;
-  bool k_turned = false;  // it has its last two dims swapped
+  bool k_transposed = false;  // its last two dims are already swapped
   double scale = 1;
   bool causal = false, zero_nan = false;
 };
 
-// What has the last two dims of v swapped, where that takes no more than the transpose that made v.
-keel_value turned(Edit& e, keel_value v) {
+// v with its last two dims swapped, if at most the transpose that produced v changes.
+keel_value transposed(Edit& e, keel_value v) {
   Dims dims = e.type(v).dims;
   const size_t rank = dims.size();
   if (const NodeId t = e.made_by(v, "transpose"); t != kNone) {
@@ -36,7 +36,7 @@ keel_value turned(Edit& e, keel_value v) {
   const Dims from = e.type(e.in(r, 0)).dims;
   const bool keeps = from.size() >= 2 && e.same(from[from.size() - 1], dims[rank - 1]) &&
                      e.same(from[from.size() - 2], dims[rank - 2]);
-  const keel_value x = keeps ? turned(e, e.in(r, 0)) : KEEL_NO_VALUE;
+  const keel_value x = keeps ? transposed(e, e.in(r, 0)) : KEEL_NO_VALUE;
   std::swap(dims[rank - 1], dims[rank - 2]);
   return x == KEEL_NO_VALUE ? x : e.add("reshape", {x}, Attrs().dims("to", dims));
 }
@@ -49,11 +49,11 @@ bool read_scores(Pattern& p, keel_value scores, Attention* a) {
   if (n == kNone || e.integer(n, "ta") != 0) return false;
   a->q = p.unscaled(e.in(n, 0), &a->scale);
   a->k = p.unscaled(e.in(n, 1), &a->scale);
-  a->k_turned = e.integer(n, "tb") == 0;
-  return a->scale != 0 && std::isfinite(a->scale);  // 0 has a meaning of its own
+  a->k_transposed = e.integer(n, "tb") == 0;
+  return a->scale != 0 && std::isfinite(a->scale);  // a scale of 0 has a special meaning
 }
 
-// Is element [i, j] of every last two dims true exactly where j <= i (or, `above`, where it is not)?
+// Whether element [i, j] of the last two dims is true exactly if j <= i (with `above`: if j > i).
 bool is_triangle(const Edit& e, keel_value v, bool above) {
   const Type t = e.type(v);
   const auto* bytes = static_cast<const uint8_t*>(t.data);
@@ -64,7 +64,7 @@ bool is_triangle(const Edit& e, keel_value v, bool above) {
   return true;
 }
 
-// Column number <= row number, computed: as the catalogue's body has it.
+// Whether v is computed as column index <= row index, like in the catalogue's body.
 bool is_computed_triangle(const Edit& e, keel_value v) {
   const NodeId n = e.made_by(v, "less_equal");
   const int64_t rank = static_cast<int64_t>(e.type(v).rank());
@@ -76,7 +76,7 @@ bool is_computed_triangle(const Edit& e, keel_value v) {
   return rank >= 2;
 }
 
-// What is left where a triangle selects it and -inf elsewhere; else z itself.
+// The scores if a triangle selects them and -inf elsewhere; else z itself.
 keel_value read_causal(Pattern& p, keel_value z, Attention* a) {
   const Edit& e = p.edit();
   const NodeId n = e.made_by(z, "select");
@@ -105,7 +105,7 @@ bool read_masked(Pattern& p, keel_value z, Attention* a) {
   });
 }
 
-// w of select(is_nan(w), 0, w), which PyTorch writes for rows that a mask hides; else v itself.
+// w of select(is_nan(w), 0, w), which PyTorch writes for fully masked rows; else v itself.
 keel_value read_weights(Pattern& p, keel_value v, Attention* a) {
   const Edit& e = p.edit();
   const NodeId n = e.made_by(v, "select");
@@ -128,8 +128,8 @@ bool to_attention(Edit& e, NodeId n) {
   if (!read_masked(p, read_causal(p, z, &a), &a) || !p.closed()) return false;
   a.v = e.in(n, 1);
   e.at(n);
-  if (a.k_turned) a.k = turned(e, a.k);
-  if (e.integer(n, "tb") != 0) a.v = turned(e, a.v);
+  if (a.k_transposed) a.k = transposed(e, a.k);
+  if (e.integer(n, "tb") != 0) a.v = transposed(e, a.v);
   if (a.k == KEEL_NO_VALUE || a.v == KEEL_NO_VALUE) return false;
   Ids in = {a.q, a.k, a.v};
   if (a.mask != KEEL_NO_VALUE) in.push_back(a.mask);

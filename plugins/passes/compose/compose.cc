@@ -1,6 +1,5 @@
-// compose.cc: ops that spell out a composite of the catalogue become that composite, where the device has an
-// impl of its own for it. The rules are in compose_*.cc; each starts at the node that gives the composite's
-// result (pattern.h).
+// compose.cc: replaces ops that spell out a composite of the catalogue by that composite if the device has an
+// impl of it. Each rule of this folder starts at the node that produces the composite's result (pattern.h).
 #include "plugins/passes/passes.h"
 
 namespace keel_passes {

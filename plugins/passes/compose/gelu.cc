@@ -1,7 +1,7 @@
-// gelu.cc: finds gelu, by erf and by tanh, in any order of its factors.
+// gelu.cc: recognises gelu, by erf and by tanh, with its factors in any order.
 //
-// How to read it: a product is flattened into the numbers and the other values that it multiplies. Gelu is
-// 0.5 x (1 + erf(x / sqrt 2)), or 0.5 x (1 + tanh(0.797885 (x + 0.044715 x^3))).
+// A product is flattened into a constant factor and its other operands. Gelu is 0.5 x (1 + erf(x / sqrt 2)),
+// or 0.5 x (1 + tanh(0.797885 (x + 0.044715 x^3))).
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ struct Product {
   Ids values;
 };
 
-// Goes through products that nobody else uses.
+// Descends into products that have no other users.
 void flatten(const Edit& e, keel_value v, bool is_whole, int depth, Product* p) {
   if (const std::optional<double> c = uniform(e, v)) {
     p->number *= *c;
@@ -68,7 +68,7 @@ struct Gelu {
       return false;
     return (e.in(sum, 0) == x && is_cube(e.in(sum, 1))) || (e.in(sum, 1) == x && is_cube(e.in(sum, 0)));
   }
-  // 1 + erf(...) or 1 + tanh(...): says which.
+  // Whether v is 1 + erf(...) or 1 + tanh(...); sets which.
   bool is_gate(keel_value v, bool* tanh) const {
     const NodeId sum = e.single_use(v) ? e.made_by(v, "add") : kNone;
     for (size_t i = 0; sum != kNone && i < 2; i++) {

@@ -1,8 +1,8 @@
-// norm.cc: layer norm and rms norm over the last axis, with scale and bias where they follow.
+// norm.cc: layer norm and rms norm over the last axis, with a following scale and bias.
 //
-// How to read it: d * rsqrt(v + eps) is found first, with scale 1 and bias 0, where d is x - mean(x) and v
-// the mean of d * d (layer norm), or d is x and v the mean of x * x (rms norm). Rules for mul and add then
-// put scale and bias in the place of these.
+// d * rsqrt(v + eps) is matched first, with scale 1 and bias 0: d is x - mean(x) and v the mean of d * d
+// (layer norm), or d is x and v the mean of x * x (rms norm). Rules for mul and add then replace scale and
+// bias.
 #include <cmath>
 
 #include "plugins/passes/compose/pattern.h"
@@ -20,7 +20,7 @@ keel_value filled(Edit& e, keel_dt dtype, keel_dim n, bool one) {
   return e.constant(dtype, {n}, bytes.data());
 }
 
-// v as a vector of the last dim of a type, where its other dims are 1.
+// v as a vector of a type's last dim, if its other dims are 1.
 keel_value vector(Edit& e, keel_value v, const Type& of) {
   const Type t = e.type(v);
   const keel_dim n = of.dims.back();
@@ -52,7 +52,7 @@ keel_value mean_square(Pattern& p, keel_value v) {
   return square == KEEL_NO_VALUE ? square : p.squared(square);
 }
 
-// The mean of (x - mean(x))^2, or mean(x^2) - mean(x)^2, which may be kept from falling below 0.
+// The mean of (x - mean(x))^2, or mean(x^2) - mean(x)^2, possibly clamped at 0.
 bool is_variance(Pattern& p, keel_value v, keel_value x) {
   Pattern plain = p;
   if (const keel_value d = mean_square(plain, v); d != KEEL_NO_VALUE && centred(plain, d) == x) {
@@ -93,13 +93,13 @@ keel_value inverse_root(Pattern& p, keel_value v) {
   return root == KEEL_NO_VALUE ? root : p.power(root, "sqrt", 0.5);
 }
 
-struct Found {  // what is known of a norm; scale and bias: KEEL_NO_VALUE where there is none
+struct NormMatch {  // scale and bias: KEEL_NO_VALUE if absent
   keel_value x = KEEL_NO_VALUE, scale = KEEL_NO_VALUE, bias = KEEL_NO_VALUE;
   double eps = 0;
   bool centred = true;
 };
 
-bool become_norm(Pattern& p, const Found& f) {
+bool become_norm(Pattern& p, const NormMatch& f) {
   Edit& e = p.edit();
   const Type type = e.type(f.x);
   if (!p.closed() || type.rank() == 0 || !is_number(type.dims.back())) return false;
@@ -113,9 +113,9 @@ bool become_norm(Pattern& p, const Found& f) {
   return p.become(f.centred ? "layer_norm" : "rms_norm", in, Attrs().f("eps", f.eps));
 }
 
-// d / sqrt(w), w being a variance or mean square and eps.
+// d / sqrt(w), where w is a variance or mean square plus eps.
 bool to_norm(const Pattern& root, keel_value d, keel_value w, keel_value scale) {
-  Found f;
+  NormMatch f;
   f.scale = scale;
   Pattern p = root, q = root;
   if (const keel_value v = without_eps(p, w, &f.eps); v != KEEL_NO_VALUE) {
@@ -157,7 +157,7 @@ bool is_shifted(Pattern& p, keel_value product, keel_value shift) {
     const auto is_middle = [&](Pattern& r, keel_value middle, keel_value other) {
       return other == k && mean(r, middle) == x;
     };
-    Found f;
+    NormMatch f;
     f.x = x;
     f.bias = q.edit().in(minus, 0);
     if (!q.either(inner, is_middle)) return false;
@@ -172,10 +172,10 @@ bool is_shifted(Pattern& p, keel_value product, keel_value shift) {
 }
 bool sum_to_norm(Edit& e, NodeId n) { return Pattern(e, n).either(n, is_shifted); }
 
-// What follows a norm of scale 1 is its scale.
+// A factor of a norm of scale 1 becomes its scale.
 bool scale_into_norm(Edit& e, NodeId n) {
   return Pattern(e, n).either(n, [](Pattern& p, keel_value y, keel_value scale) {
-    Found f;
+    NormMatch f;
     f.scale = scale;
     NodeId norm = p.made_by(y, "rms_norm");
     f.centred = norm == kNone;
@@ -188,7 +188,7 @@ bool scale_into_norm(Edit& e, NodeId n) {
   });
 }
 
-// What is added to a layer norm of bias 0 is its bias.
+// A summand of a layer norm of bias 0 becomes its bias.
 bool bias_into_norm(Edit& e, NodeId n) {
   return Pattern(e, n).either(n, [](Pattern& p, keel_value y, keel_value bias) {
     const NodeId norm = p.made_by(y, "layer_norm");

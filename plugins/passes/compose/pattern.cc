@@ -1,4 +1,4 @@
-// pattern.cc: the steps that composites have in common.
+// pattern.cc: matching steps shared by the composites.
 #include "plugins/passes/compose/pattern.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace keel_passes {
 namespace {
 
-// Does a value of these dims broadcast as one of dims `wanted` does?
-bool spreads_as(const Edit& e, Dims dims, const Dims& wanted) {
+// Whether dims broadcast like `wanted`.
+bool broadcasts_as(const Edit& e, Dims dims, const Dims& wanted) {
   if (dims.size() > wanted.size()) return false;
   dims.insert(dims.begin(), wanted.size() - dims.size(), 1);
   return e.same(dims, wanted);
@@ -38,7 +38,7 @@ keel_value Pattern::plain(keel_value v) {
   return v;
 }
 
-// x of x * c or x / c, in the dims of x; c goes into the factor.
+// x of x * c or x / c with equal dims; *factor accumulates c.
 keel_value Pattern::averaged(keel_value v, double* factor) {
   const NodeId n = edit_->producer(v);
   const bool divides = edit_->is(n, "div");
@@ -87,7 +87,7 @@ keel_value Pattern::reduced(keel_value v, std::string_view op, int64_t* axis) {
   const double count = is_number(length) ? static_cast<double>(length) : 0;
   if (!near(sums ? factor * count : factor, 1, edit_->type(x).dtype)) return KEEL_NO_VALUE;
   length = 1;
-  return spreads_as(*edit_, given, kept) ? x : KEEL_NO_VALUE;
+  return broadcasts_as(*edit_, given, kept) ? x : KEEL_NO_VALUE;
 }
 
 keel_value Pattern::squared(keel_value v) {

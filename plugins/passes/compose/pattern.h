@@ -1,9 +1,9 @@
 // pattern.h: recognises the ops that a composite is spelled out in.
 //
-// How to read it: a Pattern starts at a node, the root, whose result the composite would give. Each step
-// names an op that must have made a value, and takes the node in; a step that fails gives KEEL_NO_VALUE or
-// kNone. Where operands may come either way round, a step is tried on a copy. In the end nothing but the
-// root's result may be used, or asked for, outside of the nodes taken in.
+// A Pattern starts at a node, the root, whose result the composite replaces. Each step names the op that must
+// produce a value and adds that node to the pattern; a failed step returns KEEL_NO_VALUE or kNone. If
+// operands may be in either order, each order is tried on a copy. At the end, only the root's result may be
+// used or fetched outside the pattern.
 #pragma once
 #include "plugins/passes/edit/edit.h"
 
@@ -17,18 +17,19 @@ class Pattern {
   keel_dt dtype() const { return edit_->type(edit_->out(nodes_[0])).dtype; }
 
   NodeId made_by(keel_value v, std::string_view op);
-  keel_value operand(keel_value v, std::string_view op);  // of a node with one operand
+  keel_value operand(keel_value v, std::string_view op);  // the operand of a unary node
   keel_value plain(keel_value v);                         // without identity and stop_gradient
 
-  // x, where v broadcasts with x as `op` of x along one axis, kept; "reduce_mean" also as a sum and a factor.
+  // x, if v broadcasts with x like `op` of x along one axis with the axis kept; "reduce_mean" may also be a
+  // sum and a factor.
   keel_value reduced(keel_value v, std::string_view op, int64_t* axis);
   keel_value squared(keel_value v);                                 // x of x * x
   keel_value inverted(keel_value v);                                // x of 1 / x
   keel_value power(keel_value v, const char* op, double exponent);  // x of op(x) or pow(x, exponent)
-  // v without factors that are numbers; stops at what others use.
+  // v without constant factors; stops at values with other users.
   keel_value unscaled(keel_value v, double* factor);
 
-  // f(p, a, b) of a node's two operands, either way round.
+  // Calls f(p, a, b) with a node's two operands in either order.
   template <class F>
   bool either(NodeId n, F f) {
     for (size_t i = 0; n != kNone && i < 2; i++) {
@@ -40,7 +41,7 @@ class Pattern {
     return false;
   }
 
-  // Puts the composite in the root's place, if it is one for the device and all conditions hold.
+  // Replaces the root by the composite if the device has an impl of it and the pattern is closed.
   bool closed() const;
   bool become(const char* op, const Ids& in, const Attrs& attrs);
 

@@ -1,12 +1,12 @@
-// softmax.cc: exp(x - max(x)) / sum of that along one axis, and its logarithm.
+// softmax.cc: recognises exp(x - max(x)) / sum of it along one axis, and its logarithm.
 #include "plugins/passes/compose/pattern.h"
 #include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {
 
-// x of x - max(x). Without that difference exp may be infinite where softmax is not.
-keel_value lowered(Pattern& p, keel_value v, int64_t* axis) {
+// x of x - max(x). Without the subtraction exp may be infinite where softmax is not.
+keel_value minus_max(Pattern& p, keel_value v, int64_t* axis) {
   const NodeId n = p.made_by(p.plain(v), "sub");
   if (n == kNone) return KEEL_NO_VALUE;
   const keel_value x = p.plain(p.edit().in(n, 0)), most = p.reduced(p.edit().in(n, 1), "reduce_max", axis);
@@ -18,7 +18,7 @@ bool is_quotient(Pattern& p, keel_value e, keel_value sum) {
   int64_t axis = 0, summed = 0;
   if (sum == KEEL_NO_VALUE || p.reduced(sum, "reduce_sum", &summed) != e) return false;
   const keel_value exponent = p.operand(e, "exp");
-  const keel_value x = exponent == KEEL_NO_VALUE ? exponent : lowered(p, exponent, &axis);
+  const keel_value x = exponent == KEEL_NO_VALUE ? exponent : minus_max(p, exponent, &axis);
   return x != KEEL_NO_VALUE && axis == summed && p.closed() &&
          p.become("softmax", {x}, Attrs().i("axis", axis));
 }
@@ -39,7 +39,7 @@ bool to_log_softmax(Edit& e, NodeId n) {
   const keel_value d = e.in(n, 0), sum = p.operand(p.plain(e.in(n, 1)), "log");
   const keel_value powers = sum == KEEL_NO_VALUE ? sum : p.reduced(sum, "reduce_sum", &summed);
   if (powers == KEEL_NO_VALUE || p.operand(powers, "exp") != d) return false;
-  const keel_value x = lowered(p, d, &axis);
+  const keel_value x = minus_max(p, d, &axis);
   return x != KEEL_NO_VALUE && axis == summed && p.closed() &&
          p.become("log_softmax", {x}, Attrs().i("axis", axis));
 }

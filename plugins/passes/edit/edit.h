@@ -1,8 +1,8 @@
-// edit.h: a small C++ view over the host's edit table; all that the passes use of Keel.
+// edit.h: a C++ view of the host's edit table; the passes use nothing else of Keel.
 //
-// How to read it: Attrs writes attributes, Type is what is known of a value, Edit reads and rewrites the
-// graph. What a pass adds but does not use goes by itself. A call that the host refuses throws Failure,
-// which ends the pass; redirect, outline and eval say false instead, for there a refusal is an answer.
+// Attrs writes attributes, Type describes a value, Edit reads and rewrites the graph. Nodes that a pass adds
+// and does not use are removed by the host. A call that the host refuses throws Failure, which ends the pass;
+// redirect, outline and eval return false instead, as passes expect refusals there.
 #pragma once
 #include <deque>
 #include <string>
@@ -31,7 +31,8 @@ class Attrs {  // Attrs().i("axis", 1).flag("keep", true)
   Attrs&& dtype(const char* name, keel_dt v) && { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
   Attrs&& ints(const char* name, Ints v) && { return list(name, KEEL_ATTR_I64S, std::move(v)); }
   Attrs&& dims(const char* name, Dims v) && { return list(name, KEEL_ATTR_DIMS, std::move(v)); }
-  Attrs&& as(const char* name, const keel_attr& v) && { return add(name, v); }  // of a node that lives on
+  // of a node that outlives this
+  Attrs&& as(const char* name, const keel_attr& v) && { return add(name, v); }
   const std::vector<const char*>& names() const { return names_; }
   const std::vector<keel_attr>& values() const { return values_; }
 
@@ -42,7 +43,7 @@ class Attrs {  // Attrs().i("axis", 1).flag("keep", true)
     return std::move(*this);
   }
   Attrs&& list(const char* name, int32_t kind, Ints v) {
-    lists_.push_back(std::move(v));  // a deque's elements stay where they are
+    lists_.push_back(std::move(v));  // a deque does not move its elements
     return add(name, {kind, static_cast<uint32_t>(lists_.back().size()), 0, 0, lists_.back().data()});
   }
   std::vector<const char*> names_;
@@ -55,7 +56,7 @@ struct Type {
   Dims dims;
   const void* data = nullptr;  // of a constant: row-major elements
   size_t rank() const { return dims.size(); }
-  int64_t count() const;  // -1: not a number
+  int64_t count() const;  // -1: has symbolic dims
 };
 
 inline bool is_number(keel_dim d) { return !KEEL_DIM_IS_HANDLE(d); }
@@ -85,8 +86,8 @@ class Edit {
   Type type(keel_value v) const;
   bool constant(keel_value v) const { return v != KEEL_NO_VALUE && type(v).data != nullptr; }
   NodeId producer(keel_value v) const;
-  NodeId made_by(keel_value v, std::string_view op) const;  // kNone where it is another op
-  std::vector<NodeId> users(keel_value v) const;            // a node once for each use
+  NodeId made_by(keel_value v, std::string_view op) const;  // kNone if the producer is another op
+  std::vector<NodeId> users(keel_value v) const;            // one entry per use
   bool fetched(keel_value v) const { return host_->edit_fetched(edit_, v) != 0; }
   bool single_use(keel_value v) const { return !fetched(v) && host_->edit_users(edit_, v, nullptr) == 1; }
   int32_t compare(keel_dim a, keel_dim b) const;
@@ -94,28 +95,29 @@ class Edit {
   bool same(const Dims& a, const Dims& b) const;
   bool same_type(keel_value a, keel_value b) const;
 
-  // Rewriting. What is added stands before node `at`.
+  // Rewriting. New nodes are inserted before node `at`.
   void at(NodeId n) { check(host_->edit_before(edit_, n)); }
   keel_value add(const std::string& op, const Ids& in, const Attrs& attrs = {});
-  keel_value constant(keel_dt dtype, const Dims& dims, const void* data);  // copied
-  bool redirect(keel_value old_value, keel_value new_value);               // its uses and its name
-  bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }     // a node with one result
+  keel_value constant(keel_dt dtype, const Dims& dims, const void* data);  // copies the data
+  bool redirect(keel_value old_value, keel_value new_value);               // moves uses and the name
+  bool replace(NodeId n, keel_value v) { return redirect(out(n), v); }     // of a node with one result
   bool eval(NodeId n);
   NodeId outline(const std::vector<NodeId>& nodes, const char* name);  // kNone: refused
-  std::vector<NodeId> inlined(NodeId call, size_t count);  // takes the last outlining, of so many nodes, back
+  // reverts the last outlining, which had `count` nodes
+  std::vector<NodeId> inlined(NodeId call, size_t count);
   bool inlined(NodeId call) { return host_->edit_inline(edit_, call) == KEEL_OK; }
   uint32_t body_size(NodeId call) const;                // nodes of its graph
-  bool splice(NodeId n, int64_t graph, const Ids& in);  // one of its graphs on these, in its place
-  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }        // 0: not to be merged
+  bool splice(NodeId n, int64_t graph, const Ids& in);  // replaces n by one of its graphs, applied to `in`
+  uint64_t hash(NodeId n) const { return host_->edit_hash(edit_, n); }        // 0: must not be merged
   uint32_t effects(NodeId n) const { return host_->edit_effects(edit_, n); }  // KEEL_READS ...
   bool same(NodeId a, NodeId b) const { return host_->edit_same(edit_, a, b) != 0; }
   bool supported(NodeId n) const { return host_->edit_supported(edit_, n) != 0; }
 
   // Graphs that nodes run.
   struct Body;
-  Body body(int64_t graph) const;  // to be read
-  // The part of such a graph between these of its values. A param that is no value has the type of types[i],
-  // and is not read.
+  Body body(int64_t graph) const;  // read-only
+  // A new graph: the part of `of` between params and results. A param that is KEEL_NO_VALUE has the type of
+  // types[i] and is unused.
   int64_t graph(int64_t of, const Ids& params, const Ids& types, const Ids& results);
   Ids add(const std::string& op, const Ids& in, const Attrs& attrs, size_t results);
 
@@ -129,7 +131,7 @@ class Edit {
 
 struct Edit::Body {
   Edit edit;
-  const keel_value *params, *results;  // of the graph: as many as its node gives and takes
+  const keel_value *params, *results;  // as many as the node has operands and results for the graph
 };
 
 }  // namespace keel_passes

@@ -1,4 +1,4 @@
-// numbers.cc: elements of all dtypes as doubles and back.
+// numbers.cc: converts elements of all dtypes to double and back.
 #include "plugins/passes/edit/numbers.h"
 
 #include <cfloat>
@@ -8,7 +8,7 @@
 namespace keel_passes {
 namespace {
 
-constexpr int64_t kExact = int64_t{1} << 53;  // integers up to here are doubles
+constexpr int64_t kExact = int64_t{1} << 53;  // integers up to here are exact in double
 
 template <class T>
 T load(const void* p) {
@@ -24,7 +24,7 @@ double half(uint16_t bits) {
   return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
 }
 
-uint16_t half_bits(double v) {  // of a normal number that f16 holds
+uint16_t half_bits(double v) {  // of a normal number that is exact in f16
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(v), &exponent) * 2048 - 1024;
   const int sign = std::signbit(v) ? 0x8000 : 0;
@@ -36,7 +36,7 @@ double brain(uint16_t bits) {
   return static_cast<double>(load<float>(&wide));
 }
 
-int64_t whole(keel_dt dtype, const void* p) {  // of at most 63 bits; the caller sees to that
+int64_t whole(keel_dt dtype, const void* p) {  // the caller ensures that the value fits 63 bits
   const uint32_t width = width_of(dtype);
   uint64_t v = 0;
   std::memcpy(&v, p, width);

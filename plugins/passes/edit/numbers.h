@@ -1,4 +1,4 @@
-// numbers.h: constants as numbers: read, tested, computed with in double and written back.
+// numbers.h: constants as numbers: reading, testing, and storing results computed in double.
 #pragma once
 #include <optional>
 
@@ -6,20 +6,20 @@
 
 namespace keel_passes {
 
-// The one number that all elements of a constant are, bit by bit; nothing if they differ, if it is no
-// constant, or if an integer is no double. A bool is 0 or 1.
+// The number that all elements of a constant equal bit by bit; none if they differ, the value is no constant,
+// or an integer is not exact in double. A bool is 0 or 1.
 std::optional<double> uniform(const Edit& e, keel_value v);
-// The same, and it is this number; zeros differ by their sign.
+// Whether all elements equal this number; zeros differ by sign.
 bool is_all(const Edit& e, keel_value v, double number);
-// Equal but for the rounding to the dtype, which a power and a quotient may repeat.
+// Whether two numbers are equal up to a few roundings to the dtype, as from a power or quotient.
 bool near(double a, double b, keel_dt dtype);
 
-// Elements of a constant of f32 or f64; nothing for others.
+// Elements of an f32 or f64 constant; none for other dtypes.
 std::optional<std::vector<double>> doubles(const Edit& e, keel_value v);
-// Rounds once to f32 or f64. Nothing where a number is too large or, not being 0, too small to keep its
-// precision: then the caller leaves the graph as it is.
+// A constant with one rounding to f32 or f64. None if a number overflows or becomes subnormal; the caller
+// then leaves the graph unchanged.
 std::optional<keel_value> store(Edit& e, keel_dt dtype, const Dims& dims, const std::vector<double>& v);
-// A scalar of a float dtype; f16 and bf16 must hold the number as it is, and it must be normal.
+// A scalar of a float dtype; for f16 and bf16 the number must be exact and normal.
 keel_value scalar(Edit& e, keel_dt dtype, double number);
 
 }  // namespace keel_passes

@@ -1,8 +1,8 @@
-// epilogue.cc: a product or convolution takes along what follows it: a bias, unary ops, binary ops with
-// other tensors, in order. The device computes them on its result before that leaves the cache.
+// epilogue.cc: groups a product or convolution with the following bias, unary and binary ops, in order. The
+// device computes them on the result while it is in the cache.
 //
-// The chain grows while each value has one user and keeps its type; then the device is asked for the longest
-// chain that it takes.
+// The chain grows while each value has one user and keeps its type; then the device gets the longest chain
+// that it accepts.
 #include <algorithm>
 
 #include "plugins/passes/edit/elementwise.h"

@@ -1,9 +1,9 @@
-// layout.cc: connected image ops become one call, which a device may run in a layout of its own: blocks of
-// channels for convolutions, with what follows them fused. Operands and results of the call are plain.
+// layout.cc: connected image ops become one call, which a device may run in its own layout (blocks of
+// channels for convolutions, with fused epilogues). Operands and results of the call stay plain.
 //
-// How to read it: Kinds says which nodes may lie in a region; the regions grow along values, those of the way
-// forward and those of the way back; join() makes one of two where that spares a change of layout; what has a
-// convolution in it goes to the device, which may refuse parts.
+// Kinds classifies the nodes; regions grow along values, separately for forward and backward; join() merges
+// two regions if that saves a layout change; regions with a convolution are offered to the device, which may
+// refuse parts.
 #include <algorithm>
 
 #include "plugins/passes/edit/elementwise.h"
@@ -14,7 +14,7 @@
 namespace keel_passes {
 namespace {
 
-constexpr size_t kLeastRank = 3;  // batch, channels and an image
+constexpr size_t kLeastRank = 3;  // batch, channels and one image dim
 
 bool is_image(const Edit& e, keel_value v) {
   const Type t = e.type(v);
@@ -23,7 +23,7 @@ bool is_image(const Edit& e, keel_value v) {
 
 bool is_window(std::string_view op) { return op == "conv" || op == "max_pool" || op == "avg_pool"; }
 
-// Over the whole image and nothing else.
+// Whether n is the mean over all image dims and no others.
 bool is_global_mean(const Edit& e, NodeId n) {
   if (!e.is(n, "reduce_mean")) return false;
   const Ints axes = e.list(n, "axes");
@@ -35,26 +35,26 @@ bool is_global_mean(const Edit& e, NodeId n) {
 bool is_gradient(std::string_view op) { return op == "conv_grad_x" || op == "conv_grad_w"; }
 bool is_anchor(std::string_view op) { return op == "conv" || is_gradient(op); }
 
-// Over all but the channels of images: what a bias gets.
+// Whether n sums all dims but the channels of images (a bias gradient).
 bool is_channel_sum(const Edit& e, NodeId n) {
   if (!e.is(n, "sum_to") || !is_image(e, e.in(n, 0))) return false;
   const Dims from = e.type(e.in(n, 0)).dims, to = e.type(e.out(n)).dims;
   if (to.size() + 1 < from.size() || e.type(e.out(n)).count() != from[1]) return false;
   return to[to.size() + 1 - from.size()] == from[1];
 }
-// select(y > 0, dy, 0), what relu sends back.
+// select(y > 0, dy, 0), the gradient of relu.
 bool is_relu_gradient(const Edit& e, NodeId n) {
   if (!e.is(n, "select") || !is_image(e, e.in(n, 1)) || !is_all(e, e.in(n, 2), 0)) return false;
   const NodeId greater = e.made_by(e.in(n, 0), "greater");
   return greater != kNone && e.same_type(e.in(greater, 0), e.in(n, 1)) && is_all(e, e.in(greater, 1), 0);
 }
-// The comparison of that alone.
+// A comparison used only by a relu gradient.
 bool is_relu_mask(const Edit& e, NodeId n) {
   if (!e.is(n, "greater") || !e.single_use(e.out(n))) return false;
   return is_relu_gradient(e, e.users(e.out(n))[0]);
 }
 
-// Forward and backward: two kinds of nodes, each grows regions of its own.
+// Forward and backward nodes grow separate regions.
 enum Kind : uint8_t { kNeither, kForward, kBackward };
 
 bool goes_back(const Edit& e, NodeId n) {
@@ -74,7 +74,7 @@ bool goes_forward(const Edit& e, NodeId n) {
   return (traits & kBinary) && (is_image(e, x) || is_image(e, e.in(n, 1)));
 }
 
-// The nodes of a graph, by place.
+// The kind of each node, by position.
 class Kinds {
  public:
   Kinds(const Edit& e, const Regions& regions) : e_(e), regions_(regions) {
@@ -88,7 +88,7 @@ class Kinds {
     if (goes_back(e_, n) || is_sum(n)) return kBackward;
     return goes_forward(e_, n) ? kForward : kNeither;
   }
-  // Of gradients that arrive from two sides.
+  // A sum of gradients from two users.
   bool is_sum(NodeId n) const {
     if (!e_.is(n, "add") || !is_image(e_, e_.out(n))) return false;
     bool back = false;
@@ -110,7 +110,7 @@ bool has(const Edit& e, const Regions& regions, uint32_t region, F&& is) {
   return std::any_of(members.begin(), members.end(), [&](uint32_t m) { return is(e.op(regions.node(m))); });
 }
 
-// Whether it may fail is known: places that a pool found are there.
+// Known not to fail: indices from a pool are in range.
 bool is_pool_gradient(const Edit& e, NodeId n) {
   if (!e.is(n, "scatter_add")) return false;
   const NodeId flat = e.made_by(e.in(n, 0), "reshape");
@@ -119,7 +119,8 @@ bool is_pool_gradient(const Edit& e, NodeId n) {
   return e.made_by(select == kNone ? e.in(flat, 0) : e.in(select, 2), "max_pool_index") != kNone;
 }
 
-// Works on images, and not as a region would: it wants them plain, or is one loop with its neighbours.
+// Whether n works on images in a way that excludes it from regions: it needs them plain, or fuses into one
+// loop with its neighbours.
 bool wants_plain(const Edit& e, NodeId n) {
   const auto plain = [&](keel_value v) {
     return v != KEEL_NO_VALUE && is_image(e, v) && !e.constant(v) && e.type(v).dims.back() != 1;
@@ -128,9 +129,9 @@ bool wants_plain(const Edit& e, NodeId n) {
   return !e.is(n, "max_pool_index") && !e.is(n, "reshape") && std::any_of(in.begin(), in.end(), plain);
 }
 
-// A gradient reads what a region before it made, from which it is parted by other nodes: what comes behind
-// the convolutions, the gradient of a pool. These are taken along, so that images need not be plain between
-// the two. They must be few beside the others, for a region runs them one by one.
+// A gradient reads results of an earlier region but depends on it through other nodes too (dense layers, a
+// loss, the gradient of a pool). Taking these nodes along avoids plain images between the two regions. They
+// must be few, as a region runs them one by one.
 void join(Edit& e, Regions& regions, const Kinds& kinds, uint32_t a, uint32_t b) {
   constexpr size_t kFew = 32;
   const std::vector<uint32_t> between = regions.between(a, b);

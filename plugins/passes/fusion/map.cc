@@ -1,8 +1,8 @@
-// map.cc: connected elementwise nodes whose results have the same dims become one call, which the device
-// runs tile by tile so that what lies between them never reaches memory. Where nobody but a reduction reads
-// what they make, it is part of the call.
+// map.cc: connected elementwise nodes whose results have equal dims become one call, which the device runs
+// tile by tile, so that intermediate values never reach memory. A reduction that is the only user of their
+// result is included.
 //
-// Nothing is computed twice: a value that others need too becomes a result of the call.
+// Nothing is computed twice: a value with other users becomes a result of the call.
 #include <algorithm>
 
 #include "plugins/passes/edit/elementwise.h"
@@ -18,7 +18,7 @@ bool same_dims(const Edit& e, NodeId a, NodeId b) {
   return e.same(e.type(e.out(a)).dims, e.type(e.out(b)).dims);
 }
 
-// What a set of nodes reads from outside.
+// The number of values that a set of nodes reads from outside.
 size_t operands(const Edit& e, const std::vector<NodeId>& nodes) {
   Ids made, read;
   for (NodeId n : nodes) {
@@ -55,7 +55,7 @@ bool is_reduction(std::string_view op) {
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-// Does everything that a region of elementwise nodes makes, but this value, stay in it?
+// Whether all results of a region except v are used only inside it.
 bool makes_only(const Edit& e, const Regions& regions, uint32_t region, keel_value v) {
   for (uint32_t place : regions.members(region)) {
     const keel_value made = e.out(regions.node(place));
@@ -67,7 +67,7 @@ bool makes_only(const Edit& e, const Regions& regions, uint32_t region, keel_val
   return true;
 }
 
-// The region that this node can be the end of: it is a reduction of all that the region makes.
+// The region that reduction n can end: n is the only user of its result.
 uint32_t ended_by(const Edit& e, const Regions& regions, NodeId n) {
   if (!is_reduction(e.op(n))) return kNone;
   const keel_value x = e.in(n, 0);

@@ -1,4 +1,4 @@
-// regions.cc: union-find over nodes with a test for cycles, and the search for what the device takes.
+// regions.cc: union-find over nodes with a cycle test, and the search for the nodes that the device accepts.
 #include "plugins/passes/fusion/regions.h"
 
 #include <algorithm>
@@ -28,9 +28,9 @@ uint32_t Regions::region(uint32_t place) const {
   return place;
 }
 
-// Does `from` need `to` by way of a third region? What lies wholly before `to` cannot need it.
+// Whether `from` depends on `to` through a third region. Regions that end before `to` cannot.
 bool Regions::detours(uint32_t from, uint32_t to) {
-  constexpr size_t kMostVisits = 1 << 14;  // then it is taken for one that does
+  constexpr size_t kMostVisits = 1 << 14;  // beyond that, assume that it does
   std::vector<uint32_t> open = {from};
   search_++;
   seen_[from] = search_;
@@ -67,7 +67,7 @@ bool Regions::fuse(uint32_t place, uint32_t other) {
 
 std::vector<uint32_t> Regions::between(uint32_t first, uint32_t second) const {
   const uint32_t begin = members_[first].front(), end = members_[second].back() + 1;
-  std::vector<bool> needs(end), needed(end);  // the first; by the second
+  std::vector<bool> needs(end), needed(end);  // depends on the first region; the second depends on it
   std::vector<uint32_t> places;
   for (uint32_t p = begin; p < end; p++) {
     needs[p] = region(p) == first;
@@ -103,7 +103,7 @@ void Claims::claim(std::vector<NodeId> nodes) {
   while (nodes.size() >= least_ && !hopeless()) {
     nodes = take(nodes);
     if (nodes.empty()) return;
-    size_t good = 0, bad = nodes.size();  // the device takes the first `good`, not the first `bad`
+    size_t good = 0, bad = nodes.size();  // the device accepts the first `good` nodes, not the first `bad`
     std::vector<NodeId> rest;
     while (bad - good > 1) {
       const size_t half = good + (bad - good) / 2;

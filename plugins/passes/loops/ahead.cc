@@ -1,6 +1,6 @@
-// ahead.cc: products that a scan makes of its entries alone, made of all entries at once before it: one large
-// product in place of many small ones that read the same weights again and again. Results are as close as
-// two ways to sum are.
+// ahead.cc: products that a scan computes from single entries are computed for all entries at once before the
+// scan: one large product instead of many small ones that each read the weights. Results are close (another
+// summation order).
 #include <algorithm>
 
 #include "plugins/passes/loops/loops.h"
@@ -9,18 +9,18 @@
 namespace keel_passes {
 namespace {
 
-// matmul(entry, weights) of a body.
+// matmul(entry, weights) in a body.
 struct Product {
   NodeId node = kNone;
-  size_t entry = 0;            // which operand of the scan its entry comes from
-  keel_value weights = kNone;  // outside
+  size_t entry = 0;            // the scan operand that the entry is from
+  keel_value weights = kNone;  // a value outside the body
 };
 
 size_t number_of_param(const Edit::Body& body, const Loop& loop, keel_value v) {
   return static_cast<size_t>(std::find(body.params, body.params + loop.given, v) - body.params);
 }
 
-// The same value where the scan stands: what is captured, or a constant of the body.
+// The value outside the scan: a capture's operand, or a copy of a constant of the body.
 keel_value outside(Edit& e, const Edit::Body& body, const Loop& loop, keel_value v) {
   const size_t param = number_of_param(body, loop, v);
   if (param >= loop.carry && param < loop.cut) return loop.in[param];
@@ -29,14 +29,14 @@ keel_value outside(Edit& e, const Edit::Body& body, const Loop& loop, keel_value
   return e.constant(t.dtype, t.dims, t.data);
 }
 
-// All products are in memory together then: not where they are much larger than what they are made of.
+// All products are in memory together, so they must not be much larger than their operands.
 bool is_slim(const Type& weights, bool transposed) {
   constexpr int64_t kMost = 16;
   const keel_dim k = weights.dims[transposed ? 1 : 0], n = weights.dims[transposed ? 0 : 1];
   return is_number(k) && is_number(n) && n <= kMost * k;
 }
 
-// An entry is a matrix, so that of all entries together each is multiplied by itself.
+// An entry is a matrix, so that the product of all entries stacked is a batched one.
 Product find(Edit& e, const Edit::Body& body, const Loop& loop) {
   const Edit& b = body.edit;
   for (NodeId n : b.nodes()) {
@@ -63,7 +63,7 @@ bool ahead(Edit& e, NodeId n) {
   const Attrs flags = Attrs().as("ta", b.attr(found.node, "ta")).as("tb", b.attr(found.node, "tb"));
   const keel_value all = e.add("matmul", {loop.in[found.entry], found.weights}, flags);
 
-  const bool read = !b.single_use(body.params[found.entry]);  // by others too
+  const bool read = !b.single_use(body.params[found.entry]);  // has other users too
   Ids in(loop.in), params(body.params, body.params + loop.given);
   if (read) {
     in.push_back(all);

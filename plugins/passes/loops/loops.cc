@@ -21,23 +21,23 @@ Loop::Loop(const Edit& e, NodeId node)
   if (is_while) test = e.integer(n, "test");
 }
 
-Placed place(Edit& e, int64_t graph, const Ids& in, size_t results) {
+InlinedGraph apply_graph(Edit& e, int64_t graph, const Ids& in, size_t results) {
   const uint8_t yes = 1;
   Ids with = {e.constant(KEEL_BOOL, {}, &yes)};
   with.insert(with.end(), in.begin(), in.end());
   const keel_attr body = {KEEL_ATTR_GRAPH, 0, graph, 0, nullptr};
-  Placed placed = {kNone, e.add("cond", with, Attrs().as("then", body).as("else", body), results)};
-  placed.node = e.producer(placed.out[0]);
-  return placed;
+  InlinedGraph inlined = {kNone, e.add("cond", with, Attrs().as("then", body).as("else", body), results)};
+  inlined.node = e.producer(inlined.out[0]);
+  return inlined;
 }
 
-void written_out(Edit& e, const Placed& placed, int64_t graph, const Ids& in) {
-  if (e.alive(placed.node)) e.splice(placed.node, graph, in);
+void inline_graph(Edit& e, const InlinedGraph& inlined, int64_t graph, const Ids& in) {
+  if (e.alive(inlined.node)) e.splice(inlined.node, graph, in);
 }
 
 namespace {
 
-constexpr double kMost = 2147483647;  // integers that each dtype of a counter holds
+constexpr double kMost = 2147483647;  // integers that every counter dtype holds
 
 bool compares(std::string_view op, double a, double b) {
   return op == "less" ? a < b : op == "less_equal" ? a <= b : op == "greater" ? a > b : a >= b;

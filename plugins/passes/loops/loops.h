@@ -1,4 +1,5 @@
-// loops.h: a `while` or `scan` as the rules of `loop` see it, and loops made anew with less in them.
+// loops.h: a `while` or `scan` as the rules of the pass `loop` see it, and rebuilding loops with fewer
+// operands.
 #pragma once
 #include <optional>
 
@@ -6,30 +7,29 @@
 
 namespace keel_passes {
 
-// Operands are what is carried, what is captured, what is gone over entry by entry (scan), and how many of
-// these (a counted scan). The graphs are given the first three. Results: what is carried, then what is
-// stacked.
+// Operands are the carried values, captures, scanned tensors (scan), and the length (a counted scan). The
+// graphs receive the first three. Results are the carried values, then the stacked ones.
 struct Loop {
   Loop(const Edit& e, NodeId node);
   NodeId n;
   bool is_while;
   bool counted = false;
-  size_t carry, given, cut;  // operands: carried; that the graphs are given; the first that is gone over
+  size_t carry, given, cut;  // operands: carried; passed to the graphs; index of the first scanned one
   int64_t body, test = -1;
   Ids in, out;
-  bool pure;  // it has no effects, so that it can be made anew
+  bool pure;  // without effects, so it may be rebuilt
 };
 
-// The graph `graph` on these values in place of a node to come: a `cond` whose condition is true. Once what
-// it gives is used, written_out puts the nodes of the graph there.
-struct Placed {
+// A graph applied to values: a `cond` whose condition is true. After the uses of its results are redirected,
+// inline_graph replaces it by the nodes of the graph.
+struct InlinedGraph {
   NodeId node;
   Ids out;
 };
-Placed place(Edit& e, int64_t graph, const Ids& in, size_t results);
-void written_out(Edit& e, const Placed& placed, int64_t graph, const Ids& in);
+InlinedGraph apply_graph(Edit& e, int64_t graph, const Ids& in, size_t results);
+void inline_graph(Edit& e, const InlinedGraph& inlined, int64_t graph, const Ids& in);
 
-// The number that a scalar of a body is, where those of its parameters are known.
+// The value of a scalar of a body, computed from the known values of its parameters.
 using Numbers = std::vector<std::optional<double>>;
 std::optional<double> number_of(const Edit::Body& body, keel_value v, const Numbers& params, int depth = 0);
 

@@ -1,9 +1,9 @@
-// motion.cc: rules that take out of `while` and `scan` what each iteration would compute again, carry
-// again or compute for nobody. A loop has no effects and reads no variables; what is moved cannot fail
-// either, so it may as well be computed where the loop runs not once.
+// motion.cc: hoists loop-invariant nodes out of `while` and `scan`, and removes unused carries, stacked
+// results and captures. Applies to loops without effects and variable reads. Hoisted nodes cannot fail, so
+// they may also run when the loop has no iteration.
 //
-// How to read it: Side is one graph of the loop, and what of it does not change; Slimmer decides for a loop
-// and makes it anew.
+// LoopGraph is one graph of the loop and its invariant values; LoopRebuilder decides for a loop and rebuilds
+// it.
 #include <algorithm>
 #include <unordered_set>
 
@@ -15,21 +15,21 @@ namespace {
 
 using Values = std::unordered_set<keel_value>;
 
-// Costs less than reading what it made: stays with its users.
+// Cheaper than reading its result: stays with its users.
 bool is_cheap(std::string_view op) {
   constexpr std::string_view kOps[] = {"reshape", "broadcast_to", "fill",     "tile",
                                        "iota",    "one_hot",      "identity", "slice"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-struct Side {
-  Side(const Edit& e, int64_t graph, size_t n_params, size_t n_results)
+struct LoopGraph {
+  LoopGraph(const Edit& e, int64_t graph, size_t n_params, size_t n_results)
       : graph(graph),
         body(e.body(graph)),
         params(body.params, body.params + n_params),
         results(body.results, body.results + n_results) {}
 
-  // All that these values need; of what is given nothing is needed.
+  // All values that the roots depend on, stopping at `given`.
   Values needs(const Ids& roots, const Ids& given = {}) const {
     Values needed(roots.begin(), roots.end());
     const std::unordered_set<keel_value> known(given.begin(), given.end());
@@ -42,7 +42,7 @@ struct Side {
     return needed;
   }
 
-  // Finds the values that are computed from unchanging ones only and used by other nodes.
+  // Finds the values that depend on invariant values only and that other nodes use.
   void find_invariant(Values fixed) {
     const Edit& b = body.edit;
     const std::vector<NodeId> nodes = b.nodes();
@@ -64,7 +64,7 @@ struct Side {
 
   bool moves(NodeId n, const Values& fixed) const {
     const Edit& b = body.edit;
-    if (b.effects(n) != 0 || b.is(n, "while")) return false;  // which may not end
+    if (b.effects(n) != 0 || b.is(n, "while")) return false;  // a while may not end
     bool any = false;
     for (keel_value v : b.ins(n)) {
       const bool known = v == KEEL_NO_VALUE || b.constant(v);
@@ -90,22 +90,22 @@ struct Side {
   Ids params, results, hoisted;
 };
 
-class Slimmer {
+class LoopRebuilder {
  public:
-  Slimmer(Edit& e, const Loop& loop)
+  LoopRebuilder(Edit& e, const Loop& loop)
       : e_(e), loop_(loop), carried_(loop.carry, kCarried), wanted_(loop.out.size(), true) {
-    sides_.emplace_back(e, loop.body, loop.given, loop.out.size());
-    if (loop.is_while) sides_.emplace_back(e, loop.test, loop.given, 1);
+    graphs_.emplace_back(e, loop.body, loop.given, loop.out.size());
+    if (loop.is_while) graphs_.emplace_back(e, loop.test, loop.given, 1);
   }
 
   bool run() {
     find_unchanged();
     find_unused();
-    for (Side& side : sides_) side.find_invariant(unchanging(side));
+    for (LoopGraph& side : graphs_) side.find_invariant(unchanging(side));
     find_unread();
     const auto left = std::count(carried_.begin(), carried_.end(), kCarried);
-    if (loop_.is_while && left == 0) return false;  // for ever, or not at all
-    return changes() && renewed();
+    if (loop_.is_while && left == 0) return false;  // would run forever or never
+    return changes() && rebuilt();
   }
 
  private:
@@ -113,7 +113,7 @@ class Slimmer {
 
   void find_unchanged() {
     for (size_t i = 0; i < loop_.carry; i++)
-      if (sides_[0].results[i] == sides_[0].params[i] && e_.same_type(loop_.in[i], loop_.out[i]))
+      if (graphs_[0].results[i] == graphs_[0].params[i] && e_.same_type(loop_.in[i], loop_.out[i]))
         carried_[i] = kCaptured;
   }
 
@@ -121,7 +121,7 @@ class Slimmer {
     return e_.fetched(loop_.out[result]) || !e_.users(loop_.out[result]).empty();
   }
 
-  // What is carried for itself only, and what is stacked for nobody.
+  // Carries used only by themselves, and unused stacked results.
   void find_unused() {
     for (size_t i = loop_.carry; i < loop_.out.size(); i++) wanted_[i] = used(i);
     for (size_t i = 0; i < loop_.carry; i++)
@@ -129,37 +129,37 @@ class Slimmer {
     for (bool again = true; again;) {
       again = false;
       std::vector<Values> needed;
-      for (size_t s = 0; s < sides_.size(); s++)
-        needed.push_back(sides_[s].needs(s == 0 ? results() : sides_[s].results));
+      for (size_t s = 0; s < graphs_.size(); s++)
+        needed.push_back(graphs_[s].needs(s == 0 ? results() : graphs_[s].results));
       for (size_t i = 0; i < loop_.carry; i++)
-        for (size_t s = 0; s < sides_.size(); s++)
-          if (carried_[i] == kDropped && needed[s].count(sides_[s].params[i]) != 0)
+        for (size_t s = 0; s < graphs_.size(); s++)
+          if (carried_[i] == kDropped && needed[s].count(graphs_[s].params[i]) != 0)
             carried_[i] = kCarried, again = true;
     }
   }
 
-  // Captures that neither graph reads, what is hoisted being given.
+  // Captures that neither graph reads once the hoisted values are passed in.
   void find_unread() {
     std::vector<Values> needed;
-    for (size_t s = 0; s < sides_.size(); s++)
-      needed.push_back(sides_[s].needs(s == 0 ? results() : sides_[s].results, sides_[s].hoisted));
+    for (size_t s = 0; s < graphs_.size(); s++)
+      needed.push_back(graphs_[s].needs(s == 0 ? results() : graphs_[s].results, graphs_[s].hoisted));
     for (size_t i = 0; i < loop_.cut; i++) {
       if (i < loop_.carry && carried_[i] != kCaptured) continue;
       bool read = false;
-      for (size_t s = 0; s < sides_.size(); s++) read = read || needed[s].count(sides_[s].params[i]) != 0;
+      for (size_t s = 0; s < graphs_.size(); s++) read = read || needed[s].count(graphs_[s].params[i]) != 0;
       if (!read) unread_.insert(i);
     }
   }
 
-  // Those of the body that the new loop keeps.
+  // The body's results that the new loop keeps.
   Ids results() const {
     Ids kept;
     for (size_t i = 0; i < loop_.out.size(); i++)
-      if (i < loop_.carry ? carried_[i] == kCarried : wanted_[i]) kept.push_back(sides_[0].results[i]);
+      if (i < loop_.carry ? carried_[i] == kCarried : wanted_[i]) kept.push_back(graphs_[0].results[i]);
     return kept;
   }
 
-  Values unchanging(const Side& side) const {
+  Values unchanging(const LoopGraph& side) const {
     Values fixed;
     for (size_t i = 0; i < loop_.cut; i++)
       if (i >= loop_.carry || carried_[i] == kCaptured) fixed.insert(side.params[i]);
@@ -168,10 +168,10 @@ class Slimmer {
 
   bool changes() const {
     return results().size() < loop_.out.size() || !unread_.empty() ||
-           std::any_of(sides_.begin(), sides_.end(), [](const Side& s) { return !s.hoisted.empty(); });
+           std::any_of(graphs_.begin(), graphs_.end(), [](const LoopGraph& s) { return !s.hoisted.empty(); });
   }
 
-  // Numbers of the old operands in the order of the new ones; what is hoisted stands behind.
+  // Indices of the old operands in the order of the new ones; hoisted values follow.
   std::vector<size_t> kept(Fate fate) const {
     std::vector<size_t> list;
     for (size_t i = 0; i < loop_.carry; i++)
@@ -186,12 +186,12 @@ class Slimmer {
     return list;
   }
 
-  struct Outside {  // what is hoisted from one side
+  struct Hoisted {  // the hoisted nodes of one graph
     int64_t graph;
     Ids in;
-    Placed placed;
+    InlinedGraph inlined;
   };
-  Outside hoist(const Side& side) {
+  Hoisted hoist(const LoopGraph& side) {
     Ids params, in;
     const Values needed = side.needs(side.hoisted);
     for (size_t i = 0; i < loop_.cut; i++) {
@@ -200,22 +200,22 @@ class Slimmer {
       in.push_back(loop_.in[i]);
     }
     const int64_t graph = e_.graph(side.graph, params, in, side.hoisted);
-    return {graph, in, place(e_, graph, in, side.hoisted.size())};
+    return {graph, in, apply_graph(e_, graph, in, side.hoisted.size())};
   }
 
-  int64_t graph_of(const Side& side, const std::vector<Outside>& outside, const Ids& results) {
+  int64_t graph_of(const LoopGraph& side, const std::vector<Hoisted>& outside, const Ids& results) {
     Ids params, types;
     for (size_t i : before_hoisted()) {
       params.push_back(side.params[i]);
       types.push_back(loop_.in[i]);
     }
     size_t next = 0;
-    for (const Side& from : sides_) {
+    for (const LoopGraph& from : graphs_) {
       if (from.hoisted.empty()) continue;
-      const Outside& o = outside[next++];
+      const Hoisted& o = outside[next++];
       for (size_t i = 0; i < from.hoisted.size(); i++) {
         params.push_back(&from == &side ? from.hoisted[i] : KEEL_NO_VALUE);
-        types.push_back(o.placed.out[i]);
+        types.push_back(o.inlined.out[i]);
       }
     }
     for (size_t i = loop_.cut; i < loop_.given; i++) {
@@ -225,20 +225,20 @@ class Slimmer {
     return e_.graph(side.graph, params, types, results);
   }
 
-  Ids operands(const std::vector<Outside>& outside) const {
+  Ids operands(const std::vector<Hoisted>& outside) const {
     Ids in;
     for (size_t i : before_hoisted()) in.push_back(loop_.in[i]);
-    for (const Outside& o : outside) in.insert(in.end(), o.placed.out.begin(), o.placed.out.end());
+    for (const Hoisted& o : outside) in.insert(in.end(), o.inlined.out.begin(), o.inlined.out.end());
     in.insert(in.end(), loop_.in.begin() + static_cast<ptrdiff_t>(loop_.cut), loop_.in.end());
     return in;
   }
 
-  Ids add_loop(const std::vector<Outside>& outside, const Ids& results) {
+  Ids add_loop(const std::vector<Hoisted>& outside, const Ids& results) {
     const auto carry = static_cast<int64_t>(kept(kCarried).size());
-    const keel_attr body = {KEEL_ATTR_GRAPH, 0, graph_of(sides_[0], outside, results), 0, nullptr};
+    const keel_attr body = {KEEL_ATTR_GRAPH, 0, graph_of(graphs_[0], outside, results), 0, nullptr};
     const Ids in = operands(outside);
     if (loop_.is_while) {
-      const keel_attr test = {KEEL_ATTR_GRAPH, 0, graph_of(sides_[1], outside, sides_[1].results), 0,
+      const keel_attr test = {KEEL_ATTR_GRAPH, 0, graph_of(graphs_[1], outside, graphs_[1].results), 0,
                               nullptr};
       return e_.add("while", in, Attrs().as("test", test).as("body", body).i("carry", carry), results.size());
     }
@@ -253,12 +253,12 @@ class Slimmer {
     return e_.add("scan", in, attrs, results.size());
   }
 
-  bool renewed() {
+  bool rebuilt() {
     const Ids left = results();
     if (left.empty()) return false;
     e_.at(loop_.n);
-    std::vector<Outside> outside;
-    for (const Side& side : sides_)
+    std::vector<Hoisted> outside;
+    for (const LoopGraph& side : graphs_)
       if (!side.hoisted.empty()) outside.push_back(hoist(side));
     const Ids made = add_loop(outside, left);
     size_t next = 0;
@@ -273,24 +273,24 @@ class Slimmer {
       else if (i < loop_.carry && carried_[i] == kCaptured && e_.alive(loop_.n))
         e_.redirect(loop_.out[i], loop_.in[i]);
     }
-    for (const Outside& o : outside) written_out(e_, o.placed, o.graph, o.in);
+    for (const Hoisted& o : outside) inline_graph(e_, o.inlined, o.graph, o.in);
     return true;
   }
 
   Edit& e_;
   const Loop& loop_;
-  std::vector<Side> sides_;  // the body, then the test
+  std::vector<LoopGraph> graphs_;  // the body, then the test
   std::vector<Fate> carried_;
-  std::vector<bool> wanted_;           // by result: of those that are stacked
+  std::vector<bool> wanted_;           // by result: stacked results that are kept
   std::unordered_set<size_t> unread_;  // operands
 };
 
-bool slimmer(Edit& e, NodeId n) {
+bool rebuild_smaller(Edit& e, NodeId n) {
   const Loop loop(e, n);
-  return loop.pure && Slimmer(e, loop).run();
+  return loop.pure && LoopRebuilder(e, loop).run();
 }
 
-constexpr Rule kRules[] = {{"while", slimmer}, {"scan", slimmer}};
+constexpr Rule kRules[] = {{"while", rebuild_smaller}, {"scan", rebuild_smaller}};
 
 }  // namespace
 

@@ -1,11 +1,11 @@
-// moves.cc: rules for ops that move elements and that text cannot say: what takes any number of
-// operands, and transposes of dims of size 1. The others are in passes.rules.
+// moves.cc: rules for ops that move elements, which passes.rules cannot express: variadic operands, and
+// transposes of dims of size 1.
 #include "plugins/passes/passes.h"
 
 namespace keel_passes {
 namespace {
 
-// A transpose that keeps the order of all dims but those of size 1 only renames dims.
+// A transpose that keeps the order of all dims other than 1 is a reshape.
 bool transpose_of_ones(Edit& e, NodeId n) {
   const keel_value x = e.in(n, 0);
   const Dims from = e.type(x).dims, to = e.type(e.out(n)).dims;
@@ -20,7 +20,7 @@ bool transpose_of_ones(Edit& e, NodeId n) {
   return e.replace(n, e.add("reshape", {x}, Attrs().dims("to", to)));
 }
 
-// Operands that are empty along the axis leave; what is left alone needs no concat.
+// Drops operands that are empty along the axis; a single remaining operand needs no concat.
 bool concat_of_one(Edit& e, NodeId n) {
   const auto axis = static_cast<size_t>(e.integer(n, "axis"));
   const Ids in = e.ins(n);

@@ -1,6 +1,7 @@
-// nearby.cc: rewrites that are not the same bits but as near to the exact result: constants are combined
-// in double and rounded once. Powers, roots, sigmoid and silu are in passes.rules. Gelu is found here too
-// (compose/gelu.cc), for its half would go into the weights of the product that follows.
+// nearby.cc: rewrites whose results are as close to the exact result, with other bits: constants are combined
+// in double and rounded once. Powers, roots, sigmoid and silu are in passes.rules. Gelu is recognised here
+// too (compose/gelu.cc), as its factor 0.5 would otherwise be folded into the weights of the following
+// product.
 #include "plugins/passes/passes.h"
 
 namespace keel_passes {

@@ -1,9 +1,9 @@
-// nearby_weights.cc: what scales and shifts each channel goes into the weights and one bias.
+// nearby_weights.cc: folds per-channel scales and shifts into weights and one bias.
 //
-// How to read it: a Root is a node with constant weights: conv, conv_grad_x, matmul or batch_norm. After it
-// may come a chain of add, sub, mul, div with constants and batch_norm, each the only user of the one
-// before. The chain is y * scale + shift for each channel (an Affine); scale enters the weights, shift
-// becomes one add. A mul or div in front of the root enters the weights as well.
+// A Root is a node with constant weights: conv, conv_grad_x, matmul or batch_norm. A chain of add, sub, mul,
+// div with constants and of batch_norm may follow, each the only user of the previous one. The chain computes
+// y * scale + shift per channel (an Affine); scale is folded into the weights, shift becomes one add. A mul
+// or div before the root is folded into the weights as well.
 #include <cmath>
 
 #include "plugins/passes/edit/numbers.h"
@@ -14,8 +14,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// One number for each channel, from a constant that has dim `channels` at place `back` from the end and
-// ones elsewhere, or only ones.
+// One number per channel, from a constant whose dim at `back` from the end is `channels` and whose others are
+// 1, or all are 1.
 std::optional<Numbers> per_channel(const Edit& e, keel_value v, size_t channels, size_t back) {
   if (v == KEEL_NO_VALUE) return std::nullopt;
   const Type t = e.type(v);
@@ -27,14 +27,14 @@ std::optional<Numbers> per_channel(const Edit& e, keel_value v, size_t channels,
   return all && count == 1 ? Numbers(channels, (*all)[0]) : all;
 }
 
-// Weights are w[p, q, ...]; of a batch_norm w[p]. The result's channels are p's, or in groups q's.
+// Weights are w[p, q, ...]; of a batch_norm w[p]. The result's channels are p's, or with groups q's.
 struct Root {
   NodeId node = kNone;
   Dims dims;  // of the weights
   size_t p = 1, q = 1, inner = 1, groups = 1;
   bool outputs_first = true;
-  size_t back = 0;  // where the channels are in the dims of operand and result, from the end
-  size_t channels = 0, in_channels = 0;  // 0: nothing in front is taken in
+  size_t back = 0;                       // position of the channels in operand and result dims, from the end
+  size_t channels = 0, in_channels = 0;  // 0: a preceding scale is not folded
 
   size_t first(size_t element) const { return element / inner / q; }
   size_t second(size_t element) const { return first(element) / (p / groups) * q + element / inner % q; }
@@ -67,7 +67,7 @@ struct Affine {
   Numbers scale, shift;
   bool scales = false, shifts = false;
   size_t steps = 0;
-  keel_value end = KEEL_NO_VALUE;  // what the last step makes
+  keel_value end = KEEL_NO_VALUE;  // the last step's result
 
   void times(size_t i, double k) {
     scale[i] *= k;
@@ -127,7 +127,7 @@ Affine chain_after(const Edit& e, const Root& r) {
   return a;
 }
 
-// The node again, with other weights (and, of a batch_norm, other shifts).
+// A copy of the node with other weights (for a batch_norm, other shifts).
 keel_value rebuilt(Edit& e, NodeId n, Ids in) {
   Attrs attrs;
   std::vector<const char*> names = {"stride", "dil", "lo", "groups"};
@@ -178,7 +178,7 @@ bool absorb_after(Edit& e, NodeId n) {
   return e.redirect(a.end, y);
 }
 
-// Padding stays zero when it is scaled, so this holds for convolutions too.
+// Scaled padding stays zero, so this holds for convolutions too.
 bool absorb_before(Edit& e, NodeId n) {
   Ids in = e.ins(n);
   const NodeId scaling = e.producer(in[0]);

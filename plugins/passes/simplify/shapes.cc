@@ -1,4 +1,5 @@
-// shapes.cc: rules by which ops that compute lose the moves around them, where text would be longer.
+// shapes.cc: rules that remove moves and broadcasts before computing ops, where rules as text would be
+// longer.
 #include <algorithm>
 #include <utility>
 
@@ -8,13 +9,13 @@
 namespace keel_passes {
 namespace {
 
-// Dim number `back` of a type, counted from the end; 1 where there is none.
+// Dim `back` from the end; 1 beyond the rank.
 keel_dim from_end(const Dims& dims, size_t back) {
   return back < dims.size() ? dims[dims.size() - 1 - back] : 1;
 }
 
-// Would the operands, with number i of these dims, still broadcast to the result's dims?
-bool still_spreads(Edit& e, const Ids& in, size_t i, const Dims& dims, const Dims& result) {
+// Whether the operands still broadcast to the result's dims if operand i has these dims.
+bool still_broadcasts(Edit& e, const Ids& in, size_t i, const Dims& dims, const Dims& result) {
   for (size_t back = 0; back < result.size(); back++) {
     const keel_dim wanted = from_end(result, back);
     bool found = wanted == 1;
@@ -25,8 +26,8 @@ bool still_spreads(Edit& e, const Ids& in, size_t i, const Dims& dims, const Dim
   return true;
 }
 
-// An op that broadcasts by itself needs no operand that was spread before.
-bool spread_operand(Edit& e, NodeId n) {
+// An op that broadcasts by itself needs no broadcast operand.
+bool drop_broadcast(Edit& e, NodeId n) {
   Ids in = e.ins(n);
   const Dims result = e.type(e.out(n)).dims;
   for (size_t i = 0; i < in.size(); i++) {
@@ -34,7 +35,7 @@ bool spread_operand(Edit& e, NodeId n) {
     if (!e.is(spread, "broadcast_to") && !e.is(spread, "fill")) continue;
     const keel_value x = e.in(spread, 0);
     if (!surely_spreads(e, e.type(in[i]).dims, result)) continue;
-    if (!still_spreads(e, in, i, e.type(x).dims, result)) continue;
+    if (!still_broadcasts(e, in, i, e.type(x).dims, result)) continue;
     in[i] = x;
     e.at(n);
     return e.replace(n, e.add(std::string(e.op(n)), in));
@@ -44,8 +45,8 @@ bool spread_operand(Edit& e, NodeId n) {
 
 bool is_identity(const Ints& perm) { return std::is_sorted(perm.begin(), perm.end()); }
 
-// A matmul reads an operand whose last two dims are swapped as it lies. Of a longer permutation only the swap
-// goes into the flag, where that leaves a transpose which moves whole rows.
+// matmul reads an operand with its last two dims swapped by a flag. From a longer permutation only the swap
+// moves into the flag, if the remaining transpose moves whole rows.
 bool matmul_of_transpose(Edit& e, NodeId n) {
   Ids in = e.ins(n);
   bool flags[2] = {e.integer(n, "ta") != 0, e.integer(n, "tb") != 0};
@@ -66,12 +67,12 @@ bool matmul_of_transpose(Edit& e, NodeId n) {
 }
 
 constexpr Rule kRules[] = {
-    {"matmul", matmul_of_transpose}, {"add", spread_operand},           {"sub", spread_operand},
-    {"mul", spread_operand},         {"div", spread_operand},           {"pow", spread_operand},
-    {"maximum", spread_operand},     {"minimum", spread_operand},       {"equal", spread_operand},
-    {"not_equal", spread_operand},   {"less", spread_operand},          {"less_equal", spread_operand},
-    {"greater", spread_operand},     {"greater_equal", spread_operand}, {"logical_and", spread_operand},
-    {"logical_or", spread_operand},  {"logical_xor", spread_operand},   {"select", spread_operand},
+    {"matmul", matmul_of_transpose}, {"add", drop_broadcast},           {"sub", drop_broadcast},
+    {"mul", drop_broadcast},         {"div", drop_broadcast},           {"pow", drop_broadcast},
+    {"maximum", drop_broadcast},     {"minimum", drop_broadcast},       {"equal", drop_broadcast},
+    {"not_equal", drop_broadcast},   {"less", drop_broadcast},          {"less_equal", drop_broadcast},
+    {"greater", drop_broadcast},     {"greater_equal", drop_broadcast}, {"logical_and", drop_broadcast},
+    {"logical_or", drop_broadcast},  {"logical_xor", drop_broadcast},   {"select", drop_broadcast},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// simplify.cc: identities that hold for every value: of the sign of zero, infinities and NaNs (but for
-// their payload) nothing is lost. Here is what needs code; the file passes.rules adds the rest to this pass.
+// simplify.cc: identities that hold for all values, including the sign of zero, infinities and NaN (except
+// its payload). These are the rules in code; passes.rules adds the others.
 #include "plugins/passes/passes.h"
 
 namespace keel_passes {

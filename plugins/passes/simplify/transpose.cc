@@ -1,28 +1,28 @@
-// transpose.cc: transposes and reshapes cancel across what stands between them.
+// transpose.cc: cancels transposes and reshapes across the ops between them.
 //
-// A rule begins where a move could end: at a transpose or reshape, which then goes; at an operand of matmul,
-// whose flag takes it; at a reduction, which takes any order of dims; then moves that meet become one. It
-// applies where fewer moves are left than before, so this ends.
+// A rule starts where a move can end: at a transpose or reshape, which disappears; at an operand of matmul,
+// whose flag absorbs it; at a reduction, which accepts any order of dims; then adjacent moves are merged. It
+// applies only if fewer moves remain, so it terminates.
 #include <algorithm>
 
 #include "plugins/passes/passes.h"
-#include "plugins/passes/simplify/turn.h"
+#include "plugins/passes/simplify/move_propagation.h"
 
 namespace keel_passes {
 namespace {
 
 bool cancelled(Edit& e, NodeId n, Move move) {
-  Turn turn(e, e.in(n, 0), std::move(move));
-  if (turn.cost() > 0) return false;  // n itself goes
+  MovePropagation propagation(e, e.in(n, 0), std::move(move));
+  if (propagation.cost() > 0) return false;  // n itself disappears
   e.at(n);
-  if (!e.replace(n, turn.done())) return false;
-  turn.fold();
+  if (!e.replace(n, propagation.done())) return false;
+  propagation.fold();
   return true;
 }
 
 bool transposed(Edit& e, NodeId n) { return cancelled(e, n, {e.list(n, "perm"), {}}); }
 
-// As simplify does, which runs no more when moves have become reshapes.
+// Repeats a rule of simplify, which does not run after this pass.
 bool reshaped_twice(Edit& e, NodeId n, NodeId before) {
   const Dims to = e.type(e.out(n)).dims;
   const keel_value x = e.in(before, 0);
@@ -45,19 +45,19 @@ bool multiplied(Edit& e, NodeId n) {
     if (perm.size() < 2) continue;
     for (size_t d = 0; d < perm.size(); d++) perm[d] = static_cast<int64_t>(d);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-    Turn turn(e, in[i], {perm, {}});
-    if (turn.cost() >= 0) continue;
+    MovePropagation propagation(e, in[i], {perm, {}});
+    if (propagation.cost() >= 0) continue;
     e.at(n);
-    in[i] = turn.done();
+    in[i] = propagation.done();
     flags[i] = !flags[i];
     if (!e.replace(n, e.add("matmul", in, Attrs().flag("ta", flags[0]).flag("tb", flags[1])))) return false;
-    turn.fold();
+    propagation.fold();
     return true;
   }
   return false;
 }
 
-// The first transpose that the value comes from; its dims back in order. Looks at so many values at most.
+// The inverse permutation of the first transpose that the value depends on; visits at most *left values.
 Ints order_back(const Edit& e, keel_value v, int* left) {
   const NodeId n = e.producer(v);
   if (n == kNone || --*left < 0) return {};
@@ -79,14 +79,14 @@ bool reduced(Edit& e, NodeId n) {
     const bool gone = std::find(old.begin(), old.end(), perm[i]) != old.end();
     (gone ? axes : kept).push_back(gone ? static_cast<int64_t>(i) : perm[i]);
   }
-  if (!std::is_sorted(kept.begin(), kept.end())) return false;  // the result would have to be moved
-  Turn turn(e, x, {perm, {}});
-  if (turn.cost() >= 0) return false;
+  if (!std::is_sorted(kept.begin(), kept.end())) return false;  // the result would need a move
+  MovePropagation propagation(e, x, {perm, {}});
+  if (propagation.cost() >= 0) return false;
   e.at(n);
-  keel_value y = e.add(std::string(e.op(n)), {turn.done()}, Attrs().ints("axes", axes));
+  keel_value y = e.add(std::string(e.op(n)), {propagation.done()}, Attrs().ints("axes", axes));
   if (e.integer(n, "keep") != 0) y = e.add("reshape", {y}, Attrs().dims("to", e.type(e.out(n)).dims));
   if (!e.replace(n, y)) return false;
-  turn.fold();
+  propagation.fold();
   return true;
 }
 

@@ -1,6 +1,5 @@
-// loop.cc: see jit.h. Everything that the loop is given, carries or holds as a constant has a register
-// from beginning to end, so an iteration touches no memory. A scalar fills its register: all lanes are the
-// same number.
+// while_code.cc: see jit.h. All inputs, carried values and constants have a register for the whole loop, so
+// an iteration accesses no memory. A scalar fills its register: all lanes are equal.
 #include "plugins/cpu/jit/jit.h"
 
 #if defined(KEEL_JIT)
@@ -28,7 +27,7 @@ class While {
   }
 
   std::string Make() {
-    const int frame = 16 * static_cast<int>(loop_.body.values.size() + 1) + 8;  // a home for each value
+    const int frame = 16 * static_cast<int>(loop_.body.values.size() + 1) + 8;  // one spill slot per value
     j_.push(kAt);
     j_.push(kCancelled);
     j_.sub(j_.rsp, frame);
@@ -118,7 +117,7 @@ class While {
   }
 
   static int Home(uint32_t v) { return 16 * static_cast<int>(v); }
-  // A call keeps no register of ours: what is alive goes home and comes back.
+  // Calls preserve no vector registers: live values are spilled and reloaded.
   void CallFunction(const JitOp& op) {
     std::vector<uint32_t> alive;
     for (uint32_t v = 0; v < last_.size(); v++)
@@ -137,7 +136,8 @@ class While {
   }
 
   void Move(uint32_t to, const Xmm& from) { j_.vmovaps(j_.V(to), from); }
-  // Carried values take the place of those before. One that takes another's place waits at home.
+  // Moves the next values into the registers of the carried values. A next value that is itself a carried
+  // value goes through its spill slot.
   void CarryOn() {
     const auto waits = [&](uint32_t i) { return loop_.next[i] < loop_.given && loop_.next[i] != i; };
     const auto count = static_cast<uint32_t>(loop_.next.size());

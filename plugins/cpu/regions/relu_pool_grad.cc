@@ -1,6 +1,6 @@
-// back.cc: see back.h. How to read it: Matcher follows values back to the nodes that make them
-// and notes those; FindBacks begins at each select and reshape.
-#include "plugins/cpu/regions/back.h"
+// relu_pool_grad.cc: see relu_pool_grad.h. Matcher follows values grad to the nodes that produce them and
+// records those nodes; FindReluPoolGrads starts it at each select and reshape.
+#include "plugins/cpu/regions/relu_pool_grad.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ class Matcher {
   explicit Matcher(const Body& body) : body_(body) {}
 
   // select(y > 0, dy, 0)
-  std::optional<Back> Relu(uint32_t n) {
+  std::optional<ReluPoolGrad> Relu(uint32_t n) {
     const BodyNode& select = body_.nodes[n];
     if (select.op != "select" || !Number(select.in[2], 0.0f)) return {};
     const BodyNode* greater = Before(select.in[0], "greater");
@@ -25,18 +25,18 @@ class Matcher {
     const uint32_t y = greater->in[0], dy = select.in[1], out = select.out[0];
     if (!Image(out) || Of(y).dims != Of(out).dims || Of(dy).dims != Of(out).dims || Of(y).dtype != KEEL_F32)
       return {};
-    Back back = {{n, Of(select.in[0]).producer}, kNone, y, true, dy, out};
+    ReluPoolGrad grad = {{n, Of(select.in[0]).producer}, kNone, y, true, dy, out};
     if (const uint32_t p = Of(dy).producer; p != kNone && Inner(dy))
       if (const auto pool = Matcher(body_).Pool(p); pool && pool->y == y) {
-        back.nodes.insert(back.nodes.end(), pool->nodes.begin(), pool->nodes.end());
-        back.index = pool->index;
-        back.dy = pool->dy;
+        grad.nodes.insert(grad.nodes.end(), pool->nodes.begin(), pool->nodes.end());
+        grad.index = pool->index;
+        grad.dy = pool->dy;
       }
-    return Sorted(back);
+    return Sorted(grad);
   }
 
   // reshape(scatter_add(reshape(max_pool_index(y)), reshape(dy)))
-  std::optional<Back> Pool(uint32_t n) {
+  std::optional<ReluPoolGrad> Pool(uint32_t n) {
     const BodyNode& last = body_.nodes[n];
     if (last.op != "reshape" || !Image(last.out[0])) return {};
     nodes_ = {n};
@@ -57,7 +57,7 @@ class Matcher {
 
  private:
   const BodyValue& Of(uint32_t v) const { return body_.values[v]; }
-  // Only needed by the nodes in question.
+  // Used by the matched nodes only.
   bool Inner(uint32_t v) const { return Of(v).users.size() == 1 && Of(v).result == kNone; }
   bool Image(uint32_t v) const {
     return Of(v).dtype == KEEL_F32 && Of(v).dims.size() > 2 && Of(v).dims.size() <= 5 && Of(v).Count() > 0;
@@ -76,7 +76,7 @@ class Matcher {
     nodes_.push_back(p);
     return &body_.nodes[p];
   }
-  // select(index < 0, the number of elements, index): windows wholly in the padding have one place more.
+  // select(index < 0, element count, index): a window wholly in the padding maps to an extra cell at the end.
   const BodyNode* Padded(uint32_t v) {
     const BodyNode* select = Before(v, "select");
     const BodyNode* less = select ? Before(select->in[0], "less") : nullptr;
@@ -88,9 +88,9 @@ class Matcher {
     nodes_.push_back(index.producer);
     return &found;
   }
-  static Back Sorted(Back back) {
-    std::sort(back.nodes.begin(), back.nodes.end());
-    return back;
+  static ReluPoolGrad Sorted(ReluPoolGrad grad) {
+    std::sort(grad.nodes.begin(), grad.nodes.end());
+    return grad;
   }
 
   const Body& body_;
@@ -109,46 +109,48 @@ keel_rc RunMask(const keel_call* call) {
   return Done(call);
 }
 
-// In place of what it reads, where nobody needs that later.
-void EmitMask(Builder& b, const Back& back) {
-  const Dims& dims = b.Value(back.out).dims;
-  Layout layout = b.LayoutOf(b.Blocked(back.dy) ? back.dy : back.y);
+// Writes over its operand if that has no later use.
+void EmitMask(Builder& b, const ReluPoolGrad& grad) {
+  const Dims& dims = b.Value(grad.out).dims;
+  Layout layout = b.LayoutOf(b.Blocked(grad.dy) ? grad.dy : grad.y);
   if (layout.get_dims() != dims) layout = ChannelsLast(dims);
   auto own = std::make_unique<OwnLaunch>();
   Keep(&own->launch, Mask{static_cast<int64_t>(layout.get_size() / sizeof(float)), WherePositiveLoop()},
        Guard<RunMask>);
-  const int y = b.Need(back.y, layout), dy = b.Need(back.dy, layout);
-  const bool over = b.MayTake(back.dy, back.nodes.back());
-  const int out = over ? b.Take(back.dy, back.nodes.back(), layout) : b.Made(back.out, layout);
-  if (over) b.MadeIn(back.out, layout, out);
-  b.EmitOwn(std::move(own), {back.y, back.dy}, {back.out}, {y, dy, out});
+  const int y = b.BufferIn(grad.y, layout), dy = b.BufferIn(grad.dy, layout);
+  const bool over = b.MayOverwrite(grad.dy, grad.nodes.back());
+  const int out =
+      over ? b.OverwriteBuffer(grad.dy, grad.nodes.back(), layout) : b.ResultBuffer(grad.out, layout);
+  if (over) b.AssignBuffer(grad.out, layout, out);
+  b.EmitOwn(std::move(own), {grad.y, grad.dy}, {grad.out}, {y, dy, out});
 }
 
 }  // namespace
 
-// Later nodes first: a relu takes a pool along.
-std::vector<Back> FindBacks(const Body& body) {
-  std::vector<Back> backs;
+// Later nodes first, as a relu gradient includes a preceding pool gradient.
+std::vector<ReluPoolGrad> FindReluPoolGrads(const Body& body) {
+  std::vector<ReluPoolGrad> grads;
   std::vector<bool> taken(body.nodes.size());
   for (uint32_t n = static_cast<uint32_t>(body.nodes.size()); n-- > 0;) {
     if (taken[n]) continue;
-    std::optional<Back> back = Matcher(body).Relu(n);
-    if (!back) back = Matcher(body).Pool(n);
-    if (!back) continue;
-    for (uint32_t i : back->nodes) taken[i] = true;
-    backs.push_back(std::move(*back));
+    std::optional<ReluPoolGrad> grad = Matcher(body).Relu(n);
+    if (!grad) grad = Matcher(body).Pool(n);
+    if (!grad) continue;
+    for (uint32_t i : grad->nodes) taken[i] = true;
+    grads.push_back(std::move(*grad));
   }
-  return backs;
+  return grads;
 }
 
-void EmitBack(Builder& b, const Back& back) {
-  if (back.index == kNone) return EmitMask(b, back);
-  const BodyNode& index = b.body.nodes[back.index];
-  const Dims &x = b.Value(back.y).dims, &y = b.Value(index.out[0]).dims;
+void EmitReluPoolGrad(Builder& b, const ReluPoolGrad& grad) {
+  if (grad.index == kNone) return EmitMask(b, grad);
+  const BodyNode& index = b.body.nodes[grad.index];
+  const Dims &x = b.Value(grad.y).dims, &y = b.Value(index.out[0]).dims;
   auto own = std::make_unique<OwnLaunch>();
-  KeepUnpool(index, x, y, back.positive, &own->launch);
-  const int from = b.Need(back.y, ChannelsLast(x)), dy = b.Need(back.dy, ChannelsLast(y));
-  b.EmitOwn(std::move(own), {back.y, back.dy}, {back.out}, {from, dy, b.Made(back.out, ChannelsLast(x))});
+  KeepUnpool(index, x, y, grad.positive, &own->launch);
+  const int from = b.BufferIn(grad.y, ChannelsLast(x)), dy = b.BufferIn(grad.dy, ChannelsLast(y));
+  b.EmitOwn(std::move(own), {grad.y, grad.dy}, {grad.out},
+            {from, dy, b.ResultBuffer(grad.out, ChannelsLast(x))});
 }
 
 }  // namespace keel_cpu

@@ -1,5 +1,5 @@
-// turn.cc: see turn.h.
-#include "plugins/passes/simplify/turn.h"
+// move_propagation.cc: see move_propagation.h.
+#include "plugins/passes/simplify/move_propagation.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace keel_passes {
 namespace {
 
 constexpr size_t kMostMembers = 64;
-constexpr int64_t kMostFolded = 1 << 16;  // elements of constants that are moved at once
+constexpr int64_t kMostFolded = 1 << 16;  // size limit of constants that are moved at compile time
 constexpr int kNever = 1 << 20;
 
 struct Attribute {
@@ -20,7 +20,7 @@ constexpr Attribute kAttributes[] = {{"cast", "to"}, {"gelu", "tanh"}, {"leaky_r
 
 bool has_axis(std::string_view op) { return op == "softmax" || op == "log_softmax" || op == "concat"; }
 
-// Of sums over more axes than one the order would be another.
+// A sum over several axes would change its order.
 bool is_reduction(const Edit& e, NodeId n) {
   const std::string_view op = e.op(n);
   if (op == "reduce_max" || op == "reduce_min") return true;
@@ -45,23 +45,23 @@ bool keeps_order(const Dims& dims, const Ints& perm) {
   return true;
 }
 
-Turn::Turn(Edit& e, keel_value root, Move move)
+MovePropagation::MovePropagation(Edit& e, keel_value root, Move move)
     : e_(e), root_(root), move_(std::move(move)), dims_(e.type(root).dims) {
   reach(root);
   for (const auto& [v, found] : uses_)
     if (members_.count(e_.producer(v)) == 0) leaves_.push_back(v);
 }
 
-bool Turn::inside(NodeId n) const {
+bool MovePropagation::inside(NodeId n) const {
   if (n == kNone || members_.size() >= kMostMembers) return false;
   const keel_value out = e_.out(n);
   if (e_.type(out).rank() != dims_.size()) return false;
   if (move_.perm.empty()) return elementwise(e_.op(n)) != 0 && e_.same(e_.type(out).dims, dims_);
-  return elementwise(e_.op(n)) != 0 || has_axis(e_.op(n)) || is_reduction(e_, n);  // of that rank: it keeps
+  return elementwise(e_.op(n)) != 0 || has_axis(e_.op(n)) || is_reduction(e_, n);  // with the same rank
 }
 
-// Once for each use; with the last one the op is inside, so that nothing is computed twice.
-void Turn::reach(keel_value v) {
+// Called once per use; with the last use the op joins the tree, so nothing is computed twice.
+void MovePropagation::reach(keel_value v) {
   uses_[v]++;
   const NodeId n = e_.producer(v);
   if (!all_uses(v) || !inside(n)) return;
@@ -70,22 +70,24 @@ void Turn::reach(keel_value v) {
   for (keel_value in : e_.ins(n)) reach(in);
 }
 
-bool Turn::all_uses(keel_value v) const { return !e_.fetched(v) && e_.users(v).size() == uses_.at(v); }
+bool MovePropagation::all_uses(keel_value v) const {
+  return !e_.fetched(v) && e_.users(v).size() == uses_.at(v);
+}
 
-// With ones in front, as broadcasting sees it.
-Dims Turn::full_dims(keel_value v) const {
+// With leading ones, as for broadcasting.
+Dims MovePropagation::full_dims(keel_value v) const {
   Dims dims = e_.type(v).dims;
   if (dims.size() < dims_.size()) dims.insert(dims.begin(), dims_.size() - dims.size(), 1);
   return dims;
 }
 
-Ints Turn::after(const Ints& perm) const {
+Ints MovePropagation::after(const Ints& perm) const {
   Ints both = move_.perm;
   for (int64_t& axis : both) axis = perm[static_cast<size_t>(axis)];
   return both;
 }
 
-int Turn::cost_of(keel_value leaf) const {
+int MovePropagation::cost_of(keel_value leaf) const {
   const Type type = e_.type(leaf);
   if (type.rank() == 0) return 0;
   const bool folds = type.data != nullptr && type.count() <= kMostFolded;
@@ -102,21 +104,22 @@ int Turn::cost_of(keel_value leaf) const {
   return gone + (std::is_sorted(both.begin(), both.end()) ? 0 : 1);
 }
 
-int Turn::cost() const {
+int MovePropagation::cost() const {
   int sum = 0;
   for (keel_value leaf : leaves_) {
     const int cost = cost_of(leaf);
-    if (cost == kNever || (cost > 0 && reduces_)) return kNever;  // what is reduced is larger
+    // the operand of a reduction is larger than its result
+    if (cost == kNever || (cost > 0 && reduces_)) return kNever;
     sum += cost;
   }
   return sum;
 }
 
-int64_t Turn::axis(int64_t old) const {
+int64_t MovePropagation::axis(int64_t old) const {
   return std::find(move_.perm.begin(), move_.perm.end(), old) - move_.perm.begin();
 }
 
-keel_value Turn::moved_leaf(keel_value v) {
+keel_value MovePropagation::moved_leaf(keel_value v) {
   const Type type = e_.type(v);
   if (type.rank() == 0) return v;
   if (move_.perm.empty()) {
@@ -146,7 +149,7 @@ keel_value Turn::moved_leaf(keel_value v) {
   return out;
 }
 
-keel_value Turn::rebuilt(NodeId n) {
+keel_value MovePropagation::rebuilt(NodeId n) {
   Ids in = e_.ins(n);
   for (keel_value& v : in) v = moved(v);
   const std::string op(e_.op(n));
@@ -162,7 +165,7 @@ keel_value Turn::rebuilt(NodeId n) {
   return e_.add(op, in);
 }
 
-keel_value Turn::moved(keel_value v) {
+keel_value MovePropagation::moved(keel_value v) {
   if (v == KEEL_NO_VALUE) return v;
   if (const auto known = done_.find(v); known != done_.end()) return known->second;
   const NodeId n = e_.producer(v);
@@ -170,9 +173,9 @@ keel_value Turn::moved(keel_value v) {
   return done_[v] = out;
 }
 
-keel_value Turn::done() { return moved(root_); }
+keel_value MovePropagation::done() { return moved(root_); }
 
-void Turn::fold() {
+void MovePropagation::fold() {
   for (keel_value v : to_fold_)
     if (const NodeId n = e_.producer(v); n != kNone) e_.eval(n);
 }

@@ -1,5 +1,5 @@
-// alone.cc: ops of a region that are primitives by themselves. They keep the layout in which
-// their operand comes; on plain operands our own impls are as good, so there these step aside.
+// single_ops.cc: ops of a region that become one primitive each. They keep the layout of their operand. On
+// plain operands the plugin's own impls are as fast, so these emitters return false there.
 #include "plugins/cpu/conv/window.h"
 #include "plugins/cpu/regions/region.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 template <class P>
 bool TryEmit(Builder& b, const typename P::primitive_desc& d, uint32_t out, std::vector<Arg> args) {
-  args.push_back({DNNL_ARG_DST, d.dst_desc(), b.Made(out, d.dst_desc())});
+  args.push_back({DNNL_ARG_DST, d.dst_desc(), b.ResultBuffer(out, d.dst_desc())});
   b.Emit<P>(d, std::move(args));
   return true;
 }
@@ -19,8 +19,8 @@ bool Unary(Builder& b, const BodyNode& n, uint32_t x, const PostOp& op) {
   const Layout layout = b.LayoutOf(x);
   const dnnl::eltwise_forward::primitive_desc d(Engine(), kInference, op.algorithm, layout, layout, op.alpha,
                                                 op.beta, UserScratch());
-  return Good(d) &&
-         TryEmit<dnnl::eltwise_forward>(b, d, n.out[0], {{DNNL_ARG_SRC, layout, b.Need(x, layout)}});
+  return IsOptimized(d) &&
+         TryEmit<dnnl::eltwise_forward>(b, d, n.out[0], {{DNNL_ARG_SRC, layout, b.BufferIn(x, layout)}});
 }
 
 bool Binary(Builder& b, const BodyNode& n, uint32_t x, const PostOp& op) {
@@ -30,13 +30,13 @@ bool Binary(Builder& b, const BodyNode& n, uint32_t x, const PostOp& op) {
   dims.insert(dims.end(), other.dims.begin(), other.dims.end());
   const Layout second = dims == value.dims ? layout : Plain(dims, layout.get_data_type());
   const dnnl::binary::primitive_desc d(Engine(), op.algorithm, layout, second, layout, UserScratch());
-  return Good(d) && TryEmit<dnnl::binary>(b, d, n.out[0],
-                                          {{DNNL_ARG_SRC_0, layout, b.Need(x, layout)},
-                                           {DNNL_ARG_SRC_1, second, b.Need(op.other, second)}});
+  return IsOptimized(d) && TryEmit<dnnl::binary>(b, d, n.out[0],
+                                                 {{DNNL_ARG_SRC_0, layout, b.BufferIn(x, layout)},
+                                                  {DNNL_ARG_SRC_1, second, b.BufferIn(op.other, second)}});
 }
 
 bool Elementwise(Builder& b, const BodyNode& n) {
-  const bool only = FindImpl(n) == nullptr;  // an op with a body of its own, of which we have no impl
+  const bool only = FindImpl(n) == nullptr;  // an op with a body, without an impl of this plugin
   const uint32_t number = static_cast<uint32_t>(&n - b.body.nodes.data());
   for (uint32_t x : n.in) {
     std::vector<PostOp> post;
@@ -48,7 +48,8 @@ bool Elementwise(Builder& b, const BodyNode& n) {
   return false;
 }
 
-// oneDNN's words for a window; false: it cannot express it, or a window may see no image at all.
+// A pooling window in oneDNN's terms. False: oneDNN cannot express it, or a window may lie wholly in the
+// padding.
 struct PoolShape {
   Dims window, stride, dil, lo, hi;
 };
@@ -72,7 +73,7 @@ bool EmitPooling(Builder& b, const BodyNode& n, dnnl::algorithm fn, const PoolSh
   const Pooling::primitive_desc d(Engine(), kInference, fn, x, AnyLayout(out, x.get_data_type()), p.stride,
                                   p.window, p.dil, p.lo, p.hi, UserScratch());
   if (fn == dnnl::algorithm::pooling_max) return EmitMaxPool(b, n, x, d.dst_desc());
-  return Good(d) && TryEmit<Pooling>(b, d, n.out[0], {{DNNL_ARG_SRC, x, b.Need(n.in[0], x)}});
+  return IsOptimized(d) && TryEmit<Pooling>(b, d, n.out[0], {{DNNL_ARG_SRC, x, b.BufferIn(n.in[0], x)}});
 }
 
 bool Pool(Builder& b, const BodyNode& n) {
@@ -83,7 +84,7 @@ bool Pool(Builder& b, const BodyNode& n) {
     const bool pads = n.node.Flag("count_pad");
     const Dims hi = n.node.List("hi");
     for (size_t d = 0; pads && d < hi.size(); d++)
-      if (p.hi[d] > hi[d]) return false;  // a window hangs out beyond the padding
+      if (p.hi[d] > hi[d]) return false;  // a window extends beyond the padding
     fn = pads ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_avg_exclude_padding;
   }
   return EmitPooling(b, n, fn, p, b.Value(n.out[0]).dims);
@@ -111,12 +112,12 @@ bool BatchNorm(Builder& b, const BodyNode& n) {
   const Layout x = b.LayoutOf(n.in[0]);
   const Norm::primitive_desc d(Engine(), kInference, x, x, static_cast<float>(n.node.Real("eps")),
                                Flags::use_global_stats | Flags::use_scale | Flags::use_shift, UserScratch());
-  if (!Good(d)) return false;
-  std::vector<Arg> args = {{DNNL_ARG_SRC, x, b.Need(n.in[0], x)}};
+  if (!IsOptimized(d)) return false;
+  std::vector<Arg> args = {{DNNL_ARG_SRC, x, b.BufferIn(n.in[0], x)}};
   constexpr int kIds[] = {DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE};
   for (size_t i = 0; i < 4; i++) {
     const uint32_t v = n.in[i + 1];
-    args.push_back({kIds[i], b.PlainOf(v), b.Need(v, b.PlainOf(v))});
+    args.push_back({kIds[i], b.PlainOf(v), b.BufferIn(v, b.PlainOf(v))});
   }
   return TryEmit<Norm>(b, d, n.out[0], std::move(args));
 }
@@ -132,16 +133,17 @@ bool Concat(Builder& b, const BodyNode& n) {
   }
   if (!blocked || n.node.Int("axis") != 1) return false;
   const dnnl::concat::primitive_desc d(Engine(), 1, layouts, UserScratch());
-  if (!Good(d)) return false;
+  if (!IsOptimized(d)) return false;
   for (size_t i = 0; i < n.in.size(); i++)
-    args.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), layouts[i], b.Need(n.in[i], layouts[i])});
+    args.push_back(
+        {DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), layouts[i], b.BufferIn(n.in[i], layouts[i])});
   return TryEmit<dnnl::concat>(b, d, n.out[0], std::move(args));
 }
 
 bool Reshape(Builder& b, const BodyNode& n) { return b.Alias(n); }
 
-// What oneDNN refuses, our own impls do.
-template <EmitAlone F>
+// Ops that oneDNN refuses run by the plugin's own impls.
+template <EmitOp F>
 bool Refusable(Builder& b, const BodyNode& n) {
   try {
     return F(b, n);
@@ -152,7 +154,7 @@ bool Refusable(Builder& b, const BodyNode& n) {
 
 struct Row {
   const char* op;
-  EmitAlone emit;
+  EmitOp emit;
 };
 constexpr Row kRows[] = {
     {"max_pool", Refusable<Pool>},
@@ -170,7 +172,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-EmitAlone FindEmitter(const std::string& op) {
+EmitOp FindEmitter(const std::string& op) {
   for (const Row& row : kRows)
     if (op == row.op) return row.emit;
   return Refusable<Elementwise>;

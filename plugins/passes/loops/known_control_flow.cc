@@ -1,5 +1,5 @@
-// known.cc: rules for branches and loops of which it is known what runs: one branch, no iteration, one.
-// Only nodes that need not run, so what must run stays where it is listed.
+// known_control_flow.cc: rules for branches and loops whose control flow is known: one branch, no iteration,
+// or one. Nodes listed as effects must run and stay.
 #include <algorithm>
 
 #include "plugins/passes/edit/numbers.h"
@@ -23,12 +23,12 @@ bool known_cond(Edit& e, NodeId n) {
 bool known_switch(Edit& e, NodeId n) {
   const std::optional<double> i = uniform(e, e.in(n, 0));
   const Ints branches = e.list(n, "branches");
-  if (!i || *i < 0 || *i >= static_cast<double>(branches.size())) return false;  // it fails in the run
+  if (!i || *i < 0 || *i >= static_cast<double>(branches.size())) return false;  // fails in the run
   return e.splice(n, branches[static_cast<size_t>(*i)], without_first(e, n));
 }
 
-// Whether all sizes of a graph are numbers, so that they have been compared. Others are compared in the run,
-// also where the graph does not run, and what they must be must not go with it.
+// Whether all sizes of a graph are numbers, and so have been checked. Symbolic sizes are checked in the run
+// even if the graph does not run; such checks must not disappear.
 bool sized(const Edit::Body& body) {
   const auto known = [&](keel_value v) {
     if (v == KEEL_NO_VALUE) return true;
@@ -41,7 +41,7 @@ bool sized(const Edit::Body& body) {
                      [&](NodeId n) { return all_known(body.edit.ins(n)) && all_known(body.edit.outs(n)); });
 }
 
-// What is carried comes out as it goes in.
+// Replaces the loop by its initial values.
 bool forwarded(Edit& e, const Loop& loop) {
   for (size_t i = 0; i < loop.carry; i++)
     if (!e.same_type(loop.out[i], loop.in[i])) return false;
@@ -92,14 +92,14 @@ bool one_entry(Edit& e, const Loop& loop) {
   Ids in(loop.in.begin(), loop.in.begin() + static_cast<ptrdiff_t>(loop.cut));
   for (size_t i = loop.cut; i < loop.given; i++)
     in.push_back(e.add("reshape", {loop.in[i]}, Attrs().dims("to", entry_dims(e, loop.in[i]))));
-  const Placed placed = place(e, loop.body, in, loop.out.size());
-  Ids out = placed.out;
+  const InlinedGraph inlined = apply_graph(e, loop.body, in, loop.out.size());
+  Ids out = inlined.out;
   for (size_t i = 0; i < out.size(); i++) {
     if (i >= loop.carry) out[i] = e.add("reshape", {out[i]}, Attrs().dims("to", e.type(loop.out[i]).dims));
     if (!e.same_type(out[i], loop.out[i])) return false;
   }
   for (size_t i = 0; i < out.size(); i++) e.redirect(loop.out[i], out[i]);
-  written_out(e, placed, loop.body, in);
+  inline_graph(e, inlined, loop.body, in);
   return true;
 }
 
@@ -115,6 +115,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-Rules known_rules() { return kRules; }
+Rules known_control_flow_rules() { return kRules; }
 
 }  // namespace keel_passes
