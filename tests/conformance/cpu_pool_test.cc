@@ -90,7 +90,7 @@ TEST(Pool, PartsThatWaitForEachOtherGetAThreadEach) {
 
 TEST(Pool, PartsThatAreSaidToWaitForEachOtherGetThreadsAtOnce) {
   const Helpers none(0);
-  keel_threads_set_meeting(1);
+  keel_threads_set_gang(1);
   keel_threads::Region r;
   r.part = [](void*, int, int) {};
   r.n = 3;
@@ -98,7 +98,7 @@ TEST(Pool, PartsThatAreSaidToWaitForEachOtherGetThreadsAtOnce) {
   EXPECT_TRUE(r.queued);
   EXPECT_EQ(r.helpers, 2);
   keel_threads::Pool::Get().Close(&r);
-  keel_threads_set_meeting(0);
+  keel_threads_set_gang(0);
 }
 
 TEST(Pool, CallersAtOnceWhosePartsWaitForEachOtherAllEnd) {
