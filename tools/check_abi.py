@@ -3,11 +3,11 @@
 Usage: check_abi.py BUILD            check everything against the build folder (build/release)
        check_abi.py BUILD --write    rewrite abi/symbols.txt and abi/layout.txt after an intended change
 
-Headers: each compiles alone as C99 to C++20 with gcc and clang, and uses no type whose size or calling
-convention varies. Symbols: libkeel exports what keel.h, keel_graph.h and keel_control.h declare, which is
-abi/symbols.txt; a plugin exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's
-offset and size; they equal abi/layout.txt, to which a draft only appends. Names: what comments of the headers and all
-documents call KEEL_ or keel_ is there: in the headers, or in code of the tree (variables, options, targets).
+Headers: each compiles alone as C99 to C++20 with gcc and clang, uses no type whose size or calling convention varies, and has
+at most 250 lines. Symbols: libkeel exports the functions that the headers declare, which is abi/symbols.txt, at most 125; a plugin
+exports keel_plugin_v0 and needs nothing of ours. Layout: a compiled program prints every member's offset and size; they equal
+abi/layout.txt, to which a draft only appends. Names: each KEEL_ or keel_ name in a comment of the headers or in a document exists:
+in the headers, or in code of the tree (variables, options, targets).
 """
 import re
 import subprocess
@@ -15,8 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from abi_json import Abi, headers
+
 ROOT = Path(__file__).resolve().parent.parent
-HEADERS = ["keel_base.h", "keel_plugin.h", "keel.h", "keel_graph.h", "keel_control.h"]
+ABI = Abi()
+HEADERS = [path.name for path in headers()]
 STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
 STRIDED = {"keel_impl", "keel_importer", "keel_pass"}  # no struct_size, but their arrays carry a stride
@@ -63,7 +66,7 @@ def header_faults():
 
 
 def declared_symbols():
-    return sorted(set(re.findall(r"KEEL_API[\w\s*]*?\b(keel_\w+)\s*\(", "".join(map(bare, HEADERS[2:])))))
+    return sorted(ABI.functions)
 
 
 def exported(library):
@@ -92,25 +95,11 @@ def symbol_faults(build):
             yield f"{plugin.name} needs {needs}; a plugin gets all from the host table"
 
 
-def structs():
-    """[(struct, [member...])] of all headers, in their order."""
-    found = []
-    for header in HEADERS:
-        for _, body, name in re.findall(r"typedef struct(\s+\w+)?\s*\{(.*?)\}\s*(\w+)\s*;", bare(header), re.S):
-            members = []
-            for declaration in filter(None, (d.strip() for d in body.split(";"))):
-                pointer = re.match(r".*?\(\*(\w+)\)\s*\(", declaration, re.S)
-                plain = [re.sub(r"\[[^]]*\]", "", part).split()[-1].lstrip("*") for part in declaration.split(",")]
-                members += [pointer.group(1)] if pointer else plain
-            found.append((name, members))
-    return found
-
-
 def layout():
     """Lines 'struct member offset size' for every member, printed by a compiled program."""
     rows = ['printf("abi %d.%d draft %d\\n", KEEL_ABI_MAJOR, KEEL_ABI_MINOR, KEEL_ABI_DRAFT);']
-    for name, members in structs():
-        for member in members:
+    for name, struct in ABI.structs.items():
+        for member in (field["name"] for field in struct["fields"]):
             rows.append(f'printf("{name} {member} %zu %zu\\n", offsetof({name}, {member}), '
                         f'sizeof((({name}*)0)->{member}));')
     with tempfile.TemporaryDirectory() as folder:
@@ -191,7 +180,7 @@ def main():
     faults = [*header_faults()]
     if not faults:  # the rest compiles them
         faults = [*layout_faults(), *name_faults(), *symbol_faults(Path(sys.argv[1]))]
-    print("\n".join(faults + [f"abi: {len(HEADERS)} headers, {len(structs())} structs, "
+    print("\n".join(faults + [f"abi: {len(HEADERS)} headers, {len(ABI.structs)} structs, "
                               f"{len(declared_symbols())} functions, {len(faults)} faults"]))
     return 1 if faults else 0
 

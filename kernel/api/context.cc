@@ -204,6 +204,7 @@ void BeginTimeline() {
 
 using namespace keel;
 
+uint32_t keel_abi_draft(void) { return KEEL_ABI_DRAFT; }
 uint32_t keel_abi_version(void) { return KEEL_ABI_MAJOR << 16 | KEEL_ABI_MINOR; }
 const char* keel_version(void) { return KEEL_VERSION; }
 keel_rc keel_error_code(const keel_error* e) { return e ? e->code : KEEL_OK; }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "abi/keel.h"
+#include "abi/keel_context.h"
 #include "kernel/base/mutex.h"
 
 namespace keel {

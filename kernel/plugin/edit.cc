@@ -173,8 +173,8 @@ absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std
   source.path = path.c_str();
   source.data = file.data;
   source.size = file.size;
-  source.keep = Guarded<KeepSource, nullptr>;
-  source.drop = DropSource;
+  source.retain = Guarded<KeepSource, nullptr>;
+  source.release = DropSource;
   source.fixed_names = fixed_names.data();
   source.fixed_values = fixed_values.data();
   source.n_fixed = fixed_names.size();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/keel_function.h"
 #include "absl/container/inlined_vector.h"
 #include "kernel/values/array.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "abi/keel.h"
+#include "abi/keel_handle.h"
 #include "kernel/base/status.h"
 #include "kernel/values/dtype.h"
 

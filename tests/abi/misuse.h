@@ -156,6 +156,8 @@ class Misuse : public testing::Test {
       return NoBlock;
     else if constexpr (std::is_same_v<T, keel_observer>)
       return NoEvent;
+    else if constexpr (std::is_same_v<T, keel_print_fn>)
+      return NoPrint;
     else if constexpr (std::is_same_v<T, void (*)(void*)>)
       return Release;
     else if constexpr (std::is_same_v<T, const void*> || std::is_same_v<T, void*> ||
@@ -173,10 +175,7 @@ class Misuse : public testing::Test {
   }
   template <typename T>
   T number(const std::string& name) {
-    if constexpr (std::is_same_v<T, keel_print_fn>)
-      return NoPrint;
-    else
-      return name == "dtype" ? static_cast<T>(KEEL_F32) : name == "sign" ? T{1} : T{0};
+    return name == "dtype" ? static_cast<T>(KEEL_F32) : name == "sign" ? T{1} : T{0};
   }
   const char* Text(const std::string& name) const {
     const std::pair<const char*, const char*> texts[] = {

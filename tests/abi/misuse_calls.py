@@ -1,141 +1,80 @@
-"""Writes misuse_calls.inc: calls of every function of abi/*.h in which one parameter at a time is wrong.
+"""Writes misuse_calls.inc: calls of every function of libkeel in which one parameter at a time is wrong.
 
-Usage: misuse_calls.py ABI_FOLDER OUT
-Read from the headers alone: a pointer is NULL while its count is 2, or the second of two entries is; a list's count is 2^32 - 1,
-a size 2^64 - 1; a number is all ones. What must come of it is for misuse_test.cc to say: Named(...) an error that names function and parameter, Survives(...)
-any answer. A parameter that may be NULL by the header's text is in MAY_BE_NULL; a test that needs a new entry found a text to write.
+Usage: misuse_calls.py ABI_JSON OUT
+A pointer is NULL while its count is 2, or the second of two entries is; a list's count is 2^32 - 1, a size 2^64 - 1; a number is all
+ones. misuse_test.cc says what must follow: Named(...) an error that names function and parameter, where abi.json says that the
+pointer is needed; Survives(...) any answer, where it may be NULL. So a mark that is missing in a header, or wrong, fails there.
 """
-import re
+import json
 import sys
 from pathlib import Path
 
-HEADERS = ["keel.h", "keel_graph.h", "keel_control.h"]
-EVERYWHERE = {"err", "arg", "release", "within", "tape", "outer", "seeds", "then_arg", "else_arg", "test_arg", "body_arg", "args",
-              "structure"}
-MAY_BE_NULL = {
-    "keel_fail": {"message"},
-    "keel_array_to": {"device"}, "keel_module_link": {"entry", "as"}, "keel_module_add_case": {"entry"},
-    "keel_module_optimize": {"entry", "report"}, "keel_session_prepare": {"feeds", "fetches"},
-    "keel_session_run": {"feeds", "fetches"}, "keel_plan_report": {"in"}, "keel_trace_param": {"name"},
-    "keel_trace_result": {"name"}, "keel_trace_constant": {"name"}, "keel_trace_entry": {"entry"},
-    "keel_tape_gradient_of": {"xs", "variables"}, "keel_tape_jacobian": {"xs", "variables"},
-    "keel_module_variable": {"add", "number", "out"}, "keel_module_graph": {"entry"}, "keel_graph_new": {"name"},
-    "keel_graph_param": {"name"}, "keel_graph_constant": {"name"}, "keel_graph_node": {"name"}, "keel_graph_device": {"device"},
-    "keel_graph_result": {"name"}, "keel_graph_type": {"dtype", "shape", "ndim"}, "keel_graph_copy": {"name"},
-    "keel_graph_counts": {"nodes", "values", "params", "results"}, "keel_graph_port": {"out", "name"},
-    "keel_graph_node_at": {"name", "op", "in", "n_in", "out", "n_out"}, "keel_graph_value_at": {"name", "node"},
-}
-NEEDED = {("keel_trace_entry", "within")} | {(f"keel_tape_{f}", "tape") for f in (
-    "watch", "watch_variable", "apply", "call", "call_within", "gradient", "gradient_of", "jacobian")}
-# Lists whose count does not stand right behind them, or has another name.
-COUNTS = {"attr_names": "n_attrs", "attrs": "n_attrs", "fixed_names": "n_fixed", "names": "n", "branches": "n", "dxs": "n_xs",
-          ("keel_tape_gradient", "out"): "n_xs", ("keel_tape_gradient_of", "out"): "n_xs", ("keel_tape_jacobian", "out"): "n_xs",
-          ("keel_tape_gradient", "seeds"): "n_ys", ("keel_tape_gradient_of", "seeds"): "n_ys",
-          ("keel_tape_gradient_of", "xs"): "n_xs", ("keel_tape_gradient_of", "variables"): "n_xs",
-          ("keel_tape_jacobian", "xs"): "n_xs", ("keel_tape_jacobian", "variables"): "n_xs",
-          ("keel_session_run", "feeds"): "n_in", ("keel_session_run", "fetches"): "n_out",
-          ("keel_trace_custom", "out"): "n_ys", ("keel_trace_while", "out"): "n", ("keel_body_begin", "params"): "n"}
-# Entries that may be NULL, or are told of by their own names.
-HOLES = {("keel_apply", "in"), ("keel_trace_apply", "in"), ("keel_tape_apply", "in"), ("keel_graph_node", "in"),
-         ("keel_plan_run", "in"), ("keel_plan_run_observed", "in"), ("keel_plan_report", "in"), ("keel_trace_switch", "args"),
-         ("keel_tape_gradient", "seeds"), ("keel_tape_gradient_of", "seeds"), ("keel_tape_gradient_of", "xs"),
-         ("keel_tape_gradient_of", "variables"), ("keel_tape_jacobian", "xs"), ("keel_tape_jacobian", "variables")}
-CALLBACKS = {"keel_program", "keel_block", "keel_observer"}
-FREES = re.compile(r"_(free|release|close)$")  # called with NULL only
 FLAGS = {"on", "runs", "unique", "result", "reverse", "version", "rtol", "atol", "begin_ns", "end_ns", "length", "sign", "room",
          "entries_from", "index", "axis"}  # any value means something, or is checked by hand
+FREES = ("_free", "_release", "_close")  # called with NULL only
 
 
-def bare(text):
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
-    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+def pointer(param):
+    return param["ownership"] != "value" or "*" in param["type"] or "." in param["type"]
 
 
-def split(text):
-    """At commas that are in no parentheses."""
-    parts, depth = [""], 0
-    for c in text:
-        depth += (c in "([") - (c in ")]")
-        parts = parts + [""] if c == "," and not depth else parts[:-1] + [parts[-1] + c]
-    return [" ".join(p.split()) for p in parts]
+def spelled(kind):
+    return "void (*)(void*)" if kind.endswith(".release") else kind.replace("struct ", "")
 
 
-def functions(folder):
-    """(name, [(type, name)...]) of each."""
-    for header in HEADERS:
-        for _, name, parameters in re.findall(r"KEEL_API\s+([\w\s*]+?)\b(keel_\w+)\s*\((.*?)\)\s*;", bare((folder / header).read_text()), re.S):
-            rows = []
-            for p in split(parameters):
-                pointer = re.fullmatch(r"(.*)\(\*(\w+)\)\((.*)\)", p)
-                plain = re.fullmatch(r"(.*?)(\w+)", p)
-                if p != "void":
-                    rows.append(("void (*)(void*)", pointer[2]) if pointer else (plain[1].strip(), plain[2]))
-            yield name, rows
+class Calls:
+    def __init__(self, name, function):
+        self.name, self.params = name, function["params"]
+        self.fails = bool(self.params) and self.params[-1]["type"] == "keel_error**"
+        self.counts = {p["count"] for p in self.params if "count" in p}
 
-
-def count_of(function, rows, i):
-    name = rows[i][1]
-    if (function, name) in COUNTS or name in COUNTS:
-        found = COUNTS.get((function, name), COUNTS.get(name))
-        return found if found in [x for _, x in rows] else None
-    after = rows[i + 1] if i + 1 < len(rows) else ("", "")
-    counted = after[1] in ("n", "room", "ndim", "size", "n_" + name, "n_options") and "*" not in after[0]
-    if name == "variables" and "checkpoint" in function:
-        return "n"
-    return after[1] if counted else None
-
-
-def is_pointer(kind):
-    return kind.endswith("*") or "(*)" in kind or kind in CALLBACKS
-
-
-def calls(function, rows):
-    names = [name for _, name in rows]
-    counts = {i: count_of(function, rows, i) for i, (kind, _) in enumerate(rows) if is_pointer(kind)}
-    optional = {n for n in names if (n in EVERYWHERE or n in MAY_BE_NULL.get(function, ())) and (function, n) not in NEEDED}
-
-    def call(check, at, value, **numbers):
+    def call(self, check, at, value, **numbers):
         args = []
-        for i, (kind, name) in enumerate(rows):
+        for i, p in enumerate(self.params):
             if i == at:
                 args.append(value)
-            elif name in numbers:
-                args.append(str(numbers[name]))
-            elif name == "err":
+            elif p["name"] in numbers:
+                args.append(str(numbers[p["name"]]))
+            elif p["name"] == "err":
                 args.append("&error_")
-            elif is_pointer(kind):
-                args.append(f'good<{kind.replace("const struct", "const").replace("struct ", "")}>("{name}")')
             else:
-                args.append("number<%s>(\"%s\")" % (kind, name))
-        return f'{check}("{function}", "{names[at] if at >= 0 else ""}", [&] {{ return {function}({", ".join(args)}); }});'
+                args.append(f'{"good" if pointer(p) else "number"}<{spelled(p["type"])}>("{p["name"]}")')
+        label = self.params[at]["name"] + ("[1]" if value.startswith("holed") else "")
+        return f'{check}("{self.name}", "{label}", [&] {{ return {self.name}({", ".join(args)}); }});'
 
-    if FREES.search(function):
-        yield f"{function}(nullptr);"
-        return
-    fails = "err" in names
-    for i, (kind, name) in enumerate(rows):
-        if name == "err":
-            continue
-        if is_pointer(kind):
-            named = fails and name not in optional
-            yield call("Named" if named else "Survives" if fails else "Silent", i, "nullptr", **({counts[i]: 2} if counts[i] and named else {}))
-            if fails and kind.endswith("* const*") and counts[i]:
-                check = "Survives" if (function, name) in HOLES else "Named"
-                yield call(check, i, f"holed<{kind}>()", **{counts[i]: 2}).replace(f'"{name}", [&]', f'"{name}[1]", [&]', 1)
-        elif name in counts.values() and fails:
-            most = "UINT64_MAX" if kind == "uint64_t" else "-1" if kind == "int32_t" else "0xffffffffu"
-            yield call("Named" if name != "ndim" else "Named", i, most)
-        elif fails and name not in FLAGS:
-            yield call("Fails", i, f"static_cast<{kind}>(-1)")
-    if fails and rows[0][1] != "err" and function != "keel_fail":  # which fails with the code that it is given
-        nothing = ", ".join("nullptr" if is_pointer(k) else "{}" for k, _ in rows)
-        yield f'Fails("{function}", "everything", [&] {{ return {function}({nothing}); }});'
+    def of_pointer(self, at, p):
+        named = self.fails and not p["nullable"]
+        two = {p["count"]: 2} if isinstance(p.get("count"), str) else {}
+        yield self.call("Named" if named else "Survives" if self.fails else "Silent", at, "nullptr", **(two if named else {}))
+        if self.fails and two and p["type"].endswith("* const*"):
+            yield self.call("Survives" if p["holes"] else "Named", at, f'holed<{p["type"]}>()', **two)
+
+    def of_number(self, at, p):
+        if p["name"] in self.counts:
+            most = {"uint64_t": "UINT64_MAX", "int32_t": "-1"}.get(p["type"], "0xffffffffu")
+            yield self.call("Named", at, most)
+        elif p["name"] not in FLAGS:
+            yield self.call("Fails", at, f'static_cast<{p["type"]}>(-1)')
+
+    def all(self):
+        if self.name.endswith(FREES):
+            yield f"{self.name}(nullptr);"
+            return
+        for at, p in enumerate(self.params):
+            if pointer(p) and p["name"] != "err":
+                yield from self.of_pointer(at, p)
+            elif self.fails and not pointer(p):
+                yield from self.of_number(at, p)
+        if self.fails and len(self.params) > 1 and self.name != "keel_fail":  # which fails with the code that it is given
+            nothing = ", ".join("nullptr" if pointer(p) else "{}" for p in self.params)
+            yield f'Fails("{self.name}", "everything", [&] {{ return {self.name}({nothing}); }});'
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    lines = [line for row in functions(Path(sys.argv[1])) for line in calls(*row)]
+    functions = json.loads(Path(sys.argv[1]).read_text())["functions"]
+    lines = [line for name, function in functions.items() for line in Calls(name, function).all()]
     Path(sys.argv[2]).write_text("\n".join(lines) + "\n")
 
 

@@ -1,5 +1,5 @@
-// misuse_test.cc: every function of abi/*.h is called with each parameter wrong in turn (misuse_calls.py
-// writes the calls), and what a header says of misuse by hand. Each ends in an error that names the
+// misuse_test.cc: every function of libkeel is called with each parameter wrong in turn (misuse_calls.py
+// writes the calls), then cases by hand. Each ends in an error that names the
 // parameter, or in nothing. Callbacks are in misuse_callback_test.cc.
 #include "misuse.h"
 

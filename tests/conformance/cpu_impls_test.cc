@@ -82,7 +82,7 @@ TEST(CpuImpls, OpsOfTwo) {
       for (const auto& [left, right] : kPairs) {
         const BareTensor a = {dt, left}, b = {dt, right};
         const bool compares = op[0] == 'e' || op[0] == 'l' || op[0] == 'g';
-        const BareTensor y = {compares ? KEEL_BOOL : dt, Broadcast(left, right)};
+        const BareTensor y = {compares ? keel_dt{KEEL_BOOL} : dt, Broadcast(left, right)};
         Compare(NodeBuilder(op, {a, b}, {y}).node,
                 {bare::Draw(rng, a, 5, true), bare::Draw(rng, b, 5, true)});
       }

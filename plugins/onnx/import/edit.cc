@@ -102,9 +102,9 @@ keel_value Edit::constant(const Data& d, const std::string& name) {
   void (*release)(void*) = nullptr;
   void* arg = nullptr;
   if (aligned && d.size >= kCopyBelow && d.in_source) {
-    arg = source_->keep(source_);
+    arg = source_->retain(source_);
     if (!arg) throw std::bad_alloc();
-    release = source_->drop;
+    release = source_->release;
   } else if (aligned && d.size >= kCopyBelow && d.mapping) {
     arg = new std::shared_ptr<void>(d.mapping);
     release = drop_mapping;

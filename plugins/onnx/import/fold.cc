@@ -99,7 +99,7 @@ bool fold_binary(Call& c) {
   for (size_t i = 0; i < c.n_in(); i++) {
     const Sizes* next = c.known(i);
     if (!next) return false;
-    all = all ? zip(c.e, f, *all, *next, compares ? KEEL_BOOL : next->dtype) : *next;
+    all = all ? zip(c.e, f, *all, *next, compares ? keel_dt{KEEL_BOOL} : next->dtype) : *next;
     if (!all) return false;
   }
   c.set(0, *all);

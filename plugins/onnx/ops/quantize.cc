@@ -52,7 +52,7 @@ keel_value rounded(Edit& e, keel_value x, keel_value scale, keel_value zero, kee
 }
 
 void quantize(Call& c) {
-  keel_dt to = c.has(2) ? c.dtype(2) : KEEL_U8;
+  keel_dt to = c.has(2) ? c.dtype(2) : keel_dt{KEEL_U8};
   if (c.i("output_dtype", 0)) to = c.type("output_dtype", to);
   if (!is_integer(to)) c.unsupported(cat("quantization to ", dtype_name(to)));
   keel_dt inner = c.dtype(1);

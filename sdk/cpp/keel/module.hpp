@@ -138,7 +138,7 @@ class Graph {
     std::vector<keel_value> out(xs.size(), KEEL_NO_VALUE);
     call(keel_graph_gradient, p_, ys.data(), static_cast<uint32_t>(ys.size()),
          seeds.empty() ? nullptr : seeds.data(), xs.data(), static_cast<uint32_t>(xs.size()),
-         zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
+         zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
     return out;
   }
   const std::shared_ptr<detail::OpenGraph>& open() const { return open_; }

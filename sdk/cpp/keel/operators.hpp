@@ -164,7 +164,7 @@ inline keel_dt literal_dtype(OpId id, In in, size_t at) {
     if (in[k]->weak()) kind = std::max(kind, in[k]->kind());
   }
   static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
-  return info(id).floats && mine == 'T' ? KEEL_F32 : kOwn[kind];
+  return info(id).floats && mine == 'T' ? keel_dt{KEEL_F32} : kOwn[kind];
 }
 
 /// Where nothing may be recorded: values of traces, which tapes of others may look at, let no gradient

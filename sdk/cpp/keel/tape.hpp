@@ -208,7 +208,7 @@ class Tape {
     Asked asked;
     return answer(asked, sources, [&](keel_array** out) {
       call(keel_tape_jacobian, get(), target.get(), asked.xs.data(), asked.variables.data(),
-           static_cast<uint32_t>(asked.xs.size()), zeros ? KEEL_GRADIENT_ZEROS : 0u, out);
+           static_cast<uint32_t>(asked.xs.size()), zeros ? KEEL_GRADIENT_ZEROS : 0, out);
     });
   }
   std::vector<Tensor> jacobian(const Tensor& target, std::initializer_list<Source> sources,
@@ -225,7 +225,7 @@ class Tape {
                   std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " targets");
     call(keel_tape_gradient_of, get(), ys.data(), static_cast<uint32_t>(ys.size()),
          seeds.empty() ? nullptr : seeds.data(), asked.xs.data(), asked.variables.data(),
-         static_cast<uint32_t>(asked.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0u, out);
+         static_cast<uint32_t>(asked.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0, out);
   }
 
   Handle<keel_tape, keel_tape_free> handle_;

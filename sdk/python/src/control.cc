@@ -28,7 +28,7 @@ class Body {
     keel_trace* out = nullptr;
     keel::call(keel_body_begin, keel::detail::this_trace, keel::detail::tape_handle(), label_.c_str(),
                like.data(), static_cast<uint32_t>(like.size()), static_cast<uint32_t>(from_),
-               branch_ ? KEEL_BODY_BRANCH : 0u, &out, params.data());
+               branch_ ? KEEL_BODY_BRANCH : 0, &out, params.data());
     trace_.reset(out);
     before_ = std::exchange(keel::detail::this_trace, out);
     return tensors(keel::take_arrays(params));

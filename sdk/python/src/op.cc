@@ -99,7 +99,9 @@ class Faults {
     return 0;
   }
   bool wrong(size_t k) const {
-    keel_dt want = group(k) == 'b' ? KEEL_BOOL : group(k) == 'u' ? KEEL_U64 : wanted(group(k));
+    keel_dt want = group(k) == 'b'   ? keel_dt{KEEL_BOOL}
+                   : group(k) == 'u' ? keel_dt{KEEL_U64}
+                                     : wanted(group(k));
     if (!want && in_[k]->weak()) return in_[k]->kind() == Weak::kFloat && !takes(group(k), KEEL_F32);
     if (!want || (!in_[k]->get() && !in_[k]->weak())) return false;
     if (in_[k]->weak()) return !has_place(in_[k]->kind(), want);

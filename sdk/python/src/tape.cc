@@ -127,7 +127,7 @@ class Tape {
     without_gil([&] {
       keel::call(keel_tape_gradient_of, mine_.handle, ys.data(), static_cast<uint32_t>(ys.size()),
                  weights.empty() ? nullptr : weights.data(), xs.arrays.data(), xs.variables.data(), xs.size(),
-                 zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
+                 zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
     });
     return tensors(out);
   }
@@ -136,7 +136,7 @@ class Tape {
     std::vector<keel_array*> out(xs.size());
     without_gil([&] {
       keel::call(keel_tape_jacobian, mine_.handle, target.get(), xs.arrays.data(), xs.variables.data(),
-                 xs.size(), zeros ? KEEL_GRADIENT_ZEROS : 0u, out.data());
+                 xs.size(), zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
     });
     return tensors(out);
   }

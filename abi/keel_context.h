@@ -1,0 +1,72 @@
+/* keel_context.h: contexts, their plugins and devices, reports, and the timeline. Part of keel.h.
+ *
+ * A context comes first: every array, module and trace is made in one. Contexts are independent of each
+ * other; most programs need one, opened once and given plugins by keel_plugin_scan. */
+#ifndef KEEL_CONTEXT_H
+#define KEEL_CONTEXT_H
+#include "keel_handle.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+struct keel_plugin; /* keel_plugin.h */
+
+/* Options:
+ *   "threads"  of each run; default: the cores that this process may use
+ *   "memory"   limit in bytes for the memory plan of a run, and for an array; default: none
+ *   "plugins"  folder that is scanned in place of the one beside libkeel
+ * A new context has no plugins. */
+KEEL_API keel_rc keel_open(const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
+                           keel_context** out, keel_error** err);
+KEEL_API void keel_close(keel_context* context);
+
+/* on = 1: all runs and eager calls of the context, current and future, end with KEEL_CANCELLED after the
+ * launch that they are in; long loops of devices stop early. Results are dropped, everything stays usable.
+ * on = 0: runs work again. May be called from a signal handler. */
+KEEL_API void keel_cancel(keel_context* context, int32_t on);
+
+/* ---- plugins */
+/* Loads the plugins of the folders in KEEL_PLUGIN_PATH, of the folder beside libkeel and of the system
+ * folder. A refused plugin is not a failure: the report "plugins" gives the reason. */
+KEEL_API keel_rc keel_plugin_scan(keel_context* context, keel_error** err);
+KEEL_API keel_rc keel_plugin_load(keel_context* context, const char* path /* library or .rules file */,
+                                  keel_error** err);
+/* A plugin that is linked into the program. */
+KEEL_API keel_rc keel_plugin_add(keel_context* context, const struct keel_plugin* plugin, keel_error** err);
+
+/* ---- devices and reports */
+KEEL_API uint32_t keel_device_count(keel_context* context);
+KEEL_API keel_rc keel_device_name(keel_context* context, uint32_t i, KEEL_BORROWED const char** out,
+                                  keel_error** err); /* "cpu:0" */
+/* Facts as JSON. what: "plugins" (each path tried, verdict, reason), "devices", "ops" (the catalogue),
+ * "ops:DEVICE" (impl, body or missing for each op and dtype), "importers", "passes" (in order of execution).
+ */
+KEEL_API keel_rc keel_report(keel_context* context, const char* what, keel_text** out, keel_error** err);
+
+/* ---- output of the op `print` */
+enum keel_stream { KEEL_STREAM_ERR = 0, KEEL_STREAM_OUT = 1 };
+/* Gets one line, with its newline, per call; the text is valid during the call. Calls come from the threads
+ * that run, one after the other. */
+typedef void (*keel_print_fn)(void* arg, int32_t stream, const char* text KEEL_COUNT(size), uint64_t size);
+/* fn NULL: the default, a write to stderr, or to stdout for prints with stream=out. When this returns, the
+ * previous hook is not running any more (unless it made this call). */
+KEEL_API void keel_print_hook(keel_context* context, KEEL_NULLABLE keel_print_fn fn, void* arg);
+
+/* ---- timeline: a trace of the process in the format of Chrome's tracing and Perfetto: loading, tracing of
+ * functions (and the reason for each), planning with each pass, and with runs = 1 each run, eager call and
+ * launch on the track of its device and lane ("fallback" where it is not the device that was asked for). A
+ * launch then takes about a microsecond longer. One timeline at a time; it ends with the process. The
+ * variable KEEL_TRACE=FILE starts one with runs when the first context is opened; a failure goes to stderr.
+ */
+/* KEEL_PRECONDITION: there is one already. KEEL_INVALID: the file cannot be written; an error that is found
+ * later comes back from keel_timeline_end. Opening a fifo waits for its reader. */
+KEEL_API keel_rc keel_timeline_begin(const char* path, int32_t runs, keel_error** err);
+KEEL_API keel_rc keel_timeline_end(keel_error** err); /* KEEL_OK where there is none */
+KEEL_API int64_t keel_timeline_now(void);             /* nanoseconds of a steady clock */
+/* A span of the caller's own. kind: viewers colour by it; args: a JSON object. */
+KEEL_API void keel_timeline_span(const char* track, const char* name, const char* kind, int64_t begin_ns,
+                                 int64_t end_ns, KEEL_NULLABLE const char* args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,68 @@
+/* keel_module.h: modules: files of graphs, their texts, test cases and passes. Part of keel.h.
+ *
+ * A module holds graphs, constants, variables and entries: graphs with a name by which sessions find them.
+ * Where `entry` is NULL, the module's only entry is meant. keel_graph.h writes modules node by node. */
+#ifndef KEEL_MODULE_H
+#define KEEL_MODULE_H
+#include "keel_handle.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The file is mapped: it must not change while the module lives (abi/FILE.md). */
+KEEL_API keel_rc keel_module_load(keel_context* context, const char* path, keel_module** out,
+                                  keel_error** err);
+/* From memory, which must live until release(arg) is called; release NULL: the bytes are copied. */
+KEEL_API keel_rc keel_module_load_bytes(keel_context* context, const void* bytes KEEL_COUNT(size),
+                                        uint64_t size, KEEL_NULLABLE void (*release)(void* arg), void* arg,
+                                        keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_parse(keel_context* context, const char* text KEEL_COUNT(size), uint64_t size,
+                                   keel_module** out, keel_error** err);
+/* By the importer plugin that recognises the file's content. Parameters named in fixed_names become
+ * constants; an import that needs the value of a parameter fails with KEEL_PRECONDITION and names it. */
+KEEL_API keel_rc keel_module_import(keel_context* context, const char* path,
+                                    const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
+                                    const char* const* fixed_names KEEL_COUNT(n_fixed),
+                                    keel_array* const* fixed KEEL_COUNT(n_fixed), uint32_t n_fixed,
+                                    keel_module** out, keel_error** err);
+KEEL_API keel_rc keel_module_save(keel_module* module, const char* path, keel_error** err); /* atomic */
+KEEL_API void keel_module_free(keel_module* module);
+
+/* ---- what is in a module */
+/* keel_module_parse reads it back exactly. KEEL_OOM: constants of more than 1 GiB. */
+KEEL_API keel_rc keel_module_text(keel_module* module, keel_text** out, keel_error** err);
+/* The same for readers: constants of more than 256 bytes are left out (`...`), so it cannot be parsed. */
+KEEL_API keel_rc keel_module_outline(keel_module* module, keel_text** out, keel_error** err);
+/* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
+KEEL_API keel_rc keel_module_info(keel_module* module, keel_text** out, keel_error** err);
+/* For readers: the arguments and results of each entry, with dtypes and shapes in NumPy's notation. */
+KEEL_API keel_rc keel_module_signatures(keel_module* module, keel_text** out, keel_error** err);
+
+/* ---- changes */
+/* Adds an entry of another module under the name `as` (NULL: its own), with the graphs that it reaches and
+ * its cases. Variables and constants that both modules share stay shared. KEEL_EXISTS: a different variable
+ * has the same name. */
+KEEL_API keel_rc keel_module_link(keel_module* module, keel_module* from, KEEL_NULLABLE const char* entry,
+                                  KEEL_NULLABLE const char* as, keel_error** err);
+KEEL_API keel_rc keel_module_metadata(keel_module* module, const char* key, const char* value,
+                                      keel_error** err);
+/* A test case kept in the file: inputs and expected results of an entry, in its order. */
+KEEL_API keel_rc keel_module_add_case(keel_module* module, const char* name, KEEL_NULLABLE const char* entry,
+                                      keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
+                                      keel_array* const* expected KEEL_COUNT(n_expected), uint32_t n_expected,
+                                      double rtol, double atol, keel_error** err);
+KEEL_API keel_rc keel_module_case(keel_module* module, uint32_t index, keel_array** in KEEL_COUNT(n_in),
+                                  uint32_t n_in, keel_array** expected KEEL_COUNT(n_expected),
+                                  uint32_t n_expected, keel_error** err);
+/* Runs the passes for a device on the graph of an entry, and on the graphs that it calls unless the device
+ * runs the call as a whole. Existing sessions keep the old graph; values get other numbers. Options: "level",
+ * "passes" (see keel_session_new), "threads", "memory", "fuel" (limit of edits), "dump_after" (a pass, or
+ * "all"). report (NULL: none): JSON with "passes" ("ms", "edits") and "dumps". */
+KEEL_API keel_rc keel_module_optimize(keel_module* module, KEEL_NULLABLE const char* entry,
+                                      const char* device, const keel_kv* options KEEL_COUNT(n_options),
+                                      uint32_t n_options, KEEL_NULLABLE keel_text** report, keel_error** err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

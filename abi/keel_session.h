@@ -1,0 +1,94 @@
+/* keel_session.h: sessions and plans, which run a graph of a module on a device. Part of keel.h.
+ *
+ * A session is a graph with a device and options. A plan is what it makes for given feeds and fetches: an
+ * executable that runs often, on any number of threads. */
+#ifndef KEEL_SESSION_H
+#define KEEL_SESSION_H
+#include "keel_handle.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Options:
+ *   "entry"       name of the entry to run; default: the only one
+ *   "graph"       name of a graph, in place of an entry
+ *   "threads", "memory"  as in keel_open
+ *   "timeout_ms"  a run that takes longer ends with KEEL_CANCELLED; default: none
+ *   "level"       passes that run: 0 none, 1, 2 (default), 3 those too that may change results; 0 if observed
+ *   "passes"      by name: "fold,map" only these, "+fast,-map" in addition to those of the level, or without
+ *   "results"     "host" (default) or "device": memory that results are left in
+ *   "lanes"       "auto" (default): independent launches run in parallel where the device's cost estimates
+ *                 say that it pays; "off": never; "all": wherever possible
+ *   "strict"      "1": nodes whose results are unused run too
+ *   "feeds"       "cast" (default) or "exact": see keel_session_run
+ *   "place"       "PATTERN=DEVICE", may be repeated: nodes whose name or result matches PATTERN (* and ?) run
+ *                 there. The first match counts, then the graph's own device scopes, then `device`
+ *   "fallback"    device for nodes that their own device cannot run; default: that is an error
+ *   "observe"     "1": plans keep every value in memory of its own and call observers
+ *   "profile"     "1": plans are unchanged and call observers, which may read types and shapes only
+ *   "exact_convolution"  "1": no Winograd convolution */
+KEEL_API keel_rc keel_session_new(keel_module* module, const char* device,
+                                  const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
+                                  keel_session** out, keel_error** err);
+KEEL_API void keel_session_free(keel_session* session);
+/* Makes a plan; equal calls share one. feeds: names of values; feeding a value cuts the graph there. fetches:
+ * values to return. targets: values to compute, and nodes without results to run. NULL feeds: the parameters;
+ * NULL fetches: the results, and all nodes that write variables, print or assert run too. Otherwise only
+ * nodes that fetches and targets need run. Effects happen in the order of the graph. A failed run has done
+ * the effects before the node that failed, and no others. */
+KEEL_API keel_rc keel_session_prepare(keel_session* session,
+                                      KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_feeds),
+                                      uint32_t n_feeds,
+                                      KEEL_NULLABLE const char* const* fetches KEEL_COUNT(n_fetches),
+                                      uint32_t n_fetches, const char* const* targets KEEL_COUNT(n_targets),
+                                      uint32_t n_targets, keel_plan** out, keel_error** err);
+/* Prepares and runs in one call; the session keeps the plan. A feed of another dtype is cast if its kind
+ * comes no later in bool, unsigned, signed, float; with the option "feeds" = "exact" it is an error, as for
+ * plans. */
+KEEL_API keel_rc keel_session_run(keel_session* session,
+                                  KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_in),
+                                  keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
+                                  KEEL_NULLABLE const char* const* fetches KEEL_COUNT(n_out),
+                                  keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
+                                  const char* const* targets KEEL_COUNT(n_targets), uint32_t n_targets,
+                                  keel_error** err);
+
+/* ---- plans */
+KEEL_API void keel_plan_free(keel_plan* plan);
+KEEL_API uint32_t keel_plan_inputs(const keel_plan* plan);
+KEEL_API uint32_t keel_plan_outputs(const keel_plan* plan);
+/* Several threads may run one plan at once. */
+KEEL_API keel_rc keel_plan_run(keel_plan* plan, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
+                               uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
+                               keel_error** err);
+/* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
+ * place in the arena, "lanes" (names of launches that run in parallel), bytes planned, "nodes" of the graph
+ * and "needed_nodes"; with several devices "placement" (device and reason for each node) and "copies". `in`
+ * gives the sizes of symbolic dims; NULL: they stay symbolic. */
+KEEL_API keel_rc keel_plan_report(keel_plan* plan,
+                                  KEEL_NULLABLE KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
+                                  uint32_t n_in, keel_text** out, keel_error** err);
+
+/* One launch of an observed or profiled plan. Pointers are valid during the call of the observer. */
+typedef struct keel_event {
+  uint32_t struct_size, n_in, n_out, index;
+  const char* node; /* name of the node, as in messages; it can be fetched by it */
+  const char* op;
+  const char* impl;
+  const keel_tensor* const* in;
+  const keel_tensor* const* out;
+  const char* const* out_names;
+  int64_t begin_ns, end_ns; /* of a steady clock */
+  uint32_t lane, reserved;  /* lane: launches with different lanes ran in parallel */
+} keel_event;
+KEEL_SEALED(keel_event, reserved);
+/* Called after each launch. Non-zero: the run stops and returns KEEL_CANCELLED. */
+typedef int32_t (*keel_observer)(void* arg, const keel_event* event);
+KEEL_API keel_rc keel_plan_run_observed(keel_plan* plan, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
+                                        uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
+                                        keel_observer observer, void* arg, keel_error** err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
