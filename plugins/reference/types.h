@@ -226,7 +226,7 @@ struct Booleans {
 };
 
 template <class T, keel_dt CODE>
-struct Entry {
+struct DtypeEntry {
   template <class Set, class F>
   static bool offer(keel_dt dt, F& f) {
     if constexpr (Set::template has<T>) {
@@ -236,22 +236,23 @@ struct Entry {
   }
 };
 template <class... E>
-struct Entries {
+struct DtypeEntries {
   template <class Set, class F>
   static bool offer(keel_dt dt, F& f) {
     return (E::template offer<Set>(dt, f) || ...);
   }
 };
-using AllEntries =
-    Entries<Entry<Bool, KEEL_BOOL>, Entry<int8_t, KEEL_I8>, Entry<int16_t, KEEL_I16>,
-            Entry<int32_t, KEEL_I32>, Entry<int64_t, KEEL_I64>, Entry<uint8_t, KEEL_U8>,
-            Entry<uint16_t, KEEL_U16>, Entry<uint32_t, KEEL_U32>, Entry<uint64_t, KEEL_U64>,
-            Entry<Half, KEEL_F16>, Entry<BFloat, KEEL_BF16>, Entry<float, KEEL_F32>, Entry<double, KEEL_F64>>;
+using AllDtypes =
+    DtypeEntries<DtypeEntry<Bool, KEEL_BOOL>, DtypeEntry<int8_t, KEEL_I8>, DtypeEntry<int16_t, KEEL_I16>,
+                 DtypeEntry<int32_t, KEEL_I32>, DtypeEntry<int64_t, KEEL_I64>, DtypeEntry<uint8_t, KEEL_U8>,
+                 DtypeEntry<uint16_t, KEEL_U16>, DtypeEntry<uint32_t, KEEL_U32>,
+                 DtypeEntry<uint64_t, KEEL_U64>, DtypeEntry<Half, KEEL_F16>, DtypeEntry<BFloat, KEEL_BF16>,
+                 DtypeEntry<float, KEEL_F32>, DtypeEntry<double, KEEL_F64>>;
 
 // Calls f(Tag<T>()) with the type T of dt; false if dt is not in the set.
 template <class Set, class F>
 bool visit(keel_dt dt, F f) {
-  return AllEntries::offer<Set>(dt, f);
+  return AllDtypes::offer<Set>(dt, f);
 }
 
 }  // namespace reference

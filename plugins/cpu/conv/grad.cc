@@ -80,22 +80,22 @@ keel_rc RunGrad(const keel_call* call) {
   const Team team(call);
   const Plan& plan = g.plans->For(team.Size());
   Scratch scratch(call, g.scratch, plan.Total());
-  void* room[5];
-  for (int i = 0; i < 5; i++) room[i] = scratch.Take(plan.sizes[i]);
+  void* workspace[5];
+  for (int i = 0; i < 5; i++) workspace[i] = scratch.Take(plan.sizes[i]);
   const Part* before = nullptr;
   for (const Part& p : plan.parts) {
     if (Cancelled(call)) return KEEL_CANCELLED;
     const void* packed = plan.packed ? g.constant.data : nullptr;
-    const void* in[2] = {MoveOperand(call, p, before, 0, room[0]),
-                         packed != nullptr ? packed : MoveOperand(call, p, before, 1, room[1])};
+    const void* in[2] = {MoveOperand(call, p, before, 0, workspace[0]),
+                         packed != nullptr ? packed : MoveOperand(call, p, before, 1, workspace[1])};
     char* result = Out<char>(call, 0) + p.out.at;
-    void* plain = p.adds ? room[3] : result;
-    void* made = p.out.move ? room[2] : plain;
+    void* plain = p.adds ? workspace[3] : result;
+    void* made = p.out.move ? workspace[2] : plain;
     const GangScope scope(p.gang);
     Execute(p.run, {{p.in[0].arg, At(p.in[0].wanted, in[0])},
                     {p.in[1].arg, At(p.in[1].wanted, in[1])},
                     {p.out.arg, At(p.out.wanted, made)},
-                    {DNNL_ARG_SCRATCHPAD, At(p.pad, room[4])}});
+                    {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace[4])}});
     if (p.out.move)
       Execute(p.out.move, {{DNNL_ARG_FROM, At(p.out.wanted, made)}, {DNNL_ARG_TO, At(p.out.plain, plain)}});
     Stream().wait();

@@ -95,14 +95,15 @@ struct Unit {
 
 class Compiler {
  public:
-  explicit Compiler(const MapBody& b) : node_(b.call), body_(*b.body), n_nodes_(b.n_nodes), made_(b.made) {
+  explicit Compiler(const MapBody& b)
+      : node_(b.call), body_(*b.body), n_nodes_(b.n_nodes), outputs_(b.outputs) {
     map_.n_in = static_cast<uint16_t>(std::min<uint32_t>(node_.InCount(), UINT16_MAX));
-    map_.n_out = static_cast<uint16_t>(std::min<size_t>(made_.size(), UINT16_MAX));
+    map_.n_out = static_cast<uint16_t>(std::min<size_t>(outputs_.size(), UINT16_MAX));
     ok_ = map_.n_in <= kMapOperands && map_.n_out <= kMapResults && map_.n_out > 0 && ReadNodes();
     if (!ok_) return;
     for (uint32_t i = 0; i < map_.n_in; i++)
       map_.sizes.push_back(static_cast<uint8_t>(ItemSize(node_.In(i))));
-    for (const MapBody::Made& m : made_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
+    for (const MapBody::Output& m : outputs_) map_.sizes.push_back(static_cast<uint8_t>(ItemSize(m.type)));
   }
   // Whether there are enough slots. Machine code is compiled only for programs that are kept.
   bool Fits() {
@@ -135,7 +136,7 @@ class Compiler {
   // The nodes that the results depend on, in order.
   std::vector<uint32_t> Needed(const std::vector<uint16_t>& results) const {
     std::vector<bool> needed(body_.n_values);
-    for (uint16_t r : results) needed[made_[r].value] = true;
+    for (uint16_t r : results) needed[outputs_[r].value] = true;
     std::vector<uint32_t> nodes;
     for (uint32_t i = n_nodes_; i-- > 0;) {
       const keel_body_node& n = body_.nodes[i];
@@ -154,7 +155,7 @@ class Compiler {
       units.push_back({{i}});
       for (uint32_t k = 0; k < body_.nodes[i].n_in; k++) read[body_.nodes[i].in[k]] = true;
     }
-    for (uint16_t r : results) read[made_[r].value] = true;
+    for (uint16_t r : results) read[outputs_[r].value] = true;
     for (uint16_t v = 0; v < map_.n_in; v++)
       if (read[v]) p->operands.push_back(v);
     p->results = results;
@@ -165,18 +166,19 @@ class Compiler {
     const bool fused = !map_.all.fused.empty();
     const MapCode& code = fused ? map_.all.fused[0].code : map_.all.plain;
     const uint32_t ones = fused ? map_.all.fused[0].ones : Ones(map_.all, false);
-    const keel_tensor& y = made_[0].type;
+    const keel_tensor& y = outputs_[0].type;
     const int64_t n = keel_count(&y);
-    const auto like_first = [&](const MapBody::Made& m) { return DimsOf(m.type) == DimsOf(y); };
+    const auto like_first = [&](const MapBody::Output& m) { return DimsOf(m.type) == DimsOf(y); };
     const auto flat = [&](uint16_t v) {
       const keel_tensor x = node_.In(v);
       return Known(x) && keel_count(&x) == (ones >> v & 1 ? 1 : n);
     };
     const auto safe = [](const MapStep& s) { return s.kind == MapStep::kFused || !s.failure; };
     const bool all = Known(y) && n <= code.tile && std::ranges::all_of(code.steps, safe) &&
-                     std::ranges::all_of(made_, like_first) && std::ranges::all_of(map_.all.operands, flat);
+                     std::ranges::all_of(outputs_, like_first) &&
+                     std::ranges::all_of(map_.all.operands, flat);
     if (!all) return;
-    MapWhole& whole = map_.whole;
+    SingleTileMap& whole = map_.whole;
     if (code.steps.size() == 1 && code.steps[0].kind == MapStep::kFused)
       whole.code = code.steps[0].fused;
     else
@@ -201,7 +203,7 @@ class Compiler {
   }
   // Operands that have one element by their declared dims: in total, or in each row.
   uint32_t Ones(const MapProgram& p, bool in_rows) const {
-    const keel_tensor& y = made_[p.results[0]].type;
+    const keel_tensor& y = outputs_[p.results[0]].type;
     int last = y.ndim - 1;
     while (last >= 0 && y.shape[last] == 1) last--;
     uint32_t ones = 0;
@@ -292,7 +294,7 @@ class Compiler {
       for (uint32_t i : units[u].nodes)
         for (uint32_t k = 0; k < body_.nodes[i].n_in; k++)
           last_[body_.nodes[i].in[k]] = static_cast<int64_t>(u);
-    for (uint16_t r : results) last_[made_[r].value] = static_cast<int64_t>(units.size());
+    for (uint16_t r : results) last_[outputs_[r].value] = static_cast<int64_t>(units.size());
   }
 
   // Result 0 may share memory with an operand, so it is written after the last read of any operand.
@@ -303,9 +305,9 @@ class Compiler {
     return true;
   }
 
-  uint16_t Place(const std::vector<uint16_t>& results, uint32_t value, int64_t i) {
+  uint16_t AllocateSlot(const std::vector<uint16_t>& results, uint32_t value, int64_t i) {
     for (uint16_t r : results)
-      if (made_[r].value == value && MayWriteAt(r, i)) return static_cast<uint16_t>(map_.n_in + r);
+      if (outputs_[r].value == value && MayWriteAt(r, i)) return static_cast<uint16_t>(map_.n_in + r);
     for (uint16_t t = 0; t < kMapTemps; t++)
       if (busy_[t] < i) {
         busy_[t] = last_[value];
@@ -327,7 +329,7 @@ class Compiler {
       const Unit& unit = units[static_cast<size_t>(u)];
       for (uint32_t i : unit.nodes) {
         const uint32_t out = body_.nodes[i].out;
-        if (!unit.fused || last_[out] > u) slot[out] = Place(p.results, out, u);
+        if (!unit.fused || last_[out] > u) slot[out] = AllocateSlot(p.results, out, u);
         widest = std::max(widest, compiled_[i].step.size_out);
         code->cost += compiled_[i].cost;
       }
@@ -351,7 +353,8 @@ class Compiler {
   void AddCopies(const std::vector<uint16_t>& results, const std::vector<uint16_t>& slot,
                  MapCode* code) const {
     for (size_t at = results.size(); at-- > 0;) {
-      const uint16_t r = results[at], from = slot[made_[r].value], to = static_cast<uint16_t>(map_.n_in + r);
+      const uint16_t r = results[at], from = slot[outputs_[r].value],
+                     to = static_cast<uint16_t>(map_.n_in + r);
       if (from != to) code->steps.push_back(Copy(from, to, map_.sizes[to]));
     }
   }
@@ -359,7 +362,7 @@ class Compiler {
   const Node& node_;
   const keel_body& body_;
   const uint32_t n_nodes_;
-  const std::vector<MapBody::Made>& made_;
+  const std::vector<MapBody::Output>& outputs_;
   bool ok_ = false;
   Map map_;
   std::vector<Compiled> compiled_;  // by node
@@ -369,12 +372,12 @@ class Compiler {
 };
 
 // A body with elementwise nodes only.
-struct Whole {
-  explicit Whole(const Node& call) : map{call, &body, 0, {}} {
+struct ElementwiseBody {
+  explicit ElementwiseBody(const Node& call) : map{call, &body, 0, {}} {
     body.struct_size = sizeof(body);
     if (call.host->node_body(call.node, &body) != KEEL_OK) return;
     map.n_nodes = body.n_nodes;
-    for (uint32_t i = 0; i < body.n_results; i++) map.made.push_back({body.results[i], call.Out(i)});
+    for (uint32_t i = 0; i < body.n_results; i++) map.outputs.push_back({body.results[i], call.Out(i)});
   }
   keel_body body = {};
   MapBody map;
@@ -382,13 +385,13 @@ struct Whole {
 
 int32_t MatchMap(keel_dev, const keel_host* host, const keel_node* node) {
   try {
-    return FitsMap(Whole(Node{host, node}).map);
+    return FitsMap(ElementwiseBody(Node{host, node}).map);
   } catch (...) {
     return 0;  // declined: unreadable body, or a dtype without loops
   }
 }
 keel_rc PrepareMap(const Node& node, keel_launch* launch) {
-  std::optional<Map> map = CompileMap(Whole(node).map);
+  std::optional<Map> map = CompileMap(ElementwiseBody(node).map);
   if (!map) Throw(KEEL_UNIMPLEMENTED, "the body of this call has ops that are not elementwise");
   return Keep(launch, std::move(*map), RunMap);
 }

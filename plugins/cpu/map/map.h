@@ -57,7 +57,7 @@ inline constexpr int kMapOperands = 32, kMapResults = 8, kMapTemps = 16;
 // In a large graph a launch costs the cache lines it reads: this struct is one or two, layout and programs
 // are a dozen dependent ones (6 to 1.5 ns per node of 1,000 elements, 27 to 3.5 of 100,000:
 // tools/bench/growth.py, wide). One-element constants are copied into it for the same reason.
-struct MapWhole {
+struct SingleTileMap {
   FlatLoop* code = nullptr;                           // set if the whole program is one function
   std::shared_ptr<const std::vector<MapStep>> steps;  // otherwise; if both are null the general path runs
   uint32_t ones = 0;                                  // a bit per operand that has one element in `steps`
@@ -69,7 +69,7 @@ struct MapWhole {
 std::shared_ptr<const std::vector<MapStep>> SharedSteps(const std::vector<MapStep>& steps);
 
 struct Map {
-  MapWhole whole;
+  SingleTileMap whole;
   uint16_t n_in = 0, n_out = 0;  // operands of the call; results
   std::vector<uint8_t> sizes;    // element size in bytes of each operand and result
   MapProgram all;
@@ -82,14 +82,14 @@ inline constexpr int64_t kWholeTile = 8192;  // elements; applies if all tempora
 
 // The nodes to compile (the first nodes of a call's body), and the values to produce.
 struct MapBody {
-  struct Made {
+  struct Output {
     uint32_t value;
     keel_tensor type;
   };
   Node call;
   const keel_body* body;
   uint32_t n_nodes;
-  std::vector<Made> made;
+  std::vector<Output> outputs;
 };
 bool FitsMap(const MapBody&);  // whether it can be compiled
 std::optional<Map> CompileMap(const MapBody&);

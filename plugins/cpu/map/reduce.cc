@@ -35,10 +35,10 @@ struct Reduced {
     if (op == nullptr) return;
     axes = node.List("axes");
     map.n_nodes = body.n_nodes - 1;
-    map.made.push_back({last.in[0], x});
+    map.outputs.push_back({last.in[0], x});
   }
   bool Fits() const {
-    return op != nullptr && Neighbours() && (LastReduced() || op->columns_apart) && FitsMap(map);
+    return op != nullptr && AxesAreAdjacent() && (LastReduced() || op->splits_columns) && FitsMap(map);
   }
 
   keel_body body = {};
@@ -49,8 +49,8 @@ struct Reduced {
  private:
   bool IsReduced(int d) const { return std::find(axes.begin(), axes.end(), d) != axes.end(); }
   // Dims of size 1 are ignored.
-  bool Neighbours() const {
-    const keel_tensor& x = map.made[0].type;
+  bool AxesAreAdjacent() const {
+    const keel_tensor& x = map.outputs[0].type;
     int begun = 0;
     bool before = false;
     for (int d = 0; d < x.ndim; d++) {
@@ -61,7 +61,7 @@ struct Reduced {
     return begun == 1;
   }
   bool LastReduced() const {
-    const keel_tensor& x = map.made[0].type;
+    const keel_tensor& x = map.outputs[0].type;
     int d = x.ndim - 1;
     while (d > 0 && x.shape[d] == 1) d--;
     return IsReduced(d);
@@ -69,9 +69,9 @@ struct Reduced {
 };
 
 // The elementwise program as the reduction's operand.
-struct Made {
+struct MapSource {
   static constexpr int64_t kBytes = 16 * 1024, kRowBytes = 8 * 1024;
-  Made(const MapLayout& layout, MapFailure* f, int64_t item)
+  MapSource(const MapLayout& layout, MapFailure* f, int64_t item)
       : l(layout),
         failure(f),
         size(item),
@@ -85,20 +85,20 @@ struct Made {
 
   class Part {
    public:
-    explicit Part(const Made& m) : made_(m), tiles_(m.l, temps_, kSlotBytes, m.failure) {}
+    explicit Part(const MapSource& m) : source_(m), tiles_(m.l, temps_, kSlotBytes, m.failure) {}
     const char* Get(int64_t first, int64_t rows, int64_t n, int64_t* stride) {
       const int64_t step = std::exchange(*stride, n);
       if (step == n || rows == 1) {
         Make(first, rows * n, out_);
       } else {
-        for (int64_t r = 0; r < rows; r++) Make(first + r * step, n, out_ + r * n * made_.size);
+        for (int64_t r = 0; r < rows; r++) Make(first + r * step, n, out_ + r * n * source_.size);
       }
       return out_;
     }
 
    private:
     void Make(int64_t first, int64_t n, char* to) {
-      for (int64_t m = 0; n > 0; n -= m, first += m, to += m * made_.size) {
+      for (int64_t m = 0; n > 0; n -= m, first += m, to += m * source_.size) {
         m = Begin(first, n);
         tiles_.Result(to);
         tiles_.Run(m, first);
@@ -106,7 +106,7 @@ struct Made {
     }
     // How many elements, at most n, can be produced at once from `first`.
     int64_t Begin(int64_t first, int64_t n) {
-      const MapLayout& l = made_.l;
+      const MapLayout& l = source_.l;
       n = std::min(n, l.Tile());
       if (l.way == MapLayout::kFlat) {
         tiles_.Flat(first);
@@ -119,7 +119,7 @@ struct Made {
       }
       return n;
     }
-    const Made& made_;
+    const MapSource& source_;
     MapTiles tiles_;
     alignas(64) char out_[kBytes];
     alignas(64) char temps_[kMapTemps * kSlotBytes];
@@ -133,7 +133,7 @@ keel_rc RunMapReduce(const keel_call* call) {
   const MapLayout l(call, &r.map, &r.map.all);
   const ReduceShape shape = ShapeOfReduction(l.shape, l.ndim, r.axes);
   MapFailure failure;
-  Reducer(call, *r.op, shape, Made(l, &failure, r.op->size)).Run();
+  Reducer(call, *r.op, shape, MapSource(l, &failure, r.op->size)).Run();
   return failure.Report(l);
 }
 

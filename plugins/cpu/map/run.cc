@@ -79,7 +79,7 @@ bool SameShapes(const keel_call* call) {
   return true;
 }
 
-keel_rc RunWhole(const keel_call* call, const MapWhole& whole) {
+keel_rc RunSingleTile(const keel_call* call, const SingleTileMap& whole) {
   char* at[kMapSlots];
   for (int v = 0; v < call->n_in; v++)
     at[v] = const_cast<char*>(whole.known >> v & 1 ? reinterpret_cast<const char*>(&whole.elements[v])
@@ -101,7 +101,7 @@ keel_rc RunWhole(const keel_call* call, const MapWhole& whole) {
 
 keel_rc RunMap(const keel_call* call) {
   const Map& map = State<Map>(call);
-  if (map.whole.code || map.whole.steps) return RunWhole(call, map.whole);
+  if (map.whole.code || map.whole.steps) return RunSingleTile(call, map.whole);
   if (map.single.empty() || SameShapes(call)) return RunProgram(call, map, map.all);
   for (size_t r = map.single.size(); r-- > 0;)  // result 0, which may share memory with an operand, is last
     if (const keel_rc rc = RunProgram(call, map, map.single[r]); rc != KEEL_OK) return rc;

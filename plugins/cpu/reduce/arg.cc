@@ -34,7 +34,7 @@ struct Arg {
 };
 // The index of a value in a line: the first, or the last.
 template <class T>
-int64_t Place(const T* p, int64_t n, T value, bool last) {
+int64_t IndexOf(const T* p, int64_t n, T value, bool last) {
   const auto v = Widen(value);
   const bool nan = v != v;
   const auto is = [=](T x) { return Widen(x) == v || (nan && Widen(x) != Widen(x)); };
@@ -58,7 +58,7 @@ int64_t Find(const keel_call* call, const ReduceOp& best, const T* p, int64_t n,
   best.finish(acc, 1, n, &value);
   for (int64_t i = 0, pieces = Pieces(n); i < pieces && !Cancelled(call); i++) {
     const int64_t first = (last ? pieces - 1 - i : i) * kPiece;
-    if (const int64_t at = Place(p + first, std::min(kPiece, n - first), value, last); at >= 0)
+    if (const int64_t at = IndexOf(p + first, std::min(kPiece, n - first), value, last); at >= 0)
       return first + at;
   }
   return 0;

@@ -19,7 +19,7 @@ struct ReduceOp {
   const char* op;
   keel_dt dtype;
   uint8_t size, acc_size;  // bytes per element and per accumulator
-  bool columns_apart;  // columns can be summed in separate blocks; else rows are merged one by one, in order
+  bool splits_columns;  // columns can be summed in separate blocks; else rows are merged one by one, in order
   void (*start)(void* acc, int64_t n);
   void (*row)(const void* x, int64_t n, void* acc);                 // n elements into one accumulator
   void (*lines)(const void* x, int64_t lines, int64_t n, void* y);  // one result for each n elements

@@ -62,8 +62,8 @@ class Reducer {
   // Only the last dims are reduced: each line gives one element.
   void Lines() {
     const int64_t lines = call_->count, n = s_.count, most = source_.most;
-    if (Few(lines, n / kReduceTile, lines * n, 1)) {
-      for (int64_t line = 0; line < lines; line++) LineApart(line);
+    if (NeedsPartialSums(lines, n / kReduceTile, lines * n, 1)) {
+      for (int64_t line = 0; line < lines; line++) LineByPartialSums(line);
       return;
     }
     ParallelFor(call_, lines, n * source_.cost + 4, [&](int64_t begin, int64_t end) {
@@ -80,21 +80,21 @@ class Reducer {
       }
     });
   }
-  void LineApart(int64_t line) {
+  void LineByPartialSums(int64_t line) {
     const int64_t n = s_.count, most = source_.most / kReduceTile;
     alignas(kAccumulatorSize) char acc[kAccumulatorSize];
     op_.start(acc, 1);
-    Apart((n + kReduceTile - 1) / kReduceTile, 1, kReduceTile, acc,
-          [&](int64_t from, int64_t to, char* apart) {
-            Part part(source_);
-            for (; from < to && !Cancelled(call_); from += most) {
-              const int64_t at = from * kReduceTile,
-                            m = std::min(n - at, std::min(most, to - from) * kReduceTile);
-              const char* x = Get(&part, line * n + at, m);
-              for (int64_t i = 0; i < m; i += kReduceTile, apart += op_.acc_size)
-                op_.row(x + i * op_.size, std::min(kReduceTile, m - i), apart);
-            }
-          });
+    AddPartialSums((n + kReduceTile - 1) / kReduceTile, 1, kReduceTile, acc,
+                   [&](int64_t from, int64_t to, char* apart) {
+                     Part part(source_);
+                     for (; from < to && !Cancelled(call_); from += most) {
+                       const int64_t at = from * kReduceTile,
+                                     m = std::min(n - at, std::min(most, to - from) * kReduceTile);
+                       const char* x = Get(&part, line * n + at, m);
+                       for (int64_t i = 0; i < m; i += kReduceTile, apart += op_.acc_size)
+                         op_.row(x + i * op_.size, std::min(kReduceTile, m - i), apart);
+                     }
+                   });
     op_.finish(acc, 1, n, y_ + line * op_.size);
   }
   void Rows() {
@@ -119,16 +119,16 @@ class Reducer {
   // ---- a row of accumulators
 
   // Columns processed at once: n is split evenly.
-  int64_t Together(int64_t n) const {
+  int64_t ColumnsAtOnce(int64_t n) const {
     const int64_t chunks = (n + source_.columns - 1) / source_.columns;
     return std::min(source_.columns, ((n + chunks - 1) / chunks + 15) / 16 * 16);
   }
   // Rows of m columns processed at once.
-  int64_t Depth(int64_t m) const {
+  int64_t RowsAtOnce(int64_t m) const {
     return std::max(kReduceDeep, source_.deep / m / kReduceDeep * kReduceDeep);
   }
   void Column(Part* part, int64_t first, int64_t rows, int64_t stride, int64_t m, void* acc) {
-    const int64_t deep = Depth(m);
+    const int64_t deep = RowsAtOnce(m);
     for (int64_t r = 0; r < rows && !Cancelled(call_); r += deep) {
       const int64_t together = std::min(deep, rows - r);
       int64_t step = stride;
@@ -137,11 +137,11 @@ class Reducer {
     }
   }
   void Columns() {
-    const int64_t n = s_.kept.Inner(), width = Together(n), chunks = (n + width - 1) / width;
+    const int64_t n = s_.kept.Inner(), width = ColumnsAtOnce(n), chunks = (n + width - 1) / width;
     const int64_t outer = s_.reduced.Rows(), rows = s_.reduced.Inner(), stride = s_.reduced.InnerStep(0);
     const int64_t units = s_.kept.Rows() * chunks;
-    if (op_.columns_apart && s_.kept.Rows() == 1 && outer == 1 &&
-        Few(units, rows / kReduceDeep, s_.count * n, n))
+    if (op_.splits_columns && s_.kept.Rows() == 1 && outer == 1 &&
+        NeedsPartialSums(units, rows / kReduceDeep, s_.count * n, n))
       return ColumnsApart();
     const int64_t cost = s_.count * std::min(n, width) * (source_.cost + 1);
     ParallelFor(call_, units, cost, [&](int64_t begin, int64_t end) {
@@ -162,14 +162,14 @@ class Reducer {
     });
   }
   void ColumnsApart() {
-    const int64_t n = s_.kept.Inner(), width = Together(n), stride = s_.reduced.InnerStep(0);
+    const int64_t n = s_.kept.Inner(), width = ColumnsAtOnce(n), stride = s_.reduced.InnerStep(0);
     const int64_t blocks = s_.count / kReduceDeep, done = blocks * kReduceDeep;
     std::vector<char> acc(static_cast<size_t>(n * op_.acc_size));
     op_.start(acc.data(), n);
-    Apart(blocks, n, kReduceDeep * n, acc.data(), [&](int64_t from, int64_t to, char* apart) {
+    AddPartialSums(blocks, n, kReduceDeep * n, acc.data(), [&](int64_t from, int64_t to, char* apart) {
       Part part(source_);
       for (int64_t first = 0; first < n; first += width) {
-        const int64_t m = std::min(width, n - first), most = Depth(m) / kReduceDeep;
+        const int64_t m = std::min(width, n - first), most = RowsAtOnce(m) / kReduceDeep;
         for (int64_t b = from; b < to && !Cancelled(call_); b += most) {
           const int64_t together = std::min(most, to - b);
           int64_t step = stride;
@@ -193,7 +193,7 @@ class Reducer {
 
   // Whether there are too few units for the threads, but enough work to sum parts of n accumulators
   // separately.
-  bool Few(int64_t units, int64_t parts, int64_t elements, int64_t n) const {
+  bool NeedsPartialSums(int64_t units, int64_t parts, int64_t elements, int64_t n) const {
     if (parts < 8 || n * op_.acc_size > kPartBytes || elements * source_.cost < 4 * kParallelCost)
       return false;
     const Team team(call_);
@@ -202,7 +202,7 @@ class Reducer {
   // Calls fill(from, to, apart) to sum ranges of the parts into n accumulators each, which are then merged in
   // order.
   template <class F>
-  void Apart(int64_t parts, int64_t n, int64_t elements, char* acc, F&& fill) {
+  void AddPartialSums(int64_t parts, int64_t n, int64_t elements, char* acc, F&& fill) {
     constexpr int64_t kColumns = 64;
     const int64_t threads = std::min<int64_t>(call_->env->threads, Budget());
     const int64_t bytes = n * op_.acc_size;

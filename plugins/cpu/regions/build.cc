@@ -36,7 +36,7 @@ bool PrefersLayoutCopy(const Layout& from, const Layout& to) {
 
 const void* Constants::Get(const void* key, const Layout& from, const Layout& to,
                            const std::function<const void*(Bytes*)>& make) {
-  for (const Entry& e : entries_)
+  for (const CachedConstant& e : entries_)
     if (e.key == key && e.from == from && e.to == to) return e.packed.data;
   Bytes own;
   const void* data = make(&own);

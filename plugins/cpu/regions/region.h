@@ -82,12 +82,12 @@ class Constants {
   const void* Vector(const std::vector<float>& values);  // lives as long as this object
 
  private:
-  struct Entry {
+  struct CachedConstant {
     const void* key;
     Layout from, to;
     Packed packed;
   };
-  std::vector<Entry> entries_;
+  std::vector<CachedConstant> entries_;
   std::vector<std::unique_ptr<std::vector<float>>> vectors_;
 };
 

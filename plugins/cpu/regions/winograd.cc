@@ -41,9 +41,9 @@ struct Winograd {
   uint64_t OutputBytes() const {
     return Aligned(static_cast<uint64_t>(kNumbers * block * o) * sizeof(float));
   }
-  uint64_t Waste() const { return Aligned(static_cast<uint64_t>(o) * sizeof(float)); }
-  uint64_t Pad() const { return Aligned(std::max(whole.pad.get_size(), rest.pad.get_size())); }
-  uint64_t PerSlot() const { return InputBytes() + OutputBytes() + Waste() + Pad(); }
+  uint64_t DiscardBytes() const { return Aligned(static_cast<uint64_t>(o) * sizeof(float)); }
+  uint64_t ScratchpadBytes() const { return Aligned(std::max(whole.pad.get_size(), rest.pad.get_size())); }
+  uint64_t PerSlot() const { return InputBytes() + OutputBytes() + DiscardBytes() + ScratchpadBytes(); }
 };
 
 // The image, row and column of a tile's first result.
@@ -103,7 +103,7 @@ bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* wor
   p.run.execute(*stream, {{DNNL_ARG_SRC, At(p.x, transformed)},
                           {DNNL_ARG_WEIGHTS, At(w.weights_layout, w.weights)},
                           {DNNL_ARG_DST, At(p.y, made)},
-                          {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.Pad())}});
+                          {DNNL_ARG_SCRATCHPAD, At(p.pad, workspace + w.PerSlot() - w.ScratchpadBytes())}});
   return TransformOutput(w, made, first, count, w.adds ? In<float>(call, 1) : nullptr, Out<float>(call, 0),
                          discarded);
 }

@@ -10,7 +10,7 @@
 namespace onnx_import {
 namespace {
 
-using Entry = std::optional<keel_dim>;
+using MaybeDim = std::optional<keel_dim>;
 
 bool fits_dtype(keel_dim d, keel_dt dtype) {
   return dtype != KEEL_I32 || KEEL_DIM_IS_HANDLE(d) || (d >= INT32_MIN && d <= INT32_MAX);
@@ -19,10 +19,10 @@ bool fits_dtype(keel_dim d, keel_dt dtype) {
 bool number(keel_dim d) { return !KEEL_DIM_IS_HANDLE(d); }
 
 // a op b; none on overflow.
-Entry math(Edit& e, int32_t op, keel_dim a, keel_dim b) {
+MaybeDim math(Edit& e, int32_t op, keel_dim a, keel_dim b) {
   if (number(a) && number(b)) {
     int64_t out = 0;
-    return Edit::compute(op, a, b, &out) ? Entry(out) : std::nullopt;
+    return Edit::compute(op, a, b, &out) ? MaybeDim(out) : std::nullopt;
   }
   switch (op) {
     case KEEL_DIM_ADD:
@@ -38,46 +38,46 @@ Entry math(Edit& e, int32_t op, keel_dim a, keel_dim b) {
   }
 }
 
-Entry add(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_ADD, a, b); }
-Entry sub(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_SUB, a, b); }
-Entry mul(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MUL, a, b); }
-Entry max(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MAX, a, b); }
-Entry min(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MIN, a, b); }
+MaybeDim add(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_ADD, a, b); }
+MaybeDim sub(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_SUB, a, b); }
+MaybeDim mul(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MUL, a, b); }
+MaybeDim max(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MAX, a, b); }
+MaybeDim min(Edit& e, keel_dim a, keel_dim b) { return math(e, KEEL_DIM_MIN, a, b); }
 
 // ONNX truncates, dims floor: equal unless the quotient is negative.
-Entry div(Edit& e, keel_dim a, keel_dim b) {
+MaybeDim div(Edit& e, keel_dim a, keel_dim b) {
   if (number(a) && number(b))
-    return b == 0 || b == -1 ? (b ? math(e, KEEL_DIM_SUB, 0, a) : Entry()) : Entry(a / b);
+    return b == 0 || b == -1 ? (b ? math(e, KEEL_DIM_SUB, 0, a) : MaybeDim()) : MaybeDim(a / b);
   if (e.compare(a, 0) == KEEL_LESS || !e.at_least(b, number(b) ? 1 : 0)) return std::nullopt;
   return e.div(a, b);
 }
 
-Entry mod(Edit& e, keel_dim a, keel_dim b) {  // floored
+MaybeDim mod(Edit& e, keel_dim a, keel_dim b) {  // floored
   if (number(b) ? b <= 0 : !e.at_least(b, 0)) return std::nullopt;
   if (number(a) && number(b)) return ((a % b) + b) % b;
   return e.sub(a, e.mul(b, e.div(a, b)));
 }
 
-Entry equal(Edit& e, keel_dim a, keel_dim b) {
+MaybeDim equal(Edit& e, keel_dim a, keel_dim b) {
   const int32_t c = e.compare(a, b);
-  return c == KEEL_UNCERTAIN ? Entry() : Entry(c == KEEL_EQUAL);
+  return c == KEEL_UNCERTAIN ? MaybeDim() : MaybeDim(c == KEEL_EQUAL);
 }
-Entry less(Edit& e, keel_dim a, keel_dim b) {
+MaybeDim less(Edit& e, keel_dim a, keel_dim b) {
   const int32_t c = e.compare(a, b);
   if (c != KEEL_UNCERTAIN) return c == KEEL_LESS;
-  return number(b) && e.at_least(a, b) ? Entry(0) : Entry();
+  return number(b) && e.at_least(a, b) ? MaybeDim(0) : MaybeDim();
 }
-Entry not_greater(Edit& e, keel_dim a, keel_dim b) {
-  const Entry greater = less(e, b, a);
-  return greater ? Entry(!*greater) : Entry();
+MaybeDim not_greater(Edit& e, keel_dim a, keel_dim b) {
+  const MaybeDim greater = less(e, b, a);
+  return greater ? MaybeDim(!*greater) : MaybeDim();
 }
-Entry greater(Edit& e, keel_dim a, keel_dim b) { return less(e, b, a); }
-Entry not_less(Edit& e, keel_dim a, keel_dim b) { return not_greater(e, b, a); }
-Entry both(Edit&, keel_dim a, keel_dim b) { return a && b; }
-Entry either(Edit&, keel_dim a, keel_dim b) { return a || b; }
-Entry differ(Edit&, keel_dim a, keel_dim b) { return (a != 0) != (b != 0); }
+MaybeDim greater(Edit& e, keel_dim a, keel_dim b) { return less(e, b, a); }
+MaybeDim not_less(Edit& e, keel_dim a, keel_dim b) { return not_greater(e, b, a); }
+MaybeDim both(Edit&, keel_dim a, keel_dim b) { return a && b; }
+MaybeDim either(Edit&, keel_dim a, keel_dim b) { return a || b; }
+MaybeDim differ(Edit&, keel_dim a, keel_dim b) { return (a != 0) != (b != 0); }
 
-using Function = Entry (*)(Edit&, keel_dim, keel_dim);
+using Function = MaybeDim (*)(Edit&, keel_dim, keel_dim);
 
 std::optional<Sizes> zip(Edit& e, Function f, const Sizes& a, const Sizes& b, keel_dt dtype) {
   Sizes out;
@@ -85,7 +85,7 @@ std::optional<Sizes> zip(Edit& e, Function f, const Sizes& a, const Sizes& b, ke
   if (!broadcast_shape(a.shape, b.shape, &out.shape)) return std::nullopt;
   const auto from_a = broadcast_sources(a.shape, out.shape), from_b = broadcast_sources(b.shape, out.shape);
   for (size_t k = 0; k < from_a.size(); k++) {
-    const Entry entry = f(e, a.v[from_a[k]], b.v[from_b[k]]);
+    const MaybeDim entry = f(e, a.v[from_a[k]], b.v[from_b[k]]);
     if (!entry || !fits_dtype(*entry, dtype)) return std::nullopt;
     out.v.push_back(*entry);
   }
@@ -114,7 +114,7 @@ bool fold_unary(Call& c, F f) {
   if (!x) return false;
   Sizes out = *x;
   for (auto& d : out.v) {
-    const Entry entry = f(d);
+    const MaybeDim entry = f(d);
     if (!entry || !fits_dtype(*entry, out.dtype)) return false;
     d = *entry;
   }
@@ -128,11 +128,11 @@ bool fold_neg(Call& c) {
 bool fold_abs(Call& c) {
   return fold_unary(c, [&](keel_dim d) {
     if (number(d) && d < 0) return math(c.e, KEEL_DIM_SUB, 0, d);
-    return c.e.at_least(d, 0) ? Entry(d) : Entry();
+    return c.e.at_least(d, 0) ? MaybeDim(d) : MaybeDim();
   });
 }
 bool fold_not(Call& c) {
-  return fold_unary(c, [](keel_dim d) { return Entry(!d); });
+  return fold_unary(c, [](keel_dim d) { return MaybeDim(!d); });
 }
 
 // Stored floats (the integer part of a scale) may become sizes too.
@@ -241,7 +241,7 @@ bool fold_reduce(Call& c) {
   if (c.has(1) && (!c.known(1) || c.known(1)->v.size() > 1)) return false;
   keel_dim all = x->v[0];
   for (size_t k = 1; k < x->v.size(); k++) {
-    const Entry next = f(c.e, all, x->v[k]);
+    const MaybeDim next = f(c.e, all, x->v[k]);
     if (!next || !fits_dtype(*next, x->dtype)) return false;
     all = *next;
   }
