@@ -20,6 +20,10 @@ function(keel_add_plugin name)
   endif()
   add_library(keel-${name} MODULE ${arg_SOURCES})
   target_link_libraries(keel-${name} PRIVATE keel::abi ${arg_LIBS})
+  if(NOT arg_SOURCES MATCHES "[.]c(;|$)")
+    target_precompile_headers(keel-${name} PRIVATE <algorithm> <array> <atomic> <bit> <cmath> <cstring> <functional> <limits>
+      <map> <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <vector>)
+  endif()
   target_link_options(keel-${name} PRIVATE
     "-Wl,--version-script=${CMAKE_SOURCE_DIR}/tools/cmake/plugin.map" -Wl,--exclude-libs,ALL)
   if(NOT (KEEL_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)) # there the program brings the runtime
