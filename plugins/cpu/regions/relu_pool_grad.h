@@ -16,7 +16,7 @@ struct ReluPoolGrad {
   uint32_t dy = kNone, out = kNone;
 };
 std::vector<ReluPoolGrad> FindReluPoolGrads(const Body& body);
-void EmitReluPoolGrad(Builder& b, const ReluPoolGrad& back);
+void EmitReluPoolGrad(Builder& b, const ReluPoolGrad& grad);
 
 // pool.cc: images of dims x, results of dims y, all channels last; operands x, dy.
 void KeepUnpool(const BodyNode& index, const Dims& x, const Dims& y, bool positive, keel_launch* launch);

@@ -2,12 +2,12 @@
 //
 // Parts may wait for each other in spin loops (oneDNN's products with split sums, its barriers). Such a
 // region ends if each of its n parts eventually gets a thread without waiting for another part to end. Proof:
-//   - there are at least n - 1 workers, and a thread claims a part only when it runs none;
-//   - workers claim only parts of the first region of `queue_`; a region enters at the end and leaves when
-//   its last part is claimed. So while a region is first and has unclaimed parts, no worker is in a part of a
-//   later region; workers in earlier regions run parts that are all claimed, and return.
-//     So all workers reach the first region or sleep, and the watcher (below) wakes the sleepers: n - 1
-//     workers and the caller are n threads.
+// there are at least n - 1 workers, and a thread claims a part only when it runs none. Workers claim only
+// parts of the first region of `queue_`; a region enters at the end and leaves when its last part is claimed.
+// So while a region is first and has unclaimed parts, no worker is in a part of a later region, and workers
+// in earlier regions run parts that are all claimed, and return. So all workers reach the first region or
+// sleep, and the watcher (below) wakes the sleepers: n - 1 workers and the caller are n threads.
+//
 // A region opened without helpers is in `lone_`, not in the queue. Its caller runs all parts unless it is
 // stuck: while there are lone regions one worker, the watcher, checks every 8 milliseconds and moves a region
 // without a claim since the last check to the queue.
