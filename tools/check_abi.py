@@ -82,10 +82,10 @@ def symbol_faults(build):
             yield f"{title} has {name}, abi/symbols.txt has not"
         for name in sorted(set(golden) - set(names)):
             yield f"abi/symbols.txt has {name}, {title} has not"
-    plugins = sorted((build / "lib/plugins").glob("keel-*.so"))
+    plugins = sorted((build / "lib/keel/plugins").glob("keel-*.so"))
     if not plugins:
-        yield f"no plugin in {build}/lib/plugins"
-    beside = {path for path in (build / "lib/plugins").glob("lib*.so*") if not path.is_symlink()}
+        yield f"no plugin in {build}/lib/keel/plugins"
+    beside = {path for path in (build / "lib/keel/plugins").glob("lib*.so*") if not path.is_symlink()}
     own = {name for library in beside for name in exported(library)}  # libraries installed next to plugins
     for plugin in plugins:
         if exported(plugin) != ["keel_plugin_v0"]:

@@ -1,5 +1,5 @@
 // loader.cc: where plugins are looked for, and what happens to each file found. The order, first found
-// wins: given paths, KEEL_PLUGIN_PATH (absolute folders only), the plugins folder beside libkeel, the
+// wins: given paths, KEEL_PLUGIN_PATH (absolute folders only), keel/plugins beside libkeel, the
 // system folder. Never the current directory. A plugin is never unloaded.
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -93,9 +93,9 @@ void Registry::Scan(const std::string& folder_option) {
     for (absl::string_view folder : absl::StrSplit(list, ':', absl::SkipEmpty()))
       ScanFolder(std::string(folder), "KEEL_PLUGIN_PATH");
   if (!folder_option.empty()) return ScanFolder(folder_option, "option plugins");
-  if (std::string beside = FolderOfLibkeel(); !beside.empty())
-    ScanFolder(beside + "/plugins", "beside libkeel");
-  ScanFolder(kSystemFolder, "system");
+  std::string beside = FolderOfLibkeel();
+  if (!beside.empty()) ScanFolder(beside += "/keel/plugins", "beside libkeel");
+  if (beside != kSystemFolder) ScanFolder(kSystemFolder, "system");
 }
 
 void Registry::ScanFolder(const std::string& folder, const std::string& source) {

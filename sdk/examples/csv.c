@@ -2,9 +2,9 @@
  * output; the model computes y = x * weights'.
  *   cc -shared -fPIC csv.c $(pkg-config --cflags keel) -o plugins/keel-csv.so
  *   keel run layer.csv --plugins plugins -d reference -i x=1,2 */
+#include <keel/keel_plugin.h>
 #include <stdlib.h>
 #include <string.h>
-#include "keel_plugin.h"
 
 enum { MAX_WEIGHTS = 4096 };
 

@@ -1,8 +1,8 @@
 /* double.c: a whole pass: x + x becomes x * 2.
  *   cc -shared -fPIC double.c $(pkg-config --cflags keel) -o plugins/keel-double.so
  *   keel optimize sum.keelt --diff */
+#include <keel/keel_plugin.h>
 #include <string.h>
-#include "keel_plugin.h"
 
 /* Puts x * 2 in place of the result of an addition of x and x. */
 static keel_rc rewrite(const keel_host* host, keel_edit* edit, uint32_t node) {

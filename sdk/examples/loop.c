@@ -1,8 +1,8 @@
 /* loop.c: a loop that depends on values, written in C: how often 3n + 1 or n / 2 until n is 1.
  *   loop N    traces the program into one graph, runs that on N, and prints the steps and the graph */
+#include <keel/keel_control.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "keel_control.h"
 
 static keel_context* context;
 static const char* device;

@@ -1,8 +1,8 @@
 /* run.c: runs a Keel file on raw inputs and prints its one f32 result.
  *   run MODEL DEVICE INPUT...    INPUT: f32:2x3:data.bin (dtype, dims, file), in the entry's order */
+#include <keel/keel.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "keel.h"
 
 static keel_error* e;
 static void check(keel_rc rc, const char* what) {

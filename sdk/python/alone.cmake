@@ -25,13 +25,16 @@ if(NOT KEEL_ROOT)
 endif()
 if(SKBUILD AND EXISTS "${KEEL_ROOT}/cmake_install.cmake")
   keel_step(--install "${KEEL_ROOT}" --prefix "${CMAKE_BINARY_DIR}/installed" --component runtime)
+  keel_step(--install "${KEEL_ROOT}" --prefix "${CMAKE_BINARY_DIR}/installed" --component plugins)
+  keel_step(--install "${KEEL_ROOT}" --prefix "${CMAKE_BINARY_DIR}/installed" --component command)
   set(KEEL_ROOT "${CMAKE_BINARY_DIR}/installed")
 endif()
 
 find_library(KEEL_LIBRARY keel NAMES libkeel.so.0 PATHS "${KEEL_ROOT}/lib" "${KEEL_ROOT}/lib64" NO_DEFAULT_PATH REQUIRED)
 add_library(keel::cpp INTERFACE IMPORTED)
-target_include_directories(keel::cpp INTERFACE "${KEEL_SOURCE}/sdk/cpp" "${KEEL_SOURCE}/sdk/cpp/keel"
-  "${KEEL_SOURCE}/abi" "${KEEL_SOURCE}")
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/abi")
+file(CREATE_LINK "${KEEL_SOURCE}/abi" "${CMAKE_BINARY_DIR}/abi/keel" SYMBOLIC)
+target_include_directories(keel::cpp INTERFACE "${KEEL_SOURCE}/sdk/cpp" "${CMAKE_BINARY_DIR}/abi")
 target_link_libraries(keel::cpp INTERFACE "${KEEL_LIBRARY}")
 
 set(KEEL_COMMAND "${KEEL_ROOT}/bin/keel")

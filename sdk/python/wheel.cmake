@@ -4,7 +4,7 @@ cmake_path(GET KEEL_LIBRARY PARENT_PATH KEEL_LIBS)
 cmake_path(GET KEEL_LIBS FILENAME KEEL_LIB) # lib, or lib64
 file(REAL_PATH "${KEEL_LIBRARY}" library)
 install(PROGRAMS "${library}" DESTINATION keel/${KEEL_LIB} RENAME libkeel.so.0)
-install(DIRECTORY "${KEEL_LIBS}/plugins" DESTINATION keel/${KEEL_LIB} USE_SOURCE_PERMISSIONS)
+install(DIRECTORY "${KEEL_LIBS}/keel" DESTINATION keel/${KEEL_LIB} USE_SOURCE_PERMISSIONS)
 install(PROGRAMS "${KEEL_COMMAND}" DESTINATION keel/bin)
 install(DIRECTORY "${KEEL_ROOT}/share/keel" DESTINATION keel/share) # for `keel demo`
 
@@ -20,6 +20,6 @@ function(keel_bundle kind folder)
       file(INSTALL \"\${real}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/keel/${folder}\" RENAME \"\${name}\")
     endforeach()")
 endfunction()
-file(GLOB plugins "${KEEL_LIBS}/plugins/keel-*.so")
+file(GLOB plugins "${KEEL_LIBS}/keel/plugins/keel-*.so")
 keel_bundle(EXECUTABLES ${KEEL_LIB} "${KEEL_COMMAND}")
-keel_bundle(MODULES ${KEEL_LIB}/plugins ${plugins})
+keel_bundle(MODULES ${KEEL_LIB}/keel/plugins ${plugins})

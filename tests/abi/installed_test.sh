@@ -21,9 +21,9 @@ cmake --install "$build" --prefix "$work/first" >"$work/install.log" || fail "$(
 mv "$work/first" "$work/moved"
 prefix=$work/moved
 libdir=$(dirname "$(find "$prefix" -name 'libkeel.so')")
-[ "$(find "$libdir/plugins" -name 'keel-*.so' | wc -l)" -gt 0 ] || fail "no plugin beside libkeel in $libdir"
+[ "$(find "$libdir/keel/plugins" -name 'keel-*.so' | wc -l)" -gt 0 ] || fail "no plugin beside libkeel in $libdir"
 for library in libkdnn.so.3 libkomp.so.1; do # oneDNN with threads of ours, beside the plugin that needs them
-  [ -e "$libdir/plugins/keel-cpu.so" ] && [ ! -e "$libdir/plugins/$library" ] && fail "no $library beside keel-cpu.so"
+  [ -e "$libdir/keel/plugins/keel-cpu.so" ] && [ ! -e "$libdir/keel/plugins/$library" ] && fail "no $library beside keel-cpu.so"
 done
 if grep -rIl -e "$build" -e "$work/first" "$prefix"; then fail "these files name the folder of the build"; fi
 
@@ -42,7 +42,7 @@ cc -shared -fPIC -fvisibility=hidden $(pkg-config --cflags keel) "$work/project/
 cd "$work"
 expect "2 4 6 8" "$work/apply-pc" reference add 2
 expect "2 4 6 8" "$work/build/apply" reference add 2
-if [ -e "$libdir/plugins/keel-cpu.so" ]; then expect "2 4 6 8" "$work/apply-pc" cpu add 2; fi
+if [ -e "$libdir/keel/plugins/keel-cpu.so" ]; then expect "2 4 6 8" "$work/apply-pc" cpu add 2; fi
 KEEL_PLUGIN_PATH=$work/build expect "2 4 6 8" "$work/build/apply" hello add 2
 mkdir "$work/only" && mv "$work/build/keel-hello-pc.so" "$work/only/keel-hello.so"
 KEEL_PLUGIN_PATH=$work/only expect "2 4 6 8" "$work/apply-pc" hello add 2

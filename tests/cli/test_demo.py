@@ -41,7 +41,7 @@ def digits(tmp_path):
     program = BUILD / "examples/example_digits"
     if not program.is_file():
         pytest.skip("the examples are not built")
-    env = {**os.environ, "KEEL_PLUGIN_PATH": str(BUILD / "lib/plugins")}
+    env = {**os.environ, "KEEL_PLUGIN_PATH": str(BUILD / "lib/keel/plugins")}
     return lambda *args: subprocess.run([program, *map(str, args)], cwd=tmp_path, env=env, timeout=500,
                                         capture_output=True, text=True)
 

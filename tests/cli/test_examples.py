@@ -68,7 +68,7 @@ def wrong(tmp_path):
     source = source.replace("i) + at(", "i) - at(").replace('"hello', '"wrong')
     (tmp_path / "wrong.c").write_text(source)
     (tmp_path / "plugins").mkdir()
-    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT}/abi", tmp_path / "wrong.c", "-o",
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{BUILD}/include", tmp_path / "wrong.c", "-o",
                     tmp_path / "plugins/keel-wrong.so"], check=True)
     return tmp_path / "plugins"
 

@@ -8,7 +8,7 @@ CLAIMS = BUILD / "tests" / "passes"  # the folder of the device that takes calls
 
 
 def keel(*arguments):
-    paths = ":".join(str(p) for p in (BUILD / "lib" / "plugins", CLAIMS))
+    paths = ":".join(str(p) for p in (BUILD / "lib/keel/plugins", CLAIMS))
     done = subprocess.run([BUILD / "bin" / "keel", *map(str, arguments)], capture_output=True, text=True,
                           env={**os.environ, "KEEL_PLUGIN_PATH": paths}, timeout=300)
     assert done.returncode == 0, f"keel {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}"

@@ -94,7 +94,7 @@ def test_refused_as_files(tmp_path, fresh):
 def test_no_byte_brings_it_down(tmp_path, fresh):
     """One byte wrong, many times: taken or refused."""
     import keel_abi
-    good = (BUILD / "lib/plugins/keel-passes.rules").read_text().replace("extend ", "pass p_")
+    good = (BUILD / "lib/keel/plugins/keel-passes.rules").read_text().replace("extend ", "pass p_")
     rand, path = random.Random(7), tmp_path / "keel-any.rules"
     for i in range(400):
         at = rand.randrange(len(good))
@@ -109,7 +109,7 @@ def test_no_byte_brings_it_down(tmp_path, fresh):
 
 def keel(*arguments, folder, code=0):
     done = subprocess.run([BUILD / "bin" / "keel", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "KEEL_PLUGIN_PATH": f"{BUILD / 'lib/plugins'}:{folder}"}, timeout=100)
+                          env={**os.environ, "KEEL_PLUGIN_PATH": f"{BUILD / 'lib/keel/plugins'}:{folder}"}, timeout=100)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
@@ -182,10 +182,10 @@ def test_an_extension_waits_for_its_pass(tmp_path):
     context = keel_abi.Context(plugins=False)
     load(context, tmp_path, RELU6.replace("pass mine \"about it\" level 1 exact", "extend simplify"))
     assert context.report("passes") == []
-    context.load_plugin(str(BUILD / "lib/plugins/keel-passes.so"))
+    context.load_plugin(str(BUILD / "lib/keel/plugins/keel-passes.so"))
     listed = [(p["name"], p["plugin"], p["level"]) for p in context.report("passes") if p["name"] == "simplify"]
     assert listed == [("simplify", "passes", 1), ("simplify", "mine.rules", 1)]
-    context.load_plugin(str(BUILD / "lib/plugins/keel-reference.so"))
+    context.load_plugin(str(BUILD / "lib/keel/plugins/keel-reference.so"))
     assert edits(context, GRAPH, "simplify")["simplify"]["edits"] == 2
 
 

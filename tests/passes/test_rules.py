@@ -19,7 +19,7 @@ from rule_text import Drawer, rules
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
-FILES = sorted((BUILD / "lib" / "plugins").glob("*.rules"))
+FILES = sorted((BUILD / "lib/keel/plugins").glob("*.rules"))
 LEVELS = {"simplify": "exact", "nearby": "close"}
 WANTED, MOST = 60, 20000  # graphs that a rule edits, and how often is drawn for them
 ENOUGH = 8

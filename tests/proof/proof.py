@@ -22,9 +22,9 @@ def new_context(passes=None):
     """With all devices of the build, and one that takes calls for what the passes group."""
     context = keel_abi.Context(plugins=False, threads=1)  # without threads of its own a process may fork
     for plugin in ("reference", "cpu"):
-        context.load_plugin(keel_abi.BUILD / "lib" / "plugins" / f"keel-{plugin}.so")
-    context.load_plugin(passes or keel_abi.BUILD / "lib" / "plugins" / "keel-passes.so")
-    for rules in sorted((keel_abi.BUILD / "lib" / "plugins").glob("*.rules")) if passes is None or "mutants" in str(passes) else ():
+        context.load_plugin(keel_abi.BUILD / "lib/keel/plugins" / f"keel-{plugin}.so")
+    context.load_plugin(passes or keel_abi.BUILD / "lib/keel/plugins" / "keel-passes.so")
+    for rules in sorted((keel_abi.BUILD / "lib/keel/plugins").glob("*.rules")) if passes is None or "mutants" in str(passes) else ():
         context.load_plugin(rules)
     context.load_plugin(keel_abi.BUILD / "tests" / "passes" / "keel-claims.so")
     return context

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from keel_abi import ROOT, Context, KeelError, call, encode
+from keel_abi import BUILD, ROOT, Context, KeelError, call, encode
 
 SOURCE = ROOT / "sdk" / "examples" / "hello.c"
 
@@ -24,7 +24,7 @@ def test_the_note_is_found(tmp_path, compiler, flags, kind):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} on this machine")
     context, plugin = Context(plugins=False), tmp_path / "keel-hello.so"
-    subprocess.run([compiler, "-g", "-O1", "-fPIC", "-shared", *flags, f"-I{ROOT / 'abi'}", SOURCE, "-o", plugin],
+    subprocess.run([compiler, "-g", "-O1", "-fPIC", "-shared", *flags, f"-I{BUILD}/include", SOURCE, "-o", plugin],
                    check=True)
     assert note_bytes(plugin) == 36, "the sanitizer padded the note"
     if kind is None:

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keel.h"
+#include <keel/keel.h>
 
 static keel_context* context;
 static const char* device;

@@ -1,12 +1,12 @@
 # The functions that the folders' CMakeLists.txt call:
-#   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/plugins/keel-NAME.so
-#   keel_add_rules(FILE.rules...)                           files of rules: lib/plugins/keel-FILE.rules
+#   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/keel/plugins/keel-NAME.so
+#   keel_add_rules(FILE.rules...)                           files of rules: lib/keel/plugins/keel-FILE.rules
 #   keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...])  one GoogleTest program, run by ctest
 #   keel_run_test(TEST PROGRAM [argument...])               the same program once more
 #   keel_embed(TARGET VARIABLE file...)                     text files as data of a library
 #   keel_flatbuffer(TARGET schema.fbs)                      the schema's generated header
-set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plugins")
-set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/plugins") # beside libkeel, where it looks for them
+set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/keel/plugins")
+set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/keel/plugins") # where libkeel looks for them
 
 add_custom_target(keel_plugins) # all of them
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
@@ -32,7 +32,7 @@ function(keel_add_plugin name)
   set_target_properties(keel-${name} PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY "${KEEL_PLUGIN_OUTPUT}")
   add_dependencies(keel_plugins keel-${name})
-  install(TARGETS keel-${name} LIBRARY DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT runtime)
+  install(TARGETS keel-${name} LIBRARY DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT plugins)
 endfunction()
 
 # Passes that are text; they are plugins as they are.
@@ -43,7 +43,7 @@ function(keel_add_rules)
       COMMAND "${CMAKE_COMMAND}" -E copy "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${copy}")
     add_custom_target(keel-${file} ALL DEPENDS "${copy}")
     add_dependencies(keel_plugins keel-${file})
-    install(FILES "${copy}" DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT runtime)
+    install(FILES "${copy}" DESTINATION "${KEEL_PLUGIN_INSTALL}" COMPONENT plugins)
   endforeach()
 endfunction()
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "keel.h"
+#include "keel/keel.h"
 
 namespace keel {
 

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "keel.h"
+#include "keel/keel.h"
 
 namespace keel {
 

@@ -14,7 +14,7 @@
 
 #include "error.hpp"
 #include "keel/catalogue.hpp"
-#include "keel_control.h"
+#include "keel/keel_control.h"
 #include "mutex.hpp"
 
 namespace keel::detail {
