@@ -88,13 +88,16 @@ void output_flag(Flags& flags, Args& a) {
   flags.add("-o,--output", a.output, "file to write (run: @FILE.npz); -: stdout");
 }
 
-void device_flag(Flags& flags, Args& a) { flags.add("-d,--device", a.device, "device (default: cpu)"); }
+void device_flag(Flags& flags, Args& a) {
+  flags.add("-d,--device", a.device, "device (default: cpu)", "DEVICE");
+}
 
 void placing_flags(Flags& flags, Args& a) {
   flags
       .add("--place", a.place,
            "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated", "PATTERN=DEVICE")
-      .add("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)");
+      .add("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)",
+           "DEVICE");
 }
 
 void entry_flag(Flags& flags, Args& a) { flags.add("--entry", a.entry, "entry (default: the only one)"); }

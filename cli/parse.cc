@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/describe.h"
 #include "cli/exit.h"
 #include "cli/flags.h"
 
@@ -78,11 +79,12 @@ std::string command_of(int argc, char** argv) {
 
 std::optional<int> parse_args(int argc, char** argv, Args& args) {
   CLI::App app("keel runs tensor programs: load a graph, pick a device, run it.", "keel");
-  bool version = false;
+  bool version = false, man = false;  // man: described() finds it first
   app.fallthrough();
   Flags flags(app);
   global_flags(flags, args);
   flags.add("--version", version, "print versions");
+  flags.add("--man", man, "print the manual page: keel run --man | man -l -");
   for (const Command* c : commands()) {
     CLI::App* sub = app.add_subcommand(c->name, c->about);
     Flags own(*sub);
@@ -90,6 +92,10 @@ std::optional<int> parse_args(int argc, char** argv, Args& args) {
     sub->callback([&args, c] { args.command = c; });
   }
   app.require_subcommand(0, 1);
+  if (std::optional<std::string> text = described(app, command_of(argc, argv), argc, argv)) {
+    fmt::print("{}", *text);
+    return kOk;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& e) {
