@@ -25,8 +25,8 @@ KEEL_API void keel_close(keel_context* context);
 KEEL_API void keel_cancel(keel_context* context, int32_t on);
 
 /* ---- plugins */
-/* Loads the plugins of the folders in KEEL_PLUGIN_PATH, of the folder beside libkeel and of the system
- * folder. A refused plugin is not a failure: the report "plugins" gives the reason. */
+/* Loads the plugins of the folders in KEEL_PLUGIN_PATH, of keel/plugins beside libkeel and of
+ * /usr/lib/keel/plugins. A refused plugin is not a failure: the report "plugins" gives the reason. */
 KEEL_API keel_rc keel_plugin_scan(keel_context* context, keel_error** err);
 KEEL_API keel_rc keel_plugin_load(keel_context* context, const char* path /* library or .rules file */,
                                   keel_error** err);

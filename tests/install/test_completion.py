@@ -16,7 +16,7 @@ ENV = {"PATH": f"{BUILD / 'bin'}:/usr/bin:/bin", "HOME": "/nonexistent", "TERM":
 
 
 def offered(*words):
-    """What the command says can stand in place of the last word."""
+    """The command's candidates for the last word."""
     out = subprocess.run([BUILD / "bin/keel", "--complete", *words], check=True, capture_output=True, text=True).stdout
     return [line.split("\t")[0] for line in out.splitlines()]
 
@@ -42,7 +42,7 @@ def test_what_can_follow(words, found):
 
 
 def typed(shell, text, wanted, seconds=20):
-    """What a shell at a terminal shows after `text`."""
+    """The output of a shell at a terminal after the input `text`."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(shell[0], shell, ENV)
@@ -64,7 +64,7 @@ def test_bash_at_a_terminal():
     load = f"source {SHARE}/bash-completion/completions/keel; PS1='> '\n"
     shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
     assert "keel inspect " in typed(shell, load + "keel insp\t", "keel inspect ")
-    assert "keel run --checkpoint " in typed(shell, load + "keel run --chec\t", "keel run --checkpoint ")
+    assert "keel run --watch " in typed(shell, load + "keel run --watc\t", "keel run --watch ")
     assert "keel run --lanes=off " in typed(shell, load + "keel run --lanes=of\t", "keel run --lanes=off ")
     assert "keel run /etc/hostname " in typed(shell, load + "keel run /etc/hostn\t", "keel run /etc/hostname "), "file names"
 
@@ -92,7 +92,7 @@ def test_fish(tmp_path):
 def test_zsh():
     file = SHARE / "zsh/site-functions/_keel"
     subprocess.run(["zsh", "-n", file], check=True)
-    code = (f'_describe() {{ print -l -- "${{(@P)2}}" }}; _files() {{ print files }}; ask() {{ source {file} }}; CURRENT=3; '
-            "words=(keel run --lan); ask; words=(keel run mod); ask")
+    code = (f'_describe() {{ print -l -- "${{(@P)2}}" }}; _files() {{ print files }}; complete() {{ source {file} }}; CURRENT=3; '
+            "words=(keel run --lan); complete; words=(keel run mod); complete")
     done = subprocess.run(["zsh", "-f", "-c", code], check=True, capture_output=True, text=True, env=ENV)
     assert done.stdout.startswith("--lanes:") and done.stdout.splitlines()[-1] == "files", done.stdout

@@ -93,7 +93,7 @@ def numpy_of(array):
 
 def test_a_binding_made_of_abi_json_runs_a_graph():
     context = call("keel_open", options=[])
-    call("keel_plugin_load", context=context, path=str(BUILD / "lib/plugins/keel-reference.so").encode())
+    call("keel_plugin_load", context=context, path=str(BUILD / "lib/keel/plugins/keel-reference.so").encode())
     module = call("keel_module_new", context=context)
     graph = call("keel_graph_new", module=module, name=b"main")
     n = call("keel_module_dim", module=module, expression=b"n")
