@@ -1,6 +1,6 @@
 /* loop.c: a loop that depends on values, written in C: how often 3n + 1 or n / 2 until n is 1.
  *   loop N    traces the program into one graph, runs that on N, and prints the steps and the graph */
-#include <keel/keel_control.h>
+#include <keel/keel.h>
 #include <stdio.h>
 #include <stdlib.h>
 

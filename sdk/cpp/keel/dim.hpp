@@ -16,7 +16,7 @@
 #include <string>
 
 #include "home.hpp"
-#include "keel/keel_control.h"
+#include "keel/keel.h"
 
 namespace keel {
 

@@ -14,7 +14,7 @@
 
 #include "error.hpp"
 #include "keel/catalogue.hpp"
-#include "keel/keel_control.h"
+#include "keel/keel.h"
 #include "mutex.hpp"
 
 namespace keel::detail {
