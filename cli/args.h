@@ -1,5 +1,5 @@
-// args.h: the parsed command line, as far as several subcommands or shared code read it. Flags of one
-// subcommand are variables of its file.
+// args.h: the parsed flags that several subcommands or shared code read. Flags of one subcommand are
+// variables of its file.
 #ifndef KEEL_CLI_ARGS_H
 #define KEEL_CLI_ARGS_H
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace cli {
 struct Command;
 
 struct Args {
-  const Command* command = nullptr;  // null: none was given
+  const Command* command = nullptr;  // null: not given
   // of every subcommand
   bool json = false, verbose = false, exact_convolution = false;
-  int threads = 0;  // 0: libkeel decides
+  int threads = 0;  // 0: chosen by libkeel
   std::string memory, plugins, lanes;
   // of some: flags.h declares them
   std::string file, device, entry, output;
@@ -28,15 +28,15 @@ struct Args {
   bool text = false;              // the text form
   bool svg = false, dot = false;  // drawings
   int runs = 100, warmup = 2;     // measured, and before
-  uint32_t time_limit = 0;        // of a run, in milliseconds; 0: none
-  int level = -1;                 // of passes; -1: libkeel decides
+  uint32_t time_limit = 0;        // per run, in milliseconds; 0: none
+  int level = -1;                 // of passes; -1: chosen by libkeel
   std::string passes;
   std::optional<double> rtol, atol;  // nullopt: by dtype
 };
 
 // The first argument that is a subcommand, else the first if it is no flag; "": there is none.
 std::string command_of(int argc, char** argv);
-// Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
+// Fills args; returns an exit code if the program must end immediately (--help, --version, usage error).
 std::optional<int> parse_args(int argc, char** argv, Args& args);
 
 }  // namespace cli

@@ -62,7 +62,7 @@ size_t distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-// What libkeel says to programs, as users of the command know it.
+// Rewrites messages of the C API for users of the command.
 constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
     {"keel_cancel(context, 0) lets this context run again", ""},
     {" by keel_cancel", " by Ctrl-C"},
@@ -106,7 +106,7 @@ Fail to_fail(Stage stage, const keel::Error& error) {
     if (row.rc == error.code())
       code = stage == Stage::kFile ? row.file : stage == Stage::kDevice ? row.device : row.run;
   std::vector<std::string> where;
-  // The message usually names the node already; what it does not name is added.
+  // Adds node and op to the message unless it names them already.
   auto add = [&](const char* kind, const std::string& name) {
     if (!name.empty() && std::string_view(error.what()).find(name) == std::string_view::npos)
       where.push_back(fmt::format("{} \"{}\"", kind, name));
@@ -115,7 +115,7 @@ Fail to_fail(Stage stage, const keel::Error& error) {
   add("op", error.op());
   add("plugin", error.plugin());
   std::string hint = on_command_line(error.hint());
-  if (names_api(hint)) hint.clear();  // it tells programmers what to call
+  if (names_api(hint)) hint.clear();  // a hint for programmers
   return Fail(code, on_command_line(error.what()), hint, join(where, ", "));
 }
 

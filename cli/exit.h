@@ -1,4 +1,4 @@
-// exit.h: how the command ends: its exit codes, its own failures, and what each failure of libkeel means.
+// exit.h: exit codes, failures of the command, and the exit code of each libkeel error.
 #ifndef KEEL_CLI_EXIT_H
 #define KEEL_CLI_EXIT_H
 #include <exception>
@@ -44,7 +44,7 @@ auto at(Stage stage, F f) {
   }
 }
 
-// Runs a command, reports what it throws on stderr (as JSON if asked), returns the exit code.
+// Runs a command, reports exceptions on stderr (as JSON with --json), returns the exit code.
 int guarded(const std::string& command, const bool& json, int (*body)(void*), void* arg);
 
 // "did you mean" text for a name that is not among `known`; "" if none is close.

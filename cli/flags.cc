@@ -64,8 +64,8 @@ void global_flags(Flags& flags, Args& a) {
       .add("--memory", a.memory, "limit of a run: BYTES, 512M, 4G")
       .add("--lanes", a.lanes, "launches of a run side by side: auto, off, all")
       .one_of({"auto", "off", "all"})
-      .add("--exact-convolution", a.exact_convolution, "no convolution by Winograd's way")
-      .add("--plugins", a.plugins, "folder of plugins, in place of the one beside libkeel");
+      .add("--exact-convolution", a.exact_convolution, "no Winograd convolution")
+      .add("--plugins", a.plugins, "folder of plugins, instead of the default one");
 }
 
 void file_argument(Flags& flags, Args& a) {
@@ -79,7 +79,7 @@ void input_flags(Flags& flags, Args& a) {
       .add("--dim", a.dims, "size of a symbolic dim: b=4", "NAME=N")
       .add("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? leaves one as it is)", "NAME=N,N,...")
       .add("--cast-inputs", a.cast_inputs,
-           "convert inputs to the dtype that is wanted (default: those of its kind, as f64 to f32)")
+           "convert inputs to any dtype (default: within a kind, such as f64 to f32)")
       .add("--exact-inputs", a.exact_inputs, "convert nothing")
       .excludes("--cast-inputs");
 }
@@ -103,18 +103,18 @@ void placing_flags(Flags& flags, Args& a) {
 void entry_flag(Flags& flags, Args& a) { flags.add("--entry", a.entry, "entry (default: the only one)"); }
 
 void tolerance_flags(Flags& flags, Args& a) {
-  flags.add("--rtol", a.rtol, "relative tolerance (default: by dtype, or what the file says)")
-      .add("--atol", a.atol, "absolute tolerance (likewise)");
+  flags.add("--rtol", a.rtol, "relative tolerance (default: by dtype, or from the file)")
+      .add("--atol", a.atol, "absolute tolerance (same default)");
 }
 
 void pass_flags(Flags& flags, Args& a) {
-  flags.add("--level", a.level, "0: no passes, 1, 2 (default), 3: also those that may change results", 0, 3)
-      .add("--passes", a.passes, "--passes=A,B: only these; --passes=-A,+B: beside those of the level");
+  flags.add("--level", a.level, "0: no passes, 1, 2 (default), 3: also passes that may change results", 0, 3)
+      .add("--passes", a.passes, "--passes=A,B: only these; --passes=-A,+B: relative to the level");
 }
 
 void count_flags(Flags& flags, Args& a) {
   flags.add("-n,--runs", a.runs, "runs to measure (default 100)", 1, 100000000)
-      .add("--warmup", a.warmup, "runs before, beside the first", 0, 1000000);
+      .add("--warmup", a.warmup, "untimed runs after the first", 0, 1000000);
 }
 
 void time_limit_flag(Flags& flags, Args& a) {

@@ -38,7 +38,7 @@ Interruptible::Interruptible(const keel::Context& context) {
 
 Interruptible::~Interruptible() {
   sigaction(SIGINT, &before, nullptr);
-  if (came) keel_cancel(running, 0);  // what is left to do may run
+  if (came) keel_cancel(running, 0);  // the remaining work may run
 }
 
 }  // namespace cli

@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
   if (std::none_of(argv, argv + argc, [](char* a) { return std::string_view(a) == "--json"; }))
     cli::fit_streams();
   int code = cli::guarded(command, m.args.json, parse_and_run, &m);
-  // What is still in stdout's buffer: a full disk must not look like success.
-  if (code != cli::kOk && code != cli::kCheckFailed) return code;  // it has said what failed
+  // Flush stdout: a full disk must not look like success.
+  if (code != cli::kOk && code != cli::kCheckFailed) return code;  // already reported
   int flushed = cli::guarded(command, m.args.json, flush_stdout, nullptr);
   return code == cli::kOk ? flushed : code;
 }

@@ -1,4 +1,4 @@
-// args.cc: the command line: finds the subcommand, parses its flags, helps with a wrong one.
+// args.cc: the command line: finds the subcommand, parses its flags, suggests corrections.
 #include "cli/args.h"
 
 #include <fmt/core.h>
@@ -46,7 +46,8 @@ std::string flag_hint(int argc, char** argv, const CLI::App& app, const std::str
   return "";
 }
 
-// CLI11 says "The following argument was not expected: rnu"; a wrong command or flag deserves better.
+// CLI11 reports "The following argument was not expected: rnu"; a wrong command or flag gets a suggestion
+// instead.
 std::string usage_hint(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> names;
   for (const Command* c : commands()) names.push_back(c->name);
@@ -64,7 +65,7 @@ std::string usage_hint(int argc, char** argv, const CLI::App& app) {
 Command::Command(const char* n, const char* a, std::vector<DeclareFlags> f, int (*r)(const Args&))
     : name(n), about(a), flags(std::move(f)), run(r) {
   auto by_name = [](const Command* x, const Command* y) { return std::string_view(x->name) < y->name; };
-  auto& all = registered();  // sorted, for the order in which files are initialised is the linker's
+  auto& all = registered();  // sorted, because the linker decides the order of initialisation
   all.insert(std::upper_bound(all.begin(), all.end(), this, by_name), this);
 }
 

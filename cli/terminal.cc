@@ -11,10 +11,10 @@
 namespace cli {
 namespace {
 
-// Continuation bytes of UTF-8 take no column.
+// Continuation bytes of UTF-8 have no width.
 bool begins_column(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-// Where so many columns end.
+// The byte position of a column.
 size_t end_of(std::string_view text, size_t columns) {
   size_t end = 0;
   for (size_t shown = 0; end < text.size(); end++)
@@ -36,7 +36,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A stream to a terminal whose lines fit. A line that comes in pieces is written as it is.
+// A stream that wraps lines for a terminal. A line written in pieces is not wrapped.
 struct Fitting {
   int fd;
   bool within_line = false;

@@ -1,4 +1,4 @@
-// terminal.h: what a person at a terminal gets and a pipe does not: lines that fit, progress on stderr.
+// terminal.h: output for terminals only: wrapped lines, progress on stderr.
 #ifndef KEEL_CLI_TERMINAL_H
 #define KEEL_CLI_TERMINAL_H
 #include <chrono>
@@ -8,20 +8,20 @@
 
 namespace cli {
 
-// Columns of the terminal behind a stream; 0: it is none.
+// Columns of the terminal of a stream; 0 if it is not a terminal.
 size_t terminal_width(std::FILE* stream);
 size_t columns(std::string_view text);  // that UTF-8 text takes
-// At most so many columns, the last of them "…" where something is left out; 0: as it is.
+// Cuts to so many columns and ends with "…"; 0: unchanged.
 std::string cut_to(std::string_view text, size_t width);
-// A line as lines of at most so many columns, broken at spaces where that is possible, the later ones
-// indented, below the second column if it has two.
+// Wraps a line at spaces if possible; continuation lines are indented, below the second column if there is
+// one.
 std::string wrapped(std::string_view line, size_t width);
-// From now on lines that are printed to stdout or stderr are wrapped where that is a terminal.
+// Wraps all later lines to stdout and stderr if they are terminals.
 void fit_streams();
-// Lines of a text, cut to the terminal's width if stdout is one.
+// Prints a text with lines cut to the width of a terminal.
 void print_text(std::string_view text);
 
-// "keel bench: run 31 of 100" on stderr, if that is a terminal; gone when it ends.
+// "keel bench: run 31 of 100" on stderr if it is a terminal; erased at the end.
 class Progress {
  public:
   explicit Progress(const char* command);
@@ -30,7 +30,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void say(std::string_view what);
   void done();
-  void count(std::string_view what, int64_t done, int64_t of);  // draws ten times a second at most
+  void count(std::string_view what, int64_t done, int64_t of);  // updates at most ten times per second
 
  private:
   std::string command_;

@@ -2,10 +2,8 @@
 
 Usage: check_words.py              exit 1 where an area has more than its limit
        check_words.py --list AREA  each occurrence: file:line: form: the text around it
-       check_words.py --sample N   N comments and N/4 messages, drawn with a fixed seed
 """
 import argparse
-import random
 import re
 import subprocess
 import sys
@@ -39,12 +37,13 @@ def tracked():
                   and not n.endswith("check_words.py"))
 
 
-def texts(name):
+def texts(name, code=None):
     """(line, text) of each comment and of each string that reads like a message; a Markdown file by line."""
     path = ROOT / name
+    code = path.read_text(errors="replace") if code is None else code
     if path.suffix == ".md":
         in_code = False
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        for number, line in enumerate(code.splitlines(), 1):
             in_code ^= line.startswith("```")
             if not in_code:
                 yield number, re.sub(r"`[^`]*`", "``", line)
@@ -52,7 +51,6 @@ def texts(name):
     pattern = C_TEXT if path.suffix in C_LIKE else HASH_TEXT if path.suffix in HASHED or path.name == "CMakeLists.txt" else None
     if pattern is None:
         return
-    code = path.read_text(errors="replace")
     for match in pattern.finditer(code):
         text = match.group(0)
         if text[0] in "\"'" and not text.startswith('"""') and text.count(" ") < 2:
@@ -82,27 +80,10 @@ def counts():
     return words, found
 
 
-def sample(n):
-    """Comments of at least eight words, and messages; the same ones until the files change."""
-    comments, messages = [], []
-    for name in tracked():
-        if name.endswith(".md"):
-            continue
-        for line, text in texts(name):
-            if len(text.split()) >= 8:
-                (messages if text[0] in "\"'" and not text.startswith('"""') else comments).append((name, line, text))
-    draw = random.Random(23)
-    for name, line, text in sorted(draw.sample(comments, n)) + sorted(draw.sample(messages, n // 4)):
-        print(f"{name}:{line}: {' '.join(text.split())}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", metavar="AREA")
-    parser.add_argument("--sample", type=int, metavar="N")
     args = parser.parse_args()
-    if args.sample:
-        return sample(args.sample)
     if args.list:
         for name in tracked():
             if name.startswith(args.list) or (args.list == "." and area(name) == "."):

@@ -1,8 +1,7 @@
 // bench.cc: `keel bench`: load, first run and steady state.
 //
-// How to read it: one plan, bound inputs, runs one after another. peak_bytes is what the plan counts:
-// arena, scratch, results and constants; rss_growth_bytes is what the process grew by, code of the device
-// included.
+// How to read it: one plan, bound inputs, sequential runs. peak_bytes is the planned memory: arena, scratch,
+// results and constants; rss_growth_bytes is the growth of the process, including code of the device.
 #include <fmt/core.h>
 
 #include "cli/command.h"

@@ -1,8 +1,8 @@
-// bisect.cc: `keel bisect`: which edit of which pass changes what a graph computes?
+// bisect.cc: `keel bisect`: finds the edit of a pass that changes the results of a graph.
 //
-// How to read it: the passes edit in the same order each time, so with fuel for n edits a graph has the first
-// n. Results without passes are the measure; between none and all edits the first bad one is searched by
-// halves. A graph that does not run any more is bad too.
+// How to read it: passes edit in a fixed order, so fuel n gives the graph after the first n edits. Results
+// without passes are the reference; a binary search between none and all edits finds the first bad one. A
+// graph that no longer runs is bad, too.
 #include <fmt/core.h>
 
 #include "cli/command.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct Attempt {
   Json passes;
-  std::string text, why;  // why it is bad; "": it is good
+  std::string text, why;  // the fault; "": none
   uint64_t edits = 0;
 };
 
@@ -82,7 +82,7 @@ class Search {
   std::vector<keel::Array> want_;
 };
 
-// Whose edit the last one was.
+// The pass of the last edit.
 std::string last_editor(const Attempt& before, const Attempt& with) {
   for (const Json& pass : with.passes) {
     uint64_t had = 0;

@@ -1,9 +1,8 @@
-// compare.cc: `keel compare -d A,B`: the same inputs on several devices; the first is the measure of the
-// rest.
+// compare.cc: `keel compare -d A,B`: the same inputs on several devices; the first one is the reference.
 //
-// How to read it: compare_outputs() looks at results only; with --nodes, first_difference() keeps every value
-// of the first device by name and stops the other device at the first value that differs. The exit code
-// follows the outputs alone: an inner value may differ and still not matter.
+// How to read it: compare_outputs() compares results; with --nodes, first_difference() records every value
+// of the first device by name and stops the other device at the first difference. The exit code depends on
+// the outputs only: a difference in an inner value may be harmless.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -92,7 +91,7 @@ std::optional<Difference> first_difference(const Job& job, const std::string& go
   plan.run_observed(job.inputs.arrays, [&](const keel_event& event) {
     Seen seen = copy_event(job.context, event, names);
     for (const auto& [name, array] : seen.out) {
-      auto want = values.find(name);  // nodes of a body that only one device expands have no partner
+      auto want = values.find(name);  // nodes of a body that only one device expands have no counterpart
       if (want == values.end()) continue;
       Diff diff =
           diff_arrays(array, want->second.array, tolerance_for(array.dtype(), job.args.rtol, job.args.atol));
@@ -135,7 +134,7 @@ void print_difference(const std::optional<Difference>& d, const std::string& goo
   print_values(("wanted, from " + good).c_str(), {{d->name, d->want.array}});
 }
 
-// Adds a row for each output; returns whether all are within tolerance.
+// Adds a row per output; returns whether all are within tolerance.
 bool compare_outputs(const Job& job, const std::string& device, const std::vector<keel::Array>& want,
                      std::vector<std::vector<std::string>>& rows, Json& json) {
   std::vector<keel::Array> got = run_on(job, device);

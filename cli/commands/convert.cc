@@ -1,4 +1,4 @@
-// convert.cc: `keel convert IN OUT`: importable file or text to a Keel file, or any of them to text.
+// convert.cc: `keel convert IN OUT`: an importable file or text to a Keel file, or either to text.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,13 +31,11 @@ void in_and_out(Flags& flags, Args& a) {
 }
 
 void case_flags(Flags& flags, Args&) {
-  flags
-      .add("--case", convert_flags.store_as_case,
-           "store the inputs and what the device computes from them as a test case")
+  flags.add("--case", convert_flags.store_as_case, "store the inputs and the computed results as a test case")
       .add("--case-name", convert_flags.case_name, "its name (default: case)");
 }
 
-// Runs the entry on the inputs given and keeps both as a test vector.
+// Runs the entry on the given inputs and stores both as a test case.
 void store_case(const keel::Context& context, Model& model, const std::vector<InputSpec>& given,
                 const Args& args) {
   const Entry& entry = pick_entry(model, args.entry);
@@ -53,7 +51,7 @@ void store_case(const keel::Context& context, Model& model, const std::vector<In
   model.module.add_case(convert_flags.case_name, entry.name, c, loosest.rtol, loosest.atol);
 }
 
-// Inputs that neither fixed a parameter nor went into a case were given for nothing.
+// An input that neither fixes a parameter nor is part of a case is an error.
 void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
   std::vector<std::string> names = model.fixed;
   for (const Entry& e : model.entries)

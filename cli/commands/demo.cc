@@ -1,6 +1,6 @@
-// demo.cc: `keel demo`: runs the file that Keel ships (two small networks that read handwritten digits, made
-// by sdk/examples/digits) on every device found, and trains one of them anew for a moment. Needs no network
-// and no source of the program that wrote the file.
+// demo.cc: `keel demo`: runs the shipped file (two small networks that classify handwritten digits, written
+// by sdk/examples/digits) on every device found, and retrains one of them briefly. Needs neither the network
+// nor the source of the program that wrote the file.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace cli {
 namespace {
 
-constexpr const char* kShipped = "share/keel/digits.keel";  // from the folder above that of the command
+constexpr const char* kShipped = "share/keel/digits.keel";  // relative to the parent folder of the command
 constexpr int kSteps = 60, kShown = 20;
 
 std::string shipped_file() {
@@ -33,7 +33,7 @@ keel::Plan plan_of(const Model& model, const std::string& device, const Args& ar
 }
 float number(const keel::Array& array) { return array.values<float>()[0]; }
 
-// The case of that name gives the images and the digits.
+// The test case of that name has the images and the digits.
 keel::Case images_of(const Model& model, const std::string& name) {
   for (uint32_t i = 0; i < model.cases.size(); i++)
     if (model.cases[i].name == name) return model.module.get_case(i, 2, 1);
@@ -43,10 +43,10 @@ keel::Case images_of(const Model& model, const std::string& name) {
 struct Trained {
   std::string device;
   std::vector<float> losses;
-  float before = 0, after = 0;  // share that is read rightly
+  float before = 0, after = 0;  // fraction of correct digits
 };
 
-// From weights that the key draws, so it does not matter who trained before.
+// Starts from random weights drawn by the key, so earlier training has no effect.
 Trained train(const Model& model, const std::string& device, const Args& args, const keel::Array& key,
               const keel::Case& images) {
   keel::Plan reset = plan_of(model, device, args, "reset_mlp"),
@@ -60,7 +60,7 @@ Trained train(const Model& model, const std::string& device, const Args& args, c
 }
 
 void print(const Trained& t, int64_t images) {
-  fmt::print("training the first network anew on {}, from random weights:", t.device);
+  fmt::print("retraining the first network on {}, from random weights:", t.device);
   for (size_t i = 0; i < t.losses.size(); i += kShown) fmt::print(" loss {:.3f},", t.losses[i]);
   fmt::print(" {:.3f} after {} steps; {:.0f} of {} images right, {:.0f} before\n", t.losses.back(),
              t.losses.size(), t.after * static_cast<float>(images), images,

@@ -1,4 +1,4 @@
-// devices.cc: `keel devices`: what can run a graph here.
+// devices.cc: `keel devices`: the devices found.
 #include <fmt/core.h>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// doctor.cc: `keel doctor`: this machine, and every plugin that was tried with its verdict.
+// doctor.cc: `keel doctor`: this machine, and every plugin candidate with its verdict.
 #include <fmt/core.h>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -35,7 +35,7 @@ int usable_cpus() {
                                                      : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-// Cores that the control group grants; 0: no limit.
+// Core quota of the control group; 0: no limit.
 double cgroup_cores() {
   std::istringstream v2(read_line("/sys/fs/cgroup/cpu.max"));
   double quota = 0, period = 0;

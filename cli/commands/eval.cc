@@ -1,4 +1,4 @@
-// eval.cc: `keel eval`: statements of the text form, run one by one.
+// eval.cc: `keel eval`: runs statements of the text form one by one.
 #include <fmt/core.h>
 
 #include "cli/command.h"

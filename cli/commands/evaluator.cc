@@ -1,7 +1,7 @@
 // evaluator.cc: see evaluator.h.
 //
-// How to read it: Scanner walks over a statement and knows texts, brackets and words; list literals become
-// parameters of a one-line module, which libkeel parses, types and runs; errors are told at the place in the
+// How to read it: Scanner tokenises a statement into texts, brackets and words; list literals become
+// parameters of a one-line module, which libkeel parses, types and runs; errors show the position in the
 // statement.
 #include "cli/commands/evaluator.h"
 
@@ -22,11 +22,11 @@ namespace {
              hint);
 }
 
-constexpr int kBodyLine = 3;  // of the module that compute() makes of a statement
+constexpr int kBodyLine = 3;  // of the module that compute() builds for a statement
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-// The end of the text in quotes that begins at `at`, or npos.
+// The end of the quoted text that begins at `at`, or npos.
 size_t end_of_text(std::string_view s, size_t at) {
   for (size_t i = at + 1; i < s.size(); i++) {
     if (s[i] == '\\')
@@ -58,7 +58,7 @@ void scan(const Statement& s, size_t from, size_t to, const F& f) {
   }
 }
 
-// Places of a character outside of brackets and texts, but not of "==", "<=" and their like.
+// Positions of a character outside of brackets and texts, except within "==", "<=" and so on.
 std::vector<size_t> places(const Statement& s, size_t from, size_t to, char wanted) {
   std::vector<size_t> out;
   scan(s, from, to, [&](size_t i, const std::string& open) {
@@ -76,7 +76,7 @@ std::string trimmed(std::string_view s) {
   return first == std::string_view::npos ? "" : std::string(s.substr(first, last - first + 1));
 }
 
-// [[1, 2.5], [-inf, true]] as a literal; `at` moves behind it.
+// Parses [[1, 2.5], [-inf, true]] as a literal and moves `at` past it.
 keel::Literal read_list(const Statement& s, size_t& at, int depth = 0) {
   auto skip = [&] {
     while (at < s.text.size() && std::isspace(static_cast<unsigned char>(s.text[at]))) at++;
@@ -123,7 +123,7 @@ std::string unescaped(std::string_view quoted) {
   return out;
 }
 
-// What libkeel said about the one-line module, without what the user did not write.
+// The error of the one-line module, without the parts that the user did not write.
 std::string told(std::string said) {
   said = said.substr(0, said.find('\n'));
   if (size_t node = said.find("node '"), end = said.find("': ", node); end < said.size())
@@ -181,7 +181,7 @@ std::optional<std::string> Evaluator::run(const Statement& s) {
     std::string name = trimmed(std::string_view(s.text).substr(from, comma - from));
     if (name.empty() || !std::all_of(name.begin(), name.end(), is_word) ||
         std::isdigit(static_cast<unsigned char>(name[0])))
-      fail(s, from, "before '=' stands a name, or names with commas between", kUsage);
+      fail(s, from, "expected a name, or names separated by commas, before '='", kUsage);
     names.push_back(name);
     from = comma + 1;
   }
@@ -200,7 +200,7 @@ std::string Evaluator::print(const Statement& s, size_t at) {
   for (size_t comma : commas) {
     std::string part = trimmed(std::string_view(s.text).substr(at, comma - at));
     bool quoted = part.size() > 1 && part[0] == '"' && end_of_text(part, 0) == part.size();
-    if (part.empty() && commas.size() > 1) fail(s, at, "nothing stands before the comma", kUsage);
+    if (part.empty() && commas.size() > 1) fail(s, at, "expected a value before the comma", kUsage);
     if (quoted && values.empty() && !has_form)
       has_form = true, form = unescaped(part);
     else if (!part.empty())
@@ -224,14 +224,14 @@ std::string Evaluator::print(const Statement& s, size_t at) {
   return out;
 }
 
-// The list literals of an expression, without those inside of them and in attributes.
+// The outermost list literals of an expression, except in attributes.
 std::vector<Evaluator::List> Evaluator::lists_of(const Statement& s, size_t from, size_t to) {
   std::vector<List> lists;
   scan(s, from, to, [&](size_t i, const std::string& open) {
     bool inside = !lists.empty() && i < lists.back().at + lists.back().length;
     if (s.text[i] != '[' || inside || open.find('{') != std::string::npos) return;
     if (i > from && (is_word(s.text[i - 1]) || s.text[i - 1] == ')'))
-      fail(s, i, "there is no indexing here", kUsage,
+      fail(s, i, "indexing is not supported", kUsage,
            "slice(x){start=[0], stop=[1]} and gather(x, [0]) take parts");
     size_t end = i;
     try {
@@ -244,8 +244,7 @@ std::vector<Evaluator::List> Evaluator::lists_of(const Statement& s, size_t from
   return lists;
 }
 
-// What libkeel reads in place of what stands there: names of lists, and 2.0 for 2. as C++ and Python write
-// it.
+// The expression in libkeel's syntax: names instead of list literals, and 2.0 for the 2. of C++ and Python.
 std::vector<Evaluator::Replaced> Evaluator::points_of(const Statement& s, size_t from, size_t to,
                                                       const std::vector<List>& lists) {
   std::vector<Replaced> out;
@@ -284,11 +283,11 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
     std::string said = told(e.what());
     if (size_t at = s.text.find("placeholder(", from); at < to && said.find("placeholder") < said.size())
       fail(s, at, "placeholder() is not compatible with eager execution.", kUsage,
-           "statements run at once; parameters of a graph (keel run) are what is fed");
+           "statements run immediately; only parameters of a graph are fed (keel run)");
     int line = 0, column = 0, length = 0;
     if (std::sscanf(said.c_str(), "%d:%d: %n", &line, &column, &length) == 2 && length) {
       said.erase(0, static_cast<size_t>(length));
-      if (line > kBodyLine) {  // it met what stands behind the statement
+      if (line > kBodyLine) {  // the error is past the end of the statement
         const size_t got = said.rfind(", got ");
         said = (got == said.npos ? "expected a value or an op" : said.substr(0, got)) +
                ", but the statement ends";
@@ -305,7 +304,7 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
   }
 }
 
-// Lists of weak numbers take the first dtype that fits what is beside them: their own, then all others.
+// Lists of weak numbers take the first dtype that fits the other operands: their own, then all others.
 std::vector<keel::Tensor> Evaluator::settle(const std::string& body, const std::vector<List>& lists) {
   std::optional<keel::Error> first;
   std::vector<keel_dt> own;
@@ -337,7 +336,7 @@ std::vector<keel::Tensor> Evaluator::compute(const std::string& body, const std:
     in.push_back(t.array());
   };
   for (const auto& [name, value] : values_) {
-    size_t at = body.find(name);  // one that is not used would do no harm
+    size_t at = body.find(name);  // an unused parameter would be harmless
     if (at != std::string::npos) add(name, value);
   }
   for (size_t k = 0; k < lists.size(); k++)

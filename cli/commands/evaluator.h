@@ -1,8 +1,7 @@
 // evaluator.h: statements of `keel eval`, run one by one as they are read.
 //
 // How to read it: split_statements() cuts a text; an Evaluator runs statements: assignments, print, and
-// expressions, which are those of the text form (kernel/graph/README.md) with nested lists as literals
-// besides.
+// expressions, which are those of the text form (kernel/graph/README.md) plus nested list literals.
 #ifndef KEEL_CLI_EVALUATOR_H
 #define KEEL_CLI_EVALUATOR_H
 #include <keel/keel.hpp>
@@ -14,16 +13,16 @@ namespace cli {
 
 struct Statement {
   std::string text;  // on one line
-  int line = 0;      // of its begin, from 1
+  int line = 0;      // of its first character, from 1
 };
-// At line ends and ';' outside of brackets and texts; without comments.
+// Splits at line ends and ';' outside of brackets and texts; drops comments.
 std::vector<Statement> split_statements(const std::string& text);
 
 class Evaluator {
  public:
   Evaluator(const keel::Context& context, std::string device)
       : context_(context), device_(std::move(device)) {}
-  // Gives what the statement prints, without a line end; nothing for an assignment. A Fail shows the place.
+  // Returns the output of the statement without a line end; "" for an assignment. A Fail shows the position.
   std::optional<std::string> run(const Statement& statement);
   const std::map<std::string, keel::Tensor>& values() const { return values_; }
 

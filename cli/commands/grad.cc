@@ -1,4 +1,4 @@
-// grad.cc: `keel grad`: a file with one more entry, which computes values of a graph and their gradients.
+// grad.cc: `keel grad`: adds an entry that computes values of a graph and their gradients.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::vector<std::string> values_of(const Entry& entry) {
   std::vector<std::string> names;
   for (const Port& p : entry.results) names.push_back(p.name);
   throw Fail(kUsage, "entry \"" + entry.name + "\" has several results: " + join(names, ", "),
-             "say which one to differentiate: --of " + (names.empty() ? "NAME" : names[0]));
+             "name the one to differentiate: --of " + (names.empty() ? "NAME" : names[0]));
 }
 
 std::vector<std::string> names_of(const Entry& entry) {
@@ -66,7 +66,7 @@ std::string result_for(const std::string& name, const std::vector<std::string>& 
   return result;
 }
 
-// Appends the Jacobians of the only y.
+// Appends the Jacobians of the single y.
 void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
   if (ys.size() != 1)
     throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()),
@@ -74,7 +74,7 @@ void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys, s
   for (Wanted& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
 }
 
-// Appends the gradients; where there is no way from an x to the values its gradient is zeros.
+// Appends the gradients; zeros for an x on which the values do not depend.
 void differentiate(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
   std::vector<keel_value> xs;
   for (const Wanted& w : wanted) xs.push_back(w.x);

@@ -1,4 +1,4 @@
-// graph.cc: `keel graph`: a drawing of a file's graphs, as dot or, through Graphviz, as SVG.
+// graph.cc: `keel graph`: draws a file's graphs as dot or, with Graphviz, as SVG.
 #include <fmt/core.h>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// inspect.cc: `keel inspect`: what a file holds, and whether a device can run it.
+// inspect.cc: `keel inspect`: the contents of a file, and whether a device can run it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void print_ports(const char* title, const std::vector<Port>& ports) {
   for (const Port& p : ports) fmt::print("  {} {}: {}\n", title, p.name, p.type.text());
 }
 
-// Ops of all graphs by falling count.
+// Ops of all graphs, most frequent first.
 std::vector<std::pair<std::string, int64_t>> histogram(const Json& info) {
   std::map<std::string, int64_t> counts;
   for (const Json& graph : info.at("graphs"))
@@ -49,7 +49,7 @@ void print_ops(const Json& info) {
   if (!parts.empty()) fmt::print("{}\n", line);
 }
 
-// Preparing is the honest test: it names every op that the device lacks. "" if it can.
+// Prepares a plan, which lists every op that the device lacks. "" if it can run.
 std::string why_not(const Model& model, const Entry& entry, const std::string& device, const Args& args) {
   try {
     keel::Session(model.module, device, session_options(args, entry.name)).prepare();
@@ -103,7 +103,7 @@ int inspect_command(const Args& args) {
   return kOk;
 }
 
-const Command kInspect("inspect", "Say what is in a file: entries, types, ops, weights, test cases",
+const Command kInspect("inspect", "Show the contents of a file: entries, types, ops, weights, test cases",
                        {file_argument, device_flag}, inspect_command);
 
 }  // namespace

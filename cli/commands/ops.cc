@@ -1,4 +1,4 @@
-// ops.cc: `keel ops`: the catalogue, or with -d how a device computes each op and dtype.
+// ops.cc: `keel ops`: the catalogue, or with -d the implementation of each op and dtype on a device.
 #include <fmt/core.h>
 
 #include <map>
@@ -11,11 +11,11 @@
 namespace cli {
 namespace {
 
-// One row for each op and way of computing it: "add  f32 f64  own loop".
+// One row per op and implementation: "add  f32 f64  own loop".
 void print_device_ops(const Json& ops) {
   std::vector<std::vector<std::string>> rows{{"op", "types", "how"}};
   for (const Json& o : ops) {
-    std::map<std::string, std::string> types;  // by how
+    std::map<std::string, std::string> types;  // by implementation
     for (const auto& [type, how] : o.at("impls").items()) {
       std::string& list = types[cell(how)];
       list += (list.empty() ? "" : " ") + type;

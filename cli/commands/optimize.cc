@@ -1,4 +1,4 @@
-// optimize.cc: `keel optimize`: lets passes rewrite a file's graph.
+// optimize.cc: `keel optimize`: rewrites a file's graph with passes.
 #include <fmt/core.h>
 
 #include "cli/command.h"
@@ -25,9 +25,9 @@ void edit_flags(Flags& flags, Args&) {
       .add("--diff", optimize_flags.as_diff, "print only nodes that go (-) and come (+)");
 }
 
-constexpr const char* kUnpack = "unpack";  // the pass that folds what makes constants larger
+constexpr const char* kUnpack = "unpack";  // the pass that folds even if constants grow
 
-// A table of what ran goes to stderr, where it does not mix with the text; what failed goes there too.
+// The table of passes and their failures go to stderr, separate from the text.
 void print_runs(const Json& passes) {
   std::vector<std::vector<std::string>> rows{{"pass", "plugin", "ms", "edits", ""}};
   for (const Json& p : passes) {
@@ -51,7 +51,7 @@ bool any_failed(const Json& passes) {
   return false;
 }
 
-// Sessions unpack quantised weights for their own use; a file is to stay small.
+// Sessions unpack quantised weights; a file should stay small.
 std::string passes_for_a_file(const keel::Context& context, const Args& args) {
   bool relative = args.passes.empty() || args.passes.starts_with("-") || args.passes.starts_with("+");
   if (!relative || args.passes.find(kUnpack) != std::string::npos) return args.passes;
@@ -65,7 +65,7 @@ double constant_bytes(const Model& model) {
   return Json::parse(model.module.info()).at("constant_bytes").get<double>();
 }
 
-// What a file or a graph takes more than before, on stderr.
+// Reports the growth of a file or a graph on stderr.
 void say_growth(const Args& args, double constants_before, double constants_after) {
   if (!args.output.empty() && args.output != "-") {
     auto before = static_cast<double>(file_size(args.file)),

@@ -1,4 +1,4 @@
-// passes.cc: `keel passes`: the passes found, in the order in which they run.
+// passes.cc: `keel passes`: the passes found, in execution order.
 #include <fmt/core.h>
 
 #include "cli/command.h"
@@ -32,7 +32,7 @@ int passes_command(const Args& args) {
   return kOk;
 }
 
-const Command kPasses("passes", "List the passes in the order in which they run", {}, passes_command);
+const Command kPasses("passes", "List the passes in execution order", {}, passes_command);
 
 }  // namespace
 }  // namespace cli

@@ -1,4 +1,4 @@
-// plan.cc: `keel plan`: the launches that a device makes of a graph, and the memory they take.
+// plan.cc: `keel plan`: the launches of a graph on a device, and their memory.
 #include <fmt/core.h>
 
 #include "cli/command.h"
@@ -15,10 +15,10 @@ struct {
 } plan_flags;
 
 void map_flag(Flags& flags, Args&) {
-  flags.add("--map", plan_flags.with_map, "draw what lies where in memory");
+  flags.add("--map", plan_flags.with_map, "draw the memory layout over time");
 }
 
-// Which node runs where and why, and what is copied between memories.
+// The device of each node with the reason, and the copies between memories.
 void print_placement(const Json& report) {
   std::vector<std::vector<std::string>> rows{{"node", "op", "device", "why"}};
   for (const Json& p : report.at("placement"))

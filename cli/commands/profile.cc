@@ -33,7 +33,7 @@ struct {
 void program_flags(Flags& flags, Args& a) {
   flags.add("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)")
       .add("--program", profile_flags.is_program,
-           "FILE is a program that uses Keel: say what it traced, planned and ran")
+           "FILE is a program that uses Keel: report its traces, plans and runs")
       .add("arguments", profile_flags.program_arguments, "of the program, after --");
 }
 
@@ -88,7 +88,7 @@ Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int run
 
 double rate(double work, double ms) { return ms > 0 ? work / ms / 1e6 : 0; }
 
-// NaN, what is not known, is null.
+// NaN (unknown) becomes null.
 Json known(double v) { return std::isnan(v) ? Json() : Json(v); }
 double number_or_nan(const Json& json) { return json.is_null() ? NAN : json.get<double>(); }
 

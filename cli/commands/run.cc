@@ -32,7 +32,7 @@ void observing_flags(Flags& flags, Args&) {
 }
 
 void running_flags(Flags& flags, Args& a) {
-  flags.add("--strict", a.strict, "run all nodes, so that those nobody needs can fail")
+  flags.add("--strict", a.strict, "run all nodes, also unused ones, which may fail")
       .add("--fetch", run_flags.fetch,
            "value to compute (\"y\", \"split:1\"); may be repeated (default: the entry's results)", "NAME")
       .add("--eagerly", run_flags.eagerly,
@@ -149,7 +149,7 @@ class WatchedRun {
   bool watched_ = false;
 };
 
-// What keel::run_eagerly is for programs: each node by itself, as it is written, also those nobody needs.
+// The equivalent of keel::run_eagerly: runs each node separately, as written, including unused nodes.
 void run_as_written(Args& args) {
   if (args.level > 0 || !args.passes.empty())
     throw Fail(kUsage, "--eagerly runs the graph as it is written, without passes",

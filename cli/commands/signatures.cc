@@ -1,4 +1,4 @@
-// signatures.cc: `keel signatures`: what the entries of a file take and give.
+// signatures.cc: `keel signatures`: arguments and results of the entries of a file.
 #include <fmt/core.h>
 
 #include "cli/command.h"

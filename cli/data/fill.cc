@@ -100,7 +100,7 @@ struct Call {
   std::vector<int64_t> args;
 };
 
-// "randn(7)" taken apart; an empty name for what is no generator.
+// Parses "randn(7)"; the name is empty if it is not a generator.
 Call parse_call(std::string_view text, const std::string& what) {
   text = trim(text);
   size_t open = text.find('(');

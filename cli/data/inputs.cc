@@ -1,4 +1,4 @@
-// inputs.cc: arrays for an entry's parameters, from what the user gave. See load.h.
+// inputs.cc: arrays for an entry's parameters, from the user's flags. See load.h.
 //
 // How to read it: names are checked first, so that one error tells all; then inputs that know their own
 // shape are made, which tells the symbolic dims for the others.

@@ -80,7 +80,7 @@ std::optional<Type> type_in(const std::string& message, const std::string& name)
   return parse_type(std::string_view(message).substr(at + said.size(), end + 1 - at - said.size()));
 }
 
-// What an importer refused, with a name that may have been meant.
+// The error of an importer, with a suggestion for a misspelled name.
 Fail import_failure(const keel::Error& error, const Sizes& sizes) {
   Fail fail = to_fail(Stage::kFile, error);
   if (error.code() == KEEL_PRECONDITION && fail.hint.empty())
@@ -94,7 +94,7 @@ Fail import_failure(const keel::Error& error, const Sizes& sizes) {
   return fail;
 }
 
-// Imports, and again with more fixed values as long as the importer asks for some that were given.
+// Imports; repeats with more fixed values while the importer requests values that the user gave.
 keel::Module import_model(const keel::Context& context, const std::string& path, const Sizes& sizes,
                           const std::vector<InputSpec>& inputs, std::vector<std::string>& fixed) {
   keel::Options options;
@@ -118,7 +118,7 @@ keel::Module import_model(const keel::Context& context, const std::string& path,
   }
 }
 
-// What stdin holds, as a file that has a name as long as the command runs.
+// The contents of stdin as a named file, which lives as long as the command.
 std::string stdin_path() {
   static const std::string path = [] {
     std::string bytes = read_file("-");
@@ -130,7 +130,8 @@ std::string stdin_path() {
       if (n < 0 && errno != EINTR) fd = -1;
       done += static_cast<size_t>(std::max<ssize_t>(n, 0));
     }
-    if (fd < 0) throw Fail(kBadFile, std::string("cannot keep what stdin holds: ") + std::strerror(errno));
+    if (fd < 0)
+      throw Fail(kBadFile, std::string("cannot store the contents of stdin: ") + std::strerror(errno));
     return name;
   }();
   return path;

@@ -54,7 +54,7 @@ bool same_file(const std::string& a, const std::string& b) {
          x.st_ino == y.st_ino;
 }
 
-// A Keel file is written beside its target and renamed, so for stdout it needs a file of its own.
+// A Keel file is written to a temporary file and renamed, so stdout needs a temporary file, too.
 std::string keel_bytes(const Model& model) {
   std::string folder = (std::filesystem::temp_directory_path() / "keel-XXXXXX").string();
   if (!mkdtemp(folder.data())) throw Fail(kBadFile, "cannot make a folder for a temporary file: " + folder);

@@ -1,4 +1,4 @@
-// output.h: where results go: which form a name asks for, what may not be overwritten, stdout as "-".
+// output.h: output files: the format by extension, protection of inputs, stdout as "-".
 #ifndef KEEL_CLI_OUTPUT_H
 #define KEEL_CLI_OUTPUT_H
 #include <string>

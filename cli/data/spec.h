@@ -1,4 +1,4 @@
-// spec.h: what the user writes for an input: NAME=SPEC, types, dims and random values.
+// spec.h: parsing of inputs: NAME=SPEC, types, dims and random values.
 //
 // How to read it: Type is "f32[b, 2]" taken apart; Dims are the sizes of symbols; an InputSpec is one -i
 // argument, which make_array() turns into an array once the wanted type is known.

@@ -1,4 +1,4 @@
-// observe.cc: what a watched run saw. See observe.h.
+// observe.cc: see observe.h.
 #include "cli/measure/observe.h"
 
 #include <fmt/core.h>
@@ -28,7 +28,7 @@ Json named_json(const NamedArrays& arrays) {
 
 std::vector<LaunchNames> launch_names(const keel::Plan& plan, std::span<const keel::Array> in) {
   std::vector<LaunchNames> all;
-  std::map<std::string, int> count;  // launches of that node so far
+  std::map<std::string, int> count;  // previous launches of that node
   Json report = Json::parse(plan.report(in));
   for (const Json& launch : report.at("launches")) {
     std::string node = cell(launch.at("node"));
@@ -57,7 +57,7 @@ Seen copy_event(const keel::Context& context, const keel_event& event,
   const LaunchNames* known = event.index < names.size() ? &names[event.index] : nullptr;
   auto add = [&](NamedArrays& to, const std::vector<std::string>* called, const char* kind,
                  const keel_tensor* tensor) {
-    if (!tensor) return;  // an operand that is left out; the names leave it out too
+    if (!tensor) return;  // an omitted operand, which the names omit, too
     size_t n = to.size();
     std::string name = called && n < called->size() ? (*called)[n] : fmt::format("{} {}", kind, n);
     to.emplace_back(name, keel::Array::copy_of(context, *tensor));
@@ -104,7 +104,7 @@ Watch parse_watch(const std::string& text) {
     std::string word = text.substr(start, bar - start);
     if (word != "nan" && word != "inf")
       throw Fail(kUsage, "--watch " + text + ": cannot watch for \"" + word + "\"",
-                 "wanted nan, inf or 'nan|inf', and before it names of nodes if you like: 'conv*=nan'");
+                 "expected nan, inf or 'nan|inf', optionally after a node pattern: 'conv*=nan'");
     (word == "nan" ? watch.nan : watch.inf) = true;
     start = bar + 1;
   }

@@ -1,4 +1,4 @@
-// profile.h: what `keel profile` gathered, and what it leaves on a timeline (trace.cc).
+// profile.h: measurements of `keel profile`, and their export to a timeline (trace.cc).
 #ifndef KEEL_CLI_PROFILE_H
 #define KEEL_CLI_PROFILE_H
 #include <nlohmann/json.hpp>
@@ -14,12 +14,12 @@ namespace cli {
 struct Node {
   std::string name, op, impl;
   Work work;
-  const Region* region = nullptr;  // what was fused into it, where that is known
-  std::vector<double> ms;          // by run that came to it: of all its launches together
+  const Region* region = nullptr;  // the fused nodes, if known
+  std::vector<double> ms;          // per run: sum of its launches
   size_t launches = 0;
-  size_t last = 0;  // the watched run that came to it last
+  size_t last = 0;  // the last observed run that reached it
 };
-struct Span {  // one launch; times by the steady clock
+struct Span {  // one launch; steady-clock times
   uint32_t run, node, lane;
   int64_t begin_ns, end_ns;
 };
@@ -29,7 +29,7 @@ struct Profile {
   std::vector<double> plain_ms, watched_ms;
 };
 
-// On the timeline that was begun. `report`: of the plan.
+// Writes to the current timeline. `report`: of the plan.
 void show_launches(const Profile& profile, const nlohmann::ordered_json& report);
 
 // `keel profile --program` (profile_program.cc).

@@ -1,7 +1,7 @@
-// profile_program.cc: `keel profile --program`: runs a program that uses Keel, in whatever language, and
-// tells what was done in it: functions traced and why again, passes, what ran on which device.
+// profile_program.cc: `keel profile --program`: runs any program that uses Keel and summarises its timeline:
+// functions with the reason of each retrace, passes, launches per device.
 //
-// How to read it: libkeel writes a timeline where the variable KEEL_TRACE asks for one; this reads it back.
+// How to read it: libkeel writes a timeline if KEEL_TRACE is set; this file reads it back.
 #include <fmt/core.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -50,8 +50,8 @@ Json read_trace(const std::string& path, const std::string& program) {
     Json events = Json::parse(in, nullptr, false);
     if (events.is_array()) return events;
   }
-  throw Fail(kBadFile, program + " left no whole timeline",
-             "it must open a Keel context, and end by itself: not by a signal or _exit");
+  throw Fail(kBadFile, program + " did not write a complete timeline",
+             "it must open a Keel context, and exit normally: not by a signal or _exit");
 }
 
 std::map<int64_t, std::string> tracks_of(const Json& events) {
@@ -61,7 +61,7 @@ std::map<int64_t, std::string> tracks_of(const Json& events) {
   return tracks;
 }
 
-// Spans of a kind and name (and track, where given) together, in the order in which they came.
+// Merges spans of the same kind and name (and track, if given), in order of first occurrence.
 class Sums {
  public:
   void add(const Json& keys, double us, uint64_t edits = 0) {

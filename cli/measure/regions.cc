@@ -1,4 +1,4 @@
-// regions.cc: see regions.h. Passes are run once more on a copy of the module, whose text is then read.
+// regions.cc: see regions.h. Runs the passes on a copy of the module and reads its text.
 #include "cli/measure/regions.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace cli {
 namespace {
 
-// "f32[2, b], i64[]" taken apart.
+// Splits "f32[2, b], i64[]".
 std::vector<Sized> sized_types(const std::string& text, const Dims& dims) {
   std::vector<Sized> out;
   for (size_t from = 0; from < text.size();) {
@@ -32,7 +32,7 @@ std::vector<Sized> sized_types(const std::string& text, const Dims& dims) {
   return out;
 }
 
-bool unnamed(const std::string& name) {  // "v12", as libkeel calls results that have no name
+bool unnamed(const std::string& name) {  // "v12", libkeel's name for an unnamed result
   return name.size() > 1 && name[0] == 'v' && std::all_of(name.begin() + 1, name.end(), [](char c) {
            return std::isdigit(static_cast<unsigned char>(c)) || c == '_';
          });
@@ -46,7 +46,7 @@ std::string unquoted(const std::string& name) {
   return out;
 }
 
-// The name of the first node with one that is computed from this one.
+// The name of the first named consumer.
 std::string shown_name(const DrawnGraph& graph, size_t node) {
   std::string name = graph.nodes[node].out.empty() ? graph.nodes[node].op : graph.nodes[node].out[0];
   for (size_t i = node + 1; i < graph.nodes.size() && unnamed(name); i++) {

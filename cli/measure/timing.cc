@@ -1,4 +1,4 @@
-// timing.cc: statistics of runs, and what /proc tells of the machine. See timing.h.
+// timing.cc: statistics of runs, and the state of the machine from /proc. See timing.h.
 #include "cli/measure/timing.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace cli {
 namespace {
 
-// Linear between the two nearest of the sorted times.
+// Linear interpolation between the two nearest sorted times.
 double percentile(const std::vector<double>& sorted, double p) {
   double at = p * static_cast<double>(sorted.size() - 1);
   auto low = static_cast<size_t>(std::floor(at));
@@ -51,7 +51,7 @@ double own_ticks(const rusage& usage) {
   return (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// The mean clock of the cores, as /proc/cpuinfo has it; 0: not told.
+// The mean clock of the cores from /proc/cpuinfo; 0: unknown.
 double clock_mhz() {
   std::ifstream in("/proc/cpuinfo");
   double sum = 0, n = 0;
@@ -81,7 +81,7 @@ std::optional<std::pair<double, double>> median_interval(std::vector<double> val
   const size_t n = values.size();
   if (n < 6) return std::nullopt;
   std::sort(values.begin(), values.end());
-  // The k-th least is above the median with the chance that a coin falls on one side at most k times.
+  // P(k-th smallest > median) is the binomial probability of at most k heads.
   double chance = std::pow(0.5, n), sum = chance;
   size_t k = 0;
   while (k + 1 < n / 2) {

@@ -1,5 +1,5 @@
-// trace.cc: the launches of a profile on the timeline that libkeel writes: each device has a track for every
-// lane, and one that is not the device that was asked for is a fallback.
+// trace.cc: writes the launches of a profile to libkeel's timeline: one track per device and lane; devices
+// other than the requested one are marked as fallback.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// Of each launch, where it runs.
+// The device of each launch.
 std::vector<std::string> tracks_of(const Profile& profile, const Json& report) {
   const std::string device = cell(report.at("device"));
   std::vector<std::string> tracks(profile.nodes.size(), device);

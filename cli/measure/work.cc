@@ -1,4 +1,4 @@
-// work.cc: formulas of work by op, in one table; the machine's roof, measured. See work.h.
+// work.cc: FLOP formulas by op, in one table; the measured roofline. See work.h.
 #include "cli/measure/work.h"
 
 #include <fmt/core.h>
@@ -16,11 +16,11 @@
 namespace cli {
 namespace {
 
-double from_end(const Sized& t, size_t i) {  // the i-th dim from the end, from 1 on; 1: there is none
+double from_end(const Sized& t, size_t i) {  // the i-th dim from the end, counting from 1; 1 if absent
   return t.dims.size() >= i ? t.dims[t.dims.size() - i] : 1;
 }
 
-double matmul_flops(const Operands& o) {  // the inner size: a matrix of the first operand by its rows
+double matmul_flops(const Operands& o) {  // the contracted size
   double inner = from_end(o.in[0], 1) * from_end(o.in[0], 2) / std::max(1.0, from_end(o.out[0], 2));
   if (o.in[0].dims.size() == 1) inner = o.in[0].elements();
   return 2 * o.out[0].elements() * inner;
@@ -28,7 +28,7 @@ double matmul_flops(const Operands& o) {  // the inner size: a matrix of the fir
 
 double linear_flops(const Operands& o) { return 2 * o.out[0].elements() * from_end(o.in[0], 1); }
 
-// Weights [out, in of a group, window..]: each element of the image side is a sum over the rest of them.
+// Weights [out, in per group, window..]: each output element is a sum over the other dims.
 double window_flops(const Sized& image, const Sized& weights) {
   return 2 * image.elements() * weights.elements() /
          std::max(1.0, weights.dims.empty() ? 1 : weights.dims[0]);
@@ -64,13 +64,13 @@ constexpr Formula kFormulas[] = {
     {"switch", 0, unknown_flops},
 };
 
-// Ops that compute nothing: they move, spread or name elements.
+// Ops without arithmetic: they move, broadcast or generate elements.
 constexpr std::string_view kMoves[] = {
     "assign",    "broadcast_to", "concat",        "dim",  "fill",     "gather",  "gather_elements",
     "gather_nd", "identity",     "iota",          "pad",  "read",     "reshape", "reverse",
     "slice",     "split",        "stop_gradient", "tile", "transpose"};
 
-// Ops that read no more of their first operand than they give back.
+// Ops that read only as much of their first operand as they return.
 constexpr std::string_view kPickers[] = {"gather", "gather_elements", "gather_nd", "slice"};
 
 bool is_in(std::string_view op, std::span<const std::string_view> ops) {
@@ -83,7 +83,7 @@ Sized sized(const keel_tensor* t) {
   return out;
 }
 
-// Milliseconds of the best of five; the first run, which packs and allocates, does not count.
+// Best of five, in milliseconds, after a first run that packs and allocates.
 template <class F>
 double best_ms(F run) {
   run();
@@ -107,7 +107,7 @@ keel::Plan matmul_plan(const keel::Context& context, const std::string& device, 
   return keel::Session(keel::Module::parse(context, text), device, options).prepare();
 }
 
-// Products of square matrices, each size twice the one before, until one takes a while.
+// Square matrix products, doubling the size until a run takes long enough.
 double matmul_gflops(const keel::Context& context, const std::string& device, int threads) {
   double best = 0, ms = 0;
   for (int64_t n = 64; n <= 1024 && ms < 10; n *= 2) {
@@ -124,7 +124,7 @@ void triad(float* a, const float* b, const float* c, size_t n) {
   for (size_t i = 0; i < n; i++) a[i] = b[i] + 0.5f * c[i];
 }
 
-// a = b + s c over 192 MB, a thread for each part.
+// a = b + s c over 192 MB, one thread per part.
 double triad_gbytes(int threads) {
   constexpr size_t kSize = size_t{1} << 24;
   std::vector<float> a(kSize, 1.0f), b(kSize, 2.0f), c(kSize, 3.0f);

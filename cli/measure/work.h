@@ -1,4 +1,4 @@
-// work.h: what a node does by its shapes: arithmetic and bytes, to hold beside what the machine can do.
+// work.h: FLOPs and bytes of a node from its shapes, and the roofline of the machine.
 #ifndef KEEL_CLI_WORK_H
 #define KEEL_CLI_WORK_H
 #include <keel/session.hpp>
@@ -8,12 +8,12 @@
 namespace cli {
 
 struct Work {
-  double flops = 0;  // NaN: not known by the shapes (a fused call, a loop)
+  double flops = 0;  // NaN: unknown (a fused call, a loop)
   double bytes = 0;  // operands and results, each once
 };
 Work work_of(const keel_event& event);
 
-struct Sized {  // a tensor's dims; NaN: not known
+struct Sized {  // a tensor's dims; NaN: unknown
   std::vector<double> dims;
   double elements() const;
 };
@@ -21,11 +21,11 @@ struct Operands {
   std::string_view op;
   std::vector<Sized> in, out;
 };
-// Of the plain formula; none where an op only moves elements, else one for each element.
+// By formula; 0 if an op only moves elements, else one per element.
 double flops_of(const Operands& operands);
 
-// What is reached here with these threads (1 or more): by the device, multiplying large f32 matrices; by
-// plain loops over arrays in host memory that no cache holds, reading two and writing one.
+// Measured limits with these threads (1 or more): the device's throughput on large f32 products; the host's
+// memory bandwidth (two reads, one write, larger than all caches).
 struct Roof {
   double gflops = 0, gbytes = 0;  // a second
 };

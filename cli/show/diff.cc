@@ -1,4 +1,4 @@
-// diff.cc: how far two arrays are apart. See diff.h.
+// diff.cc: see diff.h.
 #include "cli/show/diff.h"
 
 #include <fmt/core.h>
@@ -23,11 +23,11 @@ void diff_elements(const T* got, const T* want, int64_t count, Tolerance t, Diff
     auto a = static_cast<double>(got[i]), b = static_cast<double>(want[i]);
     bool equal = got[i] == want[i] || (std::isnan(a) && std::isnan(b));
     if (equal) continue;
-    double delta = std::fabs(a - b);  // may be NaN: then it is outside
+    double delta = std::fabs(a - b);  // NaN counts as outside
     double relative = b != 0 ? delta / std::fabs(b) : INFINITY;
     diff.max_abs = std::max(diff.max_abs, std::isnan(delta) ? INFINITY : delta);
     diff.max_rel = std::max(diff.max_rel, std::isnan(relative) ? INFINITY : relative);
-    // An infinity on one side alone is never within tolerance, whatever rtol * inf says.
+    // A one-sided infinity is never within tolerance, although rtol * inf is inf.
     if (is_floating<T> && std::isfinite(a) && std::isfinite(b) && delta <= t.atol + t.rtol * std::fabs(b))
       continue;
     if (diff.outside++ > 0) continue;

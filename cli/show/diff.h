@@ -1,4 +1,4 @@
-// diff.h: how far two arrays are apart. Used by compare and verify.
+// diff.h: the differences between two arrays. Used by compare and verify.
 #ifndef KEEL_CLI_DIFF_H
 #define KEEL_CLI_DIFF_H
 #include <keel/session.hpp>
@@ -11,7 +11,7 @@ namespace cli {
 struct Tolerance {
   double rtol, atol;
 };
-// What a dtype is held to unless the user says otherwise; integers and booleans must be equal.
+// Default tolerances by dtype; integers and booleans must be equal.
 Tolerance default_tolerance(keel_dt dtype);
 Tolerance tolerance_for(keel_dt dtype, std::optional<double> rtol, std::optional<double> atol);
 
@@ -24,7 +24,7 @@ struct Diff {
   bool ok() const { return same_type && outside == 0; }
   nlohmann::ordered_json json() const;
 };
-// NaN equals NaN here, and an infinity equals itself.
+// NaN equals NaN, and infinities equal themselves.
 Diff diff_arrays(const keel::Array& got, const keel::Array& want, Tolerance tolerance);
 
 }  // namespace cli

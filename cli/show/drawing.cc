@@ -1,7 +1,7 @@
 // drawing.cc: text form to dot. See drawing.h.
 //
-// How to read it: libkeel prints one statement a line, so a line is cut at the separators that stand outside
-// quotes and brackets; then each node becomes a box and each use of a value an arrow.
+// How to read it: libkeel prints one statement per line, so a line is split at separators outside quotes and
+// brackets; each node becomes a box and each use of a value an arrow.
 #include "cli/show/drawing.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
-// Where `separator` first stands outside quotes and brackets; npos if nowhere.
+// The first `separator` outside quotes and brackets, or npos.
 size_t find_outside(std::string_view s, char separator, size_t from = 0) {
   int depth = 0;
   bool quoted = false;
@@ -45,7 +45,7 @@ std::vector<std::string> split_list(std::string_view s) {
   return out;
 }
 
-// What stands in the bracket that begins `s`; `s` moves behind it.
+// The contents of the bracket at the start of `s`; moves `s` past it.
 std::string_view take_bracket(std::string_view& s, char close) {
   size_t end = std::min(find_outside(s, close, 1), s.size());
   std::string_view inside = s.substr(1, end - 1);
@@ -96,7 +96,7 @@ std::string escape(std::string_view s, size_t longest = 60) {
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }
-  // A cut through a UTF-8 sequence would be no text.
+  // Do not cut a UTF-8 sequence.
   if (s.size() > longest) {
     while (!out.empty() && static_cast<signed char>(out.back()) < 0) out.pop_back();
     out += "...";
@@ -146,8 +146,7 @@ void draw_graph(const DrawnGraph& graph, size_t number, std::string& dot) {
 
 namespace {
 
-// A body that is written where it is used: `then(x, y) {`; it becomes a graph of its own, named after its
-// node.
+// An inline body: `then(x, y) {`; it becomes a separate graph named after its node.
 DrawnGraph read_body(std::string_view line, const DrawnGraph& owner) {
   DrawnGraph graph = read_head("fn" + std::string(line));
   if (!owner.nodes.empty() && !owner.nodes.back().out.empty())
@@ -163,7 +162,7 @@ bool begins(std::string_view line, std::string_view word) {
 
 std::vector<DrawnGraph> read_graphs(std::string_view text) {
   std::vector<DrawnGraph> out;
-  std::vector<size_t> open;  // the graphs that the line is in
+  std::vector<size_t> open;  // the enclosing graphs of the line
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = trim(text.substr(0, end));

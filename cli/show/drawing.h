@@ -1,4 +1,4 @@
-// drawing.h: a module's text form taken apart as far as drawing needs, and drawn for Graphviz.
+// drawing.h: parses a module's text form as far as needed, and draws it for Graphviz.
 #ifndef KEEL_CLI_DRAWING_H
 #define KEEL_CLI_DRAWING_H
 #include <string>
@@ -8,7 +8,7 @@
 namespace cli {
 
 struct DrawnNode {
-  std::vector<std::string> out, in;  // names; literals stand as they are
+  std::vector<std::string> out, in;  // names or literals
   std::string op, attrs, type;
 };
 struct DrawnGraph {
@@ -20,7 +20,7 @@ struct DrawnGraph {
 
 std::vector<DrawnGraph> read_graphs(std::string_view text);
 std::string to_dot(const std::vector<DrawnGraph>& graphs);
-std::string to_svg(const std::string& dot);  // by Graphviz's program `dot`
+std::string to_svg(const std::string& dot);  // with Graphviz's program `dot`
 
 }  // namespace cli
 #endif

@@ -1,5 +1,5 @@
-// lines.cc: see lines.h. Each statement gets a key, in which an unnamed value stands for what computes it;
-// keys of the two sides are then compared as sets, graph by graph.
+// lines.cc: see lines.h. Each statement gets a key, in which an unnamed value is replaced by the op that
+// computes it; the keys of both sides are compared as multisets, graph by graph.
 #include "cli/show/lines.h"
 
 #include <fmt/core.h>
@@ -14,9 +14,9 @@ namespace cli {
 namespace {
 
 struct Statement {
-  std::string line, key, name;  // name: of its result; "": it has none that lasts
+  std::string line, key, name;  // name: of its result; "" if unnamed
 };
-struct Block {  // a graph, or what stands outside of all
+struct Block {  // a graph, or the lines outside of graphs
   std::string name;
   std::vector<Statement> statements;
 };
@@ -28,7 +28,7 @@ bool is_number_name(const std::string& word) {  // v12, v12_1
          word.find_first_not_of("0123456789_", 1) == std::string::npos;
 }
 
-// By which op an unnamed value is computed, by the indent of the body that it is in.
+// The op of each unnamed value, by the indentation of its body.
 class Keys {
  public:
   Statement statement(const std::string& line) {
@@ -100,7 +100,7 @@ std::vector<Block> blocks_of(const std::string& text) {
     if (!line.empty()) blocks.back().statements.push_back(keys.statement(line));
     if (line == "}") blocks.push_back({"", {}});
   }
-  std::vector<Block> graphs{blocks[0]};  // what stands outside of graphs is one block
+  std::vector<Block> graphs{blocks[0]};  // the lines outside of graphs are one block
   for (size_t i = 1; i < blocks.size(); i++)
     if (blocks[i].name.empty())
       std::ranges::move(blocks[i].statements, std::back_inserter(graphs[0].statements));
@@ -109,7 +109,7 @@ std::vector<Block> blocks_of(const std::string& text) {
   return graphs;
 }
 
-// Those whose key the other side has less often.
+// Statements whose key occurs less often on the other side.
 std::vector<Statement> only_in(const Block& block, const Block* other) {
   std::map<std::string, int> there;
   if (other)
@@ -120,16 +120,16 @@ std::vector<Statement> only_in(const Block& block, const Block* other) {
   return out;
 }
 
-// What went from one graph into a new one, as a region's nodes do: gone there and come here. Gives how many.
+// Removes statements that moved from one graph into a new one (a fused region). Returns their number.
 size_t take_moved(std::vector<Statement>& come, std::vector<std::vector<Statement>>& gone) {
-  std::map<std::string, std::pair<size_t, size_t>> where;  // of what is gone, by key
+  std::map<std::string, std::pair<size_t, size_t>> where;  // removed statements, by key
   for (size_t b = 0; b < gone.size(); b++)
     for (size_t i = 0; i < gone[b].size(); i++)
       if (!gone[b][i].name.empty()) where[gone[b][i].key] = {b, i};
   return std::erase_if(come, [&](const Statement& s) {
     auto found = s.name.empty() ? where.end() : where.find(s.key);
     if (found == where.end()) return false;
-    gone[found->second.first][found->second.second].line.clear();  // not told there either
+    gone[found->second.first][found->second.second].line.clear();  // not listed there either
     where.erase(found);
     return true;
   });

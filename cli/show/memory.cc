@@ -1,5 +1,5 @@
-// memory.cc: see memory.h. A value lives in the arena from the launch that writes it to the last that reads
-// it; all of this is in the report of the plan.
+// memory.cc: see memory.h. The live range of a value in the arena is from the launch that writes it to the
+// last one that reads it; both are in the report of the plan.
 #include "cli/show/memory.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ struct Living {
   bool at(size_t launch) const { return first <= launch && launch <= last; }
 };
 
-// Launches of bodies have memory of their own, inside that of the launch that runs them.
+// Launches of a body use memory inside that of the enclosing launch.
 std::vector<const Json*> outer_launches(const Json& report) {
   std::vector<const Json*> launches;
   for (const Json& l : report.at("launches"))
@@ -29,7 +29,7 @@ std::vector<const Json*> outer_launches(const Json& report) {
   return launches;
 }
 
-// By place and name: what takes over an operand's memory is another value.
+// By place and name: a value that reuses an operand's memory is a different value.
 std::vector<Living> living(const std::vector<const Json*>& launches) {
   std::vector<Living> all;
   std::map<std::pair<std::string, uint64_t>, size_t> known;
@@ -90,7 +90,7 @@ void print_causes(const std::vector<Living>& values, const Peak& peak) {
   if (causes.size() > kMost) fmt::print("and {} smaller ones\n", causes.size() - kMost);
 }
 
-// One line for each of at most 32 stretches of launches, a cell for each of at most 64 parts of the arena.
+// One line per group of launches (at most 32), one cell per part of the arena (at most 64).
 void print_map(const std::vector<Living>& values, size_t launches, uint64_t arena) {
   constexpr size_t kLines = 32, kCells = 64;
   const size_t step = (launches + kLines - 1) / kLines;

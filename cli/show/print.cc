@@ -1,6 +1,6 @@
-// print.cc: arrays and tables for people to read. See print.h.
+// print.cc: see print.h.
 //
-// How to read it: format_element() makes one number, Printer walks the dims, the rest is small.
+// How to read it: format_element() formats one number, Printer walks the dims.
 #include "cli/show/print.h"
 
 #include <fmt/core.h>
@@ -35,7 +35,7 @@ class Printer {
         room_(terminal_width(stdout)) {
     keel_dt dtype = array.dtype();
     size_ = keel::dtype_size(dtype);
-    // Two walks: the first learns the widest element.
+    // Two passes: the first finds the widest element.
     visit(dtype, [&](auto tag) { walk<typename decltype(tag)::type>(0, 0, nullptr); });
     visit(dtype, [&](auto tag) { walk<typename decltype(tag)::type>(0, 0, &out_); });
   }
@@ -119,7 +119,7 @@ void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-// Takes from the widest column until a line fits; columns of up to 8 stay.
+// Shrinks the widest columns until a line fits; columns of up to 8 characters stay.
 static void fit(std::vector<size_t>& widths, size_t terminal) {
   if (terminal == 0 || widths.empty()) return;
   auto all = [&] { return std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1)); };

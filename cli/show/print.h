@@ -1,4 +1,4 @@
-// print.h: arrays and tables for people to read, arrays as JSON.
+// print.h: arrays and tables as text, arrays as JSON.
 #ifndef KEEL_CLI_PRINT_H
 #define KEEL_CLI_PRINT_H
 #include <cstdio>
@@ -10,12 +10,12 @@
 namespace cli {
 
 using keel::type_text;  // "f32[2, 3]"
-// "[[1, 2]\n [3, 4]]"; more than 1000 elements are shown by their first and last three along each dim.
+// "[[1, 2]\n [3, 4]]"; arrays of more than 1000 elements show the first and last three along each dim.
 std::string array_text(const keel::Array& array);
 // {"dtype": "f32", "shape": [2], "data": [1, "nan"]}: row-major; NaN and infinities as strings.
 nlohmann::ordered_json array_json(const keel::Array& array);
 void print_json(const nlohmann::ordered_json& json);
-// Columns padded to the widest cell, those of a terminal cut to its width; the first row is the head.
+// Columns padded to the widest cell, cut to the width of a terminal; the first row is the header.
 void print_table(const std::vector<std::vector<std::string>>& rows, std::FILE* to = stdout);
 // A JSON value as a cell: strings bare, lists joined.
 std::string cell(const nlohmann::ordered_json& json);

@@ -1,4 +1,4 @@
-// svg.cc: Graphviz's own drawing of a dot text. See drawing.h.
+// svg.cc: a dot text drawn by Graphviz. See drawing.h.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ extern char** environ;
 
 namespace cli {
 
-// Runs `dot -Tsvg`, its input and output being files, so that neither side can wait for the other.
+// Runs `dot -Tsvg` on files rather than pipes, which could deadlock.
 std::string to_svg(const std::string& dot) {
   char in[] = "/tmp/keel-dot-XXXXXX", out[] = "/tmp/keel-svg-XXXXXX";
   int fds[] = {mkstemp(in), mkstemp(out)};
@@ -30,7 +30,7 @@ std::string to_svg(const std::string& dot) {
   pid_t child = 0;
   int status = -1;
   if (posix_spawnp(&child, "dot", nullptr, nullptr, const_cast<char**>(argv), environ) != 0)
-    throw Fail(kDevice, "SVG is drawn by Graphviz, and its program dot is not installed",
+    throw Fail(kDevice, "SVG output needs the program dot of Graphviz, which is not installed",
                "install graphviz, or write dot: keel graph FILE -o FILE.dot");
   if (waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw Fail(kDevice, "dot failed to draw the graph",

@@ -20,7 +20,7 @@ def test_the_demo_verifies_and_trains_on_every_device(keel):
     for device in devices:
         for case in ("mlp", "score_mlp", "conv", "score_conv"):
             assert f"ok   {case} on {device}\n" in shown
-        assert f"training the first network anew on {device}, from random weights: loss 2." in shown
+        assert f"retraining the first network on {device}, from random weights: loss 2." in shown
     told = json.loads(keel("demo", "--json", "-d", devices[0]).out)
     assert told["ok"] and [t["device"] for t in told["training"]] == devices[:1]
     losses = told["training"][0]["losses"]
