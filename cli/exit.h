@@ -18,7 +18,7 @@ enum Exit {
   kInternal = 70,
 };
 
-// A failure that knows its exit code. `where` names node, op or plugin; it may be empty.
+// A failure with its exit code. `where` names node, op or plugin; it may be empty.
 struct Fail : std::exception {
   Fail(Exit exit_code, std::string text, std::string how_to_mend = "", std::string place = "")
       : code(exit_code), message(std::move(text)), hint(std::move(how_to_mend)), where(std::move(place)) {}
@@ -27,14 +27,14 @@ struct Fail : std::exception {
   std::string message, hint, where;
 };
 
-// What was being done decides what a code of libkeel means to the user: the same KEEL_INVALID is a bad
-// file while loading and a wrong shape while running.
+// The stage of a command. It determines the meaning of a libkeel error: KEEL_INVALID is a bad file while
+// loading and a wrong shape while running.
 enum class Stage { kFile, kDevice, kRun };
 Fail to_fail(Stage stage, const keel::Error& error);
-// A message of libkeel with flags in place of options, and without names of the C API.
+// A libkeel message with options replaced by flags, and without names of the C API.
 std::string on_command_line(std::string text);
 
-// Runs f; a keel::Error comes out as the Fail of that stage.
+// Runs f; converts a keel::Error to the Fail of that stage.
 template <class F>
 auto at(Stage stage, F f) {
   try {
@@ -49,7 +49,7 @@ int guarded(const std::string& command, const bool& json, int (*body)(void*), vo
 
 // "did you mean" text for a name that is not among `known`; "" if none is close.
 std::string closest(const std::string& name, const std::vector<std::string>& known);
-// The same for the names that a message has in quotes.
+// The same for the quoted names in a message.
 std::string closest_quoted(const std::string& name, const std::string& message);
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 

@@ -1,4 +1,4 @@
-// flags.h: how a subcommand declares its flags, and the groups of flags that several subcommands take.
+// flags.h: declaration of flags, and groups of flags that several subcommands share.
 #ifndef KEEL_CLI_FLAGS_H
 #define KEEL_CLI_FLAGS_H
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace cli {
 struct Args;
 
 // Names are "-o,--output" for a flag, "file" for an argument; `to` holds the default and receives the value.
-// `type` is what --help shows in place of TEXT.
+// `type` replaces TEXT in --help.
 class Flags {
  public:
   explicit Flags(CLI::App& app) : app_(app) {}
 
   Flags& add(const char* names, bool& to, const char* about);
   Flags& add(const char* names, std::string& to, const char* about, const char* type = nullptr);
-  // A flag that may be repeated, or all arguments that are left.
+  // A repeatable flag, or all remaining arguments.
   Flags& add(const char* names, std::vector<std::string>& to, const char* about, const char* type = nullptr);
   Flags& add(const char* names, std::optional<double>& to, const char* about);
   Flags& add(const char* names, int& to, const char* about, int low, int high);

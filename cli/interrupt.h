@@ -1,6 +1,6 @@
-// interrupt.h: Ctrl-C while a graph runs: the run ends as a failure of libkeel would, with its exit code
-// and its report, and not in the middle of a line. A second Ctrl-C ends the process. What measures gives what
-// it has by then: kept_going() around each run.
+// interrupt.h: Ctrl-C while a graph runs: the run ends like a libkeel error, with its exit code and report. A
+// second Ctrl-C ends the process. Measuring commands wrap each run in kept_going() and report the
+// measurements so far.
 #ifndef KEEL_CLI_INTERRUPT_H
 #define KEEL_CLI_INTERRUPT_H
 #include <keel/session.hpp>
@@ -9,7 +9,7 @@
 
 namespace cli {
 
-// While it lives, SIGINT stops the runs of this context. One at a time.
+// During its lifetime SIGINT stops the runs of this context. At most one at a time.
 class Interruptible {
  public:
   explicit Interruptible(const keel::Context& context);
@@ -17,9 +17,9 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 };
-bool interrupted();  // Ctrl-C came while one lived
+bool interrupted();  // whether Ctrl-C was pressed during a lifetime
 
-// Runs f; false where Ctrl-C stopped it, or came before.
+// Runs f; returns false if Ctrl-C stopped it or was pressed before.
 template <class F>
 bool kept_going(F f) {
   if (interrupted()) return false;
@@ -31,7 +31,7 @@ bool kept_going(F f) {
   }
   return !interrupted();
 }
-// How a command ends that Ctrl-C cut short after `done` of `wanted`: says so on stderr.
+// The exit code after Ctrl-C, with a note on stderr: `done` of `wanted`.
 int report_interrupted(const char* command, int64_t done, int64_t wanted, const char* what);
 
 }  // namespace cli

@@ -1,7 +1,7 @@
 // profile.cc: `keel profile`: where a run spends its time, node by node, as a table and as a trace.
 //
-// How to read it: plain runs and watched runs of one plan take turns; the plain ones say what watching
-// costs. Watching costs nothing while a launch runs, so times of launches are right down to about a
+// How to read it: plain and observed runs of one plan alternate; the plain ones measure the overhead of
+// observation. Observation costs nothing during a launch, so launch times are accurate to about a
 // microsecond.
 #include <fmt/core.h>
 
@@ -56,7 +56,7 @@ void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uin
   profile.watched_ms.push_back(ms_since(start));
 }
 
-// Ctrl-C ends it after the pairs of runs that are whole.
+// Ctrl-C ends it after the last complete pair of runs.
 Profile take(const keel::Plan& plan, const std::vector<keel::Array>& in, int runs, int warmup) {
   Profile profile;
   Progress progress("profile");
@@ -119,7 +119,7 @@ Json node_json(const Node& node, size_t index, double sum) {
   return json;
 }
 
-// Nodes with the same op and impl together, the dearest first.
+// Groups nodes by op and impl, most expensive first.
 Json by_op(const Json& nodes) {
   std::map<std::pair<std::string, std::string>, Json> groups;
   for (const Json& n : nodes) {
@@ -151,7 +151,7 @@ Json to_json(const Profile& profile, const Roof& roof) {
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const Json& a, const Json& b) { return a.at("ms") > b.at("ms"); });
   double plain = median(profile.plain_ms), watched = median(profile.watched_ms);
-  // Of pairs of runs that followed each other: less of it is the machine's unrest.
+  // By pairs of adjacent runs, which cancels slow changes of the machine.
   std::vector<double> changes;
   for (size_t i = 0; i < profile.plain_ms.size(); i++)
     changes.push_back(profile.plain_ms[i] > 0 ? profile.watched_ms[i] / profile.plain_ms[i] - 1 : 0);
@@ -174,7 +174,7 @@ void print_rows(const Json& rows, const char* first, const char* second, const J
   auto of = [&](const Json& row, const char* key) {
     double part = number_or_nan(row.at(key)) / roof.at(key).get<double>();
     if (std::isnan(part)) return std::string("?");
-    return part > 1 ? std::string("cache") : fmt::format("{:.0f} %", 100 * part);  // memory's roof only
+    return part > 1 ? std::string("cache") : fmt::format("{:.0f} %", 100 * part);  // memory bandwidth only
   };
   double rest = 0;
   for (const Json& row : rows) {
@@ -192,7 +192,7 @@ void print_rows(const Json& rows, const char* first, const char* second, const J
   if (rows.size() > kShown) fmt::print("and {} more: {:.4g} ms\n", rows.size() - kShown, rest);
 }
 
-// Where the arithmetic of a region is: nodes of the model with the most of it. Their times are not known.
+// The model's nodes with most of the arithmetic in a region. Their times are unknown.
 void print_regions(const Json& nodes) {
   for (size_t n = 0; n < std::min(nodes.size(), kShown); n++) {
     const Json& region = nodes[n];
@@ -215,7 +215,7 @@ void print_regions(const Json& nodes) {
 }
 
 std::string distortion_text(const Json& json) {
-  if (json.at("distortion_low").is_null()) return "too few runs to tell what watching changed";
+  if (json.at("distortion_low").is_null()) return "too few runs to measure the overhead of observation";
   double low = 100 * json.at("distortion_low").get<double>(),
          high = 100 * json.at("distortion_high").get<double>();
   if (low <= 0 && high >= 0)
@@ -243,8 +243,7 @@ void print_report(const Json& json) {
 
 namespace {
 
-// What the device's launches hold. Not told, and not worth a failure: a graph that passes leave otherwise
-// here.
+// The nodes in the device's launches. Omitted, without an error, if the passes give another graph here.
 Regions regions_of(const keel::Context& context, const Args& args, const std::vector<InputSpec>& given,
                    const Entry& entry, const Inputs& inputs, const std::string& device) {
   Args quiet = args;
@@ -285,7 +284,7 @@ int profile_command(const Args& args) {
     show_launches(profile, report);
     at(Stage::kFile, [&] { timeline->end(); });
   }
-  // After the timeline, for it opens the file and runs the passes once more.
+  // After the timeline, because it opens the file and runs the passes again.
   const Regions regions = regions_of(context, args, given, entry, inputs, device);
   for (Node& node : profile.nodes) {
     auto region = regions.find(node.name);

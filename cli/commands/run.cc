@@ -1,4 +1,4 @@
-// run.cc: `keel run`: a graph on inputs; results printed or saved; --watch and --break stop inside.
+// run.cc: `keel run`: runs a graph; prints or saves the results; --watch and --break stop at a node.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -40,7 +40,7 @@ void running_flags(Flags& flags, Args& a) {
       .add("--checkpoint", a.checkpoint, "a checkpoint with the values of the file's variables");
 }
 
-// Where results go: "@out.npz" is out.npz.
+// The output file: "@out.npz" is out.npz.
 std::string results_path(const Args& args) {
   return args.output.starts_with("@") ? args.output.substr(1) : args.output;
 }
@@ -81,7 +81,7 @@ int report_stop(const Seen& seen, const std::string& why, const Args& args, bool
   return failed ? kCheckFailed : kOk;
 }
 
-// Runs node by node; sets `stopped` and returns nothing where a watch or break stopped it.
+// Runs node by node; if a watch or break stops the run, sets `stopped` and returns nothing.
 class WatchedRun {
  public:
   WatchedRun(const keel::Context& context, const keel::Plan& plan, const Model& model, const Args& args)
@@ -169,12 +169,12 @@ void load_variables(const keel::Context& context, Model& model, const std::strin
   at(Stage::kFile, [&] { keel::load_checkpoint(context, path, variables); });
 }
 
-// These feeds and fetches, also where there are none.
+// With explicit feeds and fetches, even if both are empty.
 keel::Plan prepare(const keel::Session& session, const Entry& entry) {
   std::vector<const char*> names[2];
   for (const Port& p : entry.params) names[0].push_back(p.name.c_str());
   for (const Port& p : entry.results) names[1].push_back(p.name.c_str());
-  for (auto& list : names) list.push_back(nullptr);  // so that it has an address
+  for (auto& list : names) list.push_back(nullptr);  // a non-null pointer for an empty list
   keel_plan* out = nullptr;
   keel::call(keel_session_prepare, session.get(), names[0].data(), static_cast<uint32_t>(names[0].size() - 1),
              names[1].data(), static_cast<uint32_t>(names[1].size() - 1),

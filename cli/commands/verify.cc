@@ -1,4 +1,4 @@
-// verify.cc: `keel verify`: runs the test cases that a file carries, on a device.
+// verify.cc: `keel verify`: runs the test cases of a file on a device.
 #include <fmt/core.h>
 
 #include "cli/command.h"

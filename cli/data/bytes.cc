@@ -1,4 +1,4 @@
-// bytes.cc: whole files as bytes. See bytes.h.
+// bytes.cc: see bytes.h.
 #include "cli/data/bytes.h"
 
 #include <fcntl.h>
@@ -50,7 +50,8 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  // Beside the target and renamed, so that a full disk leaves no half file; a pipe or device is written to.
+  // Writes a temporary file and renames it, so that a full disk leaves no partial file; pipes and devices are
+  // written directly.
   struct stat st;
   bool direct = stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
   std::string temporary = direct ? path : path + ".tmp" + std::to_string(getpid());

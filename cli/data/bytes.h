@@ -1,4 +1,4 @@
-// bytes.h: whole files as bytes, in and out, and little-endian numbers within them.
+// bytes.h: reads and writes whole files; little-endian numbers in them.
 #ifndef KEEL_CLI_BYTES_H
 #define KEEL_CLI_BYTES_H
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace cli {
 std::string read_file(const std::string& path);  // "-" is stdin; Fail names the file and the reason
 void write_file(const std::string& path, std::string_view bytes);
 bool is_file(const std::string& path);
-uint64_t file_size(const std::string& path);  // 0 where there is none
+uint64_t file_size(const std::string& path);  // 0 if absent
 
-// The caller has checked that at + sizeof(T) is inside.
+// Requires at + sizeof(T) <= size.
 template <class T>
 T number_at(std::string_view bytes, size_t at) {
   T v;

@@ -1,7 +1,7 @@
 // fill.cc: arrays from literals and generators. See fill.h.
 //
-// How to read it: the random source, one function for each generator, literals, then the choice between them.
-// The random numbers are part of the command's contract: the same seed gives the same values everywhere.
+// How to read it: the random source, one function per generator, literals, then the dispatch. The random
+// numbers are part of the command's contract: a seed gives the same values on every machine.
 #include "cli/data/fill.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// fill.h: arrays from literals and from generators. Used by spec.cc and where inputs are made up (bench).
+// fill.h: arrays from literals and generators. Used by spec.cc and for missing inputs (bench).
 #ifndef KEEL_CLI_FILL_H
 #define KEEL_CLI_FILL_H
 #include <keel/session.hpp>
@@ -9,7 +9,7 @@ namespace cli {
 // `value`: "1,2,3" (as many as elements), "1.5" (fills), "range", "randn(seed)", "rand(seed)",
 // "randint(lo, hi, seed)". `what` names the input in messages.
 void fill(const keel::Array& array, std::string_view value, std::string_view what);
-// How many values a comma list has; 0 for a generator.
+// Number of values in a comma list; 0 for a generator.
 size_t count_literals(std::string_view value);
 
 }  // namespace cli

@@ -1,7 +1,7 @@
 // inputs.cc: arrays for an entry's parameters, from the user's flags. See load.h.
 //
-// How to read it: names are checked first, so that one error tells all; then inputs that know their own
-// shape are made, which tells the symbolic dims for the others.
+// How to read it: names are checked first, so that one error lists all faults; then inputs with explicit
+// shapes are created, which binds the symbolic dims of the others.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ keel::Array make_up_array(const keel::Context& context, const Port& port, Dims& 
   return array;
 }
 
-// Does a cast keep the kind, or go to one that holds it: bool, unsigned, signed, float?
+// Whether a cast stays within its kind or widens it, in the order bool, unsigned, signed, float.
 bool same_kind(keel_dt from, keel_dt to) {
   auto rank = [](keel_dt dtype) {
     const keel::DtypeRow* row = keel::find_dtype(dtype);

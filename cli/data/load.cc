@@ -1,4 +1,4 @@
-// load.cc: context, model, entry and device from arguments. See load.h; inputs are in inputs.cc.
+// load.cc: context, model, entry and device from flags. See load.h; inputs are in inputs.cc.
 #include "cli/data/load.h"
 #include "cli/command.h"
 

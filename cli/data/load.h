@@ -1,6 +1,6 @@
-// load.h: from arguments to something that can run: context, module, entry, device, inputs.
+// load.h: the steps from flags to a runnable entry: context, module, entry, device, inputs.
 //
-// How to read it: every command takes the first few of these steps, in this order.
+// How to read it: each command calls the first few of these functions, in this order.
 #ifndef KEEL_CLI_LOAD_H
 #define KEEL_CLI_LOAD_H
 #include <keel/session.hpp>
@@ -29,7 +29,7 @@ struct StoredCase {
   std::string name, entry;
   std::optional<double> rtol, atol;
 };
-// A size that is left as it is: none.
+// nullopt: an open size
 using Shape = std::vector<std::optional<int64_t>>;
 struct Sizes {  // --dim and --shape
   Dims dims;
@@ -40,8 +40,8 @@ struct Model {
   Json info;  // keel_module_info
   std::vector<Entry> entries;
   std::vector<StoredCase> cases;
-  std::vector<std::string> fixed;  // inputs that became constants at import
-  Sizes sizes;                     // those that no import has taken
+  std::vector<std::string> fixed;  // inputs that the import turned into constants
+  Sizes sizes;                     // sizes that no import has consumed
 };
 
 keel::Context open_context(const Args& args);  // with the plugins found
@@ -49,24 +49,24 @@ keel::Context open_context(const Args& args);  // with the plugins found
 void tell(const Args& args, const std::string& what);
 // The report `what` of libkeel, parsed.
 Json facts(const keel::Context& context, const std::string& what);
-// Opens by content: a Keel file, its text form, or what an importer knows. An import that needs values of
+// Opens by content: a Keel file, its text form, or a format of an importer. An import that requires values of
 // parameters takes them from `inputs`.
 Model open_model(const keel::Context& context, const std::string& path, const Args& args,
                  const std::vector<InputSpec>& inputs = {});
-void read_info(Model& model);  // entries and cases, after the module has changed
+void read_info(Model& model);  // refreshes entries and cases after a change of the module
 const Entry& pick_entry(const Model& model, const std::string& name);
-// One device; "" picks cpu if it is there, else the only one.
+// One device; "" selects cpu if present, else the only one.
 std::string pick_device(const keel::Context& context, const std::string& name);
-keel::Options pass_options(const Args& args);  // what keel_module_optimize knows of them
-// `model`: whose nodes --place names; null: there is no file.
+keel::Options pass_options(const Args& args);  // the options of keel_module_optimize
+// `model`: the model whose nodes --place names; null: none.
 keel::Options session_options(const Args& args, const std::string& entry, Model* model = nullptr);
 
-// The entry with the inputs that are given as its parameters, any values of its graph, and with `fetch`
-// (none: its own) as its results; `cut`: they are not its own.
+// The entry with the given inputs (any values of its graph) as parameters and `fetch` (empty: its own) as
+// results; `cut`: parameters or results differ from the entry's.
 Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
                    const std::vector<std::string>& fetch, bool* cut);
-// Arrays for an entry's parameters, in order. `make_up`: inputs that are not given get random numbers
-// (integers and booleans: zeros) and unknown dims size 1; `made_up` says which. Else they are an error.
+// Arrays for an entry's parameters, in order. `make_up`: missing inputs get random numbers (integers and
+// booleans: zeros) and unknown dims size 1; `made_up` lists them. Otherwise a missing input is an error.
 struct Inputs {
   std::vector<keel::Array> arrays;
   std::vector<std::string> made_up;

@@ -14,7 +14,7 @@ bool unnamed(const keel::Node& node) {  // "v12"
          std::all_of(node.name.begin() + 1, node.name.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-// The node and the unnamed ones that lead to it.
+// The node and the unnamed nodes that feed only it.
 void add_with_unnamed(const std::map<std::string, const keel::Node*>& by_result, const std::string& name,
                       std::set<std::string>& found) {
   auto at = by_result.find(name);
@@ -78,7 +78,7 @@ std::vector<std::string> NodeNames::place_rules(const std::string& rule, keel::M
   const std::string pattern = rule.substr(0, equals), device = rule.substr(equals);
   const std::vector<keel::Node> all = module.graph_of(entry).nodes();
   std::map<std::string, const keel::Node*> by_result;
-  bool own = false;  // does it mean nodes as Keel calls them?
+  bool own = false;  // whether it matches Keel names
   for (const keel::Node& node : all)
     for (const std::string& out : node.outputs) {
       by_result[out] = &node;

@@ -1,6 +1,5 @@
-// node_names.h: names that an imported model gave its nodes. Keel calls a node after its first result, as the
-// model calls that; what the model calls the node itself an importer leaves in the metadata "onnx.nodes", a
-// line NODE <tab> RESULT for each.
+// node_names.h: node names of an imported model. Keel names a node after its first result in the model; the
+// importer stores the model's node names in the metadata "onnx.nodes", one line NODE <tab> RESULT each.
 #ifndef KEEL_CLI_NODE_NAMES_H
 #define KEEL_CLI_NODE_NAMES_H
 #include <map>
@@ -16,11 +15,11 @@ constexpr const char* kNodeNames = "onnx.nodes";
 class NodeNames {
  public:
   explicit NodeNames(const Model& model);
-  const std::string& result_of(const std::string& node) const;  // the name itself, if it is none of these
+  const std::string& result_of(const std::string& node) const;  // else the name itself
   const std::string& node_of(const std::string& result) const;  // "": none
   std::vector<std::string> nodes() const;
-  // The rule PATTERN=DEVICE for the nodes that it means: those of the model, with the unnamed ones that an
-  // importer put before them, and those of Keel.
+  // The rule PATTERN=DEVICE for all matching nodes: model nodes, including unnamed nodes that the importer
+  // inserted before them, and Keel nodes.
   std::vector<std::string> place_rules(const std::string& rule, keel::Module& module,
                                        const std::string& entry) const;
 

@@ -1,7 +1,7 @@
 // npy.cc: the .npy format (magic, version, a Python dict as text, data). See npy.h.
 //
-// How to read it: Header and its parser, then the copy that brings any order of bytes and axes into
-// row-major, then write_npy.
+// How to read it: Header and its parser, then the copy that converts any byte and axis order to row-major,
+// then write_npy.
 #include "cli/data/npy.h"
 
 #include <algorithm>
@@ -191,7 +191,7 @@ keel::Array read_npy(const keel::Context& context, std::string_view bytes, const
     std::memcpy(out, bytes.data() + h.data_at, total);
   if (h.descr.front() == '>' && element > 1)
     for (size_t i = 0; i < total; i += element) std::reverse(out + i, out + i + element);
-  if (dtype == KEEL_BOOL)  // any non-zero byte is true to numpy; Keel wants 0 or 1
+  if (dtype == KEEL_BOOL)  // in NumPy any non-zero byte is true; Keel requires 0 or 1
     for (size_t i = 0; i < total; i++) out[i] = out[i] != 0;
   return array;
 }

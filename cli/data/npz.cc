@@ -41,7 +41,7 @@ class Zip {
     return out;
   }
 
-  // The unpacked bytes; `hold` owns them where they had to be inflated.
+  // The unpacked bytes; `hold` owns them if they were deflated.
   std::string_view unpack(const Member& m, std::string& hold) {
     need(m.header_at, kLocalSize);
     if (number_at<uint32_t>(b_, m.header_at) != kLocal) fail("no member at the place of '" + m.name + "'");
@@ -88,7 +88,7 @@ class Zip {
     *at += kCentralSize + name + extra + comment;
     return m;
   }
-  // Fields that are all ones stand, in this order, in the extra field 1.
+  // Fields with all bits set are stored, in this order, in the extra field 1.
   static void zip64_extra(std::string_view extra, Member& m) {
     while (extra.size() >= 4) {
       auto id = number_at<uint16_t>(extra, 0), size = number_at<uint16_t>(extra, 2);
@@ -104,7 +104,7 @@ class Zip {
     }
   }
   std::string_view inflate_raw(std::string_view data, const Member& m, std::string& hold) {
-    // Deflate packs at most 1032 to 1: a greater claim is false, and would only cost memory.
+    // Deflate compresses at most 1032 to 1, so a larger claimed size is false.
     if (m.size / 1032 > data.size()) fail("'" + m.name + "' claims an impossible size");
     hold.resize(m.size);
     z_stream z{};
@@ -138,7 +138,7 @@ uint32_t small(uint64_t v) {
   return static_cast<uint32_t>(v);
 }
 
-// What local and central headers share: version to method, time, crc, sizes, length of the name.
+// Common part of local and central headers: version to method, time, crc, sizes, name length.
 void put_common(std::string& out, const std::string& name, uint32_t crc, uint32_t size) {
   for (uint16_t v : {20, 0x800, 0, 0, 0x21}) put_number(out, v);  // version, utf-8, stored, 1980-01-01
   for (uint32_t v : {crc, size, size}) put_number(out, v);

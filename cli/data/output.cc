@@ -23,7 +23,7 @@ struct Extension {
 constexpr Extension kExtensions[] = {{".keel", Form::kKeel}, {".txt", Form::kText}, {".keelt", Form::kText},
                                      {".dot", Form::kDot},   {".gv", Form::kDot},   {".svg", Form::kSvg}};
 
-// ".onnx" of "a/b.onnx"; "" where there is none, as in "model", "model-1.0" and ".hidden".
+// ".onnx" of "a/b.onnx"; "" if there is none, as in "model", "model-1.0" and ".hidden".
 std::string extension_of(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   size_t dot = name.rfind('.');
@@ -39,7 +39,7 @@ std::string extension_of(const std::string& path) {
   throw Fail(kUsage, fmt::format("{}: cannot write {}", path, what), hint);
 }
 
-// The form by the extension; none where there is no extension.
+// The format by extension; nullopt without an extension.
 std::optional<Form> form_of(const std::string& path, const std::string& hint) {
   std::string extension = extension_of(path);
   if (extension.empty()) return std::nullopt;

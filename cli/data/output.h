@@ -10,17 +10,17 @@ namespace cli {
 
 enum class Form { kKeel, kText, kDot, kSvg };
 
-// The form that a model is written in, by --text and by the name. A name whose extension belongs to another
-// format is a usage error that lists what is possible.
+// The format of a model, by --text and the file name. An extension of another format is a usage error that
+// lists the valid ones.
 Form model_form(const Args& args, const std::string& path);
-// The form of a drawing; `wanted` as --dot or --svg say, if they do.
+// The format of a drawing; `wanted`: from --dot or --svg, if given.
 Form drawing_form(const Args& args, const std::string& path);
-// A name for text; one for a trace.
+// Checks the name of a text file; of a trace.
 void refuse_other_than_text(const std::string& path);
 void refuse_other_than_json(const std::string& path);
 const char* form_name(Form form);  // "Keel file"
 
-// Refuses a name that is a file which the command reads: the model, a checkpoint, an input's array.
+// Refuses to overwrite a file that the command reads: the model, a checkpoint, an input array.
 void refuse_overwrite(const Args& args, const std::string& path);
 
 void save_model(const Args& args, const std::string& path, const Model& model);

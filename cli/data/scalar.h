@@ -1,4 +1,4 @@
-// scalar.h: elements of every dtype as C++ values: the SDK's, under the names that this folder uses.
+// scalar.h: elements of every dtype as C++ values: short names for the SDK's types.
 #ifndef KEEL_CLI_SCALAR_H
 #define KEEL_CLI_SCALAR_H
 #include <keel/scalar.hpp>

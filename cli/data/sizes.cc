@@ -51,7 +51,7 @@ Shape parse_shape(const std::string& argument, std::string_view text) {
   }
 }
 
-// alone: dims that are a symbol, which tell those of others.
+// alone: dims that are a plain symbol; they are bound first.
 void bind_shape(const Port& port, const Shape& shape, bool alone, Dims& dims) {
   const std::string from = "--shape " + port.name;
   if (shape.size() != port.type.dims.size())

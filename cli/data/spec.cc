@@ -1,7 +1,7 @@
 // spec.cc: -i arguments. See spec.h; types and dims are in type.cc, values in fill.cc.
 //
 // How to read it: parse_inputs() splits names from specs; a spec is "@FILE[:SUFFIX]", "TYPE=VALUES" or
-// "VALUES"; make_array() goes to one function for each.
+// "VALUES"; make_array() calls one function for each.
 #include "cli/data/spec.h"
 
 #include <fmt/core.h>
@@ -73,7 +73,7 @@ keel::Array from_file(const keel::Context& context, const InputSpec& in, const T
   return from_raw(context, in, bytes, file, *type, dims);
 }
 
-// "f32[2,2]=VALUES" taken apart; a missing type stays empty.
+// Splits "f32[2,2]=VALUES"; a missing type stays empty.
 std::pair<std::optional<Type>, std::string> split_typed(const InputSpec& in) {
   size_t equals = in.text.find('='), bracket = in.text.find('[');
   if (bracket == std::string::npos) return {std::nullopt, in.text};
@@ -84,7 +84,7 @@ std::pair<std::optional<Type>, std::string> split_typed(const InputSpec& in) {
   return {type, in.text.substr(equals + 1)};
 }
 
-// Where exactly one dim is not known, a list of values tells it.
+// A single unknown dim follows from the number of values.
 void infer_dim(const Type& type, std::string_view values, Dims& dims) {
   const std::string* open = nullptr;
   int64_t known = 1, count = static_cast<int64_t>(count_literals(values));

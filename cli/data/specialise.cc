@@ -1,5 +1,5 @@
-// specialise.cc: a module with numbers in place of symbols: each entry is written anew on parameters of the
-// sizes wanted, so that libkeel types every node again. See sizes.h.
+// specialise.cc: replaces symbols of a module by numbers: each entry is rebuilt on parameters of the
+// requested sizes, so that libkeel infers every type again. See sizes.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ keel_dim dim_of(keel_trace* trace, const std::string& expression, const Dims& di
   return out;
 }
 
-bool is_number_name(const std::string& name) {  // "v12": the value has none of its own
+bool is_number_name(const std::string& name) {  // "v12": an unnamed value
   return name.size() > 1 && name[0] == 'v' && name.find_first_not_of("0123456789_", 1) == std::string::npos;
 }
 
-// Values of the new graph get the names that they had. Nodes were written in the order of the old graph.
+// Copies value names to the new graph, whose nodes are in the order of the old one.
 void keep_names(keel_trace* trace, const keel::Graph& old) {
   keel_module* borrowed = nullptr;
   keel::call(keel_trace_module, trace, &borrowed);
@@ -82,7 +82,7 @@ bool has_symbol(const Entry& entry, const Dims& dims) {
   return false;
 }
 
-// Cases whose inputs have other sizes belong to the old module.
+// Test cases with other sizes are dropped.
 void keep_cases(const Model& model, keel::Module& to, const std::map<std::string, Dims>& dims) {
   for (uint32_t i = 0; i < model.cases.size(); i++) {
     const StoredCase& stored = model.cases[i];

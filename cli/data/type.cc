@@ -158,7 +158,8 @@ Dims parse_dims(const std::vector<std::string>& assignments) {
 }
 
 std::optional<int64_t> eval_dim(std::string_view expression, const Dims& dims) {
-  auto exact = dims.find(std::string(trim(expression)));  // imported symbols may have odd names
+  auto exact =
+      dims.find(std::string(trim(expression)));  // names of imported symbols may contain any character
   return exact != dims.end() ? std::optional(exact->second) : Evaluator(expression, dims).all();
 }
 

@@ -134,7 +134,7 @@ def test_what_is_not_known_is_not_made_up(keel, graph):
 
 def test_noise_is_not_told_as_what_watching_changed(keel, graph):
     for n in (1, 5):
-        assert "too few runs to tell what watching changed" in keel("profile", graph(MATMUL), "-d", "cpu", "-n", str(n)).out
+        assert "too few runs to measure the overhead of observation" in keel("profile", graph(MATMUL), "-d", "cpu", "-n", str(n)).out
     r = json.loads(keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30", "--json").out)
     text = keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30").out
     assert re.search(r"; watched, its \d launches take ", text)  # perhaps longer than a run that nobody watches
