@@ -2,7 +2,7 @@
 
 The sources are assembled in build/docs/tree, which has the shape of the repository: docs/ is copied there, the reference
 is generated next to it, and the other folders are links, so that a page may link a source file. Sphinx then writes
-build/docs/html. Every warning is an error: a dead link, a page that no table of contents lists, a bad code block.
+build/docs/html, every page again, because each contains the navigation. Every warning is an error: a dead link, a page that no table of contents lists, a bad code block.
 """
 import os
 import shutil
@@ -74,7 +74,7 @@ def main():
     build = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/release").resolve()
     source = assemble(build)
     html = OUT / "html"
-    status = subprocess.run([sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "2",
+    status = subprocess.run([sys.executable, "-m", "sphinx", "-b", "html", "-a", "-E", "-q", "-W", "--keep-going", "-j", "2",
                              "-d", str(OUT / "doctrees"), str(source), str(html)], check=False).returncode
     if status == 0:
         remove_stale(source, html)
