@@ -82,11 +82,11 @@ bool Broadcast(keel_array* const* in, uint32_t n, int64_t* dims, Result* r) {
     call->scratch = scratch;
     return quick.run(call);
   }
-  keel_array* scratch = TakeBlock(quick.scratch_bytes);
+  keel_array* scratch = AllocateBlock(quick.scratch_bytes);
   if (!scratch) return KEEL_OOM;
   call->scratch = scratch->payload();
   keel_rc rc = quick.run(call);
-  GiveBlock(scratch);
+  FreeBlock(scratch);
   return rc;
 }
 
@@ -146,7 +146,7 @@ QuickTable::Outcome QuickTable::Apply(keel_array* const* in, uint32_t n, keel_ar
                : quick->scratch_bytes ? LaunchWithScratch(*quick, &call)
                                       : quick->run(&call);
   if (rc != KEEL_OK || *quick->env.cancelled) [[unlikely]] {
-    GiveBlock(made);
+    FreeBlock(made);
     *error = Failure(host, *quick, rc);
     return kFailed;
   }

@@ -1,4 +1,4 @@
-// free_name.h: names that nothing has yet.
+// free_name.h: the first unused name of the form stem, stem_1, stem_2, ...
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace keel {
 
-// The stem itself where it is free, else with 1, 2 ... behind it. taken(name): whether something has it. Of
-// many names with numbers few are asked for: after one that is taken, the next that is free is near.
+// taken(name) reports whether a name is in use. Doubling, then binary search, finds a free number in O(log n)
+// calls; gaps below a taken number may be missed.
 inline std::string FreeName(std::string_view stem, absl::FunctionRef<bool(const std::string&)> taken,
                             std::string_view between = "_") {
   std::string name(stem);

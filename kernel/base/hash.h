@@ -1,5 +1,5 @@
-// hash.h: hash tables that stay whole when memory runs out: Abseil's change before they allocate, and are
-// broken if that throws. Keys of strings are found by string views too.
+// hash.h: hash tables that remain valid when an allocation fails. (Abseil's modify themselves before they
+// allocate and are corrupt if that throws.) String keys can be looked up by string_view.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,3 @@
-// json.cc: separators, quoting and numbers.
 #include "kernel/base/json.h"
 
 #include <charconv>
@@ -8,7 +7,7 @@
 namespace keel {
 namespace {
 
-// Length of the UTF-8 sequence that starts the text; 0 if it is not one.
+// Length of the UTF-8 sequence at the start of s; 0 if it is invalid.
 size_t Utf8Length(std::string_view s) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   size_t n = byte(0) < 0x80                      ? 1

@@ -1,4 +1,4 @@
-// json.h: writes JSON text for the reports of the C ABI. Only writing, so a few lines do.
+// json.h: a writer of JSON text for the reports of the C ABI.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ class Json {
   Json& BeginArray() { return Open('['); }
   Json& EndArray() { return Close(']'); }
   Json& Key(std::string_view name);
-  Json& String(std::string_view text);  // bytes that are not UTF-8 become U+FFFD
+  Json& String(std::string_view text);  // bytes that are not valid UTF-8 become U+FFFD
   Json& Int(int64_t n);
   Json& Double(double d);  // not finite: null
   Json& Bool(bool b);
-  Json& Raw(std::string_view json);  // as it is
+  Json& Raw(std::string_view json);  // appended unchanged
   std::string Take() { return std::move(text_); }
 
  private:
@@ -27,7 +27,7 @@ class Json {
   void Separate();
   void Quote(std::string_view text);
   std::string text_;
-  bool first_ = true;  // in the list or object under way
+  bool first_ = true;  // no element written yet in the innermost list or object
 };
 
 }  // namespace keel

@@ -1,5 +1,6 @@
-// mutex.cc: the first lock, made when libkeel is loaded. fork() asks those last that came first: so it has
-// the locks of whoever uses libkeel, who may hold them in calls, before it takes the kernel's.
+// mutex.cc: constructs the first Mutex when libkeel is loaded, which registers the atfork handlers. "Prepare"
+// handlers run in reverse order of registration, so the locks of programs and plugins loaded later, which may
+// be held during calls into libkeel, are taken before the kernel's.
 #include "kernel/base/mutex.h"
 
 namespace keel {

@@ -1,4 +1,5 @@
-// mutex.h: the kernel's locks. All that a forked child may need are made of keel::Mutex, which says why.
+// mutex.h: the kernel's locks. Every lock that a forked child may need is based on keel::Mutex
+// (sdk/cpp/keel/mutex.hpp).
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace keel {
 class RecursiveMutex {
  public:
   void lock() {
-    if (!mutex_.mine()) mutex_.lock(), depth_ = 0;  // also in a child of which another thread had it
+    if (!mutex_.mine()) mutex_.lock(), depth_ = 0;  // also in a forked child whose parent's thread held it
     depth_++;
   }
   void unlock() {
@@ -24,8 +25,8 @@ class RecursiveMutex {
   uint32_t depth_ = 0;
 };
 
-// As std::call_once with its flag: done by one thread, while others wait. Where a fork did not wait for its
-// end, it is done anew in the child, so it sets what it sets at its end.
+// std::call_once for forking programs: if fork() interrupts `work`, the child runs it again. `work` must
+// therefore publish its results last.
 class Once {
  public:
   template <typename Work>

@@ -1,4 +1,4 @@
-// status.cc: facts that travel with an error, as payloads of absl::Status.
+// status.cc: error details, stored as payloads of absl::Status.
 
 #include "kernel/base/status.h"
 
@@ -8,8 +8,8 @@
 
 namespace keel {
 
-void Part::AppendTo(std::string* out) const {
-  if (kind_ == kText && number_ == kToItsEnd)
+void MessagePiece::AppendTo(std::string* out) const {
+  if (kind_ == kText && number_ == kNulTerminated)
     *out += text_ ? text_ : "";
   else if (kind_ == kText)
     out->append(text_, number_);
@@ -19,9 +19,9 @@ void Part::AppendTo(std::string* out) const {
     *out += std::to_string(number_);
 }
 
-absl::Status ErrorOf(absl::StatusCode code, std::initializer_list<Part> parts) {
+absl::Status JoinedError(absl::StatusCode code, std::initializer_list<MessagePiece> parts) {
   std::string message;
-  for (const Part& part : parts) part.AppendTo(&message);
+  for (const MessagePiece& part : parts) part.AppendTo(&message);
   return absl::Status(code, message);
 }
 
@@ -44,11 +44,12 @@ absl::Status Reword(const absl::Status& status, std::string_view message) {
 }
 
 absl::Status FileError(int error, std::string_view doing) {
-  constexpr int kAbsent[] = {ENOENT, ENOTDIR}, kUsedUp[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
+  constexpr int kMissingCodes[] = {ENOENT, ENOTDIR},
+                kExhaustedCodes[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
   auto in = [&](auto& list) { return std::find(std::begin(list), std::end(list), error) != std::end(list); };
-  auto code = in(kAbsent)   ? absl::StatusCode::kNotFound
-              : in(kUsedUp) ? absl::StatusCode::kResourceExhausted
-                            : absl::StatusCode::kFailedPrecondition;
+  auto code = in(kMissingCodes)     ? absl::StatusCode::kNotFound
+              : in(kExhaustedCodes) ? absl::StatusCode::kResourceExhausted
+                                    : absl::StatusCode::kFailedPrecondition;
   return Error(code, std::string(doing), ": ", std::strerror(error));
 }
 

@@ -1,7 +1,7 @@
 // status.h: how the kernel reports failure. Read this before any other kernel file.
 //
-// Errors are absl::Status with the codes of keel_rc (they are the same numbers). What the C ABI shows
-// apart from the message (op, node, plugin, hint) travels as payloads; see Annotate.
+// Errors are absl::Status; its codes equal those of keel_rc. The details that the C ABI reports apart from
+// the message (op, node, plugin, hint) are payloads; see Annotate.
 #pragma once
 
 #include <cstdint>
@@ -16,76 +16,77 @@
 
 namespace keel {
 
-// Which fact about an error; also the payload's type URL.
+// Kinds of detail; also the payload's type URL.
 inline constexpr std::string_view kErrorOp = "op";
 inline constexpr std::string_view kErrorNode = "node";
 inline constexpr std::string_view kErrorPlugin = "plugin";
 inline constexpr std::string_view kErrorHint = "hint";
 
-// Adds a fact unless it is there already (the innermost speaker knows best).
+// Adds a detail unless it is already set: the innermost frame is the most specific.
 absl::Status Annotate(absl::Status status, std::string_view fact, std::string_view value);
 std::string ErrorFact(const absl::Status& status, std::string_view fact);
 
-// The same error with its facts, in other words.
+// The same code and details with another message.
 absl::Status Reword(const absl::Status& status, std::string_view message);
 
-// A part of a message on its way: of few types, so that few functions join them.
+// One piece of a message. Arguments are converted to five types, so that few instances of the templates below
+// exist.
 template <typename T>
-using PartOf =
+using PieceArgument =
     std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
                        std::conditional_t<std::is_same_v<T, std::string>, const std::string&,
                                           std::conditional_t<std::is_same_v<T, std::string_view>,
                                                              std::string_view, const char*>>>;
-class Part {
+class MessagePiece {
  public:
-  Part(const char* text) : text_(text), number_(kToItsEnd) {}
-  Part(std::string_view text) : text_(text.data()), number_(text.size()) {}
-  Part(const std::string& text) : Part(std::string_view(text)) {}
-  Part(int64_t number) : number_(static_cast<uint64_t>(number)), kind_(kSigned) {}
-  Part(uint64_t number) : number_(number), kind_(kUnsigned) {}
+  MessagePiece(const char* text) : text_(text), number_(kNulTerminated) {}
+  MessagePiece(std::string_view text) : text_(text.data()), number_(text.size()) {}
+  MessagePiece(const std::string& text) : MessagePiece(std::string_view(text)) {}
+  MessagePiece(int64_t number) : number_(static_cast<uint64_t>(number)), kind_(kSigned) {}
+  MessagePiece(uint64_t number) : number_(number), kind_(kUnsigned) {}
   void AppendTo(std::string* out) const;
 
  private:
-  static constexpr uint64_t kToItsEnd = ~uint64_t{0};
+  static constexpr uint64_t kNulTerminated = ~uint64_t{0};
   enum Kind : uint8_t { kText, kSigned, kUnsigned };
   const char* text_ = nullptr;
-  uint64_t number_;  // or the text's length
+  uint64_t number_;  // kText: the length of text
   Kind kind_ = kText;
 };
-absl::Status ErrorOf(absl::StatusCode code, std::initializer_list<Part> parts);
+absl::Status JoinedError(absl::StatusCode code, std::initializer_list<MessagePiece> parts);
 template <typename... Passed>
-absl::Status ErrorFrom(absl::StatusCode code, Passed... parts) {
-  return ErrorOf(code, {Part(parts)...});
+absl::Status ErrorOfPieces(absl::StatusCode code, Passed... parts) {
+  return JoinedError(code, {MessagePiece(parts)...});
 }
 
-#define KEEL_SHORT [[gnu::always_inline]] inline
+#define KEEL_INLINE [[gnu::always_inline]] inline
 template <typename... Parts>
-KEEL_SHORT absl::Status Error(absl::StatusCode code, const Parts&... parts) {
-  return ErrorFrom<PartOf<Parts>...>(code, parts...);
+KEEL_INLINE absl::Status Error(absl::StatusCode code, const Parts&... parts) {
+  return ErrorOfPieces<PieceArgument<Parts>...>(code, parts...);
 }
 template <typename... Parts>
-KEEL_SHORT absl::Status Invalid(const Parts&... parts) {
+KEEL_INLINE absl::Status Invalid(const Parts&... parts) {
   return Error(absl::StatusCode::kInvalidArgument, parts...);
 }
 template <typename... Parts>
-KEEL_SHORT absl::Status NotFound(const Parts&... parts) {
+KEEL_INLINE absl::Status NotFound(const Parts&... parts) {
   return Error(absl::StatusCode::kNotFound, parts...);
 }
 template <typename... Parts>
-KEEL_SHORT absl::Status Exhausted(const Parts&... parts) {
+KEEL_INLINE absl::Status Exhausted(const Parts&... parts) {
   return Error(absl::StatusCode::kResourceExhausted, parts...);
 }
 template <typename... Parts>
-KEEL_SHORT absl::Status Unimplemented(const Parts&... parts) {
+KEEL_INLINE absl::Status Unimplemented(const Parts&... parts) {
   return Error(absl::StatusCode::kUnimplemented, parts...);
 }
 template <typename... Parts>
-KEEL_SHORT absl::Status Internal(const Parts&... parts) {
+KEEL_INLINE absl::Status Internal(const Parts&... parts) {
   return Error(absl::StatusCode::kInternal, parts...);
 }
-#undef KEEL_SHORT
+#undef KEEL_INLINE
 
-// Of a failed file operation, by its errno: "doing: why".
+// The error for an errno of a failed file operation: "doing: reason".
 absl::Status FileError(int error, std::string_view doing);
 
 #define KEEL_CONCAT_INNER(a, b) a##b

@@ -1,6 +1,6 @@
-// timeline.cc: the file of a timeline: an array of events, one a line. It is written in pieces, so a process
-// that is killed leaves all but the last, which viewers take without its end. Children that were forked write
-// nothing.
+// timeline.cc: writes the timeline file: a JSON array with one event per line. It is flushed in chunks. If
+// the process is killed, only the last chunk is missing; viewers accept the array without its end. Forked
+// children write nothing.
 #include "kernel/base/timeline.h"
 
 #include <fcntl.h>
@@ -18,15 +18,15 @@
 namespace keel {
 namespace {
 
-constexpr size_t kPiece = 1 << 16;
+constexpr size_t kFlushBytes = 1 << 16;
 
 struct File {
   Mutex mutex;
-  std::string path, text;  // text: not written yet
+  std::string path, text;  // text: not yet written
   int fd = -1;
-  int error = 0;  // of the first write that failed
+  int error = 0;  // of the first failed write
   std::atomic<pid_t> owner{0};
-  bool first = true;  // line
+  bool first = true;  // no line written yet
   int64_t zero = 0;
   std::map<std::string, int64_t, std::less<>> tracks;
   std::atomic<uint32_t> threads{0};
@@ -44,21 +44,21 @@ struct File {
   void Line(Json json) {
     text += std::exchange(first, false) ? "[\n" : ",\n";
     text += json.Take();
-    if (text.size() > kPiece) Flush();
+    if (text.size() > kFlushBytes) Flush();
   }
 };
 
-File& TheFile() {  // never freed: threads may be at work when the process ends
+File& TheFile() {  // never freed: other threads may still run at exit
   static File& file = *new File;
   return file;
 }
 
-std::string TrackHere(File& file, std::string_view track) {
+std::string ThreadTrack(File& file, std::string_view track) {
   thread_local const uint32_t number = file.threads.fetch_add(1);
   return absl::StrCat(track, number ? absl::StrCat(", thread ", number) : "");
 }
 
-Json NameOf(int64_t track, std::string_view name) {
+Json TrackNameEvent(int64_t track, std::string_view name) {
   Json json;
   json.BeginObject()
       .Key("name")
@@ -73,16 +73,16 @@ Json NameOf(int64_t track, std::string_view name) {
   return json;
 }
 
-int64_t NumberOf(File& file, std::string_view track) {
-  std::string name = TrackHere(file, track);
+int64_t TrackNumber(File& file, std::string_view track) {
+  std::string name = ThreadTrack(file, track);
   auto [at, added] = file.tracks.try_emplace(name, static_cast<int64_t>(file.tracks.size()) + 1);
-  if (added) file.Line(NameOf(at->second, name));
+  if (added) file.Line(TrackNameEvent(at->second, name));
   return at->second;
 }
 
 absl::Status CannotWrite(const File& file, int error) {
   return Annotate(FileError(error, absl::StrCat("cannot write the timeline \"", file.path, "\"")), kErrorHint,
-                  "name a file in a folder that is there and may be written");
+                  "name a file in an existing, writable folder");
 }
 
 bool IsChild(const File& file) { return file.owner.load(std::memory_order_relaxed) != getpid(); }
@@ -97,9 +97,9 @@ absl::Status Timeline::Begin(const std::string& path, Detail detail) {
   File& file = TheFile();
   std::lock_guard lock(file.mutex);
   if (On())
-    return Error(absl::StatusCode::kFailedPrecondition, "timeline \"", file.path, "\" is not ended yet");
+    return Error(absl::StatusCode::kFailedPrecondition, "timeline \"", file.path, "\" has not ended yet");
   file.path = path;
-  // Not blocking: a fifo that nobody reads is an error, and one that is full loses the rest.
+  // Non-blocking: a fifo without a reader is an error, and events that a full fifo cannot take are dropped.
   file.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file.fd < 0) return CannotWrite(file, errno);
   file.error = 0;
@@ -133,7 +133,7 @@ void Timeline::Add(std::string_view track, const Span& span) try {
   if (IsChild(file)) return;
   std::lock_guard lock(file.mutex);
   if (!On()) return;
-  int64_t number = NumberOf(file, track);
+  int64_t number = TrackNumber(file, track);
   auto us = [](int64_t ns) { return static_cast<double>(ns) / 1e3; };
   Json json;
   json.BeginObject().Key("name").String(span.name).Key("cat").String(span.kind).Key("ph").String("X");

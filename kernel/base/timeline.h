@@ -1,8 +1,8 @@
-// timeline.h: what the process did when, as a file that Chrome's tracing and Perfetto show. Off until
-// somebody begins it (api/timeline.cc); until then a question whether it is on costs one load.
+// timeline.h: a trace of the process's activity in Chrome's trace format (chrome://tracing, Perfetto). Off
+// until Begin (api/timeline.cc); while it is off, a check costs one load.
 //
-// How to read it: what takes time leaves a span on a track. TimedBlock leaves one for its own life, on the
-// track of planning. Any thread; each has tracks of its own.
+// Each measured operation adds a span to a track. TimedBlock adds a span for its own lifetime to the track
+// "planning". Thread-safe; each thread has its own tracks.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ int64_t Now();  // nanoseconds of the steady clock
 
 class Timeline {
  public:
-  enum Detail : int { kOff, kPlanning, kRuns };  // each with what the one before it shows
+  enum Detail : int { kOff, kPlanning, kRuns };  // each includes the previous one
   struct Span {
     std::string_view name, kind;
     int64_t begin = 0, end = 0;
@@ -28,8 +28,8 @@ class Timeline {
   static bool On() { return detail_.load(std::memory_order_relaxed) != kOff; }
   static bool ShowsRuns() { return detail_.load(std::memory_order_relaxed) == kRuns; }
   static absl::Status Begin(const std::string& path, Detail);  // one at a time
-  static absl::Status End();                                   // the file is whole then; off: nothing happens
-  static void Add(std::string_view track, const Span& span);   // without memory for it: nothing
+  static absl::Status End();                                   // completes the file; no-op while off
+  static void Add(std::string_view track, const Span& span);   // drops the span if memory runs out
 
  private:
   static std::atomic<int> detail_;
@@ -41,12 +41,12 @@ class TimedBlock {
   ~TimedBlock();
   TimedBlock(const TimedBlock&) = delete;
   TimedBlock& operator=(const TimedBlock&) = delete;
-  double Ms() const;  // so far, also where nothing is asked for
+  double Ms() const;  // so far; also while the timeline is off
   void Note(std::string_view key, std::string_view text);
   void Note(std::string_view key, uint64_t number);
 
  private:
-  const char* kind_;  // null: nothing is asked for
+  const char* kind_;  // null: the timeline was off at construction
   std::string name_;
   int64_t begin_;
   Json args_;

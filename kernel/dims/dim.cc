@@ -1,4 +1,4 @@
-// dim.cc: the table of dims: handles, arithmetic with simplification, comparison, evaluation.
+// dim.cc: the table of dims: handles, simplifying arithmetic, comparison, evaluation.
 
 #include "kernel/dims/dim.h"
 
@@ -25,7 +25,7 @@ constexpr int64_t kHandleBase = std::numeric_limits<int64_t>::min();
 absl::Status Overflow() { return Invalid("a dim expression is too large: it overflows 63 bits"); }
 absl::Status DivisionByZero() { return Invalid("a dim is divided by zero"); }
 
-// A number that is not mistaken for a handle.
+// A number outside the range of handles.
 absl::StatusOr<Dim> Number(int64_t n) {
   if (IsSymbolic(n)) return Overflow();
   return n;
@@ -35,7 +35,7 @@ bool IsNumber(const Sum& s) { return s.terms.empty(); }
 
 Range DivideRange(Range a, Range b) {
   if (b.lo < 0 || b.hi <= 0) return {-kInfinity, kInfinity};
-  b.lo = std::max<Wide>(b.lo, 1);  // where b is 0 there is no value, so no bound to keep
+  b.lo = std::max<Wide>(b.lo, 1);  // b = 0 has no quotient, so it needs no bound
   auto floor = [](Wide x, Wide y) { return x >= 0 ? x / y : -((-x + y - 1) / y); };
   Range out{floor(a.lo, a.lo >= 0 ? b.hi : b.lo), floor(a.hi, a.hi >= 0 ? b.lo : b.hi)};
   if (a.lo <= -kInfinity) out.lo = -kInfinity;
@@ -79,7 +79,7 @@ Range DimTable::Impl::RangeOf(const Sum& sum) const {
 
 absl::Status DimTable::Impl::Check(Dim d) const {
   if (!IsSymbolic(d) || Find(d)) return absl::OkStatus();
-  return Invalid("a dim is a handle that this module never gave out");
+  return Invalid("a dim is a handle of another module");
 }
 
 absl::StatusOr<Dim> DimTable::Impl::Intern(Sum sum) {
@@ -126,7 +126,7 @@ absl::StatusOr<Dim> DimTable::Impl::InternAtom(AtomKind kind, Dim a, Dim b) {
   return Intern(Sum{0, {Term{1, {id}}}});
 }
 
-// a = n * q + r, term by term with 0 <= r's coefficients < n; so a // n = q + r // n.
+// a = n * q + r with 0 <= coefficients of r < n, so a // n = q + r // n.
 absl::StatusOr<Dim> DimTable::Impl::DivideByNumber(Sum a, int64_t n) {
   if (n == 0) return DivisionByZero();
   if (n < 0) {
@@ -166,7 +166,7 @@ absl::StatusOr<Dim> DimTable::Impl::DivideByNumber(Sum a, int64_t n) {
   return Intern(std::move(q));
 }
 
-// Terms that b divides exactly leave the division; what stays becomes an atom.
+// Terms that b divides exactly leave the division; the rest becomes an atom.
 absl::StatusOr<Dim> DimTable::Impl::DivideByTerm(Sum a, const Sum& b) {
   Sum q, r{a.constant, {}};
   bool fits = true;
@@ -192,7 +192,7 @@ absl::StatusOr<Dim> DimTable::Impl::DivideByTerm(Sum a, const Sum& b) {
 
 absl::StatusOr<Dim> DimTable::Impl::Divide(const Sum& a, const Sum& b) {
   if (IsNumber(b)) return DivideByNumber(a, b.constant);
-  // k * b // b is k for any sum b: compare with b scaled by the quotient of the first terms.
+  // k * b // b is k for any sum b: compares a with b scaled by the quotient of the first terms.
   if (!a.terms.empty() && a.terms.size() == b.terms.size() && a.terms[0].atoms == b.terms[0].atoms) {
     if (auto k = dims::Divide(a.terms[0], b.terms[0])) {
       Sum rest = a;
@@ -236,7 +236,7 @@ std::optional<Dim> DimTable::FindSymbol(std::string_view name) const {
 
 size_t DimTable::symbol_count() const { return impl_->names.size(); }
 std::string_view DimTable::symbol_name(size_t index) const { return impl_->names[index]; }
-bool DimTable::Knows(Dim d) const { return !IsSymbolic(d) || impl_->Find(d) != nullptr; }
+bool DimTable::Contains(Dim d) const { return !IsSymbolic(d) || impl_->Find(d) != nullptr; }
 
 std::optional<size_t> DimTable::symbol_index(Dim d) const {
   const Interned* found = impl_->Find(d);
@@ -280,22 +280,22 @@ absl::StatusOr<Dim> DimTable::FloorDiv(Dim a, Dim b) {
 absl::StatusOr<Dim> DimTable::Max(Dim a, Dim b) {
   RETURN_IF_ERROR(impl_->Check(a));
   RETURN_IF_ERROR(impl_->Check(b));
-  if (SurelyLessEqual(a, b)) return b;
-  if (SurelyLessEqual(b, a)) return a;
+  if (AlwaysLessEqual(a, b)) return b;
+  if (AlwaysLessEqual(b, a)) return a;
   return impl_->InternAtom(AtomKind::kMax, std::min(a, b), std::max(a, b));
 }
 
 absl::StatusOr<Dim> DimTable::Min(Dim a, Dim b) {
   RETURN_IF_ERROR(impl_->Check(a));
   RETURN_IF_ERROR(impl_->Check(b));
-  if (SurelyLessEqual(a, b)) return a;
-  if (SurelyLessEqual(b, a)) return b;
+  if (AlwaysLessEqual(a, b)) return a;
+  if (AlwaysLessEqual(b, a)) return b;
   return impl_->InternAtom(AtomKind::kMin, std::min(a, b), std::max(a, b));
 }
 
 Order DimTable::Compare(Dim a, Dim b) const {
   if (a == b) return Order::kEqual;
-  if (!Knows(a) || !Knows(b)) return Order::kUnknown;
+  if (!Contains(a) || !Contains(b)) return Order::kUnknown;
   Sum difference = impl_->SumOf(a);
   if (!dims::AddInto(&difference, impl_->SumOf(b), -1)) return Order::kUnknown;
   Range range = impl_->RangeOf(difference);
@@ -304,11 +304,11 @@ Order DimTable::Compare(Dim a, Dim b) const {
   return Order::kUnknown;
 }
 
-bool DimTable::NeverNegative(Dim d) const { return SurelyLessEqual(0, d); }
+bool DimTable::NeverNegative(Dim d) const { return AlwaysLessEqual(0, d); }
 
-bool DimTable::SurelyLessEqual(Dim a, Dim b) const {
+bool DimTable::AlwaysLessEqual(Dim a, Dim b) const {
   if (a == b) return true;
-  if (!Knows(a) || !Knows(b)) return false;
+  if (!Contains(a) || !Contains(b)) return false;
   Sum difference = impl_->SumOf(b);
   return dims::AddInto(&difference, impl_->SumOf(a), -1) && impl_->RangeOf(difference).lo >= 0;
 }

@@ -1,8 +1,8 @@
-// dim_table.h: how a DimTable keeps its expressions. Private to kernel/dims; read dim.h first.
+// dim_table.h: the representation of expressions in a DimTable. Private to kernel/dims; read dim.h first.
 //
-// An expression is a sum: constant + coefficient * atom * atom ... + ...; an atom is a symbol or an
-// operation that a polynomial cannot say (a // b, max, min) over two other dims. Terms are sorted and
-// merged, so equal sums are equal bit by bit, and one map finds the handle of a sum seen before.
+// An expression is a sum: constant + coefficient * atom * atom ... + ... An atom is a symbol or an operation
+// outside polynomials (a // b, max, min) on two other dims. Terms are sorted and merged, so equal sums are
+// identical, and one map finds the handle of an existing sum.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace keel::dims {
 
-// Bounds of an expression. 128 bits, so that a product of two symbols is exact; at kInfinity and beyond
-// a bound means "no bound".
+// Bounds of an expression. 128 bits make a product of two symbols exact; values of at least kInfinity mean
+// "no bound".
 using Wide = __int128;
 inline constexpr Wide kInfinity = Wide{1} << 100;
 struct Range {
@@ -42,7 +42,7 @@ struct Sum {
   absl::InlinedVector<Term, 2> terms;  // sorted by atoms, longest first; no coefficient is 0
 };
 
-// A Sum with a handle; weight is how many atoms it is when written out, depth how deeply they nest.
+// A Sum with a handle. weight: number of atoms when written out; depth: their nesting.
 struct Interned {
   Sum sum;
   Range range;
@@ -54,12 +54,12 @@ enum class AtomKind : uint8_t { kSymbol, kFloorDiv, kMax, kMin };
 struct Atom {
   AtomKind kind = AtomKind::kSymbol;
   uint32_t symbol = 0;  // kSymbol: its number
-  Dim a = 0, b = 0;     // the others: their operands
+  Dim a = 0, b = 0;     // other kinds: the operands
   Range range;
   uint32_t weight = 1, depth = 1;
 };
 
-// What keeps hostile expressions small: also a bound on the time of Evaluate and the size of Print.
+// Limits for hostile input: they bound the time of Evaluate and the length of Print.
 inline constexpr size_t kMaxSymbols = 1 << 16, kMaxSums = 1 << 22, kMaxTerms = 64, kMaxDegree = 16;
 inline constexpr uint32_t kMaxWeight = 4096, kMaxDepth = 32;
 inline constexpr size_t kMaxText = 1 << 16;
@@ -67,7 +67,7 @@ inline constexpr size_t kMaxText = 1 << 16;
 // false: overflow.
 bool AddInto(Sum* into, const Sum& other, int64_t factor);
 bool Product(const Sum& a, const Sum& b, Sum* out);
-// x divided exactly by d (one term, or a constant): nullopt if it does not divide.
+// x / d if d (one term or a constant) divides x exactly; else nullopt.
 std::optional<Term> Divide(const Term& x, const Term& d);
 void AddTerm(Sum* into, Term term, bool* fits);
 int64_t FloorDivide(int64_t a, int64_t b);

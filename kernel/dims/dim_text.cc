@@ -1,4 +1,4 @@
-// dim_text.cc: dims to text and back. What Print writes, Parse reads to the same handle.
+// dim_text.cc: dims to text and back. Parse(Print(d)) is d.
 
 #include <charconv>
 
@@ -96,7 +96,7 @@ class Reader {
     std::string there;
     for (size_t s = 0; s < table_.symbol_count(); s++)
       absl::StrAppend(&there, s ? ", " : "; there are ", table_.symbol_name(s));
-    return NotFound("there is no size named ", name, there.empty() ? ": none has a name" : there);
+    return NotFound("no size is named ", name, there.empty() ? ": none has a name" : there);
   }
 
   absl::StatusOr<Dim> Digits() {
@@ -128,7 +128,7 @@ class Reader {
   int depth_ = 0;
 };
 
-// May it stand beside // without parentheses?
+// Needs no parentheses next to //.
 bool IsSimple(std::string_view text) {
   for (char c : text)
     if (!IsLetter(c) && !IsDigit(c)) return false;

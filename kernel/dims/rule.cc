@@ -1,4 +1,3 @@
-// rule.cc: see rule.h.
 #include "kernel/dims/rule.h"
 
 #include "absl/strings/ascii.h"
@@ -8,7 +7,7 @@ namespace {
 
 constexpr size_t kMaxRule = 1024;
 
-// The halves around the word, if it is there.
+// Splits the text at the first occurrence of `word`; false if there is none.
 bool Cut(std::string_view text, std::string_view word, std::string_view* left, std::string_view* right) {
   size_t at = text.find(word);
   if (at == std::string_view::npos) return false;
@@ -25,7 +24,7 @@ absl::StatusOr<std::vector<DimRule>> ParseRange(std::string_view what, std::stri
                                                 DimTable& dims) {
   std::string_view low, high;
   if (!Cut(range, "..", &low, &high) || (low.empty() && high.empty()))
-    return Invalid("wanted a range, as 2..65536, 2.. or ..512");
+    return Invalid("expected a range: 2..65536, 2.. or ..512");
   std::vector<DimRule> rules;
   ASSIGN_OR_RETURN(Dim value, Known(what, dims));
   if (!low.empty()) {
@@ -61,7 +60,7 @@ absl::StatusOr<std::vector<DimRule>> Parse(std::string_view text, DimTable& dims
     ASSIGN_OR_RETURN(a, dims.Add(a, c.more));
     return std::vector<DimRule>{{a, b, c.equal}};
   }
-  return Invalid("wanted `in` with a range, or ==, <=, >=, <, >");
+  return Invalid("expected `in` with a range, or ==, <=, >=, <, >");
 }
 
 }  // namespace
@@ -70,16 +69,16 @@ absl::StatusOr<std::vector<DimRule>> ParseRule(std::string_view text, DimTable& 
   absl::StatusOr<std::vector<DimRule>> rules = Parse(text, dims);
   if (rules.ok()) return rules;
   return Annotate(Invalid("rule \"", text.substr(0, 80), "\": ", rules.status().message()), kErrorHint,
-                  "rules of sizes look like: b in 2..65536, b % 8 == 0, n <= 512");
+                  "examples of size rules: b in 2..65536, b % 8 == 0, n <= 512");
 }
 
 std::string PrintRule(const DimRule& rule, const DimTable& dims) {
   return absl::StrCat(dims.Print(rule.a), rule.equal ? " == " : " <= ", dims.Print(rule.b));
 }
 
-std::optional<bool> Decided(const DimRule& rule, const DimTable& dims) {
+std::optional<bool> DecidedForAll(const DimRule& rule, const DimTable& dims) {
   Order order = dims.Compare(rule.a, rule.b);
-  if (order == Order::kEqual || (!rule.equal && dims.SurelyLessEqual(rule.a, rule.b))) return true;
+  if (order == Order::kEqual || (!rule.equal && dims.AlwaysLessEqual(rule.a, rule.b))) return true;
   if (order == Order::kGreater || (rule.equal && order == Order::kLess)) return false;
   return std::nullopt;
 }

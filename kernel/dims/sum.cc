@@ -1,4 +1,4 @@
-// sum.cc: arithmetic on sums and on bounds; knows nothing of handles.
+// sum.cc: arithmetic on sums and bounds, independent of handles.
 
 #include <algorithm>
 #include <limits>

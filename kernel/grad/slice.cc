@@ -104,7 +104,7 @@ absl::StatusOr<uint32_t> Cut(const Graph& from, std::span<const ValueId> params,
 
 absl::StatusOr<uint32_t> Quiet(Module& module, uint32_t number) {
   const Graph& graph = *module.graphs[number];
-  if (!graph.effects.Must()) return number;
+  if (!graph.effects.MustRun()) return number;
   return Cut(graph, graph.params, graph.results, Keep::kNone, absl::StrCat(graph.name, ".quiet"));
 }
 

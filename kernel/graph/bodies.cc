@@ -1,4 +1,4 @@
-// bodies.cc: graphs that nodes of other graphs run: which graph can be a body, and the order of calls.
+// bodies.cc: graphs called by nodes: their types, and the order of calls.
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 namespace keel {
 namespace {
 
-// Appends a graph after those that it calls. Calls nest as deep as graphs are many in a module that was
-// edited wrongly, so the stack is our own.
+// Appends a graph after those that it calls. Uses an explicit stack: in an invalid module, calls may nest as
+// deep as there are graphs.
 absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state,
                     std::vector<uint32_t>* order) {
   enum : uint8_t { kNew, kOpen, kDone };
@@ -67,7 +67,7 @@ absl::StatusOr<GraphTypes> Module::BodyTypes(int64_t number) const {
   if (number < 0 || static_cast<size_t>(number) >= graphs.size())
     return Annotate(
         NotFound("its body is graph ", number, ", but the module has only ", graphs.size(), " so far"),
-        kErrorHint, "a graph stands before those that call it");
+        kErrorHint, "add a graph before the nodes that call it");
   const Graph& body = *graphs[static_cast<size_t>(number)];
   GraphTypes signature;
   signature.name = body.name;
@@ -80,9 +80,9 @@ absl::Status CheckIsolated(const Graph& body) {
   if (body.constant_values.empty()) return absl::OkStatus();
   ValueId first = kNoValue;
   for (const auto& [constant, value] : body.constant_values) first = std::min(first, value);
-  return Annotate(Invalid("graph '", body.name, "' holds the constant ", body.ValueName(first),
+  return Annotate(Invalid("graph '", body.name, "' contains the constant ", body.ValueName(first),
                           " and cannot be a body of a call"),
-                  kErrorHint, "make it a parameter, and give the constant as an operand");
+                  kErrorHint, "make it a parameter, and pass the constant as an operand");
 }
 
 }  // namespace keel

@@ -1,4 +1,3 @@
-// checkpoint.cc: see checkpoint.h.
 #include "kernel/graph/checkpoint.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "checksum/";
 
-// FNV-1a of 64 bits over the bytes.
+// 64-bit FNV-1a.
 std::string Checksum(const keel_array& array) {
   uint64_t hash = 0xcbf29ce484222325u;
   auto p = reinterpret_cast<const uint8_t*>(array.data());
@@ -24,8 +23,8 @@ const std::string* FindMetadata(const Module& m, std::string_view key) {
   return nullptr;
 }
 
-// The value of one variable, in memory of its own: the file may go.
-absl::StatusOr<ArrayRef> Take(const Module& m, const NamedVariable& wanted) {
+// A copy of one variable's value, independent of the file.
+absl::StatusOr<ArrayRef> ReadValue(const Module& m, const NamedVariable& wanted) {
   ASSIGN_OR_RETURN(uint32_t number, m.FindVariable(wanted.name));
   const ModuleVariable& found = m.variables[number];
   std::span<const int64_t> shape = wanted.storage->shape();
@@ -37,7 +36,7 @@ absl::StatusOr<ArrayRef> Take(const Module& m, const NamedVariable& wanted) {
   const std::string* sum = FindMetadata(m, absl::StrCat(kPrefix, wanted.name));
   if (sum && *sum != Checksum(*copy.get()))
     return Invalid("the value of variable '", wanted.name,
-                   "' does not have its checksum: the file is damaged");
+                   "' does not match its checksum: the file is damaged");
   return copy;
 }
 
@@ -49,7 +48,7 @@ absl::Status SaveCheckpoint(std::span<const NamedVariable> variables, const std:
   for (const NamedVariable& v : variables) {
     ArrayRef value = v.storage->Read();
     std::string sum = Checksum(*value.get());
-    // A variable of the file's own: the value that has this checksum is the one that is written.
+    // A snapshot: the value with this checksum is the one written.
     RETURN_IF_ERROR(m.AddVariable(v.name, std::make_shared<Variable>(std::move(value))).status());
     RETURN_IF_ERROR(m.SetMetadata(absl::StrCat(kPrefix, v.name), sum));
   }
@@ -61,7 +60,7 @@ absl::Status LoadCheckpoint(std::span<const NamedVariable> variables, const std:
   ASSIGN_OR_RETURN(std::unique_ptr<Module> m, LoadFile(path, std::move(catalogue)));
   std::vector<ArrayRef> values;
   for (const NamedVariable& v : variables) {
-    absl::StatusOr<ArrayRef> value = Take(*m, v);
+    absl::StatusOr<ArrayRef> value = ReadValue(*m, v);
     if (!value.ok())
       return Error(value.status().code(), "cannot load '", path, "': ", value.status().message());
     values.push_back(*std::move(value));

@@ -1,5 +1,5 @@
-// checkpoint.h: variables in a file of their own: a module that holds nothing else, with a checksum of each
-// value in its metadata (abi/FILE.md).
+// checkpoint.h: files with variables only: a module without graphs, with a checksum per value in its metadata
+// (abi/FILE.md).
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@ struct NamedVariable {
   std::string name;
   std::shared_ptr<Variable> storage;
 };
-// Atomic as SaveFile is; each value is that of one moment.
+// Atomic, like SaveFile; each value is a consistent snapshot.
 absl::Status SaveCheckpoint(std::span<const NamedVariable> variables, const std::string& path,
                             std::shared_ptr<Catalogue> catalogue);
-// All or none: every variable must be in the file, with its type and its checksum. Others are left out.
+// All or nothing: every variable must be in the file, with its type and checksum. Other variables of the file
+// are ignored.
 absl::Status LoadCheckpoint(std::span<const NamedVariable> variables, const std::string& path,
                             std::shared_ptr<Catalogue> catalogue);
 

@@ -1,4 +1,3 @@
-// constant.cc: constants and arrays share their bytes.
 
 #include "kernel/graph/constant.h"
 
@@ -34,7 +33,7 @@ keel_tensor ViewOf(const Constant& c, const Dims& dims) {
   t.data = const_cast<void*>(c.data);
   t.device = {1, 0};
   t.ndim = static_cast<int32_t>(dims.size());
-  t.dtype = PartsOf(c.type.dtype);
+  t.dtype = AbiDType(c.type.dtype);
   t.shape = const_cast<int64_t*>(dims.data());
   return t;
 }

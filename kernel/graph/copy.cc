@@ -1,4 +1,4 @@
-// copy.cc: private copies of modules for passes, what of a graph is needed, and clearing up afterwards.
+// copy.cc: private copies of modules for passes, required nodes, and removal of unused graphs and constants.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// The graphs that `start` is or calls.
+// The graphs in `start` and those that they call.
 std::vector<bool> Reached(const Module& m, std::vector<uint32_t> start) {
   std::vector<bool> reached(m.graphs.size());
   while (!start.empty()) {
@@ -110,11 +110,11 @@ std::unique_ptr<Module> CopyModule(const Module& from, const Graph* only) {
   return to;
 }
 
-void DropUnusedGraphs(Module* m, size_t first_new, Graph* beside) {
+void DropUnusedGraphs(Module* m, size_t first_new, Graph* extra) {
   std::vector<uint32_t> old(first_new);
   for (uint32_t g = 0; g < first_new; g++) old[g] = g;
-  if (std::ranges::any_of(m->graphs, [&](const auto& g) { return g.get() == beside; })) beside = nullptr;
-  for (const Node& node : beside ? std::span<const Node>(beside->nodes) : std::span<const Node>())
+  if (std::ranges::any_of(m->graphs, [&](const auto& g) { return g.get() == extra; })) extra = nullptr;
+  for (const Node& node : extra ? std::span<const Node>(extra->nodes) : std::span<const Node>())
     for (uint32_t body : BodiesOf(node.attrs)) old.push_back(body);
   std::vector<bool> keep = Reached(*m, old);
   std::vector<uint32_t> moved(m->graphs.size());
@@ -137,7 +137,7 @@ void DropUnusedGraphs(Module* m, size_t first_new, Graph* beside) {
     m->index->graphs.emplace(m->graphs[g]->name, g);
     renumber(*m->graphs[g]);
   }
-  if (beside) renumber(*beside);
+  if (extra) renumber(*extra);
 }
 
 void DropUnused(Module* m, size_t first_new) {

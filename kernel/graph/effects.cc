@@ -1,4 +1,3 @@
-// effects.cc: see effects.h.
 #include "kernel/graph/effects.h"
 
 #include <algorithm>
@@ -21,8 +20,8 @@ bool FailsOnData(const Graph& g, const Node& node) {
   return MayFail(*node.op, typed ? g.values[node.in[0]].type.dtype : DType::kNone);
 }
 
-// What the op itself does.
-void AddOwn(const Graph& g, const Node& node, Effects* e) {
+// The effects of the op itself.
+void AddOwnEffects(const Graph& g, const Node& node, Effects* e) {
   const AttrValue* on = FindAttr(node.attrs, EffectOn(*node.op));
   auto variable = on ? static_cast<uint32_t>(on->i) : 0;
   switch (EffectOf(*node.op)) {
@@ -50,16 +49,16 @@ void AddOwn(const Graph& g, const Node& node, Effects* e) {
   e->fails = FailsOnData(g, node);
 }
 
-// The own effect first: most nodes have none, and no bodies.
-template <typename Ask>
-bool Asks(const Graph& g, const Node& node, bool own, Ask ask) {
+// Tests the op's own effect first: most nodes have neither effects nor bodies.
+template <typename Predicate>
+bool AnyEffects(const Graph& g, const Node& node, bool own, Predicate holds) {
   if (own) return true;
   for (const Attr& a : node.attrs) {
-    if (a.value.kind == KEEL_ATTR_GRAPH && ask(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
+    if (a.value.kind == KEEL_ATTR_GRAPH && holds(g.module->graphs[static_cast<size_t>(a.value.i)]->effects))
       return true;
     if (a.value.kind != KEEL_ATTR_GRAPHS) continue;
     for (int64_t body : a.value.list)
-      if (ask(g.module->graphs[static_cast<size_t>(body)]->effects)) return true;
+      if (holds(g.module->graphs[static_cast<size_t>(body)]->effects)) return true;
   }
   return false;
 }
@@ -79,24 +78,24 @@ void Effects::Add(const Effects& o) {
 
 Effects EffectsOf(const Graph& g, const Node& node) {
   Effects e;
-  AddOwn(g, node, &e);
+  AddOwnEffects(g, node, &e);
   for (uint32_t body : BodiesOf(node.attrs)) e.Add(g.module->graphs[body]->effects);
   return e;
 }
 
 bool HasAnyEffect(const Graph& g, const Node& node) {
-  return Asks(g, node, HasEffect(*node.op), [](const Effects& e) { return e.Any(); });
+  return AnyEffects(g, node, HasEffect(*node.op), [](const Effects& e) { return e.Any(); });
 }
 
 bool MustRun(const Graph& g, const Node& node) {
   EffectKind kind = EffectOf(*node.op);
   bool own = kind != EffectKind::kNone && kind != EffectKind::kRead && kind != EffectKind::kRng;
-  return Asks(g, node, own, [](const Effects& e) { return e.Must(); });
+  return AnyEffects(g, node, own, [](const Effects& e) { return e.MustRun(); });
 }
 
 bool IsOrdered(const Graph& g, const Node& node) {
-  return Asks(g, node, HasEffect(*node.op) || FailsOnData(g, node),
-              [](const Effects& e) { return e.Any() || e.fails; });
+  return AnyEffects(g, node, HasEffect(*node.op) || FailsOnData(g, node),
+                    [](const Effects& e) { return e.Any() || e.fails; });
 }
 
 bool Writes(const Graph& g, const Node& node, const std::vector<uint32_t>& variables) {
@@ -109,7 +108,7 @@ bool Writes(const Graph& g, const Node& node, const std::vector<uint32_t>& varia
 
 std::vector<uint32_t> MustRunNodes(const Graph& g) {
   std::vector<uint32_t> nodes;
-  if (!g.effects.Must()) return nodes;
+  if (!g.effects.MustRun()) return nodes;
   for (NodeId n = 0; n < g.nodes.size(); n++)
     if (MustRun(g, g.nodes[n])) nodes.push_back(n);
   return nodes;

@@ -1,5 +1,5 @@
-// effects.h: what running a node does beside computing its results, summed up over the graphs that it runs.
-// Effects happen in the order of the nodes; a plan keeps it, and nothing stores it.
+// effects.h: side effects of nodes, including those of the graphs that they call. Effects take place in the
+// order of the nodes; plans preserve it. The order is not stored.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@ struct Graph;
 struct Node;
 
 struct Effects {
-  std::vector<uint32_t> reads, writes;  // variables of the module, ascending
-  bool err = false, out = false;        // prints
+  std::vector<uint32_t> reads, writes;  // indices of the module's variables, ascending
+  bool err = false, out = false;        // prints to stderr, stdout
   bool guard = false, rng = false, host = false;
-  bool fails = false;  // may fail on its data: no effect, but what stands before it must have happened
+  bool fails = false;  // may fail on its data: not an effect, but effects before it must have taken place
 
-  bool Must() const { return !writes.empty() || err || out || guard || host; }
-  bool Any() const { return Must() || !reads.empty() || rng; }
+  bool MustRun() const { return !writes.empty() || err || out || guard || host; }
+  bool Any() const { return MustRun() || !reads.empty() || rng; }
   void Add(const Effects& other);
 };
 Effects EffectsOf(const Graph& graph, const Node& node);
 
-// Quick answers. Any: it has an effect, so it keeps its place among others; Must: it runs where a whole
-// function is asked for, though nobody needs its results; Ordered: Any, or it may fail.
+// Fast predicates. HasAnyEffect: keeps its position among others. MustRun: runs even if its results are
+// unused. IsOrdered: has an effect or may fail.
 bool HasAnyEffect(const Graph& graph, const Node& node);
 bool MustRun(const Graph& graph, const Node& node);
 bool IsOrdered(const Graph& graph, const Node& node);
-// Does the node write a variable that the other one reads or writes?
+// Whether the node writes one of these variables.
 bool Writes(const Graph& graph, const Node& node, const std::vector<uint32_t>& variables);
 
 std::vector<uint32_t> MustRunNodes(const Graph& graph);
-// "  reads w  writes w  prints err  may stop"; "" if there is nothing to say.
+// "  reads w  writes w  prints err  may stop"; "" without effects.
 std::string Describe(const Module& module, const Effects& effects);
 
 }  // namespace keel

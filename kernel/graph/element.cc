@@ -1,5 +1,4 @@
-// element.cc: elements as text. f16 and bf16 go through one pair of functions (SmallFloat); everything
-// else is std::from_chars and std::to_chars.
+// element.cc: f16 and bf16 use SmallFloat; other dtypes std::from_chars and std::to_chars.
 
 #include "kernel/graph/element.h"
 
@@ -89,7 +88,7 @@ std::string PrintSmall(const SmallFloat& f, const void* p) {
   uint16_t again = 0;
   if (std::isnan(v)) return Encode(f, v, &again) && again == bits ? "nan" : "";
   char buffer[64];
-  if (v == std::trunc(v) && std::fabs(v) < 1e5)  // 65504.0 reads better than 6.55e+04
+  if (v == std::trunc(v) && std::fabs(v) < 1e5)  // 65504.0 is more readable than 6.55e+04
     return WithPoint(
         std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed).ptr));
   for (int precision = 1;; precision++) {
@@ -101,7 +100,7 @@ std::string PrintSmall(const SmallFloat& f, const void* p) {
   }
 }
 
-absl::Status Unfit(std::string_view text, DType dtype) {
+absl::Status DoesNotFit(std::string_view text, DType dtype) {
   return Invalid("'", text.substr(0, 40), "' is not a number that ", Name(dtype), " can hold");
 }
 
@@ -109,7 +108,7 @@ template <typename T>
 absl::Status ParseNumber(DType dtype, std::string_view text, void* out) {
   T v{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc() || end != text.data() + text.size()) return Unfit(text, dtype);
+  if (error != std::errc() || end != text.data() + text.size()) return DoesNotFit(text, dtype);
   Store(out, v);
   return absl::OkStatus();
 }
@@ -118,7 +117,7 @@ absl::Status ParseSmall(const SmallFloat& f, DType dtype, std::string_view text,
   double v = 0;
   RETURN_IF_ERROR(ParseNumber<double>(dtype, text, &v));
   uint16_t bits = 0;
-  if (!Encode(f, v, &bits)) return Unfit(text, dtype);
+  if (!Encode(f, v, &bits)) return DoesNotFit(text, dtype);
   Store(out, bits);
   return absl::OkStatus();
 }
@@ -129,7 +128,7 @@ std::string PrintBool(const void* p) {
 }
 
 absl::Status ParseBool(DType dtype, std::string_view text, void* out) {
-  if (text != "true" && text != "false") return Unfit(text, dtype);
+  if (text != "true" && text != "false") return DoesNotFit(text, dtype);
   Store<uint8_t>(out, text == "true");
   return absl::OkStatus();
 }
@@ -138,12 +137,12 @@ template <typename T>
 absl::Status FromDouble(DType dtype, double value, void* out) {
   double whole = std::trunc(value), top = std::ldexp(1.0, std::numeric_limits<T>::digits);
   double bottom = std::is_signed_v<T> ? -top : 0;
-  if (!(whole < top && whole >= bottom)) return Unfit(PrintReal<double>(&value), dtype);
+  if (!(whole < top && whole >= bottom)) return DoesNotFit(PrintReal<double>(&value), dtype);
   Store(out, static_cast<T>(whole));
   return absl::OkStatus();
 }
 
-// Beyond the largest float a conversion, unlike a spelling, gives inf.
+// Unlike parsing, conversion overflows to inf.
 template <typename T>
 absl::Status RealFromDouble(DType, double value, void* out) {
   Store(out, static_cast<T>(value));
@@ -162,7 +161,7 @@ absl::Status BoolFromDouble(DType, double value, void* out) {
   return absl::OkStatus();
 }
 
-// One row per dtype, in the order of the enum.
+// One row per dtype, in enum order.
 struct Row {
   std::string (*print)(const void*);
   absl::Status (*parse)(DType, std::string_view, void*);
@@ -207,14 +206,14 @@ std::string PrintElement(DType dtype, const void* element) {
 
 absl::Status ParseElement(DType dtype, std::string_view text, void* element) {
   auto parse = kRows[static_cast<size_t>(dtype)].parse;
-  if (!parse) return Invalid("a literal needs a dtype");
-  if (text == "-nan" || text.empty() || text[0] == '+') return Unfit(text, dtype);
+  if (!parse) return Invalid("a literal requires a dtype");
+  if (text == "-nan" || text.empty() || text[0] == '+') return DoesNotFit(text, dtype);
   return parse(dtype, text, element);
 }
 
 absl::Status ElementFromDouble(DType dtype, double value, void* element) {
   auto from = kRows[static_cast<size_t>(dtype)].from_double;
-  return from ? from(dtype, value, element) : Invalid("a number needs a dtype");
+  return from ? from(dtype, value, element) : Invalid("a number requires a dtype");
 }
 
 double ElementToDouble(DType dtype, const void* element) {

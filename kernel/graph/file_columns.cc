@@ -1,4 +1,4 @@
-// file_columns.cc: from bytes to columns, with every check that needs no meaning.
+// file_columns.cc: bytes to columns, with all checks that are independent of the columns' meaning.
 
 #include "kernel/graph/file_columns.h"
 
@@ -12,9 +12,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "columns are read in place");
 
-// The verifier of flatbuffers does not look at the alignment of elements of 8 bytes; this does.
+// The flatbuffers verifier does not check the alignment of 8-byte elements.
 template <typename T>
-absl::Status Take(std::string_view name, const flatbuffers::Vector<T>* v, Col<T>* out) {
+absl::Status ReadColumn(std::string_view name, const flatbuffers::Vector<T>* v, Col<T>* out) {
   if (!v) return absl::OkStatus();
   if (reinterpret_cast<uintptr_t>(v->Data()) % sizeof(T) != 0)
     return Invalid("column ", name, " is misaligned");
@@ -22,64 +22,64 @@ absl::Status Take(std::string_view name, const flatbuffers::Vector<T>* v, Col<T>
   return absl::OkStatus();
 }
 
-absl::Status TakeAll(const fb::File& f, Columns* c) {
-#define TAKE(column) RETURN_IF_ERROR(Take(#column, f.column(), &c->column))
-  TAKE(text);
-  TAKE(text_ends);
-  TAKE(dim_symbols);
-  TAKE(dim_expressions);
-  TAKE(metadata);
-  TAKE(segment_offsets);
-  TAKE(segment_sizes);
-  TAKE(type_dtypes);
-  TAKE(type_ends);
-  TAKE(type_dims);
-  TAKE(constant_names);
-  TAKE(constant_types);
-  TAKE(constant_segments);
-  TAKE(constant_offsets);
-  TAKE(op_names);
-  TAKE(op_versions);
-  TAKE(graph_names);
-  TAKE(graph_value_ends);
-  TAKE(graph_node_ends);
-  TAKE(graph_result_ends);
-  TAKE(value_kinds);
-  TAKE(value_sources);
-  TAKE(value_names);
-  TAKE(value_types);
-  TAKE(node_ops);
-  TAKE(node_operand_ends);
-  TAKE(node_attr_ends);
-  TAKE(operands);
-  TAKE(attr_names);
-  TAKE(attr_kinds);
-  TAKE(attr_values);
-  TAKE(attr_integers);
-  TAKE(attr_floats);
-  TAKE(result_values);
-  TAKE(result_names);
-  TAKE(entry_names);
-  TAKE(entry_graphs);
-  TAKE(case_names);
-  TAKE(case_entries);
-  TAKE(case_input_ends);
-  TAKE(case_expected_ends);
-  TAKE(case_inputs);
-  TAKE(case_expected);
-  TAKE(case_rtols);
-  TAKE(case_atols);
-  TAKE(node_devices);
-  TAKE(variable_names);
-  TAKE(variable_types);
-  TAKE(variable_segments);
-  TAKE(variable_offsets);
-  TAKE(node_names);
-  TAKE(graph_rule_ends);
-  TAKE(graph_rules);
-  TAKE(node_files);
-  TAKE(node_lines);
-#undef TAKE
+absl::Status ReadAll(const fb::File& f, Columns* c) {
+#define READ(column) RETURN_IF_ERROR(ReadColumn(#column, f.column(), &c->column))
+  READ(text);
+  READ(text_ends);
+  READ(dim_symbols);
+  READ(dim_expressions);
+  READ(metadata);
+  READ(segment_offsets);
+  READ(segment_sizes);
+  READ(type_dtypes);
+  READ(type_ends);
+  READ(type_dims);
+  READ(constant_names);
+  READ(constant_types);
+  READ(constant_segments);
+  READ(constant_offsets);
+  READ(op_names);
+  READ(op_versions);
+  READ(graph_names);
+  READ(graph_value_ends);
+  READ(graph_node_ends);
+  READ(graph_result_ends);
+  READ(value_kinds);
+  READ(value_sources);
+  READ(value_names);
+  READ(value_types);
+  READ(node_ops);
+  READ(node_operand_ends);
+  READ(node_attr_ends);
+  READ(operands);
+  READ(attr_names);
+  READ(attr_kinds);
+  READ(attr_values);
+  READ(attr_integers);
+  READ(attr_floats);
+  READ(result_values);
+  READ(result_names);
+  READ(entry_names);
+  READ(entry_graphs);
+  READ(case_names);
+  READ(case_entries);
+  READ(case_input_ends);
+  READ(case_expected_ends);
+  READ(case_inputs);
+  READ(case_expected);
+  READ(case_rtols);
+  READ(case_atols);
+  READ(node_devices);
+  READ(variable_names);
+  READ(variable_types);
+  READ(variable_segments);
+  READ(variable_offsets);
+  READ(node_names);
+  READ(graph_rule_ends);
+  READ(graph_rules);
+  READ(node_files);
+  READ(node_lines);
+#undef READ
   return absl::OkStatus();
 }
 
@@ -145,10 +145,10 @@ absl::Status CheckEnds(const Columns& c) {
 }  // namespace
 
 absl::StatusOr<Columns> ReadColumns(const uint8_t* data, uint64_t size) {
-  // A file has one table: depth and number of tables are as good as fixed, and verifying is linear.
+  // A file has one table, so depth and number of tables are fixed and verification is linear.
   flatbuffers::Verifier verifier(data, size, 8, static_cast<flatbuffers::uoffset_t>(size / 8 + 1));
   if (!fb::VerifySizePrefixedFileBuffer(verifier))
-    return Invalid("its structure is no valid flatbuffer: the file is damaged");
+    return Invalid("its structure is not a valid flatbuffer: the file is damaged");
   const fb::File& file = *fb::GetSizePrefixedFile(data);
   Columns c;
   c.format = file.format();
@@ -158,8 +158,8 @@ absl::StatusOr<Columns> ReadColumns(const uint8_t* data, uint64_t size) {
                          " or newer; this one reads up to ", kFileFormat,
                          ": use a newer Keel, or save the file for an older one");
   if (c.format == 0 || c.min_reader == 0 || c.format < c.min_reader)
-    return Invalid("its version numbers are damaged: format ", c.format, ", least reader ", c.min_reader);
-  RETURN_IF_ERROR(TakeAll(file, &c));
+    return Invalid("its version numbers are damaged: format ", c.format, ", minimum reader ", c.min_reader);
+  RETURN_IF_ERROR(ReadAll(file, &c));
   RETURN_IF_ERROR(CheckLengths(c));
   RETURN_IF_ERROR(CheckEnds(c));
   return c;

@@ -1,4 +1,4 @@
-// file_columns.h: the columns of a verified structure part as spans; what is read of a file is read here.
+// file_columns.h: the columns of a file's structure part as spans.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct Columns {
   Col<double> attr_floats, case_rtols, case_atols;
 };
 
-// `data` (aligned to 8) begins with the size prefix; `size` is the prefix plus what it says. Checks the
-// flatbuffer, each column's alignment, that columns of a family have one length, and that *_ends ascend.
+// `data` (aligned to 8) begins with the size prefix; `size` includes it. Checks the flatbuffer, the alignment
+// of columns, that columns of a family have the same length, and that *_ends ascend.
 absl::StatusOr<Columns> ReadColumns(const uint8_t* data, uint64_t size);
 
-// What file_load.cc calls for each number that indexes something.
+// For each number in a column that is an index.
 inline absl::Status CheckIndex(std::string_view column, size_t row, uint64_t index, size_t count) {
   if (index < count) return absl::OkStatus();
   return Invalid(column, "[", row, "] is ", index, " but there are only ", count);

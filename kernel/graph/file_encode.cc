@@ -1,4 +1,4 @@
-// file_encode.cc: a module's structure as flat columns (abi/graph.fbs).
+// file_encode.cc: a module's structure as columns (abi/graph.fbs).
 
 #include <bit>
 #include <numeric>
@@ -39,8 +39,8 @@ class Encoder {
   Column text_ends_, symbols_, expressions_, metadata_;
   std::vector<uint64_t> segment_sizes_, constant_offsets_;
   std::vector<uint8_t> type_dtypes_, value_kinds_, attr_kinds_;
-  Column places_;        // by value of the graph under way: its number in the file
-  Column graph_places_;  // where each graph stands in the file: after those that it calls
+  Column file_values_;  // value id -> index in the file, for the current graph
+  Column file_graphs_;  // graph index -> index in the file, where graphs follow those that they call
   Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
   std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
   Column graph_rule_ends_, graph_rules_, graph_names_, graph_value_ends_, graph_node_ends_,
@@ -110,7 +110,7 @@ void Encoder::Constants(EncodedModule* out) {
   out->segment_size = end;
 }
 
-// Behind the constants, with the values that they have now.
+// After the constants, with their current values.
 void Encoder::Variables(EncodedModule* out) {
   uint64_t end = out->segment_size;
   for (const ModuleVariable& v : m_.variables) {
@@ -130,9 +130,9 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   if (v.kind == KEEL_ATTR_F64) return std::bit_cast<int64_t>(v.f);
   if (v.kind == KEEL_ATTR_STR) return String(v.s);
   if (v.kind == KEEL_ATTR_DIM) return FileDim(v.i);
-  if (v.kind == KEEL_ATTR_GRAPH) return graph_places_[static_cast<size_t>(v.i)];
+  if (v.kind == KEEL_ATTR_GRAPH) return file_graphs_[static_cast<size_t>(v.i)];
   if (v.kind == KEEL_ATTR_GRAPHS) {
-    for (int64_t i : v.list) attr_integers_.push_back(graph_places_[static_cast<size_t>(i)]);
+    for (int64_t i : v.list) attr_integers_.push_back(file_graphs_[static_cast<size_t>(i)]);
     return static_cast<int64_t>(attr_integers_.size());
   }
   if (dims || v.kind == KEEL_ATTR_I64S) {
@@ -144,7 +144,7 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   return static_cast<int64_t>(attr_floats_.size());
 }
 
-// The values in the order in which a loader makes them. Results that a node got later stand elsewhere.
+// The values in the order in which a loader creates them. Results added to a node later have higher ids.
 std::vector<ValueId> InOrder(const Graph& g) {
   std::vector<ValueId> order;
   NodeId last = 0;
@@ -166,7 +166,7 @@ std::vector<ValueId> InOrder(const Graph& g) {
 
 void Encoder::AddNode(const Node& n) {
   node_ops_.push_back(Op(n.op));
-  for (ValueId v : n.in) operands_.push_back(v == kNoValue ? v : places_[v]);
+  for (ValueId v : n.in) operands_.push_back(v == kNoValue ? v : file_values_[v]);
   node_operand_ends_.push_back(Size32(operands_.size()));
   for (const Attr& a : n.attrs) {
     attr_names_.push_back(String(a.name));
@@ -187,8 +187,8 @@ void Encoder::AddNode(const Node& n) {
 void Encoder::AddGraph(const Graph& g) {
   graph_names_.push_back(String(g.name));
   std::vector<ValueId> order = InOrder(g);
-  places_.resize(order.size());
-  for (uint32_t i = 0; i < order.size(); i++) places_[order[i]] = i;
+  file_values_.resize(order.size());
+  for (uint32_t i = 0; i < order.size(); i++) file_values_[order[i]] = i;
   for (ValueId id : order) {
     const Value& v = g.values[id];
     bool constant = v.kind == ValueKind::kConstant;
@@ -199,7 +199,7 @@ void Encoder::AddGraph(const Graph& g) {
   }
   for (const Node& n : g.nodes) AddNode(n);
   for (size_t i = 0; i < g.results.size(); i++) {
-    result_values_.push_back(places_[g.results[i]]);
+    result_values_.push_back(file_values_[g.results[i]]);
     result_names_.push_back(String(g.result_names[i]));
   }
   for (const std::string& rule : g.rules) graph_rules_.push_back(String(rule));
@@ -235,7 +235,7 @@ void Encoder::Build(std::string* out) {
   if (graph_rules_.empty()) graph_rule_ends_.clear();
   Column segments(constant_names_.size(), 0), variable_segments(variable_names_.size(), 0);
   std::vector<uint64_t> segment_offsets(segment_sizes_.size(), 0);
-  // Empty columns are left out: an absent one reads as empty.
+  // Empty columns are omitted: an absent column reads as empty.
   auto column = [&b](const auto& v) { return v.empty() ? 0 : b.CreateVector(v); };
   auto file = fb::CreateFile(
       b, kFileFormat, MinReader(m_), bytes, column(text_ends_), column(symbols_), column(expressions_),
@@ -266,8 +266,8 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
   Constants(&out);
   Variables(&out);
   ASSIGN_OR_RETURN(std::vector<uint32_t> order, CallOrder(m_));
-  graph_places_.resize(order.size());
-  for (uint32_t i = 0; i < order.size(); i++) graph_places_[order[i]] = i;
+  file_graphs_.resize(order.size());
+  for (uint32_t i = 0; i < order.size(); i++) file_graphs_[order[i]] = i;
   for (uint32_t g : order) {
     AddGraph(*m_.graphs[g]);
     if (ColumnBytes() > kMaxStructureBytes / 2)
@@ -276,7 +276,7 @@ absl::StatusOr<EncodedModule> Encoder::Run() {
   }
   for (const Entry& e : m_.entries) {
     entry_names_.push_back(String(e.name));
-    entry_graphs_.push_back(graph_places_[e.graph]);
+    entry_graphs_.push_back(file_graphs_[e.graph]);
   }
   for (const Case& c : m_.cases) AddCase(c);
   if (ColumnBytes() > kMaxStructureBytes / 2)

@@ -1,5 +1,5 @@
-// file_format.h: numbers of the file format that reader and writer share, and the writer's first half.
-// The format is told in abi/FILE.md; its structure part is abi/graph.fbs.
+// file_format.h: constants shared by reader and writer, and the encoder. abi/FILE.md describes the format;
+// abi/graph.fbs is its structure part.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ inline constexpr uint64_t kMaxStructureBytes = uint64_t{256} << 20;
 
 struct EncodedModule {
   std::string structure;               // size prefix and flatbuffer
-  std::vector<uint64_t> data_offsets;  // of each constant, in the one segment
+  std::vector<uint64_t> data_offsets;  // of each constant, in the single segment
   uint64_t segment_offset = 0;         // in the file
-  uint64_t segment_size = 0;           // 0: the file ends with the structure
-  std::vector<ArrayRef> variables;     // their values, as they were when this was made
+  uint64_t segment_size = 0;           // 0: no segment
+  std::vector<ArrayRef> variables;     // snapshots of their values
   std::vector<uint64_t> variable_offsets;
 };
-// The lowest format whose readers understand what is in the module.
+// The lowest format version whose readers support all features of the module.
 uint32_t MinReader(const Module&);
-// Everything but the bytes of constants and variables.
+// Everything except the bytes of constants and variables.
 absl::StatusOr<EncodedModule> EncodeModule(const Module&);
 
 }  // namespace keel

@@ -1,5 +1,5 @@
-// file_load.cc: builds a module from the columns of a file. Nothing is trusted: every index is checked here,
-// and everything else by the Add* functions that any builder of graphs goes through.
+// file_load.cc: builds a module from the columns of a file. The file is not trusted: every index is checked
+// here, everything else by the Add* functions.
 
 #include "kernel/graph/file_load.h"
 
@@ -14,8 +14,7 @@
 namespace keel {
 namespace {
 
-constexpr uint64_t kMaxStringBytes = uint64_t{256}
-                                     << 20;  // of all names and values that are made from the table
+constexpr uint64_t kMaxStringBytes = uint64_t{256} << 20;  // total of all strings read from the table
 
 }  // namespace
 
@@ -39,7 +38,7 @@ absl::StatusOr<Dim> Loader::FileDim(int64_t d) const {
 absl::Status Loader::Dims() {
   for (size_t i = 0; i < c_.dim_symbols.size(); i++) {
     ASSIGN_OR_RETURN(std::string_view name, String("dim_symbols", i, c_.dim_symbols[i]));
-    if (m_->dims.FindSymbol(name)) return Invalid("the symbol '", name, "' is there twice");
+    if (m_->dims.FindSymbol(name)) return Invalid("the symbol '", name, "' occurs twice");
     RETURN_IF_ERROR(m_->dims.Symbol(name).status());
   }
   size_t known = m_->dims.symbol_count();
@@ -90,7 +89,7 @@ absl::Status Loader::Segments() const {
     bool overflow =
         __builtin_add_overflow(base_, offset, &begin) || __builtin_add_overflow(begin, size, &end);
     if (offset % kSegmentAlign != 0)
-      return Invalid("segment ", i, " begins at ", offset, ", which is no multiple of ", kSegmentAlign);
+      return Invalid("segment ", i, " begins at ", offset, ", which is not a multiple of ", kSegmentAlign);
     if (overflow || (size > 0 && end > bytes_.size))
       return Invalid("the file is truncated or damaged: segment ", i, " has ", size, " bytes from offset ",
                      base_, " + ", offset, ", but the file has ", bytes_.size, " bytes");
@@ -98,7 +97,7 @@ absl::Status Loader::Segments() const {
   return absl::OkStatus();
 }
 
-// A constant, or the value of a variable: its type and where in the file its bytes are.
+// A constant, or the value of a variable: its type and the position of its bytes in the file.
 absl::StatusOr<Constant> Loader::Data(std::string_view what, std::string_view name, uint32_t type,
                                       uint32_t segment, uint64_t offset) const {
   Constant k;
@@ -114,7 +113,7 @@ absl::StatusOr<Constant> Loader::Data(std::string_view what, std::string_view na
   ASSIGN_OR_RETURN(k.bytes, BytesOf(named, k.type));
   uint64_t room = c_.segment_sizes[segment];
   if (offset % kConstantAlign != 0)
-    return Invalid(named, " begins at ", offset, ", which is no multiple of ", kConstantAlign);
+    return Invalid(named, " begins at ", offset, ", which is not a multiple of ", kConstantAlign);
   if (k.bytes > 0 && (offset > room || k.bytes > room - offset))
     return Invalid(named, " takes ", k.bytes, " bytes from ", offset, " but its segment has ", room);
   if (k.bytes > 0) k.data = bytes_.data + base_ + c_.segment_offsets[segment] + offset;
@@ -128,7 +127,8 @@ absl::Status Loader::Constants() {
     ASSIGN_OR_RETURN(std::string_view name, String("constant_names", i, c_.constant_names[i]));
     ASSIGN_OR_RETURN(Constant k, Data("constant", name, c_.constant_types[i], c_.constant_segments[i],
                                       c_.constant_offsets[i]));
-    if (name.empty() && !k.type.dims.empty()) return Invalid("constant ", i, " has no name and is no scalar");
+    if (name.empty() && !k.type.dims.empty())
+      return Invalid("constant ", i, " has no name and is not a scalar");
     ASSIGN_OR_RETURN(uint32_t number, m_->AddConstant(std::move(k)));
     if (number != i) return Invalid("constant ", i, " repeats the literal ", number);
   }
@@ -146,7 +146,7 @@ absl::Status Loader::Variables() {
   return absl::OkStatus();
 }
 
-// Names all ops that are missing, not only the first.
+// Reports all unknown ops together.
 absl::Status Loader::Ops() {
   std::string missing;
   size_t count = 0;
@@ -155,7 +155,7 @@ absl::Status Loader::Ops() {
     ASSIGN_OR_RETURN(std::string_view name, String("op_names", i, c_.op_names[i]));
     if (c_.op_versions[i] == 0) return Invalid("op ", i, " has version 0");
     auto op = CheckName("an op", name).ok() ? m_->catalogue->Find(name, c_.op_versions[i])
-                                            : NotFound("no valid name");
+                                            : NotFound("not a valid name");
     ops_.push_back(op.ok() ? *op : nullptr);
     if (op.ok()) continue;
     code = op.status().code();
@@ -164,8 +164,8 @@ absl::Status Loader::Ops() {
                       " (", op.status().message(), ")");
   }
   if (count == 0) return absl::OkStatus();
-  return Error(code, "it uses ", count, " ops that are not known here: ", missing,
-               "; load the plugin that brings them, or use a newer Keel");
+  return Error(code, "it uses ", count, " unknown ops: ", missing,
+               "; load the plugin that defines them, or use a newer Keel");
 }
 
 absl::Status Loader::Entries() {
@@ -203,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Module>> Loader::Run() {
   RETURN_IF_ERROR(Ops());
   for (size_t i = 0; i < c_.graph_names.size(); i++) RETURN_IF_ERROR(LoadGraph(i));
   if (integers_used_ != c_.attr_integers.size() || floats_used_ != c_.attr_floats.size())
-    return Invalid("attr_integers or attr_floats has elements that belong to no attribute");
+    return Invalid("attr_integers or attr_floats has elements that no attribute uses");
   RETURN_IF_ERROR(Entries());
   RETURN_IF_ERROR(Cases());
   return std::move(m_);
@@ -211,7 +211,7 @@ absl::StatusOr<std::unique_ptr<Module>> Loader::Run() {
 
 namespace {
 
-// Bytes that somebody put at an odd address are copied once; mapped files never are.
+// Copies bytes at an unaligned address; mapped files are always aligned.
 absl::StatusOr<Bytes> Aligned(Bytes b) {
   if (reinterpret_cast<uintptr_t>(b.data) % kConstantAlign == 0) return b;
   void* memory = std::aligned_alloc(kConstantAlign, RoundUp(b.size, kConstantAlign));
@@ -222,7 +222,7 @@ absl::StatusOr<Bytes> Aligned(Bytes b) {
 
 absl::StatusOr<uint64_t> StructureSize(const Bytes& b) {
   if (b.size < 12 || std::memcmp(b.data + 8, "KEEL", 4) != 0)
-    return Invalid("this is no Keel file: it does not have the mark 'KEEL' at offset 8");
+    return Invalid("this is not a Keel file: the mark 'KEEL' at offset 8 is missing");
   uint32_t stated = 0;
   std::memcpy(&stated, b.data, 4);
   uint64_t size = uint64_t{stated} + 4;
@@ -239,7 +239,7 @@ absl::StatusOr<uint64_t> StructureSize(const Bytes& b) {
 absl::StatusOr<std::unique_ptr<Module>> LoadBytes(const uint8_t* data, uint64_t size,
                                                   std::shared_ptr<const void> owner,
                                                   std::shared_ptr<Catalogue> catalogue) {
-  if (!data || size == 0) return Invalid("this is no Keel file: it is empty");
+  if (!data || size == 0) return Invalid("this is not a Keel file: it is empty");
   Bytes bytes{data, size, std::move(owner)};
   RETURN_IF_ERROR(StructureSize(bytes).status());
   ASSIGN_OR_RETURN(bytes, Aligned(std::move(bytes)));

@@ -1,5 +1,5 @@
-// file_load.h: the reader that turns a file's columns into a module. Tables, constants and entries are in
-// file_load.cc, graphs and their nodes in file_load_graph.cc. Private to those two.
+// file_load.h: converts a file's columns into a module. file_load.cc: tables, constants and entries.
+// file_load_graph.cc: graphs and their nodes. Private to these two files.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ class Loader {
   size_t node_ = 0, node_begin_ = 0, node_end_ = 0, value_begin_ = 0,
          value_end_ = 0;  // of the graph being loaded
   size_t integers_used_ = 0, floats_used_ = 0;
-  std::vector<std::string> names_;  // used again for each node
+  std::vector<std::string> names_;  // reused for each node
   std::vector<TensorType> declared_;
 };
 

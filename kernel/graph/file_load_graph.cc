@@ -1,4 +1,4 @@
-// file_load_graph.cc: the graphs of a file: values, nodes, attributes and results, in the file's order.
+// file_load_graph.cc: graphs of a file: values, nodes, attributes and results, in file order.
 
 #include <bit>
 
@@ -20,7 +20,7 @@ absl::Status Loader::FillAttr(size_t row, AttrValue* v) {
   size_t begin = 0, end = 0;
   v->kind = c_.attr_kinds[row];
   if (v->kind < KEEL_ATTR_BOOL || v->kind > KEEL_ATTR_GRAPHS)
-    return Invalid("attr_kinds[", row, "] is ", v->kind, ", no kind of attribute");
+    return Invalid("attr_kinds[", row, "] is ", v->kind, ", which is not a kind of attribute");
   if (v->kind == KEEL_ATTR_F64) {
     v->f = std::bit_cast<double>(number);
   } else if (v->kind == KEEL_ATTR_STR) {
@@ -73,7 +73,7 @@ absl::Status Loader::LoadLeaf(Graph& g, size_t row) {
   return absl::OkStatus();
 }
 
-// The next node, whose results are the values from row *value on.
+// The next node; its results are the values from row *value on.
 absl::Status Loader::LoadNode(Graph& g, size_t* value) {
   size_t row = node_++;
   RETURN_IF_ERROR(CheckIndex("node_ops", row, c_.node_ops[row], ops_.size()));
@@ -120,7 +120,7 @@ absl::Status Loader::LoadValues(Graph& g) {
     RETURN_IF_ERROR(CheckIndex("value_types", v, c_.value_types[v], types_.size()));
     uint8_t kind = c_.value_kinds[v];
     if (kind > static_cast<uint8_t>(ValueKind::kResult))
-      return Invalid("value_kinds[", v, "] is ", kind, ", no kind of value");
+      return Invalid("value_kinds[", v, "] is ", kind, ", which is not a kind of value");
     if (kind != static_cast<uint8_t>(ValueKind::kResult)) {
       RETURN_IF_ERROR(LoadLeaf(g, v++));
       continue;
@@ -129,7 +129,7 @@ absl::Status Loader::LoadValues(Graph& g) {
     if (want < node_ || want >= node_end_)
       return Invalid("value_sources[", v, "] is node ", c_.value_sources[v],
                      ", which is out of order or does not exist");
-    while (node_ <= want) RETURN_IF_ERROR(LoadNode(g, &v));  // nodes before it have no results
+    while (node_ <= want) RETURN_IF_ERROR(LoadNode(g, &v));  // nodes without results precede it
   }
   size_t none = value_end_;
   while (node_ < node_end_) RETURN_IF_ERROR(LoadNode(g, &none));

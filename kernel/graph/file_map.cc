@@ -1,5 +1,5 @@
-// file_map.cc: a regular file mapped read-only. The mapping lives as long as `owner`; if somebody truncates
-// the file meanwhile, touching the lost pages is a fault that no check here can prevent.
+// file_map.cc: a regular file, mapped read-only for as long as `owner` lives. If the file is truncated
+// meanwhile, access to the lost pages raises SIGBUS; no check here can prevent that.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ struct Descriptor {
 absl::StatusOr<FileMap> MapDescriptor(const std::string& path, int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return CannotRead(path, errno);
-  if (!S_ISREG(info.st_mode)) return Invalid("cannot read '", path, "': it is no regular file");
+  if (!S_ISREG(info.st_mode)) return Invalid("cannot read '", path, "': it is not a regular file");
   FileMap map;
   map.size = static_cast<uint64_t>(info.st_size);
   if (map.size == 0) return Invalid("'", path, "' is empty");
@@ -47,8 +47,9 @@ void DropPages(const void* mapped, uint64_t bytes) {
 }
 
 absl::StatusOr<FileMap> MapFile(const std::string& path) {
-  if (path.find('\0') != std::string::npos) return Invalid("a path holds a zero byte");
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without writer must not block
+  if (path.find('\0') != std::string::npos) return Invalid("a path contains a zero byte");
+  int fd = open(path.c_str(),
+                O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a fifo without a writer must not block
   if (fd < 0) return CannotRead(path, errno);
   Descriptor closed{fd};
   return MapDescriptor(path, fd);

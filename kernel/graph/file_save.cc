@@ -1,5 +1,5 @@
-// file_save.cc: writes a module to a file, all or nothing: to a temporary file beside it, which takes the
-// file's place when everything is on the disk.
+// file_save.cc: writes a module atomically: to a temporary file in the same folder, which is renamed when it
+// is complete and synced.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ absl::Status SystemError(std::string_view doing, const std::string& path, int er
   return FileError(error, absl::StrCat("cannot ", std::string(doing), " '", path, "'"));
 }
 
-// A file that disappears again unless it is committed.
+// A file that is removed unless it is committed.
 class TempFile {
  public:
   explicit TempFile(std::string path) : path_(std::move(path)) {}
@@ -49,7 +49,7 @@ absl::Status TempFile::Open() {
   struct stat info;
   if (stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return Error(absl::StatusCode::kFailedPrecondition, "cannot save to '", path_,
-                 "': it exists and is no regular file");
+                 "': it exists and is not a regular file");
   static std::atomic<uint32_t> counter{0};
   for (int tries = 0; tries < 100; tries++) {
     temp_ = absl::StrCat(path_, ".tmp.", getpid(), ".", counter++);
@@ -62,8 +62,8 @@ absl::Status TempFile::Open() {
 
 absl::Status TempFile::Failed(int error) {
   absl::Status s = SystemError("save to", path_, error);
-  return absl::Status(s.code(), absl::StrCat(s.message(), " (after ", written_,
-                                             " bytes; what was there before is untouched)"));
+  return absl::Status(
+      s.code(), absl::StrCat(s.message(), " (after ", written_, " bytes; the previous file is unchanged)"));
 }
 
 absl::Status TempFile::Write(const void* data, uint64_t size) {
@@ -80,7 +80,8 @@ absl::Status TempFile::Write(const void* data, uint64_t size) {
 }
 
 absl::Status TempFile::PadTo(uint64_t offset) {
-  static char kZeros[kSegmentAlign];  // never written; not const, so that the library need not hold them
+  static char kZeros[kSegmentAlign];  // zero-initialized, not const: so it is in .bss and takes no space in
+                                      // the library
   return offset > written_ ? Write(kZeros, offset - written_) : absl::OkStatus();
 }
 
@@ -94,10 +95,10 @@ absl::Status TempFile::Commit() {
   std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   int dir = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0)
-    return absl::OkStatus();  // a folder that may not be read: the file is complete, only not yet durable
+    return absl::OkStatus();  // the folder is not readable: the file is complete, but not yet durable
   int failed = fsync(dir) != 0 && errno != EINVAL ? errno : 0;
   close(dir);
-  return failed ? SystemError("make durable the folder of", path_, failed) : absl::OkStatus();
+  return failed ? SystemError("sync the folder of", path_, failed) : absl::OkStatus();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// graph.cc: building a graph: parameters, constants, nodes and results, each checked as it is added.
+// graph.cc: construction of a graph: parameters, constants, nodes and results.
 
 #include "kernel/graph/graph.h"
 
@@ -14,14 +14,14 @@
 namespace keel {
 namespace {
 
-absl::Status CheckFree(const Graph& g, std::string_view what, std::string_view name) {
+absl::Status CheckNewName(const Graph& g, std::string_view what, std::string_view name) {
   RETURN_IF_ERROR(CheckName(what, name));
   if (!g.by_name.contains(name) && !g.nodes_by_name.contains(name)) return absl::OkStatus();
   return Error(absl::StatusCode::kAlreadyExists, "graph '", g.name, "' has a value '", name,
                "' already: names are unique in a graph");
 }
 
-absl::Status RoomForValues(const Graph& g, size_t more) {
+absl::Status CheckValueCount(const Graph& g, size_t more) {
   if (g.values.size() + more <= 4 * g.limit) return absl::OkStatus();
   return Exhausted("graph '", g.name, "' would have more than ", 4 * g.limit, " values");
 }
@@ -33,7 +33,7 @@ ValueId Append(Graph& g, Value value) {
   return id;
 }
 
-std::string Fresh(const Graph& g, std::string_view stem, size_t number) {
+std::string FreshName(const Graph& g, std::string_view stem, size_t number) {
   for (;; number++)
     if (std::string name = absl::StrCat(stem, number); !g.by_name.contains(name)) return name;
 }
@@ -52,7 +52,7 @@ absl::Status FillOperands(const Graph& g, const std::vector<ValueId>& in, std::v
   return absl::OkStatus();
 }
 
-// Takes the declared types where they say more, and checks names and limits of all results.
+// Merges declared types into inferred ones, and checks names and limits of all results.
 absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector<std::string>& names,
                           const std::vector<TensorType>& declared, std::vector<TensorType>* types) {
   size_t count = types->size();
@@ -60,11 +60,11 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
     return Invalid(op, " has ", count, " results but got ", names.size(), " names");
   if (!declared.empty() && declared.size() != count)
     return Invalid(op, " has ", count, " results but ", declared.size(), " types are declared");
-  RETURN_IF_ERROR(RoomForValues(g, count));
+  RETURN_IF_ERROR(CheckValueCount(g, count));
   HashSet<std::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty()) continue;
-    RETURN_IF_ERROR(CheckFree(g, "a result", name));
+    RETURN_IF_ERROR(CheckNewName(g, "a result", name));
     if (names.size() > 1 && !seen.insert(name).second)
       return Invalid("two results of one node are called '", name, "'");
   }
@@ -79,15 +79,15 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
   return absl::OkStatus();
 }
 
-// A graph that is somebody's body keeps its types.
-absl::Status CheckOpen(const Graph& g) {
+// A graph that is a body is frozen.
+absl::Status CheckNotBody(const Graph& g) {
   if (!g.called) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "graph '", g.name,
                         "' is the body of a call: it cannot be changed any more"),
                   kErrorHint, "finish a graph before others call it");
 }
 
-// Depth and size with the bodies of a new node; both are limited, so that no file can ask for endless work.
+// Depth and size including the bodies of a new node. Both are limited, which bounds the work for any file.
 absl::Status CountBodies(const Graph& g, const OpDef& op, const Attrs& attrs, uint32_t* depth,
                          uint64_t* expanded) {
   *depth = g.depth;
@@ -131,10 +131,10 @@ void Graph::Reserve(size_t value_count, size_t node_count) {
 }
 
 absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) {
-  std::string own = name.empty() ? Fresh(*this, "p", params.size()) : std::string(name);
-  RETURN_IF_ERROR(CheckOpen(*this));
-  RETURN_IF_ERROR(CheckFree(*this, "a parameter", own));
-  RETURN_IF_ERROR(RoomForValues(*this, 1));
+  std::string own = name.empty() ? FreshName(*this, "p", params.size()) : std::string(name);
+  RETURN_IF_ERROR(CheckNotBody(*this));
+  RETURN_IF_ERROR(CheckNewName(*this, "a parameter", own));
+  RETURN_IF_ERROR(CheckValueCount(*this, 1));
   if (params.size() >= 65536) return Exhausted("graph '", this->name, "' has 65536 parameters, the limit");
   RETURN_IF_ERROR(CheckType(absl::StrCat("parameter '", own, "'"), type, module->dims));
   auto number = static_cast<uint32_t>(params.size());
@@ -156,10 +156,10 @@ absl::StatusOr<ValueId> Graph::AddConstant(uint32_t constant) {
   if (auto it = constant_values.find(constant); it != constant_values.end()) return it->second;
   if (constant >= module->constants.size())
     return Invalid("there is no constant ", constant, "; the module has ", module->constants.size());
-  RETURN_IF_ERROR(CheckOpen(*this));
+  RETURN_IF_ERROR(CheckNotBody(*this));
   const Constant& c = module->constants[constant];
-  if (!c.name.empty()) RETURN_IF_ERROR(CheckFree(*this, "a constant", c.name));
-  RETURN_IF_ERROR(RoomForValues(*this, 1));
+  if (!c.name.empty()) RETURN_IF_ERROR(CheckNewName(*this, "a constant", c.name));
+  RETURN_IF_ERROR(CheckValueCount(*this, 1));
   ValueId id = Append(*this, {ValueKind::kConstant, constant, 0, c.type, c.name});
   constant_values.emplace(constant, id);
   return id;
@@ -176,7 +176,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
   auto id = static_cast<NodeId>(nodes.size());
   uint32_t deep = 0;
   uint64_t all = 0;
-  absl::Status s = CheckOpen(*this);
+  absl::Status s = CheckNotBody(*this);
   if (s.ok()) s = PrepareNode(*this, *op, in, &attrs, names, declared);
   if (s.ok()) s = CountBodies(*this, *op, attrs, &deep, &all);
   if (!s.ok()) {
@@ -204,7 +204,7 @@ absl::StatusOr<NodeId> Graph::AddNode(const OpDef* op, std::vector<ValueId> in, 
 }
 
 absl::Status Graph::AddResult(std::string_view name, ValueId value) {
-  RETURN_IF_ERROR(CheckOpen(*this));
+  RETURN_IF_ERROR(CheckNotBody(*this));
   if (value >= values.size())
     return Invalid("result '", name, "' is value ", value, ", which does not exist");
   if (results.size() >= 4096) return Exhausted("graph '", this->name, "' has 4096 results, the limit");
@@ -226,7 +226,7 @@ absl::Status Graph::NameValue(ValueId id, std::string_view name) {
   if (v.name == name) return absl::OkStatus();
   if (v.kind == ValueKind::kConstant)
     return Invalid("value ", id, " is a constant: its name is the constant's, '", v.name, "'");
-  RETURN_IF_ERROR(CheckFree(*this, "a value", name));
+  RETURN_IF_ERROR(CheckNewName(*this, "a value", name));
   by_name.erase(v.name);
   v.name = std::string(name);
   by_name.emplace(v.name, id);

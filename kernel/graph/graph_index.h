@@ -1,5 +1,4 @@
-// graph_index.h: what a Module keeps beside its public vectors to be quick: lookups by name, facts about
-// its ops, and space that AddNode uses again for each node. Private to kernel/graph.
+// graph_index.h: lookups by name, facts about ops, and buffers that AddNode reuses. Private to kernel/graph.
 #pragma once
 
 #include <memory>
@@ -13,14 +12,14 @@
 
 namespace keel {
 
-// An op's signature, asked once, with the constant defaults of its attributes as values.
+// An op's signature, with the constant defaults of its attributes as values.
 struct OpFacts {
   std::string name;
   std::vector<OperandInfo> operands;
   std::vector<AttrInfo> attrs;
-  std::vector<std::optional<AttrValue>> defaults;  // one per attribute; none: required or computed
+  std::vector<std::optional<AttrValue>> defaults;  // one per attribute; nullopt: required or computed
   const AttrInfo* FindAttr(std::string_view attr) const;
-  std::string var_attr;  // the attribute that names a variable; "": none
+  std::string var_attr;  // the attribute that names a variable, or ""
 };
 OpFacts MakeFacts(const OpDef&);
 
@@ -28,7 +27,7 @@ struct Module::Index {
   HashMap<std::string, uint32_t> constants, variables, graphs, entries;
   HashMap<std::pair<uint8_t, uint64_t>, uint32_t> scalars;  // unnamed: dtype and bits
   HashMap<const OpDef*, std::unique_ptr<OpFacts>> ops;
-  uint32_t fresh = 0;  // the next number to try for a made-up constant name
+  uint32_t fresh = 0;  // the next number to try for a generated constant name
   std::vector<Operand> operands;
   Inferred inferred;
   GraphTypesOf graph_types;  // of this module's graphs
@@ -36,25 +35,25 @@ struct Module::Index {
   const OpFacts& Facts(const OpDef&);
 };
 
-// Brings attributes into the form that nodes keep: sorted, each once, known to the op, of the kind that the
-// op declares (a scalar may stand for a list), without those that equal a constant default.
+// Converts attributes to canonical form: sorted, unique, known to the op, of the declared kind (a scalar is
+// allowed for a list), without those that equal a constant default.
 absl::Status CanonicalAttrs(const OpFacts&, const DimTable&, Attrs*);
 absl::Status CheckAttrs(const OpDef& op, Attrs attrs);  // names and kinds
 
-// "v12" and "v12_1": what result `result` of node `node` is called while it has no name.
+// "v12" and "v12_1": the names of unnamed results.
 std::string ResultName(NodeId node, uint32_t result);
-// Does the name look like that? Gives the numbers.
+// The numbers in such a name; nullopt for other names.
 std::optional<std::pair<NodeId, uint32_t>> SplitResultName(std::string_view name);
 
 bool IsUtf8(std::string_view);
-// The operand that a node's position belongs to (a variadic one covers many); nullptr beyond the last.
+// The operand of the op at this position (a variadic operand covers several); null beyond the last.
 const OperandInfo* OperandAt(const OpFacts&, size_t position, size_t count);
-// Checks dtype, rank and dims (numbers up to kMaxDim or expressions); `what` begins the message.
+// Checks dtype, rank and dims (numbers up to kMaxDim, or expressions); `what` prefixes the message.
 absl::Status CheckType(std::string_view what, const TensorType&, const DimTable&);
-// Bytes of a type with concrete dims; an error beyond kMaxTensorBytes.
+// Size in bytes of a type with numeric dims; an error beyond kMaxTensorBytes.
 absl::StatusOr<uint64_t> BytesOf(std::string_view what, const TensorType&);
-// The type that holds for a value that inference calls `inferred` and its writer `declared`: equal dims, or
-// the declared one where only a run can tell. An error where they differ for certain.
+// Merges an inferred and a declared type: a dim that inference leaves open is taken from the declaration. An
+// error if they differ for certain.
 absl::StatusOr<TensorType> MergeTypes(std::string_view what, const TensorType& inferred,
                                       const TensorType& declared, const DimTable&);
 

@@ -1,4 +1,4 @@
-// module.cc: what belongs to a whole module: constants, graphs, entries, test cases, metadata.
+// module.cc: the contents of a module: constants, variables, graphs, entries, test cases, metadata.
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxGraphs = 65536, kMaxEntries = 65536, kMaxMetadata = 65536, kMaxMetadataBytes = 16 << 20;
 
-absl::Status Taken(std::string_view what, std::string_view name) {
+absl::Status AlreadyExists(std::string_view what, std::string_view name) {
   return Error(absl::StatusCode::kAlreadyExists, "the module has ", what, " '", name, "' already");
 }
 
@@ -54,7 +54,7 @@ Types TypesOf(const std::vector<Constant>& constants) {
   return types;
 }
 
-// The types of a case's constants against those of the entry's values, in order.
+// Compares the types of a case's constants with those of the entry's values.
 absl::Status CheckFit(const Module& m, std::string_view what, const Types& types, const Graph& g,
                       const std::vector<ValueId>& values) {
   if (types.size() != values.size())
@@ -74,11 +74,11 @@ absl::Status CheckFit(const Module& m, std::string_view what, const Types& types
 std::string Inputs(const Case& c) { return absl::StrCat("case '", c.name, "': inputs"); }
 std::string Expected(const Case& c) { return absl::StrCat("case '", c.name, "': expected results"); }
 
-// Everything but that its constants exist; names its entry.
+// Checks everything except that the constants exist; fills in the entry's name.
 absl::Status CheckCase(const Module& m, const Types& inputs, const Types& expected, Case* c) {
   RETURN_IF_ERROR(CheckName("a case", c->name));
   for (const Case& other : m.cases)
-    if (other.name == c->name) return Taken("a case", c->name);
+    if (other.name == c->name) return AlreadyExists("a case", c->name);
   if (m.cases.size() >= 4096) return Exhausted("the module has 4096 cases, the limit");
   ASSIGN_OR_RETURN(const Entry* entry, m.FindEntry(c->entry));
   c->entry = entry->name;
@@ -106,18 +106,19 @@ Module::Module(std::shared_ptr<Catalogue> ops) : catalogue(std::move(ops)), inde
 }
 Module::~Module() = default;
 
-absl::StatusOr<uint32_t> Module::AddConstant(Constant c, bool apart) {
+absl::StatusOr<uint32_t> Module::AddConstant(Constant c, bool unshared) {
   RETURN_IF_ERROR(CheckConstant(c, dims));
   auto number = static_cast<uint32_t>(constants.size());
   if (number >= 4 * kMaxNodes) return Exhausted("the module has ", 4 * kMaxNodes, " constants, the limit");
-  if (c.name.empty() && c.type.dims.empty() && !apart) {
+  if (c.name.empty() && c.type.dims.empty() && !unshared) {
     auto [it, added] = index->scalars.emplace(ScalarKey(c), number);
     if (!added) return it->second;
   } else if (c.name.empty()) {
     do c.name = absl::StrCat("c", index->fresh++);
     while (index->constants.contains(c.name));
   }
-  if (!c.name.empty() && !index->constants.emplace(c.name, number).second) return Taken("a constant", c.name);
+  if (!c.name.empty() && !index->constants.emplace(c.name, number).second)
+    return AlreadyExists("a constant", c.name);
   constants.push_back(std::move(c));
   return number;
 }
@@ -144,7 +145,7 @@ absl::StatusOr<uint32_t> Module::AddVariable(std::string_view name, std::shared_
   if (number >= kMaxVariables) return Exhausted("the module has ", kMaxVariables, " variables, the limit");
   auto [it, added] = index->variables.emplace(std::string(name), number);
   if (!added && variables[it->second].storage == storage) return it->second;
-  if (!added) return Taken("a variable", name);
+  if (!added) return AlreadyExists("a variable", name);
   std::span<const int64_t> shape = storage->shape();
   variables.push_back(
       {std::string(name), {storage->dtype(), Dims(shape.begin(), shape.end())}, std::move(storage)});
@@ -171,7 +172,7 @@ absl::StatusOr<TensorType> Module::VariableType(int64_t number) const {
 absl::StatusOr<Graph*> Module::AddGraph(std::string_view name) {
   RETURN_IF_ERROR(CheckName("a graph", name));
   if (graphs.size() >= kMaxGraphs) return Exhausted("the module has ", kMaxGraphs, " graphs, the limit");
-  if (!index->graphs.emplace(std::string(name), graphs.size()).second) return Taken("a graph", name);
+  if (!index->graphs.emplace(std::string(name), graphs.size()).second) return AlreadyExists("a graph", name);
   graphs.push_back(std::make_unique<Graph>());
   graphs.back()->module = this;
   graphs.back()->name = std::string(name);
@@ -195,7 +196,8 @@ absl::Status Module::AddEntry(std::string_view name, const Graph* graph) {
   if (graph->module != this || it == index->graphs.end())
     return Invalid("entry '", name, "' names graph '", graph->name, "' of another module");
   if (entries.size() >= kMaxEntries) return Exhausted("the module has ", kMaxEntries, " entries, the limit");
-  if (!index->entries.emplace(std::string(name), entries.size()).second) return Taken("an entry", name);
+  if (!index->entries.emplace(std::string(name), entries.size()).second)
+    return AlreadyExists("an entry", name);
   entries.push_back({std::string(name), it->second});
   return absl::OkStatus();
 }
@@ -216,8 +218,8 @@ absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
 
 namespace {
 
-// 1 + the place of the name, which is added; 0: there are as many as there may be.
-uint32_t NumberIn(std::vector<std::string>& names, std::string_view name, size_t most) {
+// 1 + the index of the name, which is added if new; 0: the list is full.
+uint32_t FindOrAdd(std::vector<std::string>& names, std::string_view name, size_t most) {
   auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end() && names.size() >= most) return 0;
   if (it == names.end()) it = names.emplace(it, name);
@@ -230,7 +232,7 @@ absl::StatusOr<uint32_t> Module::DeviceScope(std::string_view name) {
   constexpr size_t kMaxDevices = 256;
   if (name.empty()) return 0;
   RETURN_IF_ERROR(CheckName("a device scope", name));
-  uint32_t number = NumberIn(devices, name, kMaxDevices);
+  uint32_t number = FindOrAdd(devices, name, kMaxDevices);
   if (!number) return Exhausted("the module has ", kMaxDevices, " device scopes, the limit");
   return number;
 }
@@ -238,7 +240,7 @@ absl::StatusOr<uint32_t> Module::DeviceScope(std::string_view name) {
 uint32_t Module::Source(std::string_view file, uint32_t line) {
   constexpr size_t kMost = (size_t{1} << (32 - Origin::kLineBits)) - 1;
   if (line >> Origin::kLineBits || !CheckName("a file", file).ok()) return 0;
-  uint32_t number = NumberIn(files, file, kMost);
+  uint32_t number = FindOrAdd(files, file, kMost);
   return number ? number << Origin::kLineBits | line : 0;
 }
 
@@ -292,7 +294,7 @@ absl::Status CheckType(std::string_view what, const TensorType& type, const DimT
     return Invalid(what, " has rank ", type.dims.size(), "; the limit is ", kMaxRank);
   bool concrete = true;
   for (Dim d : type.dims) {
-    if (!dims.Knows(d)) return Invalid(what, " has a dim that is a handle of another module");
+    if (!dims.Contains(d)) return Invalid(what, " has a dim that is a handle of another module");
     concrete = concrete && !IsSymbolic(d);
     if (!IsSymbolic(d) && (d < 0 || d > kMaxDim))
       return Invalid(what, " has type ", Print(type, dims), ": a dim must be from 0 to ", kMaxDim);

@@ -1,4 +1,4 @@
-// names.cc: which names are valid, what unnamed values are called, and finding values by name.
+// names.cc: validity of names, names of unnamed values, and lookup of values by name.
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 namespace keel {
 namespace {
 
-// How many bytes the UTF-8 sequence that begins s takes; 0 if it is malformed.
+// Length of the UTF-8 sequence at the start of s; 0 if it is malformed.
 size_t SequenceLength(std::string_view s) {
   auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : 0u; };
   unsigned c = byte(0);
@@ -63,8 +63,8 @@ bool WholeNumber(std::string_view s, T* out) {
   return error == std::errc() && end == s.data() + s.size();
 }
 
-// By its own name, that of a result of the graph, or "v12" and "v12_1".
-std::optional<ValueId> Named(const Graph& g, std::string_view name) {
+// By its own name, that of a graph result, or "v12" and "v12_1".
+std::optional<ValueId> FindNamed(const Graph& g, std::string_view name) {
   if (auto it = g.by_name.find(name); it != g.by_name.end()) return it->second;
   if (!name.empty())
     for (size_t i = 0; i < g.results.size(); i++)
@@ -76,12 +76,12 @@ std::optional<ValueId> Named(const Graph& g, std::string_view name) {
   return out[number->second];
 }
 
-// "split:1": a result of the node whose first result is called "split". "x:0" is x itself.
-std::optional<ValueId> NamedByNode(const Graph& g, std::string_view name) {
+// "split:1": result 1 of the node whose first result is "split". "x:0" is x itself.
+std::optional<ValueId> FindByNode(const Graph& g, std::string_view name) {
   size_t colon = name.rfind(':');
   uint32_t number = 0;
   if (colon == std::string_view::npos || !WholeNumber(name.substr(colon + 1), &number)) return std::nullopt;
-  std::optional<ValueId> first = Named(g, name.substr(0, colon));
+  std::optional<ValueId> first = FindNamed(g, name.substr(0, colon));
   if (!first || number == 0) return first;
   const Value& v = g.values[*first];
   if (v.kind != ValueKind::kResult || v.result || number >= g.nodes[v.index].out.size()) return std::nullopt;
@@ -105,7 +105,7 @@ absl::Status CheckName(std::string_view what, std::string_view name) {
     return Invalid("the name of ", what, " has ", name.size(), " bytes; the limit is ", kMaxNameBytes);
   for (char c : name)
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
-      return Invalid("the name of ", what, " holds the control byte ", static_cast<int>(c));
+      return Invalid("the name of ", what, " contains the control byte ", static_cast<int>(c));
   if (!IsUtf8(name)) return Invalid("the name of ", what, " is not UTF-8");
   return absl::OkStatus();
 }
@@ -154,8 +154,8 @@ absl::StatusOr<NodeId> Graph::FindNode(std::string_view name) const {
 }
 
 absl::StatusOr<ValueId> Graph::Find(std::string_view name) const {
-  std::optional<ValueId> found = Named(*this, name);
-  if (!found) found = NamedByNode(*this, name);
+  std::optional<ValueId> found = FindNamed(*this, name);
+  if (!found) found = FindByNode(*this, name);
   if (found) return *found;
   if (nodes_by_name.contains(name))
     return Annotate(NotFound("node '", name, "' of graph '", this->name, "' has no value"), kErrorHint,

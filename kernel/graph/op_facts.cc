@@ -1,4 +1,4 @@
-// op_facts.cc: attributes of nodes: defaults from the catalogue's text, and the form that nodes keep.
+// op_facts.cc: attributes of nodes: constant defaults, and the canonical form.
 
 #include <algorithm>
 #include <charconv>
@@ -31,12 +31,12 @@ AttrValue Scalar(int32_t kind, int64_t i) {
   return v;
 }
 
-// A default as a value, if it is a constant: "0" of a list attribute is a scalar that spreads.
+// A constant default as a value. "0" for a list attribute is a scalar that applies to all entries.
 std::optional<AttrValue> ConstantDefault(const AttrInfo& info) {
   std::string_view text = info.default_text;
   AttrValue v;
   v.kind = info.kind;
-  auto word = DTypeNamed(text);
+  auto word = ParseDType(text);
   switch (info.kind) {
     case KEEL_ATTR_BOOL:
       if (text != "true" && text != "false") return std::nullopt;
@@ -66,7 +66,7 @@ bool AnyHandle(const AttrValue& v) {
   return IsSymbolic(v.i) || std::any_of(v.list.begin(), v.list.end(), IsSymbolic);
 }
 
-// Which kind a value of kind `got` becomes for an attribute of kind `want`; 0 if it does not fit.
+// The kind that a value of kind `got` is converted to for an attribute of kind `want`; 0: incompatible.
 int32_t Converted(int32_t want, int32_t got, const AttrValue& v) {
   struct Rule {
     int32_t want, got, result;
@@ -90,7 +90,7 @@ int32_t Converted(int32_t want, int32_t got, const AttrValue& v) {
   return 0;
 }
 
-// Moves the payload to where `kind` keeps it and clears the rest, so that equal values compare equal.
+// Moves the payload to the field for `kind` and clears the others, so that equal values compare equal.
 AttrValue Rebuilt(AttrValue&& from, int32_t kind) {
   AttrValue v;
   v.kind = kind;
@@ -113,7 +113,7 @@ absl::Status CheckValue(const OpFacts& op, const AttrInfo& info, const AttrValue
   };
   if (v.kind == KEEL_ATTR_BOOL && v.i != 0 && v.i != 1) return fail(absl::StrCat("is a bool but got ", v.i));
   if (v.kind == KEEL_ATTR_DTYPE && (v.i < 1 || v.i >= static_cast<int64_t>(DType::kCount)))
-    return fail(absl::StrCat("names no dtype (number ", v.i, ")"));
+    return fail(absl::StrCat("is not a dtype (number ", v.i, ")"));
   if (v.kind == KEEL_ATTR_STR && !IsUtf8(v.s)) return fail("is not UTF-8");
   if (v.s.size() > kMaxAttrBytes || v.list.size() > kMaxAttrBytes / 8 || v.floats.size() > kMaxAttrBytes / 8)
     return fail(absl::StrCat("is larger than ", kMaxAttrBytes, " bytes"));

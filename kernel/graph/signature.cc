@@ -1,4 +1,3 @@
-// signature.cc: see signature.h.
 #include "kernel/graph/signature.h"
 
 #include <algorithm>

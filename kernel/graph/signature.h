@@ -1,4 +1,4 @@
-// signature.h: what goes into an entry and what comes out, as text for people.
+// signature.h: signatures of entries as text for users.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace keel {
 
-// "float32 Tensor, shape=(2, b)": dtypes as NumPy calls them.
+// "float32 Tensor, shape=(2, b)", with numpy's dtype names.
 std::string PrintSpec(const TensorType& type, const DimTable& dims);
-// The block of one graph: `head` ("f(x, n=3)"; "": the graph's name and parameters), Args, Returns, Captures
-// (its variables).
+// The signature of one graph: `head` ("f(x, n=3)"; "": name and parameters of the graph), Args, Returns,
+// Captures (its variables).
 std::string PrintSignature(const Graph& graph, std::string head);
-// One block for each entry, with an empty line between.
+// One block per entry, separated by empty lines.
 std::string PrintSignatures(const Module& module);
-// The metadata key for the head of an entry that was traced with static arguments.
+// The metadata key for `head` of an entry that was traced with static arguments.
 std::string SignatureKey(std::string_view entry);
 
 }  // namespace keel

@@ -1,6 +1,6 @@
-// text_body.cc: bodies that are written where they are used: `r = cond(p, x) then(x) { yield x } else(x) {
-// yield neg(x) }`. A label is the name of the op's attribute; where that is a list, each body adds to it.
-// A body without a name of its own (`then @name(x) {`) is called after its graph, node and label.
+// text_body.cc: inline bodies: `r = cond(p, x) then(x) { yield x } else(x) { yield neg(x) }`. A label is the
+// name of the op's attribute; if that is a list, each body is appended to it. A body without a name (`then
+// @name(x) {`) is named after its graph, node and label.
 
 #include "kernel/base/free_name.h"
 #include "kernel/graph/text_function.h"
@@ -16,7 +16,7 @@ const AttrInfo* FunctionReader::AtBody(const OpDef& op) {
   return graph ? attr : nullptr;
 }
 
-// One that is free: printing adds the name only where it is not the first choice.
+// A free name; the printer omits the name only if it is the first choice.
 std::string FunctionReader::BodyName(std::string_view node, std::string_view label) const {
   return FreeName(absl::StrCat(graph_->name, ".", node, ".", label),
                   [&](const std::string& name) { return r_.module.GraphNumber(name).ok(); });
@@ -47,7 +47,7 @@ absl::Status FunctionReader::Bodies(int depth, std::string_view node, Call* call
     for (Attr& a : call->attrs)
       if (a.name == attr->name) known = &a;
     bool list = attr->kind == KEEL_ATTR_GRAPHS;
-    if (known && !list) return r_.Fail(at, absl::StrCat("there is a body ", attr->name, " already"));
+    if (known && !list) return r_.Fail(at, absl::StrCat("a second body '", attr->name, "'"));
     std::string name =
         BodyName(own, list ? absl::StrCat(attr->name, known ? known->value.list.size() : 0) : attr->name);
     if (lex_.Accept("@")) {
@@ -74,7 +74,7 @@ absl::Status FunctionReader::InlineParams(const std::vector<TensorType>& given) 
   while (!lex_.AtPunct(")")) {
     ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a parameter's name"));
     if (count == given.size())
-      return r_.Fail(name.at, absl::StrCat("the body is given ", given.size(), " operands, no more"));
+      return r_.Fail(name.at, absl::StrCat("the body has only ", given.size(), " parameters"));
     TensorType type = given[count++];
     if (lex_.Accept(":")) {
       ASSIGN_OR_RETURN(type, r_.ReadType());
@@ -85,7 +85,7 @@ absl::Status FunctionReader::InlineParams(const std::vector<TensorType>& given) 
     if (!lex_.Accept(",")) break;
   }
   if (count != given.size())
-    return lex_.Fail(absl::StrCat("the body is given ", given.size(), " operands, but names ", count));
+    return lex_.Fail(absl::StrCat("the body has ", given.size(), " parameters, but ", count, " names"));
   return lex_.Expect(")");
 }
 

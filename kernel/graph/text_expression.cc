@@ -1,4 +1,5 @@
-// text_expression.cc: expressions in a `fn`: infix operators, literals, calls, and what each becomes.
+// text_expression.cc: expressions in a `fn`: infix operators, literals, calls, and the nodes that they
+// become.
 
 #include "kernel/graph/constant.h"
 #include "kernel/graph/element.h"
@@ -16,7 +17,7 @@ constexpr Infix kCompare[] = {{"<", "less"},           {"<=", "less_equal"}, {">
                               {">=", "greater_equal"}, {"==", "equal"},      {"!=", "not_equal"}};
 constexpr Infix kSum[] = {{"+", "add"}, {"-", "sub"}};
 constexpr Infix kProduct[] = {{"*", "mul"}, {"/", "div"}, {"%", "mod"}};
-constexpr std::span<const Infix> kLevels[] = {kCompare, kSum, kProduct};  // loosest first
+constexpr std::span<const Infix> kLevels[] = {kCompare, kSum, kProduct};  // lowest precedence first
 
 }  // namespace
 
@@ -109,7 +110,7 @@ absl::StatusOr<Expr> FunctionReader::CallOrName(int depth) {
   return e;
 }
 
-// `read(w)`: an op on a variable takes its name first.
+// `read(w)`: a variable is the first argument of ops on variables.
 absl::Status FunctionReader::VariableOf(Call* call) {
   const std::string& attr = r_.module.index->Facts(*call->op).var_attr;
   if (attr.empty()) return absl::OkStatus();
@@ -161,7 +162,7 @@ absl::Status FunctionReader::Settle(Expr* e) {
   return absl::OkStatus();
 }
 
-// Literals become constants of the dtypes that inference gives them.
+// Literals become constants of the dtypes that inference assigns them.
 absl::Status FunctionReader::Materialise(const Token& at, Call* call, std::vector<ValueId>* in) {
   std::vector<Operand> operands(call->in.size());
   bool weak = false;
@@ -189,7 +190,7 @@ absl::Status FunctionReader::Materialise(const Token& at, Call* call, std::vecto
   for (size_t i = 0; i < operands.size(); i++) {
     Expr& e = call->in[i];
     if (e.kind == Expr::kLiteral) {
-      if (i >= inferred.operand_dtypes.size()) return r_.Fail(e.at, "the op takes no literal here");
+      if (i >= inferred.operand_dtypes.size()) return r_.Fail(e.at, "the op does not accept a literal here");
       ASSIGN_OR_RETURN(uint32_t number, AddLiteral(r_, e.at, e.literal, inferred.operand_dtypes[i]));
       ASSIGN_OR_RETURN(e.value, graph_->AddConstant(number));
     }

@@ -1,4 +1,4 @@
-// text_function.cc: the signature, the statements and the return of one `fn`, and the nodes that they become.
+// text_function.cc: signature, statements and return of one `fn`, and the nodes that they become.
 
 #include "kernel/graph/text_function.h"
 
@@ -34,7 +34,7 @@ absl::Status FunctionReader::Params() {
   return lex_.Expect(")");
 }
 
-// `-> y: f32[b], f32[]`, with or without brackets; may be left out.
+// `-> y: f32[b], f32[]`, optionally in brackets; may be omitted.
 absl::Status FunctionReader::SignatureResults() {
   if (!lex_.Accept("->")) return absl::OkStatus();
   bool brackets = lex_.Accept("(");
@@ -56,7 +56,7 @@ absl::Status FunctionReader::SignatureResults() {
   return brackets ? lex_.Expect(")") : absl::OkStatus();
 }
 
-// `where b in 2..65536, b % 8 == 0`: each as it stands.
+// `where b in 2..65536, b % 8 == 0`: the rules are stored verbatim.
 absl::Status FunctionReader::Rules() {
   if (!lex_.Accept("where")) return absl::OkStatus();
   do {
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<Spelling>> FunctionReader::StatementNames() {
     ASSIGN_OR_RETURN(Spelling name, r_.ReadName("a value's name"));
     names.push_back(std::move(name));
   } while (lex_.Accept(","));
-  label_ = names.size() == 1 && lex_.Accept(":");  // of a node without results
+  label_ = names.size() == 1 && lex_.Accept(":");  // a label of a node without results
   if (label_) return names;
   if (!lex_.Accept("=")) {  // a call for its effect
     if (names.size() > 1) return lex_.Fail("expected '=' after the names of results");
@@ -104,12 +104,12 @@ absl::StatusOr<std::vector<TensorType>> FunctionReader::DeclaredTypes() {
 absl::Status FunctionReader::Statement() {
   if (lex_.Accept(";")) return absl::OkStatus();
   Token at = lex_.Peek();
-  if (!r_.AtNameOrString()) return lex_.Fail("expected a statement as `y = op(x)`, or return");
+  if (!r_.AtNameOrString()) return lex_.Fail("expected a statement such as `y = op(x)`, or return");
   ASSIGN_OR_RETURN(std::vector<Spelling> names, StatementNames());
   pending_ = names.empty() ? "" : GivenName(names[0], 0);
   ASSIGN_OR_RETURN(Expr e, Expression(base_));
   if (e.kind != Expr::kCall)
-    return r_.Fail(e.at, "a statement is the call of an op; to give a value another name write identity(x)");
+    return r_.Fail(e.at, "a statement must be a call of an op; to rename a value write identity(x)");
   ASSIGN_OR_RETURN(std::vector<TensorType> declared, DeclaredTypes());
   ASSIGN_OR_RETURN(NodeId node, Emit(at, std::move(*e.call), names, declared));
   const std::vector<ValueId>& out = graph_->nodes[node].out;
@@ -153,11 +153,11 @@ absl::Status FunctionReader::Return() {
   return absl::OkStatus();
 }
 
-// The order: names written bare that look like v12, results without a name, names of this graph, constants.
+// Lookup order: v12-like names assigned in the text, unnamed results, names of this graph, constants.
 absl::StatusOr<ValueId> FunctionReader::Resolve(const Spelling& s) {
   auto split = SplitResultName(s.name);
   if (!s.quoted && split.has_value()) {
-    if (auto it = loose_.find(s.name); it != loose_.end()) return it->second;
+    if (auto it = bare_names_.find(s.name); it != bare_names_.end()) return it->second;
     auto [node, result] = split.value_or(std::pair<NodeId, uint32_t>(0, 0));
     if (node < graph_->nodes.size() && result < graph_->nodes[node].out.size()) {
       ValueId value = graph_->nodes[node].out[result];
@@ -176,7 +176,7 @@ std::string FunctionReader::GivenName(const Spelling& s, uint32_t result) const 
   return own ? "" : s.name;
 }
 
-// Whether something before is called so by its number alone.
+// Whether an earlier value or node is known only by this number.
 bool FunctionReader::IsNumberOfOther(std::pair<NodeId, uint32_t> number) const {
   if (number.first >= graph_->nodes.size()) return false;
   const Node& n = graph_->nodes[number.first];
@@ -184,8 +184,8 @@ bool FunctionReader::IsNumberOfOther(std::pair<NodeId, uint32_t> number) const {
   return number.second < n.out.size() && graph_->values[n.out[number.second]].name.empty();
 }
 
-// A line put into a printed text moves the numbers of those behind it. So where v12, written bare, is the
-// number of another that was written without a name, it is a name in this text only.
+// A line inserted into printed text shifts the numbers of later results. So if an unquoted v12 is the number
+// of another result that the text does not refer to by number, it is a name valid in this text only.
 absl::StatusOr<std::vector<std::string>> FunctionReader::GivenNames(
     const std::vector<Spelling>& names) const {
   std::vector<std::string> given;
@@ -193,7 +193,7 @@ absl::StatusOr<std::vector<std::string>> FunctionReader::GivenNames(
     given.push_back(GivenName(s, static_cast<uint32_t>(given.size())));
     auto number = SplitResultName(s.name);
     if (s.quoted || !number) continue;
-    bool taken = loose_.contains(s.name);
+    bool taken = bare_names_.contains(s.name);
     if (std::string& name = given.back(); !name.empty()) {
       taken |= graph_->by_name.contains(name) || graph_->nodes_by_name.contains(name);
       if (IsNumberOfOther(*number)) {
@@ -201,7 +201,7 @@ absl::StatusOr<std::vector<std::string>> FunctionReader::GivenNames(
         name.clear();
       }
     }
-    if (taken) return r_.Fail(s.at, absl::StrCat("there is a value '", s.name, "' already"));
+    if (taken) return r_.Fail(s.at, absl::StrCat("value '", s.name, "' is already defined"));
   }
   return given;
 }
@@ -209,7 +209,7 @@ absl::StatusOr<std::vector<std::string>> FunctionReader::GivenNames(
 void FunctionReader::Remember(const Spelling& s, ValueId value) {
   const Value& v = graph_->values[value];
   if (!s.quoted && SplitResultName(s.name) && (!v.name.empty() || graph_->ValueName(value) != s.name))
-    loose_.emplace(s.name, value);
+    bare_names_.emplace(s.name, value);
 }
 
 absl::StatusOr<NodeId> FunctionReader::Emit(const Token& at, Call call, const std::vector<Spelling>& names,

@@ -1,7 +1,7 @@
-// text_function.h: the reader of one `fn`. A statement is `names = expression : types`; an expression is a
-// call, possibly with calls and infix operators inside, which become unnamed nodes at once. Only the
-// outermost call waits, for its names and types: a Call. Statements are read in text_function.cc,
-// expressions in text_expression.cc, bodies written where they are used in text_body.cc. Private to those.
+// text_function.h: the parser of one `fn`. A statement is `names = expression : types`. An expression is a
+// call, possibly with nested calls and infix operators, which become unnamed nodes immediately. Only the
+// outermost Call is deferred, until its names and types are known. Statements are parsed in text_function.cc,
+// expressions in text_expression.cc, inline bodies in text_body.cc. Private to these files.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace keel {
 
 struct Call;
-// What an expression is before it is used: a value, a literal without dtype, nothing, or a call.
+// An expression before its use: a value, a literal without dtype, none, or a call.
 struct Expr {
   enum Kind : uint8_t { kValue, kLiteral, kNone, kCall } kind = kNone;
   ValueId value = kNoValue;
@@ -25,14 +25,14 @@ struct Call {
   const OpDef* op = nullptr;
   std::vector<Expr> in;  // never calls
   Attrs attrs;
-  uint32_t device = 0;  // its scope
+  uint32_t device = 0;  // its device scope
 };
 
 class FunctionReader {
  public:
   explicit FunctionReader(TextReader& r, int base = 0) : r_(r), lex_(r.lex), base_(base) {}
   absl::Status Run();
-  // `(x, y) { ... yield x }` as a graph of that name; `given`: the types of its parameters.
+  // Parses `(x, y) { ... yield x }` as a graph with this name; `given`: the types of its parameters.
   absl::StatusOr<uint32_t> RunInline(std::string_view name, const std::vector<TensorType>& given);
 
  private:
@@ -47,7 +47,7 @@ class FunctionReader {
   absl::Status Statement();
   absl::Status Return();
   absl::Status InlineParams(const std::vector<TensorType>& given);
-  const AttrInfo* AtBody(const OpDef& op);  // at the label of a body that is written here
+  const AttrInfo* AtBody(const OpDef& op);  // at the label of an inline body
   absl::Status Bodies(int depth, std::string_view node, Call* call);
   std::string BodyName(std::string_view node, std::string_view label) const;
   absl::StatusOr<std::vector<Spelling>> StatementNames();
@@ -61,7 +61,7 @@ class FunctionReader {
   absl::Status Operands(int depth, Call* call);
   absl::StatusOr<Expr> MakeCall(const Token& at, std::string_view op, std::vector<Expr> in);
   absl::StatusOr<ValueId> Resolve(const Spelling&);
-  absl::Status Settle(Expr*);  // a call becomes the value of its node
+  absl::Status Settle(Expr*);  // replaces a call by the value of its node
   absl::StatusOr<NodeId> Emit(const Token& at, Call, const std::vector<Spelling>& names,
                               const std::vector<TensorType>& declared);
   absl::Status Materialise(const Token& at, Call*, std::vector<ValueId>* in);
@@ -72,13 +72,13 @@ class FunctionReader {
 
   TextReader& r_;
   Lexer& lex_;
-  const int base_;  // how deep what is read lies in bodies and expressions
+  const int base_;  // nesting depth of the enclosing bodies and expressions
   Graph* graph_ = nullptr;
-  std::string pending_;  // the name that the statement's own call will have
-  bool label_ = false;   // the statement under way is `name: op(...)`
+  std::string pending_;  // the name of the current statement's own call
+  bool label_ = false;   // the current statement is `name: op(...)`
   std::vector<SignatureResult> signature_;
-  HashMap<std::string, ValueId> loose_;  // names written bare that look like v12 but stand for others
-  std::vector<bool> written_;            // by node: whether its number is a name in the text
+  HashMap<std::string, ValueId> bare_names_;  // unquoted names such as v12 that denote other values
+  std::vector<bool> written_;                 // by node: whether its number is a name in the text
 };
 
 }  // namespace keel

@@ -1,5 +1,5 @@
-// text_parse.cc: reads graph text: the header and the declarations (meta, const, var, fn, entry, case), in
-// any order as long as what a line mentions stands before it. The grammar is in README.md.
+// text_parse.cc: parses graph text: the header and the declarations (meta, const, var, fn, entry, case).
+// Declarations precede their uses. Grammar: docs/reference/text_form.md.
 
 #include <charconv>
 #include <cstdlib>
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> ReadElements(TextReader& r, DType dtype, uint64_t wa
 
 absl::StatusOr<std::string> ReadData(TextReader& r, const TensorType& type, uint64_t bytes) {
   if (r.lex.AtPunct("..."))
-    return r.Fail(r.lex.Peek(), "the data of this constant was left out when the text was printed");
+    return r.Fail(r.lex.Peek(), "the data of this constant was omitted when the text was printed");
   if (r.lex.At("hex")) return r.ReadHex(bytes);
   if (r.lex.AtPunct("[") || !type.dims.empty())
     return ReadElements(r, type.dtype, bytes / SizeOf(type.dtype));
@@ -54,8 +54,8 @@ absl::StatusOr<std::string> ReadData(TextReader& r, const TensorType& type, uint
   return element;
 }
 
-// Aligned to 64 bytes, as constants of a file are.
-void Own(Constant* c, const std::string& bytes) {
+// 64-byte aligned, like constants of a file.
+void SetData(Constant* c, const std::string& bytes) {
   size_t size = (bytes.size() + 63) / 64 * 64;
   void* memory = std::aligned_alloc(64, size ? size : 64);
   if (!memory) throw std::bad_alloc();
@@ -79,7 +79,7 @@ absl::StatusOr<Constant> ReadValue(TextReader& r, std::string_view what, Token* 
   if (!size.ok()) return r.Locate(name.at, size.status());
   RETURN_IF_ERROR(r.lex.Expect("="));
   ASSIGN_OR_RETURN(std::string bytes, ReadData(r, c.type, *size));
-  Own(&c, bytes);
+  SetData(&c, bytes);
   c.name = name.name;
   return c;
 }
@@ -99,7 +99,7 @@ absl::Status ReadVar(TextReader& r) {
   return added.ok() ? absl::OkStatus() : r.Locate(at, added.status());
 }
 
-// `(x, y) -> (p, _)`: repeats the graph's parameters; names results that the graph leaves unnamed.
+// `(x, y) -> (p, _)`: repeats the graph's parameters and names its unnamed results.
 absl::Status ReadEntryNames(TextReader& r, Graph& g) {
   size_t i = 0;
   RETURN_IF_ERROR(r.lex.Expect("("));
@@ -205,7 +205,7 @@ struct Declaration {
 constexpr Declaration kDeclarations[] = {{"meta", ReadMeta},   {"const", ReadConst}, {"var", ReadVar},
                                          {"fn", ReadFunction}, {"entry", ReadEntry}, {"case", ReadCase}};
 
-// "opset core 1": which catalogue the text was written for; it may be left out.
+// "opset core 1": the catalogue that the text was written for; optional.
 absl::Status ReadOpset(TextReader& r) {
   if (!r.lex.Accept("opset")) return absl::OkStatus();
   RETURN_IF_ERROR(r.lex.Expect("core"));
@@ -234,7 +234,7 @@ absl::Status ReadModule(TextReader& r) {
   return absl::OkStatus();
 }
 
-// Adds the lines around the place, which every message begins with.
+// Adds the source lines around the position that each message starts with.
 absl::Status WithLines(const absl::Status& s, std::string_view text) {
   std::string_view message = s.message();
   uint32_t line = 0, number = 1;

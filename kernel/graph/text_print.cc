@@ -1,4 +1,5 @@
-// text_print.cc: a module as text that ParseText reads back exactly. The grammar is in README.md.
+// text_print.cc: prints a module as text that ParseText reads back exactly. Grammar:
+// docs/reference/text_form.md.
 
 #include <algorithm>
 #include <numeric>
@@ -42,7 +43,7 @@ class Printer {
  private:
   std::string Type(const TensorType& t) { return Print(t, m_.dims); }
 
-  // Bodies first: reading wants them so. A module that was edited wrongly is printed as it is.
+  // Called graphs first, as the parser requires. An invalid module is printed in stored order.
   std::vector<uint32_t> Order() {
     auto order = CallOrder(m_);
     if (order.ok()) return *order;
@@ -51,7 +52,7 @@ class Printer {
     return all;
   }
 
-  // Bodies of one node, and of nothing else, are printed there: so a reader sees the program.
+  // Bodies used by one node only are printed inline.
   void FindInlined() {
     if (!CallOrder(m_).ok()) return;
     std::vector<uint32_t> uses(m_.graphs.size());
@@ -66,7 +67,7 @@ class Printer {
       inlined_[g] = uses[g] == 1 && !named;
     }
   }
-  // All bodies of a list, or none: they are told in order.
+  // Bodies of a list are inlined all or not at all, because their order matters.
   bool Inlined(const Attr& a) {
     if (inlined_.empty()) return false;
     if (a.value.kind == KEEL_ATTR_GRAPH) return inlined_[static_cast<size_t>(a.value.i)];
@@ -75,7 +76,7 @@ class Printer {
                        [&](int64_t g) { return inlined_[static_cast<size_t>(g)]; });
   }
 
-  // With the value that it has now.
+  // With its current value.
   void PrintVariable(const ModuleVariable& v) {
     PrintConstant(ConstantOf(v.name, v.storage->Read()), "var ");
   }
@@ -113,12 +114,12 @@ class Printer {
     return v.name.empty() ? ResultName(v.index, v.result) : SpellName(v.name);
   }
 
-  // Does a literal written bare take this dtype again? It does if an operand that is no literal, and whose
-  // pattern names the same dtype variable, has it.
-  bool PartnerDecides(const Graph& g, const Node& n, const OpFacts& facts, size_t at) {
+  // Whether an untyped literal would get this dtype again: another operand with the same dtype variable, not
+  // a literal, has it.
+  bool IsDTypeImplied(const Graph& g, const Node& n, const OpFacts& facts, size_t at) {
     std::string variable = DTypeVariable(facts, at, n.in.size());
     if (variable.empty()) return false;
-    // Bodies that stand with the node take the types of its operands: what a literal is by itself.
+    // Inline bodies take the types of the operands, where a literal is i32 or f32.
     DType dtype = g.values[n.in[at]].type.dtype;
     if (IsControl(*n.op) && dtype != DType::kI32 && dtype != DType::kF32) return false;
     for (size_t i = 0; i < n.in.size(); i++) {
@@ -132,14 +133,14 @@ class Printer {
     const OperandInfo* info = OperandAt(facts, at, count);
     if (!info || info->pattern.find('?') != std::string::npos) return "";
     std::string name = info->pattern.substr(0, info->pattern.find('['));
-    return DTypeNamed(name) ? "" : name;
+    return ParseDType(name) ? "" : name;
   }
 
   std::string OperandText(const Graph& g, const Node& n, const OpFacts& facts, size_t i) {
     if (n.in[i] != kNoValue && g.values[n.in[i]].kind == ValueKind::kConstant) {
       const Constant& c = m_.constants[g.values[n.in[i]].index];
       std::string bare = c.name.empty() ? PrintElement(c.type.dtype, c.data) : "";
-      if (!bare.empty() && PartnerDecides(g, n, facts, i)) return bare;
+      if (!bare.empty() && IsDTypeImplied(g, n, facts, i)) return bare;
     }
     return Ref(g, n.in[i]);
   }
@@ -187,7 +188,7 @@ class Printer {
     return out + "]";
   }
 
-  // After a lookup that failed (an op first seen here) the newest version cannot be told: print the number.
+  // If the lookup fails, the newest version is unknown: print the number.
   std::string OpText(const OpDef& op) {
     auto newest = m_.catalogue->Find(OpName(op), 0);
     if (newest.ok() && *newest == &op) return std::string(OpName(op));
@@ -215,7 +216,7 @@ class Printer {
         absl::StrAppend(&out_, shown++ ? ", " : "{", a.name, "=", AttrText(facts.FindAttr(a.name), a.value));
     if (shown) out_ += "}";
     if (n.origin.device) absl::StrAppend(&out_, " @", SpellName(m_.devices[n.origin.device - 1]));
-    for (const AttrInfo& info : facts.attrs)  // in the order of the op
+    for (const AttrInfo& info : facts.attrs)  // in the op's order
       for (const Attr& a : n.attrs)
         if (a.name == info.name && Inlined(a)) PrintBodies(g, n, a);
     for (size_t i = 0; i < n.out.size(); i++)

@@ -1,4 +1,4 @@
-// text_reader.cc: names, types, dims, attributes and literals of graph text.
+// text_reader.cc: parses names, types, dims, attributes and literals.
 
 #include "kernel/graph/text_reader.h"
 
@@ -18,7 +18,7 @@ bool Adjacent(const Lexer& lex, const char* end) {
   return true;
 }
 
-// Symbols of an attribute must exist: a typing error there would make a new one.
+// Symbols in attributes must exist: a misspelled one would be created.
 std::string UnknownSymbol(std::string_view expression, const DimTable& dims) {
   for (Lexer words(expression); !words.AtEnd(); words.Next()) {
     std::string_view word = words.Peek().text;
@@ -75,7 +75,7 @@ absl::StatusOr<Dim> TextReader::ReadDim(bool new_symbols) {
     return number;
   }
   if (std::string unknown = new_symbols ? "" : UnknownSymbol(expression, module.dims); !unknown.empty())
-    return Fail(at, absl::StrCat("no type before this mentions a dim '", unknown, "'"));
+    return Fail(at, absl::StrCat("no type before this declares the dim '", unknown, "'"));
   auto dim = module.dims.Parse(expression);
   if (!dim.ok()) return Locate(at, dim.status());
   return *dim;
@@ -83,9 +83,9 @@ absl::StatusOr<Dim> TextReader::ReadDim(bool new_symbols) {
 
 absl::StatusOr<TensorType> TextReader::ReadType() {
   Token at = lex.Peek();
-  ASSIGN_OR_RETURN(std::string_view name, lex.Name("a type as f32[b, 2]"));
-  auto dtype = DTypeNamed(name);
-  if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("there is no dtype '", name, "'"));
+  ASSIGN_OR_RETURN(std::string_view name, lex.Name("a type such as f32[b, 2]"));
+  auto dtype = ParseDType(name);
+  if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("'", name, "' is not a dtype"));
   TensorType type{*dtype, {}};
   RETURN_IF_ERROR(lex.Expect("["));
   while (!lex.AtPunct("]")) {
@@ -135,8 +135,8 @@ absl::StatusOr<AttrValue> TextReader::ReadScalarAttr(const AttrInfo& info, int32
     ASSIGN_OR_RETURN(v.i, ReadDim(false));
   } else if (kind == KEEL_ATTR_DTYPE) {
     ASSIGN_OR_RETURN(std::string_view word, lex.Name("a dtype"));
-    auto dtype = DTypeNamed(word);
-    if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("there is no dtype '", word, "'"));
+    auto dtype = ParseDType(word);
+    if (!dtype || *dtype == DType::kNone) return Fail(at, absl::StrCat("'", word, "' is not a dtype"));
     v.i = static_cast<int64_t>(*dtype);
   } else if (kind == KEEL_ATTR_GRAPH) {
     ASSIGN_OR_RETURN(v.i, ReadGraph());
@@ -222,7 +222,7 @@ absl::StatusOr<Literal> TextReader::ReadLiteral() {
 }
 
 bool TextReader::AtTypedLiteral() const {
-  if (!lex.AtName() || !DTypeNamed(lex.Peek().text)) return false;
+  if (!lex.AtName() || !ParseDType(lex.Peek().text)) return false;
   Token next = lex.PeekSecond();
   return next.kind == Token::kPunct && next.text == "(";
 }
@@ -234,15 +234,15 @@ absl::StatusOr<std::string> TextReader::ReadHex(uint64_t bytes) {
   std::string_view digits = lex.Next().text;
   digits = digits.substr(1, digits.size() - 2);
   if (digits.size() / 2 != bytes || digits.size() % 2)
-    return Fail(at, absl::StrCat("wanted ", bytes * 2, " hex digits, got ", digits.size()));
+    return Fail(at, absl::StrCat("expected ", bytes * 2, " hex digits, got ", digits.size()));
   std::string out(bytes, '\0');
-  if (!ParseHex(digits, out.data())) return Fail(at, "a character is no hex digit");
+  if (!ParseHex(digits, out.data())) return Fail(at, "a character is not a hex digit");
   return out;
 }
 
 absl::StatusOr<Literal> TextReader::ReadTypedLiteral() {
   Token at = lex.Peek();
-  auto dtype = DTypeNamed(lex.Next().text);
+  auto dtype = ParseDType(lex.Next().text);
   if (!dtype || *dtype == DType::kNone) return Fail(at, "not a dtype");
   RETURN_IF_ERROR(lex.Expect("("));
   Literal literal;

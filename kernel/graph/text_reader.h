@@ -1,4 +1,4 @@
-// text_reader.h: the pieces of graph text that declarations and function bodies share: names, types, dims,
+// text_reader.h: parser of the parts that declarations and function bodies share: names, types, dims,
 // attributes, literals. Private to the parser. Errors begin with "line:column: ".
 #pragma once
 
@@ -17,12 +17,12 @@ struct Spelling {
   Token at;
 };
 
-// A number, inf, nan, true or false as written; its dtype may be known later.
+// A number, inf, nan, true or false; its dtype may still be unknown.
 struct Literal {
   std::string text;
   Operand::Kind weak = Operand::kWeakInt;
-  DType dtype = DType::kNone;  // written, or bool
-  std::string bytes;           // f32(hex"..."): the element itself
+  DType dtype = DType::kNone;  // as written, or bool
+  std::string bytes;           // f32(hex"..."): the element
 };
 
 class TextReader {
@@ -33,17 +33,17 @@ class TextReader {
   bool AtNameOrString() const { return lex.AtName() || lex.Peek().kind == Token::kString; }
   absl::StatusOr<TensorType> ReadType();
   absl::StatusOr<Attrs> ReadAttrs(const OpFacts&);  // from '{' to '}'
-  bool AtLiteral() const;                           // at a number, possibly signed, or true, false
+  bool AtLiteral() const;                           // at a number, with or without sign, or true, false
   absl::StatusOr<Literal> ReadLiteral();
   bool AtTypedLiteral() const;  // f32(
   absl::StatusOr<Literal> ReadTypedLiteral();
   absl::StatusOr<std::string> ReadHex(uint64_t bytes);  // hex"..."
   absl::StatusOr<double> ReadDouble(std::string_view what);
 
-  // One element as bytes; the dtype must be known.
+  // Encodes one element; the dtype must be known.
   absl::Status Encode(const Token& at, const Literal&, DType dtype, void* element) const;
   absl::Status Fail(const Token& at, std::string_view message) const;
-  absl::Status Locate(const Token& at, const absl::Status&) const;  // puts the place before the message
+  absl::Status Locate(const Token& at, const absl::Status&) const;  // prefixes the message with the position
 
   const std::string_view text;
   Lexer lex;
@@ -57,9 +57,9 @@ class TextReader {
   absl::StatusOr<int64_t> ReadGraph();
 };
 
-// One `fn` after its keyword: text_function.cc.
+// Parses one `fn` after its keyword (text_function.cc).
 absl::Status ReadFunction(TextReader&);
-// A constant's value from a literal: the number of an unnamed scalar constant.
+// Adds a literal as an unnamed scalar constant; returns its index.
 absl::StatusOr<uint32_t> AddLiteral(TextReader&, const Token& at, const Literal&, DType dtype);
 
 }  // namespace keel

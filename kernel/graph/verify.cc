@@ -1,5 +1,5 @@
-// verify.cc: checks a whole module again, as if nobody had: for graphs that something edited in place.
-// The rules are numbered as in README.md.
+// verify.cc: rechecks every invariant of a module from scratch, for graphs that were edited in place. The
+// rules are numbered as in README.md.
 
 #include "kernel/base/hash.h"
 #include "kernel/dims/rule.h"
@@ -12,7 +12,7 @@ absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
   const Value& v = g.values[id];
   RETURN_IF_ERROR(CheckType(absl::StrCat("value '", g.ValueName(id), "'"), v.type, m.dims));
   if (v.kind == ValueKind::kParam && (v.index >= g.params.size() || g.params[v.index] != id))
-    return Invalid("value ", id, " says that it is parameter ", v.index, ", which it is not");
+    return Invalid("value ", id, " claims to be parameter ", v.index, ", but is not");
   if (v.kind == ValueKind::kConstant && v.index >= m.constants.size())
     return Invalid("value ", id, " is constant ", v.index, ", which does not exist");
   if (v.kind == ValueKind::kConstant && !(m.constants[v.index].type == v.type))
@@ -20,7 +20,7 @@ absl::Status CheckValue(const Module& m, const Graph& g, ValueId id) {
   bool result = v.kind == ValueKind::kResult;
   if (result && (v.index >= g.nodes.size() || v.result >= g.nodes[v.index].out.size() ||
                  g.nodes[v.index].out[v.result] != id))
-    return Invalid("value ", id, " says that it is a result of node ", v.index, ", which it is not");
+    return Invalid("value ", id, " claims to be a result of node ", v.index, ", but is not");
   return absl::OkStatus();
 }
 
@@ -37,7 +37,7 @@ absl::Status CheckNames(const Graph& g) {
   return absl::OkStatus();
 }
 
-// Rule 1: an operand is defined before its node. Results of nodes come in order, so node numbers tell.
+// Rule 1: operands precede their nodes. (Results of nodes are in order, so node ids suffice.)
 absl::Status CheckOperands(const Graph& g, NodeId id) {
   for (ValueId v : g.nodes[id].in) {
     if (v == kNoValue) continue;
@@ -49,7 +49,7 @@ absl::Status CheckOperands(const Graph& g, NodeId id) {
   return absl::OkStatus();
 }
 
-// Rules 2 to 4: arity, dtypes and dims as the op has them; stored types equal or more specific.
+// Rules 2 to 4: arity, dtypes and dims match the op; stored types are equal or more specific.
 absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId id) {
   const Node& node = g.nodes[id];
   RETURN_IF_ERROR(CheckOperands(g, id));
@@ -60,7 +60,7 @@ absl::Status CheckNode(const Module& m, DimTable& dims, const Graph& g, NodeId i
   }
   Attrs attrs = node.attrs;
   RETURN_IF_ERROR(CanonicalAttrs(MakeFacts(*node.op), dims, &attrs));
-  if (!(attrs == node.attrs)) return Invalid("attributes are not sorted and without defaults");
+  if (!(attrs == node.attrs)) return Invalid("attributes are not sorted, or include defaults");
   Inferred inferred;
   RETURN_IF_ERROR(
       Infer(*node.op, operands, node.attrs, dims, &inferred, &m.index->graph_types, &m.index->var_types));
@@ -120,7 +120,7 @@ absl::Status CheckVariables(const Module& m) {
 }  // namespace
 
 absl::Status Verify(const Module& m) {
-  DimTable dims(m.dims);  // inference may add to it
+  DimTable dims(m.dims);  // a copy: inference may add to it
   RETURN_IF_ERROR(CheckConstants(m));
   RETURN_IF_ERROR(CheckVariables(m));
   RETURN_IF_ERROR(CallOrder(m).status());

@@ -1,4 +1,4 @@
-// arith.cc: arithmetic and comparison of two dims, each a number or a handle; numbers never touch a table.
+// arith.cc: arithmetic and comparison of two dims. Numbers do not use the table.
 
 #include <algorithm>
 
@@ -55,8 +55,8 @@ Truth CompareDims(const Env& env, BinOp op, int64_t a, int64_t b) {
   if (!IsSymbolic(a) && !IsSymbolic(b))
     return known(op == BinOp::kEq ? a == b : op == BinOp::kNe ? a != b : op == BinOp::kLt ? a < b : a <= b);
   Order order = env.dims.Compare(a, b);
-  if (op == BinOp::kLe && env.dims.SurelyLessEqual(a, b)) return Truth::kTrue;
-  if (op == BinOp::kLt && env.dims.SurelyLessEqual(b, a)) return Truth::kFalse;
+  if (op == BinOp::kLe && env.dims.AlwaysLessEqual(a, b)) return Truth::kTrue;
+  if (op == BinOp::kLt && env.dims.AlwaysLessEqual(b, a)) return Truth::kFalse;
   if (order == Order::kUnknown) return Truth::kUnknown;
   bool equal = order == Order::kEqual, less = order == Order::kLess;
   return known(op == BinOp::kEq   ? equal

@@ -1,5 +1,5 @@
-// attrs.cc: attributes: what was given is checked against its declared type, defaults are filled, and
-// lists that belong to a group are spread, normalised or matched once the operands are known.
+// attrs.cc: attributes: checks given values against their declared types, fills in defaults, and, once the
+// operands are known, broadcasts, normalises or matches lists that belong to a group.
 
 #include <algorithm>
 
@@ -51,8 +51,8 @@ bool TakesDims(AttrDef::Type t) {
 absl::Status CheckEntry(const Env& env, const AttrDef& a, int64_t value) {
   if (!IsSymbolic(value)) return absl::OkStatus();
   if (!TakesDims(a.type)) return env.Fail("attribute ", a.name, " must be a number, not a symbolic dim");
-  return env.dims.Knows(value) ? absl::OkStatus()
-                               : env.Fail("attribute ", a.name, " holds a dim of another module");
+  return env.dims.Contains(value) ? absl::OkStatus()
+                                  : env.Fail("attribute ", a.name, " holds a dim of another module");
 }
 
 absl::Status TakeScalar(const Env& env, const AttrDef& a, const AttrValue& v, Val* out) {
@@ -160,7 +160,7 @@ absl::Status TakeDefault(Env& env, const AttrDef& a, Val* out) {
   return absl::OkStatus();
 }
 
-// Does a value have the form that exporting it relies on? Defaults come from text that may be wrong.
+// Checks that a default has the kind that ExportAttrs expects. (Given values are checked by Take.)
 absl::Status CheckForm(const Env& env, const AttrDef& a, const Val& v) {
   Val::Kind want = Val::kInt;
   switch (KindOf(a.type)) {
@@ -240,7 +240,7 @@ absl::Status SettleEach(const Env& env, const AttrDef& a, size_t rank, Val* v) {
                   " dims");
 }
 
-// The list is matched like an operand; the attribute then holds what the names are now bound to.
+// Matches the list like an operand.
 absl::Status SettleShape(Env& env, const AttrDef& a, Val* v) {
   if (v->list.size() > KEEL_MAX_RANK)
     return env.Fail("attribute ", a.name, " has more than ", KEEL_MAX_RANK, " dims");
@@ -335,11 +335,11 @@ absl::Status SettleAttrs(Env& env) {
     }
     const Val& group = env.slots[a.group];
     if (group.kind != Val::kList)
-      return env.Fail("attribute ", a.name, " belongs to ", a.group_name, ", which is left out");
+      return env.Fail("attribute ", a.name, " belongs to ", a.group_name, ", which is omitted");
     size_t rank = group.list.size();
     if (a.type == AttrDef::kAxisOf)
       RETURN_IF_ERROR(v->kind == Val::kInt ? NormaliseAxis(env, a.name, static_cast<int64_t>(rank), &v->i)
-                                           : env.Fail("attribute ", a.name, " is one axis"));
+                                           : env.Fail("attribute ", a.name, " must be one axis"));
     else if (a.type == AttrDef::kAxesOf || a.type == AttrDef::kPermOf)
       RETURN_IF_ERROR(SettleAxes(env, a, static_cast<int64_t>(rank), v));
     else

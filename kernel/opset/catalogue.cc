@@ -1,5 +1,5 @@
-// catalogue.cc: which ops there are. Texts are indexed by their lines "op NAME since N"; an op is parsed
-// when it is first asked for.
+// catalogue.cc: the index of ops. Texts are indexed by their lines "op NAME since N"; an op is parsed on its
+// first lookup.
 
 #include <algorithm>
 #include <deque>
@@ -14,26 +14,26 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 1 << 20, kMaxOps = 4096, kMaxOpName = 256;
 
-struct Entry {
+struct Definition {
   std::string name;
   uint32_t version = 0, line = 0;
   std::string_view text;
   std::string_view origin;
-  Once parsed;  // then def or error is there
+  Once parsed;  // afterwards def or error is set
   std::unique_ptr<OpDef> def;
   absl::Status error;
 };
 
-// One text, cut where lines begin with "op ".
-struct Piece {
+// A section of a text; "op " at the start of a line begins one.
+struct Section {
   std::string_view text;
   uint32_t line;
 };
-std::vector<Piece> Cut(std::string_view text) {
-  std::vector<Piece> out;
+std::vector<Section> SplitSections(std::string_view text) {
+  std::vector<Section> out;
   uint32_t line = 1;
   size_t begin = 0;
-  Piece now{text.substr(0, 0), 1};
+  Section now{text.substr(0, 0), 1};
   for (size_t at = 0; at < text.size(); line++) {
     if (text.substr(at, 3) == "op ") {
       now.text = text.substr(begin, at - begin);
@@ -46,7 +46,7 @@ std::vector<Piece> Cut(std::string_view text) {
   }
   now.text = text.substr(begin);
   out.push_back(now);
-  return out;  // the first piece is what stands before the first op
+  return out;  // the first section precedes the first op
 }
 
 size_t EditDistance(std::string_view a, std::string_view b) {
@@ -66,18 +66,18 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 struct Catalogue::Impl {
-  mutable Mutex mutex;  // guards the maps; an Entry never moves
+  mutable Mutex mutex;  // guards the maps; definitions never move
   std::deque<std::string> texts;
-  std::vector<std::shared_ptr<Entry>> entries;
-  HashMap<std::string_view, std::vector<Entry*>> by_name;  // newest version first
+  std::vector<std::shared_ptr<Definition>> entries;
+  HashMap<std::string_view, std::vector<Definition*>> by_name;  // newest version first
 
   absl::Status Header(std::string_view text, std::string_view origin) const;
-  absl::Status AddPiece(std::string_view text, std::string_view origin, uint32_t line, bool core,
-                        std::vector<std::shared_ptr<Entry>>* out) const;
+  absl::Status AddSection(std::string_view text, std::string_view origin, uint32_t line, bool core,
+                          std::vector<std::shared_ptr<Definition>>* out) const;
   absl::Status AddText(std::string_view text, std::string_view origin, bool core);
-  absl::StatusOr<const OpDef*> Parsed(Entry* e) const;
+  absl::StatusOr<const OpDef*> Parsed(Definition* e) const;
   std::string Closest(std::string_view name) const;
-  std::vector<Entry*> All() const;
+  std::vector<Definition*> All() const;
 };
 
 absl::Status Catalogue::Impl::Header(std::string_view text, std::string_view origin) const {
@@ -85,16 +85,16 @@ absl::Status Catalogue::Impl::Header(std::string_view text, std::string_view ori
   RETURN_IF_ERROR(lex.Expect("opset"));
   RETURN_IF_ERROR(lex.Name("the op set's name").status());
   ASSIGN_OR_RETURN(int64_t format, lex.Int("the format of the language"));
-  if (format != 1) return Invalid(origin, ": op language ", format, " is not known; this kernel reads 1");
+  if (format != 1) return Invalid(origin, ": op language ", format, " is not supported; this kernel reads 1");
   return lex.AtEnd() ? absl::OkStatus() : lex.Fail("expected a line that begins with 'op '");
 }
 
-absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view origin, uint32_t line,
-                                       bool core, std::vector<std::shared_ptr<Entry>>* out) const {
+absl::Status Catalogue::Impl::AddSection(std::string_view text, std::string_view origin, uint32_t line,
+                                         bool core, std::vector<std::shared_ptr<Definition>>* out) const {
   Lexer lex(text, origin, line);
   lex.Next();  // "op"
   Token at = lex.Peek();
-  auto e = std::make_unique<Entry>();
+  auto e = std::make_unique<Definition>();
   ASSIGN_OR_RETURN(std::string_view name, lex.Name("the op's name"));
   e->name = name;
   while (lex.Accept(".")) {
@@ -103,7 +103,7 @@ absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view o
   }
   if (e->name.size() > kMaxOpName) return lex.FailAt(at, "the op's name is too long");
   if (!core && e->name.find('.') == std::string::npos)
-    return lex.FailAt(at, absl::StrCat("an op of a plugin must have a dotted name, as vendor.", e->name));
+    return lex.FailAt(at, absl::StrCat("an op of a plugin must have a dotted name, like vendor.", e->name));
   RETURN_IF_ERROR(lex.Expect("since"));
   ASSIGN_OR_RETURN(int64_t version, lex.Int("a version"));
   if (version < 1 || version > 1'000'000) return lex.Fail("versions are 1 to 1000000");
@@ -113,14 +113,14 @@ absl::Status Catalogue::Impl::AddPiece(std::string_view text, std::string_view o
   e->origin = origin;
   for (const auto& other : *out)
     if (other->name == e->name && other->version == e->version)
-      return lex.FailAt(at, absl::StrCat("version ", version, " of this op stands twice in this text"));
+      return lex.FailAt(at, absl::StrCat("version ", version, " of this op is defined twice in this text"));
   out->push_back(std::move(e));
   return absl::OkStatus();
 }
 
 absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view origin, bool core) {
   if (text.size() > kMaxTextBytes)
-    return Exhausted(origin, ": a text of ops is at most 1 MiB, this one is ", text.size(), " bytes");
+    return Exhausted(origin, ": the text has ", text.size(), " bytes, the limit is 1 MiB");
   std::lock_guard lock(mutex);
   size_t kept = texts.size();
   std::string_view name = texts.emplace_back(origin), own = texts.emplace_back(text);
@@ -128,25 +128,25 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
     texts.resize(kept);
     return status;
   };
-  std::vector<Piece> pieces = Cut(own);
-  if (absl::Status s = Header(pieces[0].text, name); !s.ok()) return undo(s);
-  if (entries.size() + pieces.size() - 1 > kMaxOps)
+  std::vector<Section> sections = SplitSections(own);
+  if (absl::Status s = Header(sections[0].text, name); !s.ok()) return undo(s);
+  if (entries.size() + sections.size() - 1 > kMaxOps)
     return undo(Exhausted(origin, ": more than ", kMaxOps, " ops"));
-  std::vector<std::shared_ptr<Entry>> fresh;
-  for (size_t i = 1; i < pieces.size(); i++)
-    if (absl::Status s = AddPiece(pieces[i].text, name, pieces[i].line, core, &fresh); !s.ok())
+  std::vector<std::shared_ptr<Definition>> fresh;
+  for (size_t i = 1; i < sections.size(); i++)
+    if (absl::Status s = AddSection(sections[i].text, name, sections[i].line, core, &fresh); !s.ok())
       return undo(s);
   for (const auto& e : fresh)
     if (auto found = by_name.find(e->name); found != by_name.end())
-      for (const Entry* other : found->second)
+      for (const Definition* other : found->second)
         if (other->version == e->version)
           return undo(Error(absl::StatusCode::kAlreadyExists, origin, ": op ", e->name, " ", e->version,
-                            " is defined already, in ", other->origin));
-  auto all = entries;  // changed apart: without memory everything stays as it was
+                            " is already defined in ", other->origin));
+  auto all = entries;  // copies: if memory runs out, the catalogue is unchanged
   auto names = by_name;
   for (auto& e : fresh) {
     auto& versions = names[e->name];
-    auto older = [&](const Entry* other) { return other->version < e->version; };
+    auto older = [&](const Definition* other) { return other->version < e->version; };
     versions.insert(std::find_if(versions.begin(), versions.end(), older), e.get());
     all.push_back(std::move(e));
   }
@@ -155,7 +155,7 @@ absl::Status Catalogue::Impl::AddText(std::string_view text, std::string_view or
   return absl::OkStatus();
 }
 
-absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Entry* e) const {
+absl::StatusOr<const OpDef*> Catalogue::Impl::Parsed(Definition* e) const {
   e->parsed.Do([e] {
     auto def = opset::ParseOp(e->text, e->origin, e->line);
     if (def.ok())
@@ -180,11 +180,11 @@ std::string Catalogue::Impl::Closest(std::string_view name) const {
   return std::string(best);
 }
 
-std::vector<Entry*> Catalogue::Impl::All() const {
+std::vector<Definition*> Catalogue::Impl::All() const {
   std::lock_guard lock(mutex);
-  std::vector<Entry*> out;
+  std::vector<Definition*> out;
   for (const auto& [name, versions] : by_name) out.insert(out.end(), versions.begin(), versions.end());
-  std::sort(out.begin(), out.end(), [](const Entry* a, const Entry* b) {
+  std::sort(out.begin(), out.end(), [](const Definition* a, const Definition* b) {
     return a->name != b->name ? a->name < b->name : a->version < b->version;
   });
   return out;
@@ -193,7 +193,7 @@ std::vector<Entry*> Catalogue::Impl::All() const {
 Catalogue::Catalogue() : impl_(std::make_unique<Impl>()) {
   for (const auto& [name, text] : core_opset) {
     absl::Status status = impl_->AddText(text, name, true);
-    (void)status;  // embedded texts: a broken one shows in ParseAll of the tests, and as a missing op
+    (void)status;  // ParseAll in the tests reports a broken embedded text
   }
 }
 Catalogue::~Catalogue() = default;
@@ -203,7 +203,7 @@ absl::Status Catalogue::AddText(std::string_view text, std::string_view origin) 
 }
 
 absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t version) const {
-  Entry* found = nullptr;
+  Definition* found = nullptr;
   {
     std::lock_guard lock(impl_->mutex);
     auto place = impl_->by_name.find(name);
@@ -214,7 +214,7 @@ absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t ver
                    closest, closest.empty() ? "" : "?");
       return Annotate(std::move(status), kErrorOp, name.substr(0, 80));
     }
-    for (Entry* e : place->second)
+    for (Definition* e : place->second)
       if (!found && (version == 0 || e->version == version)) found = e;
     if (!found)
       return Annotate(NotFound("op ", name, " has no version ", version, "; the newest here is ",
@@ -233,7 +233,7 @@ std::vector<std::string> Catalogue::Names() const {
 }
 
 absl::Status Catalogue::ParseAll() const {
-  for (Entry* e : impl_->All()) {
+  for (Definition* e : impl_->All()) {
     ASSIGN_OR_RETURN(const OpDef* def, impl_->Parsed(e));
     RETURN_IF_ERROR(opset::CheckCalls(*this, *def));
   }

@@ -1,4 +1,4 @@
-// check_calls.cc: the calls in bodies and rules against the ops that there are.
+// check_calls.cc: checks the calls in bodies and rules against the catalogue.
 #include <algorithm>
 
 #include "kernel/opset/def.h"
@@ -6,7 +6,7 @@
 namespace keel::opset {
 namespace {
 
-// A bare word is a choice of an enum; in the pattern of a rule it would be a new name, so there it is quoted.
+// An unquoted word is an enum choice, except in a rule's pattern, where it is a new name.
 std::string WrongAttribute(const OpDef& op, const std::string& name, const Expr& value) {
   std::string wrong = absl::StrCat(op.name, " has no attribute '", name, "'; its attributes:");
   for (const AttrDef& a : op.attrs) {
@@ -15,7 +15,7 @@ std::string WrongAttribute(const OpDef& op, const std::string& name, const Expr&
     bool choice = std::find(a.choices.begin(), a.choices.end(), value.text) != a.choices.end();
     if (value.kind != Expr::kName || choice == (value.ref == Expr::kNothing)) return "";
     return choice ? absl::StrCat("write \"", value.text, "\" in quotes")
-                  : absl::StrCat("'", value.text, "' is bound by nothing");
+                  : absl::StrCat("'", value.text, "' is not defined");
   }
   return wrong;
 }

@@ -1,5 +1,5 @@
-// compare.cc: comparisons, and the checks of ops (`check`), which are statements that must hold: what is
-// surely false is an error, what only a run can tell is recorded.
+// compare.cc: comparisons, and the `check` clauses of ops: a check that fails for all sizes is an error; one
+// that depends on symbols is recorded.
 
 #include "kernel/opset/compare.h"
 
@@ -12,7 +12,7 @@ absl::Status AsZip(const Env& env, const Val& v, std::string_view what, Zip* out
   } else if (v.kind == Val::kList) {
     *out = Zip{v.list.data(), v.list.size(), false};
   } else {
-    return env.Fail("'", what, "' wants integers, dims or lists of them");
+    return env.Fail("'", what, "' requires integers, dims or lists of them");
   }
   return absl::OkStatus();
 }
@@ -33,7 +33,7 @@ absl::Status CompareFloats(BinOp op, double a, double b, Truth* out) {
   return absl::OkStatus();
 }
 
-// Words compare for equality only: dtypes, enum choices, bools.
+// Words (dtypes, enum choices, bools) compare for equality only.
 absl::Status CompareWords(const Env& env, BinOp op, const Val& a, const Val& b, Truth* out) {
   if (a.kind != b.kind || (op != BinOp::kEq && op != BinOp::kNe))
     return env.Fail("'", Info(op).text, "' compares values of different kinds");
@@ -44,7 +44,7 @@ absl::Status CompareWords(const Env& env, BinOp op, const Val& a, const Val& b, 
 
 bool IsWord(const Val& v) { return v.kind == Val::kStr || v.kind == Val::kDType || v.kind == Val::kBool; }
 
-// Does shape `a` broadcast to shape `b`? Calls unknown(dim of a, dim of b) where only symbols can tell.
+// Whether shape `a` broadcasts to shape `b`. Calls unknown(dim of a, dim of b) if that depends on symbols.
 template <typename F>
 Truth Fits(const Env& env, std::span<const int64_t> a, std::span<const int64_t> b, F&& unknown) {
   if (a.size() > b.size()) return Truth::kFalse;
@@ -66,7 +66,6 @@ absl::Status FitsArgs(const Expr& e, Env& env, List* a, List* b) {
 
 }  // namespace
 
-// Both operands of `op`, and how long their zip is.
 absl::Status ZipBoth(const Env& env, const Val& a, const Val& b, std::string_view op, Zip* x, Zip* y,
                      size_t* size) {
   RETURN_IF_ERROR(AsZip(env, a, op, x));
@@ -103,7 +102,7 @@ absl::Status EvalFits(const Expr& e, Env& env, Truth* out) {
 
 namespace {
 
-// Records a OP b for each entry that is unknown; what cannot be said as == or <= is an error.
+// Records a OP b for each entry that depends on symbols. Only == and <= can be recorded.
 absl::Status RecordComparison(const CheckDef& check, Env& env, BinOp op, const Val& a, const Val& b) {
   Zip x, y;
   size_t size = 0;

@@ -1,12 +1,12 @@
-// compare.h: statements about values: comparisons of numbers, dims, lists and words, and whether a shape
-// broadcasts to another. Lists zip, a scalar spreads; a comparison of lists holds if each entry does.
+// compare.h: comparisons of numbers, dims, lists and words, and whether a shape broadcasts to another. Lists
+// are compared elementwise, a scalar with each entry; a comparison of lists holds if it holds for each entry.
 #pragma once
 
 #include "kernel/opset/eval.h"
 
 namespace keel::opset {
 
-// One operand of a zip: a list, or a scalar that stands for a list of any length.
+// One operand of an elementwise operation: a list, or a scalar that acts as a list of any length.
 struct Zip {
   const int64_t* data = nullptr;
   size_t size = 1;
@@ -14,7 +14,7 @@ struct Zip {
   int64_t operator[](size_t i) const { return scalar ? data[0] : data[i]; }
 };
 
-// Both operands of `op`, and how long their zip is.
+// Both operands of `op`, and the length of the result.
 absl::Status ZipBoth(const Env&, const Val& a, const Val& b, std::string_view op, Zip* x, Zip* y,
                      size_t* size);
 
@@ -22,7 +22,7 @@ bool IsNumberOrFloat(const Val&);
 double AsFloat(const Val&);
 absl::Status CompareVals(Env&, BinOp, const Val& a, const Val& b, Truth* out);
 
-// fits(a, b): does shape `a` broadcast to shape `b`?
+// fits(a, b): whether shape `a` broadcasts to shape `b`.
 absl::Status EvalFits(const Expr&, Env&, Truth* out);
 
 }  // namespace keel::opset

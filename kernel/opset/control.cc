@@ -1,5 +1,5 @@
-// control.cc: types of the ops that run graphs under control. One row of kRules for each rule that a
-// `out y...: by RULE` names: what each body is given, and what comes out.
+// control.cc: types of the control ops. kRules has one row per rule named by `out y...: by RULE`: the types
+// of the bodies' parameters, and those of the results.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ using Types = std::vector<TensorType>;
 
 struct ControlRule {
   std::string_view name;
-  absl::Status (*given)(Env&, const Types& operands, Types* params);
+  absl::Status (*params)(Env&, const Types& operands, Types* params);
   absl::Status (*results)(Env&, const Types& operands, const std::vector<NamedBody>&, Types* out);
 };
 
@@ -45,17 +45,17 @@ absl::Status WrongResult(const Env& env, const NamedBody& body, size_t i, std::s
 absl::Status CheckCount(const Env& env, std::string_view attr, int64_t n, size_t limit) {
   if (n >= 0 && static_cast<uint64_t>(n) <= limit) return absl::OkStatus();
   return env.Fail("attribute ", attr, " is ", n, " but must be from 0 to ", limit,
-                  ", the number of operands that are left");
+                  ", the number of remaining operands");
 }
 
 // ---- cond and switch
 
-absl::Status GivenToBranches(Env&, const Types& operands, Types* params) {
+absl::Status BranchParams(Env&, const Types& operands, Types* params) {
   params->assign(operands.begin() + 1, operands.end());
   return absl::OkStatus();
 }
 
-absl::Status ResultsOfBranches(Env& env, const Types&, const std::vector<NamedBody>& bodies, Types* out) {
+absl::Status BranchResults(Env& env, const Types&, const std::vector<NamedBody>& bodies, Types* out) {
   if (bodies.empty()) return env.Fail("attribute branches names no graph");
   const NamedBody& first = bodies[0];
   for (const NamedBody& body : bodies) {
@@ -72,25 +72,23 @@ absl::Status ResultsOfBranches(Env& env, const Types&, const std::vector<NamedBo
 
 // ---- while
 
-absl::Status GivenToWhile(Env& env, const Types& operands, Types* params) {
+absl::Status WhileParams(Env& env, const Types& operands, Types* params) {
   RETURN_IF_ERROR(CheckCount(env, "carry", AttrNamed(env, "carry").i, operands.size()));
   *params = operands;
   return absl::OkStatus();
 }
 
-// The first results of a body are of the types of what it carries.
+// The first results of a body must have the types of the carried operands.
 absl::Status CheckCarry(const Env& env, const NamedBody& body, const Types& operands, size_t carry) {
   if (body.types.results.size() < carry)
     return env.Fail(Describe(body), " gives ", body.types.results.size(), " results but carry is ", carry);
   for (size_t i = 0; i < carry; i++)
     if (!(body.types.results[i] == operands[i]))
-      return WrongResult(env, body, i, absl::StrCat("what it carries, ", env.OperandName(i), ","),
-                         operands[i]);
+      return WrongResult(env, body, i, absl::StrCat("the carried operand ", env.OperandName(i)), operands[i]);
   return absl::OkStatus();
 }
 
-absl::Status ResultsOfWhile(Env& env, const Types& operands, const std::vector<NamedBody>& bodies,
-                            Types* out) {
+absl::Status WhileResults(Env& env, const Types& operands, const std::vector<NamedBody>& bodies, Types* out) {
   const NamedBody &test = bodies[0], &body = bodies[1];
   auto carry = static_cast<size_t>(AttrNamed(env, "carry").i);
   if (test.types.results.size() != 1 || !(test.types.results[0] == TensorType{DType::kBool, {}}))
@@ -106,25 +104,25 @@ absl::Status ResultsOfWhile(Env& env, const Types& operands, const std::vector<N
 
 // ---- scan
 
-// How often the body runs: the first dim of what it goes over, or `length`.
+// The number of iterations: the first dim of the scanned operands, or `length`.
 absl::Status SettleLength(Env& env, const Types& operands, size_t first) {
   int64_t& length = AttrNamed(env, "length").i;
   bool given = length != -1;
   if (given && !IsSymbolic(length) && (length < 0 || length > kMaxDim))
     return env.Fail("attribute length is ", length, ", which is not in [0, 2^40]");
   for (size_t i = first; i < operands.size(); i++) {
-    if (operands[i].dims.empty()) return env.Fail(env.OperandName(i), " has no dim to go over");
+    if (operands[i].dims.empty()) return env.Fail(env.OperandName(i), " has no dim to scan over");
     if (!given && i == first) length = operands[i].dims[0];
     if (operands[i].dims[0] != length)
       return env.Fail(env.OperandName(i), " has ", env.Print(operands[i].dims[0]), " entries but ",
                       given ? std::string("length is ") : env.OperandName(first) + " has ",
                       env.Print(length));
   }
-  if (length == -1) return env.Fail("there is no operand to go over: attribute length must be given");
+  if (length == -1) return env.Fail("there is no operand to scan over: give the attribute length");
   return absl::OkStatus();
 }
 
-absl::Status GivenToScan(Env& env, const Types& all, Types* params) {
+absl::Status ScanParams(Env& env, const Types& all, Types* params) {
   Types operands = all;
   if (AttrNamed(env, "counted").i) {
     if (all.empty() || !(all.back() == TensorType{DType::kI64, {}}))
@@ -142,8 +140,7 @@ absl::Status GivenToScan(Env& env, const Types& all, Types* params) {
   return absl::OkStatus();
 }
 
-absl::Status ResultsOfScan(Env& env, const Types& operands, const std::vector<NamedBody>& bodies,
-                           Types* out) {
+absl::Status ScanResults(Env& env, const Types& operands, const std::vector<NamedBody>& bodies, Types* out) {
   auto carry = static_cast<size_t>(AttrNamed(env, "carry").i);
   RETURN_IF_ERROR(CheckCarry(env, bodies[0], operands, carry));
   *out = bodies[0].types.results;
@@ -157,10 +154,10 @@ absl::Status ResultsOfScan(Env& env, const Types& operands, const std::vector<Na
   return absl::OkStatus();
 }
 
-constexpr ControlRule kRules[] = {{"cond", GivenToBranches, ResultsOfBranches},
-                                  {"switch", GivenToBranches, ResultsOfBranches},
-                                  {"while", GivenToWhile, ResultsOfWhile},
-                                  {"scan", GivenToScan, ResultsOfScan}};
+constexpr ControlRule kRules[] = {{"cond", BranchParams, BranchResults},
+                                  {"switch", BranchParams, BranchResults},
+                                  {"while", WhileParams, WhileResults},
+                                  {"scan", ScanParams, ScanResults}};
 
 absl::StatusOr<std::vector<NamedBody>> BodiesOf(const Env& env, const GraphTypesOf& graphs) {
   std::vector<NamedBody> bodies;
@@ -178,7 +175,7 @@ absl::StatusOr<std::vector<NamedBody>> BodiesOf(const Env& env, const GraphTypes
   return bodies;
 }
 
-// Literals take the dtype of the parameter that they become, where there is one.
+// A literal has the dtype of the body's parameter that it becomes.
 Types OperandTypes(const Env& env, const std::vector<DType>& dtypes) {
   Types types;
   for (size_t i = 0; i < env.operands.size(); i++)
@@ -216,7 +213,7 @@ absl::Status InferControl(Env& env, const GraphTypesOf* graphs, Inferred* out) {
         bodies[0].types.params[i - first].dims.empty())
       out->operand_dtypes[i] = bodies[0].types.params[i - first].dtype;
   Types operands = OperandTypes(env, out->operand_dtypes), given;
-  RETURN_IF_ERROR(env.def.control->given(env, operands, &given));
+  RETURN_IF_ERROR(env.def.control->params(env, operands, &given));
   for (const NamedBody& body : bodies) RETURN_IF_ERROR(CheckParams(env, given, body));
   return env.def.control->results(env, operands, bodies, &out->results);
 }
@@ -232,7 +229,7 @@ absl::StatusOr<std::vector<TensorType>> BodyParams(const OpDef& def, std::span<c
   std::vector<Inferred::Check> checks;
   env.checks = &checks;
   Attrs all = given;
-  for (const opset::AttrDef& a : def.attrs) {  // graphs are not looked at
+  for (const opset::AttrDef& a : def.attrs) {  // graphs are not used
     AttrValue none;
     none.kind = opset::KindOf(a.type);
     bool graph = none.kind == KEEL_ATTR_GRAPH || none.kind == KEEL_ATTR_GRAPHS;
@@ -244,7 +241,7 @@ absl::StatusOr<std::vector<TensorType>> BodyParams(const OpDef& def, std::span<c
   std::vector<DType> dtypes;
   RETURN_IF_ERROR(opset::MatchWeak(env, &dtypes));
   opset::Types types;
-  RETURN_IF_ERROR(def.control->given(env, opset::OperandTypes(env, dtypes), &types));
+  RETURN_IF_ERROR(def.control->params(env, opset::OperandTypes(env, dtypes), &types));
   return types;
 }
 

@@ -1,5 +1,5 @@
-// def.h: a parsed op definition. Names of dims, groups, attributes and lets are slots of one table,
-// type variables of another, so that inference indexes arrays and never compares strings.
+// def.h: a parsed op definition. Names of dims, groups, attributes and lets are slots of one table, and type
+// variables are slots of another, so inference indexes arrays and compares no strings.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr size_t kMaxOpSlots = 64, kMaxOpTypes = 16, kMaxList = 4096;
 using DTypeSet = uint16_t;  // bit d: DType d
 inline DTypeSet Bit(DType d) { return static_cast<DTypeSet>(1u << static_cast<unsigned>(d)); }
 
-// Where a pattern's dtype comes from.
+// The source of a pattern's dtype.
 struct DTypeRef {
   enum Kind : uint8_t { kFixed, kVariable, kAttr } kind = kFixed;
   DType fixed = DType::kNone;
@@ -50,7 +50,7 @@ struct OperandDef {
   bool optional = false, variadic = false;
   std::string condition_name;  // "ta" of `ta ? A : B`
   uint16_t condition = kNoSlot;
-  std::vector<Pattern> patterns;  // one, or two: if the condition is true, if not
+  std::vector<Pattern> patterns;  // one; with a condition two: if true, if false
   std::string text;
 };
 
@@ -87,14 +87,14 @@ struct AttrDef {
   uint16_t slot = kNoSlot, group = kNoSlot;
   Pattern shape;  // kShape, kVar
 };
-int32_t KindOf(AttrDef::Type);   // the KEEL_ATTR_* it ends up as
-bool NeedsGroup(AttrDef::Type);  // settled after the operands are matched
+int32_t KindOf(AttrDef::Type);   // the KEEL_ATTR_* of the attribute after inference
+bool NeedsGroup(AttrDef::Type);  // resolved after the operands are matched
 
 struct ResultDef {
   std::string name;
   bool variadic = false;
   Pattern pattern;
-  Expr count;            // `for` list of a variadic
+  Expr count;            // the list after `for`, of a variadic result
   std::string typed_by;  // `of` attribute: the results of a graph
   std::string rule;      // `by` rule: control.cc
   std::string text;
@@ -107,7 +107,7 @@ struct TypeVar {
   DTypeSet set = 0;
 };
 
-// A text with holes: literal, hole, literal, hole ... literal.
+// A message with placeholders: literal, placeholder, literal, ... literal.
 struct Template {
   std::vector<std::string> literals;
   std::vector<Expr> holes;
@@ -120,7 +120,7 @@ struct CheckDef {
 
 struct FailDef {
   std::string name, text;
-  DTypeSet dtypes = 0;  // of the first operand; 0: any
+  DTypeSet dtypes = 0;  // of the first operand; 0: all
 };
 
 struct Rule {  // a vjp
@@ -145,17 +145,19 @@ struct OpDef {
   std::vector<opset::FailDef> fails;
   std::vector<Trait> traits;
   EffectKind effect = EffectKind::kNone;
-  std::string effect_on;  // the attribute that says which variable or stream; "": none
+  std::string effect_on;  // the attribute that names the variable or stream, or ""
   bool close = false;
   opset::Rule vjp;
   opset::Block body;
-  opset::Block match;              // of a rule (version 0, kernel/rules): its pattern, then what `where` says
-  bool when_supported = false;     // likewise: only where the device has what is built
+  opset::Block
+      match;  // of a rewrite rule (version 0, kernel/rules): its pattern, then the `where` statements
+  bool when_supported = false;     // of a rewrite rule: applies only if the device supports the replacement
   std::vector<std::string> slots;  // names
   std::vector<uint16_t> group_length;  // per slot: the slot of the rank[...] attribute that sizes it
   size_t required_operands = 0;
-  bool has_variadic = false;           // it is the last operand
-  uint16_t typed_by = opset::kNoSlot;  // of the graph attribute that types operands and results
+  bool has_variadic = false;  // the last operand
+  uint16_t typed_by =
+      opset::kNoSlot;  // slot of the graph attribute that defines the types of operands and results
   const opset::ControlRule* control = nullptr;
 };
 
@@ -163,14 +165,15 @@ struct OpDef {
 
 namespace keel::opset {
 
-// Text of one op, from "op NAME since N" to its end. `line` is the line of its first word in the file.
+// Parses the text of one op, from "op NAME since N" to its end. `line`: its first line in the file.
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin, uint32_t line);
-// Turns names into slots; refuses unbound names and patterns that could match in two ways.
+// Replaces names by slots; rejects undefined names and ambiguous patterns.
 absl::Status Resolve(OpDef*);
 absl::Status FailIn(const OpDef&, uint32_t line, uint32_t column, std::string_view message);
-// Calls in bodies and rules must name ops, their attributes and choices, and no more operands than there are.
+// Checks that calls in bodies and rules name existing ops and attributes, with valid choices and operand
+// counts.
 absl::Status CheckCalls(const Catalogue&, const OpDef&);
-// The ops that rules and bodies mention, with their calls, for checks against a catalogue.
+// Visits the op calls in the body, the gradient rule and the pattern.
 void ForEachCall(const OpDef&, const std::function<void(const Expr&)>& visit);
 
 }  // namespace keel::opset

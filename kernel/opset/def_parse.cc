@@ -1,4 +1,4 @@
-// def_parse.cc: the text of one op to an OpDef; a table gives the reader of each clause.
+// def_parse.cc: parses the text of one op into an OpDef. kClauses has the handler of each clause.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace keel::opset {
 namespace {
 
-constexpr size_t kMaxDefs = 256;  // operands, attributes, results ... of one op
+constexpr size_t kMaxDefs = 256;  // operands, attributes, results, ... of one op
 
 struct TraitName {
   std::string_view name;
@@ -40,7 +40,7 @@ DTypeSet SetNamed(std::string_view name) {
                                {"any", static_cast<DTypeSet>(kNum | Bit(DType::kBool))}};
   for (const ClassName& c : classes)
     if (c.name == name) return c.set;
-  auto d = DTypeNamed(name);
+  auto d = ParseDType(name);
   return d ? Bit(*d) : 0;
 }
 
@@ -57,7 +57,7 @@ struct AttrTypeName {
   AttrDef::Type plain, grouped, list;
 };
 constexpr auto kBad = static_cast<AttrDef::Type>(0xff);
-// What a type word means alone, with [GROUP], and with [].
+// Meaning of a type name alone, with [GROUP], and with [].
 constexpr AttrTypeName kAttrTypes[] = {
     {"bool", AttrDef::kBool, kBad, kBad},
     {"i64", AttrDef::kI64, AttrDef::kI64Each, AttrDef::kI64List},
@@ -72,7 +72,7 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"graph", AttrDef::kGraph, kBad, AttrDef::kGraphList},
 };
 
-// The source between two places, without blanks at its ends.
+// text[begin, end) without trailing blanks.
 std::string Slice(std::string_view text, size_t begin, size_t end) {
   while (end > begin &&
          (text[end - 1] == ' ' || text[end - 1] == '\n' || text[end - 1] == '\t' || text[end - 1] == '\r'))
@@ -134,13 +134,13 @@ class Reader {
   }
 
   template <typename T>
-  absl::Status Room(const std::vector<T>& list) const {
+  absl::Status CheckLimit(const std::vector<T>& list) const {
     return list.size() < kMaxDefs ? absl::OkStatus() : lex_.Fail("too many definitions in one op");
   }
 
   absl::Status In() {
     do {
-      RETURN_IF_ERROR(Room(def_->operands));
+      RETURN_IF_ERROR(CheckLimit(def_->operands));
       OperandDef o;
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("an operand's name"));
       o.name = name;
@@ -177,7 +177,7 @@ class Reader {
   absl::Status ReadItems(Pattern* p) {
     RETURN_IF_ERROR(lex_.Expect("["));
     while (!lex_.Accept("]")) {
-      RETURN_IF_ERROR(Room(p->items));
+      RETURN_IF_ERROR(CheckLimit(p->items));
       ASSIGN_OR_RETURN(Item item, ReadItem(p));
       p->items.push_back(std::move(item));
       if (!lex_.Accept(",") && !lex_.AtPunct("]")) return lex_.Fail("expected ',' or ']'");
@@ -212,7 +212,7 @@ class Reader {
 
   absl::Status AttrClause() {
     do {
-      RETURN_IF_ERROR(Room(def_->attrs));
+      RETURN_IF_ERROR(CheckLimit(def_->attrs));
       AttrDef a;
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("an attribute's name"));
       a.name = name;
@@ -264,7 +264,7 @@ class Reader {
     a->type = AttrDef::kEnum;
     RETURN_IF_ERROR(lex_.Expect("("));
     do {
-      RETURN_IF_ERROR(Room(a->choices));
+      RETURN_IF_ERROR(CheckLimit(a->choices));
       ASSIGN_OR_RETURN(std::string_view choice, lex_.Name("a choice"));
       a->choices.emplace_back(choice);
     } while (lex_.Accept(","));
@@ -273,7 +273,7 @@ class Reader {
 
   absl::Status Out() {
     do {
-      RETURN_IF_ERROR(Room(def_->results));
+      RETURN_IF_ERROR(CheckLimit(def_->results));
       ResultDef r;
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a result's name"));
       r.name = name;
@@ -306,7 +306,7 @@ class Reader {
 
   absl::Status Type() {
     do {
-      RETURN_IF_ERROR(Room(def_->types));
+      RETURN_IF_ERROR(CheckLimit(def_->types));
       TypeVar v;
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a type variable"));
       v.name = name;
@@ -319,7 +319,7 @@ class Reader {
   }
 
   absl::Status CheckClause() {
-    RETURN_IF_ERROR(Room(def_->checks));
+    RETURN_IF_ERROR(CheckLimit(def_->checks));
     CheckDef c;
     ASSIGN_OR_RETURN(c.condition, ParseExpr(lex_));
     Token at = lex_.Peek();
@@ -332,13 +332,13 @@ class Reader {
   absl::Status ReadTemplate(std::string_view text, const Token& at, Template* out) {
     for (size_t open = text.find('{'); open != std::string_view::npos; open = text.find('{')) {
       size_t close = text.find('}', open);
-      if (close == std::string_view::npos) return lex_.FailAt(at, "a '{' without its '}' in a message");
+      if (close == std::string_view::npos) return lex_.FailAt(at, "a '{' without a '}' in a message");
       out->literals.emplace_back(text.substr(0, open));
       Lexer hole(text.substr(open + 1, close - open - 1), "", at.line);
       ASSIGN_OR_RETURN(Expr expr, ParseExpr(hole));
-      if (!hole.AtEnd()) return lex_.FailAt(at, "a hole of a message holds one expression");
+      if (!hole.AtEnd()) return lex_.FailAt(at, "braces in a message contain one expression");
       out->holes.push_back(std::move(expr));
-      if (out->holes.size() > 32) return lex_.FailAt(at, "too many holes in a message");
+      if (out->holes.size() > 32) return lex_.FailAt(at, "too many braces in a message");
       text = text.substr(close + 1);
     }
     out->literals.emplace_back(text);
@@ -346,7 +346,7 @@ class Reader {
   }
 
   absl::Status Fails() {
-    RETURN_IF_ERROR(Room(def_->fails));
+    RETURN_IF_ERROR(CheckLimit(def_->fails));
     ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the failure's name"));
     FailDef fail{std::string(name), "", 0};
     if (lex_.Accept("for")) {
@@ -363,7 +363,7 @@ class Reader {
       auto known = std::find_if(std::begin(kTraits), std::end(kTraits),
                                 [&](const TraitName& t) { return lex_.At(t.name); });
       if (known == std::end(kTraits)) return lex_.Fail("unknown trait");
-      RETURN_IF_ERROR(Room(def_->traits));
+      RETURN_IF_ERROR(CheckLimit(def_->traits));
       def_->traits.push_back(known->trait);
       lex_.Next();
     } while (lex_.AtName() && !AtClause());
@@ -399,7 +399,7 @@ class Reader {
     if (def_->vjp.none) return absl::OkStatus();
     RETURN_IF_ERROR(lex_.Expect("("));
     do {
-      RETURN_IF_ERROR(Room(def_->vjp.cotangents));
+      RETURN_IF_ERROR(CheckLimit(def_->vjp.cotangents));
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name("a cotangent's name"));
       def_->vjp.cotangents.emplace_back(name);
     } while (lex_.Accept(","));

@@ -1,4 +1,4 @@
-// def_resolve.cc: after parsing: names become slots, and definitions that could not work are refused.
+// def_resolve.cc: replaces names by slots and rejects invalid definitions.
 
 #include <algorithm>
 #include <set>
@@ -25,7 +25,7 @@ class Resolver {
     RETURN_IF_ERROR(Defaults());
     RETURN_IF_ERROR(Results());
     RETURN_IF_ERROR(Checks());
-    RETURN_IF_ERROR(AxesAreTied());
+    RETURN_IF_ERROR(CheckAxesUsed());
     return Blocks();
   }
 
@@ -74,22 +74,22 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // A variable is there before the operands: they are compared with it.
+  // Variables are matched before the operands, which are compared with them.
   absl::Status Variables() {
     size_t count = 0;
     for (AttrDef& a : def_.attrs) {
       if (a.type != AttrDef::kVar) continue;
       if (a.has_default) return Fail(absl::StrCat("attribute ", a.name, ": a variable has no default"));
-      if (a.shape.any || ++count > 1) return Fail("an op names one variable at most, with its pattern");
+      if (a.shape.any || ++count > 1) return Fail("an op has at most one variable, with a pattern");
       RETURN_IF_ERROR(ResolveDType(&a.shape));
       RETURN_IF_ERROR(Items(&a.shape, a.name, false, &bound_));
     }
     bool on_var = def_.effect == EffectKind::kRead || def_.effect == EffectKind::kWrite;
     const AttrDef* on = FindAttr(def_.effect_on);
     if (!def_.effect_on.empty() && !on)
-      return Fail(absl::StrCat("its effect is on '", def_.effect_on, "', no attribute"));
+      return Fail(absl::StrCat("its effect names '", def_.effect_on, "', which is not an attribute"));
     if (on_var && (!on || on->type != AttrDef::kVar))
-      return Fail("its effect wants a variable, as read(var)");
+      return Fail("its effect requires a variable: read(var)");
     return absl::OkStatus();
   }
 
@@ -105,7 +105,7 @@ class Resolver {
       if (!o.condition_name.empty()) {
         const AttrDef* a = FindAttr(o.condition_name);
         if (!a || a->type != AttrDef::kBool)
-          return Fail(absl::StrCat("'", o.condition_name, " ?' wants a bool attribute"));
+          return Fail(absl::StrCat("'", o.condition_name, " ?' requires a bool attribute"));
         o.condition = a->slot;
       }
       std::set<uint16_t> before = bound_;
@@ -124,14 +124,14 @@ class Resolver {
     if (!p->axis_name.empty()) {
       const AttrDef* a = FindAttr(p->axis_name);
       if (!a || a->type != AttrDef::kAxis)
-        return Fail(absl::StrCat("'@", p->axis_name, "' wants an attribute of type axis"));
+        return Fail(absl::StrCat("'@", p->axis_name, "' requires an attribute of type axis"));
       p->axis = a->slot;
-      tied_.insert(a->slot);
+      used_axes_.insert(a->slot);
     }
     return Items(p, o.name, o.variadic, bound);
   }
 
-  // Also refuses patterns in which two groups of unknown length would share the dims.
+  // Also rejects patterns in which two groups have unknown length.
   absl::Status Items(Pattern* p, std::string_view where, bool variadic, std::set<uint16_t>* bound) {
     int open = 0;
     std::set<uint16_t> mine;
@@ -142,14 +142,14 @@ class Resolver {
         continue;
       }
       if (item.kind == Item::kCollect && !variadic)
-        return Fail(absl::StrCat("'*' stands only in a variadic operand, not in ", where));
+        return Fail(absl::StrCat("'*' is allowed only in a variadic operand, not in ", where));
       if (item.kind == Item::kNumber || item.kind == Item::kMark) continue;
       ASSIGN_OR_RETURN(item.slot, MakeSlot(item.expr.text));
       bool sized = bound->count(item.slot) || def_.group_length[item.slot] != kNoSlot;
       if (item.kind == Item::kGroup && !sized && ++open > 1)
-        return Fail(absl::StrCat(where, ": two groups of unknown length compete for the dims"));
+        return Fail(absl::StrCat(where, ": two groups have unknown length"));
       if (item.kind == Item::kGroup && !mine.insert(item.slot).second)
-        return Fail(absl::StrCat(where, ": a group stands twice in one pattern"));
+        return Fail(absl::StrCat(where, ": a group occurs twice in one pattern"));
       bound->insert(item.slot);
     }
     return absl::OkStatus();
@@ -165,9 +165,9 @@ class Resolver {
       p->dtype = {DTypeRef::kAttr, DType::kNone, a->slot};
       return absl::OkStatus();
     }
-    auto fixed = DTypeNamed(p->dtype_name);
+    auto fixed = ParseDType(p->dtype_name);
     if (!fixed)
-      return Fail(absl::StrCat("'", p->dtype_name, "' is no dtype, type variable or dtype attribute"));
+      return Fail(absl::StrCat("'", p->dtype_name, "' is not a dtype, type variable or dtype attribute"));
     p->dtype = {DTypeRef::kFixed, *fixed, 0};
     return absl::OkStatus();
   }
@@ -193,7 +193,7 @@ class Resolver {
       if (!a.has_default) continue;
       if (a.type == AttrDef::kEnum) {
         if (std::find(a.choices.begin(), a.choices.end(), a.default_value.text) == a.choices.end())
-          return Fail(absl::StrCat("the default of ", a.name, " is none of its choices"));
+          return Fail(absl::StrCat("the default of ", a.name, " is not one of its choices"));
         continue;
       }
       RETURN_IF_ERROR(Static(&a.default_value));
@@ -207,13 +207,13 @@ class Resolver {
       if (!r.typed_by.empty()) {
         const AttrDef* a = FindAttr(r.typed_by);
         if (!a || a->type != AttrDef::kGraph)
-          return Fail(absl::StrCat("'of ", r.typed_by, "' wants a graph attribute"));
+          return Fail(absl::StrCat("'of ", r.typed_by, "' requires a graph attribute"));
         def_.typed_by = a->slot;
         continue;
       }
       if (!r.rule.empty()) {
         def_.control = FindControlRule(r.rule);
-        if (!def_.control) return Fail(absl::StrCat("there is no rule '", r.rule, "'"));
+        if (!def_.control) return Fail(absl::StrCat("no rule is named '", r.rule, "'"));
         continue;
       }
       if (r.pattern.any) return Fail(absl::StrCat("the type of result ", r.name, " must be given"));
@@ -221,7 +221,7 @@ class Resolver {
       if (r.variadic) RETURN_IF_ERROR(Static(&r.count));
       for (Item& item : r.pattern.items) {
         if (item.kind == Item::kCollect || item.kind == Item::kMark || item.marked)
-          return Fail(absl::StrCat("'*' and '@' stand only in operands, not in result ", r.name));
+          return Fail(absl::StrCat("'*' and '@' are allowed only in operands, not in result ", r.name));
         if (item.kind == Item::kNumber) continue;
         RETURN_IF_ERROR(Static(&item.expr));
         item.slot = item.expr.ref == Expr::kSlot ? item.expr.index : kNoSlot;
@@ -238,14 +238,14 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  absl::Status AxesAreTied() {
+  absl::Status CheckAxesUsed() {
     for (const AttrDef& a : def_.attrs)
-      if (a.type == AttrDef::kAxis && !tied_.count(a.slot))
+      if (a.type == AttrDef::kAxis && !used_axes_.count(a.slot))
         return Fail(absl::StrCat("axis attribute ", a.name, " is used by no '@' of an operand"));
     return absl::OkStatus();
   }
 
-  // Static reading. In attributes of calls a bare word may be a choice of an enum: words = true.
+  // Resolves a static expression. words: undefined names are allowed, as enum choices in attributes of calls.
   absl::Status Static(Expr* e, bool words = false) {
     if (e->kind == Expr::kName) return StaticName(e, words);
     if (e->kind == Expr::kCall) return StaticCall(e);
@@ -267,13 +267,13 @@ class Resolver {
       e->f = e->text == "inf" ? __builtin_inf() : __builtin_nan("");
       return set(Expr::kNumber, 0);
     }
-    if (auto dtype = DTypeNamed(e->text)) return set(Expr::kDType, static_cast<uint16_t>(*dtype));
+    if (auto dtype = ParseDType(e->text)) return set(Expr::kDType, static_cast<uint16_t>(*dtype));
     return false;
   }
 
   absl::Status StaticName(Expr* e, bool words) {
     if (Bind(e) || words) return absl::OkStatus();
-    return FailAt(*e, absl::StrCat("'", e->text, "' is bound by nothing"));
+    return FailAt(*e, absl::StrCat("'", e->text, "' is not defined"));
   }
 
   absl::Status StaticCall(Expr* e) {
@@ -283,7 +283,7 @@ class Resolver {
       return FailAt(*e, absl::StrCat("the shape function ", e->text, " has no attributes"));
     if (e->parts.size() < e->function->least || e->parts.size() > e->function->most)
       return FailAt(
-          *e, absl::StrCat(e->text, " wants ", e->function->least, " arguments, not ", e->parts.size()));
+          *e, absl::StrCat(e->text, " takes ", e->function->least, " arguments, not ", e->parts.size()));
     if (!e->function->names) {
       for (Expr& part : e->parts) RETURN_IF_ERROR(Static(&part));
       return absl::OkStatus();
@@ -296,15 +296,15 @@ class Resolver {
         return absl::OkStatus();
       }
     if (arg.kind == Expr::kName && locals_.count(arg.text)) return absl::OkStatus();
-    return FailAt(*e, absl::StrCat(e->text, "(...) wants the name of an operand"));
+    return FailAt(*e, absl::StrCat(e->text, "(...) requires the name of an operand"));
   }
 
-  // Value reading: names are operands, locals, attributes (as weak literals), inf, nan, none.
+  // Resolves a value: names are operands, locals, attributes (as weak literals), inf, nan, none.
   absl::Status Value(Expr* e) {
     switch (e->kind) {
       case Expr::kName:
         if (Bind(e) || locals_.count(e->text) || e->text == "none") return absl::OkStatus();
-        return FailAt(*e, absl::StrCat("'", e->text, "' is bound by nothing"));
+        return FailAt(*e, absl::StrCat("'", e->text, "' is not defined"));
       case Expr::kString:
       case Expr::kList:
       case Expr::kNot:
@@ -362,12 +362,12 @@ class Resolver {
     return ResolveBlock(&def_.vjp.block, def_.operands.size(), "vjp");
   }
 
-  // Of a rule: names of values become operands, new names of attributes slots; the first operand is the
-  // whole.
+  // Resolves a rewrite rule. Value names become operands, new attribute names become slots; operand 0 is the
+  // result of the whole pattern.
   absl::Status Rule() {
     if (def_.match.empty()) return absl::OkStatus();
     NewOperand("result");
-    RETURN_IF_ERROR(Part(&def_.match[0].values[0]));
+    RETURN_IF_ERROR(ResolvePattern(&def_.match[0].values[0]));
     for (const Statement& s : def_.match)
       if (s.kind == Statement::kAssign && s.slot == kNoSlot)
         return FailAt(s.values[0], absl::StrCat("'", s.names[0], "' is not in the pattern"));
@@ -383,16 +383,16 @@ class Resolver {
     def_.operands.back().patterns.emplace_back().any = true;
   }
 
-  absl::Status Part(Expr* e) {
+  absl::Status ResolvePattern(Expr* e) {
     bool op = e->kind == Expr::kCall || (e->kind == Expr::kBinary && !opset::Info(e->op).op.empty());
     if (e->kind == Expr::kNeg && e->parts[0].text == "inf") {
       e->kind = Expr::kFloat;
       e->f = -__builtin_inf();
     }
     if (e->kind == Expr::kInt || e->kind == Expr::kFloat) return absl::OkStatus();
-    if (e->kind == Expr::kName) return PartName(e);
-    if (!op && e->kind != Expr::kNeg) return FailAt(*e, "a pattern is made of ops, names and numbers");
-    for (Expr& part : e->parts) RETURN_IF_ERROR(Part(&part));
+    if (e->kind == Expr::kName) return ResolvePatternName(e);
+    if (!op && e->kind != Expr::kNeg) return FailAt(*e, "a pattern consists of ops, names and numbers");
+    for (Expr& part : e->parts) RETURN_IF_ERROR(ResolvePattern(&part));
     for (auto& [name, value] : e->attrs) {
       attrs_.push_back(&value);
       if (value.kind == Expr::kName && !Bind(&value)) RETURN_IF_ERROR(MakeSlot(value.text).status());
@@ -400,11 +400,11 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // What `where` says of a name is part of the pattern where the name stands first.
-  absl::Status PartName(Expr* e) {
+  // The first use of a name defined by `where` includes that definition in the pattern.
+  absl::Status ResolvePatternName(Expr* e) {
     constexpr std::string_view kWords[] = {"none", "inf", "nan", "true", "false"};
     if (std::find(std::begin(kWords), std::end(kWords), e->text) != std::end(kWords)) return Value(e);
-    if (e->text == "result") return FailAt(*e, "'result' names the whole: use another name");
+    if (e->text == "result") return FailAt(*e, "'result' is reserved for the whole pattern");
     auto& all = def_.operands;
     auto found = std::find_if(all.begin(), all.end(), [&](const OperandDef& o) { return o.name == e->text; });
     e->ref = Expr::kOperand;
@@ -416,16 +416,16 @@ class Resolver {
     for (Statement& s : def_.match) {
       if (s.kind != Statement::kAssign || s.names[0] != e->text) continue;
       if (std::exchange(said, true) || s.names.size() != 1)
-        return FailAt(s.values[0], "'where' says one thing of one name");
+        return FailAt(s.values[0], "'where' defines one name at a time, once");
       s.slot = e->index;
-      RETURN_IF_ERROR(Part(&s.values[0]));
+      RETURN_IF_ERROR(ResolvePattern(&s.values[0]));
     }
     return absl::OkStatus();
   }
 
   OpDef& def_;
   std::vector<Expr*> attrs_;  // of a pattern
-  std::set<uint16_t> bound_, tied_;
+  std::set<uint16_t> bound_, used_axes_;
   std::set<std::string> locals_;
 };
 

@@ -1,4 +1,4 @@
-// eval.cc: static expressions. Lists zip, a scalar spreads.
+// eval.cc: static expressions. Operations on lists are elementwise; a scalar applies to all entries.
 
 #include "kernel/opset/eval.h"
 
@@ -32,23 +32,23 @@ absl::Status EvalArgs(const Expr& e, Env& env, absl::InlinedVector<Val, 3>* out)
   return absl::OkStatus();
 }
 
-// dims(x) and given(x) of a name that the block binds.
+// dims(x) and given(x) for a name bound in the block.
 absl::Status EvalLocal(const Expr& e, Env& env, Val* out) {
-  if (!env.locals) return env.Fail("'", e.function->name, "' wants an operand's name");
+  if (!env.locals) return env.Fail("'", e.function->name, "' requires an operand's name");
   if (e.function->name == "given") {
     ASSIGN_OR_RETURN(bool given, env.locals->IsGiven(e.parts[0].text));
     out->kind = Val::kBool;
     out->i = given;
     return absl::OkStatus();
   }
-  if (e.function->name != "dims") return LocalDims::NotHere(e.text);
+  if (e.function->name != "dims") return LocalDims::OutsideRule(e.text);
   ASSIGN_OR_RETURN(Dims dims, env.locals->DimsOf(e.parts[0].text));
   out->kind = Val::kList;
   out->list.assign(dims.begin(), dims.end());
   return absl::OkStatus();
 }
 
-// The functions that see names or truth, not only values.
+// Functions whose arguments are names or conditions, not values.
 absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
   const Expr& arg = e.parts[0];
   if (e.function->name == "fits") {
@@ -66,14 +66,14 @@ absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
     out->i = present;
     return absl::OkStatus();
   }
-  if (!present) return env.Fail(e.text, "(", arg.text, ") of an operand that is left out");
+  if (!present) return env.Fail(e.text, "(", arg.text, ") of an omitted operand");
   if (e.function->name == "dtype") {
     out->kind = Val::kDType;
     out->i = static_cast<int64_t>(env.operands[arg.index].type.dtype);
     return absl::OkStatus();
   }
   if (e.function->name != "dims")
-    return env.locals ? env.locals->Ask(e.text, arg.index, out) : LocalDims::NotHere(e.text);
+    return env.locals ? env.locals->Query(e.text, arg.index, out) : LocalDims::OutsideRule(e.text);
   const Dims& dims = env.operands[arg.index].type.dims;
   out->kind = Val::kList;
   out->list.assign(dims.begin(), dims.end());
@@ -90,7 +90,7 @@ absl::Status EvalList(const Expr& e, Env& env, Val* out) {
     else if (v.kind == Val::kInt)
       items.push_back(v.i);
     else
-      return env.Fail("a list holds integers and dims");
+      return env.Fail("a list contains integers and dims");
     if (items.size() > kMaxList) return env.Fail("a list is longer than ", kMaxList);
   }
   out->kind = Val::kList;
@@ -244,7 +244,7 @@ absl::Status Eval(const Expr& e, Env& env, Val* out) {
     case Expr::kSplice:
       break;
   }
-  return env.Fail("'..' stands only in lists");
+  return env.Fail("'..' is allowed only in lists");
 }
 
 absl::Status EvalInt(const Expr& e, Env& env, int64_t* out) {

@@ -1,4 +1,4 @@
-// eval.h: what inference knows so far (Env), and the evaluation of static expressions in it.
+// eval.h: the state of inference (Env), and the evaluation of static expressions.
 #pragma once
 
 #include "kernel/opset/def.h"
@@ -6,21 +6,21 @@
 
 namespace keel::opset {
 
-// Truth of a statement about dims. kUnknown: it depends on symbols.
+// Truth of a condition on dims. kUnknown: it depends on symbols.
 enum class Truth : uint8_t { kFalse, kTrue, kUnknown };
 
-// What static expressions may ask about names that a block binds (expander.h).
+// Facts about names bound in a block, for static expressions (expander.h).
 class LocalDims {
  public:
   virtual ~LocalDims() = default;
   virtual absl::StatusOr<Dims> DimsOf(const std::string& name) = 0;
   virtual absl::StatusOr<bool> IsGiven(const std::string& name) = 0;
-  // Of the rules of passes (kernel/rules): uses, constant, number, invertible of an operand.
-  virtual absl::Status Ask(std::string_view function, uint16_t /*operand*/, Val* /*out*/) {
-    return NotHere(function);
+  // For rewrite rules (kernel/rules): uses, constant, number, invertible of an operand.
+  virtual absl::Status Query(std::string_view function, uint16_t /*operand*/, Val* /*out*/) {
+    return OutsideRule(function);
   }
-  static absl::Status NotHere(std::string_view function) {
-    return Invalid("'", function, "' is for what a rule matches");
+  static absl::Status OutsideRule(std::string_view function) {
+    return Invalid("'", function, "' is allowed only in rules, for matched values");
   }
 };
 
@@ -35,10 +35,10 @@ struct Env {
   int16_t type_bound_by[kMaxOpTypes];
   std::span<const Operand> operands;
   std::vector<Inferred::Check>* checks = nullptr;
-  int64_t each = -1;            // in a variadic result: which one
-  LocalDims* locals = nullptr;  // while a block is written out
+  int64_t each = -1;            // index in a variadic result
+  LocalDims* locals = nullptr;  // while a block is expanded
 
-  // "add: MESSAGE: a is f32[2], b is f32[3]"; the message and the operands' types.
+  // "add: MESSAGE: a is f32[2], b is f32[3]".
   template <typename... Parts>
   absl::Status Fail(const Parts&... parts) const {
     return FailWith(absl::StrCat(parts...));
@@ -53,15 +53,15 @@ struct Env {
 
 absl::Status Eval(const Expr&, Env&, Val* out);
 absl::Status EvalInt(const Expr&, Env&, int64_t* out);
-absl::Status EvalList(const Expr&, Env&, List* out);  // a scalar is a list of one
+absl::Status EvalList(const Expr&, Env&, List* out);  // a scalar becomes a list of one
 absl::Status EvalBool(const Expr&, Env&, bool* out);  // unknown is an error
-std::string Fill(const Template&, Env&);              // holes that fail are shown as "?"
+std::string Fill(const Template&, Env&);              // an expression that fails is replaced by "?"
 
-// a OP b for numbers or dims, checked for overflow.
+// a OP b for numbers or dims; overflow is an error.
 absl::Status Arith(Env&, BinOp, int64_t a, int64_t b, int64_t* out);
 absl::Status MaxMin(Env&, bool max, int64_t a, int64_t b, int64_t* out);
 Truth CompareDims(const Env&, BinOp, int64_t a, int64_t b);
-// Must hold: an error where it surely does not, a recorded check where that is unknown.
+// An error if the check fails, a recorded check if it depends on symbols.
 absl::Status Require(const CheckDef&, Env&);
 
 }  // namespace keel::opset

@@ -1,4 +1,4 @@
-// expand.cc: the Expander, and bodies of composites written out with it.
+// expand.cc: the Expander, and the expansion of bodies.
 
 #include <algorithm>
 
@@ -21,8 +21,7 @@ AttrValue ToAttr(const Val& v, int32_t kind) {
   return out;
 }
 
-// The kind that a static value has by itself; the op's definition decides between equals (a dim or an
-// integer).
+// The attribute kind of a static value; `wanted` (of the op's definition) distinguishes dims from integers.
 int32_t OwnKind(const Val& v, int32_t wanted) {
   switch (v.kind) {
     case Val::kInt:
@@ -66,7 +65,7 @@ absl::StatusOr<const Statement*> Expander::Run(const Block& block, bool lazy) {
   for (const Statement& s : block) {
     if (s.kind == Statement::kReturn) return &s;
     if (s.kind == Statement::kAssign && lazy) {
-      for (const std::string& name : s.names) waiting_[name] = &s;
+      for (const std::string& name : s.names) lazy_[name] = &s;
       continue;
     }
     RETURN_IF_ERROR(s.kind == Statement::kLet ? Eval(s.values[0], env_, &env_.slots[s.slot]) : Assign(s));
@@ -76,7 +75,7 @@ absl::StatusOr<const Statement*> Expander::Run(const Block& block, bool lazy) {
 
 absl::Status Expander::Assign(const Statement& s) {
   if (s.names.size() == 1) {
-    ASSIGN_OR_RETURN(BodyValue value, One(s.values[0]));
+    ASSIGN_OR_RETURN(BodyValue value, ValueOf(s.values[0]));
     Bind(s.names[0], std::move(value));
     return absl::OkStatus();
   }
@@ -88,11 +87,11 @@ absl::Status Expander::Assign(const Statement& s) {
   return absl::OkStatus();
 }
 
-// What the name is bound to, after writing out the assignment that binds it; null: not a local name.
+// The value of a local name, after expanding the lazy assignment that binds it; null: not a local name.
 absl::Status Expander::Read(const std::string& name, BodyValue** out) {
-  if (auto waiting = waiting_.find(name); waiting != waiting_.end()) {
-    const Statement& s = *waiting->second;
-    for (const std::string& bound : s.names) waiting_.erase(bound);
+  if (auto lazy = lazy_.find(name); lazy != lazy_.end()) {
+    const Statement& s = *lazy->second;
+    for (const std::string& bound : s.names) lazy_.erase(bound);
     RETURN_IF_ERROR(Assign(s));
   }
   auto local = locals_.find(name);
@@ -105,7 +104,7 @@ absl::StatusOr<Dims> Expander::DimsOf(const std::string& name) {
   RETURN_IF_ERROR(Read(name, &value));
   if (value && value->kind == BodyValue::kMissing) return value->type.dims;
   if (value && value->kind == BodyValue::kValue) return sink_.Type(value->value).dims;
-  return env_.Fail("dims(", name, ") of what is not one value");
+  return env_.Fail("dims(", name, "): not a single value");
 }
 
 absl::StatusOr<bool> Expander::IsGiven(const std::string& name) {
@@ -131,10 +130,10 @@ absl::Status Expander::Materialise(BodyValue* value) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Value>> Expander::Many(const Expr& e) {
+absl::StatusOr<std::vector<Value>> Expander::ValuesOf(const Expr& e) {
   if (e.kind == Expr::kCall) return Call(e);
   auto list = e.kind == Expr::kName ? lists_.find(e.text) : lists_.end();
-  if (list == lists_.end()) return env_.Fail("'...' wants a variadic operand or a call");
+  if (list == lists_.end()) return env_.Fail("'...' requires a variadic operand or a call");
   std::vector<Value> out;
   for (BodyValue& v : list->second) {
     RETURN_IF_ERROR(Materialise(&v));
@@ -143,7 +142,7 @@ absl::StatusOr<std::vector<Value>> Expander::Many(const Expr& e) {
   return out;
 }
 
-absl::StatusOr<BodyValue> Expander::One(const Expr& e) {
+absl::StatusOr<BodyValue> Expander::ValueOf(const Expr& e) {
   switch (e.kind) {
     case Expr::kInt:
       return BodyValue{BodyValue::kInt, BodySink::kNone, static_cast<double>(e.i), {}};
@@ -158,7 +157,7 @@ absl::StatusOr<BodyValue> Expander::One(const Expr& e) {
     case Expr::kCond: {
       bool condition = false;
       RETURN_IF_ERROR(EvalBool(e.parts[0], env_, &condition));
-      return One(e.parts[condition ? 1 : 2]);
+      return ValueOf(e.parts[condition ? 1 : 2]);
     }
     case Expr::kCall: {
       ASSIGN_OR_RETURN(std::vector<Value> results, Call(e));
@@ -166,7 +165,7 @@ absl::StatusOr<BodyValue> Expander::One(const Expr& e) {
       return BodyValue::Of(results[0]);
     }
     default:
-      return env_.Fail("its body holds what is not a value");
+      return env_.Fail("its body contains an expression that is not a value");
   }
 }
 
@@ -187,19 +186,19 @@ absl::StatusOr<BodyValue> Expander::Named(const Expr& e) {
   if (v.kind == Val::kFloat) return BodyValue{BodyValue::kFloat, BodySink::kNone, v.f, {}};
   if (v.kind == Val::kInt && !IsSymbolic(v.i))
     return BodyValue{BodyValue::kInt, BodySink::kNone, static_cast<double>(v.i), {}};
-  return env_.Fail("'", e.text, "' is not a number; the op dim makes a dim a value");
+  return env_.Fail("'", e.text, "' is not a number; the op 'dim' converts a dim to a value");
 }
 
 absl::StatusOr<BodyValue> Expander::Negated(const Expr& e) {
-  ASSIGN_OR_RETURN(BodyValue v, One(e.parts[0]));
+  ASSIGN_OR_RETURN(BodyValue v, ValueOf(e.parts[0]));
   if (v.kind == BodyValue::kValue) return Apply("neg", {v});
   v.number = -v.number;
   return v;
 }
 
 absl::StatusOr<BodyValue> Expander::Infix(const Expr& e) {
-  ASSIGN_OR_RETURN(BodyValue a, One(e.parts[0]));
-  ASSIGN_OR_RETURN(BodyValue b, One(e.parts[1]));
+  ASSIGN_OR_RETURN(BodyValue a, ValueOf(e.parts[0]));
+  ASSIGN_OR_RETURN(BodyValue b, ValueOf(e.parts[1]));
   return Apply(Info(e.op).op, {a, b});
 }
 
@@ -214,11 +213,11 @@ absl::StatusOr<std::vector<Value>> Expander::Call(const Expr& e) {
   std::vector<BodyValue> args;
   for (const Expr& part : e.parts) {
     if (part.kind == Expr::kSplice) {
-      ASSIGN_OR_RETURN(std::vector<Value> all, Many(part.parts[0]));
+      ASSIGN_OR_RETURN(std::vector<Value> all, ValuesOf(part.parts[0]));
       for (Value v : all) args.push_back(BodyValue::Of(v));
       continue;
     }
-    ASSIGN_OR_RETURN(BodyValue v, One(part));
+    ASSIGN_OR_RETURN(BodyValue v, ValueOf(part));
     args.push_back(v);
   }
   ASSIGN_OR_RETURN(const OpDef* def, catalogue_.Find(e.text, 0));
@@ -249,7 +248,7 @@ absl::StatusOr<Attrs> Expander::CallAttrs(const OpDef& def, const Expr& e) {
   return out;
 }
 
-// Literals first become constants of the dtype that the op gives them.
+// Literals first become constants of the dtype that inference assigns them.
 absl::StatusOr<std::vector<Value>> Expander::Node(const OpDef& def, const std::vector<BodyValue>& args,
                                                   const Attrs& attrs) {
   std::vector<Value> in;
@@ -319,11 +318,11 @@ absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue& catalog
   std::vector<BodySink::Value> out;
   for (const Expr& e : result->values) {
     if (e.kind == Expr::kSplice) {
-      ASSIGN_OR_RETURN(std::vector<BodySink::Value> all, expander.Many(e.parts[0]));
+      ASSIGN_OR_RETURN(std::vector<BodySink::Value> all, expander.ValuesOf(e.parts[0]));
       out.insert(out.end(), all.begin(), all.end());
       continue;
     }
-    ASSIGN_OR_RETURN(BodyValue v, expander.One(e));
+    ASSIGN_OR_RETURN(BodyValue v, expander.ValueOf(e));
     if (v.kind != BodyValue::kValue) return env.Fail("its body returns a literal or none");
     out.push_back(v.value);
   }

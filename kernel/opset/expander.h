@@ -1,9 +1,8 @@
-// expander.h: writes a block of an op (its body, its vjp rule) out as nodes, for operands whose types are
-// known.
+// expander.h: expands a block of an op (its body or gradient rule) into nodes, for operands of known types.
 //
-// A block's values are values of the sink or weak literals; a literal becomes a constant of the dtype
-// that inference of the op that takes it says. Names are bound before, each to one value or to a list of
-// them.
+// A block's values are values of the sink or weak literals; a literal becomes a constant of the dtype that
+// inference assigns it in the op that takes it. Names are bound before, each to one value or to a list of
+// values.
 #pragma once
 
 #include <string>
@@ -19,7 +18,7 @@ struct BodyValue {
   enum Kind : uint8_t { kNothing, kValue, kInt, kFloat, kMissing } kind = kNothing;
   BodySink::Value value = BodySink::kNone;
   double number = 0;
-  TensorType type;  // kMissing: zeros of that type, written when somebody reads them
+  TensorType type;  // kMissing: zeros of this type, emitted on the first read
   static BodyValue Of(BodySink::Value v) { return {kValue, v, 0, {}}; }
 };
 
@@ -31,18 +30,18 @@ class Expander : public LocalDims {
   void Bind(const std::string& name, BodyValue value) { locals_[name] = std::move(value); }
   void Bind(const std::string& name, std::vector<BodyValue> list) { lists_[name] = std::move(list); }
   void BindOperands(std::span<const Value> in);
-  // Statements up to the return, as written; or, if lazy, assignments only when their names are read.
+  // Expands the statements up to the return; lazy: assignments are expanded when their names are read.
   absl::StatusOr<const Statement*> Run(const Block& block, bool lazy);
-  absl::StatusOr<BodyValue> One(const Expr& e);
+  absl::StatusOr<BodyValue> ValueOf(const Expr& e);
   // The values of `x...`: a name bound to a list, or all results of a call.
-  absl::StatusOr<std::vector<Value>> Many(const Expr& e);
-  absl::StatusOr<Value> Filled(const TensorType& type, double number);  // that number everywhere
+  absl::StatusOr<std::vector<Value>> ValuesOf(const Expr& e);
+  absl::StatusOr<Value> Filled(const TensorType& type, double number);  // a tensor filled with `number`
 
-  // For shape functions that ask about a name of the block.
+  // For shape functions on names of the block.
   absl::StatusOr<Dims> DimsOf(const std::string& name) override;
   absl::StatusOr<bool> IsGiven(const std::string& name) override;
-  absl::Status Ask(std::string_view function, uint16_t operand, Val* out) override {
-    return outer_ ? outer_->Ask(function, operand, out) : NotHere(function);
+  absl::Status Query(std::string_view function, uint16_t operand, Val* out) override {
+    return outer_ ? outer_->Query(function, operand, out) : OutsideRule(function);
   }
 
  private:
@@ -66,10 +65,10 @@ class Expander : public LocalDims {
   BodySink& sink_;
   HashMap<std::string, BodyValue> locals_;
   HashMap<std::string, std::vector<BodyValue>> lists_;
-  HashMap<std::string, const Statement*> waiting_;  // lazy assignments, by the names that they bind
+  HashMap<std::string, const Statement*> lazy_;  // lazy assignments, by the names that they bind
 };
 
-// The operands of a node, as inference wants them.
+// The operands of a node, for inference.
 std::vector<Operand> TypesOf(std::span<const BodySink::Value> in, BodySink& sink);
 
 }  // namespace keel::opset

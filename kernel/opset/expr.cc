@@ -1,4 +1,4 @@
-// expr.cc: recursive descent over expressions; one precedence-climbing loop for all binary operators.
+// expr.cc: recursive descent; binary operators by precedence climbing.
 
 #include "kernel/opset/expr.h"
 

@@ -1,5 +1,6 @@
-// expr.h: expressions and blocks of the op language, as trees. One tree serves both readings: static
-// (numbers, dims, lists; eval.h) and value (ops on tensors; expand.cc). README.md has the grammar.
+// expr.h: expressions and blocks of the op language, as trees. The same tree is evaluated statically
+// (numbers, dims, lists; eval.h) or as values (ops on tensors; expander.h). docs/reference/catalogue_language.md
+// has the grammar.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ enum class BinOp : uint8_t {
 struct BinOpInfo {
   std::string_view text;
   int level;            // higher binds tighter
-  std::string_view op;  // the op it stands for between values; "" if none
+  std::string_view op;  // the op it denotes between values; "" if none
 };
 const BinOpInfo& Info(BinOp);
 
@@ -41,7 +42,7 @@ struct Function;  // a shape function, functions.h
 
 struct Expr {
   enum Kind : uint8_t { kInt, kFloat, kString, kName, kList, kNeg, kNot, kBinary, kCond, kCall, kSplice };
-  // What a name or call means in the static reading; set by the resolver (def_resolve.cc).
+  // Meaning of a name or call in static expressions; set by def_resolve.cc.
   enum Ref : uint8_t { kNothing, kSlot, kType, kDType, kBool, kNumber, kOperand };
   Kind kind = kInt;
   BinOp op = BinOp::kAdd;
@@ -55,7 +56,7 @@ struct Expr {
   std::vector<std::pair<std::string, Expr>> attrs;  // of a call
   const Function* function = nullptr;               // a call of a shape function
 
-  Expr();  // below: clang cannot make these while std::pair<std::string, Expr> is incomplete
+  Expr();  // defined below: clang rejects defaults while std::pair<std::string, Expr> is incomplete
   ~Expr();
   Expr(const Expr&);
   Expr(Expr&&) noexcept;
@@ -72,13 +73,13 @@ inline Expr& Expr::operator=(Expr&&) noexcept = default;
 struct Statement {
   enum Kind : uint8_t { kAssign, kLet, kReturn } kind = kAssign;
   std::vector<std::string> names;  // kAssign
-  uint16_t slot = 0xffff;          // kLet; of what a rule's `where` says: the operand
-  std::vector<Expr> values;        // kReturn: any number; else one
+  uint16_t slot = 0xffff;          // kLet; in a rewrite rule's `where`: the operand
+  std::vector<Expr> values;        // kReturn: any number; otherwise one
 };
 using Block = std::vector<Statement>;
 
 absl::StatusOr<Expr> ParseExpr(Lexer&);
 absl::StatusOr<Statement> ParseStatement(Lexer&);
-absl::StatusOr<Block> ParseBlock(Lexer&);  // with its braces
+absl::StatusOr<Block> ParseBlock(Lexer&);  // including its braces
 
 }  // namespace keel::opset

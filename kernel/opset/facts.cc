@@ -1,4 +1,4 @@
-// facts.cc: what others may ask of an op definition.
+// facts.cc: properties of op definitions.
 
 #include <algorithm>
 
@@ -11,13 +11,13 @@ using opset::Expr;
 using opset::Item;
 using opset::kNoSlot;
 
-// The slot of a pattern that is one group: "T[P..]".
+// The slot of a pattern that consists of one group: "T[P..]".
 uint16_t OnlyGroup(const opset::Pattern& pattern) {
   bool group = !pattern.any && pattern.items.size() == 1 && pattern.items[0].kind == Item::kGroup;
   return group ? pattern.items[0].slot : kNoSlot;
 }
 
-// Collects the groups of bcast(bcast(P, Q), R); false if anything else is in it.
+// Collects the groups of bcast(bcast(P, Q), R); false for other expressions.
 bool Broadcasts(const Expr& e, std::vector<uint16_t>* groups) {
   if (e.kind == Expr::kName && e.ref == Expr::kSlot) {
     groups->push_back(e.index);

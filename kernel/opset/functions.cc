@@ -1,5 +1,5 @@
-// functions.cc: the shape functions, one short routine each, in one table. To add one: write it, add a
-// row, describe it in README.md. Names must differ from op names.
+// functions.cc: the shape functions and their table. To add one: write it, add a row, describe it in
+// docs/reference/catalogue_language.md. Names must differ from op names.
 
 #include "kernel/opset/functions.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 using Args = std::span<const Val>;
 
-absl::Status WantList(const Env& env, const Val& v, std::string_view function) {
-  return v.kind == Val::kList ? absl::OkStatus() : env.Fail(function, " wants a list");
+absl::Status RequireList(const Env& env, const Val& v, std::string_view function) {
+  return v.kind == Val::kList ? absl::OkStatus() : env.Fail(function, " requires a list");
 }
 
 void SetInt(int64_t i, Val* out) {
@@ -26,19 +26,19 @@ void SetList(List list, Val* out) {
 }
 
 absl::Status Bcast(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "bcast"));
-  RETURN_IF_ERROR(WantList(env, args[1], "bcast"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "bcast"));
+  RETURN_IF_ERROR(RequireList(env, args[1], "bcast"));
   List list;
   RETURN_IF_ERROR(Broadcast(env, args[0].list, args[1].list, &list));
   SetList(std::move(list), out);
   return absl::OkStatus();
 }
 
-// The dims left by a reduction over sorted axes: 1 each if kept, else gone.
+// The dims after a reduction over sorted axes: 1 if kept, otherwise removed.
 absl::Status Reduced(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "reduced"));
-  RETURN_IF_ERROR(WantList(env, args[1], "reduced"));
-  if (args[2].kind != Val::kBool) return env.Fail("reduced wants a bool");
+  RETURN_IF_ERROR(RequireList(env, args[0], "reduced"));
+  RETURN_IF_ERROR(RequireList(env, args[1], "reduced"));
+  if (args[2].kind != Val::kBool) return env.Fail("reduced requires a bool");
   List list;
   for (size_t i = 0; i < args[0].list.size(); i++) {
     bool gone =
@@ -53,8 +53,8 @@ absl::Status Reduced(Env& env, Args args, Val* out) {
 }
 
 absl::Status Pick(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "pick"));
-  RETURN_IF_ERROR(WantList(env, args[1], "pick"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "pick"));
+  RETURN_IF_ERROR(RequireList(env, args[1], "pick"));
   List list;
   for (int64_t i : args[1].list) {
     if (i < 0 || i >= static_cast<int64_t>(args[0].list.size()))
@@ -66,7 +66,7 @@ absl::Status Pick(Env& env, Args args, Val* out) {
 }
 
 absl::Status Total(Env& env, const Val& v, BinOp op, int64_t start, int64_t* out) {
-  RETURN_IF_ERROR(WantList(env, v, op == BinOp::kAdd ? "sum" : "prod"));
+  RETURN_IF_ERROR(RequireList(env, v, op == BinOp::kAdd ? "sum" : "prod"));
   *out = start;
   for (int64_t i : v.list) RETURN_IF_ERROR(Arith(env, op, *out, i, out));
   return absl::OkStatus();
@@ -84,11 +84,11 @@ absl::Status Prod(Env& env, Args args, Val* out) {
   return absl::OkStatus();
 }
 
-// The dims of reshape: -1 becomes what makes the element counts equal.
+// The dims of a reshape, with -1 replaced.
 absl::Status Resolved(Env& env, Args args, Val* out) {
   int64_t have = 0;
   RETURN_IF_ERROR(Total(env, args[0], BinOp::kMul, 1, &have));
-  RETURN_IF_ERROR(WantList(env, args[1], "resolved"));
+  RETURN_IF_ERROR(RequireList(env, args[1], "resolved"));
   List to = args[1].list;
   int64_t want = 1;
   ptrdiff_t open = -1;
@@ -104,7 +104,7 @@ absl::Status Resolved(Env& env, Args args, Val* out) {
   }
   if (open >= 0) {
     if (want == 0)
-      return env.Fail("-1 beside a dim of 0 in [", env.Print(to), "] could be any number: give it");
+      return env.Fail("-1 next to a dim of 0 in [", env.Print(to), "] is ambiguous: give the dim");
     RETURN_IF_ERROR(Arith(env, BinOp::kFloorDiv, have, want, &to[static_cast<size_t>(open)]));
     RETURN_IF_ERROR(Arith(env, BinOp::kMul, want, to[static_cast<size_t>(open)], &want));
   }
@@ -120,13 +120,13 @@ absl::Status Resolved(Env& env, Args args, Val* out) {
 }
 
 absl::Status Rank(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "rank"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "rank"));
   SetInt(static_cast<int64_t>(args[0].list.size()), out);
   return absl::OkStatus();
 }
 
 absl::Status Each(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "each"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "each"));
   if (env.each < 0 || env.each >= static_cast<int64_t>(args[0].list.size()))
     return env.Fail("each(...) outside of a variadic result");
   SetInt(args[0].list[static_cast<size_t>(env.each)], out);
@@ -134,7 +134,7 @@ absl::Status Each(Env& env, Args args, Val* out) {
 }
 
 absl::Status All(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "all"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "all"));
   List list(args[0].list.size());
   for (size_t i = 0; i < list.size(); i++) list[i] = static_cast<int64_t>(i);
   SetList(std::move(list), out);
@@ -148,7 +148,7 @@ absl::Status Reversed(Env& env, Args args, Val* out) {
 }
 
 absl::Status Inverse(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "inverse"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "inverse"));
   List list(args[0].list.size());
   for (size_t i = 0; i < list.size(); i++) {
     int64_t to = args[0].list[i];
@@ -160,12 +160,12 @@ absl::Status Inverse(Env& env, Args args, Val* out) {
   return absl::OkStatus();
 }
 
-// The axes of shape P over which to sum to get what was broadcast from shape D.
+// The axes of shape P to sum over, to undo a broadcast from shape D.
 absl::Status SpreadAxes(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantList(env, args[0], "spread_axes"));
-  RETURN_IF_ERROR(WantList(env, args[1], "spread_axes"));
+  RETURN_IF_ERROR(RequireList(env, args[0], "spread_axes"));
+  RETURN_IF_ERROR(RequireList(env, args[1], "spread_axes"));
   const List &from = args[0].list, &to = args[1].list;
-  if (from.size() > to.size()) return env.Fail("spread_axes of more dims than there are");
+  if (from.size() > to.size()) return env.Fail("spread_axes: the first shape has more dims than the second");
   size_t extra = to.size() - from.size();
   List list;
   for (size_t i = 0; i < to.size(); i++)
@@ -174,9 +174,9 @@ absl::Status SpreadAxes(Env& env, Args args, Val* out) {
   return absl::OkStatus();
 }
 
-// A list and how many of its entries, of the indices that lead into a shape.
-absl::Status WantPart(const Env& env, Args args, std::string_view function) {
-  RETURN_IF_ERROR(WantList(env, args[0], function));
+// Checks the arguments (list, number of leading entries).
+absl::Status RequirePrefix(const Env& env, Args args, std::string_view function) {
+  RETURN_IF_ERROR(RequireList(env, args[0], function));
   if (args[1].kind != Val::kInt || IsSymbolic(args[1].i))
     return env.Fail("the number of indices must be a number, not a symbol");
   if (args[1].i < 0 || args[1].i > static_cast<int64_t>(args[0].list.size()))
@@ -185,36 +185,38 @@ absl::Status WantPart(const Env& env, Args args, std::string_view function) {
 }
 
 absl::Status After(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantPart(env, args, "after"));
+  RETURN_IF_ERROR(RequirePrefix(env, args, "after"));
   List list(args[0].list.begin() + args[1].i, args[0].list.end());
   SetList(std::move(list), out);
   return absl::OkStatus();
 }
 
 absl::Status Before(Env& env, Args args, Val* out) {
-  RETURN_IF_ERROR(WantPart(env, args, "before"));
+  RETURN_IF_ERROR(RequirePrefix(env, args, "before"));
   List list(args[0].list.begin(), args[0].list.begin() + args[1].i);
   SetList(std::move(list), out);
   return absl::OkStatus();
 }
 
 absl::Status Floating(Env& env, Args args, Val* out) {
-  if (args[0].kind != Val::kDType) return env.Fail("floating wants a dtype");
+  if (args[0].kind != Val::kDType) return env.Fail("floating requires a dtype");
   bool floating = IsFloating(static_cast<DType>(args[0].i));
   out->kind = Val::kBool;
   out->i = floating;
   return absl::OkStatus();
 }
 
-// Does every value of the first dtype survive in the second?
+// Whether the second dtype represents every value of the first exactly.
 absl::Status Lossless(Env& env, Args args, Val* out) {
-  if (args[0].kind != Val::kDType || args[1].kind != Val::kDType) return env.Fail("lossless wants dtypes");
+  if (args[0].kind != Val::kDType || args[1].kind != Val::kDType) return env.Fail("lossless requires dtypes");
   out->kind = Val::kBool;
   out->i = Holds(static_cast<DType>(args[1].i), static_cast<DType>(args[0].i));
   return absl::OkStatus();
 }
 
-absl::Status Zipped(Env& env, Args, Val*) { return env.Fail("this function is evaluated entry by entry"); }
+absl::Status EvaluatedInEval(Env& env, Args, Val*) {
+  return env.Fail("this function is evaluated by eval.cc");
+}
 
 constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
                                    {"fits", 2, 2, nullptr},
@@ -226,9 +228,9 @@ constexpr Function kFunctions[] = {{"bcast", 2, 2, Bcast},
                                    {"rank", 1, 1, Rank},
                                    {"count", 1, 1, Rank},
                                    {"each", 1, 1, Each},
-                                   {"ceildiv", 2, 2, Zipped},
-                                   {"max", 2, 2, Zipped},
-                                   {"min", 2, 2, Zipped},
+                                   {"ceildiv", 2, 2, EvaluatedInEval},
+                                   {"max", 2, 2, EvaluatedInEval},
+                                   {"min", 2, 2, EvaluatedInEval},
                                    {"all", 1, 1, All},
                                    {"reversed", 1, 1, Reversed},
                                    {"inverse", 1, 1, Inverse},

@@ -1,4 +1,4 @@
-// functions.h: the shape functions that static expressions may call: lists in, a list out.
+// functions.h: the shape functions of static expressions.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ struct Val {
   int64_t i = 0;  // kInt; kBool: 0 or 1; kDType
   double f = 0;
   List list;
-  std::string_view s;              // borrowed from the definition or from the given attributes
-  std::span<const double> floats;  // borrowed likewise
+  std::string_view s;              // borrowed from the definition or the given attributes
+  std::span<const double> floats;  // borrowed from there, too
 };
 
 struct Env;
 
 struct Function {
   std::string_view name;
-  uint8_t least, most;                                              // arguments
-  absl::Status (*call)(Env&, std::span<const Val> args, Val* out);  // null: evaluated by eval.cc itself
-  bool names = false;                                               // its argument is the name of a value
+  uint8_t least, most;                                              // number of arguments
+  absl::Status (*call)(Env&, std::span<const Val> args, Val* out);  // null: evaluated by eval.cc
+  bool names = false;                                               // its argument is a name, not a value
 };
 const Function* FindFunction(std::string_view name);
 
-// Broadcasting of two shapes: unknown equalities become checks of the inference at hand.
+// Broadcasts two shapes. An equality that depends on symbols becomes a check.
 absl::Status Broadcast(Env&, std::span<const int64_t> a, std::span<const int64_t> b, List* out);
 
 }  // namespace keel::opset

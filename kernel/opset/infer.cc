@@ -1,4 +1,4 @@
-// infer.cc: the type of an op's results from its definition and the types of its operands.
+// infer.cc: the types of a node's results, from the op's definition and the operands' types.
 
 #include <algorithm>
 
@@ -59,7 +59,7 @@ void Env::AddCheck(Dim a, Dim b, bool equal, std::string message) {
 
 namespace {
 
-// A dim of a result must be one of a tensor; where only symbols can tell, a check is recorded.
+// Result dims must be in range; a check is recorded if that depends on symbols.
 absl::Status CheckResultDim(Env& env, const ResultDef& r, Dim d) {
   if (!IsSymbolic(d)) {
     if (d >= 0 && d <= kMaxDim) return absl::OkStatus();
@@ -104,7 +104,7 @@ absl::Status Result(Env& env, const ResultDef& r, TensorType* out) {
   out->dtype = ref.kind == DTypeRef::kFixed      ? ref.fixed
                : ref.kind == DTypeRef::kVariable ? env.types[ref.index]
                                                  : static_cast<DType>(env.slots[ref.index].i);
-  if (out->dtype == DType::kNone) return env.Fail("nothing says the dtype of result ", r.name);
+  if (out->dtype == DType::kNone) return env.Fail("the dtype of result ", r.name, " is not determined");
   return ResultDims(env, r, &out->dims);
 }
 
@@ -120,7 +120,7 @@ absl::Status CheckTypes(const Env& env, std::string_view what, std::span<const T
   return same ? absl::OkStatus() : env.Fail(what, " are (", list(got), ") but must be (", list(wanted), ")");
 }
 
-// A gradient that is given with the graph: see control.ops.
+// Checks the gradient graph of a call (control.ops).
 absl::Status CheckVjp(const Env& env, const GraphTypes& body, const GraphTypes& vjp) {
   std::vector<TensorType> params = body.params, results;
   params.insert(params.end(), body.results.begin(), body.results.end());
@@ -132,7 +132,7 @@ absl::Status CheckVjp(const Env& env, const GraphTypes& body, const GraphTypes& 
   return CheckTypes(env, "the results of vjp", vjp.results, results);
 }
 
-// What an op takes that is typed by a graph: the graph's parameters, exactly.
+// The operands of an op typed by a graph must have exactly the types of the graph's parameters.
 absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
   if (!graphs) return env.Fail("names a graph, which only a node of a module can");
   ASSIGN_OR_RETURN(GraphTypes body, (*graphs)(env.slots[env.def.typed_by].i));

@@ -1,4 +1,4 @@
-// lexer.cc: scanning, and the errors that show a place.
+// lexer.cc: scanning, and errors with positions.
 
 #include "kernel/opset/lexer.h"
 
@@ -13,11 +13,11 @@ namespace {
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Longer ones first, so that the first match is the right one.
+// Longest first: the first match wins.
 constexpr std::string_view kPuncts[] = {"...", "->", "..", "//", "==", "!=", "<=", ">=", "&&", "||"};
 constexpr std::string_view kSingles = "()[]{}<>,:;=+-*/%!?@.|&^~$";
 
-std::string Shown(const Token& t) {
+std::string Printable(const Token& t) {
   if (t.kind == Token::kEnd) return "the end of the text";
   std::string_view text = t.text.substr(0, 40);
   std::string out;
@@ -126,7 +126,7 @@ void Lexer::ScanNumber(Token* t) {
 }
 
 void Lexer::ScanString(Token* t) {
-  t->kind = Token::kBad;  // until the closing quote is seen
+  t->kind = Token::kBad;  // until the closing quote
   for (at_++; at_ < text_.size() && text_[at_] != '\n'; at_++) {
     if (text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n') {
       at_++;
@@ -195,8 +195,8 @@ absl::StatusOr<std::string> Lexer::String(std::string_view what) {
 absl::Status Lexer::FailAt(const Token& t, std::string_view message) const {
   std::string_view colon = origin_.empty() ? "" : ":";
   std::string_view why;
-  if (t.kind == Token::kBad) why = t.text[0] == '"' ? " (a string without its end)" : " (no such character)";
-  return Invalid(origin_, colon, t.line, ":", t.column, ": ", message, ", got ", Shown(t), why);
+  if (t.kind == Token::kBad) why = t.text[0] == '"' ? " (unterminated string)" : " (invalid character)";
+  return Invalid(origin_, colon, t.line, ":", t.column, ": ", message, ", got ", Printable(t), why);
 }
 
 absl::StatusOr<std::string> Unescape(std::string_view quoted) {

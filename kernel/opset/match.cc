@@ -1,4 +1,4 @@
-// match.cc: operands against their patterns: names bind at first use and are compared afterwards.
+// match.cc: matches operands with their patterns. A name binds at its first use and is compared afterwards.
 
 #include <algorithm>
 
@@ -11,14 +11,14 @@ std::string Subject(const Env& env, int operand, std::string_view name) {
   return operand >= 0 ? env.OperandName(static_cast<size_t>(operand)) : std::string(name);
 }
 
-// Where a slot's value came from: "a", or "the attributes".
+// The operand or attribute that bound a slot, for messages.
 std::string Binder(const Env& env, uint16_t slot) {
   int by = env.bound_by[slot];
   if (by >= 0) return env.OperandName(static_cast<size_t>(by));
   return VarAttr(env.def).empty() ? "an attribute" : "the variable";
 }
 
-// One dim that must equal another, which was bound before. Gives the more specific of both.
+// Compares a dim with the bound one and keeps the more specific of both.
 absl::Status Unify(Env& env, int64_t* have, int64_t got, uint16_t slot, int operand, std::string_view name) {
   if (*have == got) return absl::OkStatus();
   Truth equal = CompareDims(env, BinOp::kEq, *have, got);
@@ -32,11 +32,11 @@ absl::Status Unify(Env& env, int64_t* have, int64_t got, uint16_t slot, int oper
   return absl::OkStatus();
 }
 
-absl::Status MustBe(Env& env, int64_t want, int64_t got, int operand, std::string_view name) {
+absl::Status RequireDim(Env& env, int64_t want, int64_t got, int operand, std::string_view name) {
   Truth equal = CompareDims(env, BinOp::kEq, want, got);
   if (equal == Truth::kTrue) return absl::OkStatus();
   std::string text = absl::StrCat(Subject(env, operand, name), " has dim ", env.Print(got), " where ",
-                                  env.Print(want), " is wanted");
+                                  env.Print(want), " is expected");
   if (equal == Truth::kFalse) return env.FailWith(std::move(text));
   env.AddCheck(want, got, true, std::move(text));
   return absl::OkStatus();
@@ -48,7 +48,7 @@ absl::Status RankError(const Env& env, const Pattern& p, size_t rank, int operan
 }
 
 using Lengths = absl::InlinedVector<int64_t, 8>;
-constexpr int64_t kOpen = -1;  // a group whose length the rank decides
+constexpr int64_t kOpen = -1;  // a group whose length follows from the rank
 
 absl::Status ItemLength(Env& env, const Item& item, int64_t* length) {
   *length = item.kind == Item::kMark ? 0 : 1;
@@ -67,7 +67,7 @@ absl::Status ItemLength(Env& env, const Item& item, int64_t* length) {
   return absl::OkStatus();
 }
 
-// The '@' says how many dims stand before it, which settles the open group there.
+// '@' gives the number of dims before it, and thus the length of the open group there.
 absl::Status PlaceAxis(Env& env, const Pattern& p, int64_t rank, Lengths* lengths) {
   size_t mark = 0;
   while (!p.items[mark].marked) mark++;
@@ -103,7 +103,7 @@ absl::Status MeasureItems(Env& env, const Pattern& p, int64_t rank, Lengths* len
   *fits = open ? left >= 0 : left == 0;
   if (open && *fits) *open = left;
   for (int64_t length : *lengths)
-    *fits = *fits && length >= 0;  // two open groups: an optional operand was left out
+    *fits = *fits && length >= 0;  // two open groups: an optional operand was omitted
   return absl::OkStatus();
 }
 
@@ -145,7 +145,7 @@ absl::Status BindExpr(Env& env, const Item& item, std::span<const int64_t> dims,
   List want;
   RETURN_IF_ERROR(EvalList(item.expr, env, &want));
   for (size_t d = 0; d < dims.size() && d < want.size(); d++)
-    RETURN_IF_ERROR(MustBe(env, want[d], dims[d], operand, name));
+    RETURN_IF_ERROR(RequireDim(env, want[d], dims[d], operand, name));
   return absl::OkStatus();
 }
 
@@ -170,7 +170,7 @@ absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {
     return got == ref.fixed ? absl::OkStatus() : DTypeClash(env, got, ref.fixed, "must be ", operand);
   if (ref.kind == DTypeRef::kAttr) {
     auto want = static_cast<DType>(env.slots[ref.index].i);
-    return got == want ? absl::OkStatus() : DTypeClash(env, got, want, "the attribute says ", operand);
+    return got == want ? absl::OkStatus() : DTypeClash(env, got, want, "the attribute is ", operand);
   }
   DType& bound = env.types[ref.index];
   if (bound == DType::kNone) {
@@ -199,7 +199,7 @@ absl::Status CheckType(const Env& env, size_t index) {
   if (type.dims.size() > KEEL_MAX_RANK)
     return env.Fail(env.OperandName(index), " has ", type.dims.size(), " dims, more than ", KEEL_MAX_RANK);
   for (Dim d : type.dims)
-    if (IsSymbolic(d) ? !env.dims.Knows(d) : d < 0 || d > kMaxDim)
+    if (IsSymbolic(d) ? !env.dims.Contains(d) : d < 0 || d > kMaxDim)
       return env.Fail(env.OperandName(index), " has a dim that is not in [0, 2^40]");
   return absl::OkStatus();
 }
@@ -232,7 +232,7 @@ absl::Status MatchItems(Env& env, const Pattern& p, std::span<const int64_t> dim
       case Item::kMark:
         break;
       case Item::kNumber:
-        RETURN_IF_ERROR(MustBe(env, item.number, mine[0], operand, name));
+        RETURN_IF_ERROR(RequireDim(env, item.number, mine[0], operand, name));
         break;
       case Item::kGroup:
         RETURN_IF_ERROR(BindGroup(env, item, mine, operand, name));
@@ -290,7 +290,7 @@ absl::Status MatchOperands(Env& env) {
 
 namespace {
 
-// What a literal becomes when no operand says: i32 or f32, or what the op takes.
+// The dtype of a literal that no operand determines: i32 or f32, or else one that the op accepts.
 DType FreeLiteral(DTypeSet set, bool floating) {
   constexpr DType kInts[] = {DType::kI32, DType::kI64, DType::kF32, DType::kU64, DType::kF64, DType::kBool};
   constexpr DType kFloats[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
@@ -303,7 +303,7 @@ DType FreeLiteral(DTypeSet set, bool floating) {
 bool IsWeak(const Operand& o) { return o.kind == Operand::kWeakInt || o.kind == Operand::kWeakFloat; }
 
 absl::Status BindFreeTypes(Env& env) {
-  for (bool floating : {true, false})  // one float literal makes its partners floats
+  for (bool floating : {true, false})  // one float literal makes the others floats
     for (size_t i = 0; i < env.operands.size(); i++) {
       if (env.operands[i].kind != (floating ? Operand::kWeakFloat : Operand::kWeakInt)) continue;
       const Pattern& p = PatternOf(env, OperandAt(env.def, i));
@@ -340,7 +340,7 @@ absl::Status MatchWeak(Env& env, std::vector<DType>* operand_dtypes) {
     if (!p.any && p.dtype.kind == DTypeRef::kAttr) d = static_cast<DType>(env.slots[p.dtype.index].i);
     if (floating && !IsFloating(d)) {
       absl::Status status =
-          env.Fail(env.OperandName(i), " is a float literal but ", keel::Name(d), " is wanted");
+          env.Fail(env.OperandName(i), " is a float literal but ", keel::Name(d), " is expected");
       return Annotate(std::move(status), kErrorHint,
                       absl::StrCat("cast the other operand to a float, or write an integer literal"));
     }

@@ -1,5 +1,5 @@
-// opset.h: the op catalogue: what an op takes, what comes out, what it is made of. Read
-// kernel/opset/README.md for the language of the *.ops files; this is what the rest of the kernel sees.
+// opset.h: the op catalogue: operands, results, bodies and gradient rules of ops. This is the folder's
+// interface; docs/reference/catalogue_language.md describes the language of the *.ops files.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TensorType {
 };
 std::string Print(const TensorType&, const DimTable&);  // "f32[b, 2]"
 
-// An attribute's value; `kind` is a KEEL_ATTR_* number. Dims (and dim) are Dims of the module's table.
+// An attribute's value; `kind` is a KEEL_ATTR_* constant. Dims are of the module's table.
 struct AttrValue {
   int32_t kind = KEEL_ATTR_NONE;
   int64_t i = 0;  // BOOL, I64, DIM; DTYPE: the DType's number; GRAPH, VAR: its number in the module
@@ -44,18 +44,18 @@ struct Attr {
 };
 using Attrs = std::vector<Attr>;  // sorted by name, each name once
 void SortAttrs(Attrs*);
-const AttrValue* FindAttr(const Attrs&, std::string_view name);  // null: it is not there
+const AttrValue* FindAttr(const Attrs&, std::string_view name);  // null: absent
 int64_t IntAttr(const Attrs&, std::string_view name, int64_t otherwise = 0);
 
-struct OpDef;  // parsed form, private to opset/; facts about it through the functions below
+struct OpDef;  // the parsed form, private to opset/; its properties are returned by the functions below
 
-// An op's operand at inference: a typed value, a weak literal, or nothing (optional, left out).
+// An operand for inference: a typed value, an untyped (weak) literal, or an omitted optional operand.
 struct Operand {
   enum Kind : uint8_t { kTyped, kWeakInt, kWeakFloat, kAbsent } kind = kTyped;
   TensorType type;  // kTyped
 };
 
-// Types of a graph's parameters and results; how a graph that an attribute names is known to inference.
+// The types of a graph's parameters and results, for attributes that name a graph.
 struct GraphTypes {
   std::vector<TensorType> params, results;
   std::string name;
@@ -63,14 +63,14 @@ struct GraphTypes {
 using GraphTypesOf = std::function<absl::StatusOr<GraphTypes>(int64_t graph)>;
 using VarTypeOf = std::function<absl::StatusOr<TensorType>(int64_t variable)>;
 
-// What inference found out about one node.
+// The result of inference for one node.
 struct Inferred {
   std::vector<TensorType> results;
   Attrs attrs;  // every attribute: defaults filled, scalars spread, axes normalised
-  std::vector<std::pair<std::string, DType>>
-      types;                          // type variables of the op ("T" -> f32), dtype attributes too
-  std::vector<DType> operand_dtypes;  // what weak literals became
-  // Facts that inference could not prove; a plan checks them when sizes are known: a == b, or a <= b.
+                // Type variables of the op ("T" -> f32), and dtype attributes.
+  std::vector<std::pair<std::string, DType>> types;
+  std::vector<DType> operand_dtypes;  // including the dtypes chosen for weak literals
+  // Conditions that depend on symbols. A plan checks them when sizes are known.
   struct Check {
     Dim a, b;
     bool equal;  // else a <= b
@@ -79,25 +79,26 @@ struct Inferred {
   std::vector<Check> checks;
 };
 
-// How the shape of the only result follows from the operands' where that needs no inference: it is that
-// of each operand, or theirs broadcast to each other.
+// How the shape of the only result follows from the operands' without inference: kSame, that of each operand;
+// kBroadcast, theirs broadcast to each other.
 enum class ShapeRule : uint8_t { kInferred, kSame, kBroadcast };
 
-// What an op does beside computing. All but reads must run where a whole function is asked for.
+// The side effect of an op. All effects but kRead are preserved even if the results are unused.
 enum class EffectKind : uint8_t { kNone, kRead, kWrite, kIo, kGuard, kRng, kHost };
 
 enum class Trait : uint8_t { kElementwise, kCommutative, kAlias, kNoopIfSame, kNoopIfIdentity };
 
 class Catalogue {
  public:
-  Catalogue();  // with the embedded core ops, indexed, not parsed
+  Catalogue();  // indexes the embedded core ops; nothing is parsed yet
   ~Catalogue();
-  // Ops in the same language; names must hold a '.' unless `core`. Limits: 1 MiB, 4096 ops.
+  // Adds ops. Names must contain a '.'. Limits: 1 MiB, 4096 ops.
   absl::Status AddText(std::string_view text, std::string_view origin);
-  // version 0: the newest. NotFound names the closest op. Thread-safe; the pointer lives as long as this.
+  // version 0: the newest. NotFound suggests the closest name. Thread-safe; the pointer is valid as long as
+  // the catalogue.
   absl::StatusOr<const OpDef*> Find(std::string_view name, uint32_t version) const;
   std::vector<std::string> Names() const;  // sorted
-  absl::Status ParseAll() const;           // for tests and the build tool: every op, body and rule
+  absl::Status ParseAll() const;           // every op, body and rule; for tests and the build tool
 
  private:
   struct Impl;
@@ -113,18 +114,18 @@ bool HasEffect(const OpDef&);
 EffectKind EffectOf(const OpDef&);
 std::string_view EffectOn(const OpDef&);  // the attribute that names the variable or stream, or ""
 std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
-bool MayFail(const OpDef&, DType first);  // on its data, where the first operand has this dtype
-bool IsClose(const OpDef&);               // devices may round differently
-bool IsTypedByGraph(const OpDef&);        // a call: its body's parameters and results are its own
-bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs its bodies
+bool MayFail(const OpDef&, DType first);  // depending on its data, if the first operand has this dtype
+bool IsClose(const OpDef&);               // results may differ between devices by rounding
+bool IsTypedByGraph(const OpDef&);        // `call`: its types are those of its body
+bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs the bodies
 ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
   std::string name, pattern;
   bool optional, variadic;
 };
 struct AttrInfo {
-  std::string name, type, default_text;  // default_text "" : required
-  int32_t kind;                          // what AttrValue kind the attribute ends up as
+  std::string name, type, default_text;  // default_text "": required
+  int32_t kind;                          // KEEL_ATTR_* of the attribute after inference
   std::vector<std::string> choices;      // of an enum
 };
 struct ResultInfo {
@@ -134,21 +135,21 @@ struct ResultInfo {
 std::vector<OperandInfo> OpOperands(const OpDef&);
 std::vector<AttrInfo> OpAttrs(const OpDef&);
 std::vector<ResultInfo> OpResults(const OpDef&);
-// The dtypes that each type variable may be.
+// The dtypes allowed for each type variable.
 std::vector<std::pair<std::string, std::vector<DType>>> OpTypes(const OpDef&);
 
-// Types of the results, or an error that names the op, the operand or attribute, what was got and wanted.
-// Concrete dims never touch the table. Attrs as the user gave them (missing ones get defaults).
-// graphs: needed by ops that are typed by a graph (IsTypedByGraph); vars: by those with a VarAttr.
+// Infers the types of the results. Errors name the op, the operand or attribute, and the expected and actual
+// types. given: the attributes as written by the user; missing ones get their defaults. Numeric dims do not
+// use the table. graphs: required by ops with IsTypedByGraph or IsControl; vars: by ops with a VarAttr.
 absl::Status Infer(const OpDef&, std::span<const Operand> operands, const Attrs& given, DimTable& dims,
                    Inferred* out, const GraphTypesOf* graphs = nullptr, const VarTypeOf* vars = nullptr);
 
-// The types of the parameters of each body of a control op with these operands; attributes but the graphs
-// must be given.
+// The types of the parameters of each body of a control op with these operands. All attributes other than
+// graphs must be given.
 absl::StatusOr<std::vector<TensorType>> BodyParams(const OpDef&, std::span<const Operand> operands,
                                                    const Attrs& given, DimTable& dims);
 
-// Where a body is written out: the graph builder implements it (values are its ids).
+// Receives the nodes of an expanded body. The graph builder implements it; values are its ids.
 class BodySink {
  public:
   using Value = uint32_t;
@@ -159,32 +160,33 @@ class BodySink {
   virtual absl::StatusOr<Value> Literal(DType dtype, double value) = 0;  // a scalar constant
   virtual TensorType Type(Value) = 0;
 };
-// Writes the op's body for these operands (kNone: left out) into the sink; gives the results.
+// Expands the op's body for these operands (kNone: omitted) into the sink; returns the results.
 absl::StatusOr<std::vector<BodySink::Value>> ExpandBody(const Catalogue&, const OpDef&,
                                                         std::span<const BodySink::Value> in,
                                                         const Attrs& given, DimTable&, BodySink&);
 
-// How the gradient of an op is made: not at all (it flows to no operand), by the op's rule, by those of the
-// ops in its body, or nobody said.
+// The source of an op's gradient: none flows to any operand; the op's own rule; the rules of the ops in its
+// body; or undefined.
 enum class Vjp : uint8_t { kNone, kRule, kBody, kMissing };
 Vjp VjpOf(const OpDef&);
 
-// What the gradient of an operand reads: of operands and results as the op defines them (a variadic one is
-// one). Dims are no values: who reads only dims(x) does not read x. A body is written out again: it reads
-// all operands.
+// The operands and results of an op's definition (a variadic one counts as one) that the gradient of an
+// operand reads. dims(x) does not count as a read of x. A gradient through the body reads all operands,
+// because the body is expanded again.
 struct VjpReads {
   std::vector<bool> operands, results;
 };
-std::vector<VjpReads> VjpReadsOf(const OpDef&);  // by operand; where there is no rule and no body: nothing
+std::vector<VjpReads> VjpReadsOf(const OpDef&);  // by operand; empty without rule and body
 
-// A node whose gradient is asked for.
+// A node to differentiate.
 struct VjpNode {
-  std::span<const BodySink::Value> in, out;     // kNone: left out
-  std::span<const BodySink::Value> cotangents;  // of out; kNone: missing, zeros if the rule reads it
-  std::vector<bool> wanted;                     // by operand
+  std::span<const BodySink::Value> in, out;  // kNone: omitted
+  std::span<const BodySink::Value>
+      cotangents;            // of `out`; kNone: absent, replaced by zeros if the rule reads it
+  std::vector<bool> wanted;  // by operand
 };
-// Writes the op's rule into the sink; gives the gradient of each operand, kNone where it is not wanted or
-// none flows.
+// Expands the op's gradient rule into the sink; returns the gradient of each operand, kNone if it is not
+// wanted or none flows.
 absl::StatusOr<std::vector<BodySink::Value>> ExpandVjp(const Catalogue&, const OpDef&, const VjpNode&,
                                                        const Attrs& given, DimTable&, BodySink&);
 

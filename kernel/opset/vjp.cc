@@ -1,7 +1,6 @@
-// vjp.cc: the gradient rules of ops, written out as bodies are (expand.cc); and what a rule reads.
+// vjp.cc: expands gradient rules (see expander.h), and finds the values that a rule reads.
 //
-// A rule is lazy: an assignment is written when a wanted result reads its name, so a rule may compute more
-// than one gradient needs.
+// Expansion is lazy: an assignment is expanded when a wanted gradient reads its name.
 
 #include <algorithm>
 
@@ -35,26 +34,26 @@ void BindResults(const OpDef& def, const VjpNode& node, Expander& expander, Body
   }
 }
 
-// What a rule returns for an operand; a number stands for a tensor of it.
+// The gradient that a rule returns for an operand; a number denotes a tensor filled with it.
 absl::StatusOr<Value> Returned(const Expr& e, const TensorType& type, Expander& expander) {
-  ASSIGN_OR_RETURN(BodyValue v, expander.One(e));
+  ASSIGN_OR_RETURN(BodyValue v, expander.ValueOf(e));
   if (v.kind == BodyValue::kInt || v.kind == BodyValue::kFloat) return expander.Filled(type, v.number);
   return v.value;
 }
 
-// The names of values that an expression reads, also through assignments.
-class Reader {
+// Collects the names that an expression reads, including those read by assignments.
+class NameCollector {
  public:
-  explicit Reader(const Block& block) : block_(block) {}
+  explicit NameCollector(const Block& block) : block_(block) {}
 
   void Read(const Expr& e) {
-    if (e.kind == Expr::kName && names_.insert(e.text).second) Through(e.text);
+    if (e.kind == Expr::kName && names_.insert(e.text).second) ReadAssignments(e.text);
     for (size_t i = e.kind == Expr::kCond ? 1 : 0; i < e.parts.size(); i++) Read(e.parts[i]);
   }
   bool Has(const std::string& name) const { return names_.count(name) != 0; }
 
  private:
-  void Through(const std::string& name) {
+  void ReadAssignments(const std::string& name) {
     for (const Statement& s : block_)
       if (s.kind == Statement::kAssign && std::find(s.names.begin(), s.names.end(), name) != s.names.end())
         Read(s.values[0]);
@@ -81,7 +80,7 @@ std::vector<VjpReads> VjpReadsOf(const OpDef& def) {
     out[i].results.assign(def.results.size(), false);
     if (VjpOf(def) != Vjp::kRule) continue;
     const std::vector<opset::Expr>& values = def.vjp.block.back().values;
-    opset::Reader reader(def.vjp.block);
+    opset::NameCollector reader(def.vjp.block);
     reader.Read(values[std::min(i, values.size() - 1)]);
     for (size_t k = 0; k < def.operands.size(); k++) out[i].operands[k] = reader.Has(def.operands[k].name);
     for (size_t k = 0; k < def.results.size(); k++) out[i].results[k] = reader.Has(def.results[k].name);
@@ -116,9 +115,9 @@ absl::StatusOr<std::vector<BodySink::Value>> ExpandVjp(const Catalogue& catalogu
     if (std::find(node.wanted.begin() + static_cast<ptrdiff_t>(at), node.wanted.end(), true) ==
         node.wanted.end())
       break;
-    ASSIGN_OR_RETURN(std::vector<BodySink::Value> all, expander.Many(e.parts[0]));
+    ASSIGN_OR_RETURN(std::vector<BodySink::Value> all, expander.ValuesOf(e.parts[0]));
     if (all.size() != out.size() - at)
-      return env.Fail("its gradient rule gives ", all.size(), " values for ", out.size() - at, " operands");
+      return env.Fail("its gradient rule returns ", all.size(), " values for ", out.size() - at, " operands");
     std::copy(all.begin(), all.end(), out.begin() + static_cast<ptrdiff_t>(at));
     at = out.size();
   }

@@ -29,7 +29,7 @@ uint64_t Rewrite::Hash(NodeId n) {
 uint32_t Rewrite::EffectsAt(NodeId n) {
   if (!Alive(n)) return 0;
   Effects e = EffectsOf(*graph_, graph_->nodes[n]);
-  uint32_t reads = e.rng || !e.reads.empty() ? KEEL_READS : 0, runs = e.Must() ? KEEL_MUST_RUN : 0;
+  uint32_t reads = e.rng || !e.reads.empty() ? KEEL_READS : 0, runs = e.MustRun() ? KEEL_MUST_RUN : 0;
   return reads | runs | (e.fails ? uint32_t{KEEL_MAY_FAIL} : 0);
 }
 

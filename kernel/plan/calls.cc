@@ -9,7 +9,7 @@ std::vector<keel_tensor> MakeViews(const Lowered& lowered, const Binding& bindin
   std::vector<keel_tensor> views(lowered.values.size());
   for (size_t v = 0; v < views.size(); v++) {
     views[v].device = device;
-    views[v].dtype = PartsOf(lowered.values[v].type.dtype);
+    views[v].dtype = AbiDType(lowered.values[v].type.dtype);
     views[v].ndim = static_cast<int32_t>(binding.shapes[v].size());
     views[v].shape = const_cast<int64_t*>(binding.shapes[v].data());
   }

@@ -28,7 +28,7 @@ class Grouping {
       for (ValueId v : node.in)
         if (v != kNoValue && maker[v] != kNobody) Edge(maker[v], i);
       for (ValueId v : node.out) maker[v] = i;
-      if (!(graph.effects.Must() ? IsOrdered(graph, node) : HasAnyEffect(graph, node))) continue;
+      if (!(graph.effects.MustRun() ? IsOrdered(graph, node) : HasAnyEffect(graph, node))) continue;
       if (last_effect != kNobody) Edge(last_effect, i);
       last_effect = i;
     }

@@ -11,7 +11,7 @@
 
 #include "kernel/base/json.h"
 #include "kernel/base/mutex.h"
-#include "kernel/base/places.h"
+#include "kernel/base/slot_cache.h"
 #include "kernel/plan/binding.h"
 #include "kernel/plan/runner.h"
 
@@ -88,7 +88,7 @@ class Plan {
   std::shared_ptr<const PassReport> JoinPasses() const;  // of all parts
 
   static constexpr size_t kBindings = 16, kIdle = 8;
-  Places<Ready, kIdle> idle_;
+  SlotCache<Ready, kIdle> idle_;
   std::unique_ptr<Lowered> lowered_;
   std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;

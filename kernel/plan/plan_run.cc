@@ -19,7 +19,7 @@ std::unique_ptr<Plan::Ready> Plan::TakeIdle(std::span<keel_array* const> in) {
 }
 
 void Plan::GiveBack(std::unique_ptr<Ready> ready) {
-  if (std::unique_ptr<Ready> other = idle_.Give(std::move(ready))) Park(std::move(other));
+  if (std::unique_ptr<Ready> other = idle_.Put(std::move(ready))) Park(std::move(other));
 }
 
 // Leaves the runner with its binding, which drops what it has no room for.

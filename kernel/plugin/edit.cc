@@ -66,8 +66,8 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
   }
   if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
   Constant constant = ConstantOf(name ? name : "", std::move(array));
-  if (e->source && e->source->Holds(constant.data)) constant.mapped = true;
-  if (e->source && e->source->Holds(tensor.data) && !release) DropPages(tensor.data, constant.bytes);
+  if (e->source && e->source->Contains(constant.data)) constant.mapped = true;
+  if (e->source && e->source->Contains(tensor.data) && !release) DropPages(tensor.data, constant.bytes);
   if (e->rewriter) return e->rewriter->AddConstant(std::move(constant));
   ASSIGN_OR_RETURN(uint32_t index, e->module->AddConstant(std::move(constant)));
   return e->graph->AddConstant(index);
@@ -91,7 +91,7 @@ keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
   const Value& v = e->graph->values[value];
   *out = {};
   out->device = {1, 0};
-  out->dtype = PartsOf(v.type.dtype);
+  out->dtype = AbiDType(v.type.dtype);
   out->ndim = static_cast<int32_t>(v.type.dims.size());
   out->shape = const_cast<int64_t*>(v.type.dims.data());
   if (v.kind == ValueKind::kConstant && !(e->rewriter && e->rewriter->Fed(value)))

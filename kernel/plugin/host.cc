@@ -49,7 +49,7 @@ keel_rc ViewSide(const std::vector<keel_node::Side>& sides, uint32_t i, keel_ten
   out->data = const_cast<void*>(sides[i].data);
   out->device = {1, 0};
   out->ndim = static_cast<int32_t>(sides[i].dims.size());
-  out->dtype = PartsOf(sides[i].dtype);
+  out->dtype = AbiDType(sides[i].dtype);
   out->shape = const_cast<int64_t*>(sides[i].dims.data());
   return KEEL_OK;
 }

@@ -78,7 +78,7 @@ absl::Status ParseTypes(const char* text, Impl* impl) {
     std::pair<absl::string_view, absl::string_view> rule = absl::StrSplit(part, absl::MaxSplits('=', 1));
     uint32_t mask = 0;
     for (absl::string_view name : absl::StrSplit(rule.second, '|')) {
-      std::optional<DType> dtype = DTypeNamed({name.data(), name.size()});
+      std::optional<DType> dtype = ParseDType({name.data(), name.size()});
       if (!dtype)
         return Invalid("impl of \"", impl->table.op, "\": types \"", text, "\": \"", name,
                        "\" is not a dtype; write like \"T=f32|f64 I=i64\"");

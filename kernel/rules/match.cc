@@ -164,16 +164,16 @@ class Attempt : public opset::LocalDims, public BodySink {
     opset::Expander expander(*edit_->module->catalogue, env, *this);
     expander.BindOperands(values_);
     ASSIGN_OR_RETURN(const opset::Statement* result, expander.Run(rule_.body, false));
-    ASSIGN_OR_RETURN(opset::BodyValue v, expander.One(result->values[0]));
+    ASSIGN_OR_RETURN(opset::BodyValue v, expander.ValueOf(result->values[0]));
     if (v.kind == opset::BodyValue::kInt || v.kind == opset::BodyValue::kFloat)
       return expander.Filled(At(values_[0]).type, v.number);
     return v.value == kNone ? absl::StatusOr<ValueId>(Invalid("nothing is built")) : v.value;
   }
 
   // What conditions may ask of a value.
-  absl::StatusOr<Dims> DimsOf(const std::string& name) override { return NotHere(name); }
-  absl::StatusOr<bool> IsGiven(const std::string& name) override { return NotHere(name); }
-  absl::Status Ask(std::string_view function, uint16_t operand, Val* out) override {
+  absl::StatusOr<Dims> DimsOf(const std::string& name) override { return OutsideRule(name); }
+  absl::StatusOr<bool> IsGiven(const std::string& name) override { return OutsideRule(name); }
+  absl::Status Query(std::string_view function, uint16_t operand, Val* out) override {
     ValueId v = values_[operand];
     DType dtype = At(v).type.dtype;
     const void* first = function == "uses" ? nullptr : Uniform(v);

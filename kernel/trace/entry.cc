@@ -119,7 +119,7 @@ class Sizes {
   }
   // false: never.
   absl::StatusOr<bool> Holds(const DimRule& rule) {
-    if (std::optional<bool> decided = Decided(rule, to_)) return *decided;
+    if (std::optional<bool> decided = DecidedForAll(rule, to_)) return *decided;
     RETURN_IF_ERROR(hold_(PrintRule(rule, to_)));
     return true;
   }

@@ -111,8 +111,8 @@ absl::Status Function::CallConcrete(std::shared_ptr<Concrete>* concrete, Tape* t
 // Where many kinds of calls take turns, most are not worth their place.
 void Function::Remember(const Arguments& arguments, std::shared_ptr<Concrete> concrete) {
   constexpr uint32_t kTurns = 16;
-  if (!warm_.HasRoom() && forgotten_.fetch_add(1, std::memory_order_relaxed) % kTurns) return;
-  warm_.Give(std::make_unique<Warm>(Warm{KeptArguments(arguments), std::move(concrete)}));
+  if (!warm_.HasFreeSlot() && forgotten_.fetch_add(1, std::memory_order_relaxed) % kTurns) return;
+  warm_.Put(std::make_unique<Warm>(Warm{KeptArguments(arguments), std::move(concrete)}));
 }
 
 Function::Key Function::KeyOf(const Arguments& arguments) const {

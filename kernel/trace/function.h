@@ -12,7 +12,7 @@
 
 #include "kernel/base/hash.h"
 #include "kernel/base/mutex.h"
-#include "kernel/base/places.h"
+#include "kernel/base/slot_cache.h"
 #include "kernel/plan/plan.h"
 #include "kernel/trace/context.h"
 #include "kernel/trace/key.h"
@@ -174,7 +174,7 @@ class Function {
 
   std::atomic<uint64_t> clock_{0};  // counts calls, but for some of those at the same time
   std::atomic<uint32_t> forgotten_{0};
-  Places<Warm, 8, 3> warm_;  // their plans are made
+  SlotCache<Warm, 8, 3> warm_;  // their plans are made
 };
 
 }  // namespace keel

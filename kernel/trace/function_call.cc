@@ -15,7 +15,7 @@ absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& argume
   if (!warm) [[unlikely]]
     return CallCold(within, tape, arguments, results);
   absl::Status status = CallWarm(*warm, arguments, results);
-  if (!warm->concrete->dropped.load(std::memory_order_relaxed)) warm_.Give(std::move(warm));
+  if (!warm->concrete->dropped.load(std::memory_order_relaxed)) warm_.Put(std::move(warm));
   return status;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kForeign = "a traced function sees its own arguments and concrete arrays only";
 
-struct TracedValue : StandsFor {
+struct TracedValue : SymbolicValue {
   TracedValue(std::shared_ptr<Trace> of, ValueId id) : trace(std::move(of)), value(id) {}
   std::string Describe() const override {
     const Graph& g = *trace->graph();

@@ -45,7 +45,7 @@ absl::StatusOr<bool> Trace::SizeRuleHolds(std::string_view text) {
   DimTable& dims = module_->dims;
   ASSIGN_OR_RETURN(std::vector<DimRule> rules, ParseRule(text, dims));
   for (DimRule rule : rules) {
-    std::optional<bool> decided = Decided(rule, dims);
+    std::optional<bool> decided = DecidedForAll(rule, dims);
     if (decided && !*decided) return false;
     if (decided) continue;
     Trace& program = Program();

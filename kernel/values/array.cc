@@ -1,4 +1,3 @@
-// array.cc: making, borrowing, copying and freeing arrays.
 #include "kernel/values/array.h"
 
 #include <algorithm>
@@ -22,7 +21,7 @@ absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
   if (t.ndim < 0 || t.ndim > KEEL_MAX_RANK)
     return Invalid("a tensor's ndim is ", t.ndim, "; 0 to ", KEEL_MAX_RANK, " are possible");
   if (t.ndim > 0 && !t.shape) return Invalid("a tensor's shape is NULL, but ndim is ", t.ndim);
-  constexpr int32_t kCpu = 1, kCudaHost = 3;  // DLPack's kinds of memory that the host can read
+  constexpr int32_t kCpu = 1, kCudaHost = 3;  // DLPack's device types that the host can read
   if (t.device.type != kCpu && t.device.type != kCudaHost)
     return Unimplemented("memory of device type ", t.device.type, " (DLPack); copy it to host memory first");
   return *dtype;
@@ -42,7 +41,7 @@ bool IsRowMajor(const keel_tensor& t) {
   return true;
 }
 
-// No element is farther from `data` than a tensor may have bytes.
+// No element may be farther than kMaxBytes from `data`.
 [[gnu::cold, gnu::noinline]] absl::Status CheckReach(const keel_tensor& t, uint32_t size) {
   if (t.byte_offset > kMaxBytes)
     return Invalid("byte_offset is ", t.byte_offset, "; at most 2^40 is possible");
@@ -67,7 +66,7 @@ void Describe(keel_array* a, DType dtype, keel_dtype parts, std::span<const int6
   for (size_t d = 0; d < shape.size(); d++) a->dims[d] = shape[d];
 }
 
-// Copies one row after another; `from` steps are in elements.
+// Recursive copy into row-major order. `step` is in bytes.
 void CopyStrided(const keel_tensor& t, uint32_t size, char* to, const char* from, int32_t dim) {
   int64_t step = t.strides[dim] * size, block = size;
   for (int32_t d = dim + 1; d < t.ndim; d++) block *= t.shape[d];
@@ -86,12 +85,13 @@ ArrayRef ArrayRef::Share(keel_array* array) {
 }
 
 uint64_t SerialOf(keel_array* a, bool fresh) {
-  constexpr uint64_t kTaken = 4096;  // by a thread at once, so that threads do not meet at the counter
+  // Serials that a thread reserves at once, to avoid contention on the counter.
+  constexpr uint64_t kReserved = 4096;
   static std::atomic<uint64_t> taken{0};
   static __thread uint64_t last __attribute__((tls_model("initial-exec"))) = 0;
   uint64_t serial = a->serial.load(std::memory_order_relaxed);
   if (serial) return serial;
-  if (last % kTaken == 0) last = taken.fetch_add(kTaken, std::memory_order_relaxed);
+  if (last % kReserved == 0) last = taken.fetch_add(kReserved, std::memory_order_relaxed);
   last++;
   if (fresh) {
     a->serial.store(last, std::memory_order_relaxed);
@@ -104,11 +104,11 @@ void RetainArray(keel_array* a) { a->references.fetch_add(1, std::memory_order_r
 
 void ReleaseArray(keel_array* a) {
   if (!a) return;
-  // A sole owner needs no atomic write, and most arrays have one.
+  // A sole owner, the common case, needs no atomic write.
   if (a->references.load(std::memory_order_acquire) != 1 &&
       a->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  GiveBlock(a);
+  FreeBlock(a);
 }
 
 void ArrayRef::Release(keel_array* a) { ReleaseArray(a); }
@@ -130,7 +130,7 @@ absl::StatusOr<int64_t> CountOf(std::span<const int64_t> shape, DType dtype) {
 
 keel_array* NewResult(DType dtype, std::span<const int64_t> shape, int64_t count) {
   const DTypeInfo& info = Info(dtype);
-  keel_array* a = TakeBlock(static_cast<uint64_t>(count) * info.size);
+  keel_array* a = AllocateBlock(static_cast<uint64_t>(count) * info.size);
   if (a) Describe(a, dtype, std::bit_cast<keel_dtype>(info.code), shape, count);
   return a;
 }
@@ -148,9 +148,9 @@ absl::StatusOr<ArrayRef> NewArray(DType dtype, std::span<const int64_t> shape, b
 absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> shape, keel_devid device,
                                          void* data, ReleaseFn release, DeviceBlock* block) {
   ASSIGN_OR_RETURN(int64_t count, CountOf(shape, dtype));
-  keel_array* a = TakeBorrowing();
+  keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, PartsOf(dtype), shape, count);
+  Describe(a, dtype, AbiDType(dtype), shape, count);
   a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
   a->view.data = data;
   a->view.device = device;
@@ -159,13 +159,13 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
 }
 
 absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape,
-                                     std::unique_ptr<StandsFor> stands_for) {
-  keel_array* a = TakeBorrowing();
+                                     std::unique_ptr<SymbolicValue> value) {
+  keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
-  Describe(a, dtype, PartsOf(dtype), shape, 0);
+  Describe(a, dtype, AbiDType(dtype), shape, 0);
   a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
   a->view.data = nullptr;
-  *BorrowedOf(a) = {{}, [](void* p) { delete static_cast<StandsFor*>(p); }, stands_for.release()};
+  *BorrowedOf(a) = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release()};
   return ArrayRef(a);
 }
 
@@ -178,7 +178,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   if (reinterpret_cast<uintptr_t>(static_cast<char*>(t.data) + t.byte_offset) % SizeOf(dtype))
     return Invalid("data is not aligned to the ", SizeOf(dtype), " bytes of ", Name(dtype),
                    "; copy it instead");
-  keel_array* a = TakeBorrowing();
+  keel_array* a = AllocateBorrowing();
   if (!a) return Exhausted("no memory for an array's header");
   Describe(a, dtype, t.dtype, shape, count);
   a->view.data = t.data;
@@ -186,8 +186,8 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   a->view.device = t.device;
   Borrowed& borrowed = *BorrowedOf(a);
   if (!IsRowMajor(t)) {
-    std::copy_n(t.strides, t.ndim, borrowed.steps);
-    a->view.strides = borrowed.steps;
+    std::copy_n(t.strides, t.ndim, borrowed.strides);
+    a->view.strides = borrowed.strides;
     a->contiguous = false;
   }
   borrowed.release = release;
@@ -215,6 +215,6 @@ keel::DeviceBlock* keel_array::DeviceBlockOf() const {
   return static_cast<keel::DeviceBlock*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
 }
 
-keel::StandsFor* keel_array::SymbolicOf() const {
-  return static_cast<keel::StandsFor*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
+keel::SymbolicValue* keel_array::SymbolicOf() const {
+  return static_cast<keel::SymbolicValue*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
 }

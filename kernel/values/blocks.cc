@@ -1,4 +1,4 @@
-// blocks.cc: the long ways of blocks.h: heap, central lists, the end of a thread.
+// blocks.cc: the slow paths of blocks.h: malloc, central lists, thread exit.
 #include "kernel/values/blocks.h"
 
 #include <malloc.h>
@@ -25,36 +25,36 @@ __thread ThreadBlocks thread_blocks __attribute__((tls_model("initial-exec"))) =
 
 namespace {
 
-constexpr uint16_t kRoom[kSizes] = {64, 64, 64, 32, 16};  // what a thread keeps
-constexpr uint64_t kCentralBytes = 4 << 20;               // per size; what is more goes back to the heap
+constexpr uint16_t kThreadCapacity[kSizeClasses] = {64, 64, 64, 32, 16};  // blocks that a thread keeps
+constexpr uint64_t kCentralBytes = 4 << 20;  // per size class; the excess is freed
 
 struct Central {
   std::atomic_flag busy;
   keel_array* free = nullptr;
   uint64_t count = 0;
 };
-constinit Central central[kSizes];
+constinit Central central[kSizeClasses];
 
-// Large blocks, four sizes an octave.
+// Large blocks: four size classes per octave.
 constexpr uint8_t kLargeSizes = 24;
-constexpr uint64_t kMostLarge = uint64_t{kPayload[kSizes - 1]} << kLargeSizes / 4;
-constexpr uint64_t kLargeBytes = 16 << 20;  // kept, of all sizes; what is more goes back to the heap
+constexpr uint64_t kMaxLarge = uint64_t{kPayload[kSizeClasses - 1]} << kLargeSizes / 4;
+constexpr uint64_t kLargeBytes = 16 << 20;  // kept in all classes together; the excess is freed
 constinit Central large[kLargeSizes];
 std::atomic<uint64_t> large_bytes{0};
 uint8_t LargeSize(uint64_t payload) {
-  auto octave = static_cast<uint32_t>(std::bit_width((payload - 1) / kPayload[kSizes - 1])) - 1;
-  return static_cast<uint8_t>(4 * octave + ((payload - 1) / (kPayload[kSizes - 1] / 4 << octave)) - 4);
+  auto octave = static_cast<uint32_t>(std::bit_width((payload - 1) / kPayload[kSizeClasses - 1])) - 1;
+  return static_cast<uint8_t>(4 * octave + ((payload - 1) / (kPayload[kSizeClasses - 1] / 4 << octave)) - 4);
 }
 uint64_t LargePayload(uint8_t size) {
-  return (uint64_t{kPayload[kSizes - 1]} / 4 << size / 4) * (size % 4 + 5);
+  return (uint64_t{kPayload[kSizeClasses - 1]} / 4 << size / 4) * (size % 4 + 5);
 }
 
-// Holds a central list if nobody else does.
-class TryHold {
+// Locks a central list unless it is locked already.
+class TryLock {
  public:
-  explicit TryHold(Central& list)
+  explicit TryLock(Central& list)
       : list_(list.busy.test_and_set(std::memory_order_acquire) ? nullptr : &list) {}
-  ~TryHold() {
+  ~TryLock() {
     if (list_) list_->busy.clear(std::memory_order_release);
   }
   explicit operator bool() const { return list_ != nullptr; }
@@ -63,7 +63,7 @@ class TryHold {
   Central* list_;
 };
 
-constexpr uint64_t kBorrowingKept = 1024;
+constexpr uint64_t kMaxBorrowing = 1024;
 constinit Central borrowing;
 
 void* NewMemory(uint64_t payload) {
@@ -87,7 +87,7 @@ keel_array* Reused(keel_array* a) {
 }
 keel_array* NewBlock(uint64_t payload, uint8_t kind) { return BlockIn(NewMemory(payload), kind); }
 
-// Up to `n` blocks of the thread's list, as a list of their own.
+// Up to n blocks, unlinked from the thread's list.
 struct Batch {
   keel_array *first = nullptr, *last = nullptr;
   uint16_t count = 0;
@@ -100,7 +100,7 @@ Batch Cut(ThreadBlocks& mine, uint8_t size, uint16_t n) {
     mine.free[size] = batch.last->next_free;
     batch.count++;
   }
-  mine.room[size] = static_cast<uint16_t>(mine.room[size] + batch.count);
+  mine.free_capacity[size] = static_cast<uint16_t>(mine.free_capacity[size] + batch.count);
   if (batch.last) batch.last->next_free = nullptr;
   return batch;
 }
@@ -108,7 +108,7 @@ Batch Cut(ThreadBlocks& mine, uint8_t size, uint16_t n) {
 void GiveToCentral(uint8_t size, Batch batch) {
   Central& list = central[size];
   if (!batch.count) return;
-  if (TryHold hold(list); hold && (list.count + batch.count) * kPayload[size] <= kCentralBytes) {
+  if (TryLock hold(list); hold && (list.count + batch.count) * kPayload[size] <= kCentralBytes) {
     batch.last->next_free = list.free;
     list.free = batch.first;
     list.count += batch.count;
@@ -117,44 +117,43 @@ void GiveToCentral(uint8_t size, Batch batch) {
   for (keel_array* a = batch.first; a;) std::free(std::exchange(a, a->next_free));
 }
 
-// Moves up to half a list from the central list to the thread's.
+// Moves blocks from the central list until the thread's list is half full.
 void Refill(ThreadBlocks& mine, uint8_t size) {
   Central& list = central[size];
-  TryHold hold(list);
-  for (int n = hold ? kRoom[size] / 2 : 0; n > 0 && list.free && mine.room[size]; n--) {
+  TryLock hold(list);
+  for (int n = hold ? kThreadCapacity[size] / 2 : 0; n > 0 && list.free && mine.free_capacity[size]; n--) {
     keel_array* a = list.free;
     list.free = a->next_free;
     list.count--;
     a->next_free = mine.free[size];
     mine.free[size] = a;
-    mine.room[size]--;
+    mine.free_capacity[size]--;
   }
 }
 
-// The result of a run that is made again and again: while the program holds the last one, the one before it
-// serves.
-constexpr uint64_t kMostHuge = (64 << 20) + 4096;
+// The last freed huge block. It serves a program that repeats a run while it still holds the previous result.
+constexpr uint64_t kMaxHuge = (64 << 20) + 4096;
 constinit std::atomic<keel_array*> huge{nullptr};
 
-void GiveHuge(keel_array* a) {
-  if (!kFreeLists || malloc_usable_size(a) > kMostHuge) return std::free(a);
+void FreeHuge(keel_array* a) {
+  if (!kFreeLists || malloc_usable_size(a) > kMaxHuge) return std::free(a);
   std::free(huge.exchange(a, std::memory_order_acq_rel));
 }
 
-keel_array* TakeHuge(uint64_t payload) {
+keel_array* AllocateHuge(uint64_t payload) {
   if (keel_array* a = huge.exchange(nullptr, std::memory_order_acq_rel)) {
     const uint64_t room = malloc_usable_size(a) - sizeof(keel_array);
     if (payload <= room && room - payload <= payload / 4) return Reused(a);
-    GiveHuge(a);
+    FreeHuge(a);
   }
   return NewBlock(payload, kHeapBlock);
 }
 
-keel_array* TakeLarge(uint64_t payload) {
-  if (!kFreeLists || payload > kMostLarge) return TakeHuge(payload);
+keel_array* AllocateSizedLarge(uint64_t payload) {
+  if (!kFreeLists || payload > kMaxLarge) return AllocateHuge(payload);
   uint8_t size = LargeSize(payload);
   Central& list = large[size];
-  if (TryHold hold(list); hold && list.free) {
+  if (TryLock hold(list); hold && list.free) {
     keel_array* a = std::exchange(list.free, list.free->next_free);
     large_bytes.fetch_sub(LargePayload(size), std::memory_order_relaxed);
     return Reused(a);
@@ -162,11 +161,11 @@ keel_array* TakeLarge(uint64_t payload) {
   return NewBlock(LargePayload(size), static_cast<uint8_t>(kLargeBlock + size));
 }
 
-void GiveLarge(keel_array* a) {
+void FreeLarge(keel_array* a) {
   auto size = static_cast<uint8_t>(a->block - kLargeBlock);
   uint64_t bytes = LargePayload(size);
   Central& list = large[size];
-  TryHold hold(list);
+  TryLock hold(list);
   if (!hold || large_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes > kLargeBytes) {
     if (hold) large_bytes.fetch_sub(bytes, std::memory_order_relaxed);
     return std::free(a);
@@ -175,31 +174,31 @@ void GiveLarge(keel_array* a) {
   list.free = a;
 }
 
-// Traces make and drop one for each value.
-void GiveBorrowing(keel_array* a) {
-  TryHold hold(borrowing);
-  if (!kFreeLists || !hold || borrowing.count == kBorrowingKept) return std::free(a);
+// Tracing creates and drops one header per value.
+void FreeBorrowing(keel_array* a) {
+  TryLock hold(borrowing);
+  if (!kFreeLists || !hold || borrowing.count == kMaxBorrowing) return std::free(a);
   borrowing.count++;
   a->next_free = std::exchange(borrowing.free, a);
 }
 
-void* TakeBorrowed() {
-  TryHold hold(borrowing);
+void* PopBorrowing() {
+  TryLock hold(borrowing);
   if (!hold || !borrowing.free) return nullptr;
   borrowing.count--;
   return std::exchange(borrowing.free, borrowing.free->next_free);
 }
 
-// A thread that ends has no room any more: what it frees later, in other destructors, goes to the heap.
+// Leaves the thread's lists without capacity: blocks freed by later destructors go to free().
 void DrainThread(void* arg) {
   auto* mine = static_cast<ThreadBlocks*>(arg);
-  for (uint8_t size = 0; size < kSizes; size++) {
+  for (uint8_t size = 0; size < kSizeClasses; size++) {
     GiveToCentral(size, Cut(*mine, size, UINT16_MAX));
-    mine->room[size] = 0;
+    mine->free_capacity[size] = 0;
   }
 }
 
-struct Key {  // unloading the library must leave no pointer into it
+struct Key {  // deleted at dlclose, so that no pointer into the unloaded library remains
   pthread_key_t key;
   bool made = pthread_key_create(&key, DrainThread) == 0;
   ~Key() {
@@ -208,45 +207,46 @@ struct Key {  // unloading the library must leave no pointer into it
   }
 };
 Key end_of_thread;
-__thread bool joined __attribute__((tls_model("initial-exec"))) = false;
+__thread bool initialized __attribute__((tls_model("initial-exec"))) = false;
 
-// On its first long way a thread gets room, once; without a key nothing would drain its lists.
-bool Join(ThreadBlocks& mine) {
-  if (!kFreeLists || joined || !end_of_thread.made) return false;
-  joined = true;
+// Gives a thread its list capacity on its first slow path. Without a key nothing would drain the lists at
+// thread exit.
+bool InitThread(ThreadBlocks& mine) {
+  if (!kFreeLists || initialized || !end_of_thread.made) return false;
+  initialized = true;
   if (pthread_setspecific(end_of_thread.key, &mine) != 0) return false;
-  for (uint8_t size = 0; size < kSizes; size++) mine.room[size] = kRoom[size];
+  for (uint8_t size = 0; size < kSizeClasses; size++) mine.free_capacity[size] = kThreadCapacity[size];
   return true;
 }
 
 }  // namespace
 
-keel_array* TakeSlowly(uint64_t payload) {
+keel_array* AllocateSlowly(uint64_t payload) {
   uint8_t size = SizeClass(payload);
-  if (!kFreeLists || size == kSizes) return TakeLarge(payload);
+  if (!kFreeLists || size == kSizeClasses) return AllocateSizedLarge(payload);
   ThreadBlocks& mine = thread_blocks;
-  Join(mine);
+  InitThread(mine);
   Refill(mine, size);
-  return mine.free[size] ? TakeBlock(payload) : NewBlock(kPayload[size], size);
+  return mine.free[size] ? AllocateBlock(payload) : NewBlock(kPayload[size], size);
 }
 
-void GiveSlowly(keel_array* a) {
+void FreeSlowly(keel_array* a) {
   if (a->block == kBorrowedBlock) {
     Borrowed borrowed = *BorrowedOf(a);
-    GiveBorrowing(a);
+    FreeBorrowing(a);
     if (borrowed.release) borrowed.release(borrowed.arg);
     return;
   }
-  if (a->block == kHeapBlock) return GiveHuge(a);
-  if (a->block >= kLargeBlock) return GiveLarge(a);
+  if (a->block == kHeapBlock) return FreeHuge(a);
+  if (a->block >= kLargeBlock) return FreeLarge(a);
   ThreadBlocks& mine = thread_blocks;
   uint8_t size = a->block;
-  if (!Join(mine) && mine.free[size]) GiveToCentral(size, Cut(mine, size, kRoom[size] / 2));
-  return mine.room[size] ? GiveBlock(a) : std::free(a);
+  if (!InitThread(mine) && mine.free[size]) GiveToCentral(size, Cut(mine, size, kThreadCapacity[size] / 2));
+  return mine.free_capacity[size] ? FreeBlock(a) : std::free(a);
 }
 
-keel_array* TakeBorrowing() {
-  void* kept = TakeBorrowed();
+keel_array* AllocateBorrowing() {
+  void* kept = PopBorrowing();
   keel_array* a = BlockIn(kept ? kept : NewMemory(sizeof(Borrowed)), kBorrowedBlock);
   if (a) new (a->payload()) Borrowed{};
   return a;

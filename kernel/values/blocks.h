@@ -1,10 +1,10 @@
-// blocks.h: memory of arrays. Blocks of five sizes are kept in free lists, one per thread and size, so
-// that a warm program neither allocates nor locks to make a result. A list that overflows gives half of
-// it to a central list, which is where an empty one looks first; a thread that ends gives all. Nobody
-// waits for the central list: who finds it busy asks the heap. Blocks of up to 4 MiB are kept in central
-// lists alone, for what the heap gives back to the system comes again page by page; of those above, the one
-// of up to 64 MiB that was given back last. Under AddressSanitizer everything is plain heap, so that it sees
-// each use after free.
+// blocks.h: the allocator for arrays. Blocks of five size classes are kept in free lists, one per thread and
+// class, so that a warm program creates results without malloc and without locks. A full list moves half of
+// its blocks to a central list; an empty one refills from there; a thread that exits returns all. Nothing
+// waits for a central list: on contention it falls back to malloc and free. Blocks of up to 4 MiB are kept in
+// central lists only, because memory returned to the system is faulted in again page by page; of larger
+// blocks, only the last one freed (up to 64 MiB) is kept. Under AddressSanitizer every block is malloc'ed, so
+// that it detects each use after free.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@
 
 namespace keel {
 
-// aligned_alloc, but what is large lies in huge pages where the system has them: to get its pages and to give
-// them back takes a fraction of the time, and a run that is stopped must do the latter before it returns.
+// aligned_alloc that requests huge pages for large sizes. Faulting them in and freeing them takes a fraction
+// of the time; a cancelled run must free its memory before it returns.
 void* AllocateLarge(uint64_t align, uint64_t bytes);
 
-inline constexpr uint8_t kSizes = 5, kHeapBlock = 5, kBorrowedBlock = 6, kLargeBlock = 7;  // and the next 23
-inline constexpr uint32_t kPayload[kSizes] = {64, 512, 4096, 16384, 65536};  // bytes behind the header
+// keel_array::block: a size class of the thread's lists, or one of these. Large classes follow kLargeBlock.
+inline constexpr uint8_t kSizeClasses = 5, kHeapBlock = 5, kBorrowedBlock = 6, kLargeBlock = 7;
+inline constexpr uint32_t kPayload[kSizeClasses] = {64, 512, 4096, 16384, 65536};  // bytes after the header
 
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kFreeLists = false;
@@ -32,54 +33,56 @@ inline constexpr bool kFreeLists = true;
 inline constexpr bool kFreeLists = true;
 #endif
 
-// Plain data in the static thread-local area, which a library that is loaded late has little of.
+// Plain data, because libraries loaded with dlopen get little static thread-local storage.
 struct ThreadBlocks {
-  keel_array* free[kSizes];
-  uint16_t room[kSizes];  // how many more fit; 0 at first, so that the first goes the long way
+  keel_array* free[kSizeClasses];
+  uint16_t
+      free_capacity[kSizeClasses];  // free capacity; initially 0, so that the first call takes the slow path
 };
 extern __thread ThreadBlocks thread_blocks __attribute__((tls_model("initial-exec")));
 
-keel_array* TakeSlowly(uint64_t payload);  // also what no free list serves
-void GiveSlowly(keel_array*);              // of any kind
+keel_array* AllocateSlowly(uint64_t payload);  // also for sizes without a free list
+void FreeSlowly(keel_array*);                  // of any kind
 
 inline uint8_t SizeClass(uint64_t payload) {
   uint8_t size = 0;
-  while (size < kSizes && payload > kPayload[size]) size++;
+  while (size < kSizeClasses && payload > kPayload[size]) size++;
   return size;
 }
 
-// A header with that much behind it; null: no memory. Of the header all but type, count and dims is set.
-inline keel_array* TakeBlock(uint64_t payload) {
+// A header with `payload` bytes after it; null: out of memory. All header fields but type, count and dims are
+// set.
+inline keel_array* AllocateBlock(uint64_t payload) {
   uint8_t size = SizeClass(payload);
-  if (size == kSizes) [[unlikely]]
-    return TakeSlowly(payload);
+  if (size == kSizeClasses) [[unlikely]]
+    return AllocateSlowly(payload);
   ThreadBlocks& mine = thread_blocks;
   keel_array* a = mine.free[size];
   if (!a) [[unlikely]]
-    return TakeSlowly(payload);
+    return AllocateSlowly(payload);
   mine.free[size] = a->next_free;
-  mine.room[size]++;
+  mine.free_capacity[size]++;
   a->references.store(1, std::memory_order_relaxed);
   a->serial.store(0, std::memory_order_relaxed);
   return a;
 }
 
-inline void GiveBlock(keel_array* a) {
+inline void FreeBlock(keel_array* a) {
   ThreadBlocks& mine = thread_blocks;
-  if (a->block >= kSizes || !mine.room[a->block]) [[unlikely]]
-    return GiveSlowly(a);
+  if (a->block >= kSizeClasses || !mine.free_capacity[a->block]) [[unlikely]]
+    return FreeSlowly(a);
   a->next_free = mine.free[a->block];
   mine.free[a->block] = a;
-  mine.room[a->block]--;
+  mine.free_capacity[a->block]--;
 }
 
-// Behind the header of an array that borrows its elements.
+// After the header of an array that borrows its elements.
 struct Borrowed {
-  int64_t steps[KEEL_MAX_RANK];
+  int64_t strides[KEEL_MAX_RANK];
   ReleaseFn release;
   void* arg;
 };
-keel_array* TakeBorrowing();
+keel_array* AllocateBorrowing();
 inline Borrowed* BorrowedOf(keel_array* a) { return reinterpret_cast<Borrowed*>(a->payload()); }
 
 }  // namespace keel

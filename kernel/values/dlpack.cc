@@ -1,5 +1,5 @@
-// dlpack.cc: arrays from and to DLPack. Consumers of the older form may expect strides to be there, so
-// both forms carry them always.
+// dlpack.cc: conversion to and from DLPack. Consumers of the unversioned struct may require strides, so both
+// structs always have them.
 #include "kernel/values/dlpack.h"
 
 #include <new>
@@ -10,11 +10,12 @@ namespace {
 template <typename Managed>
 void CallDeleter(void* arg) {
   auto* managed = static_cast<Managed*>(arg);
-  if (managed->deleter) managed->deleter(managed);  // a null deleter means: nothing to free
+  if (managed->deleter)  // null: nothing to free (DLPack)
+    managed->deleter(managed);
 }
 
 template <typename Managed>
-struct Export {  // what the consumer's deleter frees
+struct Export {  // freed by the consumer's deleter
   Managed managed{};
   ArrayRef array;
   int64_t strides[KEEL_MAX_RANK];

@@ -1,5 +1,4 @@
-// dlpack.h: the two structs by which other programs hand tensors over without a copy, as DLPack 1.0
-// lays them out, and the exchange with arrays.
+// dlpack.h: DLPack's structs for zero-copy exchange of tensors, and their conversion to and from arrays.
 #pragma once
 
 #include "kernel/values/array.h"
@@ -22,7 +21,7 @@ namespace keel {
 
 inline constexpr uint64_t kDlpackReadOnly = 1;
 
-// On success the array owns `take`; on failure it stays the caller's.
+// On success the array owns `take`; on failure the caller keeps it.
 absl::StatusOr<ArrayRef> FromDlpack(DLManagedTensor* take);
 absl::StatusOr<ArrayRef> FromDlpack(DLManagedTensorVersioned* take);
 // Holds a reference until the consumer calls the deleter.

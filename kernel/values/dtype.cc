@@ -1,4 +1,3 @@
-// dtype.cc: the table of dtypes.
 #include "kernel/values/dtype.h"
 
 #include <array>
@@ -31,7 +30,7 @@ const DTypeInfo& Info(DType d) {
   return kTable[static_cast<size_t>(d) < kCount ? static_cast<size_t>(d) : 0];
 }
 
-std::optional<DType> DTypeNamed(std::string_view name) {
+std::optional<DType> ParseDType(std::string_view name) {
   for (size_t i = 1; i < kCount; i++)
     if (kTable[i].name == name) return static_cast<DType>(i);
   return std::nullopt;
@@ -50,9 +49,10 @@ std::optional<DType> DTypeOf(keel_dtype p) {
 bool Holds(DType wide, DType narrow) {
   if (wide == narrow) return true;
   const DTypeInfo &w = Info(wide), &n = Info(narrow);
-  if (n.kind == DKind::kFloat) return w.kind == DKind::kFloat && w.size > n.size;  // f16 and bf16 differ
+  if (n.kind == DKind::kFloat)
+    return w.kind == DKind::kFloat && w.size > n.size;  // f16 and bf16 exclude each other
   auto is_signed = [](const DTypeInfo& d) { return d.kind == DKind::kInt || d.kind == DKind::kFloat; };
-  auto digits = [](DType d, const DTypeInfo& i) {  // of the integers that it holds without a gap
+  auto digits = [](DType d, const DTypeInfo& i) {  // bits of the integers that it represents without gaps
     if (i.kind == DKind::kFloat)
       return d == DType::kF16 ? 11u : d == DType::kBF16 ? 8u : i.size == 4 ? 24u : 53u;
     return i.kind == DKind::kBool ? 1u : i.size * 8 - (i.kind == DKind::kInt ? 1 : 0);
@@ -60,6 +60,6 @@ bool Holds(DType wide, DType narrow) {
   return digits(narrow, n) <= digits(wide, w) && (is_signed(w) || !is_signed(n));
 }
 
-keel_dtype PartsOf(DType d) { return std::bit_cast<keel_dtype>(Info(d).code); }
+keel_dtype AbiDType(DType d) { return std::bit_cast<keel_dtype>(Info(d).code); }
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// dtype.h: the element types, one row each; everything about a dtype is looked up here.
+// dtype.h: the element types and their properties.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace keel {
 
-// Small dense index, used in tables; the numbers are stored in files: append only.
+// Dense index. The numbers are stored in files: append only.
 enum class DType : uint8_t {
   kNone,
   kBool,
@@ -35,17 +35,18 @@ struct DTypeInfo {
   std::string_view name;  // as in text: "f32"
   DKind kind;
   uint32_t size;  // bytes of an element
-  keel_dt code;   // as in the ABI
+  keel_dt code;   // as in the C ABI
 };
 
 const DTypeInfo& Info(DType);
 inline std::string_view Name(DType d) { return Info(d).name; }
 inline uint32_t SizeOf(DType d) { return Info(d).size; }
 inline bool IsFloating(DType d) { return Info(d).kind == DKind::kFloat; }
-std::optional<DType> DTypeNamed(std::string_view name);
+std::optional<DType> ParseDType(std::string_view name);
 std::optional<DType> DTypeOf(keel_dt code);
 std::optional<DType> DTypeOf(keel_dtype parts);
-keel_dtype PartsOf(DType);
-bool Holds(DType wide, DType narrow);  // every value of the second, and equal values stay equal
+keel_dtype AbiDType(DType);
+bool Holds(DType wide,
+           DType narrow);  // every value of `narrow` is exact in `wide`, and distinct values stay distinct
 
 }  // namespace keel

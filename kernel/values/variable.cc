@@ -1,4 +1,3 @@
-// variable.cc: see variable.h. The arithmetic is a row of a table by dtype.
 #include "kernel/values/variable.h"
 
 #include <atomic>
@@ -8,7 +7,7 @@
 namespace keel {
 namespace {
 
-// f16 and bf16, without the compiler's types for them: not all have some.
+// f16 and bf16 as bits: not every compiler has types for them.
 struct Half {
   uint16_t bits;
 };
@@ -26,7 +25,7 @@ float Widen(Half v) {
   return sign ? -size : size;
 }
 
-// To nearest, ties to even.
+// Rounds to nearest, ties to even.
 void Narrow(float v, BFloat* to) {
   auto bits = std::bit_cast<uint32_t>(v);
   to->bits = static_cast<uint16_t>(v != v ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -41,14 +40,14 @@ void Narrow(float v, Half* to) {
     made = 0x7e00 | (rest >> 13 & 0x3ff);
   else if (size >= 65520)
     made = 0x7c00;
-  else if (size < 0x1p-14f)  // a float from 0.5 to 1 has steps of 2^-24, as the smallest halves
+  else if (size < 0x1p-14f)  // floats in [0.5, 1) are 2^-24 apart, like the subnormal halves
     made = std::bit_cast<uint32_t>(size + 0.5f) - std::bit_cast<uint32_t>(0.5f);
   else
     made = (rest - (112u << 23) + 0xfff + (rest >> 13 & 1)) >> 13;
   to->bits = static_cast<uint16_t>(sign | made);
 }
 
-// Integers wrap; a sum of two f16 or bf16 is exact in f32 up to one rounding.
+// Integers wrap. f16 and bf16 are added in f32, which is exact up to the final rounding.
 template <bool subtract, typename T>
 T Combine(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -81,7 +80,7 @@ constexpr AddFn kAdds[] = {nullptr,          nullptr,          AddRow<int8_t>,  
                            AddRow<float>,    AddRow<double>};
 static_assert(std::size(kAdds) == static_cast<size_t>(DType::kCount));
 
-// Memory that a header and its elements share is nobody's but ours.
+// Header and elements in one block: the memory is Keel's own.
 bool OwnsMemory(keel_array* a) { return a->data() == a->payload(); }
 
 }  // namespace
@@ -101,7 +100,7 @@ ArrayRef Variable::Read() const {
   return value_;
 }
 
-// The old array goes with the argument, when the lock is free again.
+// The parameter releases the old array after the lock is released.
 void Variable::Assign(ArrayRef value) {
   std::lock_guard lock(mutex_);
   std::swap(value_, value);

@@ -1,9 +1,9 @@
-// variable.h: state that outlives runs: a tensor of fixed type whose value is replaced as a whole. Shared by
-// eager code, sessions and runs on any thread.
+// variable.h: state that outlives runs: a tensor of fixed type whose value is replaced as a whole.
+// Thread-safe; shared by eager code, sessions and runs.
 //
-// How to read it: the value is an array that nobody changes while somebody else holds it. Read shares it;
-// Assign puts another one in its place; Add changes it where it lies if the variable is its only holder and
-// the memory is Keel's own, else makes a new one. So what was read stays what it was.
+// The value is a copy-on-write array. Read shares it; Assign replaces it; Add updates it in place if the
+// variable is its sole owner and the memory is Keel's own, and otherwise creates a new array. An array
+// returned by Read therefore never changes.
 #pragma once
 
 #include <memory>
@@ -17,25 +17,25 @@ namespace keel {
 
 class Variable {
  public:
-  // A row-major array in host memory, which nobody else may write from now on. name: in modules and files, ""
-  // if it has none. trainable: tapes watch what is read of it, unless they are told not to.
+  // value: a row-major array in host memory that nothing else writes from now on. name: its name in modules
+  // and files, or "". trainable: tapes watch it by default.
   explicit Variable(ArrayRef value, std::string name = "", bool trainable = true)
       : dtype_(value->dtype),
         shape_(ShapeOf(value)),
         name_(std::move(name)),
         trainable_(trainable),
         value_(std::move(value)) {}
-  // Another one for each variable of the process.
+  // Unique in the process.
   uint64_t id() const { return id_; }
   const std::string& name() const { return name_; }
   bool trainable() const { return trainable_; }
   DType dtype() const { return dtype_; }
   std::span<const int64_t> shape() const { return shape_; }
   ArrayRef Read() const;
-  // Row-major, of the variable's type; nobody else may write it from now on.
+  // Row-major, of the variable's type; nothing else may write it from now on.
   void Assign(ArrayRef value);
-  // Adds or subtracts row-major elements of the variable's type and count, as one step. Integers wrap; f16
-  // and bf16 are rounded once. An error where there is no memory for a new array.
+  // Adds or subtracts, atomically, row-major elements of the variable's type and count. Integers wrap; f16
+  // and bf16 are rounded once. Fails if a new array is needed and memory runs out.
   absl::Status Add(const void* elements, bool subtract);
 
  private:
@@ -50,7 +50,7 @@ class Variable {
   ArrayRef value_;
 };
 
-// to[i] = a[i] + b[i] (or -), with `to` the same as a or apart. bool is no number: nothing happens.
+// to[i] = a[i] + b[i], or - if `subtract`. `to` may equal `a`. No-op for bool.
 void AddElements(DType dtype, bool subtract, const void* a, const void* b, void* to, int64_t count);
 
 }  // namespace keel

@@ -58,7 +58,7 @@ TEST_F(MisusedModules, TextsAndBytesThatAreNoModule) {
   ExpectInvalid(keel_module_parse(context_, "", 0, &m, &error_), "got the end of the text");
   ExpectInvalid(keel_module_load_bytes(context_, "", 0, nullptr, nullptr, &m, &error_), "it is empty");
   ExpectInvalid(keel_module_load_bytes(context_, "abc", 3, nullptr, nullptr, &m, &error_),
-                "this is no Keel file");
+                "this is not a Keel file");
 }
 
 TEST_F(MisusedModules, CasesEntriesAndLinks) {
@@ -81,7 +81,8 @@ TEST_F(MisusedModules, AModuleMayReplaceTheFileThatItIsMappedFrom) {
     keel_module_free(m);
   }
   ExpectError(keel_module_save(module_, "", &error_), KEEL_NOT_FOUND, "cannot save to ''");
-  ExpectError(keel_module_save(module_, folder_.c_str(), &error_), KEEL_PRECONDITION, "is no regular file");
+  ExpectError(keel_module_save(module_, folder_.c_str(), &error_), KEEL_PRECONDITION,
+              "is not a regular file");
 }
 
 keel_rc RunNothing(const keel_call*) { return KEEL_OK; }

@@ -163,9 +163,9 @@ TEST_F(MisusedValues, CheckpointsThatAreNone) {
   auto save = [&](const std::string& path, uint32_t n) {
     return keel_checkpoint_save(context_, path.c_str(), names, variables_.data(), n, &error_);
   };
-  ExpectInvalid(load(file_), "this is no Keel file");
-  ExpectInvalid(load(fifo), "it is no regular file");
-  ExpectError(save(folder_, 1), KEEL_PRECONDITION, "it exists and is no regular file");
+  ExpectInvalid(load(file_), "this is not a Keel file");
+  ExpectInvalid(load(fifo), "it is not a regular file");
+  ExpectError(save(folder_, 1), KEEL_PRECONDITION, "it exists and is not a regular file");
   ExpectError(save(file_, 2), KEEL_EXISTS, "has a variable 'w' already");
 }
 

@@ -55,7 +55,7 @@ def test_json(keel):
     ("x = [1, 2]\ny = x + [1, 2, 3]", 5, "line 2: add: shapes [2] and [3] do not broadcast", "+"),
     ("1 + nowhere", 2, "there is no value 'nowhere'", "nowhere"),
     ("[1, 2] + [3, 4] * nowhere", 2, "there is no value 'nowhere'", "nowhere"),
-    ("cast([1, 2]){to=i32} + 1.5", 5, "b is a float literal but i32 is wanted", "+"),
+    ("cast([1, 2]){to=i32} + 1.5", 5, "b is a float literal but i32 is expected", "+"),
     ("[1, [2]]", 5, "rows of a literal differ", None),
     ("[1, x]", 5, "a list holds numbers", "x]"),
     ("x = [1]; x[0]", 2, "indexing is not supported", "[0]"),

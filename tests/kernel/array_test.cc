@@ -11,7 +11,7 @@ namespace keel {
 namespace {
 
 keel_tensor View(void* data, int64_t* shape, int32_t ndim, int64_t* strides = nullptr) {
-  return {data, {1, 0}, ndim, PartsOf(DType::kI32), shape, strides, 0};
+  return {data, {1, 0}, ndim, AbiDType(DType::kI32), shape, strides, 0};
 }
 
 std::vector<int32_t> Values(const ArrayRef& a) {

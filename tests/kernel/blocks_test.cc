@@ -31,7 +31,7 @@ TEST(Blocks, SizesAreServedFromTheSmallestListThatFits) {
   EXPECT_EQ(SizeClass(64), 0);
   EXPECT_EQ(SizeClass(65), 1);
   EXPECT_EQ(SizeClass(65536), 4);
-  EXPECT_EQ(SizeClass(65537), kSizes);
+  EXPECT_EQ(SizeClass(65537), kSizeClasses);
   if (!kFreeLists) GTEST_SKIP() << "this build has plain heap in place of free lists";
   for (uint64_t n : {0, 1, 64, 65, 512, 4096, 16384, 65536, 65537, 81920, 81921, 401408, 4 << 20}) {
     keel_array* first = Bytes(n, 1).get();  // released at once
@@ -116,7 +116,7 @@ TEST(Blocks, ReusedBlocksForgetTheirStridesAndOwner) {
   int32_t data[6] = {1, 2, 3, 4, 5, 6};
   int64_t shape[] = {3, 2}, steps[] = {1, 3};
   for (int i = 0; i < 100; i++) {
-    keel_tensor t = {data, {1, 0}, 2, PartsOf(DType::kI32), shape, steps, 0};
+    keel_tensor t = {data, {1, 0}, 2, AbiDType(DType::kI32), shape, steps, 0};
     auto count = [](void* p) { ++*static_cast<int*>(p); };
     { ArrayRef borrowed = *WrapArray(t, count, &released); }
     EXPECT_TRUE(Holds(Bytes(24, 7), 24, 7));

@@ -61,8 +61,8 @@ TEST(Dims, ComparesForAllValues) {
   EXPECT_EQ(t.Compare(b, kMaxDim + 1), Order::kLess);
   EXPECT_TRUE(t.NeverNegative(*t.Parse("b*s + b//3")));
   EXPECT_FALSE(t.NeverNegative(*t.Parse("b - 1")));
-  EXPECT_TRUE(t.SurelyLessEqual(b, *t.Parse("b+s")));
-  EXPECT_FALSE(t.SurelyLessEqual(*t.Parse("b+s"), b));
+  EXPECT_TRUE(t.AlwaysLessEqual(b, *t.Parse("b+s")));
+  EXPECT_FALSE(t.AlwaysLessEqual(*t.Parse("b+s"), b));
 }
 
 TEST(Dims, SymbolsAreNumberedAndFound) {
@@ -99,7 +99,7 @@ TEST(Dims, BadTextIsAnError) {
 TEST(Dims, HandlesOfNobodyAreRefused) {
   DimTable t;
   Dim stray = std::numeric_limits<int64_t>::min() + 5;
-  EXPECT_FALSE(t.Knows(stray));
+  EXPECT_FALSE(t.Contains(stray));
   EXPECT_FALSE(t.Add(stray, 1).ok());
   EXPECT_FALSE(t.Evaluate(stray, {}).ok());
   EXPECT_EQ(t.Compare(stray, 1), Order::kUnknown);
@@ -219,7 +219,7 @@ TEST(Dims, RandomComparisonsNeverContradictValues) {
     if (order == Order::kEqual) {
       EXPECT_EQ(*a.number, *b.number) << text;
     }
-    if (g.table.SurelyLessEqual(a.dim, b.dim)) {
+    if (g.table.AlwaysLessEqual(a.dim, b.dim)) {
       EXPECT_LE(*a.number, *b.number) << text;
     }
   }

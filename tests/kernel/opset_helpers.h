@@ -24,7 +24,7 @@ class Opset : public testing::Test {
   TensorType Type(std::string_view text) {
     TensorType out;
     size_t open = text.find('[');
-    out.dtype = DTypeNamed(text.substr(0, open)).value_or(DType::kNone);
+    out.dtype = ParseDType(text.substr(0, open)).value_or(DType::kNone);
     std::string_view rest = text.substr(open + 1, text.size() - open - 2);
     while (!rest.empty()) {
       size_t comma = rest.find(',');

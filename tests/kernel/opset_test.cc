@@ -30,7 +30,7 @@ TEST_F(Opset, LiteralsTakeTheirPartnersDtype) {
   EXPECT_EQ(Infer("add", {"1", "1.0"}), "f32[]");
   EXPECT_EQ(Infer("exp", {"1"}), "f32[]");
   EXPECT_EQ(Infer("add", {"i32[2]", "1.0"}),
-            "add: b is a float literal but i32 is wanted: a is i32[2], b is a float literal");
+            "add: b is a float literal but i32 is expected: a is i32[2], b is a float literal");
 }
 
 TEST_F(Opset, Linear) {
@@ -132,7 +132,7 @@ TEST_F(Opset, EffectsOnVariables) {
   EXPECT_EQ(Infer("assert", {"bool[]", "f32[2]"}), "");
   EXPECT_EQ(Infer("assert", {"bool[2]"}), "assert: ok has 1 dims, which do not fit bool[]: ok is bool[2]");
   EXPECT_EQ(Infer("print", {}, {I("edge", -2)}),
-            "print: edge = -2, but must be a number of elements, or -1 for all");
+            "print: edge = -2, but must be at least 0, or -1 for all elements");
   EXPECT_EQ(EffectOf(**catalogue.Find("read", 0)), EffectKind::kRead);
   EXPECT_EQ(EffectOf(**catalogue.Find("assign_add", 0)), EffectKind::kWrite);
   EXPECT_EQ(EffectOf(**catalogue.Find("add", 0)), EffectKind::kNone);
@@ -149,9 +149,9 @@ TEST_F(Opset, BadEffectsAreRefused) {
     EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
   };
   refuse("in x: f32[]  effect melt", "expected read, write, io");
-  refuse("in x: f32[]  effect write(v)", "no attribute");
-  refuse("in x: f32[]  effect write", "wants a variable");
-  refuse("in x: f32[]  attr v: i64 = 0  effect read(v)", "wants a variable");
+  refuse("in x: f32[]  effect write(v)", "not an attribute");
+  refuse("in x: f32[]  effect write", "requires a variable");
+  refuse("in x: f32[]  attr v: i64 = 0  effect read(v)", "requires a variable");
   refuse("in x: f32[]  attr v: var f32[], u: var f32[]", "one variable at most");
   refuse("in x: f32[]  attr v: var any", "with its pattern");
   refuse("in x: f32[]  attr v: var f32[] = 3", "has no default");
@@ -170,7 +170,7 @@ TEST_F(Opset, ErrorsNameOpOperandGotAndWanted) {
   EXPECT_EQ(Infer("conv", {"f32[1]", "f32[1, 1]"}),
             "conv: x has 1 dims, which do not fit T[n, c, S..]: x is f32[1], w is f32[1, 1]");
   EXPECT_EQ(Infer("conv", {"f32[1, 4, 9]", "f32[6, 3, 3]"}),
-            "conv: x has 4 channels but w wants 3 in each of 1 groups: x is f32[1, 4, 9], w is f32[6, 3, 3]");
+            "conv: x has 4 channels but w has 3 in each of 1 groups: x is f32[1, 4, 9], w is f32[6, 3, 3]");
   EXPECT_EQ(Infer("relu", {"f32[2]"}, {I("slope", 1)}),
             "relu: has no attribute 'slope'; it has none: x is f32[2]");
   EXPECT_EQ(Infer("arg_max", {"f32[2, 3]"}, {I("axis", 2)}),

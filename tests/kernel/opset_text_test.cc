@@ -157,7 +157,7 @@ TEST(Lexer, WordsAndPlaces) {
   EXPECT_EQ(*lex.Name("x"), "one");
   EXPECT_TRUE(lex.Peek().newline_before);
   EXPECT_EQ(lex.Fail("expected a name").message(),
-            "f:2:3: expected a name, got '\"two' (a string without its end)");
+            "f:2:3: expected a name, got '\"two' (unterminated string)");
   Lexer numbers("-9223372036854775808 9223372036854775808 -1.5 inf 1e999");
   EXPECT_EQ(*numbers.Int("x"), std::numeric_limits<int64_t>::min());
   EXPECT_FALSE(numbers.Int("x").ok());

@@ -201,7 +201,7 @@ TEST_P(Functions, OptionsOfTheSignature) {
                     keel::function("bad", [](const Tensor& x) { return x; },
                                    {.signature = "x: f32[n] where m == 1"});
                   }),
-                  "there is no size named m"));
+                  "no size is named m"));
   EXPECT_TRUE(Has(Failure([&] { any(Tensor{1}); }), "f32[n]")) << Failure([&] { any(Tensor{1}); });
   auto never = keel::function("never", [](const Tensor& x) { return x; }, {.any_after = "never"});
   for (int64_t n = 2; n < 7; n++) never(keel::zeros({n}));

@@ -113,7 +113,7 @@ TEST_F(Timelines, AreNotWrittenByChildren) {
 
 TEST_F(Timelines, AreOneAtATime) {
   keel::Timeline timeline(path_);
-  EXPECT_TRUE(Has(Failure([&] { keel::Timeline again(path_); }), "is not ended yet"));
+  EXPECT_TRUE(Has(Failure([&] { keel::Timeline again(path_); }), "has not ended yet"));
 }
 
 TEST_F(Timelines, SayWhatCannotBeWritten) {

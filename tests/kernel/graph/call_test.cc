@@ -55,7 +55,7 @@ TEST(Call, NoGraphCallsItself) {
 TEST(Call, ABodyIsIsolatedAndFinished) {
   EXPECT_ERROR(ParseError("fn @f(x: f32[]) -> f32[] {\n  y = add(x, 1.5)\n  return y\n}\n"
                           "fn @g(x: f32[]) -> f32[] {\n  y = call(x){body=@f}\n  return y\n}\n"),
-               "graph 'f' holds the constant f32(1.5) and cannot be a body");
+               "graph 'f' contains the constant f32(1.5) and cannot be a body");
   auto m = Parse("keel 1\n" + Calling("call(x, 2){body=@body}"));
   Graph& body = *m->graphs[0];
   EXPECT_ERROR(body.AddParam("more", F32({})).status(), "is the body of a call");

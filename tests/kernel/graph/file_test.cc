@@ -121,7 +121,7 @@ TEST(File, SaysWhatIsWrong) {
   WriteWhole(folder / "empty", "");
   EXPECT_ERROR(LoadFile(folder / "empty", Ops()).status(), "is empty");
   WriteWhole(folder / "text", "keel 1\nfn @f() { return }\n");
-  EXPECT_ERROR(LoadFile(folder / "text", Ops()).status(), "no Keel file");
+  EXPECT_ERROR(LoadFile(folder / "text", Ops()).status(), "not a Keel file");
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_ERROR(LoadFile(folder / "pipe", Ops()).status(), "no regular file");
   std::string whole = Saved(*Parse(SampleText("mlp")));

@@ -65,7 +65,7 @@ TEST(Text, NamesThatLookLikeUnnamedResults) {
   EXPECT_EQ(Printed("v5 = neg(x)\nv0 = neg(v5)\nreturn v0"),
             "  \"v5\" = neg(x) : f32[b, 2]\n  \"v0\" = neg(\"v5\") : f32[b, 2]\n  return \"v0\"\n");
   EXPECT_ERROR(Error("v0 = neg(x)\nv0 = neg(x)\nreturn v0"), "'v0' already");
-  EXPECT_ERROR(Error("v1 = neg(x)\nv1 = relu(x)\nreturn v1"), "4:1: there is a value 'v1' already");
+  EXPECT_ERROR(Error("v1 = neg(x)\nv1 = relu(x)\nreturn v1"), "4:1: value 'v1' is already defined");
   EXPECT_ERROR(Error("v1 = neg(x)\ny = neg(v1)\nv1 = relu(x)\nreturn v1"), "'v1' already");
   EXPECT_EQ(
       Printed("\"none\" = neg(x)\n\"a b\" = neg(\"none\")\nlayer.0.out = neg(\"a b\")\nreturn layer.0.out"),
@@ -83,10 +83,8 @@ TEST(Text, NumbersMoveOn) {
             "  return v2, v1\n");
   EXPECT_EQ(Printed("v0 = relu(x * 2)\nreturn v0"),
             "  v0 = mul(x, 2.0) : f32[b, 2]\n  v1 = relu(v0) : f32[b, 2]\n  return v1\n");
-  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv1 = neg(v0)\nreturn v1"),
-               "6:1: there is a value 'v1'");
-  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv0 = neg(v1)\nreturn v1"),
-               "6:1: there is a value 'v0'");
+  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv1 = neg(v0)\nreturn v1"), "6:1: value 'v1'");
+  EXPECT_ERROR(Error("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv0 = neg(v1)\nreturn v1"), "6:1: value 'v0'");
 }
 
 TEST(Text, EntryNamesResults) {
@@ -115,7 +113,7 @@ TEST(Text, ErrorsNameThePlaceAndShowTheLines) {
   EXPECT_ERROR(Error("y = add(k, 2147483648)\nreturn y"), "i32 can hold");
   EXPECT_ERROR(Error("y = x\nreturn y"), "identity(x)");
   EXPECT_ERROR(Error("a, b = relu(x)\nreturn a"), "1 results");
-  EXPECT_ERROR(Error("y = reshape(x){to=[c, 2]}\nreturn y"), "mentions a dim 'c'");
+  EXPECT_ERROR(Error("y = reshape(x){to=[c, 2]}\nreturn y"), "declares the dim 'c'");
   EXPECT_ERROR(Error("y = relu@7(x)\nreturn y"), "3:5: ");
   EXPECT_ERROR(Error("y = relu(x"), "got '}'");
   EXPECT_ERROR(ParseText("keel 2", Ops()).status(), "version 2");
@@ -132,8 +130,8 @@ TEST(Text, ConstantsMustFitTheirType) {
   EXPECT_ERROR(error("f16[1] = [65520.0]"), "f16 can hold");
   EXPECT_ERROR(error("f32[1] = [1e39]"), "f32 can hold");
   EXPECT_ERROR(error("u8[1] = [-1]"), "u8 can hold");
-  EXPECT_ERROR(error("f32[2] = hex\"00\""), "wanted 16 hex digits, got 2");
-  EXPECT_ERROR(error("f32[1] = hex\"0000000g\""), "no hex digit");
+  EXPECT_ERROR(error("f32[2] = hex\"00\""), "expected 16 hex digits, got 2");
+  EXPECT_ERROR(error("f32[1] = hex\"0000000g\""), "not a hex digit");
   EXPECT_ERROR(error("f32[1099511627776] = hex\"\""), "limit of one tensor");
   EXPECT_ERROR(error("f32[b] = [1]"), "dims of a constant");
   EXPECT_ERROR(error("f32[2] = ..."), "left out");
