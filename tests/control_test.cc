@@ -351,7 +351,7 @@ TEST_P(Control, BadInput) {
     };
     std::string said = traced ? Fails(carry) : Failure([&] { carry(nullptr, F({1, 2})); });
     EXPECT_TRUE(Has(said, "result 0 of body")) << said;
-    EXPECT_TRUE(Has(said, "is f32[] but what it carries")) << said;
+    EXPECT_TRUE(Has(said, "is f32[] but the carried operand")) << said;
     Program scalar = [&](keel_trace* t, const Array& x) { return Scan(t, {}, {Sum(x)}, x_)[0]; };
     said = traced ? Fails(scalar) : Failure([&] { scalar(nullptr, F({1, 2})); });
     EXPECT_TRUE(Has(said, "of a scan is a scalar: it has no dim to go over")) << said;

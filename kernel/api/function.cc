@@ -39,7 +39,7 @@ absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_err
     keel_error* error = nullptr;
     ~Slot() { keel_error_free(error); }
   } slot;
-  RETURN_IF_ERROR(Caught("the program", [&] {
+  RETURN_IF_ERROR(CatchExceptions("the program", [&] {
     const keel_rc rc = code(&slot.error);
     return TakeError(rc, slot.error);
   }));

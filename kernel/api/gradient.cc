@@ -56,7 +56,7 @@ keel_rc keel_graph_gradient(keel_graph* g, const keel_value* ys, uint32_t n_ys, 
                [&]() -> absl::Status {
                  if (flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", flags);
                  std::lock_guard lock(g->owner->mutex);
-                 GradientWanted wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
+                 GradientRequest wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
                  if (seeds) wanted.seeds = {seeds, n_ys};
                  ASSIGN_OR_RETURN(std::vector<ValueId> found, Gradient(*g->graph, wanted));
                  std::copy(found.begin(), found.end(), dxs);

@@ -143,7 +143,7 @@ std::string ImplFor(const std::vector<Impl>* rows, const OpDef& op,
                     std::span<const std::pair<std::string, DType>> types) {
   if (rows)
     for (const Impl& impl : *rows)
-      if (Takes(impl, OpVersion(op), types))
+      if (Supports(impl, OpVersion(op), types))
         return absl::StrCat(impl.table.name ? impl.table.name : impl.plugin->name,
                             impl.table.flags & KEEL_IMPL_THREAD_BITS ? " (other threads, other bits)" : "");
   if (IsControl(op) || IsCore(op)) return "core";

@@ -307,7 +307,7 @@ bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
                   event.when.lane,
                   0};
   bool on = false;
-  observed->thrown = Caught("the observer", [&] {
+  observed->thrown = CatchExceptions("the observer", [&] {
     on = observed->observer(observed->arg, &told) == 0;
     return absl::OkStatus();
   });

@@ -1,4 +1,4 @@
-// accelerator.cc: calls of a device's functions, each with an error that names it.
+// accelerator.cc: calls of the device functions; errors name the function.
 #include "kernel/device/accelerator.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Make(std::shared_ptr<c
 absl::Status Accelerator::ReadInfo() {
   constexpr uint64_t kMaxAlignment = 4096;
   info_.struct_size = sizeof info_;
-  info_.dl_type = 12;  // DLPack's "another device"
+  info_.dl_type = 12;  // DLPack: kDLExtDev
   if (table().info) {
     HostCall call;
     RETURN_IF_ERROR(Finish(call, table().info(&HostTable(), opened_->index, &info_), "info"));
@@ -50,25 +50,26 @@ absl::Status Accelerator::OpenQueues() {
     HostCall call;
     keel_queue made = nullptr;
     RETURN_IF_ERROR(Finish(call, table().queue_open(handle(), kind, &made), "queue_open"));
-    if (!made) return Internal("device ", name(), ": queue_open gave no queue");
+    if (!made) return Internal("device ", name(), ": queue_open returned no queue");
     queues_[kind].handle = made;
   }
   return absl::OkStatus();
 }
 
-__thread WaitLimit* WaitLimit::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
+__thread CancellableWaits* CancellableWaits::current_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
-absl::Status Accelerator::Here() const {
+absl::Status Accelerator::CheckProcess() const {
   if (getpid() == pid_) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kUnavailable, "device ", name(),
-                        " was opened before this process was forked: a child cannot use it"),
-                  kErrorHint, "fork before the device is used, or start a new process");
+                        " was opened before fork(): a child process cannot use it"),
+                  kErrorHint, "fork before the first use of the device, or start a new process");
 }
 
 Accelerator::~Accelerator() {
-  if (!Here().ok()) new std::shared_ptr<const OpenedDevice>(opened_);  // the parent's: never closed here
+  if (!CheckProcess().ok())
+    new std::shared_ptr<const OpenedDevice>(opened_);  // the parent's device: never closed here
   for (Queue& queue : queues_)
-    if (!Here().ok()) queue.handle = nullptr;
+    if (!CheckProcess().ok()) queue.handle = nullptr;
   for (Queue& queue : queues_)
     if (queue.handle) table().queue_close(queue.handle);
   stager_.reset();
@@ -76,7 +77,7 @@ Accelerator::~Accelerator() {
 }
 
 absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t bytes) {
-  RETURN_IF_ERROR(Here());
+  RETURN_IF_ERROR(CheckProcess());
   HostCall call;
   keel_segment segment{};
   segment.kind = kind;
@@ -87,31 +88,31 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
                                             : segment.host != nullptr);
   if (whole) return segment;
   table().segment_free(handle(), &segment);
-  return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes gave ", segment.bytes,
+  return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes returned ", segment.bytes,
                   " bytes at device address ", segment.address, ", host pointer ",
                   segment.host ? "set" : "NULL", "; wanted all bytes, aligned to ", alignment());
 }
 
 void Accelerator::FreeSegment(const keel_segment& segment) {
-  if (Here().ok()) table().segment_free(handle(), &segment);
+  if (CheckProcess().ok()) table().segment_free(handle(), &segment);
 }
 
-void Accelerator::SawDone(int queue, uint64_t ticket) {
+void Accelerator::MarkDone(int queue, uint64_t ticket) {
   std::atomic<uint64_t>& done = queues_[queue].done;
   for (uint64_t seen = done.load(); seen < ticket && !done.compare_exchange_weak(seen, ticket);) {
   }
 }
 
-// In slices, between which a run may be stopped.
+// Waits in slices, so that a run can be cancelled in between.
 absl::Status Accelerator::HostWait(int queue, uint64_t ticket) {
   constexpr uint64_t kSlice = 10'000'000;  // nanoseconds
   if (ticket <= queues_[queue].done.load()) return absl::OkStatus();
-  RETURN_IF_ERROR(Here());
+  RETURN_IF_ERROR(CheckProcess());
   HostCall call;
   keel_rc rc = KEEL_CANCELLED;
   do rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
-  while (rc == KEEL_CANCELLED && !WaitLimit::Over());
-  if (rc == KEEL_OK) SawDone(queue, ticket);
+  while (rc == KEEL_CANCELLED && !CancellableWaits::Cancelled());
+  if (rc == KEEL_OK) MarkDone(queue, ticket);
   return Finish(call, rc, "host_wait");
 }
 
@@ -124,16 +125,17 @@ Tickets Accelerator::Done() {
   Tickets all;
   for (int q = 0; q < kQueues; q++) {
     uint64_t done = 0;
-    // A failing query says nothing new; the next call that matters will fail with its text.
+    // A failing query is ignored: the next call fails with the same cause.
     HostCall call;
-    if (table().query && Here().ok() && table().query(queues_[q].handle, &done) == KEEL_OK) SawDone(q, done);
+    if (table().query && CheckProcess().ok() && table().query(queues_[q].handle, &done) == KEEL_OK)
+      MarkDone(q, done);
     all.of[q] = queues_[q].done.load();
   }
   return all;
 }
 
 absl::StatusOr<Tickets> Accelerator::Fence() {
-  RETURN_IF_ERROR(Here());
+  RETURN_IF_ERROR(CheckProcess());
   Tickets last;
   for (int q = 0; q < kQueues; q++) {
     ASSIGN_OR_RETURN(last.of[q], Encoder(*this, q).Submit());
@@ -146,21 +148,22 @@ absl::Status Accelerator::WaitForAll() {
   return HostWait(last);
 }
 
-bool Accelerator::Reaches(const Accelerator& other) const {
+bool Accelerator::CanCopyFrom(const Accelerator& other) const {
   return table().copy_from && opened_->plugin == other.opened_->plugin;
 }
 
 Encoder::Encoder(Accelerator& device, int queue)
     : device_(device), queue_(queue), lock_(device.queues_[queue].mutex) {}
 
-absl::Status Encoder::Copy(Place to, Place from, uint64_t bytes) {
+absl::Status Encoder::Copy(DeviceAddress to, DeviceAddress from, uint64_t bytes) {
   if (!bytes) return absl::OkStatus();
   HostCall call;
   return device_.Finish(
       call, device_.table().copy(handle(), to.segment, to.offset, from.segment, from.offset, bytes), "copy");
 }
 
-absl::Status Encoder::CopyFrom(Place to, const Accelerator& other, Place from, uint64_t bytes) {
+absl::Status Encoder::CopyFrom(DeviceAddress to, const Accelerator& other, DeviceAddress from,
+                               uint64_t bytes) {
   if (!bytes) return absl::OkStatus();
   HostCall call;
   keel_rc rc = device_.table().copy_from(handle(), to.segment, to.offset, other.handle(), from.segment,
@@ -168,7 +171,7 @@ absl::Status Encoder::CopyFrom(Place to, const Accelerator& other, Place from, u
   return device_.Finish(call, rc, "copy_from");
 }
 
-absl::Status Encoder::Fill(Place at, uint64_t bytes, uint32_t value) {
+absl::Status Encoder::Fill(DeviceAddress at, uint64_t bytes, uint32_t value) {
   HostCall call;
   return device_.Finish(call, device_.table().fill(handle(), at.segment, at.offset, bytes, value), "fill");
 }
@@ -184,7 +187,7 @@ absl::StatusOr<uint64_t> Encoder::Submit() {
   HostCall call;
   uint64_t ticket = 0;
   RETURN_IF_ERROR(device_.Finish(call, device_.table().submit(handle(), &ticket), "submit"));
-  if (!ticket) return Internal("device ", device_.name(), ": submit gave no ticket");
+  if (!ticket) return Internal("device ", device_.name(), ": submit returned no ticket");
   return ticket;
 }
 

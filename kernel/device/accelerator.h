@@ -1,7 +1,7 @@
-// accelerator.h: an opened device that has memory of its own: its pool, its two queues, its staging.
+// accelerator.h: an opened device with its own memory: its pool, its two queues, its staging memory. Not used
+// for host-memory devices.
 //
-// How to read it: Encoder puts work on a queue; Stager brings bytes between host and device; errors of all
-// of them name the device's function. Nothing here is used for host-memory devices.
+// Encoder adds work to a queue; Stager copies between host and device. Errors name the device function.
 #pragma once
 
 #include <unistd.h>
@@ -17,33 +17,35 @@
 
 namespace keel {
 
-struct Place {  // bytes on a device
+struct DeviceAddress {  // a device address
   const keel_segment* segment = nullptr;
   uint64_t offset = 0;
   uint64_t address() const { return segment->address + offset; }
 };
-inline Place PlaceOf(const Piece& piece) { return {piece.segment, piece.offset}; }
+inline DeviceAddress AddressOf(const Allocation& piece) { return {piece.segment, piece.offset}; }
 
 class Stager;
 
-// While it lives, this thread's waits for devices end with KEEL_CANCELLED soon after `stop` says so.
-class WaitLimit {
+// During its lifetime, this thread's waits for devices end with KEEL_CANCELLED soon after `stop` returns
+// true.
+class CancellableWaits {
  public:
-  explicit WaitLimit(absl::FunctionRef<bool()> stop) : stop_(stop), before_(std::exchange(current_, this)) {}
-  ~WaitLimit() { current_ = before_; }
-  WaitLimit(const WaitLimit&) = delete;
-  WaitLimit& operator=(const WaitLimit&) = delete;
-  static bool Over() { return current_ && current_->stop_(); }
+  explicit CancellableWaits(absl::FunctionRef<bool()> stop)
+      : stop_(stop), before_(std::exchange(current_, this)) {}
+  ~CancellableWaits() { current_ = before_; }
+  CancellableWaits(const CancellableWaits&) = delete;
+  CancellableWaits& operator=(const CancellableWaits&) = delete;
+  static bool Cancelled() { return current_ && current_->stop_(); }
 
  private:
-  static __thread WaitLimit* current_ __attribute__((tls_model("initial-exec")));
+  static __thread CancellableWaits* current_ __attribute__((tls_model("initial-exec")));
   absl::FunctionRef<bool()> stop_;
-  WaitLimit* before_;
+  CancellableWaits* before_;
 };
 
 class Accelerator : public SegmentSource, public std::enable_shared_from_this<Accelerator> {
  public:
-  // That of an opened device; made on first use. Host-memory devices have none.
+  // The accelerator of a device, created on first use. Host-memory devices have none.
   static absl::StatusOr<std::shared_ptr<Accelerator>> Of(Device& device);
   ~Accelerator() override;
 
@@ -55,12 +57,12 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   Pool& pool() { return *pool_; }
   Stager& stager() { return *stager_; }
 
-  // KEEL_UNAVAILABLE in a child that was forked after the device was opened: drivers do not survive that.
-  absl::Status Here() const;
-  // A ticket on each queue behind all that is encoded; nothing waits.
+  // KEEL_UNAVAILABLE in a child forked after the device was opened: drivers do not support that.
+  absl::Status CheckProcess() const;
+  // Tickets that cover all work encoded so far; does not wait.
   absl::StatusOr<Tickets> Fence();
-  // May bytes come here from that one without the host? The copy may still say no.
-  bool Reaches(const Accelerator& other) const;
+  // Whether this device may copy directly from `other`. The copy may still return Unimplemented.
+  bool CanCopyFrom(const Accelerator& other) const;
 
   absl::Status HostWait(int queue, uint64_t ticket);
   absl::Status HostWait(const Tickets& tickets);
@@ -74,17 +76,17 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   friend class Encoder;
   struct Queue {
     keel_queue handle = nullptr;
-    Mutex mutex;                    // whoever encodes holds it
-    std::atomic<uint64_t> done{0};  // the last ticket seen done
+    Mutex mutex;                    // held while encoding
+    std::atomic<uint64_t> done{0};  // the last ticket known to be done
   };
 
   explicit Accelerator(std::shared_ptr<const OpenedDevice> opened) : opened_(std::move(opened)) {}
   static absl::StatusOr<std::shared_ptr<Accelerator>> Make(std::shared_ptr<const OpenedDevice> opened);
   absl::Status ReadInfo();
   absl::Status OpenQueues();
-  void SawDone(int queue, uint64_t ticket);
+  void MarkDone(int queue, uint64_t ticket);
   const keel_device& table() const { return opened_->plugin->device; }
-  // The status of a call of one of the device's functions.
+  // The status of a device function's return code.
   absl::Status Finish(const HostCall& call, keel_rc rc, const char* function) const;
 
   std::shared_ptr<const OpenedDevice> opened_;
@@ -95,15 +97,15 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   std::unique_ptr<Stager> stager_;
 };
 
-// Encodes on one queue, whose lock it holds as long as it lives. Lock order: compute before transfer.
+// Encodes work on one queue and holds its lock. Lock order: compute before transfer.
 class Encoder {
  public:
   Encoder(Accelerator& device, int queue);
-  absl::Status Copy(Place to, Place from, uint64_t bytes);
+  absl::Status Copy(DeviceAddress to, DeviceAddress from, uint64_t bytes);
   // From another device; Unimplemented: not between these two.
-  absl::Status CopyFrom(Place to, const Accelerator& other, Place from, uint64_t bytes);
-  absl::Status Fill(Place at, uint64_t bytes, uint32_t value);
-  // What follows waits for a ticket of the other queue; tickets that are known to be done cost nothing.
+  absl::Status CopyFrom(DeviceAddress to, const Accelerator& other, DeviceAddress from, uint64_t bytes);
+  absl::Status Fill(DeviceAddress at, uint64_t bytes, uint32_t value);
+  // Subsequent work waits for a ticket of the other queue; free if that is known to be done.
   absl::Status Wait(int other, uint64_t ticket);
   absl::StatusOr<uint64_t> Submit();
   keel_queue handle() const { return device_.queue(queue_); }
@@ -114,21 +116,22 @@ class Encoder {
   std::lock_guard<Mutex> lock_;
 };
 
-// Copies between host and device through two rings of staging memory.
+// Copies between host and device through two rings of staging memory. Thread-safe.
 class Stager {
  public:
   explicit Stager(Accelerator& device) : device_(device) {}
-  ~Stager();  // the queues are closed
+  ~Stager();  // after the queues are closed
 
-  // Reads the host's bytes before it returns; `ticket` of the transfer queue: when they are on the device.
-  absl::Status Upload(const void* from, Place to, uint64_t bytes, uint64_t* ticket);
+  // Reads the host bytes before it returns. ticket: of the transfer queue, done when the bytes are on the
+  // device.
+  absl::Status Upload(const void* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket);
   struct Part {
-    Place from;
+    DeviceAddress from;
     void* to;
     uint64_t bytes;
-    uint64_t after;  // ticket of the compute queue after which the bytes are there
+    uint64_t after;  // ticket of the compute queue that writes the bytes
   };
-  absl::Status Download(std::span<const Part> parts);  // returns when the host has them
+  absl::Status Download(std::span<const Part> parts);  // returns when the bytes are in host memory
 
   static constexpr uint64_t kSlotBytes = 1 << 20;
   static constexpr size_t kSlots = 4;
@@ -137,7 +140,7 @@ class Stager {
   struct Slot {
     keel_segment segment{};
     uint64_t used = 0, ticket = 0;
-    bool unknown = false;  // a failure left it so: something may still touch it
+    bool unknown = false;  // a failure left it in use for an unknown time
   };
   struct Ring {
     Mutex mutex;
@@ -146,13 +149,13 @@ class Stager {
     size_t at = 0;
     explicit Ring(uint32_t k) : kind(k) {}
   };
-  struct Waiting {  // bytes in a slot that go to the host when their ticket is done
+  struct Waiting {  // bytes in a slot, to be copied to the host when the ticket is done
     const void* from;
     void* to;
     uint64_t bytes, ticket;
   };
-  absl::StatusOr<Slot*> Room(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting);
-  absl::Status UploadChunk(const char* from, Place to, uint64_t bytes, uint64_t* ticket);
+  absl::StatusOr<Slot*> NextSlot(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting);
+  absl::Status UploadChunk(const char* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket);
   absl::Status DownloadChunk(const Part& part, uint64_t at, uint64_t bytes, std::vector<Waiting>* waiting);
   absl::Status Flush(std::vector<Waiting>* waiting);
 

@@ -1,4 +1,3 @@
-// move.cc: arrays on devices.
 #include "kernel/device/move.h"
 
 namespace keel {
@@ -7,11 +6,11 @@ namespace {
 void DropBlock(void* arg) {
   std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(arg));
   Pool& pool = block->home->pool();
-  block->unsettled ? pool.GiveUnsettled(block->piece) : pool.Give(block->piece, block->Last());
+  block->unsettled ? pool.FreeUnsettled(block->piece) : pool.Free(block->piece, block->Last());
 }
 
-// What a failed copy left behind must be done before the memory is another's. Waits for the array's device;
-// of that and of the other one nothing is known if even that fails.
+// After a failed copy, work may still use the memory. Waits for the array's device; if that fails too, marks
+// both arrays as unsettled.
 struct Unsettled {
   keel_array *array, *other = nullptr;
   ~Unsettled() {
@@ -36,7 +35,7 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
     void operator()(DeviceBlock* block) const { DropBlock(block); }
   };
   std::unique_ptr<DeviceBlock, Drop> block(new DeviceBlock{device.shared_from_this(), {}});
-  ASSIGN_OR_RETURN(block->piece, device.pool().Take(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
+  ASSIGN_OR_RETURN(block->piece, device.pool().Allocate(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
   absl::StatusOr<ArrayRef> array = NewDeviceHeader(
       dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock, block.get());
   if (array.ok()) block.release();
@@ -61,7 +60,7 @@ absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
 absl::StatusOr<ArrayRef> Download(keel_array* array) {
   ASSIGN_OR_RETURN(ArrayRef made, NewArray(array->dtype, array->shape(), false));
   DeviceBlock& block = *array->device_block();
-  // The transfer queue is in order, so only the compute queue's work needs a wait.
+  // The transfer queue is in order, so only work of the compute queue needs a wait.
   Stager::Part part{block.place(), made->data(), made->bytes(), block.Last().of[KEEL_QUEUE_COMPUTE]};
   Unsettled guard{array};
   RETURN_IF_ERROR(block.home->stager().Download({&part, 1}));
@@ -71,10 +70,11 @@ absl::StatusOr<ArrayRef> Download(keel_array* array) {
 
 namespace {
 
-// Straight from another device; waits, so that the array may go. Unimplemented: not between these two.
+// Copies directly from another device and waits, so that the source may be freed. Unimplemented: not between
+// these two.
 absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
   DeviceBlock& from = *array->device_block();
-  if (!to.Reaches(*from.home)) return Unimplemented(to.name(), " has no way to ", from.home->name());
+  if (!to.CanCopyFrom(*from.home)) return Unimplemented(to.name(), " cannot copy from ", from.home->name());
   RETURN_IF_ERROR(WaitFor(array));
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(to, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
   Unsettled guard{made.get(), array};

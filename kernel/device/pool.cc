@@ -1,4 +1,4 @@
-// pool.cc: size classes, best fit, splitting and growing together of blocks.
+// pool.cc: size classes, best fit, splitting and coalescing of blocks.
 #include "kernel/device/pool.h"
 
 #include <algorithm>
@@ -7,28 +7,28 @@
 
 namespace keel {
 
-// Up to kSmall bytes a piece comes from a segment of kSmallSegment, up to kMiddle from one of
-// kMiddleSegment; larger ones have a segment of their own. (The classes that PyTorch's allocator proved.)
+// Requests up to kSmall come from segments of kSmallSegment, up to kMiddle from kMiddleSegment; larger ones
+// have their own segments. (The size classes of PyTorch's caching allocator.)
 constexpr uint64_t kGrain = 512, kSmall = 1 << 20, kSmallSegment = 2 << 20;
 constexpr uint64_t kMiddle = 10 << 20, kMiddleSegment = 20 << 20, kLargeStep = 2 << 20;
 
 struct PoolBlock {
-  void* held;       // Pool::Held
-  uint64_t number;  // from 1; orders blocks of one size, so that a probe with 0 comes before them
+  void* held;       // Pool::SegmentBlocks
+  uint64_t number;  // from 1; orders blocks of the same size, and sorts the probe (0) first
   uint64_t offset, bytes;
-  PoolBlock *before, *after;  // in the segment
+  PoolBlock *before, *after;  // neighbours in the segment
   bool small, free;
-  uint32_t pending;  // bit of each queue that may still use it
+  uint32_t pending;  // one bit per queue that may still use it
   Tickets used;
   PoolBlock* next_unsettled;
-  Pool::FreeList::node_type
-      node;  // its place in a free list while it is in none, so that freeing cannot fail
+  // Its free-list node while it is in no list, so that freeing cannot fail.
+  Pool::FreeList::node_type node;
 };
 
-struct Pool::Held {
+struct Pool::SegmentBlocks {
   keel_segment segment{};
   PoolBlock* first = nullptr;
-  std::list<Held>::iterator self;
+  std::list<SegmentBlocks>::iterator self;
 };
 
 bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
@@ -47,7 +47,7 @@ std::string Size(uint64_t bytes) {
 Pool::Pool(SegmentSource& source, PoolOptions options) : source_(source), options_(std::move(options)) {}
 
 Pool::~Pool() {
-  for (Held& held : held_) {
+  for (SegmentBlocks& held : held_) {
     source_.FreeSegment(held.segment);
     for (PoolBlock* b = held.first; b;) delete std::exchange(b, b->after);
   }
@@ -90,19 +90,19 @@ void Pool::Remove(PoolBlock* b) {
   b->free = false;
 }
 
-// Asks what is done by now; blocks move to the lists where other queues find them.
+// Updates the completed tickets and moves blocks to the lists where other queues find them.
 void Pool::Refresh() {
   done_ = source_.Done();
   for (auto& lists : free_)
     for (uint32_t pending = 1; pending < 1u << kQueues; pending++)
       for (auto it = lists[pending].begin(); it != lists[pending].end();) {
-        PoolBlock* b = *it++;  // which goes to a list that was visited, or back to its place
+        PoolBlock* b = *it++;  // moves to a list already visited, or back
         Remove(b);
         Insert(b);
       }
 }
 
-// The smallest that is large enough, among those that only this queue may still use.
+// Best fit among blocks that no other queue may still use.
 PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
   PoolBlock probe{};
   probe.bytes = rounded;
@@ -115,16 +115,16 @@ PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
   return best;
 }
 
-// Takes the memory that it needs itself before that of the device.
+// Allocates host memory first, so that nothing can fail after the device allocation.
 absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
-  std::list<Held> grown(1);
+  std::list<SegmentBlocks> grown(1);
   std::unique_ptr<PoolBlock> block = NewBlock();
   absl::StatusOr<keel_segment> made = source_.NewSegment(KEEL_SEGMENT_DEVICE, SegmentBytes(rounded));
   if (absl::IsResourceExhausted(made.status()) && SegmentBytes(rounded) > rounded)
     made = source_.NewSegment(KEEL_SEGMENT_DEVICE, rounded);
   RETURN_IF_ERROR(made.status());
   held_.splice(held_.end(), grown);
-  Held& held = held_.back();
+  SegmentBlocks& held = held_.back();
   held.self = std::prev(held_.end());
   held.segment = *made;
   held.first = block.release();
@@ -139,8 +139,8 @@ absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   return held.first;
 }
 
-// Large blocks are only split where a useful rest remains, and there is memory to keep it in mind.
-Piece Pool::Cut(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
+// A large block is split only if a useful rest remains, and if there is memory for its descriptor.
+Allocation Pool::Split(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
   uint64_t rest = b->bytes - rounded;
   std::unique_ptr<PoolBlock> fresh;
   if (options_.cache && rest >= (b->small ? kGrain : kSmall)) try {
@@ -163,14 +163,14 @@ Piece Pool::Cut(PoolBlock* b, uint64_t rounded, uint64_t bytes) {
   }
   stats_.used_pieces++;
   stats_.used_bytes += b->bytes;
-  return {b, &static_cast<Held*>(b->held)->segment, b->offset, bytes};
+  return {b, &static_cast<SegmentBlocks*>(b->held)->segment, b->offset, bytes};
 }
 
-absl::StatusOr<Piece> Pool::Take(uint64_t bytes, int queue) {
+absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
   std::unique_lock lock(mutex_);
   uint64_t rounded = Rounded(bytes);
   if (options_.max_segment && rounded > options_.max_segment)
-    return FullError(bytes, Exhausted("one segment of it holds at most ", options_.max_segment, " bytes"));
+    return FullError(bytes, Exhausted("its segments have at most ", options_.max_segment, " bytes"));
   PoolBlock* b = options_.cache ? FindFree(rounded, queue) : nullptr;
   if (!b) {
     Refresh();
@@ -179,7 +179,7 @@ absl::StatusOr<Piece> Pool::Take(uint64_t bytes, int queue) {
   }
   if (b) {
     Remove(b);
-    return Cut(b, rounded, bytes);
+    return Split(b, rounded, bytes);
   }
   absl::StatusOr<PoolBlock*> grown = Grow(rounded);
   if (absl::IsResourceExhausted(grown.status())) {
@@ -190,18 +190,18 @@ absl::StatusOr<Piece> Pool::Take(uint64_t bytes, int queue) {
     Refresh();
     if (b = FindFree(rounded, queue); b && options_.cache) {
       Remove(b);
-      return Cut(b, rounded, bytes);
+      return Split(b, rounded, bytes);
     }
     TrimLocked();
     grown = Grow(rounded);
     if (absl::IsResourceExhausted(grown.status())) return FullError(bytes, grown.status());
   }
   RETURN_IF_ERROR(grown.status());
-  return Cut(*grown, rounded, bytes);
+  return Split(*grown, rounded, bytes);
 }
 
-// Back to the free lists, as one with free neighbours.
-void Pool::Free(PoolBlock* b) {
+// Returns a block to the free lists, coalesced with free neighbours.
+void Pool::ReturnBlock(PoolBlock* b) {
   for (PoolBlock* other : {b->before, b->after}) {
     if (!other || !other->free) continue;
     Remove(other);
@@ -216,20 +216,20 @@ void Pool::Free(PoolBlock* b) {
   Insert(b);
 }
 
-void Pool::Give(const Piece& piece, const Tickets& used) {
+void Pool::Free(const Allocation& piece, const Tickets& used) {
   if (!piece.block) return;
   std::lock_guard lock(mutex_);
   PoolBlock* b = piece.block;
   stats_.used_pieces--;
   stats_.used_bytes -= b->bytes;
   for (int q = 0; q < kQueues; q++) b->used.of[q] = std::max(b->used.of[q], used.of[q]);
-  Free(b);
+  ReturnBlock(b);
   if (options_.cache) return;
   Refresh();
   TrimLocked();
 }
 
-void Pool::GiveUnsettled(const Piece& piece) {
+void Pool::FreeUnsettled(const Allocation& piece) {
   if (!piece.block) return;
   std::lock_guard lock(mutex_);
   stats_.used_pieces--;
@@ -246,7 +246,7 @@ bool Pool::TrySettle() noexcept {
 }
 
 absl::Status Pool::Settle() {
-  struct Before {  // frees what was unsettled, or puts it back
+  struct Before {  // frees the unsettled blocks, or puts them back
     Pool& pool;
     PoolBlock* first;
     bool settled = false;
@@ -259,7 +259,7 @@ absl::Status Pool::Settle() {
       while (PoolBlock* b = first) {
         first = b->next_unsettled;
         if (settled)
-          pool.Free(b);
+          pool.ReturnBlock(b);
         else
           b->next_unsettled = std::exchange(pool.unsettled_, b);
       }
@@ -302,7 +302,7 @@ std::string Pool::MapLocked() const {
   std::string map = absl::StrCat("in use ", Size(stats_.used_bytes), " in ", stats_.used_pieces, " pieces, ",
                                  Size(stats_.segment_bytes), " in ", stats_.segments, " segments");
   size_t shown = 0;
-  for (const Held& held : held_) {
+  for (const SegmentBlocks& held : held_) {
     if (++shown > kShown) break;
     uint64_t used = 0, free = 0, largest = 0, pieces = 0;
     for (PoolBlock* b = held.first; b; b = b->after) {
@@ -320,7 +320,7 @@ std::string Pool::MapLocked() const {
 absl::Status Pool::FullError(uint64_t bytes, const absl::Status& why) const {
   return Annotate(Exhausted("device ", options_.device, " has no room for ", bytes, " bytes: ", why.message(),
                             "; ", MapLocked()),
-                  kErrorHint, "run smaller inputs, or free arrays and plans that live on the device");
+                  kErrorHint, "run smaller inputs, or free arrays and plans on the device");
 }
 
 std::string Pool::Map() {

@@ -1,9 +1,9 @@
-// pool.h: the caching allocator of a device's memory: cuts few large segments into the pieces that tensors
-// need, and keeps what is freed for the next one.
+// pool.h: the caching allocator for device memory. It splits large segments into pieces and keeps freed
+// pieces for reuse.
 //
-// How to read it: a Piece is what Take gives. Its block lies in a list of all blocks of its segment, so that
-// free neighbours grow together. A free block remembers the last ticket of each queue that used it: the same
-// queue may have it again at once (a queue is in order), another one only when that ticket is done.
+// Allocate returns a Allocation. Its block is in the list of all blocks of its segment, so that free
+// neighbours coalesce. A free block records the last ticket of each queue that used it: the same queue may
+// reuse it immediately (queues are in order), another queue only when that ticket is done.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +23,25 @@ struct Tickets {
   uint64_t of[kQueues] = {};
 };
 
-// Where segments come from and what is done: the device, or a test.
+// Source of segments and of completed tickets: a device, or a test.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
   virtual absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) = 0;
   virtual void FreeSegment(const keel_segment& segment) = 0;
   virtual Tickets Done() = 0;             // the last tickets known to be done
-  virtual absl::Status WaitForAll() = 0;  // submits what is encoded and waits for it, on all queues
+  virtual absl::Status WaitForAll() = 0;  // submits encoded work and waits for all queues
 };
 
 struct PoolOptions {
   std::string device;  // for messages
   uint64_t alignment = 64;
   uint64_t max_segment = 0;  // bytes; 0: no limit
-  bool cache = true;         // false (KEEL_POOL=off): each piece has a segment of its own, exactly as large
+  bool cache = true;         // false (KEEL_POOL=off): each piece has its own segment of exactly its size
 };
 
 struct PoolBlock;
-struct Piece {
+struct Allocation {
   PoolBlock* block = nullptr;
   const keel_segment* segment = nullptr;
   uint64_t offset = 0, bytes = 0;
@@ -51,31 +51,31 @@ struct Piece {
 class Pool {
  public:
   Pool(SegmentSource& source, PoolOptions options);
-  ~Pool();  // everything is given back, and nothing runs any more
+  ~Pool();  // all pieces are freed, and no work is in flight
 
-  // Memory to be used first by that queue. What is in it is whatever was there. Full: waits for all that is
-  // under way, returns unused segments, tries once more; then an error with a map of the memory.
-  absl::StatusOr<Piece> Take(uint64_t bytes, int queue);
-  // `used`: the last tickets of the work that touches the piece.
-  void Give(const Piece& piece, const Tickets& used);  // giving back needs no memory
-  // After a failure nobody knows what still runs: kept until WaitForAll has succeeded once.
-  void GiveUnsettled(const Piece& piece);
-  absl::Status Settle();      // WaitForAll, and what was unsettled is free
-  bool TrySettle() noexcept;  // the same in destructors and after failures; false: it still is not
-  void Trim();                // returns all segments without a used piece
+  // Uninitialized memory, used first by `queue`. If there is none: waits for all work in flight, returns
+  // unused segments, and retries; then fails with a map of the memory.
+  absl::StatusOr<Allocation> Allocate(uint64_t bytes, int queue);
+  // used: the last tickets of work that uses the piece.
+  void Free(const Allocation& piece, const Tickets& used);  // never allocates
+  // For a piece whose work is unknown after a failure: it is freed after the next successful WaitForAll.
+  void FreeUnsettled(const Allocation& piece);
+  absl::Status Settle();      // WaitForAll, then frees unsettled pieces
+  bool TrySettle() noexcept;  // for destructors and after failures; false: not settled
+  void Trim();                // returns all segments without used pieces
 
   struct Stats {
     uint64_t segments = 0, segment_bytes = 0, used_pieces = 0, used_bytes = 0;
   };
   Stats Count();
-  std::string Map();  // segment by segment, for people
+  std::string Map();  // one line per segment, for messages
 
  private:
   friend PoolBlock;
   struct BySize {
     bool operator()(const PoolBlock* a, const PoolBlock* b) const;
   };
-  struct Held;  // a segment and its blocks
+  struct SegmentBlocks;  // a segment and its blocks
   using FreeList = std::set<PoolBlock*, BySize>;
 
   uint64_t Rounded(uint64_t bytes) const;
@@ -85,8 +85,8 @@ class Pool {
   absl::StatusOr<PoolBlock*> Grow(uint64_t rounded);
   absl::Status FullError(uint64_t bytes, const absl::Status& why) const;
   std::string MapLocked() const;
-  Piece Cut(PoolBlock* block, uint64_t rounded, uint64_t bytes);
-  void Free(PoolBlock* block);
+  Allocation Split(PoolBlock* block, uint64_t rounded, uint64_t bytes);
+  void ReturnBlock(PoolBlock* block);
   void Insert(PoolBlock* block);
   void Remove(PoolBlock* block);
   void Refresh();
@@ -96,8 +96,8 @@ class Pool {
   SegmentSource& source_;
   const PoolOptions options_;
   Mutex mutex_;
-  std::list<Held> held_;
-  // By size class (small, large), then by the queues that may still use the block, one bit each.
+  std::list<SegmentBlocks> held_;
+  // By size class (small, large), then by the set of queues that may still use the block, one bit each.
   FreeList free_[2][1 << kQueues];
   Tickets done_;
   PoolBlock* unsettled_ = nullptr;  // a list

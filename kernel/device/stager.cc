@@ -1,4 +1,4 @@
-// stager.cc: bytes between host and device, in chunks through rings of staging memory.
+// stager.cc: copies between host and device in chunks, through rings of staging memory.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace keel {
 namespace {
 
-// Another run may hold a ring for as long as it waits for its device; this one may be stopped meanwhile.
-bool Took(Mutex& ring) {
+// Locks a ring; false if this run is cancelled meanwhile. (The holder may be waiting for its device.)
+bool LockUnlessCancelled(Mutex& ring) {
   while (!ring.try_lock()) {
-    if (WaitLimit::Over()) return false;
+    if (CancellableWaits::Cancelled()) return false;
     usleep(50);
   }
   return true;
 }
-absl::Status StoppedBefore() {
-  return Error(absl::StatusCode::kCancelled, "stopped while it waited for another run");
+absl::Status Cancelled() {
+  return Error(absl::StatusCode::kCancelled, "cancelled while waiting for another run");
 }
 
 }  // namespace
@@ -29,9 +29,9 @@ Stager::~Stager() {
       if (slot.segment.bytes) device_.FreeSegment(slot.segment);
 }
 
-// The slot that has room for `bytes` behind what it holds. A slot is begun anew when the device is done
-// with it, and the host has taken what waits in it.
-absl::StatusOr<Stager::Slot*> Stager::Room(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting) {
+// A slot with room for `bytes`. A slot is reused from its start when the device is done with it and its bytes
+// are copied to the host.
+absl::StatusOr<Stager::Slot*> Stager::NextSlot(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting) {
   Slot* slot = &ring.slots[ring.at];
   if (!slot->unknown && slot->segment.bytes && slot->used + bytes <= kSlotBytes) return slot;
   ring.at = (ring.at + 1) % kSlots;
@@ -46,8 +46,8 @@ absl::StatusOr<Stager::Slot*> Stager::Room(Ring& ring, uint64_t bytes, std::vect
   return slot;
 }
 
-absl::Status Stager::UploadChunk(const char* from, Place to, uint64_t bytes, uint64_t* ticket) {
-  ASSIGN_OR_RETURN(Slot * slot, Room(up_, bytes, nullptr));
+absl::Status Stager::UploadChunk(const char* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket) {
+  ASSIGN_OR_RETURN(Slot * slot, NextSlot(up_, bytes, nullptr));
   std::memcpy(static_cast<char*>(slot->segment.host) + slot->used, from, bytes);
   slot->unknown = true;
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
@@ -59,9 +59,9 @@ absl::Status Stager::UploadChunk(const char* from, Place to, uint64_t bytes, uin
   return absl::OkStatus();
 }
 
-absl::Status Stager::Upload(const void* from, Place to, uint64_t bytes, uint64_t* ticket) {
-  RETURN_IF_ERROR(device_.Here());
-  if (!Took(up_.mutex)) return StoppedBefore();
+absl::Status Stager::Upload(const void* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket) {
+  RETURN_IF_ERROR(device_.CheckProcess());
+  if (!LockUnlessCancelled(up_.mutex)) return Cancelled();
   std::lock_guard lock(up_.mutex, std::adopt_lock);
   for (uint64_t at = 0; at < bytes; at += kSlotBytes)
     RETURN_IF_ERROR(UploadChunk(static_cast<const char*>(from) + at, {to.segment, to.offset + at},
@@ -71,7 +71,7 @@ absl::Status Stager::Upload(const void* from, Place to, uint64_t bytes, uint64_t
 
 absl::Status Stager::DownloadChunk(const Part& part, uint64_t at, uint64_t bytes,
                                    std::vector<Waiting>* waiting) {
-  ASSIGN_OR_RETURN(Slot * slot, Room(down_, bytes, waiting));
+  ASSIGN_OR_RETURN(Slot * slot, NextSlot(down_, bytes, waiting));
   slot->unknown = true;
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
   RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_COMPUTE, part.after));
@@ -94,8 +94,8 @@ absl::Status Stager::Flush(std::vector<Waiting>* waiting) {
 }
 
 absl::Status Stager::Download(std::span<const Part> parts) {
-  RETURN_IF_ERROR(device_.Here());
-  if (!Took(down_.mutex)) return StoppedBefore();
+  RETURN_IF_ERROR(device_.CheckProcess());
+  if (!LockUnlessCancelled(down_.mutex)) return Cancelled();
   std::lock_guard lock(down_.mutex, std::adopt_lock);
   std::vector<Waiting> waiting;
   for (const Part& part : parts)

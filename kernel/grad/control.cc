@@ -1,4 +1,4 @@
-// control.cc: gradients of cond, switch and scan. See control.h.
+// control.cc: gradients of cond, switch and scan; see control.h.
 #include "kernel/grad/control.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ void Append(Values* to, std::span<const ValueId> more) { to->insert(to->end(), m
 
 // ---- scan
 
-// How the operands of a scan are divided.
+// The groups of operands of a scan.
 struct Scan {
   explicit Scan(const Node& node)
       : carry(static_cast<size_t>(IntAttr(node.attrs, "carry"))),
@@ -24,16 +24,16 @@ struct Scan {
         given(node.in.size() - counted) {}
   size_t carry, cut;
   bool counted;
-  size_t given;  // to the body
+  size_t given;  // operands passed to the body
 };
 
-class ScanBack {
+class ScanGradient {
  public:
-  ScanBack(GraphSink& sink, const ControlNode& asked)
+  ScanGradient(GraphSink& sink, const ControlNode& request)
       : sink_(sink),
         graph_(sink.graph()),
-        asked_(asked),
-        node_(asked.was),
+        request_(request),
+        node_(request.original),
         is_(node_),
         body_(*graph_.module->graphs[BodiesOf(node_.attrs)[0]]) {}
 
@@ -49,21 +49,22 @@ class ScanBack {
     read_ = ReadBetween(*joint.graph, from, results_);
     Invariants();
     RETURN_IF_ERROR(Entries(joint, saved));
-    ASSIGN_OR_RETURN(uint32_t back, Cut(*joint.graph, params_, results_, Keep::kNone, body_.name + ".back"));
+    ASSIGN_OR_RETURN(uint32_t back,
+                     ExtractGraph(*joint.graph, params_, results_, Keep::kNone, body_.name + ".back"));
     if (is_.counted) in_.push_back(node_.in.back());
     ASSIGN_OR_RETURN(Values out, sink_.Node(*node_.op, in_, BackAttrs(back)));
     Values gradients(node_.in.size(), kNoValue);
     for (size_t i = 0, next = 0; i < is_.given; i++) {
-      if (asked_.wanted[i]) gradients[i] = out[next];
+      if (request_.wanted[i]) gradients[i] = out[next];
       next += active_[i];
     }
     return gradients;
   }
 
  private:
-  // What is carried may come to depend on an x in the body.
+  // Marks operands that depend on an x. A carried value may become active in the body.
   void FindActive() {
-    active_.assign(asked_.wanted.begin(), asked_.wanted.begin() + static_cast<ptrdiff_t>(is_.given));
+    active_.assign(request_.wanted.begin(), request_.wanted.begin() + static_cast<ptrdiff_t>(is_.given));
     for (bool more = true; more;) {
       more = false;
       Flags active(body_.values.size());
@@ -79,21 +80,21 @@ class ScanBack {
   Flags Seeded() const {
     Flags seeded;
     for (size_t i = 0; i < body_.results.size(); i++)
-      seeded.push_back(i < is_.carry ? active_[i] : asked_.cotangents[i] != kNoValue);
+      seeded.push_back(i < is_.carry ? active_[i] : request_.cotangents[i] != kNoValue);
     return seeded;
   }
 
-  // Carried backwards: cotangents of what is carried, and sums for the invariants.
+  // The carried values of the backward scan: cotangents of carried values, and sums for invariants.
   absl::Status Carry(const Joint& joint) {
     absl::Status status;
-    Pen pen(graph_, &status), body(*joint.graph, &status);
+    NodeWriter writer(graph_, &status), body(*joint.graph, &status);
     Values stacked;
     for (size_t i = 0, next = 0; i < is_.given; i++) {
       if (!active_[i]) continue;
       ValueId dx = joint.dxs[next], param = kNoValue, start = kNoValue;
       if (i < is_.carry) {
         param = joint.seeds[next];
-        start = asked_.cotangents[i];
+        start = request_.cotangents[i];
       } else if (i < is_.cut) {
         param = body.Param(body_.values[body_.params[i]].type);
         dx = body.Node("add", {param, dx});
@@ -104,7 +105,8 @@ class ScanBack {
         continue;
       }
       params_.push_back(param);
-      in_.push_back(start != kNoValue ? start : pen.Filled(TensorType(graph_.values[node_.in[i]].type), 0));
+      in_.push_back(start != kNoValue ? start
+                                      : writer.Filled(TensorType(graph_.values[node_.in[i]].type), 0));
       results_.push_back(dx);
     }
     carried_ = results_.size();
@@ -112,7 +114,7 @@ class ScanBack {
     return status;
   }
 
-  // Results of dear ops of the forward run that the gradient needs; the others are computed again.
+  // Results of expensive ops of the forward run that the gradient reads. Cheap ones are recomputed.
   Values Saved(const Graph& joint, const Values& from) const {
     Flags needed = NeededNodes(joint, from, results_, {}), read = ReadBetween(joint, from, results_);
     Values saved;
@@ -136,7 +138,7 @@ class ScanBack {
     invariants_ = in_.size() - carried_;
   }
 
-  // What the body is given one entry of: what the forward node stacked or went over, and cotangents.
+  // The scanned operands of the backward scan: values stacked or scanned by the forward node, and cotangents.
   absl::Status Entries(const Joint& joint, const Values& saved) {
     Values stacked;
     for (size_t i = 0; i < is_.carry; i++)
@@ -154,14 +156,14 @@ class ScanBack {
     size_t next = static_cast<size_t>(
         std::count(active_.begin(), active_.begin() + static_cast<ptrdiff_t>(is_.carry), true));
     for (size_t i = is_.carry; i < body_.results.size(); i++) {
-      if (asked_.cotangents[i] == kNoValue) continue;
+      if (request_.cotangents[i] == kNoValue) continue;
       params_.push_back(joint.seeds[next++]);
-      in_.push_back(asked_.cotangents[i]);
+      in_.push_back(request_.cotangents[i]);
     }
     return absl::OkStatus();
   }
 
-  // Values of the body, all entries: results of the forward node, which gets those that it does not have.
+  // All entries of values of the body, as results of the forward node, which is extended by missing ones.
   absl::StatusOr<Values> Stack(const Values& values) {
     Values results = body_.results;
     std::vector<size_t> at;
@@ -172,11 +174,12 @@ class ScanBack {
     }
     if (results.size() > body_.results.size()) {
       ASSIGN_OR_RETURN(uint32_t body,
-                       Cut(body_, body_.params, results, Keep::kEffects, body_.name + ".keep"));
-      RETURN_IF_ERROR(sink_.Widen(asked_.node, node_.in, WithBodies(*node_.op, node_.attrs, {&body, 1})));
+                       ExtractGraph(body_, body_.params, results, Keep::kEffects, body_.name + ".keep"));
+      RETURN_IF_ERROR(
+          sink_.ExtendNode(request_.node, node_.in, WithBodies(*node_.op, node_.attrs, {&body, 1})));
     }
     Values out;
-    for (size_t i : at) out.push_back(graph_.nodes[asked_.node].out[i]);
+    for (size_t i : at) out.push_back(graph_.nodes[request_.node].out[i]);
     return out;
   }
 
@@ -194,26 +197,29 @@ class ScanBack {
 
   GraphSink& sink_;
   Graph& graph_;
-  const ControlNode& asked_;
+  const ControlNode& request_;
   const Node& node_;
   const Scan is_;
   const Graph& body_;
-  Flags active_, read_;           // operands; values of the joint graph
-  Values params_, in_, results_;  // of the body that goes back; operands of its node
+  Flags active_, read_;           // by operand; by value of the joint graph
+  Values params_, in_, results_;  // parameters and results of the backward body; operands of its node
   size_t carried_ = 0, invariants_ = 0;
 };
 
-absl::StatusOr<Values> BranchesOf(GraphSink& sink, const ControlNode& asked) {
-  return BranchBack(sink, asked.was, asked.wanted, asked.cotangents);
+absl::StatusOr<Values> GradientOfBranches(GraphSink& sink, const ControlNode& request) {
+  return BranchGradient(sink, request.original, request.wanted, request.cotangents);
 }
-absl::StatusOr<Values> ScanOf(GraphSink& sink, const ControlNode& asked) {
-  return ScanBack(sink, asked).Run();
+absl::StatusOr<Values> GradientOfScan(GraphSink& sink, const ControlNode& request) {
+  return ScanGradient(sink, request).Run();
 }
 
 constexpr struct {
   std::string_view op;
   absl::StatusOr<Values> (*back)(GraphSink&, const ControlNode&);
-} kKinds[] = {{"cond", BranchesOf}, {"switch", BranchesOf}, {"scan", ScanOf}, {"while", WhileBack}};
+} kKinds[] = {{"cond", GradientOfBranches},
+              {"switch", GradientOfBranches},
+              {"scan", GradientOfScan},
+              {"while", WhileGradient}};
 
 }  // namespace
 
@@ -223,13 +229,13 @@ absl::Status CheckReads(const Graph& graph, NodeId forward) {
   for (NodeId n = forward; n < last && !reads.empty(); n++)
     if (Writes(graph, graph.nodes[n], reads))
       return Annotate(Unimplemented("its gradient reads variable '", graph.module->variables[reads[0]].name,
-                                    "' again, and '", graph.NodeName(n), "' writes what its bodies read"),
-                      kErrorHint, "read the variable in front of the node and give it as an operand");
+                                    "' again, and '", graph.NodeName(n), "' writes it in between"),
+                      kErrorHint, "read the variable before the node and pass it as an operand");
   return absl::OkStatus();
 }
 
-absl::StatusOr<Values> BranchBack(GraphSink& sink, const Node& node, const Flags& wanted,
-                                  const Values& cotangents) {
+absl::StatusOr<Values> BranchGradient(GraphSink& sink, const Node& node, const Flags& wanted,
+                                      const Values& cotangents) {
   Module& module = *sink.graph().module;
   Flags ys, xs(wanted.begin() + 1, wanted.end()), read(xs.size());
   for (ValueId c : cotangents) ys.push_back(c != kNoValue);
@@ -256,7 +262,7 @@ absl::StatusOr<Values> BranchBack(GraphSink& sink, const Node& node, const Flags
       if (read[i]) params.push_back(body.params[i]);
     Append(&params, joints[k].seeds);
     ASSIGN_OR_RETURN(bodies[k],
-                     Cut(*joints[k].graph, params, joints[k].dxs, Keep::kNone, body.name + ".back"));
+                     ExtractGraph(*joints[k].graph, params, joints[k].dxs, Keep::kNone, body.name + ".back"));
   }
   ASSIGN_OR_RETURN(Values out, sink.Node(*node.op, in, WithBodies(*node.op, node.attrs, bodies)));
   Values gradients(wanted.size(), kNoValue);
@@ -265,14 +271,14 @@ absl::StatusOr<Values> BranchBack(GraphSink& sink, const Node& node, const Flags
   return gradients;
 }
 
-absl::StatusOr<Values> ControlBack(GraphSink& sink, const ControlNode& asked) {
+absl::StatusOr<Values> ControlGradient(GraphSink& sink, const ControlNode& request) {
   for (const auto& kind : kKinds) {
-    if (kind.op != OpName(*sink.graph().nodes[asked.node].op)) continue;
-    ASSIGN_OR_RETURN(Values gradients, kind.back(sink, asked));
-    RETURN_IF_ERROR(CheckReads(sink.graph(), asked.node));
+    if (kind.op != OpName(*sink.graph().nodes[request.node].op)) continue;
+    ASSIGN_OR_RETURN(Values gradients, kind.back(sink, request));
+    RETURN_IF_ERROR(CheckReads(sink.graph(), request.node));
     return gradients;
   }
-  return NotFound("it runs graphs, and how its gradient is made is not known");
+  return NotFound("the gradient of this control op is not defined");
 }
 
 }  // namespace keel

@@ -1,5 +1,5 @@
-// gradient.cc: the builder. Composites without a rule, and calls, are written out at the end of the graph and
-// differentiated there; nodes that run bodies: control.h.
+// gradient.cc: reverse-mode differentiation. Calls, and composites without a gradient rule, are expanded at
+// the end of the graph and differentiated there. Control ops: control.h.
 #include "kernel/grad/gradient.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Builder {
  public:
   Builder(Graph& graph, GraphSink& sink) : graph_(graph), sink_(sink) {}
 
-  absl::StatusOr<std::vector<ValueId>> Run(const GradientWanted& wanted) {
+  absl::StatusOr<std::vector<ValueId>> Run(const GradientRequest& wanted) {
     RETURN_IF_ERROR(Check(wanted));
     auto count = static_cast<NodeId>(graph_.nodes.size());
     Grow();
@@ -42,7 +42,7 @@ class Builder {
     return absl::StrCat("'", graph_.ValueName(v), "' is ", Print(graph_.values[v].type, graph_.module->dims));
   }
 
-  absl::Status Check(const GradientWanted& wanted) const {
+  absl::Status Check(const GradientRequest& wanted) const {
     for (ValueId x : wanted.xs) RETURN_IF_ERROR(CheckValue("an x", x));
     if (!wanted.seeds.empty() && wanted.seeds.size() != wanted.ys.size())
       return Invalid("gradient: ", wanted.seeds.size(), " seeds for ", wanted.ys.size(), " ys");
@@ -60,7 +60,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // The same type, as far as can be known before there are numbers for symbols?
+  // Whether the types are equal, or may be equal for some sizes.
   bool Fits(ValueId v, ValueId of) const {
     const TensorType &a = graph_.values[v].type, &b = graph_.values[of].type;
     if (a.dtype != b.dtype || a.dims.size() != b.dims.size()) return false;
@@ -72,7 +72,7 @@ class Builder {
     return true;
   }
 
-  absl::Status Seed(const GradientWanted& wanted) {
+  absl::Status Seed(const GradientRequest& wanted) {
     for (size_t i = 0; i < wanted.ys.size(); i++) {
       ValueId y = wanted.ys[i], seed = wanted.seeds.empty() ? kNoValue : wanted.seeds[i];
       if (!active_[y]) continue;
@@ -95,8 +95,7 @@ class Builder {
   }
   bool Blocked(NodeId n) const { return through_ && n < through_->size() && !(*through_)[n]; }
 
-  // Adds to what arrived at a value. Symbols may hide that a gradient has its value's dims: a reshape says
-  // so.
+  // Adds to the cotangent of a value. If symbols hide that the dims are equal, a reshape is inserted.
   absl::Status Accumulate(ValueId of, ValueId gradient) {
     if (!Fits(gradient, of))
       return Internal("the gradient of '", graph_.ValueName(of), "' is ",
@@ -119,7 +118,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // Does a gradient arrive that somebody waits for?
+  // Whether an active operand receives a gradient from an active result.
   bool Flows(const Node& node) const {
     bool arrived = std::any_of(node.out.begin(), node.out.end(),
                                [&](ValueId v) { return active_[v] && cotangent_[v] != kNoValue; });
@@ -130,10 +129,10 @@ class Builder {
     for (NodeId n = last; n-- > first;) {
       Grow();
       if (Blocked(n) || !Flows(graph_.nodes[n])) continue;
-      const Node node = graph_.nodes[n];  // a copy: the graph grows
+      const Node node = graph_.nodes[n];  // a copy, because the graph grows
       std::vector<ValueId> cotangents;
       for (ValueId v : node.out) cotangents.push_back(cotangent_[v]);
-      graph_.scope = node.origin;  // the gradient is computed where the node is
+      graph_.scope = node.origin;  // the gradient is on the node's device
       if (absl::Status s = Back(n, node, cotangents); !s.ok()) {
         std::string name = graph_.ValueName(node.out[0]);
         absl::Status full =
@@ -145,23 +144,23 @@ class Builder {
   }
 
   absl::Status Back(NodeId n, const Node& node, const std::vector<ValueId>& cotangents) {
-    if (IsControl(*node.op)) return Add(node, ControlBack(sink_, {n, node, Wanted(node), cotangents}));
+    if (IsControl(*node.op)) return Add(node, ControlGradient(sink_, {n, node, Wanted(node), cotangents}));
     if (IsTypedByGraph(*node.op)) {
       std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
-      if (bodies.size() > 1) return Given(n, node, bodies[1], cotangents);
-      return Through(cotangents, [&] { return Inline(n, bodies[0], node.in); });
+      if (bodies.size() > 1) return GivenVjp(n, node, bodies[1], cotangents);
+      return Expanded(cotangents, [&] { return Inline(n, bodies[0], node.in); });
     }
     switch (VjpOf(*node.op)) {
       case Vjp::kRule:
         return Rule(node, cotangents);
       case Vjp::kBody:
-        return Through(cotangents, [&] {
+        return Expanded(cotangents, [&] {
           return ExpandBody(*graph_.module->catalogue, *node.op, node.in, node.attrs, graph_.module->dims,
                             sink_);
         });
       default:
         return Annotate(NotFound("the op has no gradient rule and no body in other ops"), kErrorHint,
-                        "stop_gradient in front of it treats its operands as constants");
+                        "insert stop_gradient before it to treat its operands as constants");
     }
   }
 
@@ -179,13 +178,13 @@ class Builder {
   }
 
   absl::Status Rule(const Node& node, const std::vector<ValueId>& cotangents) {
-    VjpNode asked{node.in, node.out, cotangents, Wanted(node)};
-    return Add(node,
-               ExpandVjp(*graph_.module->catalogue, *node.op, asked, node.attrs, graph_.module->dims, sink_));
+    VjpNode request{node.in, node.out, cotangents, Wanted(node)};
+    return Add(node, ExpandVjp(*graph_.module->catalogue, *node.op, request, node.attrs, graph_.module->dims,
+                               sink_));
   }
 
-  // A call that brings its gradient: that graph is written out.
-  absl::Status Given(NodeId n, const Node& node, uint32_t vjp, const std::vector<ValueId>& cotangents) {
+  // A call with its own gradient graph, which is inlined.
+  absl::Status GivenVjp(NodeId n, const Node& node, uint32_t vjp, const std::vector<ValueId>& cotangents) {
     std::vector<ValueId> in = node.in;
     in.insert(in.end(), node.out.begin(), node.out.end());
     for (size_t i = 0; i < node.out.size(); i++) {
@@ -204,9 +203,9 @@ class Builder {
     return Add(node, std::move(gradients));
   }
 
-  // Writes out what the node is made of and goes back through that.
+  // Expands the node with `write` and differentiates the expansion.
   template <typename Write>
-  absl::Status Through(const std::vector<ValueId>& cotangents, Write write) {
+  absl::Status Expanded(const std::vector<ValueId>& cotangents, Write write) {
     if (nesting_ >= kMaxNesting) return Exhausted("bodies nest deeper than ", kMaxNesting, ", the limit");
     auto first = static_cast<NodeId>(graph_.nodes.size());
     ASSIGN_OR_RETURN(std::vector<ValueId> results, write());
@@ -221,9 +220,9 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // The nodes of a graph again, but for what they do beside computing: that has happened.
+  // Copies the nodes of a graph without effects, which already took place in the forward run.
   absl::StatusOr<std::vector<ValueId>> Inline(NodeId call, uint32_t number, const std::vector<ValueId>& in) {
-    ASSIGN_OR_RETURN(number, Quiet(*graph_.module, number));
+    ASSIGN_OR_RETURN(number, WithoutEffects(*graph_.module, number));
     const Graph& body = *graph_.module->graphs[number];
     std::vector<ValueId> map(body.values.size(), kNoValue), results;
     for (size_t i = 0; i < in.size(); i++) map[body.params[i]] = in[i];
@@ -243,7 +242,7 @@ class Builder {
     return results;
   }
 
-  absl::StatusOr<std::vector<ValueId>> Collect(const GradientWanted& wanted) {
+  absl::StatusOr<std::vector<ValueId>> Collect(const GradientRequest& wanted) {
     std::vector<ValueId> out;
     Grow();
     for (ValueId x : wanted.xs) {
@@ -257,7 +256,7 @@ class Builder {
   Graph& graph_;
   GraphSink& sink_;
   std::vector<bool> active_;        // by value: it depends on an x
-  std::vector<ValueId> cotangent_;  // by value: what arrived so far
+  std::vector<ValueId> cotangent_;  // by value: the sum so far
   const std::vector<bool>* through_ = nullptr;
   int nesting_ = 0;
 };
@@ -275,7 +274,7 @@ void MarkActive(const Graph& graph, NodeId first, NodeId last, std::vector<bool>
 }
 
 absl::StatusOr<Joint> Join(const Graph& body, const std::vector<bool>& ys, const std::vector<bool>& xs) {
-  Joint joint{CopyOf(body), {}, {}};
+  Joint joint{CopyGraph(body), {}, {}};
   Graph& graph = *joint.graph;
   std::vector<ValueId> of, at;
   for (size_t i = 0; i < ys.size(); i++) {
@@ -290,28 +289,28 @@ absl::StatusOr<Joint> Join(const Graph& body, const std::vector<bool>& ys, const
   return joint;
 }
 
-absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientWanted& wanted) {
+absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientRequest& wanted) {
   Origin scope = sink.graph().scope;
   absl::StatusOr<std::vector<ValueId>> out = Builder(sink.graph(), sink).Run(wanted);
   sink.graph().scope = scope;
   return out;
 }
 
-Change::~Change() {
+GraphTransaction::~GraphTransaction() {
   if (done_) return;
-  sink.TakeBack();
+  sink.Rollback();
   module_.DropGraphs(graphs_);
 }
 
-void Change::Keep() {
+void GraphTransaction::Commit() {
   if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_, &sink.graph());
   done_ = true;
 }
 
-absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted) {
-  Change change(graph);
-  ASSIGN_OR_RETURN(std::vector<ValueId> out, Append(change.sink, wanted));
-  change.Keep();
+absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientRequest& wanted) {
+  GraphTransaction transaction(graph);
+  ASSIGN_OR_RETURN(std::vector<ValueId> out, Append(transaction.sink, wanted));
+  transaction.Commit();
   return out;
 }
 

@@ -1,8 +1,8 @@
-// gradient.h: gradients as graphs: appends to a graph the nodes that compute how its values depend on others.
+// gradient.h: reverse-mode gradients: appends nodes that compute the gradients to the graph.
 //
-// How it works: from the last node back to the first, each node that lies between an x and a y sends the
-// cotangents of its results to its operands, by its op's vjp rule; what arrives at one value is added up.
-// The nodes that it appends are ops of the catalogue like any others, so their gradients exist too.
+// From the last node to the first, each node between an x and a y propagates the cotangents of its results to
+// its operands by its op's gradient rule; contributions to the same value are added. The appended nodes are
+// ordinary ops, so they can be differentiated again.
 #pragma once
 
 #include <span>
@@ -12,20 +12,21 @@
 
 namespace keel {
 
-struct GradientWanted {
-  std::span<const ValueId> ys;                 // floats; their sum is what is differentiated
-  std::span<const ValueId> seeds;              // empty, or one for each y, of its type; kNoValue: ones
-  std::span<const ValueId> xs;                 // any values: parameters, constants, results of nodes
-  bool zeros = false;                          // where no y depends on an x: zeros instead of kNoValue
-  const std::vector<bool>* through = nullptr;  // by node: gradients go through no others; null: through all
+struct GradientRequest {
+  std::span<const ValueId> ys;                 // floats; the gradient is that of their sum
+  std::span<const ValueId> seeds;              // empty, or one per y, of its type; kNoValue: ones
+  std::span<const ValueId> xs;                 // any values: parameters, constants, results
+  bool zeros = false;                          // zeros instead of kNoValue if no y depends on an x
+  const std::vector<bool>* through = nullptr;  // by node: whether gradients flow through it; null: all
 };
 
-// One value for each x, of its type. Time and nodes grow with the nodes between xs and ys. An error leaves
-// the graph as it was: a y that is no float, a seed of another type, an op without a rule (NotFound).
-absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientWanted& wanted);
+// One value per x, of its type. Time and number of nodes are linear in the nodes between xs and ys. An error
+// leaves the graph unchanged: a y that is not a float, a seed of another type, an op without a rule
+// (NotFound).
+absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientRequest& wanted);
 
-// The derivatives of each element of y with respect to each element of x: the dims of y, then those of x. One
-// gradient for each element of y, in a scan. zeros, through: of GradientWanted.
+// The derivatives of each element of y with respect to each element of x; dims: those of y, then those of x.
+// Computes one gradient per element of y, in a scan. zeros, through: see GradientRequest.
 absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros = true,
                                  const std::vector<bool>* through = nullptr);
 

@@ -1,4 +1,3 @@
-// graph_sink.cc: nodes and literals at the end of a graph.
 #include "kernel/grad/graph_sink.h"
 
 #include "kernel/graph/element.h"
@@ -41,11 +40,11 @@ absl::StatusOr<BodySink::Value> GraphSink::Filled(TensorType type, double number
   return out[0];
 }
 
-// The node with more results is added at the end, which checks it, and then moved to the other's place: there
-// its users find it. Only its new results are new values.
-absl::Status GraphSink::Widen(NodeId node, std::vector<Value> in, Attrs attrs) {
+// The extended node is appended, which checks it, and then replaces the original, so that its users are
+// unchanged. Only additional results are new values.
+absl::Status GraphSink::ExtendNode(NodeId node, std::vector<Value> in, Attrs attrs) {
   graph_.scope = graph_.nodes[node].origin;
-  widened_.emplace_back(node, graph_.nodes[node]);
+  originals_.emplace_back(node, graph_.nodes[node]);
   ASSIGN_OR_RETURN(NodeId made, graph_.AddNode(graph_.nodes[node].op, std::move(in), std::move(attrs)));
   keel::Node wide = std::move(graph_.nodes[made]), &old = graph_.nodes[node];
   graph_.nodes.pop_back();
@@ -60,13 +59,13 @@ absl::Status GraphSink::Widen(NodeId node, std::vector<Value> in, Attrs attrs) {
   return absl::OkStatus();
 }
 
-void GraphSink::TakeBack() {
+void GraphSink::Rollback() {
   Rewind(start_);
-  for (; !widened_.empty(); widened_.pop_back())
-    graph_.nodes[widened_.back().first] = std::move(widened_.back().second);
+  for (; !originals_.empty(); originals_.pop_back())
+    graph_.nodes[originals_.back().first] = std::move(originals_.back().second);
 }
 
-// Constants of the module stay: nobody who does not use them sees them.
+// Constants of the module remain; unused ones are harmless.
 void GraphSink::Rewind(const Mark& mark) {
   for (size_t v = mark.values; v < graph_.values.size(); v++) {
     const keel::Value& value = graph_.values[v];

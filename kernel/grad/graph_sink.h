@@ -1,4 +1,4 @@
-// graph_sink.h: writes bodies and rules of ops to the end of a graph, and takes back what was written.
+// graph_sink.h: appends expanded bodies and rules to a graph, with rollback.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@ class GraphSink : public BodySink {
  public:
   explicit GraphSink(Graph& graph) : graph_(graph), start_(Here()) {}
 
-  // A node that would give back its first operand as it is, is not written.
+  // A node that would return its first operand unchanged is omitted.
   absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
                                           const Attrs& attrs) override;
   absl::StatusOr<std::vector<Value>> Node(const OpDef& op, std::vector<Value> in, const Attrs& attrs);
   absl::StatusOr<Value> Literal(DType dtype, double value) override;
   TensorType Type(Value value) override { return graph_.values[value].type; }
-  // That number everywhere. (By value: types of values move when the graph grows.)
+  // A tensor filled with `number`. (The type is passed by value, because types move when the graph grows.)
   absl::StatusOr<Value> Filled(TensorType type, double number);
 
-  // Other operands and attributes for a node, for results that stand behind those that it has.
-  absl::Status Widen(NodeId node, std::vector<Value> in, Attrs attrs);
+  // Replaces operands and attributes of a node, which may thereby get additional results.
+  absl::Status ExtendNode(NodeId node, std::vector<Value> in, Attrs attrs);
 
   Graph& graph() { return graph_; }
-  void TakeBack();  // all that was written since construction
+  void Rollback();  // undoes everything since construction
 
  private:
   struct Mark {
@@ -41,7 +41,7 @@ class GraphSink : public BodySink {
 
   Graph& graph_;
   Mark start_;
-  std::vector<std::pair<NodeId, keel::Node>> widened_;  // as they were
+  std::vector<std::pair<NodeId, keel::Node>> originals_;  // the originals
 };
 
 }  // namespace keel

@@ -1,5 +1,4 @@
-// lift.h: constants that bodies of control flow hold, as operands of the nodes that run them: gradients find
-// operands only.
+// lift.h: replaces constants in bodies of control ops by operands, because gradients flow to operands only.
 #pragma once
 
 #include <span>
@@ -8,9 +7,9 @@
 
 namespace keel {
 
-// Each cond, switch, while and scan of the graph whose bodies hold one of these constants, at whatever depth,
-// is given it as an operand, and other bodies. Values and nodes keep their numbers. An error leaves the graph
-// as it was.
+// For each cond, switch, while and scan of the graph whose bodies contain one of these constants, at any
+// depth: passes the constant as an operand, with changed copies of the bodies. Values and nodes keep their
+// ids. An error leaves the graph unchanged.
 absl::Status LiftConstants(Graph& graph, std::span<const ValueId> constants);
 
 }  // namespace keel

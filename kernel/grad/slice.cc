@@ -1,4 +1,3 @@
-// slice.cc: see slice.h.
 #include "kernel/grad/slice.h"
 
 #include "kernel/base/free_name.h"
@@ -6,9 +5,9 @@
 namespace keel {
 namespace {
 
-class Cutter {
+class GraphExtractor {
  public:
-  Cutter(const Graph& from, Graph& to, Keep keep)
+  GraphExtractor(const Graph& from, Graph& to, Keep keep)
       : from_(from), to_(to), keep_(keep), map_(from.values.size(), kNoValue) {}
 
   absl::Status Run(std::span<const ValueId> params, std::span<const ValueId> results) {
@@ -28,7 +27,7 @@ class Cutter {
   }
 
  private:
-  // A parameter without a name may have got this one.
+  // "" if an unnamed parameter already has this name.
   std::string Name(ValueId v) const {
     const std::string& name = from_.values[v].name;
     return to_.by_name.contains(name) ? "" : name;
@@ -54,7 +53,7 @@ class Cutter {
     if (node.out.empty()) names.push_back(node.name);
     Attrs attrs = node.attrs;
     if (keep_ == Keep::kNone && MustRun(from_, node)) {
-      ASSIGN_OR_RETURN(attrs, QuietAttrs(node));
+      ASSIGN_OR_RETURN(attrs, AttrsWithoutEffects(node));
     }
     to_.scope = node.origin;
     ASSIGN_OR_RETURN(NodeId made, to_.AddNode(node.op, std::move(in), std::move(attrs), names, types));
@@ -63,13 +62,13 @@ class Cutter {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Attrs> QuietAttrs(const Node& node) {
+  absl::StatusOr<Attrs> AttrsWithoutEffects(const Node& node) {
     if (HasEffect(*node.op))
       return Unimplemented("its gradient would compute '", from_.ValueName(node.out[0]), "' (",
-                           OpName(*node.op), ") again, which has an effect");
+                           OpName(*node.op), ") again, but it has an effect");
     std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
     for (uint32_t& body : bodies) {
-      ASSIGN_OR_RETURN(body, Quiet(*from_.module, body));
+      ASSIGN_OR_RETURN(body, WithoutEffects(*from_.module, body));
     }
     return WithBodies(*node.op, node.attrs, bodies);
   }
@@ -82,7 +81,7 @@ class Cutter {
 
 }  // namespace
 
-std::unique_ptr<Graph> CopyOf(const Graph& graph) {
+std::unique_ptr<Graph> CopyGraph(const Graph& graph) {
   auto copy = std::make_unique<Graph>(graph);
   copy->called = false;
   return copy;
@@ -93,19 +92,19 @@ absl::StatusOr<Graph*> NewGraph(Module& module, std::string_view stem) {
       stem, [&](const std::string& name) { return module.GraphNumber(name).ok(); }, ""));
 }
 
-absl::StatusOr<uint32_t> Cut(const Graph& from, std::span<const ValueId> params,
-                             std::span<const ValueId> results, Keep keep, std::string_view stem) {
+absl::StatusOr<uint32_t> ExtractGraph(const Graph& from, std::span<const ValueId> params,
+                                      std::span<const ValueId> results, Keep keep, std::string_view stem) {
   auto number = static_cast<uint32_t>(from.module->graphs.size());
   ASSIGN_OR_RETURN(Graph * to, NewGraph(*from.module, stem));
-  RETURN_IF_ERROR(Cutter(from, *to, keep).Run(params, results));
+  RETURN_IF_ERROR(GraphExtractor(from, *to, keep).Run(params, results));
   to->scope = {};
   return number;
 }
 
-absl::StatusOr<uint32_t> Quiet(Module& module, uint32_t number) {
+absl::StatusOr<uint32_t> WithoutEffects(Module& module, uint32_t number) {
   const Graph& graph = *module.graphs[number];
   if (!graph.effects.MustRun()) return number;
-  return Cut(graph, graph.params, graph.results, Keep::kNone, absl::StrCat(graph.name, ".quiet"));
+  return ExtractGraph(graph, graph.params, graph.results, Keep::kNone, absl::StrCat(graph.name, ".quiet"));
 }
 
 std::vector<bool> ReadBetween(const Graph& from, std::span<const ValueId> params,

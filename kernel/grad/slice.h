@@ -1,4 +1,4 @@
-// slice.h: graphs made of parts of others: the bodies that gradients of control flow run.
+// slice.h: graphs extracted from others: the bodies used by gradients of control ops.
 #pragma once
 
 #include <span>
@@ -9,24 +9,24 @@
 
 namespace keel {
 
-// An empty graph of the module whose name begins with the stem.
+// An empty graph in the module, with a free name that starts with the stem.
 absl::StatusOr<Graph*> NewGraph(Module& module, std::string_view stem);
 
-// No graph of the module; it may grow.
-std::unique_ptr<Graph> CopyOf(const Graph& graph);
+// A copy outside the module, which may grow.
+std::unique_ptr<Graph> CopyGraph(const Graph& graph);
 
-// Which effects come along: those of all nodes that must run, or none: what is computed a second time neither
-// prints nor writes again.
+// Effects in the extracted graph: those of all nodes that must run, or none, because a recomputation must not
+// print or write again.
 enum class Keep : uint8_t { kEffects, kNone };
 
-// A new graph that gives `results` from `params`, values of `from` where it begins; gives its number. Types
-// and names stay. Unimplemented: without effects a result cannot be had.
-absl::StatusOr<uint32_t> Cut(const Graph& from, std::span<const ValueId> params,
-                             std::span<const ValueId> results, Keep keep, std::string_view stem);
-// The graph, or a copy that does nothing beside computing.
-absl::StatusOr<uint32_t> Quiet(Module& module, uint32_t graph);
+// Extracts a new graph that computes `results` from `params`, values of `from`; returns its index. Types and
+// names are preserved. Unimplemented: with kNone, a result depends on an effect.
+absl::StatusOr<uint32_t> ExtractGraph(const Graph& from, std::span<const ValueId> params,
+                                      std::span<const ValueId> results, Keep keep, std::string_view stem);
+// The graph, or a copy without effects.
+absl::StatusOr<uint32_t> WithoutEffects(Module& module, uint32_t graph);
 
-// By value: is it a result, or read on the way from params to results?
+// By value: whether it is a result, or read between params and results.
 std::vector<bool> ReadBetween(const Graph& from, std::span<const ValueId> params,
                               std::span<const ValueId> results);
 

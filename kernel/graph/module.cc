@@ -238,9 +238,9 @@ absl::StatusOr<uint32_t> Module::DeviceScope(std::string_view name) {
 }
 
 uint32_t Module::Source(std::string_view file, uint32_t line) {
-  constexpr size_t kMost = (size_t{1} << (32 - Origin::kLineBits)) - 1;
+  constexpr size_t kMax = (size_t{1} << (32 - Origin::kLineBits)) - 1;
   if (line >> Origin::kLineBits || !CheckName("a file", file).ok()) return 0;
-  uint32_t number = FindOrAdd(files, file, kMost);
+  uint32_t number = FindOrAdd(files, file, kMax);
   return number ? number << Origin::kLineBits | line : 0;
 }
 

@@ -1,4 +1,4 @@
-// edits.cc: adding, replacing and evaluating nodes in a pass. Each checks first and edits then.
+// edits.cc: adds, replaces and evaluates nodes in a pass. Each function checks all arguments before it edits.
 #include <algorithm>
 
 #include "kernel/base/free_name.h"
@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-constexpr uint64_t kMaxEvaluated = uint64_t{2} << 30;  // bytes of constants that one pass may make
+constexpr uint64_t kMaxEvaluated = uint64_t{2} << 30;  // bytes of constants that one pass may create
 
 absl::Status Precondition(std::string_view text) {
   return Error(absl::StatusCode::kFailedPrecondition, text);
@@ -15,16 +15,16 @@ absl::Status Precondition(std::string_view text) {
 
 }  // namespace
 
-// A name that neither a value of the graph nor a constant of the module has.
+// A name used by no value of the graph and no constant of the module.
 std::string Rewrite::FreshName(std::string_view wanted) const {
   auto taken = [&](std::string_view name) {
-    return mine_->by_name.contains(name) || mine_->nodes_by_name.contains(name) ||
-           own_->FindConstant(name).ok();
+    return copy_->by_name.contains(name) || copy_->nodes_by_name.contains(name) ||
+           module_->FindConstant(name).ok();
   };
   return FreeName(wanted, taken);
 }
 
-void Rewrite::Changed(NodeId n) {
+void Rewrite::DropView(NodeId n) {
   if (n < views_.size()) views_[n].reset();
 }
 
@@ -32,7 +32,7 @@ NodeId Rewrite::Insert(NodeId n, NodeId before) {
   Grow();
   alive_[n] = 1;
   Link(n, before);
-  for (ValueId v : mine_->nodes[n].in)
+  for (ValueId v : copy_->nodes[n].in)
     if (v != kNoValue) users_[v].push_back(n), uses_[v]++;
   return n;
 }
@@ -42,7 +42,7 @@ void Rewrite::Kill(NodeId start) {
   while (!stack.empty()) {
     NodeId n = stack.back();
     stack.pop_back();
-    const Node& node = mine_->nodes[n];
+    const Node& node = copy_->nodes[n];
     if (!alive_[n] || kept_[n]) continue;
     if (std::any_of(node.out.begin(), node.out.end(),
                     [&](ValueId v) { return !fed_[v] && (uses_[v] || rooted_[v]); }))
@@ -50,7 +50,7 @@ void Rewrite::Kill(NodeId start) {
     alive_[n] = 0;
     if (marked_) Mark(n, false);
     Unlink(n);
-    Changed(n);
+    DropView(n);
     for (ValueId v : node.in) {
       if (v == kNoValue) continue;
       stale_[v] = 1;
@@ -62,59 +62,59 @@ void Rewrite::Kill(NodeId start) {
 absl::Status Rewrite::AddNode(const keel_node_spec& spec, std::span<ValueId> out) {
   RETURN_IF_ERROR(CheckWrites());
   ASSIGN_OR_RETURN(const OpDef* op, edit_.module->catalogue->Find(spec.op, spec.version));
-  if (HasEffect(*op)) return Invalid(spec.op, " has an effect: a pass may not add one");
+  if (HasEffect(*op)) return Invalid(spec.op, " has an effect; a pass must not add effects");
   for (uint32_t i = 0; i < spec.n_attrs; i++)
     if (spec.attrs[i].kind == KEEL_ATTR_GRAPH && spec.attrs[i].i >= 0 &&
         static_cast<size_t>(spec.attrs[i].i) < edit_.module->graphs.size() &&
         edit_.module->graphs[static_cast<size_t>(spec.attrs[i].i)]->effects.Any())
-      return Invalid(spec.op, " would run a graph with effects: a pass may not add one");
+      return Invalid(spec.op, " would call a graph with effects; a pass must not add effects");
   if (before_ != kNoValue && !Alive(before_))
-    return Precondition("the node given to edit_before is gone; say anew where to add");
-  Own();
+    return Precondition("the node given to edit_before was removed; call edit_before again");
+  MakeCopy();
   for (uint32_t i = 0; i < spec.n_in; i++)
     if (spec.in[i] != kNoValue) RETURN_IF_ERROR(CheckUse(spec.in[i], before_));
   bool typed = spec.n_in && spec.in[0] != kNoValue;
   if (MayFail(*op, typed ? graph_->values[spec.in[0]].type.dtype : DType::kNone) && AnyKept())
-    return Precondition(absl::StrCat(spec.op, " may fail: it is not added where other nodes have effects"));
+    return Precondition(absl::StrCat(spec.op, " may fail: it must not be added to a graph with effects"));
   std::string name = spec.name && spec.name[0] ? FreshName(spec.name) : "";
   keel_node_spec mine = spec;
   mine.name = name.c_str();
-  mine_->scope = before_ == kNoValue ? Origin() : mine_->nodes[before_].origin;
-  size_t count = mine_->nodes.size();
-  absl::Status built = BuildNode(*mine_, mine, out);
-  if (mine_->nodes.size() == count) return built;
+  copy_->scope = before_ == kNoValue ? Origin() : copy_->nodes[before_].origin;
+  size_t count = copy_->nodes.size();
+  absl::Status built = BuildNode(*copy_, mine, out);
+  if (copy_->nodes.size() == count) return built;
   Grow();
-  if (!built.ok()) return built;  // the wrong number of results: it stays outside
+  if (!built.ok()) return built;  // wrong number of results: the node is not linked
   Insert(static_cast<NodeId>(count), before_);
   return absl::OkStatus();
 }
 
 absl::Status Rewrite::CheckWrites() const {
-  return reads_ ? Precondition("a graph that a node runs is only read; edit_graph makes another one")
-                : absl::OkStatus();
+  return read_only_ ? Precondition("the body of a node is read-only; edit_graph creates a copy")
+                    : absl::OkStatus();
 }
 
 absl::StatusOr<ValueId> Rewrite::AddConstant(Constant constant) {
   RETURN_IF_ERROR(CheckWrites());
-  Own();
+  MakeCopy();
   if (!constant.name.empty() || !constant.type.dims.empty())
     constant.name = FreshName(constant.name.empty() ? "c" : constant.name);
-  ASSIGN_OR_RETURN(uint32_t number, own_->AddConstant(std::move(constant)));
-  ASSIGN_OR_RETURN(ValueId value, mine_->AddConstant(number));
+  ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(std::move(constant)));
+  ASSIGN_OR_RETURN(ValueId value, copy_->AddConstant(number));
   Grow();
   return value;
 }
 
-// A root goes by its name. The new value takes the old one's if it can have another name; in a plan one that
-// was there before keeps its own, by which a failure is told.
-void Rewrite::TakeName(ValueId from, ValueId to) {
-  std::string name = from_.plan ? KnownName(*graph_, from) : graph_->values[from].name;
-  Value& target = mine_->values[to];
+// Results are identified by name. The new value takes over the old one's name if it can be renamed. In a
+// plan, an original value keeps its own name, which error messages use.
+void Rewrite::TransferName(ValueId from, ValueId to) {
+  std::string name = input_.plan ? KnownName(*graph_, from) : graph_->values[from].name;
+  Value& target = copy_->values[to];
   bool renames = target.kind == ValueKind::kResult && !fed_[to] && !rooted_[to];
-  if (renames && !(from_.plan && target.index < from_.graph->nodes.size())) {
+  if (renames && !(input_.plan && target.index < input_.graph->nodes.size())) {
     target.name = name;
-    mine_->by_name[name] = to;
-    mine_->values[from].name.clear();
+    copy_->by_name[name] = to;
+    copy_->values[from].name.clear();
     return;
   }
   for (size_t i = 0; i < roots_.size(); i++)
@@ -123,7 +123,7 @@ void Rewrite::TakeName(ValueId from, ValueId to) {
 
 bool Rewrite::IsNew(ValueId v) const {
   const Value& value = graph_->values[v];
-  return value.kind == ValueKind::kResult && value.index >= from_.graph->nodes.size();
+  return value.kind == ValueKind::kResult && value.index >= input_.graph->nodes.size();
 }
 
 absl::Status Rewrite::CheckAllowed() {
@@ -134,12 +134,12 @@ absl::Status Rewrite::CheckAllowed() {
 
 absl::Status Rewrite::Replace(ValueId old_value, ValueId new_value) {
   RETURN_IF_ERROR(CheckAllowed());
-  RETURN_IF_ERROR(Exchange(old_value, new_value));
+  RETURN_IF_ERROR(ReplaceUses(old_value, new_value));
   if (old_value != new_value) edits_++;
   return absl::OkStatus();
 }
 
-absl::Status Rewrite::Exchange(ValueId old_value, ValueId new_value) {
+absl::Status Rewrite::ReplaceUses(ValueId old_value, ValueId new_value) {
   RETURN_IF_ERROR(CheckValue(old_value));
   RETURN_IF_ERROR(CheckValue(new_value));
   if (old_value == new_value) return absl::OkStatus();
@@ -150,21 +150,21 @@ absl::Status Rewrite::Exchange(ValueId old_value, ValueId new_value) {
                    Print(is, edit_.module->dims));
   RETURN_IF_ERROR(CheckOrder(old_value, new_value));
   for (NodeId user : Users(old_value)) RETURN_IF_ERROR(CheckUse(new_value, user));
-  Own();
+  MakeCopy();
   if (rooted_[old_value]) {
-    TakeName(old_value, new_value);
+    TransferName(old_value, new_value);
     for (ValueId& root : roots_)
       if (root == old_value) root = new_value;
     rooted_[old_value] = 0;
     rooted_[new_value] = 1;
-  } else if (IsNew(new_value) && mine_->values[new_value].name.empty() && !IsNew(old_value)) {
-    TakeName(old_value, new_value);
+  } else if (IsNew(new_value) && copy_->values[new_value].name.empty() && !IsNew(old_value)) {
+    TransferName(old_value, new_value);
   }
   std::span<const NodeId> moved = Users(old_value);
   for (NodeId user : moved) {
-    std::vector<ValueId>& in = mine_->nodes[user].in;
+    std::vector<ValueId>& in = copy_->nodes[user].in;
     std::replace(in.begin(), in.end(), old_value, new_value);
-    Changed(user);
+    DropView(user);
   }
   users_[new_value].insert(users_[new_value].end(), moved.begin(), moved.end());
   uses_[new_value] += static_cast<uint32_t>(moved.size());
@@ -175,11 +175,11 @@ absl::Status Rewrite::Exchange(ValueId old_value, ValueId new_value) {
 }
 
 absl::Status Rewrite::Eval(NodeId n) {
-  if (!Alive(n)) return NotFound("node ", n, " does not exist (any more)");
+  if (!Alive(n)) return NotFound("node ", n, " does not exist or was removed");
   const Node& node = graph_->nodes[n];
   if (HasAnyEffect(*graph_, node)) return Precondition("a node with an effect cannot be evaluated");
-  if (IsTypedByGraph(*node.op)) return Precondition("a call is not evaluated: inline it first");
-  if (IsControl(*node.op)) return Precondition("a node with bodies is not evaluated: it may take for ever");
+  if (IsTypedByGraph(*node.op)) return Precondition("a call cannot be evaluated: inline it first");
+  if (IsControl(*node.op)) return Precondition("a control op cannot be evaluated: it may not terminate");
   for (ValueId v : node.in)
     if (v != kNoValue && (graph_->values[v].kind != ValueKind::kConstant || fed_[v]))
       return Precondition(absl::StrCat("operand \"", graph_->ValueName(v), "\" is not constant"));
@@ -188,7 +188,7 @@ absl::Status Rewrite::Eval(NodeId n) {
     const TensorType& type = graph_->values[v].type;
     uint64_t size = SizeOf(type.dtype);
     for (Dim d : type.dims) {
-      if (IsSymbolic(d)) return Precondition("its result has dims that are not known yet");
+      if (IsSymbolic(d)) return Precondition("its result has symbolic dims");
       if (__builtin_mul_overflow(size, static_cast<uint64_t>(d), &size)) size = UINT64_MAX / 2;
     }
     bytes = std::min(bytes + size, kMaxEvaluated + 1);

@@ -1,5 +1,5 @@
-// finish.cc: the result of a pass: written out node by node through Graph's own functions, which infer and
-// check everything again; and what was edited, as a text diff.
+// finish.cc: the result of a pass: copied node by node through Graph's functions, which infer and check
+// everything again; and the edits as a text diff.
 #include <algorithm>
 #include <numeric>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxDiffLines = 200;
 
-// Copies the needed part of an edited graph into a new one.
+// Copies the needed part of an edited graph into a new graph.
 class Writer {
  public:
   Writer(const PassGraph& from, const Graph& old, std::span<const NodeId> order,
@@ -26,11 +26,11 @@ class Writer {
     fresh_->module = old.module;
     fresh_->name = old.name;
     fresh_->rules = old.rules;
-    fresh_->limit = from.plan ? 2 * kMaxNodes : kMaxNodes;  // calls count beside their bodies
+    fresh_->limit = from.plan ? 2 * kMaxNodes : kMaxNodes;  // calls count in addition to their bodies
     fresh_->Reserve(old.values.size(), order.size());
   }
 
-  // unused: types of feeds that are no values.
+  // unused: types of the feeds that are kNoValue.
   [[gnu::noinline]] absl::Status Run(std::span<const ValueId> roots, std::span<const std::string> names,
                                      std::span<const TensorType> unused = {}) {
     for (size_t i = 0; i < from_.feeds.size(); i++) {
@@ -47,7 +47,7 @@ class Writer {
     for (size_t i = 0; i < roots.size(); i++) {
       ASSIGN_OR_RETURN(ValueId v, Mapped(roots[i]));
       bool again = std::ranges::find(names.first(i), names[i]) != names.begin() + static_cast<ptrdiff_t>(i);
-      RETURN_IF_ERROR(fresh_->AddResult(again ? "" : names[i], v));  // a value may be fetched more than once
+      RETURN_IF_ERROR(fresh_->AddResult(again ? "" : names[i], v));  // fetched more than once
     }
     return absl::OkStatus();
   }
@@ -78,7 +78,7 @@ class Writer {
 
   static std::string Suffix(uint32_t result) { return result ? absl::StrCat("_", result) : ""; }
 
-  // In a plan values keep the names by which messages and reports know them.
+  // In a plan, values keep the names used in messages and reports.
   std::string NameOf(NodeId n, uint32_t result) {
     const Value& v = old_.values[old_.nodes[n].out[result]];
     if (map_[old_.nodes[n].out[result]] != kNoValue) return "";  // fed
@@ -120,7 +120,7 @@ class Writer {
   std::unique_ptr<Graph> fresh_;
 };
 
-// What happens, in order; calls may be written out.
+// The effects in order. Calls are expanded, because they may be inlined.
 void ListEffects(const Graph& g, std::span<const NodeId> nodes, std::vector<std::string>* out) {
   for (NodeId n : nodes) {
     const Node& node = g.nodes[n];
@@ -145,7 +145,7 @@ std::string RootName(const Graph& g, ValueId v, const std::string& result_name) 
   return result_name.empty() ? g.values[v].name : result_name;
 }
 
-// What a caller may rely on: what goes in, what comes out and by which name, and what happens on the way.
+// A pass must preserve the types of feeds, the types and names of results, and the effects.
 absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
   const Graph &a = *was.graph, &b = *is.graph;
   for (size_t i = 0; i < was.feeds.size(); i++)
@@ -173,18 +173,18 @@ std::string KnownName(const Graph& graph, ValueId v) {
 }
 
 absl::StatusOr<PassGraph> Rewrite::Finish() {
-  if (!mine_) return from_;
-  Writer writer(from_, *mine_, Nodes(), kept_, from_.graph->nodes.size());
+  if (!copy_) return input_;
+  Writer writer(input_, *copy_, Nodes(), kept_, input_.graph->nodes.size());
   RETURN_IF_ERROR(writer.Run(roots_, result_names_));
-  edited_ = own_->ExchangeGraph(number_, writer.Take());
-  own_->graphs[number_]->called = from_.graph->called;
-  PassGraph result{own_, own_->graphs[number_].get(), {}, {}, result_names_, {}, from_.plan};
-  if (from_.main) result.main = own_->graphs[*own_->GraphNumber(from_.main->name)].get();
+  edited_ = module_->ExchangeGraph(number_, writer.Take());
+  module_->graphs[number_]->called = input_.graph->called;
+  PassGraph result{module_, module_->graphs[number_].get(), {}, {}, result_names_, {}, input_.plan};
+  if (input_.main) result.main = module_->graphs[*module_->GraphNumber(input_.main->name)].get();
   result.feeds = result.graph->params;
   result.roots = result.graph->results;
   result.effects = MustRunNodes(*result.graph);
-  RETURN_IF_ERROR(SameContract(from_, result));
-  was_.reset();
+  RETURN_IF_ERROR(SameContract(input_, result));
+  replaced_.reset();
   return result;
 }
 
@@ -193,14 +193,14 @@ absl::StatusOr<uint32_t> Rewrite::Derive(int64_t graph, std::span<const ValueId>
   RETURN_IF_ERROR(CheckWrites());
   ASSIGN_OR_RETURN(Rewriter * body, Body(graph));
   const Graph& old = *body->edit()->graph;
-  Own();
+  MakeCopy();
   size_t values = old.values.size();
   bool found = std::ranges::all_of(results, [&](ValueId v) { return v < values; });
   std::vector<TensorType> unused(params.size());
   for (size_t i = 0; found && i < params.size(); i++) {
     bool typed = params[i] == kNoValue;
-    found = typed ? types[i] < mine_->values.size() : params[i] < values;
-    if (typed && found) unused[i] = mine_->values[types[i]].type;
+    found = typed ? types[i] < copy_->values.size() : params[i] < values;
+    if (typed && found) unused[i] = copy_->values[types[i]].type;
   }
   if (!found) return NotFound("a value does not exist");
   PassGraph part;
@@ -214,17 +214,17 @@ absl::StatusOr<uint32_t> Rewrite::Derive(int64_t graph, std::span<const ValueId>
   RETURN_IF_ERROR(writer.Run(results, names, unused));
   ASSIGN_OR_RETURN(uint32_t number, AddGraph(old.name));
   std::unique_ptr<Graph> fresh = writer.Take();
-  fresh->name = own_->graphs[number]->name;
-  own_->ExchangeGraph(number, std::move(fresh));
+  fresh->name = module_->graphs[number]->name;
+  module_->ExchangeGraph(number, std::move(fresh));
   return number;
 }
 
 std::string Rewrite::Diff() const {
-  if (!mine_) return "";
+  if (!copy_) return "";
   std::vector<std::string> lines;
-  const Graph& old = *from_.graph;
-  std::vector<bool> needed = NeededNodes(old, from_.feeds, from_.roots, from_.effects);
-  NodeId shown = 0;  // old nodes before this one are told
+  const Graph& old = *input_.graph;
+  std::vector<bool> needed = NeededNodes(old, input_.feeds, input_.roots, input_.effects);
+  NodeId shown = 0;  // old nodes before this one are in the diff
   auto gone = [&](NodeId end) {
     for (; shown < end; shown++)
       if (needed[shown] && !alive_[shown]) lines.push_back("-" + PrintNode(old, shown));
@@ -232,7 +232,7 @@ std::string Rewrite::Diff() const {
   for (NodeId n = first_; n != kNoValue && lines.size() < kMaxDiffLines; n = next_[n]) {
     bool added = n >= old.nodes.size();
     if (!added) gone(n);
-    std::string now = PrintNode(*mine_, n), was = added ? "" : PrintNode(old, n);
+    std::string now = PrintNode(*copy_, n), was = added ? "" : PrintNode(old, n);
     if (!added && was != now) lines.push_back("-" + was);
     if (was != now) lines.push_back("+" + now);
   }

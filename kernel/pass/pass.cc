@@ -1,4 +1,3 @@
-// pass.cc: see pass.h.
 #include "kernel/pass/pass.h"
 
 #include <algorithm>
@@ -11,16 +10,16 @@
 namespace keel {
 namespace {
 
-constexpr int kMostRounds = 4;  // of the canon passes, while they find something to do
+constexpr int kMaxRounds = 4;  // of the canon passes
 
-bool Lists(const std::vector<std::string>& names, const std::string& name) {
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool Wanted(const keel_pass& pass, const PassChoice& choice) {
-  if (!choice.only.empty()) return Lists(choice.only, pass.name);
-  if (Lists(choice.off, pass.name)) return false;
-  if (Lists(choice.on, pass.name)) return true;
+bool IsSelected(const keel_pass& pass, const PassChoice& choice) {
+  if (!choice.only.empty()) return Contains(choice.only, pass.name);
+  if (Contains(choice.off, pass.name)) return false;
+  if (Contains(choice.on, pass.name)) return true;
   return choice.level >= (pass.exactness == KEEL_FAST ? 3 : pass.level);
 }
 
@@ -30,17 +29,17 @@ absl::Status CheckNames(const std::vector<Pass>& passes, const PassChoice& choic
   if (!choice.dump.empty() && choice.dump != "all") dumped.push_back(choice.dump);
   for (const auto* list : {&choice.only, &choice.on, &choice.off, &std::as_const(dumped)})
     for (const std::string& name : *list)
-      if (!Lists(known, name))
+      if (!Contains(known, name))
         return Annotate(
-            NotFound("there is no pass \"", name, "\"; there ",
+            NotFound("no pass is named \"", name, "\"; there ",
                      known.empty() ? "are none" : absl::StrCat("are ", absl::StrJoin(known, ", "))),
-            kErrorHint, "`keel passes` lists them with the plugins that bring them");
+            kErrorHint, "`keel passes` lists them with their plugins");
   return absl::OkStatus();
 }
 
-// One pass. The graph is replaced where it went well and edited something.
-absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, std::unique_ptr<Rewrite>* work,
-                    PassGraph* graph, PassRun* run) {
+// Runs one pass. Replaces the graph if the pass succeeded and edited it.
+absl::Status RunPass(const Pass& pass, const PassTarget& target, uint64_t fuel,
+                     std::unique_ptr<Rewrite>* work, PassGraph* graph, PassRun* run) {
   if (!*work) *work = std::make_unique<Rewrite>(*graph, target);
   (*work)->Allow(fuel);
   HostCall call;
@@ -61,8 +60,8 @@ absl::Status RunOne(const Pass& pass, const PassTarget& target, uint64_t fuel, s
   return absl::OkStatus();
 }
 
-// Bodies of those calls that the device does not take whole, where the graphs are open; they are no more.
-// What passes outlined is for the device; bodies of loops that they made are open.
+// Appends the bodies of calls that the device does not support whole, if they are open, and closes them.
+// Graphs outlined by passes are for the device; bodies of loops created by passes are open.
 void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<uint8_t>* open,
                std::vector<uint32_t>* bodies) {
   Rewrite reader(graph, target);
@@ -78,7 +77,7 @@ void AddBodies(const PassGraph& graph, const PassTarget& target, std::vector<uin
   }
 }
 
-PassGraph BodyIn(const PassGraph& whole, uint32_t number) {
+PassGraph BodyGraph(const PassGraph& whole, uint32_t number) {
   const Graph* body = whole.graph->module->graphs[number].get();
   return {whole.owner,         body,       body->params, body->results, body->result_names,
           MustRunNodes(*body), whole.plan, whole.graph};
@@ -104,7 +103,7 @@ void PassReport::Add(PassRun run) {
   if (sum == runs.end()) return runs.push_back(std::move(run));
   sum->ms += run.ms;
   sum->edits += run.edits;
-  if (!sum->error.empty()) return;  // it failed in this very run of all passes, and is skipped since
+  if (!sum->error.empty()) return;  // it failed in this run of all passes and is skipped since
   for (auto text : {&PassRun::error, &PassRun::diff, &PassRun::skipped})
     if ((*sum.*text).empty()) *sum.*text = std::move(run.*text);
 }
@@ -125,7 +124,7 @@ absl::Status ParsePasses(const std::string& text, PassChoice* choice) {
   if (!choice->only.empty() && !(choice->on.empty() && choice->off.empty()))
     return Annotate(Invalid("option \"passes\": got \"", text, "\", which mixes names with and without sign"),
                     kErrorHint,
-                    "either \"fold,map\" (only these) or \"+fast,-map\" (beside those of the level)");
+                    "either \"fold,map\" (only these) or \"+fast,-map\" (in addition to those of the level)");
   return absl::OkStatus();
 }
 
@@ -140,15 +139,16 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   Job job{registry_.Passes(), target, choice, report};
   RETURN_IF_ERROR(CheckNames(job.passes, choice));
   report->level = choice.level;
-  std::erase_if(job.passes, [&](const Pass& p) { return !Wanted(p.table, choice); });
+  std::erase_if(job.passes, [&](const Pass& p) { return !IsSelected(p.table, choice); });
   if (job.passes.empty()) return graph;
-  std::vector<uint8_t> open(graph.graph->module->graphs.size(), 1);  // what comes later is for the device
+  std::vector<uint8_t> open(graph.graph->module->graphs.size(),
+                            1);  // graphs outlined later are for the device
   const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
   ASSIGN_OR_RETURN(graph, RunOn(job, std::move(graph)));
   std::vector<uint32_t> bodies;
   AddBodies(graph, target, &open, &bodies);
   for (size_t i = 0; i < bodies.size(); i++) {
-    ASSIGN_OR_RETURN(PassGraph body, RunOn(job, BodyIn(graph, bodies[i])));
+    ASSIGN_OR_RETURN(PassGraph body, RunOn(job, BodyGraph(graph, bodies[i])));
     AddBodies(body, target, &open, &bodies);
     if (!body.owner) continue;
     graph.owner = body.owner;
@@ -161,7 +161,7 @@ absl::StatusOr<PassGraph> Passes::RunOn(const Job& job, PassGraph graph) {
   auto begin = job.passes.begin(), end = job.passes.end();
   auto later = std::find_if(begin, end, [](const Pass& p) { return p.table.phase != KEEL_PHASE_CANON; });
   std::unique_ptr<Rewrite> work;
-  for (int round = 0; round < kMostRounds; round++) {
+  for (int round = 0; round < kMaxRounds; round++) {
     ASSIGN_OR_RETURN(uint64_t edits, RunEach(job, {begin, later}, &work, &graph));
     if (!edits) break;
   }
@@ -169,8 +169,8 @@ absl::StatusOr<PassGraph> Passes::RunOn(const Job& job, PassGraph graph) {
   return graph;
 }
 
-std::string Passes::WhyNot(const Job& job, const std::string& name) {
-  if (job.report->Edits() >= job.choice.fuel) return "no edits are left of the fuel";
+std::string Passes::SkipReason(const Job& job, const std::string& name) {
+  if (job.report->Edits() >= job.choice.fuel) return "the fuel is used up";
   return Disabled(name);
 }
 
@@ -181,11 +181,11 @@ absl::StatusOr<uint64_t> Passes::RunEach(const Job& job, std::span<const Pass> p
     PassRun run;
     run.name = pass.table.name;
     run.plugin = pass.plugin->name;
-    run.skipped = WhyNot(job, run.name);
+    run.skipped = SkipReason(job, run.name);
     if (run.skipped.empty()) {
       TimedBlock block("pass", run.name);
       absl::Status status =
-          RunOne(pass, job.target, job.choice.fuel - job.report->Edits(), work, graph, &run);
+          RunPass(pass, job.target, job.choice.fuel - job.report->Edits(), work, graph, &run);
       run.ms = block.Ms();
       block.Note("graph", graph->graph->name);
       block.Note("edits", run.edits);
@@ -206,7 +206,7 @@ void Passes::Disable(const absl::Status& status, std::unique_ptr<Rewrite>* work,
   run->diff = *work ? (*work)->Diff() : "";
   work->reset();
   HostTable().log(KEEL_LOG_WARNING, absl::StrCat("pass \"", run->name, "\" of plugin \"", run->plugin,
-                                                 "\" failed and is switched off: ", run->error)
+                                                 "\" failed and is disabled: ", run->error)
                                         .c_str());
   std::lock_guard lock(mutex_);
   disabled_.emplace(run->name, absl::StrCat("it failed before: ", run->error));

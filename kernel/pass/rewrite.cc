@@ -1,5 +1,5 @@
-// rewrite.cc: reading the graph of a pass, and the lists that make each question cheap: the order of nodes as
-// a linked list with ascending labels, the users of each value.
+// rewrite.cc: queries of a pass, and the indexes that make them fast: the node order as a linked list with
+// ascending labels, and the users of each value.
 #include "kernel/pass/rewrite.h"
 
 #include <algorithm>
@@ -14,7 +14,11 @@ constexpr uint64_t kGap = uint64_t{1} << 40;  // between the labels of two nodes
 }  // namespace
 
 Rewrite::Rewrite(const PassGraph& from, const PassTarget& target)
-    : target_(target), from_(from), graph_(from.graph), roots_(from.roots), result_names_(from.result_names) {
+    : target_(target),
+      input_(from),
+      graph_(from.graph),
+      roots_(from.roots),
+      result_names_(from.result_names) {
   edit_ = {graph_->module, const_cast<Graph*>(graph_), this};
   std::vector<bool> needed = NeededNodes(*graph_, from.feeds, roots_, from.effects);
   alive_.assign(needed.begin(), needed.end());
@@ -27,10 +31,10 @@ Rewrite::Rewrite(const PassGraph& from, const PassTarget& target)
 }
 
 Rewrite::~Rewrite() {
-  if (!was_) return;
-  own_->ExchangeGraph(number_, std::move(was_));
-  own_->DropGraphs(graphs_);
-  own_->DropConstants(constants_);
+  if (!replaced_) return;
+  module_->ExchangeGraph(number_, std::move(replaced_));
+  module_->DropGraphs(graphs_);
+  module_->DropConstants(constants_);
 }
 
 std::span<const NodeId> Rewrite::Nodes() {
@@ -94,7 +98,7 @@ absl::StatusOr<Inferred> Rewrite::InferNode(NodeId n) {
   return inferred;
 }
 
-// With numbers for dims everywhere, as an impl sees the node, or with the handles that attributes hold.
+// Dims are numbers throughout, as for an impl, or handles in attributes.
 absl::StatusOr<keel_node> Rewrite::View(NodeId n, bool numbers) {
   const Node& node = graph_->nodes[n];
   DimMap number = [](Dim d) -> absl::StatusOr<Dim> { return IsSymbolic(d) ? -1 : d; };
@@ -130,7 +134,7 @@ const keel_node* Rewrite::ViewNode(NodeId n) {
   views_[n] = std::make_unique<keel_node>();
   views_[n]->op = graph_->nodes[n].op;
   views_[n]->fill = [this, n](keel_node* node) {
-    absl::StatusOr<keel_node> full = View(n, false);  // a graph that exists is verified, so this cannot fail
+    absl::StatusOr<keel_node> full = View(n, false);  // cannot fail, since an existing graph is valid
     if (full.ok()) *node = *std::move(full);
   };
   return views_[n].get();
@@ -139,9 +143,9 @@ const keel_node* Rewrite::ViewNode(NodeId n) {
 bool Rewrite::Supported(NodeId n) {
   if (!Alive(n)) return false;
   const Node& node = graph_->nodes[n];
-  if (Has(*node.op, Trait::kAlias)) return true;  // costs nothing
+  if (Has(*node.op, Trait::kAlias)) return true;  // free
   if (IsControl(*node.op)) return false;          // the kernel runs it
-  if (HasAnyEffect(*graph_, node)) return false;  // no device is shown effects, nor bodies with them
+  if (HasAnyEffect(*graph_, node)) return false;  // devices never get nodes with effects
   absl::StatusOr<Inferred> inferred = InferNode(n);
   if (!inferred.ok()) return false;
   auto impl = ChooseImpl(*target_.device, *node.op, *inferred, [&] { return View(n, true); });
@@ -149,7 +153,7 @@ bool Rewrite::Supported(NodeId n) {
 }
 
 absl::Status Rewrite::Before(NodeId n) {
-  if (n != kNoValue && !Alive(n)) return NotFound("node ", n, " does not exist (any more)");
+  if (n != kNoValue && !Alive(n)) return NotFound("node ", n, " does not exist or was removed");
   before_ = n;
   return absl::OkStatus();
 }
@@ -158,13 +162,14 @@ absl::Status Rewrite::CheckValue(ValueId v) const {
   if (v >= graph_->values.size()) return NotFound("value ", v, " does not exist");
   const Value& value = graph_->values[v];
   if (value.kind != ValueKind::kResult || fed_[v] || Alive(value.index)) return absl::OkStatus();
-  return NotFound("value ", v, " (\"", graph_->ValueName(v), "\") is gone with its node");
+  return NotFound("value ", v, " (\"", graph_->ValueName(v), "\") was removed with its node");
 }
 
 absl::Status Rewrite::CheckUse(ValueId v, NodeId before) {
   RETURN_IF_ERROR(CheckValue(v));
   NodeId producer = Producer(v);
-  if (producer == kNoValue || before == kNoValue || Place(producer) < Place(before)) return absl::OkStatus();
+  if (producer == kNoValue || before == kNoValue || Position(producer) < Position(before))
+    return absl::OkStatus();
   return Invalid("\"", graph_->ValueName(v), "\" is computed after node ", before, " (",
                  OpName(*graph_->nodes[before].op), "), which would use it");
 }
@@ -174,30 +179,30 @@ void Rewrite::Mark(NodeId n, bool there) {
   auto mark = [&](int64_t mark) {
     std::vector<NodeId>& list = marks_[mark];
     auto at = std::lower_bound(list.begin(), list.end(), n,
-                               [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
+                               [this](NodeId a, NodeId b) { return Position(a) < Position(b); });
     if (there)
       list.insert(at, n);
     else if (at != list.end() && *at == n)
       list.erase(at);
   };
   Effects effects = EffectsOf(*graph_, graph_->nodes[n]);
-  if (kept_[n]) mark(kKeptOnes);
+  if (kept_[n]) mark(kKeptNodes);
   if (effects.host) mark(kHostCalls);
   for (uint32_t variable : effects.writes) mark(variable);
 }
 
-NodeId Rewrite::Between(int64_t mark, NodeId from, NodeId to) {
+NodeId Rewrite::FirstBetween(int64_t mark, NodeId from, NodeId to) {
   if (!marked_)
     for (NodeId n : Nodes()) Mark(n, true);
   marked_ = true;
   const std::vector<NodeId>& list = marks_[mark];
   auto next = std::upper_bound(list.begin(), list.end(), from,
-                               [this](NodeId a, NodeId b) { return Place(a) < Place(b); });
-  return next != list.end() && (to == kNoValue || Place(*next) < Place(to)) ? *next : kNoValue;
+                               [this](NodeId a, NodeId b) { return Position(a) < Position(b); });
+  return next != list.end() && (to == kNoValue || Position(*next) < Position(to)) ? *next : kNoValue;
 }
 
-// May uses of one value become uses of the other? What was read stays read at its place: another read of the
-// variable gives the same only where no write stands between. Moving a failure is refused too.
+// Whether uses of one value may become uses of another. A read may be replaced by another read of the same
+// variable only if no write is between them. Failures must not move across effects.
 absl::Status Rewrite::CheckOrder(ValueId old_value, ValueId new_value) {
   NodeId was = Producer(old_value), is = Producer(new_value);
   if (was == kNoValue) return absl::OkStatus();
@@ -208,39 +213,39 @@ absl::Status Rewrite::CheckOrder(ValueId old_value, ValueId new_value) {
   };
   bool reads = EffectOf(*node.op) == EffectKind::kRead;
   if (reads && (is == kNoValue || graph_->nodes[is].op != node.op || graph_->nodes[is].attrs != node.attrs))
-    return refuse("it is what a variable was at that place");
+    return refuse("it is the value of a variable at that point");
   if (!reads && !AnyKept()) return absl::OkStatus();
   Effects own = EffectsOf(*graph_, node);
   if (!reads && !own.fails) return absl::OkStatus();
-  if (!reads && (is == kNoValue || Place(is) < Place(was))) return absl::OkStatus();
-  NodeId first = Place(is) < Place(was) ? is : was, last = first == is ? was : is;
+  if (!reads && (is == kNoValue || Position(is) < Position(was))) return absl::OkStatus();
+  NodeId first = Position(is) < Position(was) ? is : was, last = first == is ? was : is;
   std::vector<int64_t> marks(own.reads.begin(), own.reads.end());
   marks.push_back(kHostCalls);
-  if (!reads) marks = {kKeptOnes};
+  if (!reads) marks = {kKeptNodes};
   for (int64_t mark : marks)
-    if (NodeId n = Between(mark, first, last); n != kNoValue)
-      return refuse(absl::StrCat("node ", n, " (", OpName(*graph_->nodes[n].op), ") stands between"));
+    if (NodeId n = FirstBetween(mark, first, last); n != kNoValue)
+      return refuse(absl::StrCat("node ", n, " (", OpName(*graph_->nodes[n].op), ") is between them"));
   return absl::OkStatus();
 }
 
-void Rewrite::Own() {
-  if (mine_) return;
+void Rewrite::MakeCopy() {
+  if (copy_) return;
   CountUses();
   number_ = *graph_->module->GraphNumber(graph_->name);
-  own_ = from_.owner;
-  if (own_) {
-    graphs_ = own_->graphs.size();
-    constants_ = own_->constants.size();
-    was_ = own_->ExchangeGraph(number_, std::make_unique<Graph>(*graph_));
+  module_ = input_.owner;
+  if (module_) {
+    graphs_ = module_->graphs.size();
+    constants_ = module_->constants.size();
+    replaced_ = module_->ExchangeGraph(number_, std::make_unique<Graph>(*graph_));
   } else {
-    own_ = CopyModule(*graph_->module, from_.plan ? (from_.main ? from_.main : graph_) : nullptr);
+    module_ = CopyModule(*graph_->module, input_.plan ? (input_.main ? input_.main : graph_) : nullptr);
   }
-  mine_ = own_->graphs[number_].get();
-  mine_->called = false;
-  mine_->limit = 8 * kMaxNodes;
-  graph_ = mine_;
-  edit_.module = own_.get();
-  edit_.graph = mine_;
+  copy_ = module_->graphs[number_].get();
+  copy_->called = false;
+  copy_->limit = 8 * kMaxNodes;
+  graph_ = copy_;
+  edit_.module = module_.get();
+  edit_.graph = copy_;
   next_.assign(alive_.size(), kNoValue);
   prev_.assign(alive_.size(), kNoValue);
   label_.assign(alive_.size(), 0);

@@ -1,9 +1,8 @@
-// rewrite.h: one pass at work on one graph. Until the first edit it reads the graph as it is; then it makes
-// a private copy and edits that: of the caller's module, or of the graph alone where an earlier pass has made
-// the module. Nodes and values are only ever added to the copy, so their numbers stay; which nodes are alive,
-// and in which order they run, is kept beside it. Finish writes the result out as a new graph through the
-// same functions that build any graph, which is also how it is verified. Without a Finish that went well the
-// module is in the end as it was.
+// rewrite.h: one pass working on one graph. Before the first edit it reads the original graph. The first edit
+// creates a private copy: of the caller's module, or only of the graph if an earlier pass already copied the
+// module. Nodes and values are only added to the copy, so their ids are stable; liveness and order of nodes
+// are stored separately. Finish writes the result as a new graph through Graph's functions, which verifies
+// it. Without a successful Finish, the destructor restores the module.
 #pragma once
 
 #include <map>
@@ -18,21 +17,21 @@
 
 namespace keel {
 
-// A graph as passes see it: cut at the feeds, and with all that the roots need.
+// A graph as seen by passes: cut at the feeds, with everything that the roots depend on.
 struct PassGraph {
-  std::shared_ptr<Module> owner;  // made by a pass of this run, for it alone; null: the caller's graph
+  std::shared_ptr<Module> owner;  // a copy made by a pass of this run; null: the caller's module
   const Graph* graph = nullptr;
   std::vector<ValueId> feeds, roots;      // roots: fetches, then targets
-  std::vector<std::string> result_names;  // one for each root, may be ""
-  std::vector<NodeId> effects;            // nodes that run for their effect, ascending
-  bool plan = false;                      // for one plan: unnamed values get the names that they had
-  const Graph* main = nullptr;            // of a body: the graph that is under way as a whole
+  std::vector<std::string> result_names;  // one per root, may be ""
+  std::vector<NodeId> effects;            // nodes that run for their effects, ascending
+  bool plan = false;                      // for a single plan: unnamed values are given their original names
+  const Graph* main = nullptr;            // of a body: the graph being planned
 };
 
-// A value's name, or the one that it has by its place ("v3"): "" where another value has that as its own.
+// A value's name, or its default name ("v3"); "" if another value is named so.
 std::string KnownName(const Graph& graph, ValueId v);
 
-// Runs a node whose operands are all constants; one constant for each result.
+// Evaluates a node whose operands are all constants; one constant per result.
 using EvalNode = std::function<absl::StatusOr<std::vector<Constant>>(const Graph& graph, NodeId node)>;
 
 struct PassTarget {
@@ -48,15 +47,15 @@ class Rewrite : public Rewriter {
   ~Rewrite() override;
 
   keel_edit* edit() override { return &edit_; }
-  // An edit is a value that took another's place, a group of nodes that became a call, or a call that was
-  // written out. Each leaves a graph that means the same, so work may stop after any.
-  uint64_t edits() const { return edits_; }  // without those that were undone
+  // An edit is one replaced value, one outlined group, or one inlined call. Each preserves the meaning of the
+  // graph, so work may stop after any edit.
+  uint64_t edits() const { return edits_; }  // without undone ones
   void Allow(uint64_t edits) { allowed_ = edits; }
-  bool stopped() const { return stopped_; }  // was one refused for that?
-  bool touched() const { return mine_; }     // is there a copy that differs, if only by what was undone?
-  bool exhausted() const { return edit_.rewriter != this; }  // memory was short in the middle of an edit
-  absl::StatusOr<PassGraph> Finish();                        // the result, verified; once
-  std::string Diff() const;                                  // what was edited, as lines with + and -
+  bool stopped() const { return stopped_; }  // an edit was refused because of Allow
+  bool touched() const { return copy_; }     // a private copy exists, even if all edits were undone
+  bool exhausted() const { return edit_.rewriter != this; }  // out of memory in the middle of an edit
+  absl::StatusOr<PassGraph> Finish();                        // the verified result; call once
+  std::string Diff() const;                                  // the edits as lines with + and -
 
   const std::string& DeviceName() override { return target_.device->name(); }
   std::span<const NodeId> Nodes() override;
@@ -87,75 +86,75 @@ class Rewrite : public Rewriter {
   struct Group;  // of Outline
 
   bool Alive(NodeId n) const { return n < alive_.size() && alive_[n]; }
-  void Own();   // makes the private copy
-  void Grow();  // takes notice of nodes and values that were added
+  void MakeCopy();  // creates the private copy
+  void Grow();      // resizes the tables for added nodes and values
   void CountUses();
   void Link(NodeId node, NodeId before);
   void Unlink(NodeId node);
   void Relabel();
-  uint64_t Place(NodeId node) const { return label_.empty() ? node : label_[node]; }
-  void SortByPlace(std::vector<NodeId>*) const;
+  uint64_t Position(NodeId node) const { return label_.empty() ? node : label_[node]; }
+  void SortByPosition(std::vector<NodeId>*) const;
   absl::Status CheckAllowed();
   absl::Status CheckWrites() const;
   bool IsNew(ValueId value) const;  // computed by a node that this pass added
-  absl::Status Exchange(ValueId old_value, ValueId new_value);
+  absl::Status ReplaceUses(ValueId old_value, ValueId new_value);
   absl::Status CheckValue(ValueId value) const;
-  bool AnyKept() const { return !from_.effects.empty(); }
-  // Of nodes that must run, in program order: the kept ones, those that call the host, those that write a
-  // variable (by its number).
-  enum : int64_t { kKeptOnes = -1, kHostCalls = -2 };
+  bool AnyKept() const { return !input_.effects.empty(); }
+  // Keys of marks_, which lists nodes that must run, in program order: kept nodes, nodes that call the host,
+  // and, by variable index, nodes that write a variable.
+  enum : int64_t { kKeptNodes = -1, kHostCalls = -2 };
   void Mark(NodeId node, bool there);
-  NodeId Between(int64_t mark, NodeId from, NodeId to);  // kNoValue: none; as `to`: the end
+  NodeId FirstBetween(int64_t mark, NodeId from, NodeId to);  // kNoValue: none; as `to`: the end
   absl::Status CheckOrder(ValueId old_value, ValueId new_value);
-  absl::Status CheckUse(ValueId value, NodeId before);  // is it there when that node runs?
-  NodeId Insert(NodeId node, NodeId before);            // makes a node that was appended part of the graph
-  void Kill(NodeId node);                               // if nobody needs it
-  void Changed(NodeId node);
+  absl::Status CheckUse(ValueId value, NodeId before);  // the value is available when that node runs
+  NodeId Insert(NodeId node, NodeId before);            // links an appended node into the order
+  void Kill(NodeId node);                               // if its results are unused
+  void DropView(NodeId node);
   std::string FreshName(std::string_view wanted) const;
   absl::StatusOr<keel_node> View(NodeId node, bool numbers);
   absl::StatusOr<Inferred> InferNode(NodeId node);
-  void TakeName(ValueId from, ValueId to);
+  void TransferName(ValueId from, ValueId to);
   // Outline
-  absl::StatusOr<Group> Gather(std::span<const NodeId> nodes);
-  absl::Status Separate(Group* group);
-  void Boundary(Group* group);
+  absl::StatusOr<Group> CheckGroup(std::span<const NodeId> nodes);
+  absl::Status CollectLater(Group* group);
+  void FindBoundary(Group* group);
   absl::StatusOr<uint32_t> AddGraph(std::string_view name);
   absl::StatusOr<uint32_t> MakeBody(const Group& group, std::string_view name);
   std::string NameFor(const Graph& body, ValueId value, NodeId id) const;
-  absl::Status WriteOut(NodeId node, uint32_t graph, std::vector<ValueId> in);
+  absl::Status InlineBody(NodeId node, uint32_t graph, std::vector<ValueId> in);
 
   PassTarget target_;
-  PassGraph from_;
-  std::shared_ptr<Module> own_;
-  uint32_t number_ = 0;  // of the graph in the module
-  const Graph* graph_;   // the caller's, or ours
-  Graph* mine_ = nullptr;
-  std::unique_ptr<Graph> was_,
-      edited_;                         // in a module that was private before: what stood there; after Finish
-  size_t graphs_ = 0, constants_ = 0;  // of that module, before
+  PassGraph input_;
+  std::shared_ptr<Module> module_;
+  uint32_t number_ = 0;  // index of the graph in the module
+  const Graph* graph_;   // the caller's, or the private copy
+  Graph* copy_ = nullptr;
+  // In a module that was copied before: the graph replaced by the private copy; the result of Finish.
+  std::unique_ptr<Graph> replaced_, edited_;
+  size_t graphs_ = 0, constants_ = 0;  // sizes of that module before the pass
   keel_edit edit_;
   uint64_t edits_ = 0, allowed_ = UINT64_MAX, evaluated_ = 0;
   bool stopped_ = false;
-  HashSet<NodeId> outlined_;  // calls that this pass made
+  HashSet<NodeId> outlined_;  // calls created by this pass
   std::vector<ValueId> roots_;
   std::vector<std::string> result_names_;
 
   std::vector<uint8_t> alive_;       // by node
-  std::vector<uint8_t> kept_;        // by node: it runs for its effect
+  std::vector<uint8_t> kept_;        // by node: runs for its effects
   std::vector<NodeId> next_, prev_;  // program order
   std::vector<uint64_t> label_;      // ascends in program order
   NodeId first_ = kNoValue, last_ = kNoValue, before_ = kNoValue;
   std::vector<uint8_t> fed_, rooted_;  // by value
-  std::vector<uint32_t> uses_;         // by value: operands of nodes that are alive
-  std::vector<uint8_t> stale_;         // by value: its users have to be sifted
+  std::vector<uint32_t> uses_;         // by value: number of uses by live nodes
+  std::vector<uint8_t> stale_;         // by value: users_ contains dead nodes
   std::vector<absl::InlinedVector<NodeId, 2>> users_;
   std::map<int64_t, std::vector<NodeId>> marks_;
   bool marked_ = false;
-  std::vector<NodeId> order_;  // Nodes
+  std::vector<NodeId> order_;  // cache of Nodes()
   bool order_known_ = false;
   std::vector<std::unique_ptr<keel_node>> views_;
-  std::vector<std::unique_ptr<Rewrite>> bodies_;  // by graph: those that the pass reads
-  bool reads_ = false;                            // this one is such a graph
+  std::vector<std::unique_ptr<Rewrite>> bodies_;  // by graph: bodies read by the pass
+  bool read_only_ = false;                        // this is such a body
 };
 
 }  // namespace keel

@@ -60,7 +60,7 @@ keel_rc Print(const keel_call* call) {
   for (uint32_t i = 0; i < call->n_in; i++)
     absl::StrAppend(&line, FormatTensor(*call->in[i], core.edge), core.text[i + 1]);
   line += '\n';
-  return HostFail(Caught("the hook of print", [&] {
+  return HostFail(CatchExceptions("the hook of print", [&] {
     core.printer->Write(core.stream, line);
     return absl::OkStatus();
   }));

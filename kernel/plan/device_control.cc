@@ -13,23 +13,23 @@ constexpr size_t kAhead = 64;  // launches of bodies that are encoded before the
 
 void DeviceRunner::FindSegments(const Lowered& lowered) {
   if (lowered.uploaded)
-    for (const Piece& piece : lowered.uploaded->pieces)
+    for (const Allocation& piece : lowered.uploaded->pieces)
       if (piece.segment) segments_.push_back(piece.segment);
   for (const Step& step : lowered.steps)
     for (const auto& body : step.bodies) FindSegments(*body);
 }
 
-absl::StatusOr<Place> DeviceRunner::Locate(const void* pointer) const {
+absl::StatusOr<DeviceAddress> DeviceRunner::Locate(const void* pointer) const {
   auto address = reinterpret_cast<uint64_t>(pointer);
   auto holds = [&](const keel_segment* s) {
     return s && address >= s->address && address - s->address < s->bytes;
   };
-  if (holds(memory_.segment)) return Place{memory_.segment, address - memory_.segment->address};
+  if (holds(memory_.segment)) return DeviceAddress{memory_.segment, address - memory_.segment->address};
   for (const auto* places : {&feed_places_, &result_places_})
-    for (const Place& place : *places)
-      if (holds(place.segment)) return Place{place.segment, address - place.segment->address};
+    for (const DeviceAddress& place : *places)
+      if (holds(place.segment)) return DeviceAddress{place.segment, address - place.segment->address};
   for (const keel_segment* segment : segments_)
-    if (holds(segment)) return Place{segment, address - segment->address};
+    if (holds(segment)) return DeviceAddress{segment, address - segment->address};
   return Internal("device ", device_.name(), ": an address of a control step is in no segment of its run");
 }
 
@@ -53,7 +53,7 @@ absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
 absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
   std::vector<Stager::Part> parts;
   if (bytes) {
-    ASSIGN_OR_RETURN(Place place, Locate(address));
+    ASSIGN_OR_RETURN(DeviceAddress place, Locate(address));
     parts.push_back({place, to, bytes, 0});
   }
   parts.push_back({{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, 0});
@@ -67,7 +67,7 @@ absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) 
 
 // What is under way may still use the place, so the host waits for it first.
 absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
-  ASSIGN_OR_RETURN(Place place, Locate(to));
+  ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   uint64_t ticket = 0;
   RETURN_IF_ERROR(Pause([&]() -> absl::Status {
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_));
@@ -78,14 +78,14 @@ absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
 }
 
 absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
-  ASSIGN_OR_RETURN(Place target, Locate(to));
-  ASSIGN_OR_RETURN(Place source, Locate(from));
+  ASSIGN_OR_RETURN(DeviceAddress target, Locate(to));
+  ASSIGN_OR_RETURN(DeviceAddress source, Locate(from));
   return encoder_->Copy(target, source, bytes);
 }
 
 // Devices fill whole words; what a value has is whole words.
 absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
-  ASSIGN_OR_RETURN(Place place, Locate(to));
+  ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   return encoder_->Fill(place, (bytes + 3) / 4 * 4, 0);
 }
 

@@ -15,19 +15,19 @@ class Pieces {
   explicit Pieces(Accelerator& device) : device_(device) {}
   ~Pieces() {
     bool settled = done || device_.pool().TrySettle();
-    for (const Piece& piece : pieces_)
-      settled ? device_.pool().Give(piece, {}) : device_.pool().GiveUnsettled(piece);
+    for (const Allocation& piece : pieces_)
+      settled ? device_.pool().Free(piece, {}) : device_.pool().FreeUnsettled(piece);
   }
-  absl::StatusOr<Piece> Take(uint64_t bytes, int queue) {
+  absl::StatusOr<Allocation> Take(uint64_t bytes, int queue) {
     pieces_.emplace_back();  // before, so that no piece is lost
-    ASSIGN_OR_RETURN(pieces_.back(), device_.pool().Take(bytes, queue));
+    ASSIGN_OR_RETURN(pieces_.back(), device_.pool().Allocate(bytes, queue));
     return pieces_.back();
   }
   bool done = false;
 
  private:
   Accelerator& device_;
-  std::vector<Piece> pieces_;
+  std::vector<Allocation> pieces_;
 };
 
 // A launch whose operands are in host memory.
@@ -40,41 +40,41 @@ class OneRun {
   }
 
   absl::Status Run(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
-    RETURN_IF_ERROR(Place(in, out));
-    ASSIGN_OR_RETURN(Piece fault, pieces_.Take(sizeof(Fault), KEEL_QUEUE_COMPUTE));
-    ASSIGN_OR_RETURN(Piece scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
+    RETURN_IF_ERROR(DeviceAddress(in, out));
+    ASSIGN_OR_RETURN(Allocation fault, pieces_.Take(sizeof(Fault), KEEL_QUEUE_COMPUTE));
+    ASSIGN_OR_RETURN(Allocation scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
     env_.fault = fault.address();
     uint64_t ticket = 0;
     RETURN_IF_ERROR(Encode(fault, scratch, &ticket));
     Fault found;
-    std::vector<Stager::Part> parts{{PlaceOf(fault), &found, sizeof found, ticket}};
+    std::vector<Stager::Part> parts{{AddressOf(fault), &found, sizeof found, ticket}};
     for (size_t i = 0; i < out.size(); i++)
-      parts.push_back({PlaceOf(results_[i]), out[i]->data, BytesOf(*out[i]), ticket});
+      parts.push_back({AddressOf(results_[i]), out[i]->data, BytesOf(*out[i]), ticket});
     RETURN_IF_ERROR(device_.stager().Download(parts));
     pieces_.done = true;
     return found.word ? FaultStatus(found, step_, device_.name()) : absl::OkStatus();
   }
 
  private:
-  absl::Status Place(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
+  absl::Status DeviceAddress(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
     views_.reserve(in.size() + out.size());
     for (const keel_tensor* t : in) {
       operands_.push_back(nullptr);
       if (!t) continue;
-      ASSIGN_OR_RETURN(Piece piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_TRANSFER));
-      RETURN_IF_ERROR(device_.stager().Upload(keel_ptr(t), PlaceOf(piece), BytesOf(*t), &uploaded_));
+      ASSIGN_OR_RETURN(Allocation piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_TRANSFER));
+      RETURN_IF_ERROR(device_.stager().Upload(keel_ptr(t), AddressOf(piece), BytesOf(*t), &uploaded_));
       AddView(*t, piece);
     }
     for (const keel_tensor* t : out) {
       operands_.push_back(nullptr);
-      ASSIGN_OR_RETURN(Piece piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_COMPUTE));
+      ASSIGN_OR_RETURN(Allocation piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_COMPUTE));
       results_.push_back(piece);
       AddView(*t, piece);
     }
     return absl::OkStatus();
   }
 
-  void AddView(const keel_tensor& t, const Piece& piece) {
+  void AddView(const keel_tensor& t, const Allocation& piece) {
     views_.push_back(t);
     views_.back().device = device_.id();
     views_.back().data = reinterpret_cast<void*>(piece.address());
@@ -82,7 +82,7 @@ class OneRun {
     operands_.back() = &views_.back();
   }
 
-  absl::Status Encode(const Piece& fault, const Piece& scratch, uint64_t* ticket) {
+  absl::Status Encode(const Allocation& fault, const Allocation& scratch, uint64_t* ticket) {
     size_t n_out = results_.size(), n_in = operands_.size() - n_out;
     keel_call call{};
     call.struct_size = sizeof call;
@@ -96,7 +96,7 @@ class OneRun {
     call.env = &env_;
     SetShapeFlags(&call);
     Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
-    RETURN_IF_ERROR(encoder.Fill(PlaceOf(fault), sizeof(Fault), 0));
+    RETURN_IF_ERROR(encoder.Fill(AddressOf(fault), sizeof(Fault), 0));
     RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, uploaded_));
     HostCall host;
     keel_rc rc = call.count || call.n_out != 1 ? launch_.launch.run(&call) : KEEL_OK;
@@ -110,7 +110,7 @@ class OneRun {
   const Step& step_;
   const Launch& launch_;
   Pieces pieces_;
-  std::vector<Piece> results_;
+  std::vector<Allocation> results_;
   std::vector<keel_tensor> views_;
   std::vector<keel_tensor*> operands_;
   uint64_t uploaded_ = 0;
@@ -139,8 +139,8 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
 
 DeviceConstants::~DeviceConstants() {
   settled = settled || device->pool().TrySettle();
-  for (const Piece& piece : pieces)
-    settled ? device->pool().Give(piece, {}) : device->pool().GiveUnsettled(piece);
+  for (const Allocation& piece : pieces)
+    settled ? device->pool().Free(piece, {}) : device->pool().FreeUnsettled(piece);
 }
 
 absl::Status UploadConstants(Lowered* lowered) {
@@ -152,11 +152,12 @@ absl::Status UploadConstants(Lowered* lowered) {
   absl::Status status;
   for (size_t i = 0; i < needed.size() && status.ok(); i++) {
     if (!needed[i]) continue;
-    absl::StatusOr<Piece> piece = all->device->pool().Take(lowered->constants[i].bytes, KEEL_QUEUE_TRANSFER);
+    absl::StatusOr<Allocation> piece =
+        all->device->pool().Allocate(lowered->constants[i].bytes, KEEL_QUEUE_TRANSFER);
     status = piece.status();
     if (!status.ok()) break;
     all->pieces[i] = *piece;
-    status = all->device->stager().Upload(lowered->constants[i].data, PlaceOf(*piece),
+    status = all->device->stager().Upload(lowered->constants[i].data, AddressOf(*piece),
                                           lowered->constants[i].bytes, &ticket);
   }
   if (status.ok()) status = all->device->HostWait(KEEL_QUEUE_TRANSFER, ticket);
@@ -208,7 +209,7 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
     views.back().device = {1, 0};
     operands.back() = &views.back();
     if (!bytes) continue;
-    ASSIGN_OR_RETURN(Place place, Locate(value->data));
+    ASSIGN_OR_RETURN(DeviceAddress place, Locate(value->data));
     parts.push_back({place, views.back().data, bytes, last_ticket_});
   }
   RETURN_IF_ERROR(device_.stager().Download(parts));

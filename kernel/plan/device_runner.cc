@@ -39,14 +39,14 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
 }
 
 DeviceRunner::~DeviceRunner() {
-  auto give = [this](const Piece& piece) {
+  auto give = [this](const Allocation& piece) {
     if (broken_ && !abandoned_)
-      device_.pool().GiveUnsettled(piece);
+      device_.pool().FreeUnsettled(piece);
     else  // a run that was not stopped ends with a wait
-      device_.pool().Give(piece, abandoned_.value_or(Tickets{}));
+      device_.pool().Free(piece, abandoned_.value_or(Tickets{}));
   };
   give(memory_);
-  for (const Piece& piece : staged_) give(piece);
+  for (const Allocation& piece : staged_) give(piece);
 }
 
 // One piece: arena, scratch, the results that the host gets, the fault word.
@@ -59,7 +59,7 @@ absl::Status DeviceRunner::TakeMemory() {
     if (!options_.results_on_device) end += RoundUp(BytesOf(lowered_, binding_, v), align);
   }
   fault_at_ = end;
-  ASSIGN_OR_RETURN(memory_, device_.pool().Take(end + align, KEEL_QUEUE_COMPUTE));
+  ASSIGN_OR_RETURN(memory_, device_.pool().Allocate(end + align, KEEL_QUEUE_COMPUTE));
   staged_.resize(lowered_.feeds.size());
   feed_places_.resize(staged_.size());
   feed_ticket_.resize(staged_.size());
@@ -118,10 +118,10 @@ void DeviceRunner::FindUses() {
   }
 }
 
-Place DeviceRunner::PlaceOfValue(uint32_t v) const {
+DeviceAddress DeviceRunner::PlaceOfValue(uint32_t v) const {
   const Storage& at = binding_.storage[v];
   if (at.kind == Storage::kFeed) return feed_places_[at.place];
-  if (at.kind == Storage::kConstant) return PlaceOf(lowered_.uploaded->pieces[at.place]);
+  if (at.kind == Storage::kConstant) return AddressOf(lowered_.uploaded->pieces[at.place]);
   if (at.kind == Storage::kOutput) return result_places_[at.place];
   return {memory_.segment, memory_.offset + at.place};
 }
@@ -151,9 +151,9 @@ absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
       continue;
     }
     if (!staged_[i].block) {
-      ASSIGN_OR_RETURN(staged_[i], device_.pool().Take(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
+      ASSIGN_OR_RETURN(staged_[i], device_.pool().Allocate(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
     }
-    feed_places_[i] = PlaceOf(staged_[i]);
+    feed_places_[i] = AddressOf(staged_[i]);
     feed_ticket_[i] = 0;
     RETURN_IF_ERROR(
         device_.stager().Upload(feeds[i]->data(), feed_places_[i], feeds[i]->bytes(), &feed_ticket_[i]));
@@ -280,7 +280,7 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
   absl::Status status;
   auto over = [this] { return stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over()); };
   try {
-    WaitLimit waits(over);
+    CancellableWaits waits(over);
     status = RunSteps(feeds, out, observe);
     if (!status.ok() && !fault_.word && over()) {
       absl::Status left = Abandon(feeds, out);
@@ -333,7 +333,7 @@ void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef
 absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
                          std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
                          void* arg, const Deadline* end) {
-  RETURN_IF_ERROR(lowered.accelerator->Here());
+  RETURN_IF_ERROR(lowered.accelerator->CheckProcess());
   for (size_t i = 0; i < feeds.size(); i++)
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",

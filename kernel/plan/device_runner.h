@@ -25,8 +25,8 @@ namespace keel {
 // The constants of a plan on its device: uploaded once, shared by all bindings and runs.
 struct DeviceConstants {
   std::shared_ptr<Accelerator> device;
-  std::vector<Piece> pieces;  // by constant; no block: not needed by any launch or fetch
-  bool settled = false;       // nothing is under way to them
+  std::vector<Allocation> pieces;  // by constant; no block: not needed by any launch or fetch
+  bool settled = false;            // nothing is under way to them
   ~DeviceConstants();
 };
 absl::Status UploadConstants(Lowered* lowered);
@@ -105,25 +105,25 @@ class DeviceRunner : private Machine {
   absl::Status Pause(absl::FunctionRef<absl::Status()> what);
   absl::Status EncodeControl(size_t step);
   void FindSegments(const Lowered& lowered);
-  absl::StatusOr<Place> Locate(const void* address) const;
+  absl::StatusOr<DeviceAddress> Locate(const void* address) const;
   absl::Status Collect(std::span<ArrayRef> out);
   absl::Status FaultError(const Fault& fault) const;
-  Place PlaceOfValue(uint32_t value) const;
-  Place ResultPlace(size_t i) const;
+  DeviceAddress PlaceOfValue(uint32_t value) const;
+  DeviceAddress ResultPlace(size_t i) const;
 
   const Lowered& lowered_;
   const Binding& binding_;
   const PlanOptions options_;
   Accelerator& device_;
   bool broken_ = false;  // a failed run may still touch the memory
-  Piece memory_;
+  Allocation memory_;
   uint64_t scratch_at_ = 0, fault_at_ = 0;
-  std::vector<uint64_t> result_at_;  // by fetch: where in memory_, for results that the host gets
-  std::vector<Piece> staged_;        // by feed: where what the host feeds is uploaded to
-  std::vector<Place> feed_places_;   // by feed, of this run
+  std::vector<uint64_t> result_at_;         // by fetch: where in memory_, for results that the host gets
+  std::vector<Allocation> staged_;          // by feed: where what the host feeds is uploaded to
+  std::vector<DeviceAddress> feed_places_;  // by feed, of this run
   std::vector<uint64_t> feed_ticket_;
-  std::vector<Place> result_places_;  // by fetch, of this run
-  std::vector<keel_tensor> views_;    // by value
+  std::vector<DeviceAddress> result_places_;  // by fetch, of this run
+  std::vector<keel_tensor> views_;            // by value
   std::vector<keel_tensor*> operands_;
   std::vector<keel_call> calls_;
   std::vector<uint32_t> outside_;                     // values whose address changes with each run

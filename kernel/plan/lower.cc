@@ -229,7 +229,7 @@ class Lowering : public BodySink {
       return absl::OkStatus();
     for (uint32_t number : BodiesOf(*step->op, step->attrs)) {
       ASSIGN_OR_RETURN(step->graphs.emplace_back(),
-                       MakeBody(*graph_->module->graphs[number], out_.dims, translate_));
+                       CreateBody(*graph_->module->graphs[number], out_.dims, translate_));
     }
     Step probe = *step;
     ASSIGN_OR_RETURN(step->impl, ChooseImpl(*out_.device, *step->op, inferred,

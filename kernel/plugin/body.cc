@@ -1,4 +1,4 @@
-// body.cc: bodies of calls for plugins.
+// body.cc: graphs called by nodes, as Body and BodyView.
 #include "kernel/plugin/body.h"
 
 namespace keel {
@@ -20,10 +20,10 @@ bool Symbolic(const Attrs& attrs) {
   return false;
 }
 
-// Writes a graph out as a Body.
-class Maker {
+// Converts a graph to a Body.
+class BodyBuilder {
  public:
-  Maker(const Graph& graph, DimTable& dims, const DimMap& map)
+  BodyBuilder(const Graph& graph, DimTable& dims, const DimMap& map)
       : graph_(graph), dims_(dims), map_(map), body_(std::make_shared<Body>()) {}
 
   absl::StatusOr<std::shared_ptr<const Body>> Run() {
@@ -73,7 +73,7 @@ class Maker {
     return absl::OkStatus();
   }
 
-  // Attributes with their defaults; what only a run can tell becomes a check of the whole body.
+  // Fills in default attributes; checks that depend on symbols become checks of the whole body.
   absl::Status Complete(const std::vector<Operand>& operands, const std::string& source, Body::Node* node) {
     GraphTypesOf types = [&](int64_t graph) -> absl::StatusOr<GraphTypes> {
       ASSIGN_OR_RETURN(GraphTypes t, graph_.module->BodyTypes(graph));
@@ -95,8 +95,8 @@ class Maker {
       for (size_t d = 0; d < is.size(); d++)
         if (is[d] != was[d])
           checks.push_back({was[d], is[d], true,
-                            absl::StrCat("dim ", d, " of \"", node->name, "\" is declared ",
-                                         dims_.Print(is[d]), " but comes out as ", dims_.Print(was[d]))});
+                            absl::StrCat("dim ", d, " of \"", node->name, "\" is declared as ",
+                                         dims_.Print(is[d]), " but is inferred as ", dims_.Print(was[d]))});
     }
     return absl::OkStatus();
   }
@@ -105,7 +105,7 @@ class Maker {
   DimTable& dims_;
   const DimMap& map_;
   std::shared_ptr<Body> body_;
-  std::vector<uint32_t> numbers_;  // of the graph's values
+  std::vector<uint32_t> numbers_;  // by value of the graph: its number in the body
 };
 
 keel_node::Side SideOf(const TensorType& type) {
@@ -139,8 +139,9 @@ absl::Status MapDims(const DimMap& map, Attrs* attrs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const Body>> MakeBody(const Graph& graph, DimTable& dims, const DimMap& map) {
-  return Maker(graph, dims, map).Run();
+absl::StatusOr<std::shared_ptr<const Body>> CreateBody(const Graph& graph, DimTable& dims,
+                                                       const DimMap& map) {
+  return BodyBuilder(graph, dims, map).Run();
 }
 
 absl::StatusOr<std::shared_ptr<const Body>> BodyOf(const Module& module, const OpDef& op, const Attrs& attrs,
@@ -148,7 +149,7 @@ absl::StatusOr<std::shared_ptr<const Body>> BodyOf(const Module& module, const O
   if (!IsTypedByGraph(op)) return nullptr;
   for (const Attr& a : attrs)
     if (a.value.kind == KEEL_ATTR_GRAPH)
-      return MakeBody(*module.graphs[static_cast<size_t>(a.value.i)], dims, map);
+      return CreateBody(*module.graphs[static_cast<size_t>(a.value.i)], dims, map);
   return Internal(OpName(op), " names no graph");
 }
 

@@ -1,5 +1,5 @@
-// body.h: the graphs that a node runs as plugins see them. Body: the graph with complete attributes, dims of
-// a table of the owner's choice. BodyView: the same with numbers for dims, behind keel_host.node_body and
+// body.h: graphs called by a node, for plugins. Body: the graph with complete attributes; its dims are of a
+// table chosen by the owner. BodyView: the same with numeric dims, used by keel_host.node_body and
 // node_graph.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace keel {
 
-// Values are numbered as in keel_body: parameters, then the results of each node, and constants before who
-// reads them first.
+// Values are numbered as in keel_body: parameters, then the results of each node; a constant precedes its
+// first user.
 struct Body {
   struct Node {
     const OpDef* op;
@@ -27,12 +27,12 @@ struct Body {
   std::vector<Node> nodes;
   std::vector<uint32_t> results;
   std::map<uint32_t, Constant> constants;
-  std::vector<Inferred::Check> checks;  // facts that inference could not prove
+  std::vector<Inferred::Check> checks;  // conditions that depend on symbols
 };
 
-// From the dims of the body's module to those of `dims`; absent: they are the same.
+// Maps dims of the body's module to dims of the table `dims`; empty: identity.
 using DimMap = std::function<absl::StatusOr<Dim>(Dim)>;
-absl::StatusOr<std::shared_ptr<const Body>> MakeBody(const Graph& graph, DimTable& dims, const DimMap& map);
+absl::StatusOr<std::shared_ptr<const Body>> CreateBody(const Graph& graph, DimTable& dims, const DimMap& map);
 // The body that the node calls, or null.
 absl::StatusOr<std::shared_ptr<const Body>> BodyOf(const Module& module, const OpDef& op, const Attrs& attrs,
                                                    DimTable& dims, const DimMap& map);
@@ -48,7 +48,7 @@ struct BodyView {
   std::vector<uint32_t> results;
   uint32_t n_values = 0;
 };
-// Numbers for dims: of values, and in attributes.
+// Maps dims of values, and in attributes, to numbers.
 absl::StatusOr<std::shared_ptr<const BodyView>> ViewBody(const Body& body, const DimMap& of_values,
                                                          const DimMap& of_attrs);
 

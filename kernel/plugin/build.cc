@@ -1,5 +1,5 @@
-// build.cc: parameters and nodes from the types of the C headers: what importers (edit.cc) and the
-// functions of keel.h for graphs share.
+// build.cc: parameters and nodes from C ABI types, shared by importers (edit.cc) and the graph functions of
+// keel.h.
 #include <algorithm>
 
 #include "kernel/plugin/host.h"
@@ -31,7 +31,8 @@ absl::Status BuildNode(Graph& graph, const keel_node_spec& spec, std::span<keel_
                                               std::move(attrs), names));
   const std::vector<ValueId>& results = graph.nodes[node].out;
   if (results.size() != out.size())
-    return Invalid(spec.op, " has ", results.size(), " results here, got room for ", out.size());
+    return Invalid(spec.op, " has ", results.size(), " results here, got room for ",
+                   out.size());
   std::copy(results.begin(), results.end(), out.begin());
   return absl::OkStatus();
 }

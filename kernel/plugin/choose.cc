@@ -1,4 +1,4 @@
-// choose.cc: which impl of a device takes a node.
+// choose.cc: selects a device's impl for a node.
 #include "kernel/plugin/host.h"
 
 namespace keel {
@@ -9,7 +9,7 @@ absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const In
   if (rows == device.plugin().impls.end()) return nullptr;
   std::optional<keel_node> node;
   for (const Impl& impl : rows->second) {
-    if (!Takes(impl, OpVersion(op), inferred.types)) continue;
+    if (!Supports(impl, OpVersion(op), inferred.types)) continue;
     if (!impl.table.match) return &impl;
     if (!node) {
       ASSIGN_OR_RETURN(node, view());

@@ -1,4 +1,4 @@
-// device.cc: opening a device, once, on first use.
+// device.cc: opens a device on first use.
 #include "kernel/plugin/host.h"
 
 namespace keel {
@@ -15,7 +15,7 @@ Device::~Device() = default;
 absl::StatusOr<keel_dev> Device::Open() {
   std::lock_guard lock(mutex_);
   if (opened_) return opened_->handle;
-  auto opened = std::make_shared<OpenedDevice>();  // all memory first: then nothing fails once it is open
+  auto opened = std::make_shared<OpenedDevice>();  // allocate first: nothing can fail once the device is open
   opened->name = name_;
   opened->index = index_;
   if (plugin_->device.open) {
@@ -23,7 +23,7 @@ absl::StatusOr<keel_dev> Device::Open() {
     keel_rc rc = plugin_->device.open(&HostTable(), index_, nullptr, 0, &opened->handle);
     if (rc != KEEL_OK)
       return Annotate(call.Finish(rc, *plugin_, "opened the device"), kErrorHint,
-                      absl::StrCat("device ", name_, " cannot be used here; name another"));
+                      absl::StrCat("device ", name_, " is not available here; choose another"));
   }
   opened->plugin = plugin_;
   opened_ = std::move(opened);

@@ -1,5 +1,4 @@
-// edit.cc: importing: the host members by which a plugin builds a module, and the call of the importer
-// that knows the file.
+// edit.cc: imports: the host members that build a module, and the selection and call of an importer.
 #include <algorithm>
 #include <filesystem>
 
@@ -15,14 +14,14 @@ namespace {
 using Edit = keel_edit;
 
 template <typename T>
-keel_rc Give(absl::StatusOr<T> result, T* out) {
+keel_rc Return(absl::StatusOr<T> result, T* out) {
   if (!result.ok()) return HostFail(result.status());
   *out = *std::move(result);
   return KEEL_OK;
 }
 
 keel_rc DimSymbol(Edit* e, const char* name, keel_dim* out) {
-  return Give(e->module->dims.Symbol(name), out);
+  return Return(e->module->dims.Symbol(name), out);
 }
 
 keel_rc DimOp(Edit* e, int32_t op, keel_dim a, keel_dim b, keel_dim* out) {
@@ -30,29 +29,29 @@ keel_rc DimOp(Edit* e, int32_t op, keel_dim a, keel_dim b, keel_dim* out) {
   constexpr Method kMethods[] = {&DimTable::Add,      &DimTable::Sub, &DimTable::Mul,
                                  &DimTable::FloorDiv, &DimTable::Max, &DimTable::Min};
   if (op < KEEL_DIM_ADD || op > KEEL_DIM_MIN)
-    return Give(absl::StatusOr<Dim>(Invalid("dim_op ", op, " is not known")), out);
-  return Give((e->module->dims.*kMethods[op])(a, b), out);
+    return Return(absl::StatusOr<Dim>(Invalid("dim_op ", op, " is not known")), out);
+  return Return((e->module->dims.*kMethods[op])(a, b), out);
 }
 
 int32_t DimCompare(Edit* e, keel_dim a, keel_dim b) {
   return static_cast<int32_t>(e->module->dims.Compare(a, b));
 }
 
-// Members that only an importer may call: a pass keeps parameters, results and metadata as they are.
-keel_rc NotInAPass(const char* member) {
+// For members that only importers may call: a pass must not change parameters, results and metadata.
+keel_rc OnlyForImporters(const char* member) {
   return HostFail(Error(absl::StatusCode::kFailedPrecondition, member, ": a pass may not call this"));
 }
 
 keel_rc Param(Edit* e, const char* name, keel_dt dtype, const keel_dim* dims, int32_t ndim, keel_value* out) {
-  if (e->rewriter) return NotInAPass("param");
-  return Give(BuildParam(*e->graph, name, dtype, dims, ndim), out);
+  if (e->rewriter) return OnlyForImporters("param");
+  return Return(BuildParam(*e->graph, name, dtype, dims, ndim), out);
 }
 
 absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor& tensor, ReleaseFn release,
                                     void* arg) {
   ArrayRef array;
   if (release) {
-    struct Unless {  // as the header promises: once, whatever happens
+    struct Unless {  // calls release exactly once, as documented in keel_plugin.h
       ReleaseFn release;
       void* arg;
       ~Unless() {
@@ -75,7 +74,7 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
 
 keel_rc AddConstantMember(Edit* e, const char* name, const keel_tensor* tensor, void (*release)(void*),
                           void* arg, keel_value* out) {
-  return Give(AddConstant(e, name, *tensor, release, arg), out);
+  return Return(AddConstant(e, name, *tensor, release, arg), out);
 }
 
 keel_rc AddNodeMember(Edit* e, const keel_node_spec* spec, keel_value* outs, uint32_t n_out) {
@@ -100,13 +99,13 @@ keel_rc ValueType(Edit* e, keel_value value, keel_tensor* out) {
 }
 
 keel_rc Result(Edit* e, const char* name, keel_value value) {
-  if (e->rewriter) return NotInAPass("result");
+  if (e->rewriter) return OnlyForImporters("result");
   if (value >= e->graph->values.size()) return HostFail(Invalid("value ", value, " does not exist"));
   return HostFail(e->graph->AddResult(name ? name : "", value));
 }
 
 keel_rc Metadata(Edit* e, const char* key, const char* value) {
-  if (e->rewriter) return NotInAPass("metadata");
+  if (e->rewriter) return OnlyForImporters("metadata");
   return HostFail(e->module->SetMetadata(key, value));
 }
 
@@ -117,7 +116,7 @@ bool HasExtension(const keel_importer& importer, const std::string& path) {
   return std::count(known.begin(), known.end(), extension.substr(1)) > 0;
 }
 
-// The importer most certain of the file; its name as an extension counts as certain enough.
+// Selects the importer with the highest probe score. A matching file extension adds 50.
 absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& registry,
                                                                       const std::string& path,
                                                                       const FileMap& file) {
@@ -131,8 +130,8 @@ absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& 
     if (score > best_score) best = candidate, best_score = score;
   }
   if (!best.second)
-    return Annotate(Invalid(path, ": not a file that an importer knows; there are importers for: ",
-                            names.empty() ? "nothing" : absl::StrJoin(names, ", ")),
+    return Annotate(Invalid(path, ": no importer recognises this file; available importers: ",
+                            names.empty() ? "none" : absl::StrJoin(names, ", ")),
                     kErrorHint, "a text begins with `keel 1`; `keel doctor` shows which plugins were found");
   return best;
 }

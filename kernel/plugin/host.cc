@@ -1,5 +1,5 @@
-// host.cc: the host table's members that read nodes and report failures; those that write modules are
-// in edit.cc.
+// host.cc: members of the host table that read nodes and report failures. Members that write modules are in
+// edit.cc.
 #include "kernel/plugin/host.h"
 
 #include <cxxabi.h>
@@ -14,7 +14,7 @@ namespace keel {
 namespace {
 
 keel_rc Fail(keel_rc code, const char* message) noexcept {
-  HostCall::Keep(message ? message : "");
+  HostCall::SetMessage(message ? message : "");
   return code;
 }
 
@@ -25,20 +25,20 @@ void Log(int32_t level, const char* message) {
 }
 
 const void* NoExtension(const char*) { return nullptr; }
-const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // of a std::string: ends in NUL
+const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // a std::string is NUL-terminated
 
-const keel_node* Filled(const keel_node* n) {
+const keel_node* EnsureFilled(const keel_node* n) {
   if (!n->fill) return n;
   auto* late = const_cast<keel_node*>(n);
-  auto fill = late->fill;  // filling replaces the member
+  auto fill = late->fill;  // fill replaces the member
   fill(late);
   late->fill = nullptr;
   return n;
 }
-const char* NodeName(const keel_node* n) { return Filled(n)->name.c_str(); }
+const char* NodeName(const keel_node* n) { return EnsureFilled(n)->name.c_str(); }
 
 void NodeArity(const keel_node* n, uint32_t* n_in, uint32_t* n_out) {
-  Filled(n);
+  EnsureFilled(n);
   *n_in = static_cast<uint32_t>(n->in.size());
   *n_out = static_cast<uint32_t>(n->out.size());
 }
@@ -54,8 +54,12 @@ keel_rc ViewSide(const std::vector<keel_node::Side>& sides, uint32_t i, keel_ten
   return KEEL_OK;
 }
 
-keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->in, i, out); }
-keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) { return ViewSide(Filled(n)->out, i, out); }
+keel_rc NodeIn(const keel_node* n, uint32_t i, keel_tensor* out) {
+  return ViewSide(EnsureFilled(n)->in, i, out);
+}
+keel_rc NodeOut(const keel_node* n, uint32_t i, keel_tensor* out) {
+  return ViewSide(EnsureFilled(n)->out, i, out);
+}
 
 keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
   if (std::string_view(name) == "keel.exact_convolution") {
@@ -64,7 +68,7 @@ keel_rc NodeAttr(const keel_node* n, const char* name, keel_attr* out) {
     out->i = n->exact_convolution;
     return KEEL_OK;
   }
-  const AttrValue* found = FindAttr(Filled(n)->attrs, name);
+  const AttrValue* found = FindAttr(EnsureFilled(n)->attrs, name);
   if (!found) return KEEL_NOT_FOUND;
   *out = ViewAttr(*found);
   return KEEL_OK;
@@ -78,10 +82,10 @@ keel_rc Show(const BodyView* body, keel_body* out) {
   return KEEL_OK;
 }
 
-keel_rc NodeBody(const keel_node* n, keel_body* out) { return Show(Filled(n)->body.get(), out); }
+keel_rc NodeBody(const keel_node* n, keel_body* out) { return Show(EnsureFilled(n)->body.get(), out); }
 
 keel_rc NodeGraph(const keel_node* n, uint32_t i, keel_body* out) {
-  const auto& graphs = Filled(n)->graphs;
+  const auto& graphs = EnsureFilled(n)->graphs;
   return Show(i < graphs.size() ? graphs[i].get() : nullptr, out);
 }
 
@@ -121,7 +125,7 @@ const keel_host& HostTable() {
 
 __thread HostCall* HostCall::current_ = nullptr;
 
-void HostCall::Keep(std::string_view text) noexcept {
+void HostCall::SetMessage(std::string_view text) noexcept {
   if (!current_) return;
   try {
     if (!current_->text_) current_->text_ = new std::string;
@@ -134,20 +138,21 @@ void HostCall::Keep(std::string_view text) noexcept {
 absl::Status HostCall::Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const {
   if (rc == KEEL_OK) return absl::OkStatus();
   if (no_memory_) return Annotate(Exhausted("no memory"), kErrorPlugin, plugin.name);
-  std::string text = !text_ || text_->empty() ? absl::StrCat("plugin \"", plugin.name, "\" failed with code ",
-                                                             rc, " and no text while it ", std::string(doing))
-                                              : *text_;
+  std::string text = !text_ || text_->empty()
+                         ? absl::StrCat("plugin \"", plugin.name, "\" failed with code ", rc,
+                                        " and no message while it ", std::string(doing))
+                         : *text_;
   auto code = IsCode(rc) ? static_cast<absl::StatusCode>(rc) : absl::StatusCode::kUnknown;
   return Annotate(absl::Status(code, text), kErrorPlugin, plugin.name);
 }
 
 keel_rc HostFailNoMemory() noexcept {
-  HostCall::Keep("no memory");
+  HostCall::SetMessage("no memory");
   return KEEL_OOM;
 }
 
 keel_rc HostFail(const absl::Status& status) {
-  if (!status.ok()) HostCall::Keep(status.message());
+  if (!status.ok()) HostCall::SetMessage(status.message());
   return static_cast<keel_rc>(status.code());
 }
 
@@ -165,7 +170,7 @@ keel_attr ViewAttr(const AttrValue& v) {
 }
 
 absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
-  constexpr uint32_t kMostEntries = 1 << 20;
+  constexpr uint32_t kMaxEntries = 1 << 20;
   AttrValue v;
   v.kind = a.kind;
   v.i = a.i;
@@ -173,8 +178,8 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   if (a.count && !a.p && a.kind >= KEEL_ATTR_STR && a.kind != KEEL_ATTR_DTYPE && a.kind != KEEL_ATTR_DIM &&
       a.kind != KEEL_ATTR_GRAPH && a.kind != KEEL_ATTR_VAR)
     return Invalid("an attribute of ", a.count, " entries without data");
-  if (a.count > kMostEntries)
-    return Invalid("an attribute of ", a.count, " entries; at most ", kMostEntries, " are possible");
+  if (a.count > kMaxEntries)
+    return Invalid("an attribute of ", a.count, " entries; at most ", kMaxEntries, " are possible");
   if (a.kind == KEEL_ATTR_STR) v.s.assign(static_cast<const char*>(a.p), a.count);
   if (a.kind == KEEL_ATTR_I64S || a.kind == KEEL_ATTR_DIMS || a.kind == KEEL_ATTR_GRAPHS)
     v.list.assign(static_cast<const int64_t*>(a.p), static_cast<const int64_t*>(a.p) + a.count);
@@ -190,7 +195,7 @@ absl::StatusOr<AttrValue> OwnAttr(const keel_attr& a) {
   return v;
 }
 
-absl::Status Caught(std::string_view whose, absl::FunctionRef<absl::Status()> code) {
+absl::Status CatchExceptions(std::string_view whose, absl::FunctionRef<absl::Status()> code) {
   std::string what = "not a std::exception";
   try {
     return code();

@@ -1,4 +1,4 @@
-// host.h: what plugins see of the kernel: the host table, nodes, and the module that an importer builds.
+// host.h: the kernel as seen by plugins: the host table, nodes, and the module that an importer builds.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,21 @@ namespace keel {
 struct BodyView;
 }
 
-// One op with known operands, for match, prepare and passes. Filled by the planner.
+// One op with known operands, for match, prepare and passes. Created by the planner or by a pass.
 struct keel_node {
   const keel::OpDef* op = nullptr;
   std::string name;
-  struct Side {  // an operand or a result; left out: dtype none
+  struct Side {  // an operand or a result; omitted: dtype none
     keel::DType dtype = keel::DType::kNone;
-    std::vector<int64_t> dims;  // -1: any
+    std::vector<int64_t> dims;  // -1: unknown
     const void* data = nullptr;
   };
   std::vector<Side> in, out;
-  keel::Attrs attrs;                           // complete; every dim a number (in a pass: or a handle)
-  bool exact_convolution = false;              // the session's option
+  keel::Attrs attrs;                           // complete; dims are numbers, or handles in a pass
+  bool exact_convolution = false;              // session option
   std::shared_ptr<const keel::BodyView> body;  // of a call
   std::vector<std::shared_ptr<const keel::BodyView>> graphs;  // of a control op
-  // Passes look at many nodes, mostly at their op: the rest is filled in when it is asked for.
+  // Passes visit many nodes but mostly read their ops: other members are filled in on first access.
   std::function<void(keel_node*)> fill;
 };
 
@@ -39,12 +39,12 @@ namespace keel {
 
 const keel_host& HostTable();
 
-// One of the codes of keel_base.h that tell of a failure.
+// Whether it is an error code of keel_base.h.
 bool IsCode(keel_rc rc);
 
-// Runs a call into a plugin and turns its code and text into a status. A plugin may fail on any thread;
-// the text belongs to the call under way on that thread. Calls nest. Costs nothing but two pointers
-// unless there is a text.
+// Scope of a call into a plugin; converts the plugin's return code and message to a status. A plugin may fail
+// on any thread: the message belongs to the current call of that thread. Calls nest. Without a message it
+// costs two pointer writes.
 class HostCall {
  public:
   HostCall() : outer_(current_) { current_ = this; }
@@ -56,27 +56,27 @@ class HostCall {
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;
   absl::Status Finish(keel_rc rc, const Plugin& plugin, std::string_view doing) const;
-  static void Keep(std::string_view text) noexcept;  // for the innermost call; without one it is lost
+  static void SetMessage(std::string_view text) noexcept;  // for the innermost call; dropped if there is none
 
  private:
   static __thread HostCall* current_ __attribute__((tls_model("initial-exec")));
   HostCall* outer_;
   std::string* text_ = nullptr;
-  bool no_memory_ = false;  // not even for the text
+  bool no_memory_ = false;  // not even for the message
 };
 
-// What an importer writes into.
+// Imports a file with the best importer.
 absl::StatusOr<std::unique_ptr<Module>> ImportFile(Registry& registry, const std::string& path,
                                                    std::span<const keel_kv> options,
                                                    std::span<const char* const> fixed_names,
                                                    std::span<const keel_tensor> fixed_values);
 
-keel_attr ViewAttr(const AttrValue& value);  // borrows
+keel_attr ViewAttr(const AttrValue& value);  // borrows the value's data
 absl::StatusOr<AttrValue> OwnAttr(const keel_attr& attr);
 absl::StatusOr<Attrs> OwnAttrs(const char* const* names, const keel_attr* attrs, uint32_t n);  // sorted
 
-// build.cc: a graph from the types of the C headers, for importers and for graphs by hand. `out` has room
-// for all results of the node.
+// build.cc: graph construction from C ABI types, for importers and the graph functions of keel.h. The size of
+// `out` must be the node's number of results.
 absl::StatusOr<TensorType> ParamType(std::string_view name, keel_dt code, const keel_dim* dims, int32_t ndim);
 absl::StatusOr<ValueId> BuildParam(Graph&, const char* name, keel_dt code, const keel_dim* dims,
                                    int32_t ndim);
@@ -85,20 +85,20 @@ absl::Status BuildNode(Graph&, const keel_node_spec&, std::span<keel_value> out)
 
 namespace keel {
 
-// What the edit members of the host table do to the graph of a pass; implemented by kernel/pass. Each
-// function checks what it is given; an error leaves the graph as it was.
+// Implements the edit members of the host table for a pass (kernel/pass). Each function checks its arguments;
+// an error leaves the graph unchanged.
 class Rewriter {
  public:
   virtual ~Rewriter() = default;
   virtual const std::string& DeviceName() = 0;
   virtual std::span<const NodeId> Nodes() = 0;         // in program order
-  virtual const Node* Find(NodeId node) = 0;           // null: no such node (any more)
-  virtual const keel_node* ViewNode(NodeId node) = 0;  // likewise
+  virtual const Node* Find(NodeId node) = 0;           // null: no such node, or removed
+  virtual const keel_node* ViewNode(NodeId node) = 0;  // null: no such node, or removed
   virtual NodeId Producer(ValueId value) = 0;          // kNoValue: none
   virtual std::span<const NodeId> Users(ValueId value) = 0;
-  virtual uint32_t Uses(ValueId value) = 0;  // how many these are
+  virtual uint32_t Uses(ValueId value) = 0;  // their number
   virtual bool Fetched(ValueId value) = 0;
-  virtual bool Fed(ValueId value) = 0;  // then a constant is none
+  virtual bool Fed(ValueId value) = 0;  // if so, a constant has no known value
   virtual bool Supported(NodeId node) = 0;
   virtual absl::Status Before(NodeId node) = 0;
   virtual absl::Status AddNode(const keel_node_spec& spec, std::span<ValueId> out) = 0;
@@ -107,23 +107,23 @@ class Rewriter {
   virtual absl::StatusOr<NodeId> Outline(std::span<const NodeId> nodes, std::string_view name) = 0;
   virtual absl::Status Inline(NodeId call) = 0;
   virtual absl::Status Eval(NodeId node) = 0;
-  virtual uint64_t Hash(NodeId node) = 0;  // of op, attributes, device scope; 0: it may not be merged
+  virtual uint64_t Hash(NodeId node) = 0;  // of op, attributes, device scope; 0: must not be merged
   virtual bool Same(NodeId one, NodeId other) = 0;
   virtual absl::Status Splice(NodeId node, int64_t graph, std::span<const ValueId> in) = 0;
   virtual uint32_t EffectsAt(NodeId node) = 0;
-  virtual absl::StatusOr<Rewriter*> Body(int64_t graph) = 0;  // only to be read
+  virtual absl::StatusOr<Rewriter*> Body(int64_t graph) = 0;  // read-only
   virtual keel_edit* edit() = 0;
   virtual absl::StatusOr<uint32_t> Derive(int64_t graph, std::span<const ValueId> params,
                                           const ValueId* types, std::span<const ValueId> results) = 0;
 };
 
-// The best impl of the device that takes these types and this node, or null (choose.cc).
+// The first impl of the device that supports the node, best first, or null (choose.cc).
 using NodeView = std::function<absl::StatusOr<keel_node>()>;
 absl::StatusOr<const Impl*> ChooseImpl(Device& device, const OpDef& op, const Inferred& inferred,
                                        const NodeView& view);
 }  // namespace keel
 
-// What an importer builds or a pass rewrites (edit.cc, rewrite.cc).
+// The object that an importer builds or a pass rewrites (edit.cc, rewrite.cc).
 struct keel_edit {
   keel::Module* module;
   keel::Graph* graph;
@@ -133,19 +133,18 @@ struct keel_edit {
 namespace keel {
 void FillEditMembers(keel_host* table);        // edit.cc
 void FillRewriteMembers(keel_host* table);     // rewrite.cc
-keel_rc HostFail(const absl::Status& status);  // sets the text of the call under way
+keel_rc HostFail(const absl::Status& status);  // sets the message of the current call
 keel_rc HostFailNoMemory() noexcept;
-// Runs code of others, as "the observer": a C++ exception of it is an error that says so.
-absl::Status Caught(std::string_view whose, absl::FunctionRef<absl::Status()> code);
+// Runs external code, such as "the observer"; converts a C++ exception to an error.
+absl::Status CatchExceptions(std::string_view whose, absl::FunctionRef<absl::Status()> code);
 
-// After an edit that ran out of memory half-way nobody knows what the graph is: from then on every member
-// refuses (rewrite.cc). What is not of an edit is left alone.
-void GiveUp(keel_edit* edit) noexcept;
+// Disables an edit that ran out of memory half-way and may be inconsistent: every later member fails
+// (rewrite.cc). No-op for other types.
+void DisableEdit(keel_edit* edit) noexcept;
 template <typename T>
-void GiveUp(const T&) noexcept {}
+void DisableEdit(const T&) noexcept {}
 
-// A host member that lets no exception into the plugin: GuardedMember<Member>, or with what it answers
-// when there is no memory.
+// A noexcept wrapper of a host member. `failed` is its result if memory runs out.
 template <auto Member, auto failed = KEEL_OOM>
 struct GuardedMember;
 template <typename Result, typename First, typename... Args, Result (*Member)(First, Args...), auto failed>
@@ -154,7 +153,7 @@ struct GuardedMember<Member, failed> {
     try {
       return Member(first, args...);
     } catch (const std::exception&) {
-      GiveUp(first);
+      DisableEdit(first);
       HostFailNoMemory();
       return Result(failed);
     }

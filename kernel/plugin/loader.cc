@@ -1,6 +1,6 @@
-// loader.cc: where plugins are looked for, and what happens to each file found. The order, first found
-// wins: given paths, KEEL_PLUGIN_PATH (absolute folders only), keel/plugins beside libkeel, the
-// system folder. Never the current directory. A plugin is never unloaded.
+// loader.cc: the search for plugins, and the loading of each file. Search order; the first plugin of a name
+// wins: explicit paths, KEEL_PLUGIN_PATH (absolute folders only), the plugins folder next to libkeel, the
+// system folder. The current directory is never searched. Plugins are never unloaded.
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ bool MatchesAny(const char* globs, const std::string& name) {
 
 bool IsRules(std::string_view path) { return absl::EndsWith(path, ".rules"); }
 
-// "" or why the user's filters leave the plugin out.
+// Why the user's filters exclude the plugin, or "".
 std::string Filtered(const std::string& name) {
   const char* only = secure_getenv("KEEL_PLUGINS_ONLY");
   const char* skip = secure_getenv("KEEL_PLUGINS_SKIP");
@@ -62,7 +62,7 @@ absl::Status LoadError(const std::string& path) {
   return Error(absl::StatusCode::kUnavailable, "cannot be loaded: ", text ? text : path);
 }
 
-// why: set where the plugin finds none.
+// why: set if the plugin finds no device.
 std::vector<std::unique_ptr<Device>> DevicesOf(const std::shared_ptr<Plugin>& plugin, std::string* why) {
   std::vector<std::unique_ptr<Device>> devices;
   if (!plugin->table.device) return devices;
@@ -112,8 +112,8 @@ void Registry::ScanFolder(const std::string& folder, const std::string& source) 
     return Record(folder, source, Verdict::kSkipped, absl::StrCat("cannot be listed: ", error.message()));
   std::sort(files.begin(), files.end());
   std::sort(rules.begin(), rules.end());
-  files.insert(files.end(), rules.begin(), rules.end());  // they may name ops of the others
-  Record(folder, source, Verdict::kTaken,
+  files.insert(files.end(), rules.begin(), rules.end());  // rules may use ops of libraries
+  Record(folder, source, Verdict::kLoaded,
          absl::StrCat(files.size(), files.size() == 1 ? " plugin file" : " plugin files"));
   for (const std::string& file : files)
     if (std::string why = Filtered(PluginNameOf(file)); !why.empty())
@@ -134,13 +134,13 @@ absl::Status Registry::LoadFile(const std::string& path, const std::string& sour
   std::pair<uint64_t, uint64_t> id(info.st_dev, info.st_ino);
   if (std::count(seen_.begin(), seen_.end(), id)) {
     attempt.verdict = Verdict::kSkipped;
-    attempt.reason = "the same file (device and inode) as one taken before";
+    attempt.reason = "the same file (device and inode) as one loaded before";
     return absl::OkStatus();
   }
   std::string taken;
   if (absl::Status status = OpenFile(path, &taken); !status.ok()) return Refuse(&attempt, status);
   seen_.push_back(id);
-  attempt.verdict = Verdict::kTaken;
+  attempt.verdict = Verdict::kLoaded;
   attempt.reason = std::move(taken);
   return absl::OkStatus();
 }
@@ -157,9 +157,10 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
     std::string_view text(reinterpret_cast<const char*>(file.data), file.size);
     ASSIGN_OR_RETURN(std::unique_ptr<Plugin> plugin, rules_(text, path, *catalogue_));
     plugin->name = PluginNameOf(path) + ".rules";
-    return Take(std::move(plugin), taken);
+    return Register(std::move(plugin), taken);
   }
-  // A name without a slash would be looked for along the linker's own path: another file than was checked.
+  // A name without a slash would be searched on the linker's path, and load another file than the checked
+  // one.
   const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr), std::free);
   if (!resolved) return FileError(errno, "cannot be read");
   const std::string real = resolved.get();
@@ -173,16 +174,16 @@ absl::Status Registry::OpenFile(const std::string& path, std::string* taken) {
 
 absl::Status Registry::Add(const keel_plugin* table, const std::string& path, std::string* taken) {
   ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, ReadPlugin(table, path));
-  return Take(std::move(plugin), taken);
+  return Register(std::move(plugin), taken);
 }
 
-absl::Status Registry::Take(std::shared_ptr<Plugin> plugin, std::string* taken) {
+absl::Status Registry::Register(std::shared_ptr<Plugin> plugin, std::string* taken) {
   std::lock_guard lock(mutex_);
   std::vector<Pass> passes;
   for (const auto& other : plugins_) {
     if (other->name == plugin->name)
       return Error(absl::StatusCode::kAlreadyExists, "another plugin named \"", plugin->name,
-                   "\" was taken before", other->path.empty() ? "" : ": ", other->path);
+                   "\" was loaded before", other->path.empty() ? "" : ": ", other->path);
     passes.insert(passes.end(), other->passes.begin(), other->passes.end());
   }
   passes.insert(passes.end(), plugin->passes.begin(), plugin->passes.end());
@@ -193,7 +194,7 @@ absl::Status Registry::Take(std::shared_ptr<Plugin> plugin, std::string* taken) 
   plugins_.reserve(plugins_.size() + 1);
   devices_.reserve(devices_.size() + devices.size());
   if (plugin->table.ops) RETURN_IF_ERROR(catalogue_->AddText(plugin->table.ops, plugin->name));
-  plugins_.push_back(std::move(plugin));  // nothing fails from here on: a plugin is taken whole or not at all
+  plugins_.push_back(std::move(plugin));  // nothing fails from here on: all or nothing
   std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
   passes_ = std::move(passes);
   return absl::OkStatus();
@@ -208,12 +209,12 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
   }
   absl::Status error = NotFound("no device \"", name, "\"; there ", names.size() == 1 ? "is " : "are ",
                                 names.empty() ? "none" : absl::StrJoin(names, ", "));
-  for (const Attempt& attempt : attempts_)  // a plugin that found none says why
+  for (const Attempt& attempt : attempts_)  // a plugin without devices reports why
     if (absl::StartsWith(attempt.reason, name) && absl::StrContains(attempt.reason, ", no device: "))
       return Annotate(error, kErrorHint, attempt.reason);
   return Annotate(error, kErrorHint,
                   names.empty()
-                      ? "load plugins first (keel_plugin_scan); `keel doctor` shows where they are looked for"
+                      ? "load plugins first (keel_plugin_scan); `keel doctor` shows where they are searched"
                       : "`keel doctor` shows which plugins were refused, and why");
 }
 

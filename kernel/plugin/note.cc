@@ -1,5 +1,5 @@
-// note.cc: is a file a plugin for this libkeel? Answered from its bytes alone, before dlopen, so that a
-// refused plugin runs no code. ELF, 64 bit, little-endian: program headers -> PT_NOTE -> "KEEL".
+// note.cc: checks whether a file is a plugin for this libkeel by reading it, without dlopen, so that a
+// rejected plugin runs no code. ELF, 64-bit, little-endian: program headers -> PT_NOTE -> "KEEL".
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,9 +14,9 @@
 namespace keel {
 namespace {
 
-constexpr uint64_t kMaxNotes = 1 << 20;  // bytes of all together
+constexpr uint64_t kMaxNotes = 1 << 20;  // total of all notes
 constexpr uint32_t kMaxHeaders = 256;
-constexpr char kCutOff[] = "not a plugin: the ELF file is cut off";
+constexpr char kTruncated[] = "not a plugin: the ELF file is truncated";
 
 class File {
  public:
@@ -74,7 +74,7 @@ absl::Status CheckKind(const Elf64_Ehdr& elf) {
   return absl::OkStatus();
 }
 
-// Walks the notes in `bytes`; true when ours was found.
+// Searches the notes in `bytes` for the KEEL note.
 bool FindNote(const std::vector<char>& bytes, keel_note* out) {
   size_t at = 0;
   while (bytes.size() - at >= 12) {
@@ -97,23 +97,24 @@ absl::StatusOr<keel_note> ReadNote(const std::string& path) {
   if (!file.ok()) return FileError(errno, "cannot be read");
   if (!file.Read(0, &elf, sizeof elf)) return Invalid("not a plugin: not an ELF shared library");
   RETURN_IF_ERROR(CheckKind(elf));
-  // The linker maps what the headers name without asking whether the file holds it.
+  // The dynamic linker maps sections without checking that the file contains them.
   uint64_t sections = uint64_t{elf.e_shnum} * elf.e_shentsize;
-  if (elf.e_shoff > file.size() || sections > file.size() - elf.e_shoff) return Invalid(kCutOff);
+  if (elf.e_shoff > file.size() || sections > file.size() - elf.e_shoff) return Invalid(kTruncated);
   if (elf.e_phentsize != sizeof(Elf64_Phdr) || elf.e_phnum > kMaxHeaders)
     return Invalid("not a plugin: ", elf.e_phnum, " program headers of ", elf.e_phentsize, " bytes; at most ",
                    kMaxHeaders, " of ", sizeof(Elf64_Phdr), " are possible");
   std::vector<Elf64_Phdr> parts(elf.e_phnum);
-  if (!file.Read(elf.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) return Invalid(kCutOff);
+  if (!file.Read(elf.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) return Invalid(kTruncated);
   keel_note note;
   bool found = false;
   uint64_t notes = 0;
   for (const Elf64_Phdr& part : parts) {
-    if (part.p_offset > file.size() || part.p_filesz > file.size() - part.p_offset) return Invalid(kCutOff);
+    if (part.p_offset > file.size() || part.p_filesz > file.size() - part.p_offset)
+      return Invalid(kTruncated);
     if (found || part.p_type != PT_NOTE || part.p_filesz > kMaxNotes - notes) continue;
     notes += part.p_filesz;
     std::vector<char> bytes(part.p_filesz);
-    if (!file.Read(part.p_offset, bytes.data(), bytes.size())) return Invalid(kCutOff);
+    if (!file.Read(part.p_offset, bytes.data(), bytes.size())) return Invalid(kTruncated);
     found = FindNote(bytes, &note);
   }
   if (found) return note;
@@ -152,7 +153,7 @@ absl::Status CheckPluginFile(const std::string& path) {
 }
 
 std::string MissingLibrary(const std::string& text) {
-  // The dynamic linker says "libx.so.1: cannot open shared object file: ..." of what it lacks.
+  // glibc's message for a missing dependency: "libx.so.1: cannot open shared object file: ...".
   size_t colon = text.find(": cannot open shared object file");
   return colon == std::string::npos ? "" : text.substr(0, colon);
 }

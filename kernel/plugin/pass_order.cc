@@ -1,5 +1,5 @@
-// pass_order.cc: the order in which passes run: by phase, inside a phase as `after` and `before` ask, else as
-// their plugins were taken. What no order can satisfy is refused when the plugin is loaded.
+// pass_order.cc: the order of passes: by phase; within a phase according to `after` and `before`, otherwise
+// in load order. An unsatisfiable order is an error when the plugin is loaded.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -13,18 +13,18 @@ std::vector<std::string> Words(const char* text) {
   return text ? absl::StrSplit(text, ' ', absl::SkipEmpty()) : std::vector<std::string>();
 }
 
-bool Lists(const char* text, const char* name) {
+bool Contains(const char* text, const char* name) {
   std::vector<std::string> words = Words(text);
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
-// Must a run before b? Only passes of one phase can ask.
+// Whether a must run before b. Only passes of the same phase are ordered.
 bool Precedes(const Pass& a, const Pass& b) {
   if (a.table.phase != b.table.phase) return false;
-  return Lists(b.table.after, a.table.name) || Lists(a.table.before, b.table.name);
+  return Contains(b.table.after, a.table.name) || Contains(a.table.before, b.table.name);
 }
 
-// One round of passes that wait for each other; every pass of the first phase left waits for another of it.
+// A cycle of passes. Every remaining pass of the first phase depends on another one.
 std::string Cycle(const std::vector<Pass>& left) {
   auto first = std::min_element(left.begin(), left.end(),
                                 [](const Pass& a, const Pass& b) { return a.table.phase < b.table.phase; });
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& all) {
     for (size_t j = 0; j < i; j++)
       if (std::string_view(left[i].table.name) == left[j].table.name)
         return Error(absl::StatusCode::kAlreadyExists, "pass \"", left[i].table.name,
-                     "\" is there already, from plugin \"", left[j].plugin->name, "\"");
+                     "\" is already defined by plugin \"", left[j].plugin->name, "\"");
   std::vector<Pass> out;
   while (!left.empty()) {
     auto ready = std::find_if(left.begin(), left.end(), [&](const Pass& p) {
@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<Pass>> OrderPasses(const std::vector<Pass>& all) {
     out.push_back(*ready);
     left.erase(ready);
   }
-  for (Pass& p : more) {  // what has nothing to extend waits for a plugin that brings it
+  for (Pass& p : more) {  // an extension without its pass waits until a plugin defines the pass
     auto same = [&](const Pass& other) { return std::string_view(p.table.name) == other.table.name; };
     auto last = std::find_if(out.rbegin(), out.rend(), same);
     if (last == out.rend()) continue;

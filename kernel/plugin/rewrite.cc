@@ -1,4 +1,4 @@
-// rewrite.cc: the host members by which a pass reads and rewrites a graph; what they do is kernel/pass.
+// rewrite.cc: the host members for passes; kernel/pass implements them.
 #include "kernel/plugin/host.h"
 
 namespace keel {
@@ -6,20 +6,20 @@ namespace {
 
 using Edit = keel_edit;
 
-// Only while a pass runs.
-keel_rc NoPass(const char* member) {
+// The error of a member called outside a pass.
+keel_rc OnlyForPasses(const char* member) {
   return HostFail(Error(absl::StatusCode::kFailedPrecondition, member, ": only a pass may call this"));
 }
 
 const char* DeviceName(Edit* e) { return e->rewriter ? e->rewriter->DeviceName().c_str() : ""; }
 
-uint32_t Give(std::span<const uint32_t> list, const uint32_t** out) {
+uint32_t Return(std::span<const uint32_t> list, const uint32_t** out) {
   *out = list.data();
   return static_cast<uint32_t>(list.size());
 }
 
 uint32_t Nodes(Edit* e, const uint32_t** nodes) {
-  return Give(e->rewriter ? e->rewriter->Nodes() : std::span<const uint32_t>(), nodes);
+  return Return(e->rewriter ? e->rewriter->Nodes() : std::span<const uint32_t>(), nodes);
 }
 
 const keel_node* NodeOf(Edit* e, uint32_t node) {
@@ -28,9 +28,9 @@ const keel_node* NodeOf(Edit* e, uint32_t node) {
 
 keel_rc Operands(Edit* e, uint32_t node, const keel_value** in, uint32_t* n_in, const keel_value** out,
                  uint32_t* n_out) {
-  if (!e->rewriter) return NoPass("edit_operands");
+  if (!e->rewriter) return OnlyForPasses("edit_operands");
   const Node* found = e->rewriter->Find(node);
-  if (!found) return HostFail(NotFound("node ", node, " does not exist (any more)"));
+  if (!found) return HostFail(NotFound("node ", node, " does not exist or was removed"));
   if (in) *in = found->in.data();
   if (n_in) *n_in = static_cast<uint32_t>(found->in.size());
   if (out) *out = found->out.data();
@@ -42,21 +42,21 @@ uint32_t Producer(Edit* e, keel_value v) { return e->rewriter ? e->rewriter->Pro
 
 uint32_t Users(Edit* e, keel_value v, const uint32_t** nodes) {
   if (!nodes) return e->rewriter ? e->rewriter->Uses(v) : 0;
-  return Give(e->rewriter ? e->rewriter->Users(v) : std::span<const uint32_t>(), nodes);
+  return Return(e->rewriter ? e->rewriter->Users(v) : std::span<const uint32_t>(), nodes);
 }
 
 int32_t Fetched(Edit* e, keel_value v) { return e->rewriter && e->rewriter->Fetched(v); }
 
 keel_rc Before(Edit* e, uint32_t node) {
-  return e->rewriter ? HostFail(e->rewriter->Before(node)) : NoPass("edit_before");
+  return e->rewriter ? HostFail(e->rewriter->Before(node)) : OnlyForPasses("edit_before");
 }
 
 keel_rc Replace(Edit* e, keel_value old_value, keel_value new_value) {
-  return e->rewriter ? HostFail(e->rewriter->Replace(old_value, new_value)) : NoPass("edit_replace");
+  return e->rewriter ? HostFail(e->rewriter->Replace(old_value, new_value)) : OnlyForPasses("edit_replace");
 }
 
 keel_rc Outline(Edit* e, const uint32_t* nodes, uint32_t n, const char* name, uint32_t* call) {
-  if (!e->rewriter) return NoPass("edit_outline");
+  if (!e->rewriter) return OnlyForPasses("edit_outline");
   absl::StatusOr<NodeId> made = e->rewriter->Outline({nodes, n}, name ? name : "");
   if (!made.ok()) return HostFail(made.status());
   if (call) *call = *made;
@@ -64,13 +64,13 @@ keel_rc Outline(Edit* e, const uint32_t* nodes, uint32_t n, const char* name, ui
 }
 
 keel_rc Inline(Edit* e, uint32_t call) {
-  return e->rewriter ? HostFail(e->rewriter->Inline(call)) : NoPass("edit_inline");
+  return e->rewriter ? HostFail(e->rewriter->Inline(call)) : OnlyForPasses("edit_inline");
 }
 
 int32_t Supported(Edit* e, uint32_t node) { return e->rewriter && e->rewriter->Supported(node); }
 
 keel_rc Eval(Edit* e, uint32_t node) {
-  return e->rewriter ? HostFail(e->rewriter->Eval(node)) : NoPass("edit_eval");
+  return e->rewriter ? HostFail(e->rewriter->Eval(node)) : OnlyForPasses("edit_eval");
 }
 
 uint64_t Hash(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->Hash(node) : 0; }
@@ -78,14 +78,14 @@ uint64_t Hash(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->Hash(n
 int32_t Same(Edit* e, uint32_t one, uint32_t other) { return e->rewriter && e->rewriter->Same(one, other); }
 
 keel_rc Splice(Edit* e, uint32_t node, int64_t graph, const keel_value* in, uint32_t n_in) {
-  return e->rewriter ? HostFail(e->rewriter->Splice(node, graph, {in, n_in})) : NoPass("edit_splice");
+  return e->rewriter ? HostFail(e->rewriter->Splice(node, graph, {in, n_in})) : OnlyForPasses("edit_splice");
 }
 
 uint32_t EffectsAt(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->EffectsAt(node) : 0; }
 
 keel_rc Body(Edit* e, int64_t graph, keel_edit** body, const keel_value** params,
              const keel_value** results) {
-  if (!e->rewriter) return NoPass("edit_body");
+  if (!e->rewriter) return OnlyForPasses("edit_body");
   absl::StatusOr<Rewriter*> found = e->rewriter->Body(graph);
   if (!found.ok()) return HostFail(found.status());
   *body = (*found)->edit();
@@ -96,14 +96,14 @@ keel_rc Body(Edit* e, int64_t graph, keel_edit** body, const keel_value** params
 
 keel_rc Derive(Edit* e, int64_t graph, const keel_value* params, const keel_value* types, uint32_t n_params,
                const keel_value* results, uint32_t n_results, int64_t* out) {
-  if (!e->rewriter) return NoPass("edit_graph");
+  if (!e->rewriter) return OnlyForPasses("edit_graph");
   absl::StatusOr<uint32_t> made = e->rewriter->Derive(graph, {params, n_params}, types, {results, n_results});
   if (!made.ok()) return HostFail(made.status());
   *out = *made;
   return KEEL_OK;
 }
 
-// In place of a rewriter that ran out of memory.
+// Replaces a rewriter that ran out of memory.
 class OutOfMemory : public Rewriter {
  public:
   const std::string& DeviceName() override { return none_; }
@@ -135,13 +135,13 @@ class OutOfMemory : public Rewriter {
   }
 
  private:
-  static absl::Status Refuse() { return Exhausted("out of memory in this pass before"); }
+  static absl::Status Refuse() { return Exhausted("this pass ran out of memory"); }
   const std::string none_;
 };
 
 }  // namespace
 
-void GiveUp(keel_edit* edit) noexcept {
+void DisableEdit(keel_edit* edit) noexcept {
   static OutOfMemory refuses;
   if (edit->rewriter) edit->rewriter = &refuses;
 }

@@ -1,5 +1,5 @@
-// table.cc: takes a plugin's tables over, as long as its struct_size says and no longer, and checks
-// them, so that the rest of the kernel can trust what it reads.
+// table.cc: copies a plugin's tables up to their struct_size, and checks them, so that the rest of the kernel
+// can trust them.
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
@@ -8,58 +8,58 @@
 namespace keel {
 namespace {
 
-// Takes a member over if all of it is inside what the other side says it has; else it stays zero.
-#define TAKE(T, member) \
+// Copies a member if the other side's struct contains it; otherwise it stays zero.
+#define COPY(T, member) \
   if (size >= KEEL_END(T, member)) ours.member = theirs->member
 
-keel_plugin TakePlugin(const keel_plugin* theirs) {
+keel_plugin CopyPlugin(const keel_plugin* theirs) {
   keel_plugin ours{};
   uint32_t size = theirs->struct_size;
-  TAKE(keel_plugin, abi_minor);
-  TAKE(keel_plugin, draft);
-  TAKE(keel_plugin, name);
-  TAKE(keel_plugin, version);
-  TAKE(keel_plugin, about);
-  TAKE(keel_plugin, device);
-  TAKE(keel_plugin, impls);
-  TAKE(keel_plugin, n_impls);
-  TAKE(keel_plugin, impl_stride);
-  TAKE(keel_plugin, ops);
-  TAKE(keel_plugin, importers);
-  TAKE(keel_plugin, n_importers);
-  TAKE(keel_plugin, importer_stride);
-  TAKE(keel_plugin, passes);
-  TAKE(keel_plugin, n_passes);
-  TAKE(keel_plugin, pass_stride);
+  COPY(keel_plugin, abi_minor);
+  COPY(keel_plugin, draft);
+  COPY(keel_plugin, name);
+  COPY(keel_plugin, version);
+  COPY(keel_plugin, about);
+  COPY(keel_plugin, device);
+  COPY(keel_plugin, impls);
+  COPY(keel_plugin, n_impls);
+  COPY(keel_plugin, impl_stride);
+  COPY(keel_plugin, ops);
+  COPY(keel_plugin, importers);
+  COPY(keel_plugin, n_importers);
+  COPY(keel_plugin, importer_stride);
+  COPY(keel_plugin, passes);
+  COPY(keel_plugin, n_passes);
+  COPY(keel_plugin, pass_stride);
   return ours;
 }
 
-keel_device TakeDevice(const keel_device* theirs) {
+keel_device CopyDevice(const keel_device* theirs) {
   keel_device ours{};
   uint32_t size = theirs->struct_size;
-  TAKE(keel_device, flags);
-  TAKE(keel_device, count);
-  TAKE(keel_device, info);
-  TAKE(keel_device, open);
-  TAKE(keel_device, close);
-  TAKE(keel_device, segment_alloc);
-  TAKE(keel_device, segment_free);
-  TAKE(keel_device, queue_open);
-  TAKE(keel_device, queue_close);
-  TAKE(keel_device, copy);
-  TAKE(keel_device, fill);
-  TAKE(keel_device, submit);
-  TAKE(keel_device, queue_wait);
-  TAKE(keel_device, host_wait);
-  TAKE(keel_device, query);
-  TAKE(keel_device, copy_from);
-  TAKE(keel_device, run_lanes);
-  TAKE(keel_device, cost);
+  COPY(keel_device, flags);
+  COPY(keel_device, count);
+  COPY(keel_device, info);
+  COPY(keel_device, open);
+  COPY(keel_device, close);
+  COPY(keel_device, segment_alloc);
+  COPY(keel_device, segment_free);
+  COPY(keel_device, queue_open);
+  COPY(keel_device, queue_close);
+  COPY(keel_device, copy);
+  COPY(keel_device, fill);
+  COPY(keel_device, submit);
+  COPY(keel_device, queue_wait);
+  COPY(keel_device, host_wait);
+  COPY(keel_device, query);
+  COPY(keel_device, copy_from);
+  COPY(keel_device, run_lanes);
+  COPY(keel_device, cost);
   return ours;
 }
-#undef TAKE
+#undef COPY
 
-// Row i of an array whose rows may be longer than ours; the caller checked that they are not shorter.
+// Row i of an array whose rows may be longer than ours; they are not shorter (CheckRows).
 template <typename T>
 const T& Row(const T* rows, uint32_t stride, uint32_t i) {
   return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(rows) + uint64_t{i} * stride);
@@ -81,7 +81,7 @@ absl::Status ParseTypes(const char* text, Impl* impl) {
       std::optional<DType> dtype = ParseDType({name.data(), name.size()});
       if (!dtype)
         return Invalid("impl of \"", impl->table.op, "\": types \"", text, "\": \"", name,
-                       "\" is not a dtype; write like \"T=f32|f64 I=i64\"");
+                       "\" is not a dtype; example: \"T=f32|f64 I=i64\"");
       mask |= 1u << static_cast<uint32_t>(*dtype);
     }
     impl->types.emplace_back(std::string(rule.first), mask);
@@ -112,7 +112,7 @@ absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (t.device->struct_size < KEEL_END(keel_device, flags))
     return Invalid("its device's table has ", t.device->struct_size, " bytes, wanted at least ",
                    KEEL_END(keel_device, flags));
-  plugin->device = TakeDevice(t.device);
+  plugin->device = CopyDevice(t.device);
   const keel_device& d = plugin->device;
   if (d.flags & KEEL_DEVICE_HOST_MEMORY) return absl::OkStatus();
   const std::pair<const char*, bool> needed[] = {{"segment_alloc", d.segment_alloc},
@@ -143,7 +143,7 @@ absl::Status ReadImporters(const keel_plugin& t, Plugin* plugin) {
 
 }  // namespace
 
-bool Takes(const Impl& impl, uint32_t version, std::span<const std::pair<std::string, DType>> types) {
+bool Supports(const Impl& impl, uint32_t version, std::span<const std::pair<std::string, DType>> types) {
   if (version < impl.table.ver_min || version > impl.table.ver_max) return false;
   for (const auto& [variable, mask] : impl.types)
     for (const auto& [name, dtype] : types)
@@ -152,8 +152,8 @@ bool Takes(const Impl& impl, uint32_t version, std::span<const std::pair<std::st
 }
 
 absl::Status CheckRows(const char* list, const void* rows, uint32_t n, uint32_t stride, uint32_t least) {
-  constexpr uint32_t kMost = 1 << 16;
-  if (n && (n > kMost || !rows))
+  constexpr uint32_t kMax = 1 << 16;
+  if (n && (n > kMax || !rows))
     return Invalid("n_", list, " is ", n, rows ? "; at most 65536 are possible" : ", but the list is NULL");
   if (n && stride < least) return Invalid(list, ": stride ", stride, ", wanted at least ", least);
   return absl::OkStatus();
@@ -165,7 +165,7 @@ absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, con
     return Invalid("its table has ", table->struct_size, " bytes, wanted at least ",
                    KEEL_END(keel_plugin, about));
   auto plugin = std::make_unique<Plugin>();
-  plugin->table = TakePlugin(table);
+  plugin->table = CopyPlugin(table);
   const keel_plugin& t = plugin->table;
   if (t.draft != KEEL_ABI_DRAFT || t.abi_minor > KEEL_ABI_MINOR)
     return Invalid("ABI minor ", t.abi_minor, " draft ", t.draft, ", this libkeel has minor ", KEEL_ABI_MINOR,

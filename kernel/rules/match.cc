@@ -1,6 +1,6 @@
-// match.cc: one rule at one node. First the nodes are compared with the pattern, which binds names; then the
-// attributes are read; then the conditions must hold, and what is not known does not hold; then the body is
-// written out. Operands that commute are tried both ways: each attempt runs from the start with its choices.
+// match.cc: one rule at one node: compares the nodes with the pattern, which binds names; reads the
+// attributes; checks the conditions; builds the replacement. Operands of commutative ops are tried in both
+// orders: each attempt starts from the beginning with another set of choices.
 #include <cmath>
 #include <cstring>
 
@@ -38,20 +38,20 @@ class Attempt : public opset::LocalDims, public BodySink {
  private:
   const keel::Value& At(ValueId v) const { return edit_->graph->values[v]; }
 
-  // The first choice is the highest bit. The next attempt differs in the last choice that was asked for and
-  // can.
-  bool Choose() { return step_ < kMostChoices && choices_ >> (kMostChoices - ++step_) & 1; }
+  // The choices of one attempt, first choice in the highest bit. The next attempt changes the last choice
+  // that can change.
+  bool Choose() { return step_ < kMaxChoices && choices_ >> (kMaxChoices - ++step_) & 1; }
   bool NextChoice() {
-    uint32_t last = 1u << (kMostChoices - step_);
+    uint32_t last = 1u << (kMaxChoices - step_);
     choices_ = (choices_ & ~(last - 1)) + last;
-    return step_ && choices_ < 1u << kMostChoices;
+    return step_ && choices_ < 1u << kMaxChoices;
   }
 
   bool Matches(const Expr& e, ValueId v) {
     if (e.kind == Expr::kName && e.ref == Expr::kNothing) return v == kNoValue;  // none
     if (v == kNoValue) return false;
     if (e.kind == Expr::kName && e.ref == Expr::kOperand) return MatchesName(e, v);
-    std::string_view op = OpNamed(e);
+    std::string_view op = PatternOp(e);
     if (op.empty())
       return IsNumber(v, e.kind == Expr::kInt   ? static_cast<double>(e.i)
                          : e.ref == Expr::kBool ? e.index
@@ -75,7 +75,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     return true;
   }
 
-  // The first element, if all are that one, bit by bit.
+  // The first element if all elements are bitwise equal to it, else null.
   const void* Uniform(ValueId v) const {
     const keel::Value& value = At(v);
     if (value.kind != ValueKind::kConstant || graph_.Fed(v)) return nullptr;
@@ -85,7 +85,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     return c.bytes && !std::memcmp(bytes, bytes + size, c.bytes - size) ? c.data : nullptr;
   }
 
-  // Zeros differ by their sign, and no integer is -0.
+  // The sign of zero matters; integers have no -0.
   bool IsNumber(ValueId v, double number) const {
     DType dtype = At(v).type.dtype;
     uint64_t element = 0;
@@ -97,7 +97,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     return first && !std::memcmp(first, &element, SizeOf(dtype));
   }
 
-  // Names of attributes are bound, and all conditions hold; what is not known does not.
+  // Binds attribute names and checks all conditions. A condition that depends on symbols does not hold.
   bool Holds(opset::Env& env) {
     for (ValueId v : values_)
       if (v == kNoValue) return false;
@@ -116,7 +116,7 @@ class Attempt : public opset::LocalDims, public BodySink {
     return unknown.empty();
   }
 
-  // Binds new names first; then the others are compared.
+  // bind: binds new names; otherwise compares the values.
   bool Attributes(opset::Env& env, const Expr& call, const keel::Node& node, bool bind) {
     opset::Env own(*node.op, env.dims);
     std::vector<Operand> operands = opset::TypesOf(node.in, *this);
@@ -147,7 +147,8 @@ class Attempt : public opset::LocalDims, public BodySink {
     RETURN_IF_ERROR(graph_.Before(root));
     absl::StatusOr<ValueId> built = Write(env);
     if (absl::IsResourceExhausted(built.status())) return built.status();
-    if (edit_->module != module_) {  // the first node made the pass's own copy, whose dims count from then on
+    if (edit_->module !=
+        module_) {  // the first edit created the pass's private copy, whose dims apply from now on
       module_ = edit_->module;
       return Attempt(rule_, edit_).Run(root);
     }
@@ -167,10 +168,10 @@ class Attempt : public opset::LocalDims, public BodySink {
     ASSIGN_OR_RETURN(opset::BodyValue v, expander.ValueOf(result->values[0]));
     if (v.kind == opset::BodyValue::kInt || v.kind == opset::BodyValue::kFloat)
       return expander.Filled(At(values_[0]).type, v.number);
-    return v.value == kNone ? absl::StatusOr<ValueId>(Invalid("nothing is built")) : v.value;
+    return v.value == kNone ? absl::StatusOr<ValueId>(Invalid("the rule builds no value")) : v.value;
   }
 
-  // What conditions may ask of a value.
+  // Facts about matched values, for conditions.
   absl::StatusOr<Dims> DimsOf(const std::string& name) override { return OutsideRule(name); }
   absl::StatusOr<bool> IsGiven(const std::string& name) override { return OutsideRule(name); }
   absl::Status Query(std::string_view function, uint16_t operand, Val* out) override {
@@ -194,13 +195,13 @@ class Attempt : public opset::LocalDims, public BodySink {
     }
     return absl::OkStatus();
   }
-  // Is 1 / number exact, and normal? Then a quotient and the product with it are the same nearest number.
+  // Whether 1 / number is exact and normal. Then a quotient equals the product with it.
   static bool Invertible(DType dtype, double number) {
     int power = 0, most = dtype == DType::kF64 ? 1000 : dtype == DType::kF16 ? 12 : 120;
     return std::fabs(std::frexp(number, &power)) == 0.5 && std::abs(power - 1) <= most;
   }
 
-  // Where the body is written to.
+  // BodySink: the nodes of the replacement.
   absl::StatusOr<std::vector<ValueId>> Node(std::string_view op, std::span<const ValueId> in,
                                             const Attrs& attrs) override {
     std::string name(op);
@@ -232,15 +233,15 @@ class Attempt : public opset::LocalDims, public BodySink {
   }
   TensorType Type(ValueId v) override { return At(v).type; }
 
-  static constexpr uint32_t kMostChoices = 8;  // of the nodes that commute the others are taken as they are
+  static constexpr uint32_t kMaxChoices = 8;  // further commutative nodes match in the written order only
   const OpDef& rule_;
   keel_edit* edit_;
   Rewriter& graph_;
   const Module* module_ = edit_->module;
   std::vector<ValueId> values_;                                   // by operand of the rule
-  std::vector<Operand> types_;                                    // theirs
-  std::vector<std::pair<const Expr*, const keel::Node*>> calls_;  // whose attributes are asked for
-  uint32_t choices_ = 0, step_ = 0;  // swap the operands? in the order in which it is asked
+  std::vector<Operand> types_;                                    // their types
+  std::vector<std::pair<const Expr*, const keel::Node*>> calls_;  // calls with attributes to match
+  uint32_t choices_ = 0, step_ = 0;                               // one bit per choice: swap the operands?
 };
 
 }  // namespace

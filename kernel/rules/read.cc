@@ -1,4 +1,4 @@
-// read.cc: the text of rules. Names are resolved where those of ops are (opset/def_resolve.cc).
+// read.cc: parses rule files. opset/def_resolve.cc resolves the names.
 #include <algorithm>
 
 #include "kernel/rules/rules.h"
@@ -7,9 +7,9 @@ namespace keel {
 namespace rules {
 namespace {
 
-constexpr size_t kMostText = 1 << 20, kMostRules = 4096, kMostParts = 64;
+constexpr size_t kMaxText = 1 << 20, kMaxRules = 4096, kMaxParts = 64;
 
-// Words that say all by themselves, and what they set.
+// Keywords without arguments, and the members that they set.
 struct Word {
   std::string_view text;
   int32_t keel_pass::*member;
@@ -19,7 +19,7 @@ constexpr Word kWords[] = {
     {"canon", &keel_pass::phase, KEEL_PHASE_CANON}, {"placed", &keel_pass::phase, KEEL_PHASE_PLACED},
     {"lower", &keel_pass::phase, KEEL_PHASE_LOWER}, {"exact", &keel_pass::exactness, KEEL_EXACT},
     {"close", &keel_pass::exactness, KEEL_CLOSE},   {"fast", &keel_pass::exactness, KEEL_FAST}};
-// Words before names, and where these go.
+// Keywords followed by names, and their members.
 struct List {
   std::string_view text;
   std::string RulePass::*member;
@@ -27,8 +27,8 @@ struct List {
 constexpr List kLists[] = {
     {"after", &RulePass::after}, {"before", &RulePass::before}, {"for", &RulePass::device}};
 
-// An expression that is all of a block.
-absl::Status Returned(Lexer& lex, opset::Block* out) {
+// An expression as a block that returns it.
+absl::Status ParseReturn(Lexer& lex, opset::Block* out) {
   opset::Statement s;
   s.kind = opset::Statement::kReturn;
   ASSIGN_OR_RETURN(s.values.emplace_back(), opset::ParseExpr(lex));
@@ -36,17 +36,18 @@ absl::Status Returned(Lexer& lex, opset::Block* out) {
   return absl::OkStatus();
 }
 
-// What stands behind a rule's name.
+// Parses a rule after its name.
 absl::Status ReadRule(Lexer& lex, OpDef* rule) {
-  rule->results.emplace_back().pattern.dtype_name = "f32";  // of no meaning: it has the type of `result`
+  rule->results.emplace_back().pattern.dtype_name =
+      "f32";  // unused: the replacement has the type of `result`
   RETURN_IF_ERROR(lex.Expect("match"));
-  RETURN_IF_ERROR(Returned(lex, &rule->match));
+  RETURN_IF_ERROR(ParseReturn(lex, &rule->match));
   if (lex.Accept("where")) {
     do {
-      if (lex.At("let") || lex.At("return")) return lex.Fail("expected NAME = what it is");
+      if (lex.At("let") || lex.At("return")) return lex.Fail("expected NAME = value");
       ASSIGN_OR_RETURN(opset::Statement s, opset::ParseStatement(lex));
       rule->match.push_back(std::move(s));
-    } while (rule->match.size() < kMostParts && lex.Accept(","));
+    } while (rule->match.size() < kMaxParts && lex.Accept(","));
   }
   if (lex.Accept("when")) {
     do {
@@ -55,10 +56,10 @@ absl::Status ReadRule(Lexer& lex, OpDef* rule) {
         continue;
       }
       ASSIGN_OR_RETURN(rule->checks.emplace_back().condition, opset::ParseExpr(lex));
-    } while (rule->checks.size() < kMostParts && lex.Accept(","));
+    } while (rule->checks.size() < kMaxParts && lex.Accept(","));
   }
   RETURN_IF_ERROR(lex.Expect("build"));
-  if (!lex.AtPunct("{")) return Returned(lex, &rule->body);
+  if (!lex.AtPunct("{")) return ParseReturn(lex, &rule->body);
   ASSIGN_OR_RETURN(rule->body, opset::ParseBlock(lex));
   return absl::OkStatus();
 }
@@ -90,15 +91,15 @@ class Reader {
     Token at = lex_.Peek();
     ASSIGN_OR_RETURN(pass->name, lex_.Name("the pass's name"));
     for (const Pass& other : plugin_->passes)
-      if (pass->name == other.table.name) return lex_.FailAt(at, "this file has that pass already");
+      if (pass->name == other.table.name) return lex_.FailAt(at, "this file already has this pass");
     if (lex_.Peek().kind == Token::kString) {
       ASSIGN_OR_RETURN(pass->about, lex_.String("what the pass does"));
     }
     keel_pass& table = entry.table;
     table.phase = KEEL_PHASE_CANON;
-    RETURN_IF_ERROR(Clauses(pass.get(), &table));
+    RETURN_IF_ERROR(ParseClauses(pass.get(), &table));
     if (entry.extends && (table.level || table.exactness || !pass->after.empty() || !pass->before.empty()))
-      return lex_.FailAt(at, "its level, class and place are like the pass that it extends: leave them out");
+      return lex_.FailAt(at, "level, exactness and order are those of the extended pass: omit them");
     if (!table.level) table.level = table.exactness == KEEL_FAST ? 3 : 1;
     table.name = pass->name.c_str();
     table.about = pass->about.c_str();
@@ -110,10 +111,10 @@ class Reader {
     if (lex_.AtEnd() || lex_.At("pass") || lex_.At("extend")) return absl::OkStatus();
     return lex_.Fail(
         "expected rule, pass or extend; or level N, exact, close, fast, canon, placed, lower, after, "
-        "before, for in front of the rules");
+        "before, for before the rules");
   }
 
-  absl::Status Clauses(RulePass* pass, keel_pass* table) {
+  absl::Status ParseClauses(RulePass* pass, keel_pass* table) {
     for (bool found = true; found;) {
       found = lex_.Accept("level");
       if (found) {
@@ -125,14 +126,14 @@ class Reader {
       for (const List& list : kLists)
         if (lex_.Accept(list.text)) {
           found = true;
-          RETURN_IF_ERROR(Names("a name", &(pass->*list.member)));
+          RETURN_IF_ERROR(ParseNames("a name", &(pass->*list.member)));
         }
     }
     return absl::OkStatus();
   }
 
-  // One or more, with blanks between.
-  absl::Status Names(std::string_view what, std::string* all) {
+  // One or more names, appended with blanks between.
+  absl::Status ParseNames(std::string_view what, std::string* all) {
     do {
       ASSIGN_OR_RETURN(std::string_view name, lex_.Name(what));
       absl::StrAppend(all, all->empty() ? "" : " ", name);
@@ -140,7 +141,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // One rule; or, if `for f in OP, ...` follows its name, one for each op, which f stands for.
+  // One rule, or one per op if `for f in OP, ...` follows its name; f denotes the op.
   absl::Status ReadRules(RulePass* pass) {
     ASSIGN_OR_RETURN(std::string_view name, lex_.Name("the rule's name"));
     std::string_view alias;
@@ -161,18 +162,18 @@ class Reader {
       rule->name = name;
       rule->origin = path_;
       RETURN_IF_ERROR(ReadRule(lex_, rule.get()));
-      RETURN_IF_ERROR(Enter(pass, rule.get()));
+      RETURN_IF_ERROR(AddRule(pass, rule.get()));
     }
     lex_.Rename("", "");
-    return pass->rules.size() <= kMostRules ? absl::OkStatus() : lex_.Fail("too many rules for one pass");
+    return pass->rules.size() <= kMaxRules ? absl::OkStatus() : lex_.Fail("too many rules for one pass");
   }
 
-  absl::Status Enter(RulePass* pass, OpDef* rule) {
+  absl::Status AddRule(RulePass* pass, OpDef* rule) {
     RETURN_IF_ERROR(opset::Resolve(rule));
     RETURN_IF_ERROR(opset::CheckCalls(ops_, *rule));
     const opset::Expr& root = rule->match[0].values[0];
-    absl::StatusOr<const OpDef*> op = ops_.Find(OpNamed(root), 0);
-    if (!op.ok()) return opset::FailIn(*rule, root.line, root.column, "a rule matches an op");
+    absl::StatusOr<const OpDef*> op = ops_.Find(PatternOp(root), 0);
+    if (!op.ok()) return opset::FailIn(*rule, root.line, root.column, "the pattern of a rule must be an op");
     auto at = std::upper_bound(pass->by_op.begin(), pass->by_op.end(), *op,
                                [](const OpDef* a, const auto& b) { return a < b.first; });
     pass->by_op.insert(at, {*op, rule});
@@ -187,7 +188,7 @@ class Reader {
 
 }  // namespace
 
-std::string_view OpNamed(const opset::Expr& e) {
+std::string_view PatternOp(const opset::Expr& e) {
   if (e.kind == opset::Expr::kBinary) return opset::Info(e.op).op;
   return e.kind == opset::Expr::kCall ? std::string_view(e.text) : e.kind == opset::Expr::kNeg ? "neg" : "";
 }
@@ -196,7 +197,7 @@ std::string_view OpNamed(const opset::Expr& e) {
 
 absl::StatusOr<std::unique_ptr<Plugin>> ReadRules(std::string_view text, const std::string& path,
                                                   const Catalogue& ops) {
-  if (text.size() > rules::kMostText) return Invalid("rules of more than 1 MiB");
+  if (text.size() > rules::kMaxText) return Invalid("rules of more than 1 MiB");
   return rules::Reader(text, path, ops).Read();
 }
 

@@ -5,7 +5,7 @@
 
 namespace keel::rules {
 
-// Rules that undo each other would go on for ever: they are told by the number of edits.
+// A bound on the number of edits detects rules that undo each other.
 absl::Status Run(const RulePass& pass, keel_edit* edit) {
   Rewriter& graph = *edit->rewriter;
   const std::string& device = graph.DeviceName();
@@ -21,15 +21,15 @@ absl::Status Run(const RulePass& pass, keel_edit* edit) {
       auto first = std::lower_bound(pass.by_op.begin(), pass.by_op.end(), node->op,
                                     [](const auto& a, const OpDef* b) { return a.first < b; });
       if (first == pass.by_op.end() || first->first != node->op) continue;
-      if (ValueId out = node->out[0]; !graph.Uses(out) && !graph.Fetched(out)) continue;  // built in vain
+      if (ValueId out = node->out[0]; !graph.Uses(out) && !graph.Fetched(out)) continue;  // unused
       for (auto rule = first; rule != pass.by_op.end() && rule->first == first->first; ++rule) {
         ASSIGN_OR_RETURN(Outcome outcome, Apply(*rule->second, edit, n));
         if (outcome == Outcome::kStop) return absl::OkStatus();
         if (outcome == Outcome::kNone) continue;
         changed = true;
         if (--left) break;
-        return Internal("the rules of pass \"", pass.name, "\" come to no end, the last was \"",
-                        rule->second->name, "\": what a rule builds must not match again");
+        return Internal("the rules of pass \"", pass.name, "\" do not terminate; the last rule was \"",
+                        rule->second->name, "\": a rule's replacement must not match its pattern");
       }
     }
   }

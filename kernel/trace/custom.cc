@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "kernel/device/move.h"
-#include "kernel/grad/pen.h"
+#include "kernel/grad/node_writer.h"
 #include "kernel/grad/slice.h"
 #include "kernel/graph/constant.h"
 #include "kernel/trace/tape.h"
@@ -18,18 +18,18 @@ namespace {
 
 using Values = std::vector<ValueId>;
 
-ValueId Shaped(Pen& pen, const char* op, const char* attr, ValueId v, const Dims& dims) {
+ValueId Shaped(NodeWriter& writer, const char* op, const char* attr, ValueId v, const Dims& dims) {
   Attrs attrs = MakeAttrs({{attr, KEEL_ATTR_DIMS, 0}});
   attrs[0].value.list.assign(dims.begin(), dims.end());
-  Values out = pen.Nodes(op, {v}, attrs);
-  return pen.ok() ? out[0] : 0;
+  Values out = writer.Nodes(op, {v}, attrs);
+  return writer.ok() ? out[0] : 0;
 }
 
 // Without a constant.
-ValueId Zeros(Pen& pen, const TensorType& type) {
-  ValueId zero = pen.Node(
+ValueId Zeros(NodeWriter& writer, const TensorType& type) {
+  ValueId zero = writer.Node(
       "dim", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(type.dtype)}, {"of", KEEL_ATTR_DIM, 0}});
-  return type.dims.empty() ? zero : Shaped(pen, "fill", "dims", zero, type.dims);
+  return type.dims.empty() ? zero : Shaped(writer, "fill", "dims", zero, type.dims);
 }
 
 bool Fits(const DimTable& dims, const TensorType& a, const TensorType& b) {
@@ -71,10 +71,10 @@ absl::StatusOr<uint32_t> WritePass(Module& module, std::string_view name, const 
   auto number = static_cast<uint32_t>(module.graphs.size());
   ASSIGN_OR_RETURN(Graph * graph, NewGraph(module, name));
   absl::Status status;
-  Pen pen(*graph, &status);
+  NodeWriter writer(*graph, &status);
   Values params;
-  for (const TensorType& type : in) params.push_back(pen.Param(type));
-  for (size_t i = 0; i < count && pen.ok(); i++) pen.Results({params[first + i]});
+  for (const TensorType& type : in) params.push_back(writer.Param(type));
+  for (size_t i = 0; i < count && writer.ok(); i++) writer.Results({params[first + i]});
   RETURN_IF_ERROR(status);
   return number;
 }
@@ -103,7 +103,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& 
 absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, std::vector<ArrayRef>* out) {
   Graph& graph = *back.graph_;
   absl::Status status;
-  Pen here(*graph_, &status), pen(graph, &status);
+  NodeWriter here(*graph_, &status), writer(graph, &status);
   size_t nx = wanted.xs.size(), ny = wanted.ys.size();
   Values params(graph.params.begin(), graph.params.end() - static_cast<ptrdiff_t>(back.captures_.size()));
   Values given, results, in;
@@ -118,11 +118,11 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
     ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(wanted.xs[i]));
     if (!Floating(type)) continue;
     ValueId dx = graph.results[next++];
-    results.push_back(graph.values[dx].type == type ? dx : Shaped(pen, "reshape", "to", dx, type.dims));
+    results.push_back(graph.values[dx].type == type ? dx : Shaped(writer, "reshape", "to", dx, type.dims));
   }
   for (size_t i = 0; i < ny; i++) {
     ASSIGN_OR_RETURN(ValueId y, ValueFor(wanted.ys[i]));
-    pass(pen.Param(TensorType(graph.values[params[nx + i]].type)), y);
+    pass(writer.Param(TensorType(graph.values[params[nx + i]].type)), y);
   }
   for (const auto& [outer, param] : back.captures_) pass(param, outer);
   for (ValueId v = 0; v < graph.values.size(); v++) {
@@ -132,11 +132,12 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   }
   for (ValueId v : given) {
     const TensorType type = types.emplace_back(graph.values[v].type);
-    if (Floating(type)) results.push_back(Zeros(pen, type));
+    if (Floating(type)) results.push_back(Zeros(writer, type));
   }
   RETURN_IF_ERROR(status);
   params.insert(params.begin() + static_cast<ptrdiff_t>(nx), given.begin(), given.end());
-  ASSIGN_OR_RETURN(uint32_t vjp, Cut(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
+  ASSIGN_OR_RETURN(uint32_t vjp,
+                   ExtractGraph(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
   ASSIGN_OR_RETURN(uint32_t body, WritePass(*module_, wanted.name, types, nx, ny));
   Attrs attrs = MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}});
   ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));

@@ -64,7 +64,7 @@ def test_fuel_ends_after_so_many_edits(keel, wrong):
         assert [p["edits"] for p in said["passes"]] == [min(fuel, 4)]
         gone = [line for line in said.get("text", "").splitlines() if line.startswith("-")]
         assert len(gone) == min(fuel, 4)  # those that were turned; the others' operands keep their names
-    assert "not run: no edits are left" in keel("optimize", wrong, "--fuel", "0").err
+    assert "not run: the fuel is used up" in keel("optimize", wrong, "--fuel", "0").err
     assert "--fuel" in keel("optimize", wrong, "--fuel", "many", code=5).err
 
 
@@ -80,7 +80,7 @@ def test_the_text_after_a_pass_is_shown(keel, wrong):
     dump, final = got.split("\n\nkeel 1\n")
     assert dump.startswith("# after turn\nkeel 1\n") and "sub(y, " in dump and "sub(y, " in final
     assert "# after" not in keel("optimize", wrong, "-d", "reference", "--passes", "turn", "--dump-after", "fold").out
-    assert 'there is no pass "trun"' in keel("optimize", wrong, "--dump-after", "trun", code=2).err
+    assert 'no pass is named "trun"' in keel("optimize", wrong, "--dump-after", "trun", code=2).err
 
 
 def test_what_changed_is_shown_in_order(keel, tmp_path):

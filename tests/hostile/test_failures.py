@@ -112,7 +112,7 @@ def test_the_error_of_a_full_device_shows_a_map_of_its_memory():
 def test_a_tensor_larger_than_any_segment_is_refused_by_name():
     hostile.put(max_segment=1 << 20)
     context = hostile.context(7)
-    with pytest.raises(keel_abi.KeelError, match="one segment of it holds at most 1048576 bytes"):
+    with pytest.raises(keel_abi.KeelError, match="its segments have at most 1048576 bytes"):
         context.array(np.zeros(1 << 20, np.float32)).to("hostile")
     context.array(np.zeros(1 << 17, np.float32)).to("hostile").wait()
 

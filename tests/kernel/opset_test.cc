@@ -152,8 +152,8 @@ TEST_F(Opset, BadEffectsAreRefused) {
   refuse("in x: f32[]  effect write(v)", "not an attribute");
   refuse("in x: f32[]  effect write", "requires a variable");
   refuse("in x: f32[]  attr v: i64 = 0  effect read(v)", "requires a variable");
-  refuse("in x: f32[]  attr v: var f32[], u: var f32[]", "one variable at most");
-  refuse("in x: f32[]  attr v: var any", "with its pattern");
+  refuse("in x: f32[]  attr v: var f32[], u: var f32[]", "at most one variable");
+  refuse("in x: f32[]  attr v: var any", "with a pattern");
   refuse("in x: f32[]  attr v: var f32[] = 3", "has no default");
   refuse("in x: f32[]  out y: f32[]  fails zero for melons \"no\"", "expected dtypes");
 }

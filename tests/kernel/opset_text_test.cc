@@ -40,7 +40,7 @@ TEST(OpsetText, PluginsAddOps) {
   EXPECT_EQ(catalogue.AddText("opset acme 1\nop acme.twice since 1\n", "other.ops").code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(catalogue.AddText("opset acme 1\nop twice since 1\n", "acme.ops").message(),
-            "acme.ops:2:4: an op of a plugin must have a dotted name, as vendor.twice, got 'twice'");
+            "acme.ops:2:4: an op of a plugin must have a dotted name, like vendor.twice, got 'twice'");
 }
 
 // Broken definitions are refused when they are added or first used, with the place.

@@ -28,7 +28,7 @@ TEST_F(PassTest, CyclesAndTakenNamesAreRefusedAtLoad) {
   absl::Status cycle = Add("q", {{"b", 100, 1, 0, "a"}});
   EXPECT_NE(cycle.message().find("a before b before a"), std::string::npos) << cycle;
   absl::Status taken = Add("r", {{"a"}});
-  EXPECT_NE(taken.message().find("\"a\" is there already, from plugin \"p\""), std::string::npos) << taken;
+  EXPECT_NE(taken.message().find("\"a\" is already defined by plugin \"p\""), std::string::npos) << taken;
   EXPECT_EQ(Names(registry_.Passes()), std::vector<std::string>{"a"});
   absl::Status level = Add("s", {{"z", 100, 4}});
   EXPECT_NE(level.message().find("level 4, wanted 1 to 3"), std::string::npos) << level;

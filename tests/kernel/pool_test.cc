@@ -94,7 +94,7 @@ class Player {
   size_t live() const { return live_.size(); }
 
  private:
-  using Live = std::map<uint64_t, std::pair<Piece, Tickets>>;  // by address
+  using Live = std::map<uint64_t, std::pair<Allocation, Tickets>>;  // by address
 
   bool One(uint64_t in) { return random_() % in == 0; }
   uint64_t Size() {
@@ -105,7 +105,7 @@ class Player {
   void Take() {
     int queue = static_cast<int>(random_() % kQueues);
     uint64_t bytes = Size(), waits = static_cast<uint64_t>(source_.waits);
-    absl::StatusOr<Piece> piece = pool_.Take(bytes, queue);
+    absl::StatusOr<Allocation> piece = pool_.Allocate(bytes, queue);
     if (!piece.ok()) return CheckFull(piece.status(), bytes, waits);
     CheckPlace(*piece, bytes);
     CheckNotBusy(*piece, queue);
@@ -115,7 +115,7 @@ class Player {
       live_[piece->address()].second.of[q] = ++source_.last.of[q];
   }
 
-  void CheckPlace(const Piece& piece, uint64_t bytes) {
+  void CheckPlace(const Allocation& piece, uint64_t bytes) {
     uint64_t from = piece.address(), to = from + std::max<uint64_t>(bytes, 1);
     ASSERT_EQ(piece.bytes, bytes);
     ASSERT_EQ(from % alignment_, 0u);
@@ -124,13 +124,13 @@ class Player {
     auto after = live_.lower_bound(from);
     EXPECT_TRUE(after == live_.end() || to <= after->first) << "over the next piece";
     if (after != live_.begin()) {
-      const Piece& before = std::prev(after)->second.first;
+      const Allocation& before = std::prev(after)->second.first;
       ASSERT_LE(before.address() + std::max<uint64_t>(before.bytes, 1), from) << "over the one before";
     }
   }
 
   // What the memory was used for last is done, or lies before in the same queue.
-  void CheckNotBusy(const Piece& piece, int queue) {
+  void CheckNotBusy(const Allocation& piece, int queue) {
     ASSERT_FALSE(
         source_.Busy(1 - queue, piece.address(), piece.address() + std::max<uint64_t>(piece.bytes, 1)))
         << "another queue still uses it";
@@ -152,14 +152,14 @@ class Player {
     auto [piece, tickets] = it->second;
     source_.given.push_back({piece.address(), piece.address() + piece.bytes, tickets});
     live_.erase(it);
-    pool_.Give(piece, tickets);
+    pool_.Free(piece, tickets);
   }
   // As after a failure: nobody knows its tickets.
   void Lose(Live::iterator it) {
-    Piece piece = it->second.first;
+    Allocation piece = it->second.first;
     source_.given.push_back({piece.address(), piece.address() + piece.bytes, source_.last});
     live_.erase(it);
-    pool_.GiveUnsettled(piece);
+    pool_.FreeUnsettled(piece);
   }
 
   void Finish() {
@@ -211,10 +211,10 @@ INSTANTIATE_TEST_SUITE_P(, PoolModel,
 
 class PoolTest : public testing::Test {
  protected:
-  Piece Take(uint64_t bytes, int queue = 0) {
-    absl::StatusOr<Piece> piece = pool_.Take(bytes, queue);
+  Allocation Take(uint64_t bytes, int queue = 0) {
+    absl::StatusOr<Allocation> piece = pool_.Allocate(bytes, queue);
     EXPECT_TRUE(piece.ok()) << piece.status();
-    return piece.ok() ? *piece : Piece();
+    return piece.ok() ? *piece : Allocation();
   }
   Source source_{8 * kMiB};
   Pool pool_{source_, {"toy:0"}};
@@ -223,54 +223,54 @@ class PoolTest : public testing::Test {
 TEST_F(PoolTest, NeighboursGrowTogetherInEachOrder) {
   std::vector<int> order{0, 1, 2, 3};
   do {
-    std::vector<Piece> pieces;
+    std::vector<Allocation> pieces;
     for (int i = 0; i < 4; i++) pieces.push_back(Take(512 * kKiB));
-    for (int i : order) pool_.Give(pieces[static_cast<size_t>(i)], {});
-    Piece whole = Take(kMiB), rest = Take(kMiB);
+    for (int i : order) pool_.Free(pieces[static_cast<size_t>(i)], {});
+    Allocation whole = Take(kMiB), rest = Take(kMiB);
     EXPECT_EQ(pool_.Count().segments, 1u);
-    pool_.Give(whole, {});
-    pool_.Give(rest, {});
+    pool_.Free(whole, {});
+    pool_.Free(rest, {});
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_F(PoolTest, AQueueMayHaveItsOwnMemoryAtOnceAnotherWaits) {
-  Piece first = Take(3 * kMiB, 0);
-  pool_.Give(first, {{1, 0}});
-  Piece other = Take(3 * kMiB, 1);
+  Allocation first = Take(3 * kMiB, 0);
+  pool_.Free(first, {{1, 0}});
+  Allocation other = Take(3 * kMiB, 1);
   EXPECT_NE(other.address(), first.address());
   EXPECT_EQ(Take(3 * kMiB, 0).address(), first.address());
-  pool_.Give(other, {{0, 5}});
+  pool_.Free(other, {{0, 5}});
   source_.done = {{1, 5}};
   EXPECT_EQ(Take(3 * kMiB, 0).address(), other.address());
 }
 
 TEST_F(PoolTest, WhenFullItWaitsReturnsWhatIsCachedAndTriesAgain) {
-  std::vector<Piece> small;
+  std::vector<Allocation> small;
   for (int i = 0; i < 8; i++) small.push_back(Take(kMiB));  // four segments: the device is full
   EXPECT_EQ(source_.used, 8 * kMiB);
   source_.last = {{9, 0}};
-  for (Piece& piece : small) pool_.Give(piece, source_.last);
-  Piece large = Take(6 * kMiB, 1);  // no block is so large, and all are in use by queue 0
+  for (Allocation& piece : small) pool_.Free(piece, source_.last);
+  Allocation large = Take(6 * kMiB, 1);  // no block is so large, and all are in use by queue 0
   EXPECT_EQ(source_.waits, 1);
   EXPECT_GE(large.segment->bytes, 6 * kMiB);
   EXPECT_EQ(pool_.Count().segments, 1u);
 }
 
 TEST_F(PoolTest, MemoryOfAFailedRunIsFreeOnceAllIsDone) {
-  for (int i = 0; i < 8; i++) pool_.GiveUnsettled(Take(kMiB));
+  for (int i = 0; i < 8; i++) pool_.FreeUnsettled(Take(kMiB));
   source_.wait_fails = Internal("the device hangs");
-  EXPECT_EQ(pool_.Take(kMiB, 0).status(), source_.wait_fails);
+  EXPECT_EQ(pool_.Allocate(kMiB, 0).status(), source_.wait_fails);
   source_.wait_fails = absl::OkStatus();
-  EXPECT_TRUE(pool_.Take(kMiB, 0).ok());
+  EXPECT_TRUE(pool_.Allocate(kMiB, 0).ok());
   EXPECT_EQ(source_.waits, 2);
 }
 
 TEST_F(PoolTest, ThisMapIsInTheError) {
-  Piece first = Take(512 * kKiB);
+  Allocation first = Take(512 * kKiB);
   Take(kKiB);
   Take(3 * kMiB);
-  pool_.Give(first, {});
-  absl::Status status = pool_.Take(7 * kMiB, 0).status();
+  pool_.Free(first, {});
+  absl::Status status = pool_.Allocate(7 * kMiB, 0).status();
   EXPECT_EQ(
       status.message(),
       "device toy:0 has no room for 7340032 bytes: full; in use 3.0 MiB in 2 pieces, 5.0 MiB in 2 segments\n"
@@ -281,9 +281,9 @@ TEST_F(PoolTest, ThisMapIsInTheError) {
 
 TEST_F(PoolTest, OtherErrorsOfTheDevicePassThrough) {
   source_.fail_next = Internal("broken");
-  EXPECT_EQ(pool_.Take(1, 0).status(), Internal("broken"));
+  EXPECT_EQ(pool_.Allocate(1, 0).status(), Internal("broken"));
   EXPECT_EQ(source_.waits, 0);
-  EXPECT_TRUE(pool_.Take(1, 0).ok());
+  EXPECT_TRUE(pool_.Allocate(1, 0).ok());
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ BAD = [
     ("a clause", "keel rules 1\npass a loud\n", "2:8", "expected rule, pass or extend"),
     ("a level", "keel rules 1\npass a level 7\n", "2:6", "level 7, wanted 1 to 3"),
     ("no level", "keel rules 1\npass a level 0\n", "2:6", "wanted 1 to 3"),
-    ("an extension of another level", "keel rules 1\nextend simplify level 2\n", "2:8", "like the pass that it extends"),
+    ("an extension of another level", "keel rules 1\nextend simplify level 2\n", "2:8", "those of the extended pass"),
     ("the pass's name", "keel rules 1\npass Loud\n", "2:6", "lower case"),
-    ("a pass twice", HEAD + "pass mine\n", "3:6", "has that pass already"),
+    ("a pass twice", HEAD + "pass mine\n", "3:6", "already has this pass"),
     ("no match", HEAD + "rule a build x\n", "3:8", "expected 'match'"),
     ("no build", HEAD + "rule a match neg(x)\n", "4:1", "expected 'build'"),
     ("an op", HEAD + "rule a match negg(x) build x\n", "3:14", "did you mean neg?"),
@@ -45,10 +45,10 @@ BAD = [
     ("what when does not know", HEAD + "rule a match neg(x) when y == 1 build x\n", "3:26", "'y' is not defined"),
     ("a predicate", HEAD + "rule a match neg(x) when pretty(x) build x\n", "3:26", "'pretty' is not a shape function"),
     ("a predicate of what is no value", HEAD + "rule a match neg(x) when uses(y) == 1 build x\n", "3:26", "requires the name of an operand"),
-    ("no op to match", HEAD + "rule a match x build x\n", "3:14", "a rule matches an op"),
+    ("no op to match", HEAD + "rule a match x build x\n", "3:14", "must be an op"),
     ("a pattern", HEAD + "rule a match neg([x]) build x\n", "3:18", "ops, names and numbers"),
     ("where without use", HEAD + "rule a match neg(x) where y = abs(x) build x\n", "3:31", "'y' is not in the pattern"),
-    ("where twice", HEAD + "rule a match neg(x) where x = abs(y), x = abs(z) build y\n", "3:43", "one thing of one name"),
+    ("where twice", HEAD + "rule a match neg(x) where x = abs(y), x = abs(z) build y\n", "3:43", "one name at a time"),
     ("the name of the whole", HEAD + "rule a match neg(result) build result\n", "3:18", "use another name"),
     ("a value and an attribute", HEAD + "rule a match transpose(p){perm=p} build p\n", "3:14", "a value and an attribute"),
     ("a huge number", HEAD + "rule a match neg(99999999999999999999) build x\n", "3:18", "does not fit"),
@@ -161,14 +161,14 @@ def test_rules_without_end_are_rolled_back(tmp_path, fresh):
     graph = "keel 1\nfn @main(x: f32[2], y: f32[2]) {\n  z = x + y\n  return z\n}\nentry main = @main (x, y) -> (z)\n"
     plan = fresh.parse(graph).session("reference", passes="mine").prepare()
     run = plan.report()["passes"][0]
-    assert run["edits"] == 0 and "come to no end" in run["error"] and "turn" in run["error"]
+    assert run["edits"] == 0 and "do not terminate" in run["error"] and "turn" in run["error"]
     assert np.array(plan.run(np.float32([1, 2]), np.float32([3, 4]))[0]).tolist() == [4, 6]
 
 
 def test_rules_that_grow_without_end_are_rolled_back(tmp_path, fresh):
     load(fresh, tmp_path, HEAD + "rule grow match abs(x) build abs(abs(x))\n")
     graph = "keel 1\nfn @main(x: f32[2]) {\n  z = abs(x)\n  return z\n}\nentry main = @main (x) -> (z)\n"
-    assert "come to no end" in edits(fresh, graph, "mine")["mine"]["error"]
+    assert "do not terminate" in edits(fresh, graph, "mine")["mine"]["error"]
 
 
 def test_for_a_device(tmp_path, fresh):

@@ -231,7 +231,7 @@ def test_effects_of_bodies_are_not_repeated():
 def test_a_variable_that_has_changed_is_not_read_again(context, name):
     with pytest.raises(KeelError, match="reads variable 'v' again") as e:
         run_grad(context, EFFECTS[name], {})
-    assert e.value.code == "UNIMPLEMENTED" and "in front of the node" in e.value.hint
+    assert e.value.code == "UNIMPLEMENTED" and "before the node" in e.value.hint
 
 
 # ---- a call that brings its gradient

@@ -344,7 +344,7 @@ TEST_P(ControlFlow, BadInput) {
             x, [](const Tensor& y) { return keel::reduce_sum(y) < 9; },
             [](const Tensor& y) { return keel::cast(y, KEEL_F64); });
       },
-      "is f64[2] but what it carries");
+      "is f64[2] but the carried operand");
   fails(
       [](const Tensor& x) {
         return keel::while_loop(

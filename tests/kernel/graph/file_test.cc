@@ -117,13 +117,13 @@ TEST(File, SaysWhatIsWrong) {
   Folder folder;
   EXPECT_ERROR(LoadFile(folder / "absent", Ops()).status(), "absent': No such file");
   EXPECT_EQ(LoadFile(folder / "absent", Ops()).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_ERROR(LoadFile(folder.path, Ops()).status(), "no regular file");
+  EXPECT_ERROR(LoadFile(folder.path, Ops()).status(), "not a regular file");
   WriteWhole(folder / "empty", "");
   EXPECT_ERROR(LoadFile(folder / "empty", Ops()).status(), "is empty");
   WriteWhole(folder / "text", "keel 1\nfn @f() { return }\n");
   EXPECT_ERROR(LoadFile(folder / "text", Ops()).status(), "not a Keel file");
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_ERROR(LoadFile(folder / "pipe", Ops()).status(), "no regular file");
+  EXPECT_ERROR(LoadFile(folder / "pipe", Ops()).status(), "not a regular file");
   std::string whole = Saved(*Parse(SampleText("mlp")));
   WriteWhole(folder / "cut", whole.substr(0, whole.size() - 1));
   EXPECT_ERROR(LoadFile(folder / "cut", Ops()).status(), "truncated");
@@ -235,9 +235,9 @@ TEST(File, AFullDiskLeavesTheOldFile) {
 TEST(File, SavingElsewhereFailsCleanly) {
   auto m = Parse(SampleText("mlp"));
   EXPECT_ERROR(SaveFile(*m, "/nowhere/m.keel"), "/nowhere/m.keel");
-  EXPECT_ERROR(SaveFile(*m, "/dev/full"), "no regular file");
+  EXPECT_ERROR(SaveFile(*m, "/dev/full"), "not a regular file");
   Folder folder;
-  EXPECT_ERROR(SaveFile(*m, folder.path), "no regular file");
+  EXPECT_ERROR(SaveFile(*m, folder.path), "not a regular file");
 }
 
 TEST(File, SavingOverTheMappedFileKeepsTheMapping) {

@@ -1,5 +1,5 @@
-// twins.cc: what a pass asks about nodes: which do the same with the same operands, what they do beside
-// computing, and the graphs that they run. Numbers are compared bit by bit.
+// node_queries.cc: equality and hash of nodes, their effects, and the graphs that they call. Numbers are
+// compared bitwise.
 #include <bit>
 
 #include "kernel/pass/rewrite.h"
@@ -51,7 +51,7 @@ absl::StatusOr<Rewriter*> Rewrite::Body(int64_t number) {
     const Graph& g = *graphs[at];
     bodies_[at] =
         std::make_unique<Rewrite>(PassGraph{nullptr, &g, g.params, g.results, {}, MustRunNodes(g)}, target_);
-    bodies_[at]->reads_ = true;
+    bodies_[at]->read_only_ = true;
   }
   return bodies_[at].get();
 }
