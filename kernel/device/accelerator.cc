@@ -66,8 +66,8 @@ absl::Status Accelerator::CheckProcess() const {
 }
 
 Accelerator::~Accelerator() {
-  if (!CheckProcess().ok())
-    new std::shared_ptr<const OpenedDevice>(opened_);  // the parent's device: never closed here
+  // The parent's device is never closed here.
+  if (!CheckProcess().ok()) new std::shared_ptr<const OpenedDevice>(opened_);
   for (Queue& queue : queues_)
     if (!CheckProcess().ok()) queue.handle = nullptr;
   for (Queue& queue : queues_)

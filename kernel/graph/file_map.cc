@@ -48,8 +48,8 @@ void DropPages(const void* mapped, uint64_t bytes) {
 
 absl::StatusOr<FileMap> MapFile(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Invalid("a path contains a zero byte");
-  int fd = open(path.c_str(),
-                O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a fifo without a writer must not block
+  // Opening a fifo without a writer must not block.
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return CannotRead(path, errno);
   Descriptor closed{fd};
   return MapDescriptor(path, fd);

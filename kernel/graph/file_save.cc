@@ -94,8 +94,8 @@ absl::Status TempFile::Commit() {
   size_t slash = path_.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   int dir = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0)
-    return absl::OkStatus();  // the folder is not readable: the file is complete, but not yet durable
+  // If the folder is not readable, the file is complete, but not yet durable.
+  if (dir < 0) return absl::OkStatus();
   int failed = fsync(dir) != 0 && errno != EINVAL ? errno : 0;
   close(dir);
   return failed ? SystemError("sync the folder of", path_, failed) : absl::OkStatus();

@@ -156,8 +156,8 @@ struct OpDef {
   std::vector<uint16_t> group_length;  // per slot: the slot of the rank[...] attribute that sizes it
   size_t required_operands = 0;
   bool has_variadic = false;  // the last operand
-  uint16_t typed_by =
-      opset::kNoSlot;  // slot of the graph attribute that defines the types of operands and results
+  // Slot of the graph attribute that defines the types of operands and results.
+  uint16_t typed_by = opset::kNoSlot;
   const opset::ControlRule* control = nullptr;
 };
 

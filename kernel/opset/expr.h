@@ -1,6 +1,6 @@
 // expr.h: expressions and blocks of the op language, as trees. The same tree is evaluated statically
-// (numbers, dims, lists; eval.h) or as values (ops on tensors; expander.h). docs/reference/catalogue_language.md
-// has the grammar.
+// (numbers, dims, lists; eval.h) or as values (ops on tensors; expander.h).
+// docs/reference/catalogue_language.md has the grammar.
 #pragma once
 
 #include <cstdint>

@@ -141,8 +141,8 @@ absl::StatusOr<PassGraph> Passes::Run(PassGraph graph, const PassTarget& target,
   report->level = choice.level;
   std::erase_if(job.passes, [&](const Pass& p) { return !IsSelected(p.table, choice); });
   if (job.passes.empty()) return graph;
-  std::vector<uint8_t> open(graph.graph->module->graphs.size(),
-                            1);  // graphs outlined later are for the device
+  // Graphs outlined later are for the device.
+  std::vector<uint8_t> open(graph.graph->module->graphs.size(), 1);
   const uint32_t main = *graph.graph->module->GraphNumber(graph.graph->name);
   ASSIGN_OR_RETURN(graph, RunOn(job, std::move(graph)));
   std::vector<uint32_t> bodies;

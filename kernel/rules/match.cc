@@ -147,8 +147,8 @@ class Attempt : public opset::LocalDims, public BodySink {
     RETURN_IF_ERROR(graph_.Before(root));
     absl::StatusOr<ValueId> built = Write(env);
     if (absl::IsResourceExhausted(built.status())) return built.status();
-    if (edit_->module !=
-        module_) {  // the first edit created the pass's private copy, whose dims apply from now on
+    // The first edit creates the pass's private copy, whose dims apply from then on.
+    if (edit_->module != module_) {
       module_ = edit_->module;
       return Attempt(rule_, edit_).Run(root);
     }

@@ -38,8 +38,7 @@ absl::Status ParseReturn(Lexer& lex, opset::Block* out) {
 
 // Parses a rule after its name.
 absl::Status ReadRule(Lexer& lex, OpDef* rule) {
-  rule->results.emplace_back().pattern.dtype_name =
-      "f32";  // unused: the replacement has the type of `result`
+  rule->results.emplace_back().pattern.dtype_name = "f32";  // unused
   RETURN_IF_ERROR(lex.Expect("match"));
   RETURN_IF_ERROR(ParseReturn(lex, &rule->match));
   if (lex.Accept("where")) {

@@ -46,7 +46,7 @@ std::optional<DType> ParseDType(std::string_view name);
 std::optional<DType> DTypeOf(keel_dt code);
 std::optional<DType> DTypeOf(keel_dtype parts);
 keel_dtype AbiDType(DType);
-bool Holds(DType wide,
-           DType narrow);  // every value of `narrow` is exact in `wide`, and distinct values stay distinct
+// Whether every value of `narrow` is exact in `wide`, and distinct values stay distinct.
+bool Holds(DType wide, DType narrow);
 
 }  // namespace keel
