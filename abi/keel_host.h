@@ -25,6 +25,16 @@ enum keel_dim_op {
   KEEL_DIM_MAX = 4,
   KEEL_DIM_MIN = 5
 };
+/* Flags of an op, as the catalogue states them; `keel ops --json` lists them as "traits". */
+enum keel_trait {
+  KEEL_TRAIT_ELEMENTWISE = 1,       /* each element of a result from the elements at the same place */
+  KEEL_TRAIT_COMMUTATIVE = 2,       /* two operands, in either order */
+  KEEL_TRAIT_ALIAS = 4,             /* the result may share the operand's memory */
+  KEEL_TRAIT_NOOP_IF_SAME = 8,      /* gives its operand back where that has the result's type */
+  KEEL_TRAIT_NOOP_IF_IDENTITY = 16, /* gives its operand back where its permutation moves no dim */
+  KEEL_TRAIT_BROADCASTS = 32,       /* operands are broadcast to each other; the result has their dims */
+  KEEL_TRAIT_ATTRIBUTES = 64        /* has attributes, which a replacing node needs, too */
+};
 enum keel_order { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 }; /* over all sizes */
 enum keel_effect {                                                                        /* flags */
                    KEEL_READS = 1,    /* reads variables or random state */
@@ -160,8 +170,10 @@ typedef struct keel_host {
   keel_rc (*edit_graph)(keel_edit* edit, int64_t graph, const keel_value* params KEEL_COUNT(n_params),
                         const keel_value* types KEEL_COUNT(n_params), uint32_t n_params,
                         const keel_value* results KEEL_COUNT(n_results), uint32_t n_results, int64_t* out);
+  /* [C] A sum of KEEL_TRAIT_... of the node's op. */
+  uint32_t (*node_traits)(const keel_node* node);
 } keel_host;
-KEEL_SEALED(keel_host, edit_graph);
+KEEL_SEALED(keel_host, node_traits);
 
 #ifdef __cplusplus
 }

@@ -104,6 +104,9 @@ void WriteOp(const OpDef& op, Json& json) {
   json.Key("name").String(OpName(op));
   json.Key("version").Int(OpVersion(op));
   json.Key("doc").String(OpDoc(op));
+  json.Key("traits").BeginArray();
+  for (std::string_view trait : TraitNames(op)) json.String(trait);
+  json.EndArray();
   json.Key("operands").BeginArray();
   for (const OperandInfo& o : OpOperands(op)) {
     json.BeginObject().Key("name").String(o.name).Key("pattern").String(o.pattern);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "abi/keel_plugin.h"
 #include "kernel/opset/def.h"
 
 namespace keel {
@@ -52,6 +53,20 @@ uint32_t OpVersion(const OpDef& def) { return def.version; }
 std::string_view OpDoc(const OpDef& def) { return def.doc; }
 bool Has(const OpDef& def, Trait trait) {
   return std::find(def.traits.begin(), def.traits.end(), trait) != def.traits.end();
+}
+uint32_t TraitBits(const OpDef& def) {
+  uint32_t bits = ShapeRuleOf(def) == ShapeRule::kBroadcast ? uint32_t{KEEL_TRAIT_BROADCASTS} : 0;
+  if (!def.attrs.empty()) bits |= KEEL_TRAIT_ATTRIBUTES;
+  for (Trait trait : def.traits) bits |= 1u << static_cast<unsigned>(trait);
+  return bits;
+}
+std::vector<std::string_view> TraitNames(const OpDef& def) {
+  constexpr std::string_view kNames[] = {"elementwise",      "commutative", "alias",     "noop_if_same",
+                                         "noop_if_identity", "broadcasts",  "attributes"};
+  std::vector<std::string_view> names;
+  for (uint32_t bits = TraitBits(def), i = 0; bits != 0; bits >>= 1, i++)
+    if (bits & 1) names.push_back(kNames[i]);
+  return names;
 }
 bool HasBody(const OpDef& def) { return !def.body.empty(); }
 bool HasEffect(const OpDef& def) { return def.effect != EffectKind::kNone; }

@@ -27,6 +27,8 @@ void Log(int32_t level, const char* message) {
 const void* NoExtension(const char*) { return nullptr; }
 const char* NodeOp(const keel_node* n) { return OpName(*n->op).data(); }  // a std::string is NUL-terminated
 
+uint32_t NodeTraits(const keel_node* n) { return TraitBits(*n->op); }
+
 const keel_node* EnsureFilled(const keel_node* n) {
   if (!n->fill) return n;
   auto* late = const_cast<keel_node*>(n);
@@ -97,6 +99,7 @@ keel_host MakeTable() {
   table.log = Log;
   table.ext = NoExtension;
   table.node_op = NodeOp;
+  table.node_traits = NodeTraits;
   table.node_name = Guarded<NodeName, nullptr>;
   table.node_arity = Guarded<NodeArity>;
   table.node_in = Guarded<NodeIn>;

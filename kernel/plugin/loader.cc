@@ -1,5 +1,5 @@
 // loader.cc: the search for plugins, and the loading of each file. Search order; the first plugin of a name
-// wins: explicit paths, KEEL_PLUGIN_PATH (absolute folders only), the plugins folder next to libkeel, the
+// wins: explicit paths, KEEL_PLUGIN_PATH (absolute folders only), keel/plugins next to libkeel, the
 // system folder. The current directory is never searched. Plugins are never unloaded.
 #include <dlfcn.h>
 #include <fnmatch.h>

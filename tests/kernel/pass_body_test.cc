@@ -18,6 +18,26 @@ int64_t BodyNumber(const keel_host* h, keel_edit* e, uint32_t node) {
   return attr.i;
 }
 
+TEST_F(PassTest, TraitsOfNodesAreThoseOfTheCatalogue) {
+  Parse(
+      "fn @main(x: f32[2], y: f32[2]) -> f32[2], f32[2], f32[2], f32[2], f32[2] {\n  a = add(x, y)\n  s = "
+      "sub(x, y)\n"
+      "  e = exp(x)\n  l = leaky_relu(x){alpha=0.5}\n  r = reshape(e){to=[1, 2]}\n  t = reshape(r){to=[2]}\n"
+      "  return a, s, e, l, t\n}\nentry main = @main (x, y)\n");
+  Optimize([](const keel_host* h, keel_edit* e) {
+    Reader r{h, e};
+    auto traits = [&](const char* op) { return h->node_traits(h->edit_node(e, r.Nodes(op)[0])); };
+    constexpr uint32_t kSpread = KEEL_TRAIT_ELEMENTWISE | KEEL_TRAIT_BROADCASTS;
+    EXPECT_EQ(traits("add"), kSpread | KEEL_TRAIT_COMMUTATIVE);
+    EXPECT_EQ(traits("sub"), kSpread);
+    EXPECT_EQ(traits("exp"), uint32_t{KEEL_TRAIT_ELEMENTWISE});
+    EXPECT_EQ(traits("leaky_relu"), uint32_t{KEEL_TRAIT_ELEMENTWISE | KEEL_TRAIT_ATTRIBUTES});
+    EXPECT_EQ(traits("reshape") & (kSpread | KEEL_TRAIT_ALIAS | KEEL_TRAIT_ATTRIBUTES),
+              uint32_t{KEEL_TRAIT_ALIAS | KEEL_TRAIT_ATTRIBUTES});
+    return KEEL_OK;
+  });
+}
+
 TEST_F(PassTest, EffectsOfNodesAndOfTheGraphsThatTheyRun) {
   Parse(
       "var v: f32[] = [1.0]\n"

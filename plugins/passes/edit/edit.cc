@@ -25,6 +25,11 @@ std::string_view Edit::op(NodeId n) const {
   return node != nullptr ? host_->node_op(node) : "";
 }
 
+uint32_t Edit::traits(NodeId n) const {
+  const keel_node* node = host_->edit_node(edit_, n);
+  return node != nullptr ? host_->node_traits(node) : 0;
+}
+
 Ids Edit::ins(NodeId n) const {
   const keel_value *in = nullptr, *out = nullptr;
   uint32_t n_in = 0, n_out = 0;

@@ -72,6 +72,7 @@ class Edit {
   std::vector<NodeId> nodes() const;  // in program order
   bool alive(NodeId n) const { return host_->edit_node(edit_, n) != nullptr; }
   std::string_view op(NodeId n) const;
+  uint32_t traits(NodeId n) const;  // KEEL_TRAIT_ ... of its op
   bool is(NodeId n, std::string_view name) const { return n != kNone && op(n) == name; }
   Ids ins(NodeId n) const;
   Ids outs(NodeId n) const;

@@ -1,18 +1,13 @@
-// elementwise.h: which ops compute each element from the elements at the same place. The host does not
-// tell the catalogue's traits, so they are listed once, here.
+// elementwise.h: nodes that compute each element from the elements at the same place, by the traits of the
+// catalogue.
 #pragma once
 #include "plugins/passes/edit/edit.h"
 
 namespace keel_passes {
 
-enum : uint32_t {
-  kUnary = 1,     // one operand
-  kBinary = 2,    // two, broadcast
-  kSpreads = 16,  // operands broadcast to each other
-  kPostOp = 32,   // what libraries of products and convolutions apply to their results
-};
-// 0: not elementwise.
-uint32_t elementwise(std::string_view op);
+bool is_elementwise(const Edit& e, NodeId n);
+bool is_unary(const Edit& e, NodeId n);   // the result has the dims of operand 0; others are scalars
+bool is_binary(const Edit& e, NodeId n);  // two operands, broadcast to each other
 
 // Does an operand of these dims surely broadcast to the result's? Where the host must compare symbols in the
 // run, an operand that leaves would take that check with it.

@@ -17,8 +17,7 @@ constexpr size_t kLongest = 16;
 bool is_root(std::string_view op) { return op == "matmul" || op == "conv" || op == "conv_grad_x"; }
 
 bool extends(const Edit& e, keel_value v, NodeId n) {
-  const uint32_t traits = elementwise(e.op(n));
-  return (traits & kPostOp) != 0 && e.same_type(v, e.out(n)) && ((traits & kBinary) || e.in(n, 0) == v);
+  return (is_binary(e, n) || (is_unary(e, n) && e.in(n, 0) == v)) && e.same_type(v, e.out(n));
 }
 
 std::vector<NodeId> chain_from(const Edit& e, NodeId root) {

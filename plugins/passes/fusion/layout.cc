@@ -69,9 +69,8 @@ bool goes_forward(const Edit& e, NodeId n) {
   if (is_gradient(op) || !is_image(e, e.out(n))) return false;
   if (is_window(op) || op == "batch_norm") return is_image(e, x);
   if (op == "concat") return e.integer(n, "axis") == 1;
-  const uint32_t traits = elementwise(op);
-  if (traits & kUnary) return is_image(e, x) && op != "cast";
-  return (traits & kBinary) && (is_image(e, x) || is_image(e, e.in(n, 1)));
+  if (is_unary(e, n)) return is_image(e, x) && op != "cast";
+  return is_binary(e, n) && (is_image(e, x) || is_image(e, e.in(n, 1)));
 }
 
 // The kind of each node, by position.

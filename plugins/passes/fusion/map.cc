@@ -72,7 +72,7 @@ uint32_t ended_by(const Edit& e, const Regions& regions, NodeId n) {
   if (!is_reduction(e.op(n))) return kNone;
   const keel_value x = e.in(n, 0);
   const NodeId from = e.producer(x);
-  if (elementwise(e.op(from)) == 0 || !e.single_use(x)) return kNone;
+  if (!is_elementwise(e, from) || !e.single_use(x)) return kNone;
   const uint32_t region = regions.region(regions.place_of(from));
   return makes_only(e, regions, region, x) ? region : kNone;
 }
@@ -83,10 +83,10 @@ void map(Edit& e) {
   Regions regions(e);
   for (uint32_t p = 0; p < regions.size(); p++) {
     const NodeId n = regions.node(p);
-    if (elementwise(e.op(n)) == 0) continue;
+    if (!is_elementwise(e, n)) continue;
     for (uint32_t from : regions.producers(p)) {
       const NodeId before = regions.node(from);
-      if (elementwise(e.op(before)) != 0 && same_dims(e, before, n) &&
+      if (is_elementwise(e, before) && same_dims(e, before, n) &&
           fits(e, regions, regions.region(p), regions.region(from)))
         regions.fuse(p, from);
     }

@@ -18,6 +18,18 @@ struct Attribute {
 };
 constexpr Attribute kAttributes[] = {{"cast", "to"}, {"gelu", "tanh"}, {"leaky_relu", "alpha"}};
 
+const Attribute* attribute_of(std::string_view op) {
+  const auto* found = std::find_if(std::begin(kAttributes), std::end(kAttributes),
+                                   [&](const Attribute& a) { return a.op == op; });
+  return found == std::end(kAttributes) ? nullptr : found;
+}
+
+// Elementwise, and with no attributes that rebuilt() would lose.
+bool moves_elementwise(const Edit& e, NodeId n) {
+  return is_elementwise(e, n) &&
+         ((e.traits(n) & KEEL_TRAIT_ATTRIBUTES) == 0 || attribute_of(e.op(n)) != nullptr);
+}
+
 bool has_axis(std::string_view op) { return op == "softmax" || op == "log_softmax" || op == "concat"; }
 
 // A sum over several axes would change its order.
@@ -56,8 +68,8 @@ bool MovePropagation::inside(NodeId n) const {
   if (n == kNone || members_.size() >= kMostMembers) return false;
   const keel_value out = e_.out(n);
   if (e_.type(out).rank() != dims_.size()) return false;
-  if (move_.perm.empty()) return elementwise(e_.op(n)) != 0 && e_.same(e_.type(out).dims, dims_);
-  return elementwise(e_.op(n)) != 0 || has_axis(e_.op(n)) || is_reduction(e_, n);  // with the same rank
+  if (move_.perm.empty()) return moves_elementwise(e_, n) && e_.same(e_.type(out).dims, dims_);
+  return moves_elementwise(e_, n) || has_axis(e_.op(n)) || is_reduction(e_, n);  // with the same rank
 }
 
 // Called once per use; with the last use the op joins the tree, so nothing is computed twice.
@@ -154,14 +166,13 @@ keel_value MovePropagation::rebuilt(NodeId n) {
   for (keel_value& v : in) v = moved(v);
   const std::string op(e_.op(n));
   if (has_axis(op)) return e_.add(op, in, Attrs().i("axis", axis(e_.integer(n, "axis"))));
-  if (elementwise(op) == 0) {
+  if (!is_elementwise(e_, n)) {
     Ints axes = e_.list(n, "axes");
     for (int64_t& a : axes) a = axis(a);
     std::sort(axes.begin(), axes.end());
     return e_.add(op, in, Attrs().ints("axes", axes).flag("keep", true));
   }
-  for (const Attribute& a : kAttributes)
-    if (a.op == op) return e_.add(op, in, Attrs().as(a.name, e_.attr(n, a.name)));
+  if (const Attribute* a = attribute_of(op)) return e_.add(op, in, Attrs().as(a->name, e_.attr(n, a->name)));
   return e_.add(op, in);
 }
 
