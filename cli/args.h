@@ -34,10 +34,5 @@ struct Args {
   std::optional<double> rtol, atol;  // nullopt: by dtype
 };
 
-// The first argument that is a subcommand, else the first if it is no flag; "": there is none.
-std::string command_of(int argc, char** argv);
-// Fills args; returns an exit code if the program must end immediately (--help, --version, usage error).
-std::optional<int> parse_args(int argc, char** argv, Args& args);
-
 }  // namespace cli
 #endif

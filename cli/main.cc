@@ -1,13 +1,13 @@
-// main.cc: the command `keel`. Read args.cc for parsing, then the file of a subcommand (commands/run.cc).
+// main.cc: the command `keel`. Read parse.cc for parsing, then the file of a subcommand (commands/run.cc).
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
-#include "cli/args.h"
 #include "cli/command.h"
 #include "cli/exit.h"
+#include "cli/parse.h"
 #include "cli/terminal.h"
 
 namespace {

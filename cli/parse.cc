@@ -1,5 +1,5 @@
-// args.cc: the command line: finds the subcommand, parses its flags, suggests corrections.
-#include "cli/args.h"
+// parse.cc: finds the subcommand, parses its flags, suggests corrections.
+#include "cli/parse.h"
 
 #include <fmt/core.h>
 
@@ -14,11 +14,6 @@
 
 namespace cli {
 namespace {
-
-std::vector<const Command*>& registered() {
-  static std::vector<const Command*> commands;
-  return commands;
-}
 
 std::string version_text() {
   uint32_t abi = keel_abi_version();
@@ -61,15 +56,6 @@ std::string usage_hint(int argc, char** argv, const CLI::App& app) {
 }
 
 }  // namespace
-
-Command::Command(const char* n, const char* a, std::vector<DeclareFlags> f, int (*r)(const Args&))
-    : name(n), about(a), flags(std::move(f)), run(r) {
-  auto by_name = [](const Command* x, const Command* y) { return std::string_view(x->name) < y->name; };
-  auto& all = registered();  // sorted, because the linker decides the order of initialisation
-  all.insert(std::upper_bound(all.begin(), all.end(), this, by_name), this);
-}
-
-const std::vector<const Command*>& commands() { return registered(); }
 
 std::string command_of(int argc, char** argv) {
   for (int i = 1; i < argc; i++)

@@ -11,38 +11,10 @@
 #include <vector>
 
 #include "cli/args.h"
+#include "cli/data/model.h"
 #include "cli/data/spec.h"
 
 namespace cli {
-
-using Json = nlohmann::ordered_json;
-
-struct Port {  // a parameter or a result
-  std::string name;
-  Type type;
-};
-struct Entry {
-  std::string name;
-  std::vector<Port> params, results;
-};
-struct StoredCase {
-  std::string name, entry;
-  std::optional<double> rtol, atol;
-};
-// nullopt: an open size
-using Shape = std::vector<std::optional<int64_t>>;
-struct Sizes {  // --dim and --shape
-  Dims dims;
-  std::map<std::string, Shape> shapes;  // by input
-};
-struct Model {
-  keel::Module module;
-  Json info;  // keel_module_info
-  std::vector<Entry> entries;
-  std::vector<StoredCase> cases;
-  std::vector<std::string> fixed;  // inputs that the import turned into constants
-  Sizes sizes;                     // sizes that no import has consumed
-};
 
 keel::Context open_context(const Args& args);  // with the plugins found
 // With -v, on stderr: "keel run: opened m.keel in 3.1 ms".

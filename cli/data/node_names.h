@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/data/load.h"
+#include "cli/data/model.h"
 
 namespace cli {
 

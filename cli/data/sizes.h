@@ -6,7 +6,8 @@
 #define KEEL_CLI_SIZES_H
 #include <map>
 
-#include "cli/data/load.h"
+#include "cli/args.h"
+#include "cli/data/model.h"
 
 namespace cli {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/data/load.h"
 #include "cli/data/sizes.h"
 #include "cli/exit.h"
 

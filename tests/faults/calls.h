@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/faults/scenarios.h"
+#include "tests/faults/outcome.h"
 
 namespace keel::test {
 

@@ -4,6 +4,7 @@
 
 #include "tests/faults/calls.h"
 #include "tests/faults/inject.h"
+#include "tests/faults/scenarios.h"
 
 namespace keel::test {
 namespace {

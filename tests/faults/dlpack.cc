@@ -1,6 +1,7 @@
 // dlpack.cc: tensors that come and go by DLPack, in both forms. The structs are written here as DLPack 1.0
 // has them.
 #include "tests/faults/calls.h"
+#include "tests/faults/scenarios.h"
 
 struct DLManagedTensor {
   keel_tensor tensor;

@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "abi/keel.h"
+#include "tests/faults/outcome.h"
 
 namespace keel::test {
-
-struct Outcome {
-  keel_rc rc = KEEL_OK;
-  char message[512] = "";  // of the error; empty: there was no error object
-  bool right = true;       // what was computed is what should be
-};
 
 struct Scenario {
   const char* name;

@@ -1,21 +1,10 @@
 // matmul.h: the geometry of a matmul node, shared by the plugin's loops and by regions.
 #pragma once
 
-#include "plugins/cpu/elementwise/broadcast.h"
+#include "plugins/cpu/matmul/shape.h"
 
 namespace keel_cpu {
 
-struct MatmulShape {
-  int64_t m = 0, n = 0, k = 0;
-  bool ta = false, tb = false;
-  Walk<2> batch;           // steps of a and b in elements; the last dim is a dummy of size 1
-  int64_t b_matrices = 0;  // matrices in all of b
-
-  int64_t Batches() const { return batch.Rows(); }
-  int64_t Work() const { return Batches() * m * n * k; }
-  // elements read or written
-  int64_t Touched() const { return Batches() * m * (k + n) + b_matrices * k * n; }
-};
 MatmulShape ReadMatmul(const Node& node);
 
 // False: a small f32 product, for the plugin's loops.

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "plugins/cpu/matmul/matmul.h"
+#include "plugins/cpu/matmul/shape.h"
 
 namespace keel_cpu {
 

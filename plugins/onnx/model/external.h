@@ -1,6 +1,7 @@
 // external.h: tensor data in a file next to the model.
 #pragma once
-#include "plugins/onnx/model/tensor.h"
+#include "plugins/onnx/model/data.h"
+#include "plugins/onnx/model/model.h"
 
 namespace onnx_import {
 

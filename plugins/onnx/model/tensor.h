@@ -8,20 +8,10 @@
 #include <vector>
 
 #include "abi/keel_plugin.h"
+#include "plugins/onnx/model/data.h"
 #include "plugins/onnx/model/model.h"
 
 namespace onnx_import {
-
-struct Data {
-  keel_dt dtype = KEEL_F32;
-  std::vector<int64_t> dims;
-  const uint8_t* bytes = nullptr;
-  uint64_t size = 0;
-  bool in_source = false;         // bytes are in the model file
-  std::shared_ptr<void> mapping;  // or in this mapped file
-  std::vector<uint8_t> own;       // or here
-  int64_t count() const;
-};
 
 // The dtype of an ONNX element type; throws, with its name, if Keel has none.
 keel_dt dtype_of(int64_t element_type, const std::string& what);

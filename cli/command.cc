@@ -1,0 +1,27 @@
+// command.cc: the subcommands by name.
+#include "cli/command.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace cli {
+namespace {
+
+std::vector<const Command*>& registered() {
+  static std::vector<const Command*> commands;
+  return commands;
+}
+
+}  // namespace
+
+Command::Command(const char* n, const char* a, std::vector<DeclareFlags> f, int (*r)(const Args&))
+    : name(n), about(a), flags(std::move(f)), run(r) {
+  auto by_name = [](const Command* x, const Command* y) { return std::string_view(x->name) < y->name; };
+  auto& all = registered();  // sorted, for the order in which files are initialised is the linker's
+  all.insert(std::upper_bound(all.begin(), all.end(), this, by_name), this);
+}
+
+const std::vector<const Command*>& commands() { return registered(); }
+
+}  // namespace cli

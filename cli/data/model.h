@@ -1,0 +1,45 @@
+// model.h: a file that was opened: its module, entries, cases and sizes.
+#ifndef KEEL_CLI_MODEL_H
+#define KEEL_CLI_MODEL_H
+#include <keel/session.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/data/spec.h"
+
+namespace cli {
+
+using Json = nlohmann::ordered_json;
+
+struct Port {  // a parameter or a result
+  std::string name;
+  Type type;
+};
+struct Entry {
+  std::string name;
+  std::vector<Port> params, results;
+};
+struct StoredCase {
+  std::string name, entry;
+  std::optional<double> rtol, atol;
+};
+// A size that is left as it is: none.
+using Shape = std::vector<std::optional<int64_t>>;
+struct Sizes {  // --dim and --shape
+  Dims dims;
+  std::map<std::string, Shape> shapes;  // by input
+};
+struct Model {
+  keel::Module module;
+  Json info;  // keel_module_info
+  std::vector<Entry> entries;
+  std::vector<StoredCase> cases;
+  std::vector<std::string> fixed;  // inputs that became constants at import
+  Sizes sizes;                     // those that no import has taken
+};
+
+}  // namespace cli
+#endif

@@ -1,0 +1,17 @@
+// parse.h: the command line becomes Args.
+#ifndef KEEL_CLI_PARSE_H
+#define KEEL_CLI_PARSE_H
+#include <optional>
+#include <string>
+
+#include "cli/args.h"
+
+namespace cli {
+
+// The first argument that is a subcommand, else the first if it is no flag; "": there is none.
+std::string command_of(int argc, char** argv);
+// Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
+std::optional<int> parse_args(int argc, char** argv, Args& args);
+
+}  // namespace cli
+#endif
