@@ -11,6 +11,7 @@ from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __versi
                     no_record, parse, print, report, run_eagerly, same, u8, u16, u32, u64)
 from ._keel.ops import *  # noqa: F401,F403  one function for each op of the catalogue
 from . import data, optim  # noqa: F401
+from . import methods as _methods  # noqa: F401  of tensors
 from . import variable as _variable  # noqa: F401  operators
 from . import convert
 from .control import cond, scan, switch, while_loop

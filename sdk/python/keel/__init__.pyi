@@ -17,6 +17,7 @@ import numpy.typing
 
 from . import convert as convert, data as data, optim as optim
 from ._keel.ops import *
+from .methods import TensorMethods as _TensorMethods
 
 # ---- what arguments may be
 
@@ -102,7 +103,7 @@ class _Operators:  # of tensors; those of variables read the value and go on wit
     def numpy(self) -> numpy.typing.NDArray[Any]: ...
 
 @final
-class Tensor(_Operators):
+class Tensor(_Operators, _TensorMethods):
     """An immutable array of numbers, or (while a function is traced) a value that has none yet."""
     @property
     def shape(self) -> tuple[int, ...]: ...  # keel.Dims, which count as ints, where a trace does not know them
@@ -118,7 +119,6 @@ class Tensor(_Operators):
     def T(self) -> Tensor: ...
     def __copy__(self) -> Tensor: ...
     def __deepcopy__(self, memo: Any, /) -> Tensor: ...
-    def eval(self, feed_dict: Mapping[Any, _TensorLike] | None = None, session: Session | None = None) -> Any: ...
     def to(self, device: str | None, /) -> Tensor: ...
     def astype(self, dtype: _DTypeLike, /) -> Tensor: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,

@@ -191,11 +191,6 @@ def evaluate(fetches, feeds=None, session=None):
     return session.run(fetches, feeds)
 
 
-def tensor_eval(tensor, feed_dict=None, session=None):
-    """tensor.eval()."""
-    return evaluate(tensor, feed_dict, session)
-
-
 def _parsed(text):  # for pickle, which knows functions of Python modules only; likewise _restored
     return _keel.parse(text)
 

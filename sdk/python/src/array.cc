@@ -151,13 +151,6 @@ PyObject* formatted(PyObject* self, PyObject* spec) {
   auto only = nb::steal(item(self, nullptr));
   return only.is_valid() ? PyObject_Format(only.ptr(), spec) : nullptr;
 }
-PyObject* eval(PyObject* self, PyObject* args, PyObject* keywords) {
-  return guarded([&] {
-    nb::object f = nb::module_::import_("keel.session").attr("tensor_eval");
-    nb::object all = nb::make_tuple(nb::handle(self)) + nb::borrow(args);
-    return PyObject_Call(f.ptr(), all.ptr(), keywords);
-  });
-}
 PyObject* numpy(PyObject* self, PyObject*) {
   auto none = nb::make_tuple();
   return foreign("array", self, none.ptr(), nullptr);
@@ -239,9 +232,6 @@ PyMethodDef methods[] = {
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nNested lists of Python numbers."},
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
-    {"eval", with_keywords(eval), METH_VARARGS | METH_KEYWORDS,
-     "eval($self, feed_dict=None, session=None)\n--\n\nOf a tensor of a graph: its value, as "
-     "keel.evaluate()."},
     {"__array__", with_keywords(as_array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", with_keywords(as_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
@@ -340,6 +330,10 @@ void install_array(nb::module_& m) {
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
+  m.def("add_method", [](nb::str name, nb::callable method) {  // Python cannot, for the type is static
+    if (PyDict_SetItem(tensor_type.tp_dict, name.ptr(), method.ptr()) != 0) throw nb::python_error();
+    PyType_Modified(&tensor_type);
+  });
   m.def("host", [](const keel::Tensor& t) { return keel::Tensor(rows_of(t)); });
   m.def(
       "same",
