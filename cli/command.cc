@@ -18,7 +18,7 @@ std::vector<const Command*>& registered() {
 Command::Command(const char* n, const char* a, std::vector<DeclareFlags> f, int (*r)(const Args&))
     : name(n), about(a), flags(std::move(f)), run(r) {
   auto by_name = [](const Command* x, const Command* y) { return std::string_view(x->name) < y->name; };
-  auto& all = registered();  // sorted, for the order in which files are initialised is the linker's
+  auto& all = registered();  // sorted, because the linker decides the order of initialisation
   all.insert(std::upper_bound(all.begin(), all.end(), this, by_name), this);
 }
 

@@ -8,9 +8,9 @@
 
 namespace cli {
 
-// The first argument that is a subcommand, else the first if it is no flag; "": there is none.
+// The first argument that is a subcommand, else the first that is not a flag; "" if none.
 std::string command_of(int argc, char** argv);
-// Fills args; returns an exit code where the program is to end at once (--help, --version, usage error).
+// Fills args; returns an exit code if the program must end immediately (--help, --version, usage error).
 std::optional<int> parse_args(int argc, char** argv, Args& args);
 
 }  // namespace cli

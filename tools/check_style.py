@@ -1,16 +1,21 @@
-"""Checks the style rules that a script can check: length of files and functions, a comment on top of each file, no
-unfinished work, no path of one machine and no package registry in the text.
+"""Checks the style rules that a script can check: length of files and functions, cycles between units, a comment on top
+of each file, no unfinished work, no path of one machine and no package registry in the text.
 
-Usage: check_style.py    exit 1 and one line for each fault
+Usage: check_style.py    exit 1 and one line for each fault; the last lines are the figures and their limits
 """
 import ast
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+import unit_cycles
+
 ROOT = Path(__file__).resolve().parent.parent
-MAX_FILE, MAX_FUNCTION = 500, 80
+MAX_FILE, MAX_FUNCTION = 450, 70  # lines
+MEDIAN_FILE, P90_FUNCTION = 120, 20
+CYCLES_REPORTED = ("kernel/", "sdk/python/src/")  # folders whose cycles between units are reported, not refused
 C_LIKE = (".h", ".hpp", ".c", ".cc", ".inc", ".cu")
 CODE = C_LIKE + (".py", ".ops", ".cmake", ".fbs")
 COMMENT = ("//", "/*", "#", '"""', "'''", '"', "--")
@@ -72,10 +77,18 @@ def python_functions(code):
             yield node.lineno, node.end_lineno - node.lineno + 1
 
 
-def faults_of(name):
-    text = (ROOT / name).read_text(errors="replace")
-    lines = text.splitlines()
-    data = name.startswith(("tests/data/", "tools/fuzz/corpus/"))
+def is_data(name):
+    return name.startswith(("tests/data/", "tools/fuzz/corpus/"))
+
+
+def functions_of(name, text):
+    """(first line, number of lines) of each function of a file"""
+    find = c_functions if name.endswith(C_LIKE) else python_functions if name.endswith(".py") else None
+    return list(find(text)) if find else []
+
+
+def faults_of(name, text):
+    lines, data = text.splitlines(), is_data(name)
     for pattern, what in [] if data else FORBIDDEN:
         for number, line in enumerate(lines, 1):
             if pattern.search(line):
@@ -90,17 +103,43 @@ def faults_of(name):
     head = [line.strip() for line in lines[:3] if not line.startswith("#!")]
     if lines and not any(line.startswith(COMMENT) for line in head):
         yield f"{name}:1: say in the first lines what the file is for"
-    functions = c_functions if name.endswith(C_LIKE) else python_functions if name.endswith(".py") else None
-    for number, length in functions(text) if functions else ():
+    for number, length in functions_of(name, text):
         if length > MAX_FUNCTION:
             yield f"{name}:{number}: a function of {length} lines; at most {MAX_FUNCTION}: split it"
 
 
+def lengths(texts):
+    """-> (faults, lines with the figures)"""
+    code = {name: text for name, text in texts.items() if name.endswith(CODE) and not is_data(name)}
+    files = [len(text.splitlines()) for text in code.values()]
+    functions = sorted(length for name, text in code.items() for _, length in functions_of(name, text))
+    median, p90 = statistics.median(files), functions[len(functions) * 9 // 10]
+    figures = [f"{len(files)} files: median {median:g} lines (at most {MEDIAN_FILE}), longest {max(files)} ({MAX_FILE})",
+               f"{len(functions)} functions: median {statistics.median(functions):g} lines, 90 % below {p90 + 1} "
+               f"({P90_FUNCTION + 1}), longest {functions[-1]} ({MAX_FUNCTION})"]
+    faults = [f"the median file has {median:g} lines"] if median > MEDIAN_FILE else []
+    return faults + ([f"a tenth of functions has {p90} lines or more"] if p90 > P90_FUNCTION else []), figures
+
+
+def cycles():
+    """-> (faults, lines with the figures)"""
+    found = unit_cycles.cycles(unit_cycles.graph())
+    reported = [units for units in found if all(u.startswith(CYCLES_REPORTED) for u in units)]
+    faults = [f"units include each other: {', '.join(units)}" for units in found if units not in reported]
+    return faults, [f"units that include each other, in {folder}: " + "; ".join(
+        f"{len(units)} ({units[0]} ...)" for units in reported if units[0].startswith(folder)) for folder in CYCLES_REPORTED]
+
+
 def main():
-    names = tracked()
-    faults = [fault for name in names for fault in faults_of(name)]
-    print("\n".join(faults + [f"style: {len(names)} files, {len(faults)} faults"]))
-    return 1 if faults or not names else 0
+    texts = {name: (ROOT / name).read_text(errors="replace") for name in tracked()}
+    faults = [fault for name, text in texts.items() for fault in faults_of(name, text)]
+    figures = []
+    for measure in (lambda: lengths(texts), cycles):
+        more, lines = measure()
+        faults += more
+        figures += lines
+    print("\n".join(faults + figures + [f"style: {len(texts)} files, {len(faults)} faults"]))
+    return 1 if faults or not texts else 0
 
 
 if __name__ == "__main__":

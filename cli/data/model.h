@@ -1,4 +1,4 @@
-// model.h: a file that was opened: its module, entries, cases and sizes.
+// model.h: an opened file: module, entries, test cases and sizes.
 #ifndef KEEL_CLI_MODEL_H
 #define KEEL_CLI_MODEL_H
 #include <keel/session.hpp>
@@ -26,7 +26,7 @@ struct StoredCase {
   std::string name, entry;
   std::optional<double> rtol, atol;
 };
-// A size that is left as it is: none.
+// nullopt: an open size
 using Shape = std::vector<std::optional<int64_t>>;
 struct Sizes {  // --dim and --shape
   Dims dims;
@@ -37,8 +37,8 @@ struct Model {
   Json info;  // keel_module_info
   std::vector<Entry> entries;
   std::vector<StoredCase> cases;
-  std::vector<std::string> fixed;  // inputs that became constants at import
-  Sizes sizes;                     // those that no import has taken
+  std::vector<std::string> fixed;  // inputs that the import turned into constants
+  Sizes sizes;                     // sizes that no import has consumed
 };
 
 }  // namespace cli

@@ -6,6 +6,11 @@
 namespace keel::opset {
 namespace {
 
+void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {
+  if (e.kind == Expr::kCall && !e.function) visit(e);
+  for (const Expr& part : e.parts) Visit(part, visit);
+}
+
 // An unquoted word is an enum choice, except in a rule's pattern, where it is a new name.
 std::string WrongAttribute(const OpDef& op, const std::string& name, const Expr& value) {
   std::string wrong = absl::StrCat(op.name, " has no attribute '", name, "'; its attributes:");
@@ -39,6 +44,13 @@ std::string WrongCall(const Catalogue& catalogue, const OpDef& def, const Expr& 
 }
 
 }  // namespace
+
+void ForEachCall(const OpDef& def, const std::function<void(const Expr&)>& visit) {
+  for (const Block* block : {&def.match, &def.body, &def.vjp.block})
+    for (const Statement& s : *block)
+      if (s.kind != Statement::kLet)
+        for (const Expr& value : s.values) Visit(value, visit);
+}
 
 absl::Status CheckCalls(const Catalogue& catalogue, const OpDef& def) {
   absl::Status status;

@@ -429,11 +429,6 @@ class Resolver {
   std::set<std::string> locals_;
 };
 
-void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {
-  if (e.kind == Expr::kCall && !e.function) visit(e);
-  for (const Expr& part : e.parts) Visit(part, visit);
-}
-
 }  // namespace
 
 absl::Status FailIn(const OpDef& def, uint32_t line, uint32_t column, std::string_view message) {
@@ -443,12 +438,5 @@ absl::Status FailIn(const OpDef& def, uint32_t line, uint32_t column, std::strin
 }
 
 absl::Status Resolve(OpDef* def) { return Resolver(def).Run(); }
-
-void ForEachCall(const OpDef& def, const std::function<void(const Expr&)>& visit) {
-  for (const Block* block : {&def.match, &def.body, &def.vjp.block})
-    for (const Statement& s : *block)
-      if (s.kind != Statement::kLet)
-        for (const Expr& value : s.values) Visit(value, visit);
-}
 
 }  // namespace keel::opset

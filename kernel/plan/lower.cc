@@ -11,18 +11,13 @@
 #include "kernel/dims/rule.h"
 #include "kernel/plan/control.h"
 #include "kernel/plan/fold.h"
+#include "kernel/plan/node_facts.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
 
 constexpr size_t kMaxMissingShown = 40;
-
-absl::Status NotFed(const Graph& graph, ValueId v) {
-  return Annotate(Invalid("You must feed a value for parameter \"", graph.ValueName(v), "\", which is ",
-                          Print(graph.values[v].type, graph.module->dims)),
-                  kErrorHint, "feed it, or fetch something that does not need it");
-}
 
 class Lowering : public BodySink {
  public:
@@ -194,7 +189,7 @@ class Lowering : public BodySink {
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     // An observer wants to see every node.
-    bool effects = step.body && HasEffects(step.attrs);  // which no device may have
+    bool effects = step.body && HasEffects(*graph_->module, step.attrs);  // which no device may have
     if (!step.body || !(options_.observe || effects)) {
       Step probe = step;
       ASSIGN_OR_RETURN(step.impl,
@@ -203,28 +198,21 @@ class Lowering : public BodySink {
     if (step.impl) return AddStep(std::move(step), inferred, names);
     if (step.body) return Inline(step, names);
     if (HasBody(op)) return Expand(op, step.in, attrs, names);
-    if (std::optional<Dim> size = KnownSize(step)) {
+    if (std::optional<Dim> size = KnownSize(*step.op, step.attrs)) {
       ASSIGN_OR_RETURN(uint32_t v, AddLiteral(out_, inferred.results[0].dtype, static_cast<double>(*size)));
       out_.values[v].name = names.empty() ? "" : names[0];
       return std::vector<Value>{v};
     }
-    std::string what = absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step), ")");
+    std::string what =
+        absl::StrCat(std::string(OpName(op)), " (", DescribeTypes(inferred, step.in_dtypes), ")");
     missing_[what]++;
     if (options_.probe) out_.lacking[node_].insert(what);
     return AddResults(inferred, names);
   }
 
-  // A `dim` that is a number needs no device.
-  static std::optional<Dim> KnownSize(const Step& step) {
-    if (OpName(*step.op) != "dim") return std::nullopt;
-    for (const Attr& attr : step.attrs)
-      if (attr.name == "of" && !IsSymbolic(attr.value.i)) return attr.value.i;
-    return std::nullopt;
-  }
-
   // Some devices run a loop or a branch as one launch.
   absl::Status OfferWhole(Step* step, const Inferred& inferred) {
-    if (options_.observe || HasEffects(step->attrs) ||
+    if (options_.observe || HasEffects(*graph_->module, step->attrs) ||
         !out_.device->plugin().impls.contains(std::string(OpName(*step->op))))
       return absl::OkStatus();
     for (uint32_t number : BodiesOf(*step->op, step->attrs)) {
@@ -270,12 +258,6 @@ class Lowering : public BodySink {
     return all;
   }
 
-  bool HasEffects(const Attrs& attrs) const {
-    for (uint32_t body : BodiesOf(attrs))
-      if (graph_->module->graphs[body]->effects.Any()) return true;
-    return false;
-  }
-
   absl::StatusOr<std::vector<Value>> AddCore(Step step, const Inferred& inferred,
                                              const std::vector<std::string>& names) {
     ASSIGN_OR_RETURN(step.core,
@@ -284,17 +266,6 @@ class Lowering : public BodySink {
     step.launch = std::make_shared<Launch>();
     step.launch->launch.run = step.core->run;
     return AddStep(std::move(step), inferred, names);
-  }
-
-  static bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred) {
-    if (Has(op, Trait::kAlias)) return true;
-    return Has(op, Trait::kNoopIfIdentity) && in.size() == 1 && IsIdentityPerm(inferred.attrs);
-  }
-
-  static bool IsIdentityPerm(const Attrs& attrs) {
-    for (const Attr& attr : attrs)
-      if (attr.name == "perm") return std::is_sorted(attr.value.list.begin(), attr.value.list.end());
-    return false;
   }
 
   absl::StatusOr<std::vector<Value>> AddAlias(uint32_t of, const TensorType& type,
@@ -400,15 +371,6 @@ class Lowering : public BodySink {
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
     return out;
-  }
-
-  static std::string DescribeTypes(const Inferred& inferred, const Step& step) {
-    std::vector<std::string> names;
-    for (const auto& [variable, dtype] : inferred.types)
-      names.push_back(absl::StrCat(variable, "=", std::string(Name(dtype))));
-    if (names.empty())
-      for (DType d : step.in_dtypes) names.emplace_back(Name(d));
-    return absl::StrJoin(names, " ");
   }
 
   absl::Status MissingError() {

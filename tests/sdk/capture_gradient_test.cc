@@ -204,65 +204,60 @@ TEST_P(CaptureGradient, WhatIsComputedWhileTracingIsSaid) {
 }
 
 // What is computed in a body while a tape around it is stopped gives it no gradient.
+Tensor StoppedFactor(const Tensor& x, Tape& tape) {
+  return keel::cond(
+      reduce_sum(x) > 0,
+      [&] {
+        Tensor square = [&] {
+          auto stopped = tape.stop_recording();
+          return x * x;
+        }();
+        return x * square;
+      },
+      [&] { return x; });
+}
+Tensor StoppedBranch(const Tensor& x, Tape& tape) {
+  return keel::cond(
+      reduce_sum(x) > 0,
+      [&] {
+        auto stopped = tape.stop_recording();
+        return x * x;
+      },
+      [&] { return x; });
+}
+Tensor StoppedCond(const Tensor& k, const Tensor& v, Tape& tape) {
+  auto stopped = tape.stop_recording();
+  return keel::cond(
+      k < 9, [&] { return v * v; }, [&] { return v; });
+}
+Tensor StoppedInWhile(const Tensor& x, Tape& tape) {  // v to v * (v^2 that is no v), twice: x^8
+  return keel::cond(
+      reduce_sum(x) > 0,
+      [&] {
+        return std::get<1>(keel::while_loop(
+            std::tuple(Tensor(0), x), [](const Tensor& k, const Tensor&) { return k < 2; },
+            [&](const Tensor& k, const Tensor& v) {
+              return std::tuple(k + 1, v * StoppedCond(k, v, tape));
+            }));
+      },
+      [&] { return x; });
+}
+Tensor StoppedInScan(const Tensor& x, Tape& tape) {
+  auto step = [&](const Tensor& s, const Tensor& v) {
+    auto stopped = tape.stop_recording();
+    Tensor square = v * v;
+    return std::pair(s + square, square);
+  };
+  return keel::scan(keel::zeros({}), x, step).first + x;
+}
+
 TEST_P(CaptureGradient, StoppedInBodies) {
   using Program = Tensor (*)(const Tensor&, Tape&);
   const std::tuple<const char*, Program, const char*> programs[] = {
-      {"cond",
-       [](const Tensor& x, Tape& tape) {
-         return keel::cond(
-             reduce_sum(x) > 0,
-             [&] {
-               Tensor square = [&] {
-                 auto stopped = tape.stop_recording();
-                 return x * x;
-               }();
-               return x * square;
-             },
-             [&] { return x; });
-       },
-       "f32[2] [9. 4.]"},
-      {"a whole branch",
-       [](const Tensor& x, Tape& tape) {
-         return keel::cond(
-             reduce_sum(x) > 0,
-             [&] {
-               auto stopped = tape.stop_recording();
-               return x * x;
-             },
-             [&] { return x; });
-       },
-       "f32[2] [0. 0.]"},
-      {"while in cond",
-       [](const Tensor& x, Tape& tape) {  // v to v * (v^2 that is no v), twice: x^8
-         return keel::cond(
-             reduce_sum(x) > 0,
-             [&] {
-               return std::get<1>(keel::while_loop(
-                   std::tuple(Tensor(0), x), [](const Tensor& k, const Tensor&) { return k < 2; },
-                   [&](const Tensor& k, const Tensor& v) {
-                     auto square = [&] {
-                       auto stopped = tape.stop_recording();
-                       return keel::cond(
-                           k < 9, [&] { return v * v; }, [&] { return v; });
-                     };
-                     return std::tuple(k + 1, v * square());
-                   }));
-             },
-             [&] { return x; });
-       },
-       "f32[2] [6561.  256.]"},
-      {"scan",
-       [](const Tensor& x, Tape& tape) {
-         return keel::scan(keel::zeros({}), x,
-                           [&](const Tensor& s, const Tensor& v) {
-                             auto stopped = tape.stop_recording();
-                             Tensor square = v * v;
-                             return std::pair(s + square, square);
-                           })
-                    .first +
-                x;
-       },
-       "f32[2] [1. 1.]"}};
+      {"cond", StoppedFactor, "f32[2] [9. 4.]"},
+      {"a whole branch", StoppedBranch, "f32[2] [0. 0.]"},
+      {"while in cond", StoppedInWhile, "f32[2] [6561.  256.]"},
+      {"scan", StoppedInScan, "f32[2] [1. 1.]"}};
   for (const auto& [name, program, wanted] : programs) {
     Tensor x = {3.f, 2.f};
     auto taped = [&, run = program](const Tensor& at) {
