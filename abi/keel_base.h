@@ -33,7 +33,7 @@ extern "C" {
 /* Does the other side's struct_size include member f of *p, and is it not NULL? */
 #define KEEL_HAS(p, T, f) ((p)->struct_size >= KEEL_END(T, f) && (p)->f)
 
-/* Marks for readers and for tools/abi_json.py; they expand to nothing. Of a parameter: */
+/* Marks for readers and for the generator of abi.json; they expand to nothing. Of a parameter: */
 #define KEEL_NULLABLE /* NULL is allowed; the comment says what it means */
 #define KEEL_COUNT(n) /* a list (or bytes, or text) of n entries: a parameter, a number, or `returned` */
 #define KEEL_HOLES    /* a list whose entries may be NULL */

@@ -6,7 +6,7 @@
  * and the message names the function and the parameter: "keel_apply: 'in' is NULL, but 'n_in' is 2". A
  * function that cannot fail does nothing with a NULL handle and returns 0, NULL or "".
  *
- * Parameters: the rules here hold where a declaration says nothing else. tools/abi_json.py reads them into
+ * Parameters: the rules here hold where a declaration says nothing else. the generator of abi.json reads them into
  * abi.json, which is installed with the headers, and a test calls each function against them.
  *   NULL         is an error, except for `err` and for the `arg` of a callback
  *   const T*     input, borrowed for the call; const char*: NUL-terminated UTF-8

@@ -144,7 +144,7 @@ absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& 
       return Invalid("body gives ", next.size(), " results but ", carry.size(), " are carried");
     for (size_t i = 0; i < next.size(); i++)
       if (TypeText(next[i].get()) != TypeText(carry[i].get()))
-        return Invalid("result ", i, " of body is ", TypeText(next[i].get()), " but what it carries is ",
+        return Invalid("result ", i, " of body is ", TypeText(next[i].get()), " but the carried operand is ",
                        TypeText(carry[i].get()));
     carry = std::move(next);
   }

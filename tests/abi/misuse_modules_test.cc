@@ -45,7 +45,7 @@ TEST_F(MisusedModules, SizesRulesAndEntriesAsText) {
   ExpectInvalid(keel_module_dim(other_, "b+++", &dim, &error_), "at column 3");
   std::string nested(200'000, '(');
   ExpectError(keel_module_dim(other_, nested.c_str(), &dim, &error_), KEEL_OOM, "200000 bytes is too long");
-  ExpectInvalid(keel_graph_rule(graph_, "garbage ++", &error_), "rule \"garbage ++\": wanted");
+  ExpectInvalid(keel_graph_rule(graph_, "garbage ++", &error_), "rule \"garbage ++\": expected");
   ExpectInvalid(keel_module_entry(other_, "a\nb\"", graph_, &error_), "the control byte 10");
   ExpectInvalid(keel_module_entry(module_, "other", graph_, &error_), "the graph belongs to another module");
 }

@@ -72,7 +72,7 @@ def test_what_ran_before_the_fuel_ended_is_said_to_have(keel, tmp_path):
     path = tmp_path / "twice.keelt"
     path.write_text("keel 1\nfn @main(x: f32[2]) { return neg(neg(neg(neg(x)))) }\nentry main = @main (x)\n")
     lines = {line.split()[0]: line for line in keel("optimize", path, "--fuel", "1").err.splitlines() if line}
-    assert "not run again: no edits" in lines["simplify"] and "not run: no edits" in lines["map"]
+    assert "not run again: the fuel is used up" in lines["simplify"] and "not run: the fuel is used up" in lines["map"]
 
 
 def test_the_text_after_a_pass_is_shown(keel, wrong):

@@ -90,7 +90,7 @@ def test_long_weights_are_left_out_for_people_only(keel, graph, tmp_path):
     assert (tmp_path / "whole.txt").read_text() == whole and len(whole) > 1000
     assert "= ...\n" in keel("optimize", path).out and "= ...\n" in keel("grad", path).out
     (tmp_path / "shown.txt").write_text(shown)
-    assert "left out" in keel("dump", "shown.txt", code=3).err
+    assert "omitted" in keel("dump", "shown.txt", code=3).err
 
 
 @pytest.mark.parametrize("arguments", [["dump", "g.txt"], ["run", "g.txt", "-i", "x=1,2"], ["devices"], ["ops"], ["passes"],

@@ -130,7 +130,7 @@ def test_a_forked_child_is_told_and_its_parent_goes_on(null):
         try:
             keel.add(ready, 1.0)
         except keel.DeviceError as e:
-            status = 0 if "forked" in str(e) else 2
+            status = 0 if "before fork()" in str(e) else 2
         finally:
             os._exit(status)
     until(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))

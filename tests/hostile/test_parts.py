@@ -50,7 +50,7 @@ def test_the_reports_of_the_parts_are_joined(resnet):
     assert edits["layout"] > {p["name"]: p["edits"] for p in alone["passes"]}["layout"] > 0  # one region more
     only = split(context, resnet, "hostile", passes="fold").report()
     assert [p["name"] for p in only["passes"]] == ["fold"]
-    with pytest.raises(keel_abi.KeelError, match='no pass "fuse"'):
+    with pytest.raises(keel_abi.KeelError, match='no pass is named "fuse"'):
         split(context, resnet, "hostile", passes="fuse")
 
 

@@ -21,6 +21,11 @@ def subcommands():
     return re.findall(r"^  (\w+) ", output(KEEL, "--help").split("Subcommands:")[1], re.M)
 
 
+def plain(page):
+    """The text of a page without fonts and escaped hyphens."""
+    return re.sub(r"\\f[BIR]", "", page.read_text()).replace("\\-", "-")
+
+
 def flags(text):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
 
@@ -31,10 +36,10 @@ def test_there_is_a_page_for_each_subcommand():
 
 def test_a_page_has_every_flag_of_help():
     for name in subcommands():
-        page = (PAGES / f"keel-{name}.1").read_text().replace("\\-", "-")
+        page = plain(PAGES / f"keel-{name}.1")
         wanted = flags(output(KEEL, name, "--help").split("Options:")[1])
         assert wanted <= flags(page), name
-    assert "--threads" in flags((PAGES / "keel-run.1").read_text().replace("\\-", "-")), "options of every command"
+    assert "--threads" in flags(plain(PAGES / "keel-run.1")), "options of every command"
 
 
 @pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed")

@@ -189,7 +189,7 @@ void check_carried(const C& before, const C& after) {
     Tensor x(Array(keel_array_retain(a[k]))), y(Array(keel_array_retain(b[k])));
     if (x.type() != y.type())
       throw Error(KEEL_INVALID, "result " + std::to_string(k) + " of the body is " + y.type() +
-                                    " but what it carries is " + x.type());
+                                    " but the carried operand is " + x.type());
   }
   if (!same) throw Error(KEEL_INVALID, "the body returns another number of tensors than it carries");
 }

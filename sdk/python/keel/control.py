@@ -122,7 +122,7 @@ def _carried(carry, made, what):
     made = _keel.map_leaves(made, settled)
     for k, (a, b) in enumerate(zip(_keel.leaves(carry), _keel.leaves(made))):
         if a.type != b.type:
-            raise ShapeError(f"{what}: result {k} of the body is {b.type} but what it carries is {a.type}")
+            raise ShapeError(f"{what}: result {k} of the body is {b.type} but the carried operand is {a.type}")
     return made
 
 

@@ -64,9 +64,9 @@ TEST(Text, SugarIsReadAndNeverPrinted) {
 TEST(Text, NamesThatLookLikeUnnamedResults) {
   EXPECT_EQ(Printed("v5 = neg(x)\nv0 = neg(v5)\nreturn v0"),
             "  \"v5\" = neg(x) : f32[b, 2]\n  \"v0\" = neg(\"v5\") : f32[b, 2]\n  return \"v0\"\n");
-  EXPECT_ERROR(Error("v0 = neg(x)\nv0 = neg(x)\nreturn v0"), "'v0' already");
+  EXPECT_ERROR(Error("v0 = neg(x)\nv0 = neg(x)\nreturn v0"), "'v0' is already");
   EXPECT_ERROR(Error("v1 = neg(x)\nv1 = relu(x)\nreturn v1"), "4:1: value 'v1' is already defined");
-  EXPECT_ERROR(Error("v1 = neg(x)\ny = neg(v1)\nv1 = relu(x)\nreturn v1"), "'v1' already");
+  EXPECT_ERROR(Error("v1 = neg(x)\ny = neg(v1)\nv1 = relu(x)\nreturn v1"), "'v1' is already");
   EXPECT_EQ(
       Printed("\"none\" = neg(x)\n\"a b\" = neg(\"none\")\nlayer.0.out = neg(\"a b\")\nreturn layer.0.out"),
       "  \"none\" = neg(x) : f32[b, 2]\n  \"a b\" = neg(\"none\") : f32[b, 2]\n"
@@ -134,7 +134,7 @@ TEST(Text, ConstantsMustFitTheirType) {
   EXPECT_ERROR(error("f32[1] = hex\"0000000g\""), "not a hex digit");
   EXPECT_ERROR(error("f32[1099511627776] = hex\"\""), "limit of one tensor");
   EXPECT_ERROR(error("f32[b] = [1]"), "dims of a constant");
-  EXPECT_ERROR(error("f32[2] = ..."), "left out");
+  EXPECT_ERROR(error("f32[2] = ..."), "omitted");
 }
 
 TEST(Text, LongConstantsAreHexAndMayBeLeftOut) {
