@@ -2,7 +2,8 @@
 
 The sources are assembled in build/docs/tree, which has the shape of the repository: docs/ is copied there, the reference
 is generated next to it, and the other folders are links, so that a page may link a source file. Sphinx then writes
-build/docs/html, every page again, because each contains the navigation. Every warning is an error: a dead link, a page that no table of contents lists, a bad code block.
+build/docs/html, every page again, because each contains the navigation. Every warning is an error: a dead link, a page
+that no table of contents lists, a bad code block.
 """
 import os
 import shutil
