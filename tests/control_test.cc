@@ -1,6 +1,5 @@
-// control_test.cc: control flow in programs as keel_control.h promises it to C: blocks, and bodies between
-// begin and end. Each device runs all of it; oracles are literals. The C++ forms have tests of their own
-// (sdk/).
+// control_test.cc: control flow through the C API (keel_control.h): blocks, and bodies between begin and end,
+// on each device. Oracles are literals. sdk/ tests the C++ forms.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -33,7 +32,7 @@ struct Block {
     return KEEL_OK;
   }
 };
-// keel::call, of what may run blocks.
+// keel::call for operations that may run blocks.
 template <class... A>
 void Call(const A&... args) {
   try {
@@ -98,7 +97,7 @@ class Control : public testing::TestWithParam<std::string> {
     return Take(out, n);
   }
 
-  // The program on x: eagerly, and as a graph whose only dim is symbolic.
+  // The program on x: eagerly, and as a graph with one symbolic dim.
   using Program = std::function<Array(keel_trace*, const Array&)>;
   void Both(const Program& program, const Floats& x, const Floats& wanted) {
     EXPECT_EQ(Values(program(nullptr, F(x))), wanted) << "eagerly";
@@ -203,7 +202,7 @@ TEST_P(Control, ScanCarriesAndStacks) {
         },
         {1, 2, 3}, reverse ? Floats{0, -1, -3} : Floats{-5, -3, 0});
   Both(
-      [&](keel_trace* t, const Array& x) {  // what is captured stands between what is carried and the entries
+      [&](keel_trace* t, const Array& x) {  // captured values come between carried values and entries
         Array total = Sum(x);
         return Scan(t, {Scalar(100)}, {x}, {[&](auto, const Arrays& in) {
                       return Arrays{in[0], Do("add", Do("sub", total, in[1]), in[0])};
@@ -218,7 +217,7 @@ TEST_P(Control, ScanCarriesAndStacks) {
       {1, 3}, {1024, 3072});
 }
 
-// As the traced one; the body does not run, so neither what it prints nor what it assigns happens.
+// As when traced: the body does not run, so it neither prints nor assigns.
 TEST_P(Control, ScanOfNoEntries) {
   keel::Variable v(context_, I(5));
   Array none = Array::of<float>(context_, std::vector<int64_t>{0, 2}, Floats{});
@@ -285,7 +284,7 @@ TEST_P(Control, BodiesBetweenBeginAndEnd) {
     Array p = positive(x);
     auto then = body(t, "then", twice, x);
     keel::call(keel_body_end, then.get());
-    body(t, "else", same, x);  // given up: it leaves nothing
+    body(t, "else", same, x);  // rolled back: nothing remains
     auto otherwise = body(t, "else", same, x);
     keel::call(keel_body_end, otherwise.get());
     EXPECT_TRUE(keel_trace_writes(then.get()));
@@ -366,7 +365,7 @@ TEST_P(Control, BadInput) {
   EXPECT_TRUE(Has(said, "value \"v0\", f32[n], of the trace of \"f.v2.then\" cannot be used in the trace of"))
       << said;
   EXPECT_TRUE(Has(said, "leaves it as a result")) << said;
-  said = Fails([&](keel_trace*, const Array& x) {  // nothing tells that this loop is part of a trace
+  said = Fails([&](keel_trace*, const Array& x) {  // this loop is not known to be part of a trace
     return While(nullptr, {I(0)}, {[&](auto, auto&) { return Arrays{positive(x)}; }}, x_)[0];
   });
   EXPECT_TRUE(Has(said, "the test is value")) << said;
@@ -382,7 +381,7 @@ TEST_P(Control, BadInput) {
     return x;
   });
   EXPECT_TRUE(Has(said, "'context' is NULL")) << "the block's own error: " << said;
-  Program after = [&](keel_trace* t, const Array& x) {  // the body that failed is given up
+  Program after = [&](keel_trace* t, const Array& x) {  // the failed body is rolled back
     keel_array* out = nullptr;
     uint32_t n = 0;
     keel_error* error = nullptr;

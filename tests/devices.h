@@ -1,4 +1,4 @@
-// devices.h: the devices of this build that tests of the C API run on, by their plugins.
+// devices.h: the devices of this build for tests of the C API, each by its plugin.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,14 @@ inline std::vector<std::string> Devices() {
   return all;
 }
 
-// With that device and no other.
+// A context with only that device.
 inline keel::Context Open(const std::string& device, const keel::Options& options = {}) {
   keel::Context context(options);
   context.load_plugin(KEEL_TEST_PLUGINS "/keel-" + device + ".so");
   return context;
 }
 
-// Those on which threads can be watched: oneDNN is not built for ThreadSanitizer.
+// Devices that ThreadSanitizer can check: oneDNN is not built for it.
 inline std::vector<std::string> ThreadedDevices() {
 #if defined(__SANITIZE_THREAD__)
   return {"reference"};

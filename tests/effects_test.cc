@@ -1,5 +1,5 @@
-// effects_test.cc: programs of reads, writes and sums in any order, against the same by plain numbers. What
-// was read, or assigned, stays what it was, however often the variable changes before somebody looks at it.
+// effects_test.cc: programs of reads, writes and sums in any order, against the same on plain numbers. A
+// value read or assigned stays unchanged however often the variable changes before it is inspected.
 #include <keel/keel.hpp>
 #include <random>
 
@@ -16,7 +16,7 @@ std::string Zeros() {
   return zeros;
 }
 
-// A made-up program and what it must give: results, then variables.
+// A random program and its expected results, then its variables.
 class Program {
  public:
   Program(unsigned seed, bool in_branch) : random_(seed), indent_(in_branch ? "      " : "  ") {
@@ -36,7 +36,7 @@ class Program {
   }
   const std::string& text() const { return text_; }
 
-  // The same by numbers: each value has equal elements. Changes the variables.
+  // The same on numbers: the elements of a value are equal. Changes the variables.
   std::vector<uint32_t> Run(uint32_t x, std::vector<uint32_t>* variables) const {
     std::vector<uint32_t> values{x};
     for (const Line& line : program_) {

@@ -1,4 +1,4 @@
-// failure.h: what a failure says.
+// failure.h: the message of a failure.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace keel_test {
 
-// What the keel::Error of `body` says, "" if there is none.
+// The message of the keel::Error that `body` throws, "" if there is none.
 inline std::string Failure(const std::function<void()>& body) {
   try {
     body();

@@ -1,6 +1,5 @@
-// functions_test.cc: traces and functions as keel.h promises them: one program, eager and traced. Each
-// device runs all of it; oracles are literals and eager runs. Rows named in comments are those of the
-// founding documents.
+// functions_test.cc: traces and functions (keel.h): the same program eager and traced, on each device.
+// Oracles are literals and eager runs. Ids in comments (T16) are those of the example programs in tests/rows.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +19,7 @@ using Program = std::function<std::vector<Array>(keel_trace*, std::span<const ke
 
 Array Borrow(keel_array* a) { return Array(keel_array_retain(a)); }
 
-// A function whose program is a lambda; what it throws comes out as keel::Error.
+// A function whose program is a lambda; its exceptions surface as keel::Error.
 class Function {
  public:
   Function(const keel::Context& context, const std::string& device, Program program,
@@ -119,7 +118,7 @@ TEST_P(Functions, TheThirdSizeIsForAll) {
   }
   EXPECT_EQ(f.traces, 3);
   EXPECT_TRUE(Has(f.report(), "f(x0: f32[s0], x1: f32[s0]) -> f32[s0]")) << f.report();
-  Array one = Vector({1}), five = Vector({1, 1, 1, 1, 1});  // 1 is no size of s0: it broadcasts
+  Array one = Vector({1}), five = Vector({1, 1, 1, 1, 1});  // s0 cannot be 1: a dim of 1 broadcasts
   EXPECT_EQ(Values(f({Leaf(one), Leaf(five)})[0]), std::vector<float>(5, 2));
   EXPECT_EQ(f.traces, 4);
 }
@@ -278,7 +277,7 @@ TEST_P(Functions, ManyThreadsTraceOne) {
       }
     });
   for (std::thread& t : threads) t.join();
-  EXPECT_LE(f.traces, 4);  // one, and three of the others until sizes become a symbol
+  EXPECT_LE(f.traces, 4);  // one for size 1, three others until sizes become a symbol
 }
 
 TEST_P(Functions, ErrorsOfTheProgramComeOut) {
@@ -292,7 +291,7 @@ TEST_P(Functions, ErrorsOfTheProgramComeOut) {
   EXPECT_TRUE(Has(Failure([&] { f(wrong); }), "argument 0 is NULL"));
 }
 
-// T16: of what nobody needs, effects run and nothing else; as eager code does, and in its order.
+// T16: of unused operations only effects run, in program order, as in eager code.
 TEST_P(Functions, EffectsRunThoughNobodyNeedsThem) {
   std::string printed;
   auto append = [](void* to, int32_t, const char* text, uint64_t size) {

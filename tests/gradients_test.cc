@@ -1,4 +1,4 @@
-// gradients_test.cc: gradients from C++: of a graph by hand, of a graph of a file, of gradients; errors.
+// gradients_test.cc: gradients from C++: of a graph built in code, of a graph file, of gradients; errors.
 #include <gtest/gtest.h>
 
 #include <keel/keel.hpp>
@@ -20,7 +20,7 @@ struct GradientsTest : ::testing::Test {
   keel::Context context;
 };
 
-TEST_F(GradientsTest, OfAGraphByHand) {  // row Z7 of our founding documents: loss = w * w at w = 1
+TEST_F(GradientsTest, OfAGraphByHand) {  // example Z7 (tests/rows): loss = w * w at w = 1
   keel::Module module(context);
   keel::Graph graph = module.graph("main");
   keel_value w = graph.param("w", KEEL_F32, {});

@@ -1,4 +1,4 @@
-// in_child.h: what a forked child of the test can do.
+// in_child.h: runs code in a forked child.
 #pragma once
 
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 
 namespace keel_test {
 
-// The status of a forked child that runs `body`: 0, 1 if it throws or is wrong, else a signal: of its alarm,
-// if it waits for longer than any lock is held.
+// The status of a forked child that runs `body`: 0; 1 if it throws or returns false; else a signal, that of
+// its alarm if it waits longer than any lock is held.
 inline int InChild(unsigned seconds, const std::function<bool()>& body) {
   pid_t child = fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// live_bytes.h: bytes of the heap that are in use now, by the C library's books or a sanitizer's.
+// live_bytes.h: bytes of the heap in use, as reported by the C library or a sanitizer.
 #pragma once
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
-// programs_test.cc: variables in traces and tapes that read them, as keel.h promises them to C programs. Each
-// device runs all of it; oracles are literals. keel::Variable and keel::Tape have tests of their own (sdk/).
+// programs_test.cc: variables in traces and tapes that read them, through the C API, on each device. Oracles
+// are literals. sdk/ tests keel::Variable and keel::Tape.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -72,7 +72,7 @@ TEST_P(Programs, NodesStandInTheOrderOfTheProgram) {
   EXPECT_TRUE(keel_array_symbolic(before.get()));
   Write(t, w, "assign_add", x);
   Array after = Read(t, w);
-  Write(nullptr, w, "assign_sub", mul_({x, after})[0]);  // a symbolic array tells where
+  Write(nullptr, w, "assign_sub", mul_({x, after})[0]);  // a symbolic array identifies the trace
   trace.result(before);
   trace.result(after);
   keel::Plan plan = keel::Session(trace.end(), GetParam()).prepare();

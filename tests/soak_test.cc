@@ -1,6 +1,6 @@
-// soak_test.cc: 64 threads call, trace and train at once, for KEEL_SOAK_SECONDS (default 2) a device. The
-// answers are checked, and after a first part to warm up the heap must not grow. Under ThreadSanitizer
-// (reference device alone: oneDNN is not built for it) and AddressSanitizer what they find is a failure too:
+// soak_test.cc: 64 threads call, trace and train concurrently for KEEL_SOAK_SECONDS (default 2) on each
+// device. The test checks the answers, and that the heap does not grow after a warm-up. Findings of
+// AddressSanitizer and of ThreadSanitizer (device reference only: oneDNN is not built for it) fail it too:
 //   KEEL_SOAK_SECONDS=60 build/tsan/tests/soak_test
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ bool All(const Array& a, float value) {
   return true;
 }
 
-// What all threads share: a function, an op, a variable, a plan.
+// Shared by all threads: a function, an op, a variable, a plan.
 class Soak : public testing::TestWithParam<std::string> {
  protected:
   using Tape = keel::Handle<keel_tape, keel_tape_free>;
@@ -41,7 +41,7 @@ class Soak : public testing::TestWithParam<std::string> {
   Array Filled(int64_t n, float value) const {
     return Array::of<float>(context_, {&n, 1}, std::vector<float>(static_cast<size_t>(n), value));
   }
-  // y = x * x + x, as often as the static argument says
+  // y = x * x + x, repeated as the static argument specifies
   static keel_rc Program(void* self, keel_trace* trace, const keel_leaf* in, uint32_t, keel_error** err) {
     auto* soak = static_cast<Soak*>(self);
     keel_array* y = keel_array_retain(in[0].array);
@@ -57,7 +57,7 @@ class Soak : public testing::TestWithParam<std::string> {
   }
   Function NewFunction() {
     keel_function* out = nullptr;
-    const keel_kv few[] = {{"max_traces", "8"}};  // so that some are dropped and traced again
+    const keel_kv few[] = {{"max_traces", "8"}};  // so that some traces are evicted and made again
     keel::call(keel_function_new, context_.get(), "f", GetParam().c_str(), few, 1u, Program,
                static_cast<void*>(this), static_cast<void (*)(void*)>(nullptr), &out);
     return Function(out);
@@ -77,7 +77,7 @@ class Soak : public testing::TestWithParam<std::string> {
     for (int64_t i = 0; i < times; i++) want = want * want + 1;
     Expect(All(Call(f, Filled(n, 1), times), want), "a function's answer");
   }
-  // One step of gradient descent on w * w, of a variable that all threads train.
+  // One step of gradient descent on w * w, with a variable that all threads train.
   void Trains() {
     keel_tape* made = nullptr;
     keel::call(keel_tape_new, context_.get(), GetParam().c_str(), static_cast<const keel_kv*>(nullptr), 0u,

@@ -1,6 +1,6 @@
-// tape_memory_test.cc: what a tape over 1,000 steps keeps: arrays whose elements the rules of gradients read,
-// until the gradient is taken, and nothing else. Bytes are those of the heap; libkeel keeps 16 MiB of arrays
-// of this size (kernel/values/blocks.h), 200 of them.
+// tape_memory_test.cc: the memory of a tape over 1,000 steps: only arrays whose elements gradient rules read,
+// until the gradient is computed. Bytes are those of the heap; libkeel caches 16 MiB of arrays of this size
+// (kernel/values/blocks.h), 200 of them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ class TapeMemory : public testing::TestWithParam<std::string> {
     std::vector<float> all(kElements, value);
     return Array::of<float>(context_, {&kElements, 1}, all);
   }
-  // Records the op a thousand times, each on the last result; -> what is kept then, in arrays.
+  // Records the op a thousand times, each on the last result; returns the arrays kept.
   template <class... More>
   double Kept(const char* name, Array* gradient, const More&... more) {
     keel::Op op(context_, GetParam(), name);
@@ -76,7 +76,7 @@ TEST_P(TapeMemory, WhatARuleReadsIsKeptOnce) {
   EXPECT_GT(kept, kSteps - kIdle);
   EXPECT_LT(kept, kSteps + 10);
   EXPECT_EQ(gradient.values<float>()[7], 1);
-  kept = Kept("mul", &gradient, Filled(1));  // the other operand is not watched: nobody asks for its gradient
+  kept = Kept("mul", &gradient, Filled(1));  // the other operand is not watched, so it needs no gradient
   EXPECT_LT(kept, 1.1 * kSteps);
   EXPECT_EQ(gradient.values<float>()[7], 1);
 }
@@ -93,7 +93,7 @@ TEST_P(TapeMemory, ResetForgets) {
   EXPECT_LT(LiveBytes() - before, kFew);
 }
 
-// A training loop: each step has a tape of its own, and the last step needs what the tenth did.
+// A training loop with a tape for each step: the last step uses as much memory as the tenth.
 TEST_P(TapeMemory, AThousandTrainingStepsDoNotGrow) {
   keel::Op mul(context_, GetParam(), "mul"), sub(context_, GetParam(), "sub"),
       relu(context_, GetParam(), "relu");

@@ -1,5 +1,5 @@
-// tape_test.cc: tapes as keel.h promises them: gradients of what a program computed eagerly. Oracles are
-// literals worked out by hand, or the row of the founding documents that is named.
+// tape_test.cc: tapes (keel.h): gradients of eager computations. Oracles are literals worked out by hand, or
+// the named example of tests/rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -137,7 +137,7 @@ TEST_P(Tapes, AnAppendedArrayIsNotTakenForOneThatDied) {
   Tape tape(*this);
   Array a = Vector({3});
   tape.watch(a);
-  for (int i = 0; i < 100; i++) tape.apply(neg_, {a});  // results die at once, their blocks are used again
+  for (int i = 0; i < 100; i++) tape.apply(neg_, {a});  // results are freed at once and their blocks reused
   Array fresh = Vector({5});
   Array y = tape.apply(mul_, {a, fresh});
   EXPECT_EQ(Values(tape.gradient({y}, {a})[0]), Floats{5});
@@ -170,7 +170,7 @@ struct Program {
   static keel_rc Run(void* arg, keel_trace* t, const keel_leaf* leaves, uint32_t, keel_error** err) {
     return keel_trace_result(t, nullptr, static_cast<Program*>(arg)->body(t, leaves).get(), err);
   }
-  // What it gives for x as a function, whose call the tape sees.
+  // Its value at x as a function whose call the tape records.
   Array called(const keel::Context& context, const std::string& device, keel_tape* tape, const Array& x) {
     keel_function* made = nullptr;
     keel::call(keel_function_new, context.get(), "f", device.c_str(), nullptr, 0u, Run,
@@ -198,7 +198,7 @@ TEST_P(Tapes, CallsOfFunctionsAreRecorded) {
   EXPECT_FLOAT_EQ(d[1], 2 * std::exp(1.f));
 }
 
-// x w^2 in a branch that alone knows w, in a function: 2 x w, then 2 x.
+// x w^2 in a branch that captures w, in a function: 2 x w, then 2 x.
 TEST_P(Tapes, ArraysThatOnlyBodiesCapture) {
   using Code = std::function<Array()>;
   auto block = [](void* arg, keel_trace* t, keel_array* const*, uint32_t, keel_error** err) {
@@ -304,7 +304,7 @@ TEST_P(Tapes, Jacobians) {
   EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(nullptr, y, x); }), "tape"));
 }
 
-// x^2, but its gradient is what `backward` leaves.
+// x^2 with the gradient that `backward` returns.
 struct Custom {
   std::function<Arrays(Array x, Array y, Array dy)> backward;
   static keel_rc Run(void* arg, keel_trace* t, const keel_leaf* leaves, uint32_t n, keel_error** err) {

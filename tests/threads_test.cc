@@ -1,6 +1,6 @@
-// threads_test.cc: what many threads may do at once: nine on a pool of eight run one plan, apply one bound
-// op, open contexts, load modules, stop runs. The answers are literals; under ThreadSanitizer (the preset
-// tsan) a race fails the test too. oneDNN is not built for that sanitizer, so there only `reference` runs.
+// threads_test.cc: concurrent use: nine threads on a pool of eight run one plan, apply one bound op, open
+// contexts, load modules, stop runs. Oracles are literals; under ThreadSanitizer (the preset tsan) a race
+// also fails the test. oneDNN is not built for that sanitizer, so only `reference` runs there.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ fn @main(x: f32[n, 2]) -> y: f32[n, 2] {
 entry main = @main (x) -> (y)
 )";
 
-// Runs `body(thread)` on all threads, from one moment on; an exception fails the test.
+// Runs `body(thread)` on all threads, started together; an exception fails the test.
 void Together(const std::function<void(int)>& body) {
   std::atomic<int> waiting = kThreads;
   std::vector<std::string> failures(kThreads);
@@ -54,7 +54,7 @@ class Threads : public testing::TestWithParam<std::string> {
     context.load_plugin(std::string(KEEL_TEST_PLUGINS "/keel-") + device + ".so");
     return context;
   }
-  // n rows of (v, v); the answer has rows (2 v + 2, max(0, -v - 1)).
+  // n rows of (v, v); the result has rows (2 v + 2, max(0, -v - 1)).
   static keel::Array Rows(const keel::Context& context, int64_t n, float v) {
     const int64_t shape[] = {n, 2};
     return keel::Array::of<float>(context, shape, std::vector<float>(static_cast<size_t>(2 * n), v));
@@ -109,7 +109,7 @@ TEST_P(Threads, ApplyOneBoundOp) {
   keel::Op add(context_, GetParam(), "add");
   Together([&](int t) {
     for (int round = 0; round < kRounds; round++) {
-      int64_t n = 1 + (t + round) % 5;  // sizes that other threads prepare at the same time
+      int64_t n = 1 + (t + round) % 5;  // sizes that other threads prepare concurrently
       auto v = static_cast<float>(t);
       keel::Array sum = add({Rows(context_, n, v), Rows(context_, n, 1)})[0];
       for (float got : sum.values<float>())

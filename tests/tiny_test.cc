@@ -1,4 +1,4 @@
-// tiny_test.cc: Keel in one page. Read this first: a graph by hand, a run, an error.
+// tiny_test.cc: Keel in one page. Start here: a graph built in code, a run, an error.
 #include <gtest/gtest.h>
 
 #include <string>

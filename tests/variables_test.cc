@@ -27,7 +27,7 @@ class Variables : public testing::Test {
     auto values = a.values<float>();
     return {values.begin(), values.end()};
   }
-  // What the call throws.
+  // The message that the call throws.
   template <typename Call>
   static std::string error_of(Call call) {
     try {
@@ -70,7 +70,7 @@ TEST_F(Variables, WhatIsAssignedIsCopied) {
   EXPECT_EQ(list(w.read()), (Floats{99, 2}));
 }
 
-// A step as programs write it: two modules share the variable.
+// A training step as in programs: two modules share the variable.
 TEST_F(Variables, GraphsAndProgramShareThem) {
   keel::Variable w(context, row({1, 2}));
   keel::Module train(context), serve(context);
@@ -107,7 +107,7 @@ TEST_F(Variables, AnAssertionHoldsBackWhatStandsBehindIt) {
   EXPECT_EQ(list(keel::Variable(module, "w").read()), Floats{0});
 }
 
-// Threads that run graphs and threads that add eagerly: nothing is lost.
+// Threads that run graphs and threads that add eagerly: no update is lost.
 TEST_F(Variables, ManyThreadsAddUp) {
   keel::Module module = keel::Module::parse(
       context,
@@ -140,7 +140,7 @@ struct Folder {
   }
   ~Folder() {
     unlink((path + "/c.keel").c_str());
-    rmdir(path.c_str());  // fails, and is seen, if something else is left
+    rmdir(path.c_str());  // fails if another file is left
   }
   std::string path;
 };
@@ -165,7 +165,7 @@ TEST_F(Variables, CheckpointsAreAllOrNothing) {
   keel::load_checkpoint(context, path, {{"layer/a", a}});
   EXPECT_EQ(list(a.read()), (Floats{1, 2}));
   EXPECT_EQ(list(b.read()), Floats{0});
-  keel::save_checkpoint(context, path, {{"b", b}});  // over the old one
+  keel::save_checkpoint(context, path, {{"b", b}});  // over the old file
   keel::load_checkpoint(context, path, {{"b", b}});
 }
 

@@ -1,5 +1,5 @@
-// blocks_test.cc: free lists of arrays: reuse in a thread, arrays that wander between threads, the end
-// of a thread. Meant to be run under the sanitizers too.
+// blocks_test.cc: free lists of arrays: reuse in a thread, arrays that move between threads, thread exit.
+// Also run under the sanitizers.
 #include "kernel/values/blocks.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Blocks, LargeOnesAreKeptUpToALimit) {
   for (std::thread& t : threads) t.join();
 }
 
-// Compared as numbers: the second may be anywhere.
+// Compares addresses as integers: the second block may be in another allocation.
 uintptr_t At(const ArrayRef& a) { return reinterpret_cast<uintptr_t>(a.get()); }
 
 TEST(Blocks, OfHugeOnesTheLastIsKept) {
@@ -124,7 +124,7 @@ TEST(Blocks, ReusedBlocksForgetTheirStridesAndOwner) {
   EXPECT_EQ(released, 100);
 }
 
-// One thread makes, the other releases: the lists of one run dry and those of the other overflow.
+// One thread allocates, the other releases: one thread's free lists run empty and the other's overflow.
 TEST(Blocks, ArraysWanderBetweenThreads) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -170,7 +170,7 @@ TEST(Blocks, ThreadsComeAndGo) {
   }
 }
 
-// A thread-local of the program may outlive the lists of its thread.
+// A thread-local of the program may be destroyed after the free lists of its thread.
 TEST(Blocks, ReleaseInAThreadsLastDestructors) {
   std::thread([] {
     static thread_local std::vector<ArrayRef> late;
@@ -179,7 +179,7 @@ TEST(Blocks, ReleaseInAThreadsLastDestructors) {
   EXPECT_TRUE(Holds(Bytes(10, 3), 10, 3));
 }
 
-// The last of many holders frees, whichever thread that is.
+// The last of many holders frees the array, in any thread.
 TEST(Blocks, SharedArraysAreReleasedOnce) {
   for (int round = 0; round < 200; round++) {
     ArrayRef shared = Bytes(100, 9);

@@ -1,5 +1,5 @@
-// custom_test.cc: gradients that a program brings itself, on arrays: backward code is written again at each
-// step, yet steps that differ by elements only share one plan.
+// custom_test.cc: custom gradients on arrays. Each step rewrites the backward code, yet steps that differ
+// only in elements share one plan.
 #include <gtest/gtest.h>
 
 #include "kernel/trace/tape.h"
@@ -21,7 +21,7 @@ class CustomTest : public testing::Test {
     std::fill_n(reinterpret_cast<T*>(a->data()), n, v);
     return a;
   }
-  // d y / d x by a backward that multiplies dy by x, `times` times, and by `captured`.
+  // dy/dx by a backward that multiplies dy by x, `times` times, and by `captured`.
   template <typename T>
   T Step(ArrayRef x, ArrayRef captured, int times = 1) {
     Tape tape(context_, device_, {}, nullptr);

@@ -110,7 +110,7 @@ TEST(Dims, GrowthIsLimitedNotEndless) {
   DimTable t;
   Dim d = *t.Symbol("b");
   absl::Status status;
-  for (int i = 0; i < 200 && status.ok(); i++) {  // each step doubles what is written
+  for (int i = 0; i < 200 && status.ok(); i++) {  // each step doubles the text
     auto half = t.FloorDiv(d, *t.Symbol("s"));
     auto next = half.ok() ? t.Max(*half, *t.Sub(d, 1)) : half;
     status = next.status();
@@ -132,7 +132,7 @@ TEST(Dims, EvaluateReportsOverflowAndZeroDivisor) {
   EXPECT_FALSE(t.Evaluate(ratio, std::span<const int64_t>(values, 1)).ok());
 }
 
-// A random expression twice: as a Dim, and as the number it must evaluate to (nullopt: undefined).
+// A random expression as a Dim and as its expected value (nullopt: undefined).
 struct Both {
   Dim dim;
   std::optional<int64_t> number;
@@ -173,7 +173,7 @@ class Generator {
       }
     }
   }
-  // Limits of the table and a constant zero divisor make an error, and nothing to compare.
+  // A full table or a constant zero divisor is an error; then there is nothing to compare.
   static Both Make(absl::StatusOr<Dim> dim, bool known, int64_t number) {
     if (!dim.ok()) return {0, std::nullopt};
     return {*dim, known ? std::optional(number) : std::nullopt};

@@ -1,5 +1,5 @@
-// mutex_test.cc: locks that fork() leaves in order, whoever holds them: for a moment, for long, the forking
-// thread itself; also among threads that never rest.
+// mutex_test.cc: mutexes stay valid across fork(), whether held briefly, for long or by the forking thread,
+// and under constant contention.
 #include "kernel/base/mutex.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 int InChild(const std::function<bool()>& body) { return keel_test::InChild(10, body); }
 
-// A thread that holds `lock` while this lives.
+// A thread that holds `lock` during the lifetime of this object.
 template <typename Lock>
 class Held {
  public:
@@ -40,13 +40,13 @@ class Held {
   std::thread thread_;
 };
 
-// Or these wait for ever.
+// True if the lock is free; otherwise this blocks forever.
 bool Free(RecursiveMutex& lock) {
   {
     std::lock_guard outer(lock);
     std::lock_guard inner(lock);
   }
-#if !defined(__SANITIZE_THREAD__)  // with which a child may have one thread only
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer allows only one thread in a child
   Held by_others_then(lock);
 #endif
   return true;
@@ -58,7 +58,7 @@ bool Free(Mutex& lock) {
   return mine && !lock.mine();
 }
 
-// Of the quickest of a few: the machine may have other work.
+// The minimum of several runs: the machine may be busy.
 double MsOf(const std::function<void()>& body) {
   double least = 1e9;
   for (int i = 0; i < 5; i++) {
@@ -167,7 +167,7 @@ TEST(Mutex, MayBeMadeTakenInAnyOrderAndDestroyedWhileOthersFork) {
   Mutex a, b;
   std::atomic<bool> enough{false};
   auto nest = [&](Mutex& outer,
-                  Mutex& inner) {  // the order of the pair differs: by try_lock, as std::scoped_lock
+                  Mutex& inner) {  // the order of the pair differs: std::scoped_lock uses try_lock
     while (!enough) {
       std::scoped_lock lock(outer, inner);
       Mutex fresh;

@@ -1,5 +1,5 @@
-// opset_body_test.cc: what the catalogue says twice must agree: symbolic inference with concrete, and the
-// body of a composite with the types that its op declares.
+// opset_body_test.cc: redundant facts of the catalogue agree: symbolic and concrete inference; the body of a
+// composite and the declared types of its op.
 
 #include <map>
 #include <random>
@@ -16,7 +16,7 @@ struct Case {
   Attrs attrs;
 };
 
-// Symbolic inference, then numbers for the symbols, must give what concrete inference gives.
+// Symbolic inference with numbers substituted for the symbols must equal concrete inference.
 TEST_F(Opset, SymbolicAgreesWithConcrete) {
   const std::vector<Case> cases = {
       {"add", {"f32[a, b]", "f32[c]"}, {}},
@@ -46,7 +46,7 @@ TEST_F(Opset, SymbolicAgreesWithConcrete) {
     Inferred general;
     ASSERT_EQ(keel::Infer(def, symbolic, c.attrs, table, &general), absl::OkStatus());
     for (int round = 0; round < 200; round++) {
-      int64_t values[4];  // from 2: broadcasting of a symbol that is 1 is refused on purpose
+      int64_t values[4];  // from 2: broadcasting a symbol with value 1 is refused by design
       for (int64_t& v : values) v = std::uniform_int_distribution<int64_t>(2, 6)(random);
       bool holds = true;
       for (const auto& check : general.checks) {
@@ -73,7 +73,7 @@ TEST_F(Opset, SymbolicAgreesWithConcrete) {
   EXPECT_GT(refused, 300);
 }
 
-// A sink that infers each node as the graph builder does.
+// A sink that infers each node like the graph builder.
 class Recorder : public BodySink {
  public:
   Recorder(const Catalogue& catalogue, DimTable& dims) : catalogue_(catalogue), dims_(dims) {}

@@ -1,4 +1,4 @@
-// opset_helpers.h: a fixture for tests of the catalogue: types written as text, inference that gives text.
+// opset_helpers.h: a fixture for tests of the catalogue: types as text in and out.
 #pragma once
 
 #include "gtest/gtest.h"
@@ -17,8 +17,8 @@ inline Attr L(const char* name, std::vector<int64_t> list) {
   return {name, {KEEL_ATTR_I64S, 0, 0, "", std::move(list), {}}};
 }
 
-// One catalogue and one table of dims; types are written as in graphs: "f32[b, 2]", or "1" and "1.0" for
-// literals, or "-" for an operand left out.
+// One catalogue and one table of dims. Types are in graph text: "f32[b, 2]"; "1" and "1.0" are literals, "-"
+// is an omitted operand.
 class Opset : public testing::Test {
  protected:
   TensorType Type(std::string_view text) {

@@ -1,4 +1,4 @@
-// opset_test.cc: the op catalogue: inference against literal results, and the texts of its errors.
+// opset_test.cc: the op catalogue: inference against literal results, and its error messages.
 
 #include <limits>
 
@@ -198,7 +198,7 @@ TEST_F(Opset, HostileOperandsAreErrors) {
     EXPECT_FALSE(keel::Infer(**catalogue.Find(op, 0), in, attrs, dims, &inferred).ok()) << op;
   };
   Operand bad = Operands({"f32[2]"})[0];
-  bad.type.dims[0] = std::numeric_limits<int64_t>::min() + 77;  // a handle of nobody
+  bad.type.dims[0] = std::numeric_limits<int64_t>::min() + 77;  // an invalid handle
   fails("relu", {bad});
   bad.type.dims[0] = -1;
   fails("relu", {bad});

@@ -1,4 +1,5 @@
-// opset_text_test.cc: texts of ops: words, facts about definitions, ops of plugins, broken and hostile texts.
+// opset_text_test.cc: texts of ops: tokens, facts about definitions, ops of plugins, invalid and malicious
+// texts.
 
 #include <atomic>
 #include <limits>
@@ -43,7 +44,7 @@ TEST(OpsetText, PluginsAddOps) {
             "acme.ops:2:4: an op of a plugin must have a dotted name, like vendor.twice, got 'twice'");
 }
 
-// Broken definitions are refused when they are added or first used, with the place.
+// Invalid definitions are refused with their position, when they are added or first used.
 TEST(OpsetText, BrokenDefinitionsAreRefused) {
   const char* ops[] = {
       "in",
@@ -123,7 +124,7 @@ TEST(OpsetText, HostileTextsAreRefusedQuickly) {
   std::string good =
       "opset t 1\nop t.op since 1 in x: T[P.., n@axis, Q..] attr axis: axis = 0, k: i64[P] = 1 out y: T[P.., "
       "n * 2, Q..] type T: num check n > 0 \"{n}\" body { return concat(x, x){axis=axis} }";
-  for (int i = 0; i < 3000; i++) {  // one byte wrong: an error or a working op, never a crash
+  for (int i = 0; i < 3000; i++) {  // one damaged byte: an error or a valid op, never a crash
     std::string text = good;
     text[random() % text.size()] = static_cast<char>(random() % 256);
     Catalogue c;

@@ -1,5 +1,5 @@
-// pass_body_test.cc: what a pass may know and make of the graphs that nodes run: their effects, reading them,
-// and other graphs with a part of one; and what is refused.
+// pass_body_test.cc: passes and the graphs that nodes run: their effects, reading them, building graphs from
+// a part of one, errors.
 #include "tests/kernel/pass_helpers.h"
 
 namespace keel::test {
@@ -78,7 +78,7 @@ TEST_F(PassTest, AGraphThatANodeRunsIsRead) {
     keel_tensor t{};
     EXPECT_EQ(h->value_type(body, inside.In(inside.Nodes("mul")[0], 1), &t), KEEL_OK);
     EXPECT_EQ(static_cast<const float*>(t.data)[1], 2.0f);
-    // Nothing of it can be edited.
+    // Bodies are read-only.
     keel_value out = 0;
     EXPECT_EQ(inside.AddNode("neg", {params[0]}, &out), KEEL_PRECONDITION);
     EXPECT_EQ(h->edit_replace(body, results[1], params[1]), KEEL_PRECONDITION);
@@ -118,7 +118,7 @@ TEST_F(PassTest, APartOfAGraphIsAnotherGraph) {
     keel_node_spec spec{sizeof spec, 0, "scan", nullptr, in, names, attrs, 3, 4};
     EXPECT_EQ(h->edit_before(e, scan), KEEL_OK);
     EXPECT_EQ(h->add_node(e, &spec, &out, 1), KEEL_OK);
-    // What is no part: a parameter that is needed and not given, values that do not exist.
+    // Invalid parts: a required parameter is missing, or values do not exist.
     EXPECT_EQ(h->edit_graph(e, number, from_f, types, 1, results, 1, &made), KEEL_INVALID);
     EXPECT_EQ(h->edit_graph(e, 99, from_f, types, 3, results, 1, &made), KEEL_NOT_FOUND);
     keel_value none = 999;

@@ -1,4 +1,4 @@
-// pass_helpers.h: passes written as lambdas of a test, in plugins that are made on the spot.
+// pass_helpers.h: passes written as lambdas of a test, in plugins created at run time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class PassTest : public testing::Test {
     Bodies().assign(8, nullptr);
   }
 
-  // A plugin with these passes; pass i of the test runs Bodies()[i].
+  // A plugin with these passes; pass i runs Bodies()[i].
   absl::Status Add(const std::string& plugin, const std::vector<PassSpec>& specs, const char* ops = nullptr) {
     names_.push_back(plugin);
     auto& rows = rows_.emplace_back();
@@ -69,7 +69,7 @@ class PassTest : public testing::Test {
     graph_ = *module_->FindGraph("main");
   }
 
-  // One pass on the whole graph, in place; the text after it.
+  // Runs one pass on the whole graph, in place; returns the text afterwards.
   std::string Optimize(PassBody body, PassChoice choice = {}) {
     if (made_ == 0) {
       EXPECT_TRUE(Add("test", {{"test", KEEL_PHASE_LOWER}}).ok());
@@ -83,7 +83,7 @@ class PassTest : public testing::Test {
     return PrintText(*better ? **better : *module_);
   }
 
-  // The body of @main in what Optimize gave.
+  // The body of @main in the result of Optimize.
   static std::string Main(const std::string& text) {
     size_t at = text.find("fn @main");
     size_t begin = text.find('\n', at) + 1;
@@ -102,7 +102,7 @@ class PassTest : public testing::Test {
   PassReport report_;
 };
 
-// What passes write often.
+// Common edits.
 struct Reader {
   const keel_host* h;
   keel_edit* e;
@@ -139,7 +139,7 @@ struct Reader {
   }
 };
 
-// Graphs to try them on, and simple ones.
+// Sample graphs and simple passes.
 inline constexpr char kChain[] =
     "fn @main(x: f32[2]) -> y: f32[2] {\n  a = neg(x)\n  b = relu(a)\n  y = exp(b)\n  return y\n}\n"
     "entry main = @main (x) -> (y)\n";

@@ -1,16 +1,16 @@
-// pass_rollback_test.cc: a pass that fails after another has edited: the module is private then, and the
-// edits of both are made in it; nothing of the second is left, but what the first made.
+// pass_rollback_test.cc: a pass fails after an earlier pass has made the module private: its edits are rolled
+// back, those of the earlier pass stay.
 #include "tests/kernel/pass_helpers.h"
 
 namespace keel::test {
 namespace {
 
-// Edits the first time it is asked, so that the module is private when others come.
+// Edits on its first run, so that the module is private for later passes.
 PassBody First(PassBody body, int* left) {
   return [=](const keel_host* h, keel_edit* e) { return (*left)-- > 0 ? body(h, e) : KEEL_OK; };
 }
 
-// Outlines what is there, adds constants, and replaces the first node's result by one of them.
+// Outlines all nodes, adds constants, and replaces the first node's result by one of them.
 keel_rc Meddle(const keel_host* h, keel_edit* e) {
   Reader r{h, e};
   std::vector<uint32_t> all = r.Nodes();
@@ -58,7 +58,7 @@ TEST_F(PassTest, AResultThatIsRefusedAfterAGoodPassLeavesWhatThatMade) {
   Bodies()[0] = First(DropOne, &once);
   Bodies()[1] = [&](const keel_host* h, keel_edit* e) {
     EXPECT_EQ(Meddle(h, e), KEEL_OK);
-    e->graph->values[e->graph->params[0]].type.dims = {};  // what no member of the table would do
+    e->graph->values[e->graph->params[0]].type.dims = {};  // invalid: no member function would do this
     return KEEL_OK;
   };
   std::string text = Optimize(nullptr);

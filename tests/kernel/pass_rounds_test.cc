@@ -1,5 +1,5 @@
-// pass_rounds_test.cc: how often passes run, what counts as an edit, and on which graphs: rounds of phase
-// canon, edits that are undone, lack of memory, device scopes, bodies of calls.
+// pass_rounds_test.cc: how often passes run, which changes count as edits, and on which graphs: rounds of
+// phase canon, undone edits, out of memory, device scopes, bodies of calls.
 #include "tests/kernel/pass_helpers.h"
 
 namespace keel::test {

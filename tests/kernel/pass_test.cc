@@ -1,5 +1,5 @@
-// pass_test.cc: the door for passes: which run and in which order, what a faulty one leaves behind (nothing),
-// and each edit: what it does, and what it refuses. Oracles are texts.
+// pass_test.cc: the pass interface: selection and order of passes, rollback of a faulty pass, and each edit:
+// its effect and its errors. Oracles are texts.
 #include "tests/kernel/pass_helpers.h"
 
 namespace keel::test {
@@ -89,12 +89,12 @@ TEST_F(PassTest, FetchedNamesPassOn) {
     EXPECT_EQ(h->edit_fetched(e, r.In(exp, 0)), 0);
     keel_value v = 0;
     EXPECT_EQ(h->edit_before(e, exp), KEEL_OK);
-    EXPECT_EQ(r.AddNode("square", {r.In(exp, 0)}, &v, "a"), KEEL_OK);  // the name is taken: gets another
+    EXPECT_EQ(r.AddNode("square", {r.In(exp, 0)}, &v, "a"), KEEL_OK);  // taken name: a suffix is added
     return h->edit_replace(e, r.Out(exp), v);
   });
   EXPECT_EQ(Main(text),
             "  a = neg(x) : f32[2]\n  b = relu(a) : f32[2]\n  y = square(b) : f32[2]\n  return y\n");
-  // By a parameter: the result keeps its name beside the value's.
+  // Replaced by a parameter: the result keeps its name, the value its own.
   text = Optimize([](const keel_host* h, keel_edit* e) {
     Reader r{h, e};
     return h->edit_replace(e, r.Out(r.Nodes("exp")[0]), r.In(r.Nodes("neg")[0], 0));
@@ -166,7 +166,7 @@ TEST_F(PassTest, ABadResultIsRolledBack) {
     keel_value v = 0;
     EXPECT_EQ(r.AddNode("relu", {r.Out(r.Nodes("neg")[0])}, &v), KEEL_OK);
     EXPECT_EQ(h->edit_replace(e, r.Out(r.Nodes("exp")[0]), v), KEEL_OK);
-    e->graph->values[v].type.dims[0] = 7;  // what no member of the table would do
+    e->graph->values[v].type.dims[0] = 7;  // invalid: no member function would do this
     return KEEL_OK;
   });
   EXPECT_EQ(after, before);
@@ -222,11 +222,11 @@ TEST_F(PassTest, OutlineRefusesWhatIsNotConvexAndMovesWhatCanMove) {
   std::string text = Optimize([](const keel_host* h, keel_edit* e) {
     Reader r{h, e};
     std::vector<uint32_t> n = r.Nodes();
-    uint32_t bad[] = {n[0], n[4]};  // a ... y, with o between
+    uint32_t bad[] = {n[0], n[4]};  // a and y, with o between them
     EXPECT_EQ(h->edit_outline(e, bad, 2, "bad", nullptr), KEEL_INVALID);
     uint32_t twice[] = {n[0], n[0]};
     EXPECT_EQ(h->edit_outline(e, twice, 2, "bad", nullptr), KEEL_INVALID);
-    uint32_t good[] = {n[3], n[0], n[2]};  // c, a, b: o needs a and moves behind
+    uint32_t good[] = {n[3], n[0], n[2]};  // c, a, b: o reads a and moves after it
     return h->edit_outline(e, good, 3, nullptr, nullptr);
   });
   EXPECT_EQ(Main(text),
@@ -260,7 +260,7 @@ TEST_F(PassTest, EffectsStay) {
     EXPECT_EQ(r.AddNode("t.tell", {r.In(r.Nodes("neg")[0], 0)}, &v), KEEL_INVALID);
     uint32_t group[] = {r.Nodes("neg")[0], r.Nodes("t.tell")[0]};
     EXPECT_EQ(h->edit_outline(e, group, 2, "g", nullptr), KEEL_INVALID);
-    uint32_t around[] = {r.Nodes("neg")[0], r.Nodes("exp")[0]};  // the effect would have to move
+    uint32_t around[] = {r.Nodes("neg")[0], r.Nodes("exp")[0]};  // the effect would move
     EXPECT_EQ(h->edit_outline(e, around, 2, "g", nullptr), KEEL_INVALID);
     return h->edit_replace(e, r.Out(r.Nodes("exp")[0]), r.In(r.Nodes("neg")[0], 0));
   });
@@ -282,7 +282,7 @@ TEST_F(PassTest, ReadsStayOnTheirSideOfWrites) {
     EXPECT_EQ(h->edit_eval(e, reads[0]), KEEL_PRECONDITION);
     EXPECT_EQ(r.AddNode("read", {}, &v), KEEL_INVALID);
     EXPECT_EQ(h->edit_outline(e, &reads[1], 1, "g", nullptr), KEEL_INVALID);
-    return h->edit_replace(e, r.Out(reads[1]), r.Out(reads[0]));  // only u was written
+    return h->edit_replace(e, r.Out(reads[1]), r.Out(reads[0]));  // only u was assigned
   });
   EXPECT_EQ(
       Main(text),
@@ -311,7 +311,7 @@ TEST_F(PassTest, FailuresAreNotMovedOverEffects) {
             "  c, d = call(b, i, a){body=@g} : f32[1], f32[1]\n  return d, c\n");
 }
 
-// Three edits; with less fuel the first ones, in the same order, and later passes do not run.
+// Three edits. With less fuel only the first ones are made, in the same order, and later passes do not run.
 TEST_F(PassTest, FuelEndsThePassesAfterSoManyEdits) {
   ASSERT_TRUE(Add("first", {{"first", KEEL_PHASE_LOWER}}).ok());
   ASSERT_TRUE(Add("second", {{"second", KEEL_PHASE_LOWER}}).ok());
@@ -369,7 +369,7 @@ TEST_F(PassTest, APlanRunsWhatPassesMade) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::string report = *(*plan)->Report({});
   EXPECT_NE(report.find(R"("edits":1)"), std::string::npos) << report;
-  EXPECT_NE(report.find(R"("node":"y/v")"), std::string::npos) << report;  // of the call's body
+  EXPECT_NE(report.find(R"("node":"y/v")"), std::string::npos) << report;  // in the body of the call
   ArrayRef in = *NewArray(DType::kF32, {{1}}, true), out;
   keel_array* raw = in.get();
   ASSERT_TRUE((*plan)->Run({&raw, 1}, {&out, 1}).ok());

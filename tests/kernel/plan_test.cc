@@ -1,5 +1,5 @@
-// plan_test.cc: what planning promises: prune, feed anywhere, one plan for all sizes, memory reuse,
-// constant parts, runs from many threads, and errors that name what is wrong. Oracles are literals.
+// plan_test.cc: planning: pruning, feeding any value, one plan for all sizes, memory reuse, constant folding,
+// runs from many threads, errors that name their cause. Oracles are literals.
 #include "kernel/plan/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// pool_test.cc: the caching allocator of device memory against a simple model: random sequences of pieces
-// taken and given back, on a device of a few megabytes whose queues finish work late.
+// pool_test.cc: the caching allocator of device memory against a simple model: random allocations and frees
+// on a device of a few megabytes whose queues finish work late.
 #include "kernel/device/pool.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-// A device: segments at addresses of its own, a limit, and tickets that are done when the test says so.
+// A device: segments at fake addresses, a limit, and tickets that the test completes.
 class Source : public SegmentSource {
  public:
   explicit Source(uint64_t memory) : memory_(memory) {}
@@ -37,7 +37,7 @@ class Source : public SegmentSource {
     for (int q = 0; q < kQueues; q++)
       EXPECT_FALSE(Busy(q, s.address, s.address + s.bytes)) << "freed while queue " << q << " uses it";
   }
-  // Is some of these bytes still used by that queue?
+  // Whether that queue still uses any of these bytes.
   bool Busy(int q, uint64_t from, uint64_t to) {
     std::erase_if(given,
                   [&](const Given& g) { return g.used.of[0] <= done.of[0] && g.used.of[1] <= done.of[1]; });
@@ -55,7 +55,7 @@ class Source : public SegmentSource {
 
   static constexpr uint64_t kGap = 1 << 16;
   std::map<uint64_t, uint64_t> live;  // bytes by address
-  struct Given {                      // a piece that was given back, and when its work is done
+  struct Given {                      // a freed block, and when its work is done
     uint64_t from, to;
     Tickets used;
   };
@@ -70,7 +70,7 @@ class Source : public SegmentSource {
   uint64_t next_ = kGap;
 };
 
-// Random use of a pool, with what must hold after each step.
+// Random use of a pool; invariants are checked after each step.
 class Player {
  public:
   Player(uint64_t seed, Source& source, Pool& pool, uint64_t alignment)
@@ -154,7 +154,7 @@ class Player {
     live_.erase(it);
     pool_.Free(piece, tickets);
   }
-  // As after a failure: nobody knows its tickets.
+  // As after a failure: its tickets are unknown.
   void Lose(Live::iterator it) {
     Allocation piece = it->second.first;
     source_.given.push_back({piece.address(), piece.address() + piece.bytes, source_.last});
@@ -197,7 +197,7 @@ TEST_P(PoolModel, RandomSequences) {
       ASSERT_TRUE(pool.Settle().ok());
       EXPECT_EQ(pool.Count().used_pieces, 0u);
       EXPECT_EQ(pool.Count().used_bytes, 0u);
-      pool.Trim();  // all grew together again, so every segment goes
+      pool.Trim();  // all blocks merged again, so every segment is returned
       EXPECT_EQ(pool.Count().segments, 0u);
       EXPECT_EQ(source.used, 0u);
     }

@@ -1,5 +1,5 @@
-// gradient_test.cc: the nodes that a gradient appends: only what was asked for, zeros only where a rule reads
-// them, nothing that gives back its operand, and the graph as it was after an error.
+// gradient_test.cc: the nodes that a gradient appends: only the requested gradients, zeros only where a rule
+// reads them, no identity nodes; an error leaves the graph unchanged.
 
 #include "kernel/grad/gradient.h"
 
@@ -10,7 +10,7 @@
 namespace keel::test {
 namespace {
 
-// A graph of one function; gives the lines that the gradient appends.
+// A graph of one function; returns the lines that the gradient appends.
 struct GradientTest : ::testing::Test {
   std::unique_ptr<Module> m;
   Graph* g = nullptr;
@@ -105,7 +105,7 @@ TEST_F(GradientTest, AnErrorLeavesTheGraphAsItWas) {
   EXPECT_EQ(g->values.size(), values);
   EXPECT_EQ(g->constant_values.size(), constants);
   EXPECT_TRUE(Verify(*m).ok());
-  EXPECT_TRUE(Run({"y"}, {"b"}).ok());  // the op does not lie between
+  EXPECT_TRUE(Run({"y"}, {"b"}).ok());  // the op is not on a path from x to y
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// call_test.cc: graphs that are bodies of calls: typing, round trips (the sample `call` is also in the tests
-// of text and files), what is refused, limits. Oracles are texts.
+// call_test.cc: graphs that are bodies of calls: typing, round trips (text and file tests also use the sample
+// `call`), errors, limits. Oracles are texts.
 #include <filesystem>
 
 #include "tests/kernel/graph/helpers.h"
@@ -39,7 +39,7 @@ TEST(Call, RefusesOperandsThatAreNotTheBodys) {
 
 TEST(Call, NoGraphCallsItself) {
   EXPECT_ERROR(ParseError("fn @f(x: f32[]) -> f32[] {\n  y = call(x){body=@f}\n  return y\n}\n"), "f");
-  // Behind the parser's back: two graphs that call each other.
+  // Bypasses the parser: two graphs that call each other.
   auto m = Parse(
       "keel 1\n"
       "fn @f(x: f32[]) -> f32[] {\n  y = neg(x)\n  return y\n}\n"
@@ -75,7 +75,7 @@ TEST(Call, DepthAndSizeAreLimited) {
   EXPECT_ERROR(ParseError(wide), "more than 1000000 nodes, the limit, with the bodies of its calls");
 }
 
-// A module made by hand may name a body that comes later; text and files put it first.
+// A module built in code may refer to a later body; text and files write the body first.
 TEST(Call, TextAndFilePutBodiesFirst) {
   auto made = std::make_unique<Module>(Ops());
   Graph& main = **made->AddGraph("main");

@@ -1,4 +1,4 @@
-// element_test.cc: single elements: what a double becomes in each dtype, against literal bits.
+// element_test.cc: conversion of a double to an element of each dtype, against literal bits.
 
 #include "kernel/graph/element.h"
 

@@ -1,5 +1,5 @@
-// file_test.cc: the file: round trips, damage of every byte, hostile structures, huge and sparse weights,
-// and saving that is all or nothing.
+// file_test.cc: the file format: round trips, damage of every byte, malformed structures, large and sparse
+// weights, atomic saving.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ std::string Saved(const Module& m) {
   return ReadWhole(folder / "m.keel");
 }
 
-// A sample as a program would have written it: text has no lines.
+// A sample as a program writes it: graph text has no source lines.
 std::unique_ptr<Module> WithLines(const std::string& sample) {
   auto m = Parse(SampleText(sample));
   uint32_t line = 0;
@@ -88,7 +88,7 @@ TEST_P(SavedSamples, EveryByteDamaged) {
   std::memcpy(&structure, whole.data(), 4);
   structure += 4;
   for (size_t i = 0; i < whole.size(); i++) {
-    if (i >= structure && i % 64 != 0) continue;  // padding and weights: a sample of them
+    if (i >= structure && i % 64 != 0) continue;  // padding and weights: only a sample of the bytes
     for (int how = 0; how < 4; how++) {
       std::string bytes = whole;
       auto old = static_cast<uint8_t>(bytes[i]);
@@ -97,7 +97,7 @@ TEST_P(SavedSamples, EveryByteDamaged) {
       if (values[how] != old) LoadDamaged(bytes, &loaded);
     }
   }
-  EXPECT_GT(loaded, 0u);  // weights may be anything
+  EXPECT_GT(loaded, 0u);  // any weights are valid
 }
 
 TEST_P(SavedSamples, EveryTruncationIsRefusedOrEndsInPadding) {
@@ -131,7 +131,7 @@ TEST(File, SaysWhatIsWrong) {
                absl::StrCat("the file has ", whole.size() - 1, " bytes"));
 }
 
-// The two numbers stand in the flatbuffer as uints 1 and 1; a newer writer's file has others.
+// The two version numbers are the uints 1 and 1 in the flatbuffer; a newer writer stores others.
 TEST(File, ANewerFormatIsRefusedWithBothNumbers) {
   std::string whole = Saved(*Parse("keel 1\nfn @f(x: f32[]) { return x }\n"));
   size_t refused = 0;
@@ -181,7 +181,7 @@ uint64_t ResidentBytes() {
   return resident * 4096;
 }
 
-// 10 GB of weights that nobody wrote: loading must not look at them.
+// 10 GB of sparse weights: loading must not read them.
 TEST(File, SparseWeightsAreNotTouched) {
   Folder folder;
   constexpr uint64_t kBytes = uint64_t{10} << 30;
@@ -207,7 +207,7 @@ TEST(File, SparseWeightsAreNotTouched) {
   EXPECT_ERROR(LoadFile(folder / "big.keel", Ops()).status(), "truncated");
 }
 
-// A limit on file sizes stands for a full disk: write fails in the middle.
+// A limit on file sizes simulates a full disk: write fails in the middle.
 TEST(File, AFullDiskLeavesTheOldFile) {
   Folder folder;
   std::string path = folder / "m.keel";

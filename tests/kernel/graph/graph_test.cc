@@ -1,4 +1,4 @@
-// graph_test.cc: building graphs by hand: names, types, attributes, limits, and what is refused.
+// graph_test.cc: building graphs in code: names, types, attributes, limits, errors.
 
 #include <atomic>
 #include <thread>

@@ -1,4 +1,4 @@
-// helpers.h: what the tests of graphs share: the catalogue, parsing that must work, sample files.
+// helpers.h: shared by the tests of graphs: the catalogue, parsing of valid text, sample files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline std::string ReadWhole(const std::string& path) {
   return out.str();
 }
 
-// The core's ops, and one as of a plugin.
+// The core's ops and one plugin op.
 inline std::shared_ptr<Catalogue> Ops() {
   static auto ops = [] {
     auto made = std::make_shared<Catalogue>();

@@ -1,4 +1,4 @@
-// text_test.cc: the text form: what is printed, that it reads back exactly, and the errors of bad text.
+// text_test.cc: the text form: canonical output, exact round trips, errors of invalid text.
 
 #include "kernel/graph/element.h"
 #include "tests/kernel/graph/helpers.h"
@@ -15,7 +15,7 @@ TEST_P(Samples, ReadBackExactly) {
   EXPECT_TRUE(Verify(*m).ok()) << Verify(*m);
 }
 
-// Any change of one byte either fails with a place or gives a module that prints and reads back.
+// A change of any byte either fails with a position or gives a module that round-trips.
 TEST_P(Samples, SurviveDamage) {
   std::string text = SampleText(GetParam());
   const std::string bytes = std::string("\0\xff\"(){}[]=,@-#", 15);
@@ -73,7 +73,7 @@ TEST(Text, NamesThatLookLikeUnnamedResults) {
       "  layer.0.out = neg(\"a b\") : f32[b, 2]\n  return layer.0.out\n");
 }
 
-// Lines put into a printed text: what is behind them moves on by a number.
+// Inserts lines into a printed text: later line numbers shift.
 TEST(Text, NumbersMoveOn) {
   EXPECT_EQ(Printed("v0 = neg(x)\nprint(v0)\nv1 = relu(v0)\nv2 = neg(v1)\nreturn v2"),
             "  v0 = neg(x) : f32[b, 2]\n  print(v0)\n  v2 = relu(v0) : f32[b, 2]\n"
@@ -165,7 +165,7 @@ TEST(Text, DepthIsLimited) {
   EXPECT_FALSE(Error("y = reshape(x){to=[" + std::string(4000, '(')).ok());
 }
 
-// Independent oracle: the number of significant digits that the formats are known to need.
+// Independent oracle: the known numbers of significant digits of the formats.
 TEST(Element, SpellingsAreShortAndExact) {
   auto spell = [](DType d, std::string_view text) {
     uint64_t element = 0;
@@ -202,7 +202,7 @@ TEST(Element, SmallFloatsHaveTheKnownBits) {
   EXPECT_EQ(bits(DType::kF16, "6.103515625e-05"), 0x0400);
   EXPECT_EQ(bits(DType::kF16, "inf"), 0x7c00);
   EXPECT_EQ(bits(DType::kF16, "nan"), 0x7e00);
-  EXPECT_EQ(bits(DType::kF16, "2049"), 0x6800);  // a tie goes to the even neighbour
+  EXPECT_EQ(bits(DType::kF16, "2049"), 0x6800);  // a tie rounds to even
   EXPECT_EQ(bits(DType::kF16, "2051"), 0x6802);
   EXPECT_EQ(bits(DType::kBF16, "1"), 0x3f80);
   EXPECT_EQ(bits(DType::kBF16, "-inf"), 0xff80);
