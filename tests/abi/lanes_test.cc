@@ -1,5 +1,4 @@
-// lanes_test.cc: a device of its own that runs launches side by side, with threads of its own: what Keel
-// promises it.
+// lanes_test.cc: concurrent launches on a device with its own threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,10 +11,10 @@
 
 namespace {
 
-// What the plugin saw. Costs: what each node is said to take with many threads and with one.
+// Observed by the plugin. Costs: each node's reported cost with many threads and with one.
 std::atomic<uint32_t> most_threads, under_way, most_under_way, sections, launches;
 uint64_t cost_of_many, cost_of_one;
-uint32_t lanes_that_come;  // of those that were asked for
+uint32_t lanes_that_come;  // out of those requested
 
 keel_rc AddOne(const keel_call* call) {
   const uint32_t now = ++under_way;
@@ -24,7 +23,7 @@ keel_rc AddOne(const keel_call* call) {
   for (uint32_t most = most_threads;
        call->env->threads > most && !most_threads.compare_exchange_weak(most, call->env->threads);) {
   }
-  if (call->env->threads == 1 && lanes_that_come > 1)  // until another comes beside it, once
+  if (call->env->threads == 1 && lanes_that_come > 1)  // wait once until a second launch overlaps
     for (int i = 0; i < 20'000 && most_under_way < 2; i++)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const float x = *static_cast<const float*>(keel_ptr(call->in[0]));

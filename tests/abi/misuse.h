@@ -1,4 +1,4 @@
-// misuse.h: one good object of each kind, and ways to say what a wrong call must give. See misuse_test.cc.
+// misuse.h: one valid object of each kind, and expectations for wrong calls. See misuse_test.cc.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ inline void Free(keel_trace* t) { keel_trace_free(t); }
 inline void Free(keel_function* f) { keel_function_free(f); }
 inline void Free(keel_tape* t) { keel_tape_free(t); }
 inline void Free(keel_variable* v) { keel_variable_release(v); }
-inline void Free(const void*) {}  // of a graph, a name: its owner's
+inline void Free(const void*) {}  // borrowed from a graph; a name: borrowed from its owner
 
 class Misuse : public testing::Test {
  protected:
@@ -85,7 +85,7 @@ class Misuse : public testing::Test {
   }
 
   void Ok(keel_rc rc) { ASSERT_EQ(rc, KEEL_OK) << Said(); }
-  // What the last call said, which is forgotten then.
+  // The message of the last call; reading it clears it.
   std::string Said() {
     std::string text = std::string(keel_error_message(error_)) + " | " + keel_error_hint(error_);
     keel_error_free(error_);
@@ -99,7 +99,7 @@ class Misuse : public testing::Test {
   }
   void ExpectInvalid(keel_rc rc, const std::string& words) { ExpectError(rc, KEEL_INVALID, words); }
 
-  // Arguments that are well-formed: those of one type are one.
+  // Valid arguments: one object for each type.
   template <typename T>
   T good(const std::string& name) {
     if constexpr (std::is_same_v<T, const char*>)
@@ -186,7 +186,7 @@ class Misuse : public testing::Test {
       if (name == key) return text;
     return "x";
   }
-  // Room for what comes back through a pointer, freed after the call: eight words for each.
+  // Buffers for output parameters, freed after the call: eight words each.
   template <typename T>
   T* Out() {
     void** at = &room_.at(8 * free_.size());

@@ -1,4 +1,4 @@
-// misuse_callback_test.cc: faults of programs and blocks become errors of the call that ran them, and nothing
+// misuse_callback_test.cc: failures of programs and blocks become errors of the call that ran them; nothing
 // leaks.
 #include "misuse.h"
 

@@ -1,5 +1,4 @@
-// misuse_lifetimes_test.cc: objects that outlive their context, calls from within callbacks, leaks of
-// contexts.
+// misuse_lifetimes_test.cc: objects that outlive their context, calls from callbacks, leaked contexts.
 #include "misuse.h"
 
 #include <thread>
@@ -10,7 +9,7 @@ using namespace misuse;
 
 class MisusedLifetimes : public Misuse {
  protected:
-  // Objects of a context that is closed already.
+  // Objects of a closed context.
   struct Closed {
     keel_array* array = nullptr;
     keel_op* op = nullptr;

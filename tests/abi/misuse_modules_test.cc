@@ -1,5 +1,5 @@
-// misuse_modules_test.cc: graphs, texts, files and tables of plugins that cannot be right are refused by
-// name.
+// misuse_modules_test.cc: invalid graphs, texts, files and plugin tables are refused with an error that names
+// them.
 #include "misuse.h"
 
 namespace {

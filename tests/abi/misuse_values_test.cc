@@ -1,5 +1,5 @@
-// misuse_values_test.cc: sizes, tensors, operands, options and files that cannot be right are refused by
-// name.
+// misuse_values_test.cc: invalid sizes, tensors, operands, options and files are refused with an error that
+// names them.
 #include "misuse.h"
 
 #include <algorithm>

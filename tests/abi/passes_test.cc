@@ -1,5 +1,5 @@
-// passes_test.cc: passes through the C ABI: a plugin with one pass that works and one that fails; sessions
-// choose by option, modules are optimised in place, plans report what ran. The results stay the same.
+// passes_test.cc: passes through the C ABI: a plugin with a working pass and a failing one; sessions select
+// passes by option, modules are optimised in place, plans report the passes. Results do not change.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -60,7 +60,7 @@ class PassesTest : public testing::Test {
     return Take(text);
   }
 
-  // The report of a plan made with one option; runs it on x = 0 and expects y = 1.
+  // The report of a plan prepared with one option; also runs it on x = 0 and expects y = 1.
   Json Plan(const char* key, const char* value) {
     keel_kv option{key, value};
     keel_session* session = nullptr;
@@ -124,7 +124,7 @@ TEST_F(PassesTest, ModulesAreOptimisedInPlace) {
   EXPECT_EQ(Json::parse(Take(report))["passes"][0]["edits"], 1);
   EXPECT_NE(Text().find("y = call(x){body=@all} : f32[b]"), std::string::npos) << Text();
   Plan("level", "0");
-  keel_plan* plan = nullptr;  // a session from before still works
+  keel_plan* plan = nullptr;  // an older session still works
   EXPECT_EQ(keel_session_prepare(old, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
   keel_plan_free(plan);
   keel_session_free(old);

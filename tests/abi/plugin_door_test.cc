@@ -1,5 +1,5 @@
-// plugin_door_test.cc: which files are taken as plugins, which are refused and with what text, and that
-// a refused one ran none of its code. Sees libkeel through its C functions only.
+// plugin_door_test.cc: which plugin files are accepted and which refused, with which message; no code of a
+// refused file runs. Uses libkeel through its C functions only.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Every object in a report that has the key "path".
+// Every object of a report with the key "path".
 void CollectAttempts(const json& report, std::vector<json>* out) {
   if (report.is_object() && report.contains("path")) out->push_back(report);
   if (report.is_structured())
@@ -50,7 +50,7 @@ class PluginDoor : public testing::Test {
     fs::copy_file(fs::path(KEEL_TEST_DOOR) / ("keel-" + variant + ".so"), to);
     return to;
   }
-  // "" where the file was taken, else the message and the hint.
+  // "" if the file was accepted, else the message and the hint.
   std::string Load(const std::string& path, keel_rc* code = nullptr) {
     keel_error* error = nullptr;
     keel_rc rc = keel_plugin_load(context_, path.c_str(), &error);
@@ -60,7 +60,7 @@ class PluginDoor : public testing::Test {
     keel_error_free(error);
     return text;
   }
-  // The last entry of report "plugins" about a path, as JSON text; "" if there is none.
+  // The last entry of report "plugins" for a path, as JSON text; "" if there is none.
   std::string Reported(const std::string& path) {
     keel_text* text = nullptr;
     if (keel_report(context_, "plugins", &text, nullptr) != KEEL_OK) return "no report";
@@ -76,7 +76,7 @@ class PluginDoor : public testing::Test {
     std::ifstream file(trace_);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Loads a variant that must be refused; every one of `words` stands in the error and in the report.
+  // Loads a variant that must be refused; the error and the report contain each of `words`.
   void ExpectRefused(const std::string& variant, const std::vector<std::string>& words) {
     std::string path = Copy(variant, "keel-" + variant + ".so"), text = Load(path);
     for (const std::string& word : words) {
@@ -124,7 +124,8 @@ TEST_F(PluginDoor, AFileThatIsNoLibraryIsRefused) {
   EXPECT_NE(Load(empty).find("not a plugin"), std::string::npos) << Load(empty);
 }
 
-// The dynamic linker would look for such a name along its own path, and load another file than was checked.
+// The dynamic linker would search its path for such a name, and could load a different file from the one
+// checked.
 TEST_F(PluginDoor, ANameWithoutASlashIsTheFileInTheWorkingFolder) {
   Copy("good", "keel-here.so");
   fs::path before = fs::current_path();
@@ -212,7 +213,7 @@ TEST_F(PluginDoor, ASymlinkToATakenPluginIsADuplicate) {
 TEST_F(PluginDoor, AScanTakesTheGoodAndReportsEachRefusal) {
   Copy("good", "keel-good.so");
   Copy("newer-draft", "keel-newer-draft.so");
-  Copy("good", "libkeel-good.so");  // another name: not looked at
+  Copy("good", "libkeel-good.so");  // another prefix: ignored
   keel_kv option = {"plugins", folder_.c_str()};
   keel_context* context = nullptr;
   ASSERT_EQ(keel_open(&option, 1, &context, nullptr), KEEL_OK);
@@ -237,7 +238,7 @@ TEST_F(PluginDoor, RelativeFoldersInKeelPluginPathAreNotSearched) {
   EXPECT_EQ(Trace(), "");
 }
 
-// The dynamic linker maps what the headers say: a file that is cut off must not come that far.
+// The dynamic linker maps by the file's headers, so a truncated file must be refused before.
 TEST_F(PluginDoor, ATruncatedPluginIsRefusedAtEveryLength) {
   std::ifstream file(fs::path(KEEL_TEST_DOOR) / "keel-good.so", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

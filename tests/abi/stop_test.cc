@@ -1,5 +1,5 @@
-// stop_test.cc: a long run is stopped by keel_cancel (from a thread, from a signal handler) and by a time
-// limit; afterwards the same session computes the right answer.
+// stop_test.cc: keel_cancel (from a thread, from a signal handler) and a time limit stop a long run; then the
+// same session computes the right answer.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -21,7 +21,7 @@ class Stop : public testing::Test {
   void SetUp() override {
     ASSERT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
     ASSERT_EQ(keel_plugin_load(context_, KEEL_TEST_PLUGINS "/keel-reference.so", nullptr), KEEL_OK);
-    // 2000 additions: with a million elements minutes of work for the reference device.
+    // 2000 additions: with a million elements, minutes of work for the reference device.
     std::string text = "keel 1 opset core 1\n\nfn @main(x: f32[n]) -> f32[n] {\n  y0 = add(x, x)\n";
     for (int i = 1; i < 2000; i++)
       text += "  y" + std::to_string(i) + " = add(y" + std::to_string(i - 1) + ", x)\n";
@@ -94,7 +94,7 @@ TEST_F(Stop, ByAnotherThread) {
   ExpectStopped("by keel_cancel");
   other.join();
   keel_array* y = nullptr;
-  EXPECT_EQ(Run(3, &y), KEEL_CANCELLED);  // until it is taken back
+  EXPECT_EQ(Run(3, &y), KEEL_CANCELLED);  // until it is cleared
   keel_cancel(context_, 0);
   ExpectRight();
 }
@@ -118,7 +118,7 @@ TEST_F(Stop, ByTimeLimit) {
     ExpectStopped("the time limit is 20 ms");
     EXPECT_STREQ(keel_error_hint(error_), "raise the option \"timeout_ms\"");
   }
-  Open({{"timeout_ms", "600000"}});  // which does not stop a short run
+  Open({{"timeout_ms", "600000"}});  // long enough for a short run
   ExpectRight();
 }
 
@@ -134,7 +134,7 @@ TEST_F(Stop, CancelReachesRunsWithALimitToo) {
   ExpectRight();
 }
 
-// Runs with and without limits at once: only those over their time stop.
+// Concurrent runs with and without limits: only those over their limit stop.
 TEST_F(Stop, LimitsAreOfOneRun) {
   Open({{"timeout_ms", "600000"}});
   std::atomic<int> wrong = 0;
@@ -165,7 +165,7 @@ TEST_F(Stop, EagerCallsStopToo) {
   keel_array *x = nullptr, *y = nullptr;
   ASSERT_EQ(keel_array_new(context_, KEEL_F32, nullptr, 0, &x, nullptr), KEEL_OK);
   keel_array* in[] = {x, x};
-  for (int i = 0; i < 3; i++) {  // the first by a plan, the others by the quick table
+  for (int i = 0; i < 3; i++) {  // the first call by a plan, the others by the fast path
     keel_cancel(context_, 1);
     EXPECT_EQ(keel_apply(op, in, 2, &y, 1, nullptr), KEEL_CANCELLED);
     EXPECT_EQ(y, nullptr);

@@ -1,5 +1,5 @@
-// table_size_test.cc: tables of other lengths than ours. Each is put so that it ends where an unreadable
-// page begins: whoever reads beyond struct_size dies.
+// table_size_test.cc: tables of other sizes. Each ends at an unreadable page: a read beyond struct_size
+// crashes.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ class Guarded {
   char *base_, *at_;
 };
 
-// The first `size` bytes of a table, its struct_size saying so.
+// The first `size` bytes of a table, with struct_size set to it.
 template <typename T>
 const T* Cut(const Guarded& memory, const T& table, uint32_t size) {
   std::memcpy(memory.at(), &table, size);
@@ -65,7 +65,7 @@ keel_plugin Table() {
           0};
 }
 
-// The code of keel_plugin_add in a context of its own, and its message.
+// The code and message of keel_plugin_add in a fresh context.
 keel_rc Add(const keel_plugin* table, std::string* message = nullptr, uint32_t* devices = nullptr) {
   keel_context* context = nullptr;
   EXPECT_EQ(keel_open(nullptr, 0, &context, nullptr), KEEL_OK);
@@ -156,8 +156,8 @@ TEST(TableSize, NoTableAndABadNameAreRefused) {
   EXPECT_NE(Add(&table), KEEL_OK);
 }
 
-// The other way round: our plugins with a host table that ends at an unreadable page. (Draft 0 has one
-// length of it; a later minor will also cut it to each earlier one.)
+// The reverse: Keel's plugins with a host table that ends at an unreadable page. (Draft 0 has one size; a
+// later minor version will also truncate it to each earlier one.)
 keel_rc Fail(keel_rc code, const char*) { return code; }
 void Log(int32_t, const char*) {}
 const void* Ext(const char*) { return nullptr; }

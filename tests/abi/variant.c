@@ -1,7 +1,7 @@
-/* variant.c: a plugin whose note may tell other version numbers than this tree's headers do.
+/* variant.c: a plugin whose note may contain version numbers other than those of this tree's headers.
  *
- * Built once per variant (CMakeLists.txt). Its constructor leaves a line in the file that the environment
- * variable KEEL_TEST_TRACE names, so a test sees whether any of its code ran.
+ * Built once per variant (CMakeLists.txt). Its constructor writes a line to the file named by the
+ * environment variable KEEL_TEST_TRACE, so that a test detects whether any of its code ran.
  */
 #include "abi/keel_base.h"
 #ifdef TEST_MAJOR

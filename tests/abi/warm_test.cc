@@ -1,5 +1,5 @@
-// warm_test.cc: a warm call allocates nothing and takes no lock. This program's own malloc and
-// pthread_mutex_lock stand before the C library's, for libkeel and the plugins too, and count.
+// warm_test.cc: a warm call allocates nothing and takes no lock. This program defines malloc and
+// pthread_mutex_lock for all libraries of the process, and counts calls.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -103,7 +103,8 @@ class Warm : public testing::TestWithParam<const char*> {
     return a;
   }
 
-  // Some calls to warm up, then what 1000 of them count. The call gives one array, which is released.
+  // Counts allocations and locks of 1000 calls after a few warm-up calls. The call returns one array, which
+  // is released.
   template <class Call>
   static void ExpectNothing(const char* what, Call call) {
     for (int i = 0; i < kCalls + 10; i++) {
@@ -169,7 +170,7 @@ TEST_P(Warm, ApplyOfScalarsVectorsAndBroadcasts) {
   ApplyTwo("mul", vector, vector);
   ApplyTwo("add", vector, scalar);
   ApplyTwo("less", vector, vector);
-  if (std::string(GetParam()) == "cpu")  // the reference device is simple, not quick
+  if (std::string(GetParam()) == "cpu")  // the reference device favours simplicity over speed
     ApplyTwo("add", Filled(KEEL_F32, {4, 1}, 1.0f), Filled(KEEL_F32, {1, 4}, 1.0f));
 }
 
@@ -188,7 +189,7 @@ TEST_P(Warm, PlansOfFixedAndOfSymbolicSizes) {
           {Filled(KEEL_I32, {10, 10}, 1)});
 }
 
-// Two sizes in turn: both runners stay at hand.
+// Alternating sizes: both runners stay cached.
 TEST_P(Warm, PlanOfSizesInTurn) {
   keel_module* module = nullptr;
   keel_session* session = nullptr;
@@ -207,7 +208,7 @@ TEST_P(Warm, PlanOfSizesInTurn) {
   keel_module_free(module);
 }
 
-// A program of one addition, left by the context that the arguments belong to.
+// A program of one addition in the context of the arguments.
 keel_rc AddThem(void* op, keel_trace* trace, const keel_leaf* in, uint32_t, keel_error** err) {
   keel_array *operands[] = {in[0].array, in[1].array}, *y = nullptr;
   keel_rc rc = keel_trace_apply(trace, static_cast<keel_op*>(op), operands, 2, &y, 1, err);

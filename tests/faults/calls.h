@@ -1,4 +1,4 @@
-// calls.h: what scenarios are written with: handles that free themselves, calls that stop at the first error.
+// calls.h: helpers for scenarios: handles that free themselves, calls that stop at the first error.
 #pragma once
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace keel::test {
 
-// A handle of keel.h that is freed.
+// A handle of keel.h that frees its object.
 template <typename T, void (*Free)(T*)>
 class Own {
  public:
@@ -18,8 +18,8 @@ class Own {
   Own(const Own&) = delete;
   Own& operator=(const Own&) = delete;
   ~Own() { Free(p_); }
-  operator T*() const { return p_; }  // NOLINT: as the C functions take it
-  T** operator&() { return &p_; }     // NOLINT: likewise
+  operator T*() const { return p_; }  // NOLINT: the parameter type of the C functions
+  T** operator&() { return &p_; }     // NOLINT: the same
 
  private:
   T* p_ = nullptr;
@@ -32,7 +32,7 @@ using OwnOp = Own<keel_op, keel_op_free>;
 using OwnArray = Own<keel_array, keel_array_release>;
 using OwnText = Own<keel_text, keel_text_free>;
 
-// Calls one after the other until one fails: Try(f, args...) is f(args..., &error).
+// Makes calls until one fails: Try(f, args...) is f(args..., &error).
 struct Calls {
   Outcome outcome;
 

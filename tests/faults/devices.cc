@@ -1,5 +1,5 @@
-// devices.cc: the hostile device while allocations of libkeel fail (its own do not: it is told to be spared).
-// Each scenario has a context of its own, whose making is spared, too; it must work again afterwards.
+// devices.cc: the hostile device while allocations of libkeel fail (the device's own are exempt). Each
+// scenario creates its own context, also exempt; it must work again afterwards.
 #include <dlfcn.h>
 
 #include "tests/faults/calls.h"
@@ -41,7 +41,8 @@ bool Open(Calls& c, keel_context** context) {
          c.Try(keel_plugin_load, *context, KEEL_TEST_HOSTILE);
 }
 
-// A plan with a constant part, fed from the host and from a device; its result to another device and back.
+// A plan with a constant part, fed from the host and from a device; its result moves to another device and
+// back.
 void Run(Calls& c, keel_context* context, const keel_kv* options, uint32_t n_options) {
   OwnModule module;
   OwnSession session;

@@ -1,5 +1,4 @@
-// dlpack.cc: tensors that come and go by DLPack, in both forms. The structs are written here as DLPack 1.0
-// has them.
+// dlpack.cc: tensors exchanged by DLPack, in both forms. The structs are declared here as in DLPack 1.0.
 #include "tests/faults/calls.h"
 #include "tests/faults/scenarios.h"
 
@@ -24,7 +23,7 @@ constexpr float kData[] = {1, 2, 3, 4, 5, 6};
 template <typename Managed>
 using Function = keel_rc (*)(keel_context*, Managed*, keel_array**, keel_error**);
 
-// In, out again, and every deleter called once: by the array, or by us where it was not taken.
+// Import and export; every deleter is called once: by the array, or by the test if the import failed.
 template <typename Managed, typename Take, typename Give>
 void RoundTrip(Calls& c, keel_context* context, Take take, Give give) {
   static thread_local int deleted;

@@ -36,7 +36,7 @@ class Faults : public ::testing::TestWithParam<std::tuple<Scenario, Injected>> {
 };
 keel_context* Faults::context_ = nullptr;
 
-// What is wrong with how a run ended; null: nothing.
+// Describes a wrong end of a run; null: none.
 const char* Judge(const Outcome& outcome, Kind kind, bool injected) {
   if (outcome.rc == KEEL_OK) return outcome.right ? nullptr : "a wrong answer without an error";
   if (!injected) return "an error without a fault";
@@ -45,8 +45,8 @@ const char* Judge(const Outcome& outcome, Kind kind, bool injected) {
   return nullptr;
 }
 
-// What is made once and kept (an op of the catalogue that only an error needs) is no leak: that grows with
-// each run. Gives how many blocks are alive for good.
+// Objects created once and kept (an op of the catalogue that only an error uses) are not leaks, which grow
+// with each run. Returns the number of live blocks.
 int64_t Settled(const Scenario& scenario, const Injected& injected, int64_t n, keel_context* context) {
   int64_t blocks = LiveBlocks();
   Arm(injected.kind, injected.mode, n, injected.error);

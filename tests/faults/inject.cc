@@ -1,5 +1,5 @@
 // inject.cc: the interposed calls. They are defined in the test program, so every library in the process
-// comes here; each asks Fails() and goes on to the C library.
+// calls them; each checks Fails() and calls the C library.
 #include "tests/faults/inject.h"
 
 #include <dirent.h>
@@ -132,7 +132,7 @@ int rename(const char* from, const char* to) {
   static auto real = Next(&rename, "rename");
   return Fails(Kind::kFile, "rename") ? -1 : real(from, to);
 }
-int close(int fd) {  // closes even when it fails, as Linux does
+int close(int fd) {  // closes even when it fails, as on Linux
   static auto real = Next(&close, "close");
   int rc = real(fd);
   return Fails(Kind::kFile, "close") ? -1 : rc;

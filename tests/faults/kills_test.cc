@@ -1,5 +1,5 @@
-// kills_test.cc: a process that saves is killed at each of its file operations: before it, in the middle of a
-// write, after it. The file then is whole: the old one or the new one. Calls are interposed as in inject.cc.
+// kills_test.cc: a saving process is killed at each of its file operations: before it, in the middle of a
+// write, after it. The file must then be the complete old or new one. Calls are interposed as in inject.cc.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -17,9 +17,9 @@ namespace {
 
 enum class Moment { kBefore, kMiddle, kAfter };
 Moment moment = Moment::kBefore;
-int64_t left = 0;  // calls until the end; 0: none is armed
+int64_t left = 0;  // calls until the kill; 0: disarmed
 
-// Is it this call? Before it, the process ends here.
+// Whether this is the armed call; if killed before it, the process ends here.
 bool LastCall() {
   if (left == 0 || --left) return false;
   if (moment == Moment::kBefore) kill(getpid(), SIGKILL);
@@ -37,7 +37,7 @@ Function Next(Function, const char* name) {
 
 }  // namespace
 
-#pragma GCC visibility push(default)  // libkeel's calls come here
+#pragma GCC visibility push(default)  // libkeel calls these
 extern "C" {
 int open(const char* path, int flags, ...) {
   static auto real = Next(&open, "open");
@@ -73,7 +73,7 @@ int close(int fd) {
 
 namespace {
 
-// In a process of its own; true if it was killed.
+// Runs in a forked process; true if it was killed.
 bool Killed(Moment when, int64_t n, const std::function<void()>& body) {
   pid_t child = fork();
   if (child == 0) {
@@ -104,7 +104,8 @@ class Kills : public testing::TestWithParam<Moment> {
     folder = name;
   }
   ~Kills() override { std::filesystem::remove_all(folder); }
-  // save(k) writes generation k, load() says which one is there; a mixture or no file is an error.
+  // save(k) writes generation k, load() returns the generation on disk; a mixture or a missing file is an
+  // error.
   void run(const std::function<void(int)>& save, const std::function<int()>& load) {
     int generation = 1, kills = 0, survived_old = 0;
     save(generation);
@@ -120,7 +121,7 @@ class Kills : public testing::TestWithParam<Moment> {
     }
     EXPECT_GE(kills, 6) << "open, write, fsync, close, rename and fsync of the folder";
     EXPECT_GE(survived_old, 4);
-    save(generation + 1);  // what killed ones left behind does not matter
+    save(generation + 1);  // leftovers of killed processes do not matter
     EXPECT_EQ(load(), generation + 1);
   }
   std::string folder;

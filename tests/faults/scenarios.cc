@@ -189,7 +189,7 @@ Outcome FromNothing(keel_context*) {
   return c.outcome;
 }
 
-// Passes on the module, for a device that takes calls; then it runs as it is now.
+// Runs passes on the module for a device that accepts calls, then runs it.
 Outcome Optimize(keel_context* context) {
   Calls c;
   OwnModule module;

@@ -1,5 +1,5 @@
-// scenarios.h: what a host does with libkeel, each from a context to clean hands, stopping at the first
-// error. They are run with failures injected, so they hold what they own in RAII handles.
+// scenarios.h: sequences of API calls, each from creating a context to releasing everything, stopping at the
+// first error. They run with injected failures, so RAII handles hold all objects.
 #pragma once
 
 #include <vector>
@@ -22,9 +22,9 @@ Outcome Dlpack(keel_context*);
 
 // A context with the plugins reference, cpu, onnx and passes.
 keel_context* NewContext();
-// Does the context still load, run and answer?
+// Whether the context still loads, runs and gives the right answer.
 bool Works(keel_context* context);
-// Writes the files that the scenarios read; once, before anything is armed.
+// Writes the files that the scenarios read; called once, before arming.
 void MakeFiles();
 
 }  // namespace keel::test

@@ -1,5 +1,5 @@
-// concurrent_test.cc: many threads on the hostile devices at once: runs of one plan with different sizes, of
-// several plans, eager ops, moves between devices, and runs that meet bad data, whose fault is theirs alone.
+// concurrent_test.cc: many threads use the hostile devices: runs of one plan with different sizes, of several
+// plans, eager ops, moves between devices, and runs on bad data, which fail alone.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ class Concurrent : public testing::TestWithParam<uint64_t> {
     return plan;
   }
 
-  // One run; a row that is not there is an error of this run.
+  // One run; a row out of range is an error of this run only.
   void Run(keel_plan* plan, int64_t rows, float value, bool bad) {
     keel_array *in[] = {Feed(rows, value), Array(KEEL_I64, {1})}, *out[2] = {};
     *Data<int64_t>(in[1]) = bad ? rows : rows - 1;

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: where helpers are found, and that no rule of the contract is broken."""
+"""Shared by the tests of this folder: the import path of helpers, and a check that no rule of the contract is broken."""
 import sys
 from pathlib import Path
 
@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent / "
 
 @pytest.fixture(autouse=True)
 def rules():
-    """Settings are as usual afterwards; the device saw no broken rule, and nothing of it lives on."""
+    """Restores the settings afterwards, and checks that the device saw no broken rule and nothing of it is leaked."""
     import gc
 
     import hostile

@@ -1,14 +1,13 @@
-// control.h: what a test sets and reads. Also exported with C linkage (hostile_set, hostile_get,
-// hostile_fail), to be found by dlsym or ctypes in the plugin's file.
+// control.h: settings and counters of the device for tests. Also exported with C linkage (hostile_set,
+// hostile_get, hostile_fail) for dlsym or ctypes.
 //
-// Settings: "seed"; "memory" (bytes that a device has), "max_segment"; "lost" (1: every call fails from now
-// on); "delay" (microseconds that each command takes); "peers" (0: no copies straight between devices);
-// planted faults of a careless core, as a proxy between core and device would make them: "drop_wait" (1:
-// queue_wait does nothing), "early_free" (1: query says that all is done), "late_read" (1: host_wait for
-// uploads returns before they were read). Counts: "segments", "bytes", "queues", "devices", "states" that
-// live; "calls" of functions that can fail since hostile_fail, "fired"; "violations" of the contract;
-// "commands" that ran; "peer_copies" encoded; "orders" (log2, in thousandths, of the number of legal orders
-// since the seed was set).
+// Settings: "seed"; "memory" (bytes of a device), "max_segment"; "lost" (1: every call fails from now on);
+// "delay" (microseconds per command); "peers" (0: no direct copies between devices); injected faults, as a
+// proxy between core and device: "drop_wait" (1: queue_wait does nothing), "early_free" (1: query reports
+// that all work is done), "late_read" (1: host_wait for uploads returns before they were read). Counters:
+// live "segments", "bytes", "queues", "devices", "states"; "calls" of fallible functions since hostile_fail,
+// "fired"; "violations" of the contract; "commands" that ran; "peer_copies" encoded; "orders" (log2, in
+// thousandths, of the number of legal orders since the seed was set).
 #ifndef KEEL_TESTS_HOSTILE_CONTROL_H
 #define KEEL_TESTS_HOSTILE_CONTROL_H
 #include <atomic>
@@ -32,7 +31,7 @@ struct Control {
   int32_t fail_code = KEEL_INTERNAL;
   std::string first_violation;
 
-  // Is this call of the function the one that shall fail?
+  // Whether this call of the function must fail.
   bool Fails(const char* function, keel_rc* code);
   void Violation(const std::string& what);
 };
@@ -42,8 +41,8 @@ Control& control();
 
 namespace hostile {
 
-// Told +1 when a function of the device begins and -1 when it ends: a test that makes every allocation fail
-// means those of Keel, not the device's own. hostile_spare sets it.
+// Called with +1 when a function of the device begins and -1 when it ends, so that a test that makes every
+// allocation fail can exempt the device's own. Set by hostile_spare.
 using Hook = void (*)(int);
 extern std::atomic<Hook> spare;
 
@@ -70,7 +69,7 @@ inline constexpr auto kSpared = Spared<Function>::Call;
 
 }  // namespace hostile
 
-// Returns from a device function where the test asked for it.
+// Returns from a device function if the test injected a failure there.
 #define HOSTILE_FAIL(host, function)                               \
   do {                                                             \
     keel_rc code_;                                                 \

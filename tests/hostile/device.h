@@ -1,8 +1,8 @@
-// device.h: a device that does everything that the contract allows, and nothing that it does not promise.
+// device.h: a device that uses all freedom of the device contract and guarantees nothing else.
 //
-// How to read it: memory lies at addresses that the host cannot read (Veil); work waits in queues and runs
-// late, in a random order that the waits allow (queue.cc); every rule of keel_plugin.h that Keel must keep is
-// checked (Control::violation). control.h is how a test talks to it.
+// Start here: the host cannot read the addresses of its memory (Veil); work waits in queues and runs late, in
+// any random order that the waits allow (queue.cc); every rule of keel_plugin.h that Keel must keep is
+// checked (Control::violation). Tests use control.h.
 #ifndef KEEL_TESTS_HOSTILE_DEVICE_H
 #define KEEL_TESTS_HOSTILE_DEVICE_H
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace hostile {
 
-// Device addresses are no addresses of this process: whoever follows one dies.
+// Device addresses are not addresses of this process: dereferencing one crashes.
 inline constexpr uint64_t kVeil = uint64_t{1} << 56;
 
 struct Memory {  // a live segment
@@ -32,10 +32,10 @@ struct Memory {  // a live segment
 
 struct Command {
   enum Kind { kWork, kWait, kTicket } kind;
-  std::function<std::string()> work;  // "": done, else what went wrong
+  std::function<std::string()> work;  // "": done, else the error
   keel_queue other = nullptr;         // kWait
   uint64_t ticket = 0;                // kWait: of other; kTicket: own
-  bool upload = false;                // reads staging memory, as all before it in the queue
+  bool upload = false;                // reads staging memory, as all earlier work in the queue
 };
 
 }  // namespace hostile
@@ -45,7 +45,7 @@ struct keel_queue_s {
   uint32_t kind;
   std::deque<hostile::Command> waiting;
   uint64_t submitted = 0, done = 0;  // tickets
-  std::atomic<int> inside{0};        // callers that encode: never two
+  std::atomic<int> inside{0};        // callers that encode: at most one
 };
 
 struct keel_dev_s {
@@ -54,16 +54,16 @@ struct keel_dev_s {
   std::mutex mutex;
   std::mt19937_64 random;
   std::map<uint64_t, hostile::Memory> memory;  // by device address
-  std::mutex memory_mutex;                     // of that map: other devices look into it, too
+  std::mutex memory_mutex;                     // guards that map, which other devices read too
   std::vector<keel_queue> queues;
   hostile::Orders orders;
   uint64_t bytes = 0;
   std::string lost;  // the first error; every call returns it from then on
 
-  // The real place of a range of device memory, or null and why.
+  // The real address of a range of device memory, or null and the reason.
   char* Reach(uint64_t address, uint64_t bytes, std::string* why);
-  bool RunOne();         // one command of a random queue that may go on; false: none may
-  void RunSome();        // a few, or none, as chance has it
+  bool RunOne();         // runs one command of a random ready queue; false: none is ready
+  void RunSome();        // runs a random number of commands, perhaps none
   keel_rc Lost() const;  // KEEL_OK or the first error
 };
 
@@ -84,7 +84,7 @@ keel_rc QueueWait(keel_queue, keel_queue other, uint64_t ticket);
 keel_rc HostWait(keel_queue, uint64_t ticket, uint64_t timeout);
 keel_rc Query(keel_queue, uint64_t* done);
 
-// Puts work on a queue; the caller holds no lock.
+// Appends work to a queue; the caller holds no lock.
 keel_rc Encode(keel_queue, Command command);
 
 // launch.cc: the impls of the reference plugin, as work for queues.

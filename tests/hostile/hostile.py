@@ -1,5 +1,5 @@
-"""The hostile device from Python: loading it, its settings and counts (control.h), seeds for tests.
-LACKING is a second plugin, the same device without LACKS; each has settings and counts of its own."""
+"""The hostile device from Python: loading it, its settings and counters (control.h), seeds for tests. LACKING is a second plugin,
+the same device without the ops in LACKS; each has its own settings and counters."""
 import ctypes as C
 import functools
 import os
@@ -34,7 +34,7 @@ def fail(function="", n=0, code=13):
 
 
 def seeds_of(name):
-    """KEEL_HOSTILE_SEEDS=20: all of them; else one, by the test's name, so that a suite meets all 20."""
+    """KEEL_HOSTILE_SEEDS=20: all of them; else one, derived from the test's name, so that a suite covers all 20."""
     wanted = int(os.environ.get("KEEL_HOSTILE_SEEDS", "1"))
     if wanted >= SEEDS:
         return range(1, SEEDS + 1)

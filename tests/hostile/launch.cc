@@ -1,5 +1,5 @@
-// launch.cc: the reference plugin's impls as work for queues: a launch keeps a copy of its call, and computes
-// on the real memory behind the veil when its turn comes.
+// launch.cc: the reference plugin's impls as queued work: a launch copies its call, and computes on the real
+// memory when it runs.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ const keel_impl* Find(const char* op) {
   return nullptr;
 }
 
-// What the reference prepared; work that waits in a queue keeps it alive.
+// The reference impl's prepared state; queued work keeps it alive.
 struct Inner {
   keel_launch launch{};
   Inner() { control().states++; }
@@ -106,7 +106,7 @@ struct Work {
     return SetFault(rc);
   }
 
-  // What the reference says of an index is all that it tells.
+  // The only report is the index that the reference impl reports.
   std::string SetFault(keel_rc rc) {
     std::string why;
     long long index = 0, bound = 0;

@@ -1,4 +1,4 @@
-// memory.cc: segments: full of poison when they are given out and when they are freed, at veiled addresses.
+// memory.cc: segments at unreadable addresses, filled with poison on allocation and on free.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// orders.h: in how many orders two queues could have run what they were given, by the rules alone: each queue
-// in order, waits kept, nothing before it was encoded after something that the host had seen done.
+// orders.h: counts the legal orders of the work on two queues: each queue in order, waits kept, nothing
+// before work that the host had seen completed when it was encoded.
 #ifndef KEEL_TESTS_HOSTILE_ORDERS_H
 #define KEEL_TESTS_HOSTILE_ORDERS_H
 #include <cmath>
@@ -13,11 +13,11 @@ class Orders {
  public:
   void Work(int q) { work_[q].push_back(floor_[q]); }
   void Ticket(int q, uint64_t ticket) { at_[q][ticket] = work_[q].size(); }
-  // Queue q waits for a ticket of the other one.
+  // Queue q waits for a ticket of the other queue.
   void Wait(int q, uint64_t ticket) { Raise(q, At(1 - q, ticket)); }
   void HostSaw(int q, uint64_t ticket) { Raise(1 - q, At(q, ticket)); }
 
-  // log2 of the number of orders of all work since the last call; then forgets it.
+  // log2 of the number of orders of all work since the last call; resets it.
   double Count() {
     constexpr size_t kTooMany = 4'000'000;
     const std::vector<size_t>&a = work_[0], &b = work_[1];
@@ -38,7 +38,7 @@ class Orders {
     return std::isinf(y) ? x : x + std::log2(1 + std::exp2(y - x));
   }
 
-  // Ways through the grid: (i, j) is i commands of a and j of b done.
+  // Counts paths in a grid: (i, j) means i commands of a and j of b are done.
   static double Paths(const std::vector<size_t>& a, const std::vector<size_t>& b) {
     const double none = -INFINITY;
     std::vector<double> row(b.size() + 1, none);
@@ -52,7 +52,7 @@ class Orders {
     return std::isinf(row[b.size()]) ? 0 : row[b.size()];
   }
 
-  std::vector<size_t> work_[2];  // by command: how many of the other queue must be done before
+  std::vector<size_t> work_[2];  // by command: commands of the other queue that must be done before
   std::map<uint64_t, size_t> at_[2];
   size_t floor_[2] = {};
 };

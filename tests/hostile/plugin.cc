@@ -1,4 +1,5 @@
-// plugin.cc: the hostile plugin's table: two devices that compute as the reference does; and the tests' door.
+// plugin.cc: the hostile plugin's table, with two devices that compute like the reference, and the interface
+// for tests.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -149,7 +150,7 @@ KEEL_EXPORT uint64_t hostile_get(const char* name) {
   return setting ? setting->load() : ~uint64_t{0};
 }
 KEEL_EXPORT void hostile_spare(hostile::Hook hook) { hostile::spare = hook; }
-// The n-th call (0: none) of a function ("": of any) fails with that code; counting begins now.
+// The n-th call (0: none) of a function ("": of any) fails with that code; resets the count.
 KEEL_EXPORT void hostile_fail(const char* function, uint64_t n, int32_t code) {
   hostile::Control& c = hostile::control();
   std::lock_guard lock(c.mutex);

@@ -1,5 +1,5 @@
-// queue.cc: queues whose work runs late: when the host waits, and now and then by chance, as a device would.
-// Which queue goes on is drawn each time; waits are kept (unless "drop_wait" plants a fault).
+// queue.cc: queues whose work runs late: when the host waits, and sometimes at random. The next queue is
+// random; waits are kept unless "drop_wait" injects a fault.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -62,7 +62,7 @@ void QueueClose(keel_queue q) {
   std::lock_guard lock(d->mutex);
   d->queues.erase(std::find(d->queues.begin(), d->queues.end(), q));
   control().queues--;
-  delete q;  // what still waits is dropped
+  delete q;  // pending work is dropped
 }
 
 keel_rc Copy(keel_queue q, const keel_segment* to, uint64_t to_offset, const keel_segment* from,
@@ -155,7 +155,7 @@ keel_rc QueueWait(keel_queue q, keel_queue other, uint64_t ticket) {
 
 namespace {
 
-// Is all that stands before the ticket an upload?
+// Whether all work before the ticket is uploads.
 bool OnlyUploads(const keel_queue_s& q, uint64_t ticket) {
   for (const Command& c : q.waiting) {
     if (c.kind == Command::kTicket && c.ticket >= ticket) return true;
@@ -164,7 +164,7 @@ bool OnlyUploads(const keel_queue_s& q, uint64_t ticket) {
   return true;
 }
 
-// When nothing waits any more, the number of orders so far is final.
+// When no work is pending, the number of orders so far is final.
 void CountOrders(keel_dev d) {
   for (keel_queue q : d->queues)
     if (!q->waiting.empty()) return;
@@ -229,8 +229,7 @@ bool keel_dev_s::RunOne() {
 }
 
 void keel_dev_s::RunSome() {
-  if (random() % 4 || hostile::control().delay)
-    return;  // a slow one has done nothing by the time of the next call
+  if (random() % 4 || hostile::control().delay) return;  // a slow device has done nothing by the next call
   for (uint64_t n = random() % 4; n > 0 && RunOne(); n--) {
   }
 }

@@ -1,5 +1,5 @@
-"""Control flow on a device with memory of its own: bodies run there, the host reads predicates only; what fails in a
-body, endless loops, observed runs; the programs are those of tests/python/control_cases.py."""
+"""Control flow on a device with its own memory: bodies run there, the host reads only predicates; failures in a body, endless
+loops, observed runs. The programs are those of tests/python/control_cases.py."""
 import threading
 import time
 
@@ -102,7 +102,7 @@ def test_an_observer_sees_values_in_bodies():
 
 
 def test_placed_whole():
-    """A control node and its bodies run on the device of the node; the rest elsewhere."""
+    """A control node and its bodies run on the device of the node, all other nodes elsewhere."""
     context = hostile.context(6)
     text = FIBONACCI.replace("return a, b, c", "d = neg(a)\n  return d, b, c")
     placed = session(context, text, "reference", place="k=hostile")

@@ -1,5 +1,5 @@
-"""The conformance suite that runs on the reference device passes on the hostile one, which computes with the
-reference's impls but late, in random order, in memory of its own.
+"""The conformance suite of the reference device passes on the hostile device, which computes with the reference's impls, but
+late, in random order and in its own memory.
 
 One seed each by default, spread over the tests; all 20 with one command:
     KEEL_HOSTILE_SEEDS=20 python -m pytest tests/hostile/test_conformance.py
@@ -13,7 +13,7 @@ import test_grids
 import test_onnx_nodes
 import test_onnx_tiny
 
-LIMIT = 10.0  # legal orders (log2) that all tests together must have had, so that the device is not just in order
+LIMIT = 10.0  # minimum sum of legal orders (log2) over all tests; less means that the device runs in order
 seen = {"orders": 0.0, "runs": 0}
 
 
@@ -45,7 +45,7 @@ def test_tiny(folders, name):
 
 
 def grids():
-    """Every case of every test of test_grids, for the hostile device in place of its own list."""
+    """Every case of every test of test_grids, on the hostile device."""
     for name, test in vars(test_grids).items():
         if not name.startswith("test_") or "device" not in inspect.signature(test).parameters:
             continue
@@ -63,7 +63,7 @@ def test_grid(test, values, request):
 
 
 def test_there_was_a_choice(capsys):
-    """Last: the suite ran in many possible orders."""
+    """Runs last: the suite had many possible orders."""
     with capsys.disabled():
         print(f" [{seen['runs']} runs, 2^{seen['orders']:.0f} legal orders] ", end="")
     assert seen["orders"] >= LIMIT * min(1, seen["runs"] / 100)

@@ -1,5 +1,5 @@
-"""Runs on a slow device are stopped by keel_cancel and by a time limit before all was encoded; afterwards the same
-plan computes the right answer. Launches that ran are counted, times are not."""
+"""keel_cancel and a time limit stop runs on a slow device before all work is encoded; then the same plan computes the right
+answer. The test counts launches instead of measuring time."""
 import gc
 import os
 import signal
@@ -14,7 +14,7 @@ from test_place import session
 
 LENGTH = 600
 X = np.arange(3, dtype=np.float32)
-SLOW = 1000  # microseconds for each command: more than half a second in all
+SLOW = 1000  # microseconds per command: more than half a second in total
 
 
 def chain(context, length=LENGTH):
@@ -64,7 +64,7 @@ def test_cancel(options):
 
     stopped(plan, "by keel_cancel", cancel)
     with pytest.raises(keel_abi.KeelError, match='stopped after "n0" by keel_cancel'):
-        plan.run(X)  # until it is taken back
+        plan.run(X)  # until it is cleared
     keel_abi.lib().keel_cancel(context, 0)
     np.testing.assert_array_equal(plan.run(X)[0], X)
 
@@ -72,7 +72,7 @@ def test_cancel(options):
 @pytest.mark.parametrize("how", ["limit", "cancel"])
 @pytest.mark.parametrize("options", [{}, {"results": "device"}], ids=str)
 def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
-    """12 seconds of launches, of which some 0.05 may pass; what is under way touches memory of this run only."""
+    """12 seconds of launches, of which about 0.05 may pass; work in flight uses memory of this run only."""
     context = hostile.context(4)
     limit = {"timeout_ms": 30} if how == "limit" else {}
     plan = chain(context).session("hostile", level=0, **limit, **options).prepare()
@@ -136,12 +136,12 @@ def test_a_placed_plan_has_one_limit_for_all_its_parts():
 
 
 def test_a_run_is_stopped_while_it_waits_for_what_another_holds():
-    """The other one waits for its results, all of its launches encoded: it holds what brings bytes to the host."""
+    """The second run waits for its results with all launches encoded, and holds the resources that copy bytes to the host."""
     context = hostile.context(6)
     busy = chain(context, 40).session("hostile", level=0).prepare()
     quick = chain(context, 1).session("hostile", level=0, timeout_ms=300).prepare()
     quick.run(X)
-    for _ in range(8):  # until it is known how quick the device is
+    for _ in range(8):  # until the device's speed is known
         busy.run(X)
     hostile.put(delay=50_000)
     thread = threading.Thread(target=busy.run, args=(X,))
@@ -149,10 +149,10 @@ def test_a_run_is_stopped_while_it_waits_for_what_another_holds():
     time.sleep(0.2)
     begin = time.monotonic()
     with pytest.raises(keel_abi.KeelError, match="the time limit is 300 ms") as e:
-        for _ in range(3):  # it may be done in time
+        for _ in range(3):  # it may finish in time
             quick.run(X)
     took = time.monotonic() - begin
     e.value.__traceback__ = None
     hostile.put(delay=0)
     thread.join()
-    assert took < 1.6, took  # the other one ends 1.8 seconds after `begin`
+    assert took < 1.6, took  # the second run ends 1.8 seconds after `begin`

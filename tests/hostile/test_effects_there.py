@@ -1,5 +1,5 @@
-"""Variables and effects where the device has memory of its own and runs ahead: in the order of the program all the
-same, with failures and several devices; random programs against the model of tests/python."""
+"""Variables and effects on an asynchronous device with its own memory keep program order, with failures and several devices;
+random programs against the model of tests/python."""
 import random
 
 import effects_model as model

@@ -1,5 +1,5 @@
-"""Every call of every device function fails once: the error names the function and the device, nothing leaks
-(conftest counts), and the context goes on. Then: a full device, a lost device, bad data."""
+"""Every call of every device function fails once: the error names the function and the device, nothing leaks (conftest counts),
+and the context stays usable. Then: a full device, a lost device, bad data."""
 import gc
 import itertools
 
@@ -26,14 +26,15 @@ def module_of(context):
 
 
 def work(context):
-    """All ways to a device, without passes, which go on without a constant that failed: a plan with a constant part, results left there, an eager op, moves."""
+    """Every use of a device, without passes, which would continue without a constant that failed: a plan with a constant part,
+    results that stay on the device, an eager op, moves."""
     plan = module_of(context).session("hostile", level=0).prepare()
     np.testing.assert_array_equal(plan.run(X)[0], X @ W)
     np.testing.assert_array_equal(plan.run(X)[0], X @ W)
     there = module_of(context).session("hostile", level=0, results="device").prepare().run_arrays(X)[0]
     assert there.device == "hostile:0"
     np.testing.assert_array_equal(context.bind("hostile", "neg")(there), -(X @ W))
-    for peers in (1, 0):  # straight, and by way of the host
+    for peers in (1, 0):  # directly, and through the host
         hostile.put(peers=peers)
         np.testing.assert_array_equal(there.to("hostile:1").wait().to("cpu").numpy(), X @ W)
     hostile.put(peers=1)
@@ -52,7 +53,7 @@ def test_every_call_fails_once(function, capsys):
             failed = (e.message, e.plugin, e.hint)
         fired = hostile.get("fired")
         hostile.fail()
-        work(context)  # as if nothing had been
+        work(context)  # as if no call had failed
         del context
         gc.collect()
         assert hostile.get("segments") == hostile.get("queues") == hostile.get("states") == 0
@@ -60,7 +61,7 @@ def test_every_call_fails_once(function, capsys):
             assert failed is None
             break
         counted += 1
-        if function == "query":  # only tells earlier what a wait would tell
+        if function == "query":  # only reports earlier than a wait would
             assert failed is None
             continue
         assert failed is not None, f"call {n} of {function} failed and nobody said so"
@@ -72,7 +73,7 @@ def test_every_call_fails_once(function, capsys):
 
 
 def test_every_call_of_any_function_fails_once_on_one_seed():
-    """The same in one count over all functions, where one failure may hit the recovery from none before."""
+    """One count over all functions, so that a failure may also hit the recovery from an earlier one."""
     for n in itertools.count(1):
         context = hostile.context(3)
         hostile.fail("", n)
@@ -91,7 +92,7 @@ def test_every_call_of_any_function_fails_once_on_one_seed():
 def test_a_full_device_is_tidied_once_before_it_is_an_error():
     context = hostile.context(5)
     hostile.fail("segment_alloc", 1, 8)
-    work(context)  # KEEL_OOM once: the allocator waits, trims and tries again
+    work(context)  # KEEL_OOM once: the allocator waits, trims and retries
     assert hostile.get("fired") == 1
 
 
@@ -151,7 +152,7 @@ def test_bad_data_is_found_by_the_fault_word_and_named(index, divisor, node, wha
         plan.run(x, np.array(index), np.array(divisor, np.int32))
     assert e.value.code == "RANGE" and e.value.node == node and e.value.plugin == "hostile"
     assert f'"{node}"' in e.value.message and "hostile:0" in e.value.message and what in e.value.message
-    np.testing.assert_array_equal(plan.run(x, *good)[0], x[good[0]])  # the next run starts anew
+    np.testing.assert_array_equal(plan.run(x, *good)[0], x[good[0]])  # the next run is not affected
     with pytest.raises(keel_abi.KeelError) as reference:
         gathering(context, "reference").run(x, np.array(index), np.array(divisor, np.int32))
     assert (reference.value.code, reference.value.node) == ("RANGE", node)

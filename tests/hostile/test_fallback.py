@@ -1,5 +1,5 @@
-"""A device that lacks ops (`lacking`): without a fallback all that it lacks is named; with one those nodes run there,
-each crossing of memories is an explicit copy, and answers are right. Through the C ABI and the command line."""
+"""A device that lacks ops (`lacking`): without a fallback the error names all missing ops; with one, those nodes run there, each
+crossing of memories is an explicit copy, and answers are right. Through the C ABI and the command line."""
 import hostile
 import keel_abi
 import numpy as np
@@ -102,7 +102,7 @@ def test_a_size_that_is_a_number_needs_no_impl():
 
 @pytest.mark.parametrize("level", [0, 2])
 def test_what_an_impl_declines_as_it_runs_goes_to_the_fallback(level):
-    """KEEL_UNIMPLEMENTED from `run`: for these shapes. Without a fallback that is the answer."""
+    """KEEL_UNIMPLEMENTED from `run` for these shapes; without a fallback it is the error of the run."""
     c = hostile.context(11)
     module = c.parse(TEXT)
     try:

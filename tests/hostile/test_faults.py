@@ -1,5 +1,5 @@
-"""Three faults that a careless core could have, planted between core and device: each is seen within 20
-seeds, as a wrong result or an error; without them all seeds give the right result."""
+"""Three possible faults of a core, injected between core and device: each is detected within 20 seeds, as a wrong result or an
+error; without them all seeds give the right result."""
 import hostile
 import keel_abi
 import numpy as np
@@ -25,13 +25,13 @@ def product(context):
 
 
 def large_upload(context):
-    """More bytes than the staging ring has, so that its slots are written again while copies wait."""
+    """More bytes than the staging ring, so that its slots are reused while copies wait."""
     x = np.arange(3 << 20, dtype=np.float32)
     np.testing.assert_array_equal(context.array(x).to("hostile").numpy(), x)
 
 
 def dropped_upload(context):
-    """An array that is dropped while its upload is under way, whose memory another one then wants."""
+    """An array is dropped while its upload is in flight, and another array reuses its memory."""
     negate = context.bind("hostile", "neg")
     small = context.array(np.arange(64, dtype=np.float32)).to("hostile").wait()
     negate(small)
@@ -53,7 +53,7 @@ def caught(job, fault):
             found.append((seed, str(e).strip().splitlines()[0]))
         hostile.put(**({fault: 0} if fault else {}))
         del context
-    hostile.put(violations=0)  # a planted fault may break rules
+    hostile.put(violations=0)  # an injected fault may break rules
     return found
 
 

@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device: moved, fed, left there; the host cannot read them but by a copy."""
+"""Arrays in device memory: moved, fed, kept there; the host reads them only through a copy."""
 import ctypes as C
 import gc
 import random
@@ -34,7 +34,7 @@ def test_between_devices_straight_or_by_way_of_the_host(shape, peers):
         context = hostile.context(seed)
         hostile.put(peers=peers, peer_copies=0)
         for first, second in (("hostile:0", "hostile:1"), ("hostile:1", "hostile:0")):
-            array = context.array(x).to(first).to(second)  # the first one is gone by now, its memory poisoned
+            array = context.array(x).to(first).to(second)  # the first one is freed by now, its memory poisoned
             assert array.device == second
             np.testing.assert_array_equal(array.numpy(), x)
         assert hostile.get("peer_copies") == (2 if peers and x.size else 0)
@@ -69,7 +69,7 @@ fn @main(x: f32[n]) -> f32[n] {
     for n in (1, 5, 0):
         x = np.linspace(-1, 1, n, dtype=np.float32)
         np.testing.assert_allclose(plan.run(x)[0], np.tanh(-np.exp(x)), rtol=1e-6)
-    assert hostile.get("peer_copies") == (4 if peers else 0)  # two each, none of nothing
+    assert hostile.get("peer_copies") == (4 if peers else 0)  # two for each array, none for empty ones
 
 
 def test_strided_arrays_become_row_major():
@@ -133,7 +133,7 @@ def test_results_stay_on_the_device_and_are_fed_back():
 
 @pytest.mark.parametrize("pool", ["on", "off"])
 def test_random_sizes_fragment_and_return(pool, monkeypatch):
-    """The allocator on the device: arrays of random sizes come, are used and go; each keeps its bytes."""
+    """The allocator on the device: arrays of random sizes are created, used and freed; each keeps its bytes."""
     monkeypatch.setenv("KEEL_POOL", pool)
     for seed in hostile.seeds_of("fragment"):
         hostile.put(memory=20 << 20)
@@ -159,7 +159,7 @@ def test_random_sizes_fragment_and_return(pool, monkeypatch):
         live.clear()
         del negate, array
         gc.collect()
-        context.array(np.zeros(4_000_000, np.float32)).to("hostile").wait()  # all of it is free again
+        context.array(np.zeros(4_000_000, np.float32)).to("hostile").wait()  # all memory is free again
 
 
 def test_observed_runs_show_host_copies_on_any_device():

@@ -1,4 +1,4 @@
-"""A placed graph is optimised part by part, each for its own device; the answers stay, the reports are joined."""
+"""A placed graph is optimised part by part, each for its own device; answers do not change, reports are joined."""
 import hostile
 import keel_abi
 import numpy as np
@@ -35,7 +35,7 @@ def test_the_part_on_cpu_is_fused(resnet, other):
     assert best["placement"] == plain["placement"] and best["copies"] == plain["copies"]
     calls = {device: [x["node"] for x in best["launches"] if x["device"] == device and x["op"] == "call"]
              for device in ("cpu:0", other)}
-    assert len(calls["cpu:0"]) >= 2 and not calls[other]  # one before, one after the part that fuses nothing
+    assert len(calls["cpu:0"]) >= 2 and not calls[other]  # one before and one after the part without fusion
     assert [x["device"] for x in best["launches"]].count("cpu:0") < [x["device"] for x in plain["launches"]].count("cpu:0")
 
 
@@ -55,7 +55,7 @@ def test_the_reports_of_the_parts_are_joined(resnet):
 
 
 def test_parts_know_each_other_s_feeds_and_results():
-    """What one part makes of a value (here: a double transpose, gone) is no other's affair."""
+    """A part's rewrite of a value (a removed double transpose) does not affect other parts."""
     context = hostile.context(7)
     module = context.parse("""keel 1
 fn @main(x: f32[b, 3]) -> y: f32[b, 3], f32[3, b] {

@@ -1,5 +1,5 @@
-"""Graphs on several devices: which node runs where and why, what is copied, same results wherever; the command
-line, device scopes in text and file, fallback, bad input."""
+"""Graphs on several devices: where each node runs and why, copies, equal results for every placement; the command line, device
+scopes in text and file, fallback, bad input."""
 import subprocess
 import sys
 
@@ -75,7 +75,7 @@ def test_the_report_says_where_why_and_what_is_copied():
 
 
 def test_nodes_of_one_device_stay_together():
-    """other could run between, but one change of device each way is enough."""
+    """other could run between, but one change of device in each direction is enough."""
     context = hostile.context(2)
     plan = session(context, context.parse(text()), "reference", "product=hostile").prepare()
     assert len(plan.report(context.array(X))["copies"]) == 2

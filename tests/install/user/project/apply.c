@@ -1,5 +1,6 @@
-/* apply.c: a foreign program in C. Applies an op of one or two operands to [1, 2, 3, 4] on a device and
- * prints the result. Usage: apply DEVICE OP N_OPERANDS
+/* apply.c: a C program outside the source tree. Applies an op with one or two operands to [1, 2, 3, 4] on
+ * a device and prints the result.
+ * Usage: apply DEVICE OP N_OPERANDS
  */
 #include <keel/keel.h>
 #include <stdio.h>
