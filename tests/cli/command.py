@@ -1,4 +1,4 @@
-"""What the command's tests and their fixtures share: where the command is, and a small graph."""
+"""Shared by the command's tests and their fixtures: the path of the command, and a small graph."""
 import os
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from command import ADD, command
 
 @pytest.fixture
 def keel(tmp_path):
-    """keel("run", "g.txt", code=2): runs in a fresh folder; checks the exit code; gives stdout and stderr."""
+    """keel("run", "g.txt", code=2): runs the command in a fresh folder, checks the exit code, returns stdout and stderr."""
     def run(*arguments, code=0, stdin=None):
         done = subprocess.run([command(), *map(str, arguments)], cwd=tmp_path, input=stdin, timeout=60,
                               stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True)
@@ -22,7 +22,7 @@ def keel(tmp_path):
 
 @pytest.fixture
 def graph(tmp_path):
-    """graph(text) writes it and gives the path; graph() writes y = x + 1 on f32[b, 2]."""
+    """graph(text) writes it and returns the path; graph() writes y = x + 1 on f32[b, 2]."""
     def write(text=ADD, name="g.txt"):
         path = tmp_path / name
         path.write_text(text)

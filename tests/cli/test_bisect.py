@@ -1,5 +1,5 @@
-"""`keel bisect`, and what `keel optimize` shows of single edits, with a pass that is right for additions and
-wrong for subtractions (tests/passes/wrong.c)."""
+"""`keel bisect`, and single edits shown by `keel optimize`, with a pass that is right for additions and wrong for subtractions
+(tests/passes/wrong.c)."""
 import difflib
 import json
 import os
@@ -23,7 +23,7 @@ entry main = @main (x, y) -> (d)
 
 @pytest.fixture
 def wrong(monkeypatch, tmp_path):
-    """A graph of three additions and a subtraction; the wrong pass is found from now on."""
+    """A graph of three additions and a subtraction, with the wrong pass on the plugin path."""
     build = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
     folder = build / "tests" / "passes" / "wrong"
     assert (folder / "keel-wrong.so").is_file()
@@ -93,6 +93,6 @@ def test_what_changed_is_shown_in_order(keel, tmp_path):
     for sign, text in (("-", before), ("+", after)):
         kept = [line[1:] for line in got if line[0] == sign]
         rest = iter(text.splitlines())
-        assert all(line in rest for line in kept)  # in the order of the text
+        assert all(line in rest for line in kept)  # in text order
     seen = {line.strip() for line in before.splitlines()} | {line[1:].strip() for line in got}
-    assert {line.strip() for line in after.splitlines()} <= seen  # what moved into a region is as it was
+    assert {line.strip() for line in after.splitlines()} <= seen  # nodes moved into a region are unchanged

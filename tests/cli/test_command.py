@@ -1,4 +1,4 @@
-"""The subcommands: what they print, the files they write, their errors and exit codes."""
+"""The subcommands: output, written files, errors and exit codes."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-"""`keel demo` and the example that writes the file it runs: networks trained on handwritten digits."""
+"""`keel demo` and the example that writes its file: networks trained on handwritten digits."""
 import gzip
 import json
 import os
@@ -51,9 +51,9 @@ def test_the_digits_are_learned_and_shipped(keel, digits, tmp_path):
         pytest.skip("scikit-learn's wheel is not in this venv: tools/setup puts it there")
     (tmp_path / "digits.csv").write_bytes(gzip.decompress(DIGITS.read_bytes()))
     done = digits("digits.csv", "digits.keel", 20)
-    assert done.returncode == 0, done.stderr + done.stdout  # 97 % of the test images, or it is 1
+    assert done.returncode == 0, done.stderr + done.stdout  # 1 if fewer than 97 % of the test images are right
     assert "mlp epoch 20: loss 0.0" in done.stdout and "conv epoch 20: loss 0.0" in done.stdout
-    assert (tmp_path / "digits.keel").stat().st_size < 125_000  # 97,576 of data; structure, lines of the program among it, in pages
+    assert (tmp_path / "digits.keel").stat().st_size < 125_000  # 97,576 bytes of data, and structure
     assert keel("verify", "digits.keel", "-d", "all").out.count("ok ") == 8
     assert "fn @train_mlp(images: u8[n, 64], digits: i32[n]) -> loss: f32" in keel("dump", "digits.keel").out
 

@@ -1,4 +1,4 @@
-"""What `keel` shows of effects: prints on stderr, assertions as errors, --strict, variables in dump and inspect."""
+"""Effects in the output of `keel`: prints on stderr, assertions as errors, --strict, variables in dump and inspect."""
 import json
 
 TEXT = """keel 1
@@ -18,7 +18,7 @@ fn @main(x: f32[2], i: i32[]) -> y: f32[2] {
 
 entry main = @main (x, i) -> (y)
 """
-FAILED = 5  # a value out of range
+FAILED = 5  # exit code: a value out of range
 RUN = ("run", "g.txt", "-i", "x=f32[2]=1,1", "-d", "reference")
 
 

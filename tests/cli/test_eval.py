@@ -1,4 +1,4 @@
-"""`keel eval`: statements, printing as NumPy does, literals, and errors that point into the statement."""
+"""`keel eval`: statements, NumPy's print format, literals, and errors that point into the statement."""
 import json
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The example programs and the example plugin of sdk/examples, as a user would run them."""
+"""The example programs and the example plugin of sdk/examples, run like a user runs them."""
 import json
 import os
 import shutil
@@ -45,7 +45,7 @@ def test_a_loop_that_depends_on_values(program, n, steps):
     done = subprocess.run([BUILD / "examples/example_loop", str(n)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, text = done.stdout.split("\n", 1)
-    assert first == str(steps)  # of Collatz's sequence, as everybody knows it
+    assert first == str(steps)  # known length of the Collatz sequence
     assert text.startswith("keel 1\n") and text.count("while(") == 1 and text.count("cond(") == 1
 
 
@@ -61,7 +61,7 @@ def test_the_hello_plugin_adds(keel, graph, program):
 
 @pytest.fixture
 def wrong(tmp_path):
-    """A folder with the hello plugin as a device "wrong", which subtracts where it should add."""
+    """A folder with the hello plugin as a device "wrong", which subtracts instead of adding."""
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
     source = (ROOT / "sdk/examples/hello.c").read_text()

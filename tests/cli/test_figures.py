@@ -1,4 +1,4 @@
-"""The commands that measure: what `bench` and `profile` say, not how fast anything is."""
+"""The commands that measure: the output of `bench` and `profile`, not speed."""
 import json
 import re
 
@@ -99,7 +99,7 @@ def test_profile_knows_convolutions(keel, graph):
 
 
 def test_a_region_is_told_by_the_models_nodes(keel, graph):
-    """A convolution whose weights take the scale after it: its name is gone, so that of its reader serves."""
+    """A convolution whose weights absorb the scale after it: its name disappears, so its reader's name is used."""
     path = graph("""keel 1
 
 const w: f32[8, 4, 3, 3] = [%s]
@@ -137,7 +137,7 @@ def test_noise_is_not_told_as_what_watching_changed(keel, graph):
         assert "too few runs to measure the overhead of observation" in keel("profile", graph(MATMUL), "-d", "cpu", "-n", str(n)).out
     r = json.loads(keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30", "--json").out)
     text = keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30").out
-    assert re.search(r"; watched, its \d launches take ", text)  # perhaps longer than a run that nobody watches
+    assert re.search(r"; watched, its \d launches take ", text)  # may take longer than a run without an observer
     assert r["distortion_low"] <= r["distortion"] <= r["distortion_high"]
     assert "watching changed nothing that shows (" in text or " to " in text.splitlines()[1]
 

@@ -1,4 +1,4 @@
-"""`keel grad`: an entry with gradients is added to a file."""
+"""`keel grad` adds an entry with gradients to a file."""
 import json
 
 import numpy as np

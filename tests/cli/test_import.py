@@ -1,4 +1,4 @@
-"""ONNX files run, converted and inspected directly; inputs that an import needs become constants."""
+"""ONNX files run, converted and inspected directly; inputs that an import must know become constants."""
 import json
 
 import numpy as np
@@ -47,6 +47,6 @@ def test_damaged_onnx_files_are_refused(keel, importer, reshape, tmp_path):
         error = None
         try:
             keel("inspect", "bad.onnx", code=3)
-        except AssertionError as wrong:  # a truncation may be a smaller model that lacks a value or an op
+        except AssertionError as wrong:  # a truncated file may be a valid smaller model that lacks a value or an op
             error = str(wrong).split("exit ")[1].split(",")[0]
         assert error in (None, "0", "2", "5")

@@ -1,4 +1,4 @@
-"""Every way to say an input: npy, npz, raw, literals, generators, dims; each against numpy."""
+"""Every form of input: npy, npz, raw, literals, generators, dims; each against NumPy."""
 import io
 import json
 import zipfile
@@ -11,7 +11,7 @@ DTYPES = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": 
 
 
 def identity(graph, dtype, dims):
-    """A graph whose result is its input, with a node between."""
+    """A graph that returns its input through one node."""
     return graph(f"keel 1\n\nfn @main(x: {dtype}[{dims}]) -> {dtype}[{dims}] {{\n"
                  f"  y = reshape(x){{to=[{dims}]}}\n  return y\n}}\n\nentry main = @main (x) -> (y)\n")
 
@@ -136,7 +136,7 @@ def test_cast_inputs(keel, graph, tmp_path):
 
 
 def test_inputs_are_cast_within_their_kind(keel, one, tmp_path):
-    """The oracle is NumPy's rule of that name."""
+    """The oracle is NumPy's casting rule of that name."""
     names = {"bool": "bool", "u8": "u1", "i32": "i4", "i64": "i8", "f32": "f4", "f64": "f8"}
     for to, numpy_to in names.items():
         path = one("identity(x)", f"{to}[2]")

@@ -1,4 +1,4 @@
-"""What errors and hints say: in the words of the command, and about what was typed."""
+"""Errors and hints use the terms of the command and refer to its arguments."""
 import json
 import re
 
@@ -21,7 +21,7 @@ def test_options_of_libkeel_are_flags_here(keel, graph, arguments, code, said, u
     graph(ADD)
     try:
         err = keel(*arguments, code=code).err
-    except AssertionError as wrong:  # the run was quicker than a millisecond
+    except AssertionError as wrong:  # the run took less than a millisecond
         if "--time-limit" not in arguments or "exit 0" not in str(wrong):
             raise
         return

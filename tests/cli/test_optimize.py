@@ -1,4 +1,4 @@
-"""`keel optimize`: what it does to files, and how it tells what changed."""
+"""`keel optimize`: its effect on files, and its description of changes."""
 import json
 
 import numpy as np
@@ -36,7 +36,7 @@ entry main = @main (x, z) -> (y)
 
 
 def test_a_file_keeps_quantised_weights(keel, graph, tmp_path):
-    """Of class "folded": what makes constants larger stays; exp(c) does not."""
+    """Of class "folded": folds that enlarge constants are skipped; exp(c) is folded."""
     path = graph(QUANTISED)
     keel("convert", path, "m.keel")
     done = keel("optimize", "m.keel", "-o", "o.keel", "--level", "1")
@@ -62,7 +62,7 @@ def test_a_session_unpacks_them(keel, graph):
 
 
 def test_a_difference_is_of_structure_not_of_numbers(keel, graph):
-    """Dropping `mul(x, 1)` moves all numbers of unnamed values, and nothing else changes but who reads x."""
+    """Dropping `mul(x, 1)` renumbers unnamed values; otherwise only the readers of x change."""
     path = graph(RENUMBERED % ("v0", "v1", "v0", "v2", "v1", "v2"))
     lines = keel("optimize", path, "--passes", "simplify", "--diff").out.splitlines()
     assert lines[0] == " @main" and "-  v0 = mul(x, 1.0) : f32[4]" in lines

@@ -1,4 +1,4 @@
-"""What the command writes where: forms by name, what it refuses to overwrite, stdin and stdout as "-"."""
+"""Output of the command: forms by file name, files that it refuses to overwrite, stdin and stdout as "-"."""
 import io
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`keel plan`: what a plan's memory is, beside a count by hand from the report's lifetimes."""
+"""`keel plan`: the memory of a plan, against a count by hand from the report's lifetimes."""
 import json
 import subprocess
 
@@ -30,7 +30,7 @@ def graph(tmp_path):
 
 
 def test_peak_and_its_arrays(graph):
-    """a, b and c are alive when c is written; d then takes over the place of one that dies."""
+    """a, b and c are live when c is written; d then reuses the memory of one that dies."""
     text = keel("plan", graph, "--level", "0", "-d", "cpu").stdout
     assert "memory: 11.8 KiB for values between launches" in text, text
     assert 'peak: 11.7 KiB alive at launch 2, "c"' in text, text

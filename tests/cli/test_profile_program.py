@@ -1,4 +1,4 @@
-"""`keel profile --program` and KEEL_TRACE: what a program traced, planned and ran. The programs are tests of the C++ SDK."""
+"""`keel profile --program` and KEEL_TRACE: a program's traces, plans and runs. The programs are tests of the C++ SDK."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ RETRACES = "--gtest_filter=*/Functions.TraceOncePerSignature/cpu"
 
 
 def report(out):
-    """The last JSON object of what was printed: the program prints too."""
+    """The last JSON object of the output: the program prints too."""
     return json.loads(out[out.index('{"schema"'):])
 
 

@@ -1,4 +1,4 @@
-"""--dim and --shape: sizes that the user fixes, in files and in imports."""
+"""--dim and --shape: sizes fixed by the user, in files and in imports."""
 import json
 
 import numpy as np
@@ -85,7 +85,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 
 def model(path, dims, nodes=None, more=()):
-    """y = relu(x) of these dims; a text is a name."""
+    """y = relu(x) of these dims; a string is the name of a symbol."""
     value = lambda name, d: helper.make_tensor_value_info(name, TensorProto.FLOAT, d)
     graph = helper.make_graph(nodes or [helper.make_node("Relu", ["x"], ["y"])], "g", [value("x", dims), *more], [value("y", None)])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
@@ -105,7 +105,7 @@ def test_imports_take_sizes(keel, tmp_path):
     assert types(keel, "m.keel") == [[2, 3, 48, 192]] * 2
     keel("convert", path, "n.keel", "--dim", "x_2=5", "--dim", "n w=6")
     assert types(keel, "n.keel")[0] == ["batch", 3, 5, 6]
-    keel("convert", path, "o.keel", "--shape", "x=1,4,5,6")  # 3 is what the model was exported for
+    keel("convert", path, "o.keel", "--shape", "x=1,4,5,6")  # the model was exported for 3
     assert types(keel, "o.keel")[0] == [1, 4, 5, 6]
     assert "made up x=f32[1,3,48,192]" in keel("bench", path, "--shape", "x=1,3,48,192", "-n", "1").err
     assert 'did you mean "batch"' in keel("run", path, "-i", "x=1", "--dim", "bath=2", code=2).err

@@ -1,4 +1,4 @@
-"""Stopping a run: a time limit and Ctrl-C end it with exit code 6 and an error like any other."""
+"""A time limit and Ctrl-C stop a run with exit code 6 and an ordinary error."""
 import json
 import signal
 import subprocess
@@ -13,7 +13,7 @@ STEPS = 3000
 
 @pytest.fixture
 def long_graph(tmp_path):
-    """Three thousand additions: with ten million elements far longer than any test waits."""
+    """Three thousand additions: with ten million elements, far longer than any test waits."""
     lines = ["keel 1", "", "fn @main(x: f32[n]) -> f32[n] {", "  y0 = add(x, x)"]
     lines += [f"  y{i} = add(y{i - 1}, x)" for i in range(1, STEPS)]
     lines += [f"  return y{STEPS - 1}", "}", "", "entry main = @main (x) -> (y)", ""]
@@ -38,8 +38,8 @@ def test_a_time_limit_must_be_a_time(keel, long_graph):
 
 @pytest.mark.parametrize("subcommand", ["run", "bench"])
 def test_an_interrupt_stops_a_run(long_graph, subcommand):
-    """Ctrl-C before the run begins ends the process, so it is repeated until one meets a run. Whoever runs the
-    tests in the background made them ignore the signal, which the command obeys."""
+    """Ctrl-C before the run begins ends the process, so it is repeated until it hits a run. A shell that runs the tests in the
+    background makes them ignore the signal, and the command respects that."""
     for wait in (0.3, 1, 3, 10):
         process = subprocess.Popen([command(), subcommand, long_graph, "-i", "x=f32[10000000]=1"],
                                    stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
@@ -54,7 +54,7 @@ def test_an_interrupt_stops_a_run(long_graph, subcommand):
 
 
 def test_an_interrupt_leaves_what_compare_found_by_then(tmp_path):
-    """Each run says that it began: Ctrl-C meets the third of three devices, and the second has its row."""
+    """Each run prints when it begins: Ctrl-C hits the third of three devices, and the second has its row."""
     path = tmp_path / "g.txt"
     path.write_text("""keel 1
 

@@ -1,4 +1,4 @@
-"""What a person at a terminal gets: lines that fit, progress while it works; a pipe gets neither."""
+"""Output on a terminal: lines that fit, progress during work; a pipe gets neither."""
 import fcntl
 import os
 import pty
@@ -22,7 +22,7 @@ LONG = "keel 1\n\nfn @main(" + ", ".join(f"an_input_number_{i}: f32[{'max(rows, 
 
 @pytest.fixture
 def at_terminal(tmp_path):
-    """at_terminal(60, "run", ...): exit code and what a terminal of 60 columns gets; stop=True: Ctrl-C when it speaks."""
+    """at_terminal(60, "run", ...): exit code and output on a terminal of 60 columns; stop=True: Ctrl-C on first output."""
     def run(columns, *arguments, stop=None, stderr_only=False):
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -77,7 +77,7 @@ def test_progress_shows_on_a_terminal_only(at_terminal, keel, graph):
     assert re.search(r"stopped by Ctrl-C after \d+ of 5000000 runs", err)
     done = int(re.search(r"after (\d+) of", err)[1])
     assert f" {done} runs," in out and "p50_ms" in out and "throttling" in out
-    assert keel("bench", path, "-n", "20").err.count("\n") == 1  # what was made up, and no more
+    assert keel("bench", path, "-n", "20").err.count("\n") == 1  # only the generated inputs
     _, err, _ = at_terminal(80, "convert", path, "g.keel", stderr_only=True)
     assert "\rkeel convert: reading" in err and err.endswith("\r\x1b[K")
     assert keel("convert", path, "h.keel").err == ""

@@ -1,4 +1,4 @@
-"""Rows of the command use the fixtures of tests/cli: keel(...) runs it, graph(text) writes a text to a file."""
+"""Examples on the command line use the fixtures of tests/cli: keel(...) runs the command, graph(text) writes a text to a file."""
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,9 +1,11 @@
-/* rows.c: rows of the founding documents in C99, named by their ids; see README.md.
- *   rows_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
- * How to read it: the rows; what they use is in rows_programs.h. */
+/* rows.c: the example programs in C99, named by their ids; see README.md.
+ *   rows_c ROW    runs one example on each device found; exit 0, or 1 and a line that states the
+ * difference
+ * The examples come first; their helpers are in rows_programs.h.
+ */
 #include "rows_programs.h"
 
-/* ---- the rows */
+/* ---- the examples */
 static const float kOneTwo[2] = {1, 2};
 static const int32_t kTruth[5] = {1, 0, 4, 4, 7}, kGuess[5] = {3, 6, 3, 0, 6};
 

@@ -1,4 +1,4 @@
-// rows.h: what the rows in C++ share: each runs on each device, and compares what is printed.
+// rows.h: shared by the C++ examples: each runs on each device and compares printed output.
 #pragma once
 
 #include <sstream>

@@ -58,7 +58,8 @@ static void T8(void) {
   keel_text_free(text), keel_module_free(module), keel_array_release(one), keel_function_free(f);
 }
 
-/* Only effects and results are observed: print, assert, a variable; the gather, which would fail, is not. */
+/* Only effects and results are observed: print, assert, a variable. The gather, which would fail, is
+ * pruned. */
 static char printed[64];
 static void hook(void* arg, int32_t stream, const char* text, uint64_t size) {
   (void)arg, (void)stream;
@@ -105,7 +106,7 @@ static void T16(void) {
   EXPECT(keel_function_call(f, NULL, "", &l, 1, &out, 1, &n, &e) != KEEL_OK);
   EXPECT(strstr(keel_error_message(e), "too large") != NULL);
   check(keel_variable_read(v, &now, &error));
-  EXPECT(is_i32(now, 1)); /* the failed call did not come as far */
+  EXPECT(is_i32(now, 1)); /* the failed call stopped before */
   EXPECT(strcmp(printed, "x is [3]\nx is [9]\n") == 0);
   keel_print_hook(context, NULL, NULL);
   keel_error_free(e), keel_array_release(a), keel_array_release(b), keel_array_release(zero);

@@ -1,7 +1,7 @@
-/* rows_data.c: the rows of devices (Z13) and of files that stay readable (V14), in C. */
+/* rows_data.c: the examples of devices (Z13) and of files that stay readable (V14), in C. */
 #include "rows_programs.h"
 
-/* Data are made on the host; there is one kind of array, which is on any device. */
+/* Data are created on the host; there is one kind of array, on any device. */
 static void Z13(void) {
   const int32_t one[2] = {1, 2}, two[2] = {2, 4};
   keel_array *x = i32s(1, 2, 1, one), *there = NULL, *y, *back = NULL;
@@ -14,7 +14,7 @@ static void Z13(void) {
   EXPECT(strcmp(keel_array_device(back), "") == 0 && is(back, KEEL_I32, 2, two));
   keel_array_release(x), keel_array_release(there), keel_array_release(y);
 }
-/* tests/data keeps files as they were written. */
+/* tests/data keeps files in their original form. */
 static void V14(void) {
   const char* newer = "keel 2\n";
   keel_module* module = NULL;

@@ -1,4 +1,4 @@
-// rows_data_test.cc: the rows of data and devices (Z10, Z13) and of files that stay readable (V14).
+// rows_data_test.cc: the examples of data and devices (Z10, Z13) and of files that stay readable (V14).
 #include "tests/rows/rows.h"
 
 namespace {
@@ -17,7 +17,7 @@ TEST_P(Rows, Z10_FromSlices) {
   EXPECT_EQ(seen, "[0. 2.] is 7; [4. 6.] is 8; [ 8. 10.] is 9; ");
 }
 
-// Data are made on the host; there is one kind of tensor, which is on any device.
+// Data are created on the host; there is one kind of tensor, on any device.
 TEST_P(Rows, Z13_TensorsLiveOnAnyDevice) {
   Tensor x = {1, 2}, there = x.to(GetParam());
   EXPECT_EQ(x.device(), "");
@@ -29,7 +29,7 @@ TEST_P(Rows, Z13_TensorsLiveOnAnyDevice) {
   EXPECT_EQ(Printed(y), "[2 4]");
 }
 
-// tests/data keeps files as they were written; each carries the answers that it gave.
+// tests/data keeps files in their original form; each contains the expected answers.
 TEST_P(Rows, V14_OldFilesStayReadable) {
   keel::Module old = keel::Module::load(keel::default_context(), KEEL_TEST_DATA "/digits.keel");
   keel::Plan plan = keel::Session(old, GetParam(), {{"entry", "mlp"}}).prepare();

@@ -1,6 +1,8 @@
-/* rows_mlp.c: the rows of the founding documents about the MLP 784-128-128-128-10, in C99; see README.md.
- *   rows_mlp_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
- * Each weight is 1/1024 or 1/128, each bias 1 and each input 1, so every logit is 784/1024 + 4 exactly. */
+/* rows_mlp.c: the example programs about the MLP 784-128-128-128-10, in C99; see README.md.
+ *   rows_mlp_c ROW    runs one example on each device found; exit 0, or 1 and a line that states the
+ * difference
+ * Each weight is 1/1024 or 1/128, each bias 1 and each input 1, so every logit is exactly 784/1024 + 4.
+ */
 #include "rows_programs.h"
 
 enum { kImages = 3, kLayers = 4, kInputs = 1 + 2 * kLayers };
@@ -29,7 +31,7 @@ static void release(keel_array** arrays, int n) {
   while (n-- > 0) keel_array_release(arrays[n]);
 }
 
-/* 4 matmul, 4 add, 3 relu; eagerly or traced, as its arrays are */
+/* 4 matmul, 4 add, 3 relu; eager or traced, depending on its arrays */
 static keel_array* model(keel_array* const* in) {
   keel_array *x = keel_array_retain(in[0]), *next;
   int k;
@@ -102,7 +104,7 @@ static int is_right(keel_array* y) {
   return 1;
 }
 
-/* ---- the rows */
+/* ---- the examples */
 /* mlp_eager: every op is computed when it is applied */
 static void K8(void) {
   keel_array *in[kInputs], *y;
@@ -111,7 +113,7 @@ static void K8(void) {
   EXPECT(is_right(y));
   keel_array_release(y), release(in, kInputs);
 }
-/* mlp_pruned returns nothing, so nothing is computed; mlp_returned is the honest one */
+/* mlp_pruned returns nothing, so nothing is computed; mlp_returned returns the result */
 static void K9(void) {
   keel_function *pruned = mlp_function("mlp_pruned", 0), *returned = mlp_function("mlp_returned", 1);
   keel_array *in[kInputs], *y = NULL;
@@ -123,7 +125,7 @@ static void K9(void) {
   keel_array_release(y), release(in, kInputs);
   keel_function_free(pruned), keel_function_free(returned);
 }
-/* what building cost is told; later calls do not build */
+/* reported build cost; later calls do not build */
 static void T21(void) {
   keel_function* f = mlp_function("mlp", 1);
   keel_array *in[kInputs], *y = NULL;

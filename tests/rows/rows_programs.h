@@ -1,5 +1,5 @@
-/* rows_programs.h: what the rows in C use: the context and device at work, helpers (check, make, apply, is),
- * and programs for keel_function, and main. */
+/* rows_programs.h: helpers of the C examples: the current context and device, check, make, apply, is,
+ * programs for keel_function, and main. */
 #ifndef KEEL_ROWS_PROGRAMS_H
 #define KEEL_ROWS_PROGRAMS_H
 #include <stdio.h>
@@ -63,7 +63,7 @@ static inline keel_array* apply(const char* op, keel_array* a, keel_array* b) {
   return out;
 }
 
-/* Is it this dtype with these elements (of 4 bytes)? Takes the array over. */
+/* Whether the array has this dtype and these elements (of 4 bytes). Takes ownership of the array. */
 static inline int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted) {
   keel_tensor t;
   int64_t size = 1;
@@ -198,7 +198,7 @@ static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l
   return rc == KEEL_OK ? result(t, l[0].array, err) : rc;
 }
 
-/* ---- main: ROW runs one row on each device found; exit 0, or 1 and a line that says what differs */
+/* ---- main: ROW runs one example on each device found; exit 0, or 1 and a line that states the difference */
 struct row {
   const char* row;
   void (*run)(void);

@@ -1,4 +1,4 @@
-/* rows_sessions.c: rows about graphs, names, sessions and signatures in C99; see README.md and
+/* rows_sessions.c: examples about graphs, names, sessions and signatures in C99; see README.md and
  * rows_programs.h. rows_sessions_c ROW */
 #include "rows_programs.h"
 
@@ -43,7 +43,8 @@ static void K1(void) {
   EXPECT(is_i32(c, 8));
   keel_session_free(session), keel_module_free(module);
 }
-static void Z2(void) { /* with an op on a device; the interactive one is the SDK's, the cluster a plugin's */
+static void Z2(void) { /* with an op on a device; InteractiveSession is part of the SDK, a cluster needs a
+                        * plugin */
   keel_module* module = NULL;
   keel_array* c = NULL;
   keel_session* session;
@@ -200,7 +201,7 @@ static void T19(void) {
   EXPECT(report_has(f, "\"reason\":\"argument 0 was i64 0, now i64 1\""));
   keel_function_free(f);
 }
-/* Two loops that do not need each other; with what can be folded and what is there twice. */
+/* Two independent loops; with foldable and duplicate nodes. */
 static const char* const kLoops =
     "keel 1\nfn @f(x: f32[1000]) {\n  z = reduce_sum(x)\n  k = f32(2.0) * f32(3.0)\n"
     "  a = scan(z, x){carry=1}\n    body(s, v) { t = tanh(s + v)\n      yield t }\n"
@@ -240,7 +241,8 @@ static void V7(void) {
   keel_array *x = thousand(), *out[2], *wanted[2];
   keel_tensor t;
   int launches = 0, i;
-  EXPECT(plan_has(plan, "\"lanes\":[[") == (strncmp(device, "cpu", 3) == 0)); /* the reference has no lanes */
+  EXPECT(plan_has(plan, "\"lanes\":[[") == (strncmp(device, "cpu", 3) == 0)); /* the reference device has
+                                                                               * no lanes */
   EXPECT(plan_has(in_turn, "\"lanes\":[]"));
   check(keel_plan_run_observed(plan, &x, 1, out, 2, count_lanes, &launches, &error));
   check(keel_plan_run(in_turn, &x, 1, wanted, 2, &error));
@@ -252,7 +254,7 @@ static void V7(void) {
   }
   keel_array_release(x), keel_plan_free(plan), keel_plan_free(in_turn), keel_module_free(module);
 }
-static void T3(void) { /* folded, once, and side by side */
+static void T3(void) { /* folded, deduplicated, and concurrent */
   keel_module* module = parsed(kLoops);
   keel_plan* plan = plan_with(module, "level", "2");
   EXPECT(!plan_has(plan, "\"node\":\"k\"") && !plan_has(plan, "\"node\":\"y\""));

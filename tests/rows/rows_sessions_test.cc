@@ -1,4 +1,4 @@
-// rows_sessions_test.cc: rows about graphs, names, sessions and signatures in C++; see README.md.
+// rows_sessions_test.cc: examples about graphs, names, sessions and signatures in C++; see README.md.
 #include <filesystem>
 #include <set>
 
@@ -8,7 +8,7 @@ namespace {
 
 using keel::Tensor;
 
-TEST_P(Rows, Z2_WaysToStartASession) {  // the cluster waits for its plugin
+TEST_P(Rows, Z2_WaysToStartASession) {  // a cluster needs a plugin
   keel::Graph g;
   keel::GraphScope in(g);
   Tensor a = keel::constant(3), b = keel::constant(5), c = a + b, d;
@@ -23,7 +23,7 @@ TEST_P(Rows, Z2_WaysToStartASession) {  // the cluster waits for its plugin
   EXPECT_EQ(Printed(keel::Session().run(c)), "8");
   EXPECT_EQ(Printed(keel::Session(g, GetParam()).run(d)), "16");
 }
-// Two loops that do not need each other; with what can be folded and what is there twice.
+// Two independent loops; with foldable and duplicate nodes.
 constexpr char kLoops[] = R"(keel 1
 fn @f(x: f32[1000]) {
   z = reduce_sum(x)
@@ -80,7 +80,7 @@ TEST_P(Rows, Z4_FeedsAreCast) {
   keel::GraphScope in(g);
   Tensor x = keel::placeholder(KEEL_F32, {4, 4}), y = keel::matmul(x, x);
   keel::Session session(g);
-  std::vector<double> numbers(16, 0.5);  // f64, as np.random.rand makes them
+  std::vector<double> numbers(16, 0.5);  // f64, like np.random.rand
   EXPECT_EQ(Printed(session.run(y, {{x, Tensor(numbers, {4, 4})}})[{0, 0}]), "1.0");
   EXPECT_TRUE(sdk_test::Has(sdk_test::Failure([&] {
                               session.run(y, {{x, keel::zeros({3, 3})}});
@@ -93,7 +93,7 @@ TEST_P(Rows, Z16_PlaceholdersAreNotEager) {
 }
 TEST_P(Rows, Z8_EagerFromTheStart) { EXPECT_TRUE(keel::executing_eagerly()); }
 
-TEST_P(Rows, V4_GraphsHaveNodesAndValues) {  // the figure: add_1 takes MatMul_1 and a second input
+TEST_P(Rows, V4_GraphsHaveNodesAndValues) {  // the figure: add_1 reads MatMul_1 and a second input
   keel::Graph g;
   keel::GraphScope in(g);
   Tensor x = keel::placeholder(KEEL_F32, {2, 2}, "x"), b = keel::constant({1., 2.}, "b");

@@ -1,4 +1,4 @@
-// rows_test.cc: rows of the founding documents in C++, named by their ids; see README.md.
+// rows_test.cc: the example programs in C++, named by their ids; see README.md.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -274,7 +274,7 @@ TEST_P(Rows, T13_MseRunEagerly) {
   EXPECT_EQ(f.trace_count(), 1);
 }
 
-// A counter in the code stands for Python's print.
+// A counter in the code replaces Python's print.
 TEST_P(Rows, T14_EffectsOfTheHostHappenWhileTracing) {
   int calculating = 0;
   auto f = keel::function("get_MSE", [&](const Tensor& a, const Tensor& b) {
@@ -298,7 +298,7 @@ TEST_P(Rows, T15_AndEachTimeWhenRunEagerly) {
 }
 
 Tensor UnusedReturn(const Tensor& x) {
-  keel::gather(x, {1});  // fails where it runs: x has one element
+  keel::gather(x, {1});  // fails at run time: x has one element
   return x;
 }
 TEST_P(Rows, T17_EagerGatherOutOfRangeFails) {
@@ -358,7 +358,7 @@ TEST_P(Rows, T25_RandomAndEye) {
   for (int v : hundred.values<int32_t>()) EXPECT_TRUE(v >= -1 && v < 3) << v;
   EXPECT_TRUE(same(five, keel::random_uniform(7, 0, 10, {5})));
   EXPECT_FALSE(same(five, keel::random_uniform(9, 0, 10, {5})));
-  keel::set_seed(1);  // by choice, as TensorFlow's calls without a key
+  keel::set_seed(1);  // optional, like TensorFlow's calls without a key
   Tensor seeded = keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32});
   keel::set_seed(1);
   EXPECT_TRUE(same(seeded, keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32})));

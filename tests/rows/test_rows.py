@@ -1,4 +1,4 @@
-"""Rows of the founding documents on the command line, named by their ids; see README.md."""
+"""The example programs on the command line, named by their ids; see README.md."""
 import json
 import subprocess
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_V8_equal_nodes_are_one(keel, graph, on):
 
 
 def test_V14_old_files_stay_readable(keel, graph, on):
-    """tests/data keeps files as they were written; each carries the answers that it gave."""
+    """tests/data keeps files in their original form; each contains the expected answers."""
     old = Path(__file__).resolve().parents[1] / "data/digits.keel"
     assert keel("verify", old, *on).out.count("ok ") >= 4
     assert "version 2 of the text form; this reader knows 1" in keel("dump", graph("keel 2\n"), code=3).err
@@ -159,7 +159,7 @@ def test_Z16_placeholders_are_not_eager(keel, on):
 
 
 def test_Z17_a_checkpoint_in_a_session(keel, graph, on, tmp_path):
-    """A module that holds nothing but variables is a checkpoint (abi/FILE.md)."""
+    """A module that contains only variables is a checkpoint (abi/FILE.md)."""
     keel("convert", graph("keel 1\nvar \"layer/w\": f32[2] = [2.0, 3.0]\n", "ckpt.txt"), "ckpt.keel")
     path = graph("keel 1\nvar \"layer/w\": f32[2] = [0.0, 0.0]\nfn @f(x: f32[]) {\n  y = read(\"layer/w\") * x\n"
                  "  return y\n}\nentry f = @f (x) -> (y)\n")
@@ -327,7 +327,7 @@ def test_T16_only_observable_effects_run(keel, graph, on):
 
 
 def test_Z13_data_go_to_any_device_and_back(keel, graph, monkeypatch):
-    """The hostile device has memory of its own, which the host cannot read."""
+    """The hostile device has its own memory, which the host cannot read."""
     monkeypatch.setenv("KEEL_PLUGIN_PATH", str(Path(command()).resolve().parents[1] / "tests/hostile"))
     path = graph("keel 1\nfn @f(x: i32[2]) {\n  return x + x\n}\nentry f = @f (x) -> (y)\n")
     for device in ("hostile:0", "cpu", "reference"):

@@ -1,4 +1,4 @@
-"""Rows of the founding documents on the command line that are about the perceptron; see README.md."""
+"""The example programs about the perceptron on the command line; see README.md."""
 import json
 
 

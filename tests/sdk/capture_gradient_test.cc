@@ -1,6 +1,6 @@
 // capture_gradient_test.cc: gradients by arrays that only bodies of control flow capture, by numbers that
-// equal literals, and what a stopped tape does not see in bodies. Oracles are finite differences in f64 of
-// what runs eagerly, and literals worked out by hand.
+// equal literals, and the effect of a stopped tape in bodies. Oracles are finite differences of eager runs in
+// f64, and literals worked out by hand.
 #include <cmath>
 
 #include "devices.h"
@@ -17,7 +17,7 @@ KEEL_ON_EACH_DEVICE(CaptureGradient);
 
 std::string Text(const Tensor& t) { return t.array() ? t.type() + " " + to_string(t) : "none"; }
 
-// f64 programs of x and of a c that only bodies mention, and their gradients by c in the three ways.
+// f64 programs of x and of a c that only bodies use, and their gradients by c in the three ways.
 using Captures = Tensor (*)(const Tensor& x, const Tensor& c);
 const std::pair<const char*, Captures> kCaptures[] = {
     {"cond",
@@ -61,7 +61,7 @@ const std::pair<const char*, Captures> kCaptures[] = {
 
 double Loss(const Tensor& y) { return reduce_sum(keel::sin(y)).item<double>(); }
 
-// Of loss(c) by each element of c.
+// Gradient of loss(c) by each element of c.
 template <class F>
 std::vector<double> Differences(const F& loss, const std::vector<double>& c) {
   std::vector<double> out;
@@ -112,7 +112,7 @@ TEST_P(CaptureGradient, ArraysThatOnlyBodiesCaptureAgreeWithFiniteDifferences) {
     ExpectNear(traced(first)(x), d, what + "in a traced function");
     ExpectNear(traced(second)(x), h, what + "in a traced function, second order");
     auto called = traced(program);
-    called(x);  // traced before anybody watches
+    called(x);  // traced before a tape watches
     Tape outer;
     outer.watch(c);
     Tensor inner = [&] {
@@ -126,7 +126,8 @@ TEST_P(CaptureGradient, ArraysThatOnlyBodiesCaptureAgreeWithFiniteDifferences) {
   }
 }
 
-// Only what a body computes from c is c's: equal numbers are one constant of a graph, but not for gradients.
+// Only computations on c in a body count for c: equal numbers are one constant of a graph, but not for
+// gradients.
 TEST_P(CaptureGradient, NumbersThatEqualLiterals) {
   Tensor c(2.f), other(2.f);
   auto program = [&](const Tensor& x) {
@@ -142,7 +143,7 @@ TEST_P(CaptureGradient, NumbersThatEqualLiterals) {
   };
   EXPECT_EQ(Text(taped(Tensor(3.f))), "f32[] 3.0");
   auto called = keel::function("f", program);
-  called(Tensor(3.f));  // traced before anybody watches
+  called(Tensor(3.f));  // traced before a tape watches
   for (int turn = 0; turn < 2; turn++) {
     Tape tape;
     tape.watch(c);
@@ -164,7 +165,7 @@ TEST_P(CaptureGradient, NumbersThatEqualLiterals) {
   EXPECT_TRUE(Has(Failure([&] { f(Tensor(3.f)); }), "before a tape watched it"));
 }
 
-// While a function is traced, what is computed of captured arrays alone is computed by its graph too.
+// While a function is traced, its graph also computes values that depend only on captured arrays.
 TEST_P(CaptureGradient, OfWhatIsComputedOfThemAlone) {
   Tensor c(3.f);
   auto program = [&](const Tensor& x) {
@@ -181,7 +182,7 @@ TEST_P(CaptureGradient, OfWhatIsComputedOfThemAlone) {
   EXPECT_EQ(Text(taped(Tensor(2.f))), wanted);
   EXPECT_EQ(Text(keel::function("inside", taped)(Tensor(2.f))), wanted);
   auto called = keel::function("around", program);
-  EXPECT_EQ(Text(called(Tensor(2.f))), "f32[] 72.0");  // traced before anybody watches
+  EXPECT_EQ(Text(called(Tensor(2.f))), "f32[] 72.0");  // traced before a tape watches
   for (int turn = 0; turn < 2; turn++) {
     Tape tape;
     tape.watch(c);
@@ -189,7 +190,7 @@ TEST_P(CaptureGradient, OfWhatIsComputedOfThemAlone) {
   }
 }
 
-// In C keel_apply of such arrays runs while the function is traced: no gradient can find it, which is said.
+// In C, keel_apply on such arrays runs during the trace: no gradient can follow it, which is an error.
 TEST_P(CaptureGradient, WhatIsComputedWhileTracingIsSaid) {
   Tensor c(3.f);
   auto f = keel::function("f", [&](const Tensor& x) {
@@ -276,7 +277,7 @@ TEST_P(CaptureGradient, StoppedInBodies) {
   }
 }
 
-// A tape that begins in the body and is not stopped sees what one around it does not.
+// A tape that starts in the body and is not stopped records what a stopped tape around it does not.
 TEST_P(CaptureGradient, StoppedAroundATapeInABody) {
   auto program = [](const Tensor& x) {
     Tape outer;

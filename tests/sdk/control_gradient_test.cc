@@ -1,5 +1,5 @@
 // control_gradient_test.cc: gradients through cond, switch_, while_loop and scan: eagerly, by a tape in a
-// traced function, by a tape around a call of one. Oracles are literals worked out by hand.
+// traced function, by a tape around a call of a traced function. Oracles are literals worked out by hand.
 #include "devices.h"
 
 namespace {
@@ -153,7 +153,7 @@ TEST_P(ControlGradient, FunctionsCalledInBodies) {
   EXPECT_EQ(traces, 1) << "written into the loop once";
 }
 
-// Gradient descent in a loop of the graph: the tape lives in the body.
+// Gradient descent in a loop of the graph: the tape is in the body.
 TEST_P(ControlGradient, TapesInBodies) {
   auto train = [](const Tensor& steps) {
     auto [left, w] = keel::while_loop(
@@ -184,7 +184,7 @@ TEST_P(ControlGradient, TapesInBodies) {
   EXPECT_EQ(Text(keel::function("descend", descend)(Tensor(3))), "f32[1] [0.125]");
 }
 
-// The gradient of what has bodies itself, written in a body.
+// The gradient of an op with bodies, computed in a body.
 TEST_P(ControlGradient, ATapeInABodyOverBranchesAndScans) {
   auto program = [](const Tensor& x) {
     auto [k, y] = keel::while_loop(
@@ -205,7 +205,7 @@ TEST_P(ControlGradient, ATapeInABodyOverBranchesAndScans) {
   }
 }
 
-// Gradients within a body make graphs of their own, and bring some.
+// Gradients within a body create their own graphs, and may contain others.
 TEST_P(ControlGradient, GradientsWithinBodiesThroughOtherBodies) {
   auto tripled = keel::custom_gradient([](const Tensor& x) { return x * x; },
                                        [](const Tensor&, const Tensor&, const Tensor& dy) { return dy * 3; });
@@ -234,7 +234,7 @@ TEST_P(ControlGradient, GradientsWithinBodiesThroughOtherBodies) {
   }
 }
 
-// As the error below says. x (w + 1) (w + 2).
+// As required by the error message below. x (w + 1) (w + 2).
 TEST_P(ControlGradient, VariablesThatALoopCarries) {
   Variable w({2.f}, {.name = "w"});
   auto program = [&](const Tensor& x) {
@@ -304,7 +304,7 @@ TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
   EXPECT_TRUE(Has(Failure([&] { captured(Tensor{1.f}); }), "of what was watched before it"));
 }
 
-// Constants of a body are watched there as elsewhere.
+// Constants of a body can be watched there as elsewhere.
 TEST_P(ControlGradient, ArraysThatABodyCaptures) {
   Tensor c = {3.f};
   auto program = [&](const Tensor& x) {

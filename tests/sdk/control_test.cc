@@ -1,5 +1,5 @@
-// control_test.cc: cond, switch_, while_loop, scan, print and assert_ of the SDK: what a program gives
-// eagerly it gives as one graph. Oracles are literals worked out by hand.
+// control_test.cc: cond, switch_, while_loop, scan, print and assert_ of the SDK: eager and traced runs give
+// the same results. Oracles are literals worked out by hand.
 #include "devices.h"
 
 namespace {
@@ -168,7 +168,7 @@ TEST_P(ControlFlow, EmptyAndSingleEntries) {
   Both(program, keel::zeros({0, 2}), "f32[2] [1. 2.]");
   Both(program, {{10.f, 20.f}}, "f32[5] [11. 22.  1.  2. 30.]");
   {
-    keel::Eagerly all;  // no function is traced, yet what the body would stack is known
+    keel::Eagerly all;  // no function is traced, yet the type of the stacked values is known
     EXPECT_EQ(Text(program(keel::zeros({0, 2}))), "f32[2] [1. 2.]");
     EXPECT_TRUE(Has(Failure([] {
                       keel::scan(Tensor(0), keel::zeros({0}), [](const Tensor& s, const Tensor& x) {
@@ -186,7 +186,7 @@ TEST_P(ControlFlow, EmptyAndSingleEntries) {
   Both(kept, {2.5f}, "f32[1] [-0.5]");
 }
 
-// Class exact: what passes of the usual level may round otherwise stays as it was written.
+// Class exact: passes of the default level that may round differently leave the graph unchanged.
 TEST_P(ControlFlow, TheSameBitsBothWays) {
   auto program = [](const Tensor& x) {
     auto [k, y] = keel::while_loop(
@@ -373,7 +373,7 @@ TEST_P(ControlFlow, BadInput) {
           x > 0, [&]() -> Tensor { throw Mine(); }, [&] { return x; });
     } catch (const Mine&) {
     }
-    return x + 1;  // the branch was given up
+    return x + 1;  // the branch was rolled back
   });
   EXPECT_EQ(Text(g(Tensor(1))), "i32[] 2");
 }

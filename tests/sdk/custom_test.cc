@@ -17,9 +17,9 @@ class Customs : public sdk_test::OnEachDevice {};
 KEEL_ON_EACH_DEVICE(Customs);
 
 std::string Text(const Tensor& t) { return t.empty() ? "none" : to_string(t); }
-Tensor IsNone(const Tensor& t) { return Tensor(t.empty()); }  // a graph cannot give an empty Tensor
+Tensor IsNone(const Tensor& t) { return Tensor(t.empty()); }  // a graph cannot return an empty Tensor
 
-// The program eagerly (twice: calls may be remembered), with run_eagerly, and as one graph.
+// The program eagerly (twice, because calls may be cached), with run_eagerly, and as one graph.
 template <class Program>
 void All(const Program& program, const std::vector<std::string>& wanted, const Tensor& x) {
   auto check = [&](const Tensors& got, const char* how) {
@@ -35,7 +35,7 @@ void All(const Program& program, const std::vector<std::string>& wanted, const T
   check(keel::function("program", program)(x), "traced");
 }
 
-auto Doubled() {  // the gradient is twice what arrives, whatever forward does
+auto Doubled() {  // the gradient is twice the incoming one, whatever forward computes
   return keel::custom_gradient([](const Tensor& x) { return x * x * x; },
                                [](const Tensor&, const Tensor&, const Tensor& dy) { return dy * 2; },
                                "doubled");
@@ -93,7 +93,7 @@ TEST_P(Customs, WhatForwardUsesBesideItsArgumentsGetsTheGradientOfItsOps) {
 
 TEST_P(Customs, GradientsOfGradientsAreThoseOfBackward) {
   auto f = keel::custom_gradient(
-      [](const Tensor& x) { return keel::sin(x); },  // backward: y x^2 dy, as a joke
+      [](const Tensor& x) { return keel::sin(x); },  // backward: y x^2 dy, deliberately not the derivative
       [](const Tensor& x, const Tensor& y, const Tensor& dy) { return y * x * x * dy; });
   double x = 0.7, y = std::sin(x), wanted = y * x * x * x * x + 2 * y * x;  // d(y x^2) = dy x^2 + 2 y x
   auto program = [&](const Tensor& at) {
@@ -159,7 +159,7 @@ TEST_P(Customs, AnySizes) {  // the third distinct one makes the size a symbol
     tape.watch(x);
     Tensor d = g(x);
     EXPECT_EQ(d.values<float>(), std::vector<float>(static_cast<size_t>(n), 12)) << n;
-    Tensor dd = tape.gradient(d, x);  // 2 + 2: the gradient of f's result, in f x, is twice its cotangent
+    Tensor dd = tape.gradient(d, x);  // 2 + 2: in f x, the gradient of f's result is twice its cotangent
     EXPECT_EQ(dd.values<float>(), std::vector<float>(static_cast<size_t>(n), 4)) << n;
   }
   EXPECT_LE(g.trace_count(), 3);

@@ -1,5 +1,5 @@
-// devices.h: what the SDK's tests share: a fixture that runs on each device of the default context, and the
-// text of a failure.
+// devices.h: shared by the SDK's tests: a fixture that runs on each device of the default context, and the
+// message of a failure.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// dim_test.cc: sizes of a trace in attributes: one trace serves all sizes, here and in the file that it
-// becomes.
+// dim_test.cc: sizes of a trace in attributes: one trace serves all sizes, in memory and in the saved file.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -74,7 +73,7 @@ TEST_P(Dims, ShapesSizesAndLengths) {
   EXPECT_EQ(f.trace_count(), 1);
 }
 
-// Sizes that became symbols by themselves have names of Keel's making; x.dim() finds them in bodies, too.
+// Sizes that become symbols automatically have generated names; x.dim() finds them in bodies, too.
 TEST_P(Dims, WithoutASignatureAndInBodies) {
   auto f = keel::function("f", [](const Tensor& x) {
     return keel::cond(
@@ -105,7 +104,7 @@ TEST_P(Dims, NumbersAreNumbers) {
   EXPECT_EQ(keel::reshape(keel::zeros({7, 2}), {2, -1}).type(), "f32[2, 7]");
 }
 
-// An expression in sizes, and the number that it is.
+// An expression in sizes, and its value.
 struct Drawn {
   keel::Dim dim;
   int64_t number;
@@ -204,7 +203,7 @@ TEST_P(Dims, DerivedSizesKeepTheirMeaning) {
   EXPECT_EQ(chain(keel::zeros({5})).item<int>(), 205);
 }
 
-// n / n is 1 where n is not 0, and has no value there: what a trace simplifies goes by that.
+// n / n is 1 if n is not 0, and undefined otherwise; trace simplification relies on this.
 TEST_P(Dims, NothingIsDividedByASizeOfZero) {
   auto divided = [](auto by) {
     return keel::function("f", [by](const Tensor& x) { return keel::dim(by(x.dim(0))); },

@@ -30,7 +30,7 @@ TEST_P(Entries, AreCalledEagerly) {
   Entry serve(module, "serve");
   EXPECT_EQ(Text(serve(Tensor{{1.f, 1.f}, {2.f, 2.f}})), "f32[2, 2] [[ 3.  5.]\n [ 6. 10.]]");
   Entry<std::tuple<Tensor, Tensor>> count(module, "count");
-  auto [y, first] = count(0.1, 2);  // numbers get the dtypes of the parameters
+  auto [y, first] = count(0.1, 2);  // numbers are converted to the dtypes of the parameters
   EXPECT_EQ(Text(y), "f64[] 2.1");
   EXPECT_EQ(first.item<int>(), 1);
   Entry<std::vector<Tensor>> all(module, "count");
@@ -77,7 +77,7 @@ TEST_P(Entries, AreTrainedFurtherInATracedFunction) {
 TEST_P(Entries, AreSavedAgain) {
   std::string path = testing::TempDir() + "entry" + std::to_string(getpid()) + GetParam() + ".keel";
   Entry serve(module, "serve");
-  keel::Variable own({100.f, 200.f}, {.name = "w"});  // a name that the module has too
+  keel::Variable own({100.f, 200.f}, {.name = "w"});  // a name that the module also uses
   auto both = keel::function("both", [&](const Tensor& x) {
     return keel::cond(
         x[{0, 0}] > 0, [&] { return serve(x); }, [&] { return x + own; });

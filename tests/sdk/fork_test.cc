@@ -1,5 +1,5 @@
-// fork_test.cc: fork() while other threads are within Keel, and by a thread that is within it itself;
-// children go on with all of it. A child that waits for ever is killed.
+// fork_test.cc: fork() while other threads are within Keel, and by a thread within Keel; children continue to
+// use all of it. A child that blocks forever is killed.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ fn @main(x: f32[n, n]) -> y: f32[n, n] {
 entry main = @main (x) -> (y)
 )";
 
-// Each of these is right, whatever n and whoever else is at it.
+// Each check holds for every n and under concurrency.
 struct Everything {
   keel::Variable total{Ones({1000})};
   keel::Module module = keel::Module::parse(keel::default_context(), kText);
@@ -75,7 +75,7 @@ struct Everything {
   static constexpr Work kAll[] = {&Everything::Run, &Everything::Trace, &Everything::Add,
                                   &Everything::Gradient, &Everything::OpenAll};
   bool All(int n) {
-    size_t at = 0;  // the bounds check of the compiler misreads kAll[at] within a call
+    size_t at = 0;  // the compiler's bounds check misreads kAll[at] within a call
     for (Work work : kAll) {
       if (!(this->*work)(n)) return fprintf(stderr, "work %zu is wrong for %d\n", at, n), false;
       at++;
@@ -86,7 +86,7 @@ struct Everything {
 
 class Forks : public testing::TestWithParam<int> {};
 
-// All kinds of work, or many threads at one kind.
+// All kinds of work, or many threads with one kind.
 TEST_P(Forks, OfABusyProcessGoOn) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer's own heap has a lock that fork() does not wait for: children hang in new";
@@ -172,7 +172,7 @@ TEST(Fork, LeavesAChildThatMayCloseWhatHadTimeLimits) {
     keel::Session(module, "reference", {{"timeout_ms", "60000"}}).prepare().run(std::vector{x});
   }
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(20));  // the thread that watches the limits sleeps by now
+      std::chrono::milliseconds(20));  // the thread that watches the limits is asleep by now
   EXPECT_EQ(InChild([&] { return context.reset(), true; }), 0);
 }
 

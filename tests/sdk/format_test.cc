@@ -1,4 +1,4 @@
-// format_test.cc: tensors as text, as NumPy 2.4 prints the same arrays (the literals are what it printed).
+// format_test.cc: tensors as text, in the format of NumPy 2.4 (the literals are its output).
 #include "devices.h"
 
 namespace {

@@ -1,5 +1,5 @@
-// function_test.cc: C++ code as keel::function: traced once a signature, structures in and out, exceptions,
-// modules, run eagerly. Oracles are literals and the same code run eagerly.
+// function_test.cc: C++ code as keel::function: one trace per signature, structures in and out, exceptions,
+// modules, eager runs. Oracles are literals and the same code run eagerly.
 #include <thread>
 
 #include "devices.h"
@@ -133,7 +133,7 @@ TEST_P(Functions, WhatTheCodeThrowsComesOut) {
   } catch (const Mine& mine) {
     EXPECT_EQ(mine.number, 42);
   }
-  EXPECT_EQ(Text(outer(Tensor(1))), "i32[] 2");  // and all is as before
+  EXPECT_EQ(Text(outer(Tensor(1))), "i32[] 2");  // and the state is unchanged
   auto wrong = keel::function("wrong", [](const Tensor& t) { return t + Tensor{1, 2, 3}; });
   EXPECT_TRUE(Has(Failure([&] { wrong(Tensor{1, 2}); }), "add(i32[2], i32[3]): "));
   EXPECT_TRUE(Has(Failure([&] { wrong(Tensor{1, 2}); }), "(function_test.cc:"));
@@ -222,7 +222,7 @@ TEST_P(Functions, ConstantsOfTheCodeBecomeTheGraphs) {
   auto f = keel::function(
       "f", [&](const Tensor& x) { return x + captured + keel::iota({2}, {.dtype = KEEL_I32}); });
   EXPECT_EQ(Text(f(Tensor{1, 2})), "i32[2] [11 23]");
-  captured = Tensor{0, 0};  // the trace keeps what it saw
+  captured = Tensor{0, 0};  // the trace keeps the traced value
   EXPECT_EQ(Text(f(Tensor{1, 2})), "i32[2] [11 23]");
 }
 

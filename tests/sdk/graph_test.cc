@@ -1,5 +1,5 @@
-// graph_test.cc: graphs that C++ code writes and sessions that run them (graph.hpp). Oracles: literals, eager
-// runs.
+// graph_test.cc: graphs built by C++ code and the sessions that run them (graph.hpp). Oracles: literals,
+// eager runs.
 #include "devices.h"
 
 #include <sstream>
@@ -32,7 +32,7 @@ TEST_P(Graphs, ConstantsAndOpsRunWhenASessionAsks) {
   EXPECT_EQ(c.type(), "i32[]");
   keel::Session session(g);
   EXPECT_EQ(session.run(c).item<int>(), 8);
-  Tensor d = c * keel::constant({{1, 2}, {3, 4}});  // the graph grows, the session sees it
+  Tensor d = c * keel::constant({{1, 2}, {3, 4}});  // the graph grows; the session uses the new nodes
   EXPECT_EQ(session.run(d).values<int32_t>(), (Ints{8, 16, 24, 32}));
 }
 

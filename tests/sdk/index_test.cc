@@ -1,4 +1,4 @@
-// index_test.cc: parts of tensors, eager and traced with sizes that are not known.
+// index_test.cc: indexing tensors, eager and traced with unknown sizes.
 #include "devices.h"
 
 namespace {
@@ -85,7 +85,7 @@ TEST_P(Indexing, TracedWithUnknownSizes) {
   EXPECT_TRUE(Has(loop.report(), "its sizes stay numbers: the program needs n as a number"));
 }
 
-// Each form at sizes that clamp it, with one trace for all and with one that was made at the third size.
+// Each form at sizes that clamp it, with one trace for all sizes and with a trace made at the third size.
 TEST_P(Indexing, FormsAreThoseOfEagerAtAllSizes) {
   using Form = Tensor (*)(const Tensor&);
   const Form forms[] = {

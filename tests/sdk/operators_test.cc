@@ -1,4 +1,4 @@
-// operators_test.cc: arithmetic, comparisons, weak literals, broadcasting, and errors that name the place.
+// operators_test.cc: arithmetic, comparisons, weak literals, broadcasting, and errors with source locations.
 #include <cmath>
 #include <thread>
 

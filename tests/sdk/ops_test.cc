@@ -1,5 +1,5 @@
-// ops_test.cc: the generated functions: each kind of operand, attribute and result once. What the ops compute
-// is tested in conformance/; oracles here are literals.
+// ops_test.cc: the generated functions: each kind of operand, attribute and result once. conformance/ tests
+// the computed values; oracles here are literals.
 #include "devices.h"
 
 namespace {
@@ -82,7 +82,7 @@ TEST_P(Ops, OperandsThatAreLeftOut) {
 
 TEST_P(Ops, AttributesAreToldApart) {
   Tensor x = {{1, 2}, {3, 4}};
-  for (int round = 0; round < 2; round++) {  // the second time each is found, not bound
+  for (int round = 0; round < 2; round++) {  // the second lookup of each name is cached
     EXPECT_EQ(Text(keel::reduce_sum(x, {.axes = {0}})), "i32[2] [4 6]");
     EXPECT_EQ(Text(keel::reduce_sum(x, {.axes = {1}})), "i32[2] [3 7]");
     EXPECT_EQ(Text(keel::reduce_sum(x, {.axes = {1}, .keep = true})), "i32[2, 1] [[3]\n [7]]");

@@ -1,5 +1,5 @@
-// tape_test.cc: keel::Tape, eagerly, around calls and inside traced functions, where it must give the same.
-// Oracles are literals worked out by hand.
+// tape_test.cc: keel::Tape, eagerly, around calls and inside traced functions, with the same results. Oracles
+// are literals worked out by hand.
 #include "devices.h"
 
 namespace {
@@ -19,7 +19,7 @@ KEEL_ON_EACH_DEVICE(Tapes);
 
 std::string Text(const Tensor& t) { return t.empty() ? "none" : to_string(t); }
 
-// The program eagerly, and as one graph: each result must have the text that was worked out.
+// The program eagerly, and as one graph: each result must have the expected text.
 template <class Program>
 void Both(const Program& program, const std::vector<std::string>& wanted, const Tensor& x = {3.f}) {
   auto check = [&](const Tensors& got, const char* how) {
@@ -109,7 +109,7 @@ TEST_P(Tapes, ScopesWithoutRecording) {
       {"[6.]"});
 }
 
-// An outer tape records while an inner one is stopped; no_record() hides from both.
+// An outer tape records while an inner tape is stopped; no_record() hides from both.
 TEST_P(Tapes, ScopesOfNestedTapes) {
   Both(
       [&](const Tensor& x) {
@@ -273,7 +273,7 @@ TEST_P(Tapes, ATapeAroundDoesNotSeeIntoANewTrace) {
   EXPECT_EQ(Text(tape.gradient(d, w)), "[6.]");
 }
 
-// The function is traced while its caller records: a graph that serves all calls hides the same.
+// The function is traced while its caller records: a graph for all calls hides the same operations.
 TEST_P(Tapes, StopRecordingInAFunctionThatIsTracedWhileRecording) {
   Variable w({2.f});
   Tape* stopped = nullptr;
@@ -318,7 +318,7 @@ TEST_P(Tapes, OwnTapesOfATracedFunctionStopAsEagerly) {
   }
 }
 
-// The gradient of a call whose sizes are symbols, in which gradients were taken, so that dims are attributes.
+// The gradient of a call with symbolic sizes that itself computes gradients, so that dims are attributes.
 TEST_P(Tapes, AroundATraceForAnySize) {
   auto f = keel::function("f", [](const Tensor& x) {
     Tape own;
@@ -395,7 +395,7 @@ TEST_P(Tapes, BadInput) {
   EXPECT_TRUE(Has(Failure([&] { tape.gradient(count * 2, count); }), "only floats have gradients"));
 }
 
-// d (b a^(b-1)) / db at b = 0 is 1 / a, as d (a^b log a) / da is. Where a is 0 nothing is.
+// d (b a^(b-1)) / db at b = 0 is 1 / a, as d (a^b log a) / da is. At a = 0 both are undefined.
 TEST_P(Tapes, PowersWithAPowerOfZero) {
   Tensor a = keel::f64({2, 0.5, 0, 1e-200}), b = keel::f64({0, 0, 0, 0});
   Tape outer({.persistent = true}), tape({.persistent = true});

@@ -1,4 +1,4 @@
-// tensor_test.cc: making, reading and moving tensors; literals. Oracles are literals.
+// tensor_test.cc: creating, reading and moving tensors; literals. Oracles are literals.
 #include <array>
 #include <list>
 #include <numeric>

@@ -1,5 +1,5 @@
-// timeline_test.cc: the timeline of a process as a file: what is on it, threads, children, and what is
-// refused. The oracle is the text of its lines, an event each.
+// timeline_test.cc: the timeline file of a process: its events, threads, children, and errors. The oracle is
+// the text of its lines, one event each.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,7 +122,7 @@ TEST_F(Timelines, SayWhatCannotBeWritten) {
   keel::Timeline full("/dev/full");
   { keel::TimedBlock block("x"); }
   EXPECT_TRUE(Has(Failure([&] { full.end(); }), "cannot write the timeline \"/dev/full\": No space left"));
-  keel::Timeline after(path_);  // the one before is over
+  keel::Timeline after(path_);  // the previous one is finished
   after.end();
 }
 

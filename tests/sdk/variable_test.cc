@@ -1,5 +1,5 @@
-// variable_test.cc: keel::Variable in programs: eagerly, in functions, made while tracing; a training step.
-// Oracles are literals worked out by hand, and the same program run eagerly.
+// variable_test.cc: keel::Variable in programs: eagerly, in functions, created while tracing; a training
+// step. Oracles are literals worked out by hand, and the same program run eagerly.
 #include "devices.h"
 
 namespace {
