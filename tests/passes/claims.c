@@ -1,7 +1,7 @@
-/* claims.c: a device that only answers "would you run this call whole?", so that tests see what the passes of
- * phase lower offer. Its five devices take: all calls; those of at most 3 nodes; those without the op tanh
- * and without concat; none; all calls and a few ops. It runs nothing: what was outlined for it is run by
- * another device, as a body. */
+/* claims.c: a device that only decides which calls it would run whole, so that tests can observe the
+ * groups that passes of phase lower offer. Its five devices accept: all calls; calls of at most 3 nodes;
+ * calls without the op tanh and without concat; none; all calls and a few ops. It runs nothing: another
+ * device runs the bodies of the outlined calls. */
 #include <string.h>
 
 #include "abi/keel_plugin.h"

@@ -1,4 +1,4 @@
-"""What the tests of passes share: where helpers are found, and one context for each process."""
+"""Shared by the tests of passes: the import path of helpers, and one context per process."""
 import sys
 from pathlib import Path
 

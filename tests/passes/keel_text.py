@@ -1,8 +1,8 @@
-"""Graph text, as `keel dump` prints it, in a form that two graphs can be compared by: names of values and the
-order of independent nodes do not matter, ops, attributes, types and bits of constants do.
+"""Graph text of `keel dump` in a form for comparison: names of values and the order of independent nodes are ignored; ops,
+attributes, types and bits of constants are not.
 
-How to read it: `read` gives the graphs of a text; `expression` writes a result out as nested calls; `outline`
-lists a graph's ops, those of a call's body in brackets.
+Start with `read`, which parses the graphs of a text; `expression` writes a result as nested calls; `outline` lists a graph's ops,
+with those of a call's body in parentheses.
 """
 import re
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Graph:
 
 
 def split(text):
-    """At commas outside of brackets and quotes."""
+    """Splits at commas outside brackets and quotes."""
     parts, depth, quoted, start = [], 0, False, 0
     for at, c in enumerate(text):
         if c == '"' and text[at - 1:at] != "\\":
@@ -32,7 +32,7 @@ def split(text):
 
 
 def read(text):
-    """-> graphs by name, constants by name."""
+    """Returns graphs by name, constants by name."""
     graphs, constants, graph = {}, {}, None
     for line in text.splitlines():
         if found := re.match(rf"const ({NAME}): (\S.*?) = (.*)$", line):
@@ -50,7 +50,7 @@ def read(text):
 
 
 def spelled(attributes):
-    """Without what an op takes to be so unless told: lists that its default spreads to."""
+    """Removes attributes with their default values, including lists that repeat the default."""
     kept = [a for a in split(attributes[1:-1]) if not re.fullmatch(r"(?:stride|dil)=\[1(?:, 1)*\]|(?:lo|hi)=\[0(?:, 0)*\]", a)]
     return "{" + ", ".join(kept) + "}" if kept else ""
 
@@ -61,7 +61,7 @@ def literal(text):
 
 
 def expression(graphs, constants, name="main"):
-    """What each result of the graph is, written out."""
+    """Each result of the graph as an expression."""
     graph = graphs[name]
     known = {p: p for p in graph.params}
     for constant, (kind, data) in constants.items():

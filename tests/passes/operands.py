@@ -1,4 +1,4 @@
-"""Operands with every value that an identity may get wrong, and how results are compared with them."""
+"""Operands with special values that an identity may break, and comparison of results."""
 import re
 
 import numpy as np
@@ -25,7 +25,7 @@ def integers(count, dtype, random):
 
 
 def operand(kind, dims, random, special):
-    """`kind` as in graph text: "f32"; bf16 comes as bits (uint16)."""
+    """`kind` as in graph text: "f32"; bf16 is returned as bits (uint16)."""
     count = int(np.prod(dims))
     if kind == "bool":
         return (random.random(count) < 0.5).reshape(dims)
@@ -38,7 +38,7 @@ def operand(kind, dims, random, special):
 
 
 def parameters(text):
-    """-> (dtype, dims as written) of each parameter of @main."""
+    """Returns (dtype, dims as written) of each parameter of @main."""
     head = re.search(r"fn @main\((.*?)\) (?:->|\{)", text)[1]
     return [(kind, [d.strip() for d in dims.split(",") if d.strip()])
             for kind, dims in re.findall(r": (\w+)\[(.*?)\]", head)]
@@ -51,12 +51,12 @@ def operands(text, random, special, size):
 
 
 def holds_floats(array):
-    """bf16 too, where it comes as ml_dtypes has it."""
+    """Also converts bf16, which is an ml_dtypes array."""
     return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
 
 
 def same_bits(a, b):
-    """Of one shape and dtype, and equal bit by bit, or NaN both."""
+    """Equal shape and dtype, and equal bit by bit, or both NaN."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     if a.shape != b.shape or a.dtype != b.dtype:
         return False

@@ -1,10 +1,10 @@
-"""Calls of the command `keel` that the tests of passes make."""
+"""Calls of the command `keel` for the tests of passes."""
 import os
 import subprocess
 from pathlib import Path
 
 BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
-CLAIMS = BUILD / "tests" / "passes"  # the folder of the device that takes calls
+CLAIMS = BUILD / "tests" / "passes"  # the folder of the device that accepts calls
 
 
 def keel(*arguments):

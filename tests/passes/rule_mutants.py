@@ -1,14 +1,14 @@
-"""Rules with a mistake, made mechanically: each place of a rule's text where something can be made wrong, one at a time.
+"""Mutants of rules, generated one at a time for each mutation site in the text of a rule.
 
-How to read it: a site is (kind, begin, end, what stands there instead); `SITES` are the kinds, each a generator over one
-part of a rule. `EXPLAINED` says of which mutants no result can tell, and why.
+A site is (kind, begin, end, replacement); `SITES` are the kinds, each a generator over one part of a rule. Start there.
+`EXPLAINED` lists mutants that no result can detect, with the reason.
 """
 import re
 from dataclasses import replace
 
 from rule_text import parts_at, rules
 
-# Not what has the same neutral element, or leaves the same numbers alone.
+# Excludes ops with the same neutral element, or that keep the same numbers.
 OTHER = {"==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<", "+": "*", "-": "+", "*": "-", "/": "-", "&&": "||", "||": "&&",
          "true": "false", "false": "true", "inf": "0", "reduce_max": "reduce_sum", "reduce_min": "reduce_sum", "reduce_sum": "reduce_max",
          "reduce_mean": "reduce_sum", "reduce_prod": "reduce_sum", "sqrt": "rsqrt", "rsqrt": "sqrt", "exp": "log", "log": "exp", "neg": "abs", "abs": "neg",
@@ -17,19 +17,19 @@ OTHER = {"==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<", "+"
          "sign": "neg", "relu": "neg", "maximum": "minimum", "minimum": "maximum", "shift_left": "mul", "shift_right": "mul",
          "sub": "mul", "div": "sub", "pow": "sub", "before": "after", "after": "before", "ta": "tb", "tb": "ta"}
 TOKEN = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[-+]?\d+)?|[A-Za-z_]\w*|&&|\|\||[=!<>]=|[-+*/<>](?= )|(?<=\()[-](?=\w)")
-# Conditions of cost: without them a rule applies more often and computes the same, or nothing is built for its type is another.
+# Conditions of cost: without them a rule applies more often with the same results, or builds nothing because the type differs.
 COST = re.compile(r"uses\(\w+\) == 1|!?constant\(\w+\)|dims\(x\) == dims\(result\)")
 
 
 def parts(rule):
-    """(name, begin, end) of match, where, when and build."""
+    """Returns (name, begin, end) of match, where, when and build."""
     found = [(m[1], m.end()) for m in re.finditer(r"\b(match|where|when|build)\b", rule.text)]
     ends = [begin - len(name) for name, begin in found[1:]] + [len(rule.text)]
     return [(name, begin, end) for (name, begin), end in zip(found, ends)]
 
 
 def words(text, name, begin, end):
-    """Operators, names of ops and words that say the opposite."""
+    """Operators, names of ops and words, each replaced by its opposite."""
     for t in TOKEN.finditer(text, begin, end):
         if t[0] in OTHER and not text[t.end():].startswith("=") and not in_cost(text, t):
             yield t[0], t.start(), t.end(), OTHER[t[0]]
@@ -46,7 +46,7 @@ def numbers(text, name, begin, end):
 
 
 def dropped(text, name, begin, end):
-    """A condition that is not asked, but for those of cost."""
+    """Omits a condition, except for those of cost."""
     at = begin
     for condition in parts_at(text[begin:end], ",") if name == "when" else []:
         at = text.index(condition, at)
@@ -56,7 +56,7 @@ def dropped(text, name, begin, end):
 
 
 def turned(text, name, begin, end):
-    """Operands the other way round, where that is another value."""
+    """Swaps operands, if that changes the value."""
     for m in re.finditer(r"(?<![\w.])(\w+) ([-/]) (\w+)(?![\w(])" if name in ("match", "build") else r"(?!)", text[begin:end]):
         yield m[0], begin + m.start(), begin + m.end(), f"{m[3]} {m[2]} {m[1]}"
     for m in re.finditer(r"\b(?:pick|lossless|pow|fits)\((\w+), (\w+)\)", text[begin:end]):
@@ -64,7 +64,7 @@ def turned(text, name, begin, end):
 
 
 def unlinked(text, name, begin, end):
-    """A name that the pattern has twice, the second time another."""
+    """A repeated name of the pattern, replaced by a new name at its second use."""
     seen = set()
     for t in re.finditer(r"\b[a-z]\w*\b(?![(=])", text[begin:end]) if name == "match" else []:
         if t[0] in seen and t[0] not in OTHER:
@@ -103,7 +103,7 @@ EXPLAINED = {
 
 
 def mutants(rule, levels):
-    """-> (name, the rule with that mistake)."""
+    """Returns (name, mutated rule)."""
     seen = {}
     for part in parts(rule):
         for site in SITES:

@@ -1,9 +1,8 @@
-"""Files of rules as the tests see them: each rule apart, its pattern as a tree, and a graph that the pattern matches,
-with operands drawn at random.
+"""Rule files for tests: each rule alone, its pattern as a tree, and a random graph that the pattern matches.
 
-How to read it: `rules` cuts a file into rules, one for each op that `for f in ...` lists; `Rule.alone` is a file with
-only that rule; `Drawer.graph` draws dtypes, dims, attributes and constants and writes the pattern as graph text. What
-is drawn need not fit: libkeel says so, and the caller draws again.
+Start with `rules`, which splits a file into rules, one for each op of `for f in ...`; `Rule.alone` is a file with only that rule;
+`Drawer.graph` draws dtypes, dims, attributes and constants and writes the pattern as graph text. A drawn graph may be invalid:
+libkeel refuses it, and the caller draws again.
 """
 import re
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ class Rule:
     where: str  # "pass: rule (op)"
     level: str  # exact, close, fast
     bound: float
-    text: str  # of the rule, f replaced by the op
+    text: str  # of the rule, with f replaced by the op
     match: str
     parts: dict  # what `where` says
     when: list
@@ -35,7 +34,7 @@ class Rule:
 
 
 def parts_at(text, mark):
-    """Split where no bracket is open."""
+    """Splits outside brackets."""
     found, depth, begin = [], 0, 0
     for at, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -46,7 +45,7 @@ def parts_at(text, mark):
 
 
 def rules(text, levels):
-    """levels: class of each pass that is only extended, by name."""
+    """levels: class of each pass that extends another, by name."""
     for block in re.split(r"(?m)^(?=pass |extend )", text)[1:]:
         kind, name = block.split()[:2]
         head = block.split("\nrule ")[0]
@@ -181,7 +180,7 @@ class Drawer:
         return "[" + ", ".join(self.nest(flat[i * step:(i + 1) * step], dims[1:]) for i in range(int(dims[0]))) + "]"
 
     def graph(self):
-        """-> text of a graph whose result is what the rule matches."""
+        """Returns the text of a graph whose result the rule matches."""
         common, self.shape = self.pick(DTYPES), self.pick(SHAPES)
         self.rank, self.pool = len(self.shape), [self.shape, self.pick(SHAPES), self.pick(SHAPES)]
         leaves = sorted(set().union(self.names(self.main), *map(self.names, self.parts.values())) - set(self.parts))

@@ -1,5 +1,5 @@
-"""What `ahead` takes out of scans: the ops that are left outside and inside, by their depth in the text of @main; and that the same
-is computed, in f64 for an error of one rounding, in integers exactly, for sequences of every length, in whole plans too."""
+"""Ops that `ahead` hoists from scans, by the number of ops left outside and inside; the results are equal, in f64 up to one
+rounding, in integers exactly, for sequences of every length, in whole plans too."""
 import re
 
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from optimizer import dump, optimize
 from test_loops import ops
 
-# (title, @main's parameters and body, ops outside, ops inside); "same": nothing is done
+# (title, @main's parameters and body, ops outside, ops inside); "same": no change
 CASES = [
     ("of an entry and what is captured", """(h: f32[1, 3], w: f32[4, 3], x: f32[n, 1, 4]) {
   y = scan(h, w, x){carry=1, invariants=1}
@@ -118,7 +118,7 @@ def drawn(main, rng, n, dtype):
 
 
 def fits(before, after, outside, inside):
-    """The ops that are left, of the texts before and after."""
+    """The remaining ops of the texts before and after."""
     left, was = (text.split("fn @main(")[1].split("\n}")[0] for text in (after, before))
     if outside == "same":
         assert left == was

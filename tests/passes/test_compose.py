@@ -1,5 +1,5 @@
-"""What compose makes of its cases, run on cpu by the composites' own kernels, beside the parts on the reference:
-the same numbers, and NaN and infinities at the same places."""
+"""The composites that compose builds, run on cpu by their own kernels, against their parts on the reference: the same numbers,
+with NaN and infinities in the same places."""
 import zlib
 
 import numpy as np
@@ -22,11 +22,11 @@ def test_on_cpu(context, tmp_path, name, constants, params, body, wanted, specia
     for size in (5, 1, 17, 5, 5):
         inputs = operands(before, random, special, size)
         for x in inputs:
-            if x.dtype.kind == "f":  # a scale that went elsewhere moves the edge of overflow
+            if x.dtype.kind == "f":  # a moved scale shifts the limit of overflow
                 x[np.abs(x) > 1e6] = np.inf
         expected, got = run(context, before, inputs), on_cpu(context, after, inputs)
         for a, b in zip(expected, got, strict=True):
-            if "causal=true" in after:  # cpu leaves out what is hidden, where 0 * inf would be no number
+            if "causal=true" in after:  # cpu skips masked elements, where 0 * inf would be NaN
                 b = np.where(np.isnan(a), a, b)
             assert np.array_equal(np.isnan(a), np.isnan(b)), (inputs, a, b)
             scale = np.abs(np.where(np.isfinite(a), a, 0)).max(initial=0)
@@ -34,7 +34,7 @@ def test_on_cpu(context, tmp_path, name, constants, params, body, wanted, specia
 
 
 def test_rows_that_a_mask_hides(context, tmp_path):
-    """Most rows are hidden whole: their weights are 0, whatever q holds."""
+    """Most rows are masked completely: their weights are 0 for any q."""
     params = "(q: f32[2, 60, 4], k: f32[2, 5, 4], v: f32[2, 5, 6], mask: f32[60, 5])"
     body = """{
   w = softmax(matmul(q, k){tb=true} * 0.5 + mask)

@@ -1,4 +1,4 @@
-"""Which calls are written out and which stay: devices that take calls, effects, sizes, and what failures are called."""
+"""Which calls are inlined and which stay: devices that accept calls, effects, sizes, and names in errors."""
 import keel_abi
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def text(head, body):
 
 
 def optimized(tmp_path, head, body, device="reference"):
-    """-> @main after the pass, where a second run changes nothing; what it computes, before and after."""
+    """Returns @main after the pass, and its results before and after; a second run must change nothing."""
     before, after, again = (tmp_path / f"{name}.keelt" for name in ("before", "after", "again"))
     before.write_text(text(head, body))
     optimize(before, after, device, only="inline")
@@ -42,7 +42,7 @@ CASES = [
 
 
 def fits(after, left):
-    """So many calls are left in @main."""
+    """The number of calls left in @main."""
     assert after.split("fn @main(")[1].count("= call(") == left, after
 
 
@@ -55,7 +55,7 @@ def test_counts(context, tmp_path, device, head, body, left):
 
 
 def test_a_tower_of_calls_ends(tmp_path):
-    """Each calls the next one twice: written out, these would be 2**13 nodes."""
+    """Each function calls the next one twice: inlined completely, 2**13 nodes."""
     tower = "fn @f0(a: f32[]) -> f32[] {\n  b = tanh(a)\n  return b\n}\n"
     for i in range(1, 14):
         tower += f"fn @f{i}(a: f32[]) -> f32[] {{\n  b = call(a){{body=@f{i - 1}}}\n  c = call(b){{body=@f{i - 1}}}\n  return c\n}}\n"

@@ -1,12 +1,12 @@
-"""cse and loop where text with bodies and effects is wanted: what is merged and spliced, and what stays, by the number
-of nodes that @main holds; the results are the same."""
+"""cse and loop on text with bodies and effects: merged and spliced nodes, by the number of nodes left in @main; the results are
+the same."""
 import numpy as np
 import pytest
 from operands import same_bits
 from optimizer import dump, optimize
 
 VAR = "var v: f32[] = [2.0]\nvar w: f32[] = [3.0]\n"
-# (what, pass, head, body of @main(p, x), what to count, how often it is left)
+# (title, pass, head, body of @main(p, x), op to count, expected count)
 CASES = [
     ("reads without a write between", "cse", VAR, "a = read(v)\nb = read(v)\nreturn a + b * x", "read(", 1),
     ("a write between", "cse", VAR, "a = read(v)\nassign(v, x)\nb = read(v)\nreturn a + b * x", "read(", 2),
@@ -47,7 +47,7 @@ def test_counts(context, tmp_path, only, head, body, counted, left):
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_constant_that_is_fed_is_none(context, level):
-    """Neither its ones nor that another has the same bytes tells what a run computes."""
+    """A run may feed a constant: neither its ones nor the equal bytes of another constant determine its value."""
     module = context.parse("keel 1\nconst p: f32[2] = [1.0, 1.0]\nconst q: f32[2] = [1.0, 1.0]\nfn @main(x: f32[2]) {\n"
                            "  a = mul(x, p)\n  b = mul(x, q)\n  y = add(a, b)\n  return y\n}\nentry main = @main (x) -> (y)\n")
     plan = module.session("reference", level=level).prepare(["x", "p"], ["y"])

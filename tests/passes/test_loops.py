@@ -1,5 +1,5 @@
-"""What `loop` takes out of loops: the ops that are left outside and inside, by their depth in the text of @main; the
-results keep their bits, and a second run changes nothing."""
+"""Ops that `loop` hoists from loops, by the number of ops left outside and inside; results keep their bits, and a second run
+changes nothing."""
 import re
 
 import numpy as np
@@ -41,7 +41,7 @@ def scan(body):
     return SCAN.replace("BODY", body)
 
 
-# (title, body of @main(x, y: f32[3], z: f32[n, 3], n: i32), ops outside, ops inside); "same": nothing is done
+# (title, body of @main(x, y: f32[3], z: f32[n, 3], n: i32), ops outside, ops inside); "same": no change
 CASES = [
     ("computed from what is captured", loop("e = exp(y)\n b = mul(a, e)\n yield j, b"), "exp while", "less add mul"),
     ("a chain, of which only the end goes in", loop("e = exp(y)\n f = mul(e, w)\n b = mul(a, f)\n yield j, b"),
@@ -172,7 +172,7 @@ def text(body):
 
 
 def ops(main, depth, attributes):
-    """The ops of lines that are so deep; a loop with its numbers, where `attributes`."""
+    """The ops of lines at this depth; with `attributes`, a loop with its numbers."""
     found = re.findall(rf"(?m)^{' ' * depth}\S.* = (\w+)\([^\n]*?\)((?:\{{[^\n]*\}})?)(?: :|$)", main)
     return " ".join(op + (kept if attributes and op in ("while", "scan") else "") for op, kept in found)
 
@@ -182,7 +182,7 @@ def results(context, source, inputs):
 
 
 def fits(before, after, outside, inside):
-    """The ops that are left, of the texts before and after; -> whether anything was done."""
+    """The remaining ops of the texts before and after; returns whether the pass changed anything."""
     main, was = (text.split("fn @main(")[1].split("\n}")[0] for text in (after, before))
     if outside == "same":
         assert main == was
@@ -213,7 +213,7 @@ def test_taken_out(context, tmp_path, body, outside, inside):
 @pytest.mark.parametrize("device", ["reference", "cpu"])
 @pytest.mark.parametrize("title", [c[0] for c in CASES])
 def test_at_once(context, title, device):
-    """The same in a session, with all passes: bodies that are made anew are optimized and run like others."""
+    """The same in a session, with all passes: rebuilt bodies are optimized and run like others."""
     body = next(c[1] for c in CASES if c[0] == title)
     if "print(" in body:
         pytest.skip("prints while the tests run")

@@ -1,5 +1,5 @@
-"""Whole models compute the same before and after: small exports and trained ones on the reference device, the
-light image models on cpu. Exact passes keep every bit; all passes of the default level stay within rounding."""
+"""Passes do not change the results of whole models: small exports and trained ones on the reference device, the light image
+models on cpu. Exact passes keep every bit; all passes of the default level stay within rounding."""
 import numpy as np
 import pytest
 from optimizer import dump, keel, optimize
@@ -18,7 +18,7 @@ def run(context, path, device, inputs):
 
 
 def rewritten(tmp_path, source, device, only=None):
-    """-> the model as Keel imports it, and what the passes make of it; a second run must change nothing."""
+    """Returns the imported model and the optimised one; a second run of the passes must change nothing."""
     before, after, again = (tmp_path / f"{name}.keel" for name in ("before", "after", "again"))
     keel("convert", source, before)
     optimize(before, after, device, only, level=2)

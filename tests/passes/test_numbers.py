@@ -1,8 +1,8 @@
-"""Graphs compute the same before and after: bit by bit for exact passes; for close ones the error against
-float64 is at most twice that of the original, and NaNs and infinities stay where they were.
+"""Passes do not change the results of graphs: bit by bit for exact passes; for close ones the error against float64 is at most
+twice that of the original, with NaNs and infinities in the same places.
 
-Everything runs on the reference device. What the lowering passes outline for the device that takes all calls
-is run there as the bodies of the calls.
+Everything runs on the reference device, including the bodies of calls that lowering passes outline for the device that accepts
+all calls.
 """
 import zlib
 
@@ -16,7 +16,7 @@ SIZES = (3, 1, 0, 17)  # of symbols
 
 
 def run(context, text, inputs):
-    """Results, or the words of the failure."""
+    """Results, or the text of the failure."""
     import keel_abi
     try:
         plan = context.parse(text).session("reference", level=0).prepare()
@@ -26,7 +26,7 @@ def run(context, text, inputs):
 
 
 def same_outcome(expected, got):
-    """Whether both ran; a run that failed must still fail, for nothing here is unused."""
+    """Whether both ran; a failing run must still fail, because every node here is used."""
     assert isinstance(expected, str) == isinstance(got, str), (expected, got)
     return not isinstance(expected, str)
 
@@ -56,7 +56,7 @@ def test_exact(context, tmp_path, name, constants, params, body, wanted):
 
 
 def error(got, truth):
-    """The greatest relative error, in units of float32's rounding; where both are no numbers there is none."""
+    """The greatest relative error, in units of float32 rounding; no error where both are NaN."""
     with np.errstate(all="ignore"):
         scale = np.maximum(np.abs(truth), np.finfo(np.float32).tiny)
         found = np.abs(got.astype(np.float64) - truth) / scale * 2**24
@@ -88,7 +88,7 @@ def test_close_keeps_what_is_no_number(context, tmp_path, name, constants, param
     for _ in range(4):
         inputs = operands(before, random, True, 5)
         for x in inputs:
-            if x.dtype.kind == "f":  # a scale that went elsewhere moves the edge of overflow
+            if x.dtype.kind == "f":  # a moved scale shifts the limit of overflow
                 x[np.abs(x) > 1e6] = np.inf
         expected, got = run(context, before, inputs), run(context, after, inputs)
         for a, b in zip(expected, got, strict=True) if same_outcome(expected, got) else ():

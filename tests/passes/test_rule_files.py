@@ -1,5 +1,5 @@
-"""Files of rules at the doors: what is refused, with its place and a way out; what the command, the C ABI and the
-driver of passes make of those that are taken."""
+"""Loading rule files: invalid files are refused with position and fix; the command, the C ABI and the pass driver use valid ones.
+"""
 import json
 import os
 import random
@@ -20,7 +20,7 @@ fn @main(x: f32[2, 2]) {
 }
 entry main = @main (x) -> (b)
 """
-# (what is wrong, the file, line:column, words of the message)
+# (fault, the file, line:column, words of the message)
 BAD = [
     ("nothing", " ", "1:2", "expected 'keel'"),
     ("another language", "keel rules 2\n", "1:12", "version 1"),
@@ -92,7 +92,7 @@ def test_refused_as_files(tmp_path, fresh):
 
 
 def test_no_byte_brings_it_down(tmp_path, fresh):
-    """One byte wrong, many times: taken or refused."""
+    """Random single-byte damage: the file is accepted or refused."""
     import keel_abi
     good = (BUILD / "lib/keel/plugins/keel-passes.rules").read_text().replace("extend ", "pass p_")
     rand, path = random.Random(7), tmp_path / "keel-any.rules"
@@ -206,7 +206,7 @@ def test_operands_that_commute_are_tried_both_ways(tmp_path, fresh):
 
 
 def test_what_is_supported(tmp_path, fresh):
-    """The reference has no impl of attention's kin that it would run by its body."""
+    """The reference device has no impl for attention and similar ops, whose bodies it would run."""
     load(fresh, tmp_path, HEAD + "rule a match neg(neg(x)) when supported build square(x)\n")
     graph = "keel 1\nfn @main(x: f32[2]) {\n  z = -(-x)\n  return z\n}\nentry main = @main (x) -> (z)\n"
     takes = {d: edits(fresh, graph, "mine", d)["mine"]["edits"] for d in ("reference", "cpu")}
@@ -215,7 +215,7 @@ def test_what_is_supported(tmp_path, fresh):
 
 
 def test_level_two_leaves_what_only_fast_may_do(tmp_path, fresh):
-    """The eager column: neither constants nor powers are reordered below level 3."""
+    """The eager column: below level 3, neither constants nor powers are reordered."""
     body = "keel 1\nfn @main(x: f32[2]) {\n  a = (x + 1.5) + 2.5\n  b = (a * 3.0) * 5.0\n  c = b / 3.0\n  d = pow(c, 0.5)\n" \
            "  e = d * 0.0\n  f = e - e\n  return f\n}\nentry main = @main (x) -> (f)\n"
     for level, wanted in ((2, False), (3, True)):

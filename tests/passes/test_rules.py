@@ -1,9 +1,9 @@
-"""Every rule of every file of rules, without a case by hand: operands are drawn until the pattern and the conditions
-hold, only that rule runs, and both graphs run on the reference device. By class: exact gives the same bits but for
-those inside a NaN; the error of close is at most twice the one before and 4 units in the last place; fast says in the
-file how many roundings of the greatest number it may be off. Both in the dtype at hand, the coarsest of the graph.
+"""Every rule of every rule file, without a case by hand: operands are drawn until the pattern and the conditions hold, only that
+rule runs, and both graphs run on the reference device. By class: exact gives the same bits except those inside a NaN; the error
+of close is at most twice the original's plus 4 units in the last place; a rule of class fast states in the file how many
+roundings of the greatest number it may be off. Both in the coarsest dtype of the graph.
 
-Rules with a mistake must be caught by the same check: `MISTAKES` by hand, and a sample of those that rule_mutants.py makes.
+The same check must detect mutated rules: `MISTAKES` by hand, and a sample of those of rule_mutants.py.
 """
 import os
 import re
@@ -21,12 +21,12 @@ HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", "build/release")).resolve()
 FILES = sorted((BUILD / "lib/keel/plugins").glob("*.rules"))
 LEVELS = {"simplify": "exact", "nearby": "close"}
-WANTED, MOST = 60, 20000  # graphs that a rule edits, and how often is drawn for them
+WANTED, MOST = 60, 20000  # graphs that a rule edits, and the number of draws for them
 ENOUGH = 8
-MUTANTS = 60  # of those made mechanically
+MUTANTS = 60  # of the generated mutants
 SIZES = (3, 1, 0, 17)
 KINDS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}  # the coarsest first
-CLOSE = 8  # roundings, of which two are a unit in the last place
+CLOSE = 8  # roundings; two of them are a unit in the last place
 
 ALL = {rule.where: rule for path in FILES for rule in rules(path.read_text(), LEVELS)}
 
@@ -37,7 +37,7 @@ def required(context):
 
 
 def alone(tmp_path, text):
-    """A context that knows this rule as pass `only`."""
+    """A context with this rule as pass `only`."""
     import keel_abi
     path = tmp_path / "keel-only.rules"
     path.write_text(text)
@@ -66,21 +66,21 @@ def wide(array):
 
 
 def coarsest(text):
-    """-> (a rounding, the least normal number) of the coarsest float in a graph."""
+    """Returns (a rounding, the least normal number) of the coarsest float in a graph."""
     kind = next(k for k in KINDS if re.search(rf"\b{k}\b", text))
     info = ml_dtypes.finfo(KINDS[kind])
     return float(info.eps) / 2, float(info.tiny)
 
 
 def greatest(text, arrays):
-    """Of all that the graph is given and gives, its constants with it; at least 1."""
+    """Largest magnitude of the graph's inputs, constants and results; at least 1."""
     literals = re.findall(r"(?<![\w.@])\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.sub(r"\w+\[.*?\]|^keel 1", "", text))
     finite = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in map(wide, arrays)]
     return float(max([1, *finite, *(v for v in map(float, literals) if v)]))
 
 
 def close_enough(rule, text, before, after, arrays, context):
-    """The error against float64, where the graph before gave a number (what overflows on the way may be right now)."""
+    """The error against float64 where the original graph gave a number (an intermediate overflow may be gone now)."""
     exact = re.sub(r"\b(f32|f16|bf16)\b", "f64", text)
     truth = run(context.parse(exact).session("reference", level=0).prepare(), [wide(x) for x in arrays])
     if before.dtype.kind in "iub" or isinstance(truth, str):
@@ -94,7 +94,7 @@ def close_enough(rule, text, before, after, arrays, context):
 
 
 def check(rule, text, tmp_path, required):
-    """-> the graphs that were edited. Fails where one computes something else."""
+    """Returns the edited graphs. Fails if one computes a different result."""
     import keel_abi
     context = alone(tmp_path, text)
     draw, edited = Drawer(rule, required, zlib.crc32(rule.where.encode())), []
@@ -118,7 +118,7 @@ def check(rule, text, tmp_path, required):
 
 def compare(rule, graph, before, after, arrays, context):
     expected, got = run(before, arrays), run(after, arrays)
-    if isinstance(expected, str):  # a check of sizes goes with its node; all other failures stay
+    if isinstance(expected, str):  # a size check may disappear with its node; all other failures stay
         assert isinstance(got, str) or "with these sizes" in expected, (graph, expected, got)
         return
     assert not isinstance(got, str), (graph, got)
@@ -127,7 +127,7 @@ def compare(rule, graph, before, after, arrays, context):
 
 
 def as_bits(array):
-    """bfloat16 as float32, which keeps its NaNs such."""
+    """bfloat16 as float32, which preserves NaNs."""
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
@@ -137,7 +137,7 @@ def test_rule(tmp_path, required, name):
     assert len(edited) >= ENOUGH, f"only {len(edited)} of {MOST} graphs met the rule"
 
 
-# (rule, what stands there, the mistake)
+# (rule, text to replace, the mistake)
 MISTAKES = [
     ("simplify: plus_zero", "when  !floating(dtype(x))", ""),
     ("simplify: plus_minus_zero", "x + -0.0", "x + 0.0"),
@@ -179,7 +179,7 @@ def test_a_mistake_is_caught(tmp_path, required, name, right, wrong):
 @pytest.mark.parametrize("level", ["close", "fast"])
 @pytest.mark.parametrize("kind, factor", [("f16", 1.01), ("bf16", 1.1), ("f32", 1.00001), ("f64", 1.000000000001)])
 def test_a_mistake_in_one_dtype_is_caught(tmp_path, required, kind, factor, level):
-    """By some roundings more than there are, which are many in half precision."""
+    """Adds more roundings than allowed, many in half precision."""
     text = f"pass only {level}\nrule wrong  # bound 4\n  match square(x)\n  when dtype(x) == {kind}\n  build x * x * {factor}\n"
     rule = next(rules(text, LEVELS))
     with pytest.raises(AssertionError, match="array"):
@@ -187,7 +187,7 @@ def test_a_mistake_in_one_dtype_is_caught(tmp_path, required, kind, factor, leve
 
 
 def is_seen(rule, tmp_path, required):
-    """As test_rule would see it: by results, or by graphs that it leaves alone. One that is no rule any more is an error here."""
+    """Detection as in test_rule: by results, or by too few edited graphs. An invalid rule is an error here."""
     try:
         return len(check(rule, rule.alone(), tmp_path, required)) < ENOUGH
     except AssertionError:
@@ -199,7 +199,7 @@ def all_mutants():
 
 
 def test_mistakes_made_mechanically_are_caught(tmp_path, required):
-    """The same ones whatever is added elsewhere; rule_mutants.py says of which nothing can be seen."""
+    """The sample does not depend on other rules; rule_mutants.py lists undetectable mutants."""
     named = all_mutants()
     sample = sorted(named.keys() - rule_mutants.EXPLAINED.keys(), key=lambda n: zlib.crc32(n.encode()))[:MUTANTS]
     left = [name for name in sample if not is_seen(named[name], tmp_path, required)]

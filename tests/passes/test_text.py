@@ -1,4 +1,4 @@
-"""What each pass makes of small graphs: PASS.cases holds them, before and after."""
+"""Rewrites of small graphs by each pass; PASS.cases contains them, before and after."""
 import re
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from keel_text import expression, outline, read
 
 HERE = Path(__file__).resolve().parent
 GROUPS = ("layout", "epilogue", "map")
-LISTED = (*GROUPS, "cse")  # whose cases say which ops are left
+LISTED = (*GROUPS, "cse")  # these cases list the remaining ops
 HEAD = r"(?:const [^\n]*\n|fn [^\n]*\n(?:  [^\n]*\n)*\}\n)*"  # constants and functions
 DEVICES = {name: "claims:{}" for name in GROUPS} | {"nearby": "cpu", "compose": "cpu"}  # the others: reference
 
 
 def cases(name):
-    """-> (title, device number, constants and functions, parameters, body, wanted) of each case of a pass."""
+    """Returns (title, device number, constants and functions, parameters, body, wanted) of each case of a pass."""
     text = re.sub(r"(?m)^#.*\n", "", (HERE / f"{name}.cases").read_text())
     for block in re.split(r"(?m)^== ", text)[1:]:
         title, rest = block.split("\n", 1)
@@ -36,7 +36,7 @@ def whole(constants, params, body):
 
 
 def rewritten(path, name, device):
-    """Runs one pass twice: the second time it must find nothing to do."""
+    """Runs one pass twice: the second run must change nothing."""
     once, twice = path.with_suffix(".once.keel"), path.with_suffix(".twice.keel")
     optimize(path, once, device, only=name)
     optimize(once, twice, device, only=name)
@@ -46,7 +46,7 @@ def rewritten(path, name, device):
 
 
 def fits(name, after, constants, params, body, wanted, normal):
-    """After the pass there is what the case says. normal: writes a text as libkeel does."""
+    """Checks the result of the pass against the case. normal: writes a text in libkeel's format."""
     if name in LISTED:
         assert outline(read(after)[0]) == wanted
         return

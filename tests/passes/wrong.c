@@ -1,5 +1,5 @@
-/* wrong.c: a pass that turns the operands of binary ops round, which is right for additions and wrong for
- * subtractions: for tests of what finds the edit that is to blame. */
+/* wrong.c: a pass that swaps the operands of binary ops, which is right for additions and wrong for
+ * subtractions: tests use it to find the faulty edit. */
 #include <string.h>
 
 #include "abi/keel_plugin.h"

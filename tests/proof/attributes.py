@@ -1,11 +1,11 @@
-"""Attributes, drawn by their type in the catalogue; OF_OPS are those of an op whose data do not say what fits."""
+"""Random attributes by their type in the catalogue; OF_OPS handles ops whose catalogue data do not determine valid values."""
 import re
 
 from draw import DTYPES, Refused, listed, make, split
 
 
 def before(drawer, op, env):
-    """What patterns of operands hang on: flags, choices, ranks."""
+    """Attributes that determine operand patterns: flags, choices, ranks."""
     attrs = {}
     for a in op["attributes"]:
         if a["default"] and drawer.chance(0.3):
@@ -64,7 +64,7 @@ def drawn(drawer, kind, env):
 
 
 def reshape(drawer, env):
-    """Factors in another order or grouping; symbols stay, or are found by -1."""
+    """Factors in another order or grouping; symbols stay, or are inferred by -1."""
     dims = list(env["P"])
     numbers = [d for d in dims if isinstance(d, int)]
     symbols = [d for d in dims if isinstance(d, str)]

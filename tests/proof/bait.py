@@ -1,9 +1,8 @@
-"""Fragments that the passes look for, right and nearly right: BAIT has a function for each, which adds its nodes to a
-drawer. One in three has a detail that is not as it should be; what others need too comes by itself, for later nodes may
-use any value.
+"""Fragments that the passes match, exactly or almost: BAIT has a function for each, which adds its nodes to a drawer. One in
+three has a wrong detail. Later nodes may use any value, so fragments with other users occur too.
 
-What it returns says what must become of it where it stands alone: ops in any order ("mul mul"; "": none), ops that are among
-them ("~softmax"), ops that are not ("!mul div"), or None where that hangs on more. It counts if no detail is wrong.
+A function returns the expected result of the fragment alone: ops in any order ("mul mul"; "": none), ops that occur ("~softmax"),
+ops that do not ("!mul div"), or None if the result depends on more. The expectation applies if no detail is wrong.
 """
 import numpy as np
 from composites import attention, convolution, gelu, norm, product, softmax_alone
@@ -37,7 +36,7 @@ def not_twice(d):
 
 
 def neutral(d):
-    """An operand that changes nothing, or nearly: as a literal or a constant that may also spread."""
+    """An operand with no effect, or almost none: a literal, or a constant that may also broadcast."""
     op, number = d.one([("add", "-0.0"), ("add", "0.0"), ("sub", "0.0"), ("mul", "1.0"), ("div", "1.0"), ("pow", "1.0"), ("div", "8.0"), ("div", "0.25"),
                         ("div", "-2.0"), ("div", "3.0"), ("maximum", "-inf"), ("minimum", "inf"), ("maximum", "inf"), ("mul", "0.0"), ("sub", "-0.0"), ("div", "1e38")])
     x, literal = floats(d), (op, number)
@@ -131,7 +130,7 @@ def casts(d):
 
 
 def by_integers(d):
-    """A cast that loses a fraction or saturates, and back."""
+    """A cast that truncates or saturates, and back."""
     x = floats(d, dtypes=("f16", "bf16", "f32", "f64")) if d.chance(0.6) else d.value(lambda v: v.type.dtype[0] in "iu")
     by = d.one(["i64", "i64", "i32", "u64", "f64", "f32", "i8", "bool"])
     d.apply("cast", d.apply("cast", x, to=by), to=d.one([x.type.dtype, "f64", "f32", "i16", "u8"]))
@@ -145,7 +144,7 @@ def reverses(d):
 
 
 def nothing_moved(d):
-    """Slices, pads, tiles, broadcasts that keep all, or nearly."""
+    """Slices, pads, tiles, broadcasts that keep all elements, or almost all."""
     x = anything(d)
     dims, rank = x.type.dims, len(x.type.dims)
     some = [0] * rank if d.chance(0.7) or not rank else [int(d.chance(0.5)) for _ in range(rank)]
@@ -188,7 +187,7 @@ def filled(d):
 
 
 def equal_nodes(d):
-    """The same twice, operands of equal constants; or nearly."""
+    """The same node twice, operands of equal constants, or almost."""
     x = floats(d, 1)
     op = d.one(["exp", "reduce_sum", "softmax", "transpose", "add", "cumsum"])
     if op == "add":
@@ -250,7 +249,7 @@ def gated(d):
 
 
 def known_branch(d):
-    """A cond or switch whose branch is known."""
+    """A cond or switch with a constant predicate."""
     from bodies import CONTROL
     CONTROL[d.one(["cond", "cond", "switch"])](d)
     node = d.block.nodes[-1]

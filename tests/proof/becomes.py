@@ -1,21 +1,21 @@
-"""What must become of a fragment that stands alone: `becomes(oracle, graph, wanted)` holds the ops that are left against
-what bait.py says."""
+"""The expected result for a single fragment: `becomes(oracle, graph, wanted)` compares the remaining ops with the expectation of
+bait.py."""
 import re
 from collections import Counter
 
 from oracle import Different
 
-PASSES = "-layout,-epilogue,-map"  # what these group is written in bodies
+PASSES = "-layout,-epilogue,-map"  # off: these move ops into bodies
 
 
 def ops_of(text):
-    """Those of @main, without those of its bodies."""
+    """The ops of @main, without those of its bodies."""
     main = text[text.index("fn @main("):].split("\n}")[0]
     return re.findall(r"(?m)^  (?:[^ ].* = )?(\w+)\(", main)
 
 
 def elementwise(ops):
-    """Names of ops that compute each float from the floats at its place, as their patterns say."""
+    """Names of ops that compute each float from the floats at the same index, according to their patterns."""
     for name, op in ops.items():
         ins, outs = ([o["pattern"] for o in op[k]] for k in ("operands", "results"))
         simple = all(i in ("T[P..]", "T[Q..]") for i in ins) and outs in (["T[P..]"], ["T[bcast(P, Q)..]"])
@@ -24,7 +24,7 @@ def elementwise(ops):
 
 
 def grouped(oracle, name, operands):
-    """An elementwise op becomes one call with others."""
+    """Elementwise ops are grouped into one call."""
     text = f"keel 1\nfn @main(x: f32[3], y: f32[3]) {{\n  a = tanh(x)\n  b = {name}({', '.join('ay'[:operands])})\n  return b\n}}\n" \
         "entry main = @main (x, y)\n"
     made = oracle.optimized(text, "claims:0", passes="map")

@@ -1,5 +1,5 @@
-"""Ops with bodies: CONTROL draws each of them. A body sees its parameters only; its nodes are drawn like others, so
-variables are read and written and lines printed there too."""
+"""Ops with bodies: CONTROL draws each of them. A body sees only its parameters; its nodes are drawn like others, so variables are
+read and written and lines printed there too."""
 import numpy as np
 from draw import Drawer, Refused, Value, fill
 from graphs import Block, Node, Type
@@ -19,7 +19,7 @@ def child(drawer, values, function=False):
 
 
 def body(drawer, values, wanted, length=4):
-    """A block with results of these types: new values where there are some, else parameters."""
+    """A block with results of these types: new values where possible, otherwise parameters."""
     inner, params = child(drawer, values)
     fill(inner, drawer.one(range(length)), None, {"cond": cond} if length > 3 else {})
     for t in wanted:
@@ -81,7 +81,7 @@ def scan(drawer):
 
 
 def call(drawer):
-    """A function, called once or twice; it holds no constants."""
+    """A function, called once or twice; it contains no constants."""
     values = fitting(drawer, drawer.one([1, 2]))
     inner, params = child(drawer, values, function=True)
     fill(inner, 3, None, {})

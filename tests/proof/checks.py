@@ -1,6 +1,6 @@
-"""What is asked of a graph: CHECKS, each a function (base) that raises Different, or gives the text that it looked at.
+"""The checks of a graph: CHECKS, each a function of the base that raises Different, or returns the text that it checked.
 
-`rewrites(base)` are the ones that hang on the passes alone, and run on the reference device; the others meet every device.
+`rewrites(base)` are the checks that depend on the passes alone and run on the reference device; the others run on every device.
 """
 import tempfile
 from pathlib import Path
@@ -30,13 +30,13 @@ def exact_passes(base):
 
 
 def grouping_passes(base):
-    """For a device that takes calls; only groups, so the same bits come out."""
+    """For a device that accepts calls; only groups nodes, so the bits are the same."""
     passes = [p["name"] for p in base.oracle.passes if p["phase"] == "lower" and p["name"] != "compose"]
     return exact(base, "grouping_passes", f"claims:{base.graph.seed % 3}", [*base.oracle.exact, *passes])
 
 
 def all_passes(base, device="cpu", tiny=False):
-    """Run by the reference device: only the passes are asked, not the impls of the device."""
+    """Runs on the reference device, to check the passes rather than the device's impls."""
     o = base.oracle
     text = base.wide if tiny else base.text
     made = o.optimized(text, device, level=2)
@@ -50,7 +50,7 @@ def all_passes(base, device="cpu", tiny=False):
 
 
 def all_passes_wide(base):
-    """In float64 a wrong scale, axis or epsilon is far off."""
+    """In float64 a wrong scale, axis or epsilon exceeds the bound by far."""
     return all_passes(base, tiny=True) if base.has_wide else ""
 
 
@@ -67,8 +67,8 @@ def round_trips(base):
 
 
 def devices(base):
-    """Each level on each device, against the graph as it is on that device and on the reference. Where a device itself has
-    NaN and infinities (it may multiply padding with them) is a matter of tests/conformance."""
+    """Each level on each device, against the original graph on that device and on the reference. NaN and infinities that the
+    device itself produces (it may multiply padding by them) are tested in tests/conformance."""
     o = base.oracle
     if not base.comparable:
         return
@@ -94,7 +94,7 @@ def levels(base, device, kind, size):
 
 
 def lanes(base):
-    """What runs side by side wherever it may does what it does in turn with one thread."""
+    """Concurrent launches give the same result as a serial run with one thread."""
     for kind, size in base.exact_runs[:2]:
         off, on = (base.oracle.run_text(base.text, "cpu", base.arrays(kind, size), level=2, lanes=how, threads=n)
                    for how, n in (("off", 1), ("all", 2)))
@@ -106,7 +106,7 @@ CHECKS = [*PASSES, round_trips, gradients, devices, lanes]
 
 
 def failure(base, checks=CHECKS):
-    """-> the name of the first check that fails and what it says, or None."""
+    """Returns the name of the first failing check and its message, or None."""
     for check in checks:
         try:
             check(base)

@@ -1,4 +1,4 @@
-"""How two outcomes of a graph are compared: bit by bit, or by what float64 says."""
+"""Comparison of two outcomes of a graph: bit by bit, or against float64."""
 import re
 
 import numpy as np
@@ -11,12 +11,12 @@ ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64":
 
 
 def same_failure(expected, got, text):
-    """Both ran, or both failed alike. A failure may go with the node that failed."""
+    """Both ran, or both failed in the same way. A failure may disappear with the node that failed."""
     if expected.failure and not got.failure:
         name = expected.failure[2]
         if name and (name not in got.nodes if got.nodes is not None else f"{name} = " not in text):
             return False
-        if not name and got.nodes is None and f" = {expected.failure[1].split(':')[0]}(" not in text:  # a check of sizes
+        if not name and got.nodes is None and f" = {expected.failure[1].split(':')[0]}(" not in text:  # a size check
             return False
     if bool(expected.failure) != bool(got.failure) or (expected.failure and expected.failure[0] != got.failure[0]):
         raise Different(f"failure: {expected.failure} became {got.failure}")
@@ -28,7 +28,7 @@ def words(lines):
 
 
 def gone(expected, got):
-    """The node that failed is not there any more: what stands behind it happens now."""
+    """The failing node was removed: later nodes now run."""
     return expected.failure and not got.failure
 
 
@@ -42,8 +42,8 @@ def exactly(expected, got, text):
 
 
 def closely(base, expected, got, text, kind, size, more=(), tiny=False, finite=False):
-    """more: other outcomes of the graph as it is, such as another device's, which may err as much. finite: another
-    device as it is, so sums are in another order, and what is NaN or infinite does not count."""
+    """more: other outcomes of the original graph, such as another device's, with errors that are tolerated too. finite: another
+    device's outcome, with sums in a different order, so NaN and infinities are ignored."""
     ran = same_failure(expected, got, text)
     if not gone(expected, got) and words(expected.lines) != words(got.lines):
         raise Different(f"printed {expected.lines}, then {got.lines}")
@@ -80,7 +80,7 @@ def one(a, b, t, spread, steady, others, tame, slack=1):
         err = lambda x: np.where(np.isfinite(t) & steady & (np.isfinite(x) if not tame else True), np.abs(x - t), 0)
         before = np.max([err(x) for x in (a, *others)], axis=0)
         sizes = np.where(np.isfinite(t) & steady & np.isfinite(a), np.abs(t), 0)
-        worst = before.max(initial=0) + unit * sizes.max(initial=0)  # a sum that cancels has the error of its largest part
+        worst = before.max(initial=0) + unit * sizes.max(initial=0)  # a sum with cancellation has the error of its largest term
         allowed = 2 * (before + 2 * spread) + 4 * unit * sizes + worst
         allowed = slack * allowed
         if not (err(b) <= allowed).all():

@@ -1,5 +1,5 @@
-"""Larger fragments: convolutions and products with what follows them, softmax, norms, gelu and attention spelled out. See
-bait.py for what they return."""
+"""Larger fragments: convolutions and products with their epilogues, softmax, norms, gelu and attention in primitive ops. See
+bait.py for the return values."""
 import numpy as np
 from details import floats, itself, mostly, vector
 from draw import Refused
@@ -7,13 +7,13 @@ from graphs import Type
 
 
 def affine(d, y, channels, back):
-    """A chain of sums, products and norms with a number for each channel, or not quite."""
+    """A chain of sums, products and norms with one number per channel, or almost."""
     for _ in range(d.one([0, 1, 1, 2, 3])):
         dims = mostly(d, (channels,) + (1,) * back, (1,) * (back + 1), (), (channels,), (1,) * (len(y.type.dims) + 1), (1, channels) + (1,) * back)
         c = constant(d, y.type.dtype, dims) if mostly(d, 1, 0) else d.parameter(Type(y.type.dtype, dims))
         op, before = d.one(["add", "sub", "mul", "div", "mul"]), y
         y = d.turn(op, y, c)
-        d.wrong |= op == "div" and d.last_first != before.name  # a quotient by the product stays
+        d.wrong |= op == "div" and d.last_first != before.name  # c / y stays
         if d.chance(0.15) and back + 2 == len(y.type.dims):
             y = norm_of_batch(d, y, channels)
     return y
@@ -38,7 +38,7 @@ def convolution(d):
     x = d.fresh(Type(dtype, (d.one([1, 2, "b"]), (o if turned else c) * groups, *image)))
     if not d.top:
         raise Refused("weights are constants")
-    shifted = d.chance(0.4)  # sums in front stay, for padding is not shifted
+    shifted = d.chance(0.4)  # sums before the convolution stay: padding is not shifted
     if shifted:
         x = affine(d, x, (o if turned else c) * groups, len(image))
     w = constant(d, dtype, (o * groups, c, *window)) if mostly(d, 1, 0) else d.parameter(Type(dtype, (o * groups, c, *window)))
@@ -63,7 +63,7 @@ def convolution(d):
 
 
 def product(d):
-    """matmul, what turns and flattens its operands, and what follows."""
+    """matmul with transposed and reshaped operands, and its epilogue."""
     dtype = d.one(["f32", "f32", "f64", "i32"])
     m, k, n = (d.one([1, 2, 3, 4, 17]) for _ in range(3))
     lead = d.one([(), (), (2,), ("b",), (2, 3)])
@@ -72,7 +72,7 @@ def product(d):
         t = d.chance(0.3)
         last = dims[-2:][::-1] if t else dims[-2:]
         dims = (*dims[:-2], *last)
-        if len(dims) > 2 and d.chance(0.4):  # as heads of attention come
+        if len(dims) > 2 and d.chance(0.4):  # in the layout of attention heads
             perm = [int(i) for i in d.random.permutation(len(dims))]
             y = d.fresh(Type(dtype, tuple(dims[perm.index(i)] for i in range(len(dims)))), "plain")
             y = d.apply("transpose", y, perm=perm)
@@ -191,7 +191,7 @@ def gelu(d):
         curve = d.apply(mostly(d, "tanh", "erf"), d.turn("mul", sum_, mostly(d, "0.7978845608028654", "0.8")))
     gate = d.turn("add", curve, mostly(d, "1.0", "2.0"))
     if d.chance(0.1):
-        d.apply("neg", d.one([curve, gate]))  # somebody else needs it, too
+        d.apply("neg", d.one([curve, gate]))  # the value has another user
         d.wrong = True
     if d.chance(0.5):
         d.turn("mul", d.turn("mul", x, gate), mostly(d, "0.5", "0.25"))
@@ -227,4 +227,4 @@ def attention(d):
     if d.chance(0.3):
         weights = d.apply("select", d.apply("is_nan", weights), mostly(d, "0.0", "1.0"), weights)
     d.apply("matmul", weights, v)
-    return "~attention" if dtype == "f32" and 1 not in (s, k) else None  # a transpose of ones is a reshape
+    return "~attention" if dtype == "f32" and 1 not in (s, k) else None  # a transpose with dims of 1 is a reshape

@@ -1,4 +1,4 @@
-"""Where the proof finds its helpers."""
+"""The import path of the helpers."""
 import sys
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""What fragments (bait.py, composites.py) have in common: values that fit, and details that may be wrong.
+"""Shared by fragments (bait.py, composites.py): fitting values, and details that may be wrong.
 
-`d` is a Drawer; d.wrong says that a detail of the fragment is not as it should be.
+`d` is a Drawer; d.wrong marks a wrong detail of the fragment.
 """
 from graphs import Type
 
@@ -8,7 +8,7 @@ WIDE = ("f32", "f32", "f32", "f64", "f16", "bf16")
 
 
 def floats(d, least=0, dtypes=WIDE):
-    """A float, there already or new."""
+    """A float, existing or new."""
     found = [v for v in d.values if v.type.dtype in dtypes and len(v.type.dims) >= least]
     if found and d.chance(0.7):
         return d.one(found)
@@ -23,7 +23,7 @@ def mostly(d, right, *others):
 
 
 def itself(d, x):
-    """x, or now and then another value of its type."""
+    """x, or occasionally another value of its type."""
     d.wrong |= (other := d.chance(0.04 if d.strict else 0.2))
     return d.fresh(x.type, "plain") if other else x
 

@@ -1,10 +1,9 @@
 """Random graphs from the catalogue: `draw(context, seed)`.
 
-How to read it: a Drawer writes one block node by node and knows the type and a sample of each value; each node is tried on
-the reference device at once, so what cannot be typed is drawn again, and what fails in a run stays rarely. `Patterns` binds
-the names in an op's operand patterns (kernel/opset/README.md) to the dims of values that are there, or makes values that
-fit. Attributes are drawn by their type (attributes.py), bodies and effects by bodies.py, fragments that passes look for by
-bait.py.
+A Drawer writes one block node by node and knows the type and a sample of each value. It tries each node on the reference device
+immediately: nodes with invalid types are drawn again, nodes that fail at run time are rarely kept. `Patterns` binds the names in
+an op's operand patterns (kernel/opset/README.md) to the dims of existing values, or creates values that fit. attributes.py draws
+attributes by type, bodies.py bodies and effects, bait.py fragments that passes match.
 """
 import re
 
@@ -12,15 +11,15 @@ import numpy as np
 from elements import elements, is_float, numbers, numpy_dtype, spelled
 from graphs import Block, Graph, Node, Type, read_type, split
 
-SIZES = {"b": 3, "s": 2}  # of symbols, for samples
+SIZES = {"b": 3, "s": 2}  # values of symbols in samples
 DTYPES = ["f32"] * 9 + ["f64", "f16", "bf16", "i32", "i32", "i64", "u8", "bool", "i8", "i16", "u16", "u32", "u64"]
 DIMS = [1, 2, 3, 3, 4, 4, 2, 17, 0, "b", "b"]
 MOST_ELEMENTS = 3000
-INDICES = {"i32", "i64"}  # a dtype variable that may be these only is one of indices
+INDICES = {"i32", "i64"}  # a dtype variable limited to these is an index type
 
 
 class Refused(Exception):
-    """What was drawn is no node."""
+    """The drawn node is invalid."""
 
 
 class Value:
@@ -29,7 +28,7 @@ class Value:
 
 
 def parts(pattern, attrs):
-    """-> dtype, items of a pattern such as "ta ? T[P.., k, m] : T[P.., m, k]"."""
+    """Returns dtype and items of a pattern such as "ta ? T[P.., k, m] : T[P.., m, k]"."""
     if found := re.fullmatch(r"(\w+) \? (.*) : (.*)", pattern):
         pattern = found[2] if attrs.get(found[1]) == "true" else found[3]
     dtype, items = re.fullmatch(r"(\w+)\[(.*)\]", pattern).groups()
@@ -40,8 +39,8 @@ class Drawer:
     def __init__(self, shared, block, values=(), top=True):
         self.shared, self.block, self.values, self.top = shared, block, list(values), top
         self.random, self.graph = shared.random, shared.graph
-        self.wrong, self.last_first = False, ""  # of a bait: a detail is; the first operand that was turned
-        self.alone = self.strict = self.logarithm = False  # a bait, on parameters, for constants would be folded; few details are wrong
+        self.wrong, self.last_first = False, ""  # of a bait: a detail is wrong; the last first operand of turn()
+        self.alone = self.strict = self.logarithm = False  # of a single bait: on parameters, few wrong details
 
     # -- choices
     def one(self, among):
@@ -57,13 +56,13 @@ class Drawer:
         return tuple(self.dim() for _ in range(self.one([0, 1, 1, 2, 2, 2, 3, 3, 4]) if rank is None else rank))
 
     def value(self, fits=lambda v: True):
-        """The newer the likelier."""
+        """Newer values are likelier."""
         among = [v for v in self.values if fits(v)]
         if not among:
             raise Refused("no value fits")
         return among[max(int(self.random.integers(len(among))) for _ in range(2))]
 
-    # -- values that are not there yet
+    # -- new values
     def fresh(self, type, kind=None):
         sized = type.sized(SIZES)
         if np.prod(sized, dtype=np.int64) > MOST_ELEMENTS:
@@ -94,7 +93,7 @@ class Drawer:
 
     # -- nodes
     def add(self, node):
-        """Types and runs the node on samples; -> its results."""
+        """Types and runs the node on samples; returns its results."""
         types, arrays = self.shared.tried(node, self.values)
         if any(a.size > MOST_ELEMENTS for a in arrays):
             raise Refused("too large")
@@ -111,13 +110,13 @@ class Drawer:
         return self.add(Node(op, ins, {k: spell(v) for k, v in attrs.items()}))[0]
 
     def turn(self, op, a, b):
-        """Operands either way round."""
+        """Operands in random order."""
         a, b = (a, b) if self.chance(0.5) else (b, a)
         self.last_first = a.name if isinstance(a, Value) else a
         return self.apply(op, a, b)
 
     def finish(self):
-        """Results: what nobody uses, mostly, and some others."""
+        """Results: mostly unused values, and some others."""
         used = {i for n in self.block.nodes for i in n.ins}
         made = [o for n in self.block.nodes for o in n.outs]
         wanted = [o for o in made if (o not in used and self.chance(0.9)) or self.chance(0.08)]
@@ -135,7 +134,7 @@ def listed(dims):
 
 
 class Shared:
-    """What the drawers of one graph have in common."""
+    """Shared by the drawers of one graph."""
 
     def __init__(self, context, ops, seed):
         self.context, self.ops = context, ops
@@ -150,7 +149,7 @@ class Shared:
         pass
 
     def tried(self, node, values):
-        """-> types and sample arrays of the results of a node alone."""
+        """Returns types and sample arrays of the results of a single node."""
         from keel_abi import KeelError
         known = {v.name: v for v in values}
         used = {name: known[name] for name in dict.fromkeys(node.ins) if name in known}
@@ -238,7 +237,7 @@ def calculated(text, env):
 
 
 def match(drawer, items, dims, env):
-    """What the names must be so that the items are these dims; None: they cannot be."""
+    """The bindings for which the items equal these dims; None: there are none."""
     env, at = dict(env), next((i for i, item in enumerate(items) if "@" in item), None)
     if at is not None and at > 0 and items[at - 1][:-2] not in env:
         size = lengths(items[at].split("@")[0], env)
@@ -268,7 +267,7 @@ def match(drawer, items, dims, env):
 
 
 def lengths(item, env):
-    """How many dims an item stands for; None: as many as are left."""
+    """The number of dims of an item; None: all remaining ones."""
     if not item.endswith(".."):
         return 1 if item else 0
     name = item[:-2]
@@ -291,7 +290,7 @@ def bind(item, taken, env):
 
 
 def make(drawer, items, env):
-    """Dims that fit; draws what is not bound."""
+    """Dims that fit; draws unbound names."""
     made = []
     for item in items:
         bare, _, at = item.partition("@")
@@ -320,7 +319,7 @@ def near_dim(drawer, env):
 
 
 def group_like(drawer, env, name):
-    """Dims of a group: often such that they broadcast with those of a group that is bound."""
+    """Dims of a group, often broadcastable with those of a bound group."""
     if "#" + name in env:
         return drawer.dims(env["#" + name])
     known = [v for v in env.values() if isinstance(v, tuple)]
@@ -356,7 +355,7 @@ def any_node(drawer, name):
 
 
 def variable(drawer, op, env):
-    """A variable of the type that is bound, or any if none is."""
+    """A variable of the bound type, or any if none is bound."""
     table = drawer.graph.variables
     if "T" in env:
         wanted = Type(env["T"], tuple(env["P"]))
@@ -374,7 +373,7 @@ def variable(drawer, op, env):
 
 # ---- a whole graph
 def draw(context, ops, seed, length=18):
-    """-> Shared, with the graph and the names of its bait."""
+    """Returns Shared, with the graph and the names of its bait."""
     from bait import BAIT
     from bodies import CONTROL
     shared = Shared(context, ops, seed)
@@ -388,7 +387,7 @@ def draw(context, ops, seed, length=18):
 
 
 def draw_bait(context, ops, name, seed):
-    """-> a graph of one fragment alone, and what must become of it, or None."""
+    """Returns a graph of one fragment alone and its expected result, or None."""
     from bait import BAIT
     shared = Shared(context, ops, seed)
     drawer = Drawer(shared, shared.graph.main)
@@ -404,7 +403,7 @@ def draw_bait(context, ops, name, seed):
 
 
 def fill(drawer, length, bait, control):
-    """Adds nodes until there are so many. One op of the catalogue is as likely as another, but for effects."""
+    """Adds nodes up to this number. Ops of the catalogue are equally likely, except effects."""
     ops = drawer.shared.ops
     names = sorted(n for n, op in ops.items() if not any(a["type"].startswith("graph") for a in op["attributes"]))
     names += [n for n in names if not ops[n]["results"]] * 2  # effects

@@ -1,7 +1,7 @@
 """Elements of arrays: drawn, written as graph text, compared.
 
-`kind` of a draw: "plain" numbers that few ops fail on, "special" ones with every value that an identity may get wrong,
-"tame": those without the largest, with which a sum overflows in one order and not in another, "same": one number.
+Kinds of draws: "plain": numbers on which few ops fail; "special": with special values that an identity may break; "tame": without
+the largest ones, which overflow a sum in one order and not in another; "same": one number.
 """
 import re
 import zlib
@@ -25,7 +25,7 @@ def is_float(dtype):
 
 
 def numbers(dtype):
-    """Literals, neutral elements of some op before all."""
+    """Literals, mostly neutral elements of ops."""
     if is_float(dtype):
         tame = [n for n in FLOAT_NUMBERS if "e" not in n] if dtype == "f16" else FLOAT_NUMBERS
         return [n for n in tame if dtype != "f16" or n != "16777216.0"]
@@ -57,7 +57,7 @@ def parsed(dtype, literal):
 
 
 def spelled(array):
-    """All elements, as graph text has them."""
+    """All elements, in graph text format."""
     def one(v):
         if array.dtype == bool:
             return "true" if v else "false"
@@ -66,13 +66,13 @@ def spelled(array):
 
 
 def is_tame(graph):
-    """No large numbers among its own."""
+    """Whether the graph has no large literals."""
     text = " ".join([v for _, v in graph.constants.values()] + [i for n in graph.nodes() for i in n.ins])
     return not any(MOST < abs(float(n)) < np.inf for n in re.findall(r"(?<!\w)-?[\d.]+(?:e[-+]?\d+)?", text))
 
 
 def inputs(graph, seed, kind, sizes):
-    """An array for each parameter, by its name: what a parameter gets does not hang on the others."""
+    """An array for each parameter, by its name and independent of the other parameters."""
     made = []
     for name, t in graph.main.params.items():
         random = np.random.default_rng([seed, zlib.crc32(name.encode())])

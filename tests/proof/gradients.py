@@ -1,5 +1,5 @@
-"""The gradient of an optimised graph is the optimised gradient graph, in float64: both against the gradient of the graph as
-it is. Where two values tie, or a rounding decides, disturbed runs differ and little is asked."""
+"""The gradient of an optimised graph and the optimised gradient graph, in float64, each against the gradient of the original
+graph. Where two values tie, or a rounding decides, perturbed runs differ and the bound is loose."""
 import ctypes as C
 
 import numpy as np
@@ -9,8 +9,8 @@ from keel_abi import KeelError, call
 from oracle import Different, wide
 
 RUN = ("plain", 3)
-LEAST = 1e-12  # what cancels to nothing
-SLACK = 1000  # gradients are written in other orders, and cancel; what is wrong in float64 is far off
+LEAST = 1e-12  # below this, a gradient has cancelled to 0
+SLACK = 1000  # gradients are written in other orders, and cancel; a wrong gradient exceeds this bound by far in float64
 
 
 def port(graph, result, i):
@@ -20,7 +20,7 @@ def port(graph, result, i):
 
 
 def ports(graph):
-    """-> the floats among parameters and results."""
+    """Returns the floats among parameters and results."""
     counts = [C.c_uint32() for _ in range(4)]
     call("keel_graph_counts", graph, *[C.byref(c) for c in counts])
     both = [[port(graph, r, i) for i in range(counts[2 + r].value)] for r in (0, 1)]
@@ -28,7 +28,7 @@ def ports(graph):
 
 
 def with_gradient(context, text):
-    """A module whose entry "grad" gives what the sum of all results sends back to each parameter; None: there is none."""
+    """A module whose entry "grad" returns the gradient of the sum of all results by each parameter; None: there is none."""
     module = context.parse(text)
     graph = module.graph_of(None).copy("grad")
     xs, ys = ports(module.graph_of(None))
@@ -61,7 +61,7 @@ def gradients(base):
         raise Different(f"gradient of the optimised graph: {e}") from e
     try:
         disturbed = [shaken(base, arrays, n) for n in range(3)]
-    except KeelError:  # an assertion that holds for the numbers as they are only
+    except KeelError:  # an assertion that holds only for the unperturbed numbers
         return
     for what, got in others.items():
         for i, (a, b) in enumerate(zip(plain, got, strict=True)):

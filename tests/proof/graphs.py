@@ -1,9 +1,9 @@
-"""Graphs as Python data: what the generator writes, the shrinker cuts and the oracle runs.
+"""Graphs as Python data, for the generator, the shrinker and the oracle.
 
-How to read it: a Graph has constants, variables, functions and a Block; a Block has parameters, nodes and results; a Node
-may have blocks of its own (bodies). `text` writes a graph as graph text. `text(wide=True)` has f64 for every other float,
-and a `Noise` multiplies every float result by a number next to 1: how far the results then differ is what one rounding of
-each node may do to them. `read` reads graph text again, in the form that `text` writes.
+A Graph has constants, variables, functions and a Block; a Block has parameters, nodes and results; a Node may have its own blocks
+(bodies). `text` writes a graph as graph text. `text(wide=True)` uses f64 for every other float, and a `Noise` multiplies every
+float result by a number next to 1: the resulting difference bounds the effect of one rounding per node. `read` parses graph text
+in the form of `text`.
 """
 import re
 from dataclasses import dataclass, field
@@ -91,10 +91,10 @@ class Graph:
 
 
 class Noise:
-    """Numbers next to 1, as literals; constants times such numbers."""
+    """Numbers next to 1, as literals; multiplies constants by such numbers."""
 
     def __init__(self, random, tiny=False):
-        self.random, self.tiny = random, tiny  # as for float64 throughout
+        self.random, self.tiny = random, tiny  # as in a float64 run
 
     def factor(self, dtype):
         return repr(1 + float(self.random.choice([-1, 1])) * (2 * WIDTH["f64"] if self.tiny else WIDTH[dtype]))
@@ -128,7 +128,7 @@ NODE = re.compile(r"(?:([\w, ]+) = )?(\w+)\((.*?)\)(\{.*\})?")
 
 
 def read(text):
-    """The graph of a text that `text` has written; types of results are left out."""
+    """Parses a text that `text` has written; types of results are omitted."""
     graph, block, stack = Graph(Block({})), None, []
     for line in text.splitlines():
         bare = line.strip()

@@ -1,4 +1,5 @@
-"""Graphs that once failed: kept/*.keelt, each with its seed and what was wrong on top. `keep` writes one, `all_kept` reads."""
+"""Graphs that once failed: kept/*.keelt, each with its seed and fault in the first lines. `keep` writes one, `all_kept` reads
+them."""
 from pathlib import Path
 
 from checks import CHECKS, failure
@@ -18,7 +19,7 @@ def load(context, path):
 
 
 def cause(oracle, graph, checks=CHECKS):
-    """What is wrong with the graph, in a word and in full; None for a graph that is none."""
+    """The fault of the graph, as a word and in full; None if it is correct."""
     from keel_abi import KeelError
     try:
         return failure(Base(oracle, graph), checks)
@@ -27,7 +28,7 @@ def cause(oracle, graph, checks=CHECKS):
 
 
 def kind(text):
-    """Of a failure: the check, and the words without what is told of the graph."""
+    """The check that failed, and the message without details of the graph."""
     check, _, rest = text.partition(": ")
     return check, rest.partition(":")[0][:24]
 

@@ -1,5 +1,5 @@
-"""Fragments for passes that move things: loops that compute the same each time, moves that cancel across other ops. See
-bait.py for what they return."""
+"""Fragments for passes that move nodes: loops with invariant computations, moves that cancel across other ops. See bait.py for
+the return values."""
 import numpy as np
 from bodies import child
 from details import itself, mostly
@@ -8,7 +8,7 @@ from graphs import Node, Type
 
 
 def repeated(d):
-    """An iteration computes again what does not change, carries what does not change, computes what nobody needs."""
+    """An iteration that recomputes invariants, carries invariants, and computes unused values."""
     dims = d.one([(3,), (2, 2), ()])
     x, same, w = (d.fresh(Type("f32", dims), "plain") for _ in range(3))
     loop = d.one(["while", "scan"])
@@ -41,7 +41,7 @@ def repeated(d):
 
 
 def moved(d):
-    """Elementwise ops, softmax, sums, between a move and the same move back."""
+    """Elementwise ops, softmax, sums, between a move and its inverse."""
     dims = d.one([(2, 3, 4), (3, 4, 2), (2, 2, 3)])
     perm = d.one([[0, 2, 1], [1, 2, 0], [2, 1, 0], [1, 0, 2]])
     flat = d.one([(6, 4), (24,), (2, 12)]) if dims != (2, 2, 3) else d.one([(4, 3), (12,)])

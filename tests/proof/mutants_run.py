@@ -1,10 +1,10 @@
-"""Tries mutants of the passes (tools/mutants.py): which seed and check, and which known case, sees that something is wrong.
+"""Runs mutants of the passes (tools/mutants.py) and reports which seed and check, or which known case, detects each.
 
-How to read it: `Trial` draws the graphs and notes, with nothing mutated, which places in the passes each of them and each
-known case reaches; each must hold. `Trial.try_all` then forks for each mutant, for some of them crash or hang, and asks only those that
-reach its place. A mutant is seen where a test of the suite would fail: a check does not hold any more, a known case is not what
-its file says (not merely another text than before), it crashes, or it takes LONGEST seconds of processor for what takes
-milliseconds. What only a busy machine can cause, a long wait or no memory, sees nothing.
+`Trial` draws the graphs and records, without a mutant, which sites in the passes each graph and each known case reaches; each
+must hold. `Trial.try_all` then forks for each mutant, because some crash or hang, and runs only the graphs and cases that reach
+its site. A mutant is detected if a test of the suite would fail: a check fails, a known case contradicts its file (a different
+text alone is not enough), it crashes, or it takes LONGEST seconds of processor time instead of milliseconds. Effects of a busy
+machine, such as a long wait or lack of memory, do not count.
 """
 import ctypes as C
 import faulthandler
@@ -26,11 +26,11 @@ from oracle import Base, Different, Oracle
 from proof import catalogue, new_context
 
 FOLDER = keel_abi.BUILD / "tests" / "proof" / "mutants"
-LONGEST = 20  # seconds of processor for one mutant; of the clock there are ten times as many
+LONGEST = 20  # seconds of processor time for one mutant; the wall-clock limit is ten times that
 
 
 class Switch:
-    """Which mutant the built passes are, and which places they reached."""
+    """The active mutant of the built passes, and the sites that they reached."""
 
     def __init__(self):
         self.names = {int(k): v for k, v in json.loads((FOLDER / "mutants.json").read_text()).items()}
@@ -44,13 +44,13 @@ class Switch:
         return [n for n, hit in enumerate(bytes(self.hit)) if hit]
 
     def sample(self, count, without=()):
-        """The same ones whatever is added elsewhere."""
+        """The sample does not depend on other mutants."""
         named = [n for n in self.names if self.names[n] not in without]
         return sorted(named, key=lambda n: zlib.crc32(self.names[n].encode()))[:count]
 
 
 def explained(still_open=False):
-    """name: why nothing can be seen of it, or why nothing sees it yet."""
+    """name: why it has no observable effect, or why it is not detected yet."""
     lines = (Path(__file__).resolve().parent / "explained.txt").read_text().splitlines()
     listed = dict(line.split(" -- ", 1) for line in lines if line and not line.startswith("#"))
     return {name: why for name, why in listed.items() if why.startswith("OPEN") == still_open}
@@ -95,7 +95,7 @@ class Trial:
         for n in self.switch.reached(run):
             self.by_mutant[n][0].append((title, task))
 
-    # -- one mutant, in a process of its own
+    # -- one mutant, in its own process
     def by_graphs(self, n):
         o = oracle()
         for title, task in self.by_mutant[n][0]:
@@ -115,7 +115,7 @@ class Trial:
         return ""
 
     def child(self, n, how, out):
-        faulthandler.disable()  # some crash, and pytest would tell
+        faulthandler.disable()  # some crash, and pytest would report it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, 3 << 30))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -126,7 +126,7 @@ class Trial:
             said = how(n)
         except MemoryError:
             said = ""
-        except Exception as e:  # a test would fail of it
+        except Exception as e:  # a test would fail
             said = f"raises {type(e).__name__}: {str(e).splitlines()[0][:90] if str(e) else ''}"
         os.write(out, said.encode())
         os._exit(0)
@@ -143,7 +143,7 @@ class Trial:
         return child, inside
 
     def try_all(self, numbers, jobs=2):
-        """-> {mutant: (what the graphs say, what the cases say)}; "" where nothing is seen."""
+        """Returns {mutant: (message of the graphs, message of the cases)}; "" if not detected."""
         waiting = [(n, place) for n in numbers for place in (0, 1) if self.by_mutant[n][place]]
         found, running = {n: ["", ""] for n in numbers}, {}
         while waiting or running:
@@ -164,7 +164,7 @@ def again(base, check, o):
 
 
 class Case:
-    """A known case of tests/passes: text, how a pass is asked, and what its test asserts: fits(text before, text after, normal)."""
+    """A known case of tests/passes: text, call of the pass, and assertion: fits(text before, text after, normal)."""
 
     def __init__(self, title, text, device, only, fits):
         self.title, self.text, self.device, self.only, self.fits = title, text, device, only, fits

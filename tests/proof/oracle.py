@@ -1,9 +1,9 @@
-"""Whether what the passes make of a graph is still that graph: `Oracle(context).check(graph)` -> what is wrong, or None.
+"""Whether optimised graphs are equivalent to the original: `Oracle(context).check(graph)` returns the fault, or None.
 
-How to read it: `Outcome` is one run: results, or the kind of failure; lines printed; what variables hold after it. The first
-run is of the graph as it is written, by the reference device; `Base` keeps it, with what float64 says and what a rounding of
-each node may do to it. An exact pass must give the same bits; others an error of at most twice the original's and 4 units in
-the last place, NaN and infinities where they were. Both hold for each kind of input and size of symbols.
+`Outcome` is one run: results, or the kind of failure; printed lines; final values of variables. The first run is of the original
+graph on the reference device; `Base` keeps it, with the float64 result and the effect of one rounding per node. An exact pass
+must give the same bits; others an error of at most twice the original's plus 4 units in the last place, with NaN and infinities
+in the same places. Both hold for each kind of input and size of symbols.
 """
 import re
 
@@ -14,13 +14,13 @@ from operands import holds_floats
 
 EXACT_RUNS = [("plain", 3), ("special", 3), ("special", 1), ("special", 17), ("plain", 0)]  # kind of inputs, size of symbols
 CLOSE_RUNS = [("plain", 3), ("tame", 3), ("plain", 1), ("tame", 17), ("plain", 0)]
-RANDOM_OPS = {"random", "random_uniform"}  # other numbers for another dtype
+RANDOM_OPS = {"random", "random_uniform"}  # different numbers for each dtype
 
 
 class Outcome:
     def __init__(self, values, failure, lines, nodes, variables):
         self.values, self.failure, self.lines, self.variables = values, failure, lines, variables
-        self.nodes = nodes  # by name, those that run; None: not asked
+        self.nodes = nodes  # by name, the nodes that run; None: not recorded
 
 
 class Different(Exception):
@@ -67,10 +67,10 @@ class Oracle:
     def run_text(self, text, device, arrays, level=0, **options):
         return self.run(self.context.parse(text), device, arrays, level, **options)
 
-    # -- what passes make of a text
+    # -- optimised texts
     def optimized(self, text, device, **options):
-        """The text after it; a second run must find nothing to do, and no pass may fail. Of a device that takes short
-        calls only a second run takes more: a search goes on behind the node that was refused."""
+        """The text after the passes; a second run must change nothing, and no pass may fail. For a device that only accepts short
+        calls a second run may group more: the search continues after the refused node."""
         module = self.context.parse(text)
         made = self.rewrite(module, device, options)
         if device == "claims:1":
@@ -96,11 +96,11 @@ class Oracle:
 
 
 class Base:
-    """The graph as it is written: texts, inputs, and outcomes once they are asked for."""
+    """The original graph: texts, inputs, and outcomes, computed on first use."""
 
     def __init__(self, oracle, graph):
         self.oracle, self.graph, self.made = oracle, graph, {}
-        self.normal = {}  # what a check made of it before; the same is right again
+        self.normal = {}  # check -> its text without a mutant, which is right
         self.text, self.texts = graph.text(), {}
         self.wide = graph.text(wide=True)
         self.exact_runs, self.close_runs = ([(kind, size) for kind, size in runs if size == 3 or graph.symbols()]
@@ -110,7 +110,7 @@ class Base:
         self.comparable = self.has_wide and not graph.ops() & RANDOM_OPS
 
     def is_graph(self, text):
-        """With f64 for other floats a default dtype may not fit any more."""
+        """With f64 for other floats; a default dtype may not fit any more."""
         from keel_abi import KeelError
         try:
             return bool(self.oracle.context.parse(text))
@@ -131,7 +131,7 @@ class Base:
                 self.made[key] = self.oracle.run_text(self.text, "reference", arrays)
             elif how == "wide":
                 self.made[key] = self.oracle.run_text(self.wide, "reference", wide(arrays))
-            else:  # the number of a disturbed run, of dtypes as they are or of float64
+            else:  # the number of a perturbed run, in the original dtypes or in float64
                 self.made[key] = self.disturbed(how, arrays)
         return self.made[key]
 
@@ -149,7 +149,7 @@ class Base:
         return self.oracle.run_text(text, "reference", moved)
 
     def spread(self, i, kind, size, tiny=False):
-        """How far result i may move, and where it stays put at all: by three disturbed runs."""
+        """The tolerance of result i, and its stable elements: from three perturbed runs."""
         truth = self.outcome(kind, size, "wide").values[i]
         runs = [self.outcome(kind, size, (n, tiny)) for n in range(3)]
         if any(r.failure for r in runs):

@@ -1,6 +1,6 @@
-"""Looks for graphs that the passes get wrong: `proof.py [--seed N] [--count N | --minutes M] [--keep FOLDER]`.
+"""Searches for graphs that the passes break: `proof.py [--seed N] [--count N | --minutes M] [--keep FOLDER]`.
 
-What it finds is made small, printed and kept as text; the exit status is then 1. Needs KEEL_BUILD, the build's folder.
+Shrinks, prints and keeps each one as text; the exit status is then 1. Needs KEEL_BUILD, the build folder.
 """
 import argparse
 import sys
@@ -19,8 +19,8 @@ def catalogue(context):
 
 
 def new_context(passes=None):
-    """With all devices of the build, and one that takes calls for what the passes group."""
-    context = keel_abi.Context(plugins=False, threads=1)  # without threads of its own a process may fork
+    """With all devices of the build, and one that accepts calls for grouping passes."""
+    context = keel_abi.Context(plugins=False, threads=1)  # a process without threads of its own may fork
     for plugin in ("reference", "cpu"):
         context.load_plugin(keel_abi.BUILD / "lib/keel/plugins" / f"keel-{plugin}.so")
     context.load_plugin(passes or keel_abi.BUILD / "lib/keel/plugins" / "keel-passes.so")
@@ -41,7 +41,7 @@ def look(seeds, folder, checks, length):
         graph = draw(oracle.context, ops, seed, length).graph
         text = cause(oracle, graph, checks)
         if text:
-            bad, oracle = bad + 1, new_oracle()  # a pass that failed is off from then on
+            bad, oracle = bad + 1, new_oracle()  # a failed pass stays off
             small = smaller(new_oracle, graph, text)
             text = cause(new_oracle(), small, checks) or text
             print(f"seed {seed}: {text[:2000]}\n{small.text()}kept as {keep(small, text, folder)}\n", flush=True)

@@ -1,5 +1,5 @@
-"""Makes a failing graph small: `shrink(graph, fails)` drops results, nodes, parameters and attributes, shrinks dims and
-simplifies constants as long as `fails(graph)` stays true. It ends when no step works any more."""
+"""Shrinks a failing graph: `shrink(graph, fails)` drops results, nodes, parameters and attributes, shrinks dims and simplifies
+constants as long as `fails(graph)` stays true. It ends when no step succeeds."""
 import copy
 import re
 
@@ -34,7 +34,7 @@ def shrink(graph, fails, most=4000):
 
 
 def swept(graph):
-    """Without what nobody needs."""
+    """Without unused nodes, constants and functions."""
     while True:
         used = {i for b in every_block(graph) for i in b.results} | {i for n in graph.nodes() for i in n.ins}
         before = graph.text()
@@ -72,7 +72,7 @@ def fewer_results(graph):
 
 
 def cut_nodes(graph):
-    """Node by node, the last first: out of its block; results become operands."""
+    """Removes nodes, the last first; operands replace their results."""
     for b, block in enumerate(every_block(graph)):
         for i in reversed(range(len(block.nodes))):
             def cut(g, b=b, i=i):
@@ -94,7 +94,7 @@ def rename(graph, old, new):
 
 
 def to_parameters(graph):
-    """What a node computes comes from outside."""
+    """Replaces the results of a node, or a constant, by parameters."""
     for i, node in enumerate(graph.main.nodes):
         def become(g, i=i):
             node = g.main.nodes.pop(i)
@@ -114,7 +114,7 @@ def fewer_attributes(graph):
 
 
 def smaller_dims(graph):
-    """One size everywhere: in types and attributes."""
+    """The same size everywhere, in types and attributes."""
     text = " ".join(str(t) for t in types(graph)) + " ".join(v for n in graph.nodes() for v in n.attrs.values())
     for size in sorted({int(s) for s in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}, reverse=True):
         for less in (1, 2, size - 1):
@@ -169,7 +169,7 @@ def simpler_constants(graph):
 
 
 def with_types(context, graph):
-    """Gives nodes that were read from text the types of their results."""
+    """Adds the types of results to nodes that were read from text."""
     found, open_names = {}, []
     for line in context.parse(graph.text()).to_text().splitlines():
         bare = line.strip().replace('"', "")

@@ -1,5 +1,5 @@
-"""Faults made mechanically in our own passes are seen: by random graphs, fragments alone and the known cases of tests/passes.
-explained.txt names mutants that change nothing that can be seen, each with its reason; they are left out."""
+"""Mutants of Keel's own passes are detected: by random graphs, single fragments and the known cases of tests/passes.
+explained.txt lists mutants without an observable effect, each with its reason; they are skipped."""
 import os
 import time
 
@@ -25,7 +25,7 @@ def test_mutants_are_seen(capsys):
 
 
 def test_explained_mutants_exist():
-    """A line of explained.txt names a mutant that there is."""
+    """Each line of explained.txt names an existing mutant."""
     from mutants_run import Switch
     names = set(Switch().names.values())
     assert [name for name in {**explained(), **explained(still_open=True)} if name not in names] == []

@@ -1,5 +1,5 @@
-"""The slice of the proof that always runs: the same random graphs each time, fragments alone, kept graphs, and that the
-harness sees and shrinks what a wrong pass does. Longer: proof.py."""
+"""The fixed sample of the property tests: random graphs, single fragments, kept graphs; and the harness detects and shrinks the
+effect of a wrong pass. For longer runs: proof.py."""
 from collections import Counter
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ from proof import catalogue, new_context, new_oracle
 
 SEEDS, BLOCK = 160, 20
 ALONE = 12  # fragments of each kind
-# Ops that are not drawn, and why.
+# Ops that are not drawn, and the reason.
 NOT_DRAWN = {}
 
 
@@ -41,7 +41,7 @@ def test_graphs(shared, tmp_path, first):
 
 
 def test_every_op_is_drawn(shared):
-    """A new op of the catalogue is drawn from its data; what that does not tell has a line in attributes.py."""
+    """A new op of the catalogue is drawn from its data; attributes.py has a line for facts that the data lack."""
     drawn = Counter(node.op for seed in range(SEEDS) for node in graph_of(shared, seed).nodes())
     assert set(shared.ops) - set(drawn) == set(NOT_DRAWN), "drawn or listed, not both"
     assert len(NOT_DRAWN) < 5
@@ -59,7 +59,7 @@ def test_dtypes_dims_and_control_are_drawn(shared):
 
 @pytest.mark.parametrize("name", sorted(BAIT))
 def test_fragments(shared, name):
-    """What passes look for is found, however it is written."""
+    """Passes match fragments in every equivalent form."""
     for seed in range(ALONE):
         graph, wanted = draw_bait(shared.oracle.context, shared.ops, name, seed)
         if wanted is not None:
@@ -74,7 +74,7 @@ def test_kept(path):
 
 
 def test_a_wrong_pass_is_seen_and_its_graph_made_small(tmp_path):
-    """wrong.c turns the operands of subtractions: the smallest graph is one."""
+    """wrong.c swaps the operands of subtractions: the smallest failing graph is one subtraction."""
     def wrong():
         context = new_context(keel_abi.BUILD / "tests" / "passes" / "wrong" / "keel-wrong.so")
         return Oracle(context)
