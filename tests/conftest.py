@@ -1,12 +1,12 @@
-"""Sweeps: of the tests named here, whose cases are many and alike or slow, each run takes a sample, the same for one seed. All
-cases: KEEL_SWEEP=1 (tools/sweep); another sample: KEEL_SEED=N."""
+"""Sweeps: tests with many similar or slow cases, of which each run takes a sample, the same for one seed. All cases: KEEL_SWEEP=1
+(tools/sweep); another sample: KEEL_SEED=N."""
 import os
 import zlib
 from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# A file, or a test in it -> one case of how many is run.
+# A file, or a test in it -> one case out of how many runs.
 SAMPLED = {
     "conformance/test_cpu_parts.py::test_convolutions_of_few_channels_in_parts": 3,
     "conformance/test_cpu_parts.py::test_gradients_of_convolutions_in_parts": 3,
@@ -18,12 +18,12 @@ SAMPLED = {
     "proof/test_proof.py::test_fragments": 3,
     "proof/test_proof.py::test_graphs": 3,
     "python_sdk/test_py_convert_random.py": 4,
-    "python_sdk/test_py_onnx_backend.py": 8,  # the same cases are whole in conformance/, by another door
+    "python_sdk/test_py_onnx_backend.py": 8,  # conformance/ runs the same cases in full through another interface
 }
 
 
 def sweep_of(item):
-    """The line above that an item belongs to, or None."""
+    """The line above that matches an item, or None."""
     path = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
     return next((k for k in (path, f"{path}::{getattr(item, 'originalname', '')}") if k in SAMPLED), None)
 

@@ -1,6 +1,6 @@
 // bare_plugin.h: calls the impls of a plugin directly, without libkeel, on buffers between guard pages.
-// How to read it: Plugin loads a library; keel_node is a node that a test makes up (the type is opaque
-// to plugins); Buffer is memory whose neighbours cannot be touched; Run does what the core would.
+// Plugin loads a library; keel_node is a node of the test (the type is opaque to plugins); Buffer is memory
+// with unreadable neighbours; Run acts like the core: start there.
 #pragma once
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ struct BareTensor {
   int64_t Bytes() const { return Count() * Size(); }
 };
 
-// A node, or the body of a call: then `nodes` and the numbers of its values are set.
+// A node, or the body of a call, which sets `nodes` and the numbers of its values.
 struct keel_node {
   std::string op;
   std::vector<BareTensor> in, out;
@@ -37,7 +37,7 @@ struct keel_node {
   std::vector<std::vector<uint32_t>> node_in;
   std::vector<uint32_t> node_out, results;
   uint32_t n_values = 0;
-  std::vector<keel_body_node> body;  // made from the above when asked for
+  std::vector<keel_body_node> body;  // built from the above on request
 };
 
 namespace bare {
@@ -116,7 +116,7 @@ class Plugin {
     auto entry = reinterpret_cast<const keel_plugin* (*)()>(dlsym(library, "keel_plugin_v0"));
     table_ = entry();
   }
-  // The first impl, highest priority first, that takes the node; null: none does.
+  // The first impl, highest priority first, that accepts the node; null: there is none.
   const keel_impl* Find(const keel_node& node) const {
     const keel_impl* best = nullptr;
     for (uint32_t i = 0; i < table_->n_impls; i++) {
@@ -129,7 +129,7 @@ class Plugin {
   }
 
  private:
-  // Of a row's types only "T=a|b" is understood, and T is taken for the type of operand 0.
+  // A row's types may only be "T=a|b", where T is the type of operand 0.
   static bool Takes(const keel_impl& row, const keel_node& node) {
     const keel_dt dt = node.in[0].dtype;
     const std::string name = std::string(1, "iuf"[dt & 3]) + std::to_string(dt >> 8 & 255);
@@ -139,7 +139,7 @@ class Plugin {
   const keel_plugin* table_ = nullptr;
 };
 
-// Memory that ends (or starts) right at a page that cannot be touched.
+// Memory that ends (or starts) at an inaccessible page.
 class Buffer {
  public:
   Buffer(int64_t bytes, bool at_end) : pages_((static_cast<size_t>(bytes) + kPage - 1) / kPage) {
@@ -169,7 +169,7 @@ struct Options {
   bool at_end = true;
 };
 
-// Sets the flags as the core does: see KEEL_CALL_FLAT.
+// Sets the flags like the core: see KEEL_CALL_FLAT.
 inline void SetFlags(keel_call* c) {
   c->count = keel_count(c->out[0]);
   uint32_t flags = KEEL_CALL_FLAT;
@@ -224,7 +224,7 @@ class Bound {
   keel_rc rc = KEEL_OK;
 
  private:
-  // Impls of any dims must not look at them in prepare.
+  // In prepare, impls must not read the dims if any dims are allowed.
   static void Forget(keel_node* n) {
     for (BareTensor& t : n->in) t.dims.assign(t.dims.size(), -1);
     for (BareTensor& t : n->out) t.dims.assign(t.dims.size(), -1);
@@ -241,8 +241,8 @@ class Bound {
   keel_call call_ = {};
 };
 
-// Runs a node once on guarded copies of its operands; -> its results. An operand without bytes is left out
-// if its data are "-".
+// Runs a node once on guarded copies of its operands; returns its results. An operand with data "-" is
+// omitted.
 inline std::vector<std::string> Run(const Plugin& plugin, const keel_node& node,
                                     const std::vector<std::string>& operands, Options o = {},
                                     keel_rc* rc = nullptr) {

@@ -1,4 +1,4 @@
-// bare_values.h: numbers in bytes, for the tests of impls: drawing them, reading them, comparing them.
+// bare_values.h: elements as bytes, for the tests of impls: random draws, conversion, comparison.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ T As(const char* at) {
   std::memcpy(&v, at, sizeof(T));
   return v;
 }
-// A float as a double; an integer as far as a double holds it.
+// A float as a double; an integer as closely as a double represents it.
 inline double Get(const std::string& bytes, keel_dt dt, int64_t i) {
   const int64_t size = (dt >> 8 & 255) / 8;
   const char* at = bytes.data() + i * size;
@@ -53,7 +53,7 @@ inline double Get(const std::string& bytes, keel_dt dt, int64_t i) {
   }
 }
 
-// Bytes of a tensor: floats within +-span, integers of all sizes, zeros and ones where `wild`.
+// Bytes of a tensor: floats within +-span, with `wild` also special values; integers of all sizes.
 inline std::string Draw(Rng& rng, const BareTensor& t, double span, bool wild = false) {
   std::string bytes(static_cast<size_t>(t.Bytes()), '\0');
   for (int64_t i = 0; i < t.Count(); i++) {
@@ -77,13 +77,13 @@ inline std::string Draw(Rng& rng, const BareTensor& t, double span, bool wild = 
   return bytes;
 }
 
-// What one rounding may cost, relative to the value.
+// The relative error of one rounding.
 inline double Ulp(keel_dt dt) {
   return dt == KEEL_F64 ? 0x1p-52 : dt == KEEL_F32 ? 0x1p-23 : dt == KEEL_F16 ? 0x1p-10 : 0x1p-7;
 }
 
-// ulps: how many units in the last place an element may be off; floor: the least value that counts as
-// the size of an element (for sums, the size of what was summed).
+// ulps: tolerance in units in the last place; floor: the least magnitude used for an element (for sums, the
+// magnitude of the terms).
 inline void ExpectClose(const std::string& got, const std::string& want, const BareTensor& t, double ulps,
                         double floor) {
   ASSERT_EQ(got.size(), want.size());
@@ -101,7 +101,7 @@ inline void ExpectClose(const std::string& got, const std::string& want, const B
   }
 }
 
-// A node with attributes that own what they point to.
+// A node with attributes that own their values.
 class NodeBuilder {
  public:
   NodeBuilder(const char* op, std::vector<BareTensor> in, std::vector<BareTensor> out) {

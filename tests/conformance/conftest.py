@@ -1,4 +1,4 @@
-"""What the tests of this folder share: where helpers are found, and one context for each process."""
+"""Shared by the tests of this folder: the import path of helpers, and one context per process."""
 import sys
 from pathlib import Path
 

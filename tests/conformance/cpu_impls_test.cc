@@ -229,7 +229,7 @@ TEST(CpuImpls, ProductsOfAllSizes) {
         }
 }
 
-// Windows of 3x3 over enough channels and places, with weights that are known: by tiles of 2x2 results.
+// 3x3 windows with enough channels and pixels, and constant weights: uses tiles of 2x2 results.
 TEST(CpuImpls, ConvolutionsByTiles) {
   Rng rng(15);
   struct Case {

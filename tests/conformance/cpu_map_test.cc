@@ -1,5 +1,5 @@
-// The `map` launch of the CPU plugin (impl of `call`): random bodies against the same ops one by one,
-// bit by bit, over flat, scalar, row and column operands, several results and thread numbers.
+// The `map` launch of the CPU plugin (impl of `call`): random bodies against the same ops run separately, bit
+// by bit, over flat, scalar, row and column operands, several results and numbers of threads.
 #include "map_cases.h"
 
 namespace {
@@ -48,7 +48,7 @@ Case Pair(const std::string& op, const BareTensor& a, const BareTensor& b, bool 
 }
 
 TEST(CpuMap, ResultsOfDifferentShapesAreEachWritten) {
-  // The second result needs the first operand only.
+  // The second result reads only the first operand.
   Case c = Pair("add", F32({3, 1}), F32({1, 400}), true);
   c.call.nodes[0].in = {F32({3, 1}), F32({3, 1})};
   c.call.nodes[0].out = {F32({3, 1})};
@@ -59,7 +59,7 @@ TEST(CpuMap, ResultsOfDifferentShapesAreEachWritten) {
 }
 
 TEST(CpuMap, ResultZeroMayLieOnAnOperand) {
-  // d = a + b, then e = d * a: a must not be overwritten by d.
+  // d = a + b, then e = d * a: d must not overwrite a.
   Case c = Pair("add", F32({3000}), F32({3000}), false);
   c.call.node_in[1] = {2, 0};
   const std::vector<std::string> want = OneByOne(c);

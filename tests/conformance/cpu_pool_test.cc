@@ -1,5 +1,5 @@
-// cpu_pool_test.cc: the pool of threads of the cpu device (plugins/cpu/threads), without the device, so that
-// ThreadSanitizer sees it too.
+// cpu_pool_test.cc: the thread pool of the cpu device (plugins/cpu/threads), without the device, so that
+// ThreadSanitizer can check it.
 #include <fenv.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ void InParts(int n, std::function<void(int)> part) {
   keel_threads_run(
       n, [](void* f, int number, int) { (*static_cast<std::function<void(int)>*>(f))(number); }, &part);
 }
-// As GCC 4.8 compiles `#pragma omp parallel num_threads(n)`.
+// The code that GCC 4.8 emits for `#pragma omp parallel num_threads(n)`.
 void OmpParallel(unsigned n, std::function<void()> body) {
   const auto call = [](void* f) { (*static_cast<std::function<void()>*>(f))(); };
   KEEL_parallel_start(call, &body, n);
@@ -50,7 +50,7 @@ struct Helpers {
   explicit Helpers(int n) { keel_threads_set_helpers(n); }
   ~Helpers() { keel_threads_set_helpers(INT_MAX); }
 };
-// All n parts are in here at once, or nobody gets out: as oneDNN's own barriers, which the pool does not see.
+// Blocks until all n parts are here, like oneDNN's own barriers, which the pool does not see.
 void Meet(std::atomic<int>* here, int n) {
   here->fetch_add(1);
   while (here->load() < n) std::this_thread::yield();
@@ -126,7 +126,7 @@ TEST(Pool, AWorkerThatIsHeldUpInOneRegionDelaysNoOther) {
       if (i > 0 || workers > 0) go.wait();
     });
   });
-  held.wait();  // each worker is in a part that does not end
+  held.wait();  // each worker runs a part that does not end
   std::atomic<int> parts{0};
   for (int round = 0; round < 100; round++) InParts(workers + 1, [&](int) { parts++; });
   EXPECT_EQ(parts, 100 * (workers + 1));
@@ -170,7 +170,7 @@ TEST(Pool, AForkedChildHasWorkersOfItsOwn) {
             0);
 }
 
-// The flags of all parts come to the caller, whoever ran them; its options go to all.
+// The caller receives the flags of all parts, whichever threads ran them; its options apply to all.
 TEST(Pool, FloatingPointStateBelongsToTheRegion) {
   for (const int bad : {0, 1, 2}) {
     feclearexcept(FE_ALL_EXCEPT);
@@ -263,13 +263,13 @@ TEST(Backoff, HalfTheWorkersThenNoneWhileThreadsAreDelayed) {
   EXPECT_EQ(b.Helpers(7, 1009 * kMillisecond), 3);
   EXPECT_EQ(b.Helpers(2, 1009 * kMillisecond), 2);
   EXPECT_EQ(b.Helpers(7, 1010 * kMillisecond), 7);
-  b.Delayed(kMillisecond, 7, 1015 * kMillisecond);  // soon after: fewer, for twice as long
+  b.Delayed(kMillisecond, 7, 1015 * kMillisecond);  // soon after: fewer workers, for twice as long
   EXPECT_EQ(b.Helpers(7, 1034 * kMillisecond), 1);
   EXPECT_EQ(b.Helpers(7, 1035 * kMillisecond), 7);
   b.Delayed(kMillisecond, 7, 1036 * kMillisecond);
   EXPECT_EQ(b.Helpers(7, 1075 * kMillisecond), 0);
   EXPECT_TRUE(b.Loaded(1075 * kMillisecond));
-  b.Delayed(100 * kMicrosecond, 7, 5000 * kMillisecond);  // long after: as the first
+  b.Delayed(100 * kMicrosecond, 7, 5000 * kMillisecond);  // long after: like the first time
   EXPECT_EQ(b.Helpers(7, 5001 * kMillisecond - 1), 3);
   EXPECT_EQ(b.Helpers(7, 5001 * kMillisecond), 7);
   EXPECT_FALSE(b.Loaded(6000 * kMillisecond));

@@ -1,6 +1,5 @@
-// A group of elementwise ops with a reduction behind it as one launch of the CPU plugin: random bodies, dims
-// and axes against the same ops one by one, bit by bit, by one thread and by two. Dims are unknown in
-// prepare.
+// A group of elementwise ops followed by a reduction as one launch of the CPU plugin: random bodies, dims and
+// axes against the same ops run separately, bit by bit, with one thread and two. Dims are unknown in prepare.
 #include <algorithm>
 
 #include "map_cases.h"
@@ -21,7 +20,7 @@ BareTensor Kept(const BareTensor& x, const Dims& axes, bool keep) {
 struct Reduced {
   Case c;
   Dims axes;
-  // Of what the last node makes.
+  // Dims of the last node's result.
   Reduced(Case made, const char* op, Dims over, bool keep) : c(std::move(made)), axes(std::move(over)) {
     const BareTensor x = c.call.nodes.back().out[0];
     keel_node n;
@@ -122,7 +121,7 @@ TEST(CpuReduced, TakesNeighbouringDims) {
   EXPECT_FALSE(taken({4, 5, 6}, {0, 2}));
   EXPECT_FALSE(taken({4, 5, 6}, {}));
   EXPECT_TRUE(taken({4, 5, 6}, {2}, KEEL_F64));
-  EXPECT_FALSE(taken({4, 5, 6}, {0}, KEEL_F64));  // its order cannot be cut
+  EXPECT_FALSE(taken({4, 5, 6}, {0}, KEEL_F64));  // its order cannot be divided
   EXPECT_TRUE(taken({4, 5, 6}, {0}, KEEL_F64, "reduce_max"));
 }
 
@@ -130,10 +129,10 @@ TEST(CpuReduced, RefusesWhatIsNoGroupBeforeOneReduction) {
   const BareTensor x = F32({4, 6});
   EXPECT_FALSE(Reduced(One("matmul", F32({6, 6}), F32({6, 6})), "reduce_sum", {0}, false).Taken());
   Reduced operand(One("mul", x, x), "reduce_sum", {0}, false);
-  operand.c.call.node_in[1] = {0};  // reduces what the call was given
+  operand.c.call.node_in[1] = {0};  // reduces an operand of the call
   EXPECT_FALSE(operand.Taken());
   Reduced both(One("mul", x, x), "reduce_sum", {0}, false);
-  both.c.call.results.push_back(2);  // and the product is asked for
+  both.c.call.results.push_back(2);  // and the product is a result
   both.c.call.out.push_back(x);
   EXPECT_FALSE(both.Taken());
 }

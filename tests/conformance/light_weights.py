@@ -1,9 +1,9 @@
-"""Gives ONNX's light models weights that make their outputs a test.
+"""Replaces the weights of ONNX's light models, so that their outputs become a test.
 
-They come with every weight equal, so that a softmax over 1000 equal numbers hides any mistake. Here each
-ConstantOfShape becomes an initializer of reproducible numbers, made from the tensor's name by splitmix64:
-uniform in +-sqrt(6 / fan_in) for weights; batch normalisation gets a variance and scale in [0.5, 1.5)
-(scaled by 0.4 in residual nets, whose sums would saturate), all other vectors are in +-0.1.
+All original weights are equal, so that a softmax over 1000 equal numbers hides any error. Here each ConstantOfShape becomes an
+initializer of reproducible numbers, generated from the tensor's name by splitmix64: uniform in +-sqrt(6 / fan_in) for weights;
+variance and scale of batch normalisation in [0.5, 1.5) (scaled by 0.4 in residual nets, whose sums would saturate), all other
+vectors in +-0.1.
 """
 import numpy as np
 import onnx
@@ -13,7 +13,7 @@ MASK = 0xFFFFFFFFFFFFFFFF
 
 
 def uniform(name, count):
-    """`count` numbers in [0, 1) that depend on the name alone."""
+    """`count` numbers in [0, 1) that depend only on the name."""
     seed = 0xCBF29CE484222325
     for byte in name.encode():
         seed = ((seed ^ byte) * 0x100000001B3) & MASK
@@ -61,7 +61,7 @@ def reseeded(path):
 
 
 def image(model):
-    """The input that the suite defines: numbers rising from 0 to 1."""
+    """The input defined by the suite: numbers rising from 0 to 1."""
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     count = int(np.prod(shape))
     return (np.arange(count).reshape(shape) / count).astype(np.float32)

@@ -1,5 +1,5 @@
-// map_cases.h: random bodies of elementwise ops, and the same ops one by one, for tests of what the CPU
-// plugin makes of such bodies.
+// map_cases.h: random bodies of elementwise ops, and the same ops run separately, for tests of the CPU
+// plugin's fused loops.
 #pragma once
 #include <random>
 
@@ -18,7 +18,7 @@ inline const Plugin& Cpu() {
 
 inline int Draw(Rng& rng, int n) { return static_cast<int>(rng() % static_cast<uint32_t>(n)); }
 
-// Bytes of a tensor with values that no op here fails on.
+// Bytes of a tensor with values on which no op here fails.
 inline std::string Values(Rng& rng, const BareTensor& t) {
   std::string bytes(static_cast<size_t>(t.Bytes()), '\0');
   for (int64_t i = 0; i < t.Count(); i++) {
@@ -69,7 +69,7 @@ class Builder {
   Case Make(int operands, int nodes, int results) {
     for (int i = 0; i < operands; i++) AddOperand(Dtype(), i == 0 ? full_ : Part());
     for (int i = 0; i < nodes; i++) AddNode();
-    // Only values of the full shape can be results beside each other; the last node's always is one.
+    // Only values of the full shape can be results together; the last node's value always is one.
     std::vector<Value> whole;
     for (const Value& v : values_)
       if (v.type.dims == full_ && v.number >= static_cast<uint32_t>(operands)) whole.push_back(v);
@@ -170,7 +170,7 @@ class Builder {
   std::vector<Value> values_;
 };
 
-// Each node by the impl that the op has alone.
+// Each node by the impl of the single op.
 inline std::vector<std::string> OneByOne(const Case& c) {
   std::vector<std::string> values = c.operands;
   for (size_t i = 0; i < c.call.nodes.size(); i++) {

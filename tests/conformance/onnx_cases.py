@@ -1,8 +1,7 @@
-"""Cases that others wrote, and how Keel runs an ONNX model in them.
+"""External test cases, and how Keel runs their ONNX models.
 
-How to read it: a case is (model, [(inputs, expected)], rtol, atol); three functions find them: node tests
-of the installed onnx package, folders of models with vectors, the package's light models. `run_model` is
-the backend: import, prepare, run on a device.
+A case is (model, [(inputs, expected)], rtol, atol); three functions find cases: node tests of the installed onnx package, folders
+of models with vectors, the package's light models. Start with `run_model`, the backend: import, prepare, run on a device.
 """
 import functools
 import json
@@ -31,7 +30,7 @@ def _exclusions():
 
 
 def excluded(name, device):
-    """Why the list says that Keel does not pass this test of ONNX; None for those that must pass."""
+    """The reason in the list why Keel does not pass this ONNX test; None for tests that must pass."""
     for pattern, where, reason in _exclusions():
         if where in ("*", device) and pattern.fullmatch(name):
             return reason
@@ -41,7 +40,7 @@ def excluded(name, device):
 @functools.cache
 def node_cases():
     from onnx.backend.test.loader import load_model_tests
-    with warnings.catch_warnings():  # overflows on purpose, while onnx makes its cases
+    with warnings.catch_warnings():  # overflows on purpose, while onnx generates its cases
         warnings.simplefilter("ignore", RuntimeWarning)
         return {case.name: case for case in load_model_tests(kind="node")}
 
@@ -75,14 +74,14 @@ def folder_case(folder):
 
 
 def tiny_models(target):
-    """Unpacks the small models into a folder; -> their folders by name."""
+    """Unpacks the small models into a folder; returns their folders by name."""
     with tarfile.open(HERE.parent / "data" / "tiny.tar.xz") as archive:
         archive.extractall(target)
     return {path.parent.name: path.parent for path in Path(target).rglob("model.onnx")}
 
 
 def light_models():
-    """The nine classic image models that the onnx package brings, by name; constant weights."""
+    """The nine classic image models of the onnx package, by name; constant weights."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     return {path.stem[len("light_"):]: path for path in sorted(folder.glob("*.onnx"))}
 
@@ -109,7 +108,7 @@ def run_model(context, device, model, inputs, **options):
 
 
 def onnxruntime_run(model, inputs, threads=1, optimised=True):
-    """The same by ONNX Runtime."""
+    """Runs the model with ONNX Runtime."""
     import onnxruntime as ort
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
@@ -121,8 +120,8 @@ def onnxruntime_run(model, inputs, threads=1, optimised=True):
 
 
 def in_doubles(model, single=("Conv", "GlobalMaxPool")):
-    """The model with f64 where it has f32, but for operators that ONNX Runtime has in f32 only: what the
-    model means, without the rounding of its sums."""
+    """The model with f64 instead of f32, except for operators that ONNX Runtime implements only in f32: the result without
+    rounding errors of sums."""
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
     f32, f64 = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE

@@ -1,14 +1,13 @@
-"""A region: a body that the cpu device runs as one `call`, beside the same nodes run one by one on the
-reference device.
+"""A region: a body that the cpu device runs as one `call`, compared with the same nodes run separately on the reference device.
 
-A case is a function that appends its nodes to a graph and gives the results; `run_both` builds it twice.
+A case is a function that appends its nodes to a graph and returns the results; `run_both` builds it twice.
 """
 import keel_abi
 import numpy as np
 
 
 def cpu_class(context):
-    """The class of processor that the cpu device makes code for: sse4, avx2, avx512 or amx."""
+    """The instruction set for which the cpu device compiles: sse4, avx2, avx512 or amx."""
     description, = (d["description"] for d in context.report("devices") if d["name"] == "cpu:0")
     return description.split(":")[0].split()[-1]
 
@@ -22,7 +21,7 @@ def results_of(graph, build, values):
 
 
 def as_call(context, build, inputs, constants, device="cpu", dims=None, **options):
-    """-> a plan whose graph is one call; `dims` are the declared shapes of the inputs (default: theirs)."""
+    """Returns a plan whose graph is one call; `dims` are the declared shapes of the inputs (default: theirs)."""
     module = context.module()
     shapes = dims(module) if dims else [a.shape for a in inputs]
     body, arrays = module.graph("body"), [*inputs, *constants]
@@ -40,7 +39,7 @@ def as_call(context, build, inputs, constants, device="cpu", dims=None, **option
 
 
 def as_nodes(context, build, inputs, constants, device="reference", dims=None, **options):
-    """-> a plan of the same nodes, one by one."""
+    """Returns a plan of the same nodes, run separately."""
     module = context.module()
     main = module.graph("main")
     shapes = dims(module) if dims else [a.shape for a in inputs]
@@ -51,7 +50,7 @@ def as_nodes(context, build, inputs, constants, device="reference", dims=None, *
 
 
 def run_both(context, build, inputs, constants, region=True):
-    """-> (results of the region, results of the reference); region: whether one is expected."""
+    """Returns (results of the region, results of the reference); region: whether a region is expected."""
     plan = as_call(context, build, inputs, constants)
     report = plan.report(*inputs)
     impls = [step["impl"] for step in report["launches"]]

@@ -1,8 +1,7 @@
-"""Machine code of the cpu device: each op that has it, for each dtype, in a `call` with others, beside the loops that
-the ops have alone (which test_grids.py holds against the reference), bit by bit, with the values that an
-instruction may get wrong.
+"""Machine code of the cpu device: each op with machine code, for each dtype, in a `call` with others, against the loops of single
+ops (which test_grids.py checks against the reference), bit by bit, with special values that an instruction may get wrong.
 
-The number of a size says what is met: whole vectors of 16 and 8, tails, a single element, none, several tiles.
+The sizes cover whole vectors of 16 and 8, tails, a single element, none, several tiles.
 """
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def test_broadcast(context, shapes, symbolic):
 @pytest.mark.parametrize("op", ["exp", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid", "gelu", "silu", "softplus", "sqrt",
                                 "rsqrt", "reciprocal", "square"])
 def test_an_element_does_not_depend_on_its_place(context, op, dtype):
-    """Else tiles would have other bits than whole arrays. 47 elements: whole vectors, half ones, single ones."""
+    """Otherwise tiles would give other bits than whole arrays. 47 elements: full and half vectors, single elements."""
     values = np.random.default_rng(1).standard_normal(100).astype(DTYPES[dtype]) * 2
     plan = as_nodes(context, lambda g, x: g.node(op, x), [np.repeat(values[:1], 47)], [], "cpu", level=0)
     for value in values:
@@ -115,7 +114,7 @@ def test_an_element_does_not_depend_on_its_place(context, op, dtype):
 
 
 def test_more_values_than_registers(context):
-    """All operands are needed at the end again: the group is cut into shorter ones."""
+    """All operands are used again at the end: the group is split into shorter ones."""
     def build(graph, *operands):
         sums = [graph.node("add", operands[2 * i], operands[2 * i + 1]) for i in range(14)]
         back = sums[0]

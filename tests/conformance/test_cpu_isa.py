@@ -1,4 +1,4 @@
-"""KEEL_CPU_ISA: the class of processor that loops, machine code and oneDNN alike are held to."""
+"""KEEL_CPU_ISA: limits the instruction set of loops, machine code and oneDNN."""
 import json
 import os
 import re
@@ -35,7 +35,7 @@ def machine():
 
 def run(isa):
     code = PROBE.format(paths=[str(HERE), str(HERE.parent / "python")])
-    inherited = {k: v for k, v in os.environ.items() if k != "ONEDNN_MAX_CPU_ISA"}  # which would hold oneDNN to less
+    inherited = {k: v for k, v in os.environ.items() if k != "ONEDNN_MAX_CPU_ISA"}  # which would limit oneDNN further
     return subprocess.run([sys.executable, "-c", code], env={**inherited, "KEEL_CPU_ISA": isa, "ONEDNN_VERBOSE": "2"},
                           capture_output=True, text=True, timeout=120)
 

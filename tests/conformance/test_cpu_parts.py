@@ -1,12 +1,12 @@
-"""What the cpu device cuts into pieces so that it can be stopped is right, with sizes that do not divide: gradients of
-convolutions against the reference device and, cut, against the f64 loops; long rows and few rows against NumPy."""
+"""Work that the cpu device divides so that it can be stopped gives right results for sizes that do not divide: gradients of
+convolutions against the reference device and, divided, against the f64 loops; long rows and few rows against NumPy."""
 import keel_abi
 import numpy as np
 import pytest
 from regions import as_nodes
 
 RNG = np.random.default_rng(5)
-LONG = 3 * 256 * 1024 + 77  # elements: more than one piece, and a rest
+LONG = 3 * 256 * 1024 + 77  # elements: more than one chunk, and a remainder
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9}
 
 
@@ -33,7 +33,7 @@ def places(image, window, stride, dil, lo):
 
 
 def gradients(case, dtype):
-    """-> operands and attributes of conv_grad_x and conv_grad_w."""
+    """Returns operands and attributes of conv_grad_x and conv_grad_w."""
     n, c, o, image, window, stride, dil, lo, groups = case
     dy = draw((n, o, *places(image, window, stride, dil, lo)), dtype)
     w, x = draw((o, c // groups, *window), dtype), draw((n, c, *image), dtype)

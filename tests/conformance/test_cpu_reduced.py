@@ -1,8 +1,8 @@
-"""A reduction with the elementwise ops before it in one launch of the cpu device, and reductions alone, by one thread
-and by two, beside the same nodes one by one by one thread, bit by bit.
+"""A reduction fused with the elementwise ops before it in one launch of the cpu device, and reductions alone, with one thread and
+two, against the same nodes run separately with one thread, bit by bit.
 
-Some dims and rows are just more than a tile (1024 elements), a block of rows (16), what is made at once, or what a
-thread is worth starting for.
+Some dims and rows slightly exceed a tile (1024 elements), a block of rows (16), the largest intermediate buffer, or the threshold
+for a second thread.
 """
 import sys
 from pathlib import Path
@@ -48,7 +48,7 @@ def same(got, wanted):
 
 
 def check(context, build, inputs, fused=True, dims=None):
-    """A call of all nodes is one launch and gives what they give one by one."""
+    """A call of all nodes is one launch and gives the same bits as separate runs."""
     plan = as_call(context, build, inputs, [], dims=dims)
     assert (impls(plan, inputs) == [FUSED]) == fused, impls(plan, inputs)
     wanted = one_by_one(build, inputs)
@@ -62,7 +62,7 @@ def draw(dtype, *shapes, seed=1, special=True):
 
 
 def taken(dtype, op, shape, axes):
-    """Columns of f64 (and products of floats, which are in f64) have an order that cannot be cut."""
+    """Columns of f64 (and products of floats, which use f64) have an order that cannot be divided."""
     last = max(d for d, n in enumerate(shape) if n != 1 or d == 0)
     in_order = op == "reduce_prod" and dtype[0] == "f" or dtype == "f64" and op in ("reduce_sum", "reduce_mean")
     return any(n != 1 for d, n in enumerate(shape) if d in axes) and (last in axes or not in_order)
@@ -88,7 +88,7 @@ def test_bools(threads, op):
 
 @pytest.mark.parametrize("chain", [["exp"], ["abs"], ["square", "tanh"], ["neg", "exp", "sqrt", "is_nan", "logical_not"]], ids=str)
 def test_chains(threads, chain):
-    """One op, machine code, loops over tiles, other dtypes on the way."""
+    """One op, machine code, loops over tiles, other intermediate dtypes."""
     def build(graph, x):
         for op in chain:
             x = graph.node(op, x)
@@ -125,7 +125,7 @@ def test_a_plan_for_all_sizes(threads):
 
 @pytest.mark.parametrize("make", [as_call, as_nodes], ids=["call", "nodes"])
 def test_dims_that_do_not_fit_are_an_error(threads, make):
-    """The result's dims do not tell whether those of the operands fit."""
+    """The result's dims do not determine whether the operands' dims fit."""
     x, y = draw("f32", [3000], [3000])
     plan = make(threads, lambda g, a, b: g.node("reduce_sum", g.node("mul", a, b), axes=[0]), [x, y], [], "cpu",
                 dims=lambda m: [[m.dim("a")], [m.dim("b")]])

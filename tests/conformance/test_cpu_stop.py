@@ -1,7 +1,7 @@
-"""Long runs on the cpu device: they stop soon after keel_cancel, and what is cut into parts for that is right.
+"""Long runs on the cpu device stop soon after keel_cancel, and work divided for that purpose gives right results.
 
-A run is asked to stop after a tenth of the time that it took before and must end, cancelled, before half of that time
-is over; on a machine that others use, one attempt in five must. Afterwards the same plan gives the answer of before.
+The test cancels a run after a tenth of its earlier time; it must end, cancelled, before half of that time; on a shared machine,
+one attempt in five must succeed. Afterwards the same plan gives the same answer as before.
 """
 import threading
 import time
@@ -41,7 +41,7 @@ def one(op, shape, **attrs):
 
 
 def training(x, made):
-    """Forward and back, in a region."""
+    """Forward and backward, in a region."""
     def build(g, x, w, v):
         a = g.node("max_pool", g.node("relu", g.node("conv", x, w, lo=[1, 1], hi=[1, 1])), window=[3, 3], stride=[2, 2])
         b = g.node("relu", g.node("conv", a, v))
@@ -88,7 +88,7 @@ def test_long_runs_stop(name):
         keel_abi.lib().keel_cancel(context, 0)
         assert code in (None, "CANCELLED")
         return code and took < whole / 2
-    assert any(attempt() for _ in range(25))  # where the cores are taken the one that asks may come too late
+    assert any(attempt() for _ in range(25))  # on a busy machine the cancelling thread may be late
     assert np.array_equal(before, np.array(plan.run(*inputs)[0]))
 
 

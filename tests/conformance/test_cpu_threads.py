@@ -1,4 +1,4 @@
-"""Threads of the cpu device: how many it uses, what callers at once may add up to, forked children, bits."""
+"""Threads of the cpu device: their number, the total over concurrent callers, forked children, bits."""
 import os
 import signal
 import subprocess
@@ -100,7 +100,7 @@ def test_quota_of_an_old_control_group_limits_the_threads(tmp_path):
     assert threads_added(KEEL_CGROUP=folder) == CORES - 1
 
 
-# A product on the cpu device, then all that is mapped: a program's own OpenMP is never ours, and none is needed.
+# Maps of the process after a product on the cpu device: Keel does not use a program's own OpenMP, and needs none.
 MAPS = """
 import sys
 sys.path[:0] = {paths!r}
@@ -120,7 +120,7 @@ def test_onednn_uses_threads_of_ours_and_no_libgomp():
 
 
 def test_a_libgomp_of_the_program_is_left_alone():
-    """It is loaded first and for all: its functions have other names than those that oneDNN asks for here."""
+    """It is loaded first and globally: its functions have other names than those that oneDNN calls here."""
     if not list(Path("/usr/lib").rglob("libgomp.so.1")):
         pytest.skip("no libgomp.so.1 on this machine")
     assert threads_added(LD_PRELOAD="libgomp.so.1", OMP_NUM_THREADS="7") == CORES - 1
@@ -133,7 +133,7 @@ def test_a_forked_child_computes_the_same(name, make):
     wanted = np.array(plan.run(*inputs)[0])
     child = os.fork()
     if child == 0:
-        signal.alarm(60)  # a child that waits for threads that it does not have is killed
+        signal.alarm(60)  # a child that waits for threads of its parent is killed
         same = np.array_equal(plan.run(*inputs)[0], wanted)
         same &= np.array_equal(plan_of(name, CORES, make)[0].run(*inputs)[0], wanted)
         os._exit(0 if same else 1)
@@ -141,7 +141,7 @@ def test_a_forked_child_computes_the_same(name, make):
 
 
 def running():
-    """How many threads of this process run or want to."""
+    """Number of threads of this process that run or are runnable."""
     states = []
     for task in os.listdir("/proc/self/task"):
         try:
@@ -152,7 +152,7 @@ def running():
 
 
 def test_many_callers_do_not_oversubscribe():
-    """Each caller has a session of its own; together they run no more threads than callers and cores."""
+    """Each caller has its own session; together they run no more threads than callers and cores."""
     callers, stop, counts = 8, threading.Event(), []
     plans = [plan_of("dense", CORES) for _ in range(callers)]
 
@@ -168,7 +168,7 @@ def test_many_callers_do_not_oversubscribe():
     stop.set()
     for t in threads:
         t.join()
-    # This thread, the callers, and what one team adds; workers spin for a moment when their team is done.
+    # This thread, the callers, and the workers of one team; workers spin briefly after their team is done.
     assert sorted(counts)[len(counts) // 2] <= 1 + callers + CORES - 1
 
 
@@ -187,7 +187,7 @@ def test_same_inputs_and_threads_give_the_same_bits(name, make, threads):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("make", [as_call, as_nodes])
 def test_callers_at_once_get_the_bits_of_a_caller_alone(name, make):
-    """What others multiply meanwhile changes how many threads there are, and not the order of a sum."""
+    """Concurrent products of other callers change the number of threads, but not the order of a sum."""
     plan, inputs = plan_of(name, CORES, make)
     wanted, wrong = np.array(plan.run(*inputs)[0]), []
 
@@ -204,7 +204,8 @@ def test_callers_at_once_get_the_bits_of_a_caller_alone(name, make):
     assert not wrong
 
 
-# Below AVX-512 oneDNN splits the sum of a product of few results among threads that are left over, which then wait for
+# Below AVX-512 oneDNN splits the sum of a product with few results among left-over threads, which then wait for each other in a
+# spin: here it gets no more threads than it has blocks of results, so the bits are those of one.
 # each other in a spin: here it gets no more threads than it has blocks of results, so the bits are those of one.
 DEEP = """
 import sys
@@ -227,7 +228,7 @@ def test_no_sum_is_split_among_threads_on_an_older_machine():
 
 @pytest.mark.parametrize("test", ["callers_at_once_get_the_bits_of_a_caller_alone", "a_forked_child_computes_the_same"])
 def test_bits_with_the_instructions_of_an_older_machine(test):
-    """There oneDNN sums a product of few results in as many parts as there are threads."""
+    """There oneDNN sums a product with few results in as many parts as there are threads."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", f"{test} and deep"]
     out = subprocess.run(command, env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}, capture_output=True, text=True,
                          timeout=120)
@@ -237,7 +238,7 @@ def test_bits_with_the_instructions_of_an_older_machine(test):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dims", [(1, 2, 130, 64), (3, 1, 97, 40), (2, 4, 33, 16)])
 def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
-    """Its sums are those of rows, which no two threads share; on each class of processor."""
+    """Its sums are those of rows, which threads never share; for each instruction set."""
     def build(g, q, k, v):
         return g.node("attention", q, k, v, causal=causal)
     inputs = arrays(dims, dims, dims)
@@ -248,7 +249,7 @@ def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
 @pytest.mark.skipif(CORES < 2, reason="needs two threads")
 @pytest.mark.parametrize("dy, w, image", [((1, 8, 7, 7), (8, 32, 5, 5), 14), ((1, 96, 7, 7), (96, 32, 1, 1), 14)])
 def test_weights_packed_for_all_threads_serve_runs_with_fewer(dy, w, image):
-    """With one thread oneDNN has slow code only for the layout that it wants with two."""
+    """With one thread oneDNN only has slow code for the layout that it selects with two."""
     dy, w = arrays(dy, w)
     lo = [w.shape[2] // 2] * 2
 

@@ -1,7 +1,7 @@
-"""A `while` over scalars on the cpu device: machine code beside the loop that the reference device runs node by node.
+"""A `while` over scalars on the cpu device: machine code against the loop that the reference device runs node by node.
 
-Each program is the body of one loop over carries a, b (f32), k (i32), p (bool) and so on, in graph text; what it
-must give is also computed here, where that is short.
+Each program is the body of one loop over carries a, b (f32), k (i32), p (bool) and so on, in graph text; short programs also have
+an expected value computed here.
 """
 import itertools
 import time
@@ -70,7 +70,7 @@ PROGRAMS = {
 
 
 def is_whole(context, plan, inputs):
-    """Whether it is one launch; where the processor has no AVX-512 there is no machine code, and nothing to ask."""
+    """Whether it is one launch; without AVX-512 there is no machine code, and nothing to check."""
     if cpu_class(context) not in ("avx512", "amx"):
         return None
     return [step["impl"] for step in plan.report(*inputs)["launches"]] == ["loop over scalars"]
@@ -97,7 +97,7 @@ def test_program(context, name, level):
 
 
 def test_bits_are_those_of_the_ops_alone(context):
-    """The cpu device's own exp, tanh, sin and pow, one launch each: an observed run shows every node."""
+    """The cpu device's own exp, tanh, sin and pow, one launch each: an observed run reports every node."""
     text, inputs = PROGRAMS["functions"]
     module = context.parse(text)
     value = F32(0.3)

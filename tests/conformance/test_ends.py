@@ -1,5 +1,5 @@
-"""Numbers at the ends of what a dtype holds, on each device: what IEEE 754 and C say exactly, and functions where their
-results are small. Oracles: NumPy, the C library's erfc and long double."""
+"""Limits of dtypes on each device: values exact by IEEE 754 and C, and functions with small results. Oracles: NumPy, the C
+library's erfc and long double."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ DEVICES = ["cpu", "reference"]
 
 
 def some(dtype, count=20000):
-    """Of all signs and sizes."""
+    """Of all signs and magnitudes."""
     rng = np.random.default_rng(3)
     whole = {2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
     bits = rng.integers(0, np.iinfo(whole).max, count, whole, endpoint=True)
@@ -29,7 +29,7 @@ def test_what_is_nearest_is_rounded_once(context, device, dtype):
         for op, operands, wanted in (("sqrt", (abs(a),), np.sqrt(abs(a))), ("reciprocal", (a,), dtype(1) / a), ("div", (a, b), a / b),
                                      ("mul", (a, b), a * b), ("add", (a, b), a + b)):
             assert same(np.array(context.apply(device, op, *operands)), wanted), op
-        # Of two elements a sum has one right answer, too, and so has a product of one term.
+        # A sum of two elements has one right answer, and so has a product of one term.
         near = (b.astype(np.float64) % 1 * abs(a) + a).astype(dtype)
         a, near = (np.where(np.isfinite(a * near) & np.isfinite(a + near), x, dtype(1)) for x in (a, near))
         assert same(np.array(context.apply(device, "reduce_sum", np.stack([a, near]), axes=[0])), a + near)
@@ -55,7 +55,8 @@ def test_pow_of_special_numbers(context, device, dtype):
 
 
 def normal(x):
-    """Of the normal distribution below x, at 53 digits or more: erfc of the rounded x / sqrt(2), and what that lost."""
+    """The normal distribution function at x, to 53 digits or more: erfc of the rounded x / sqrt(2), corrected for its rounding.
+    """
     high = float(-x * np.sqrt(np.longdouble(0.5)))
     lost = -x * np.sqrt(np.longdouble(0.5)) - np.longdouble(high)
     return (np.longdouble(math.erfc(high)) - 2 / np.sqrt(np.arccos(np.longdouble(-1))) * np.exp(-np.longdouble(high)**2) * lost) / 2
@@ -72,7 +73,7 @@ def wide(op, x):
     return (1 if op == "sigmoid" else x) / (1 + np.exp(-logistic[op]))
 
 
-# Units in the last place. The tanh form is a function of 1.6 x + 0.07 x^3, whose rounding counts as often as that is large.
+# Units in the last place. The tanh form is a function of 1.6 x + 0.07 x^3, whose rounding is amplified by its magnitude.
 BOUNDS = {"sigmoid": 3, "silu": 4, "softplus": 3, "gelu": 8, "gelu.tanh": lambda x: 4 + 3 * abs(1.6 * x + 0.0714 * x**3)}
 
 

@@ -1,8 +1,8 @@
-"""Grids of attributes and shapes for the ops that ONNX's own suite hardly tests: convolution, pooling,
-batch normalisation, matrix products, broadcasts. Oracles: NumPy where it has the op, else ONNX Runtime.
+"""Grids of attributes and shapes for ops that ONNX's own suite hardly tests: convolution, pooling, batch normalisation, matrix
+products, broadcasts. Oracles: NumPy where it has the op, else ONNX Runtime.
 
-How to read it: a builder draws one case with a random source of fixed seed; each case is one model of one
-node. The cases on top of each list are odd ones by hand: empty dims, dims of size one.
+A builder draws one case with a random source of fixed seed; each case is one model of one node. Each list starts with unusual
+cases by hand: empty dims, dims of size one.
 """
 import random
 
@@ -16,7 +16,7 @@ TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorPr
 
 
 def one_node(op, inputs, outputs=1, opset=19, **attrs):
-    """A model of one node; dims of the results are left open."""
+    """A model of one node; the dims of its results are undefined."""
     attrs = {k: v for k, v in attrs.items() if v is not None}
     names = [f"x{i}" for i in range(len(inputs))]
     results = [f"y{i}" for i in range(outputs)]
@@ -34,7 +34,7 @@ def floats(rng, shape, dtype=np.float32):
 
 
 def draw_window(rng, dims, dilated=True):
-    """-> spatial sizes, kernel, strides, dilations, pads; the window fits at least once."""
+    """Returns spatial sizes, kernel, strides, dilations, pads; the window fits at least once."""
     while True:
         size = [rng.choice([1, 2, 3, 5, 7, 8, 11]) for _ in range(dims)]
         kernel = [rng.choice([1, 2, 3, 4, 5]) for _ in range(dims)]
@@ -53,7 +53,7 @@ def draw_conv(rng):
     if auto == "VALID" and any(s < d * (k - 1) + 1 for s, d, k in zip(size, dilations, kernel)):
         auto = None
     if auto and auto.startswith("SAME"):
-        dilations = [1] * dims  # ONNX Runtime knows no other
+        dilations = [1] * dims  # ONNX Runtime supports no other
     channels = groups * rng.choice([1, 2, 3])
     made = groups * rng.choice([1, 2, 5])
     inputs = [floats(rng, (rng.choice([1, 2, 3]), channels, *size)), floats(rng, (made, channels // groups, *kernel))]
@@ -79,7 +79,7 @@ def draw_pool(rng, op):
     auto = rng.choice([None, None, None, "SAME_UPPER", "SAME_LOWER"])
     if auto:
         dilations, pads = [1] * dims, None
-        strides = [min(s, k) for s, k in zip(strides, kernel)]  # ONNX Runtime refuses to leave gaps here
+        strides = [min(s, k) for s, k in zip(strides, kernel)]  # ONNX Runtime does not allow gaps here
     attrs = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "auto_pad": auto}
     if not auto and all(p == 0 for p in pads):
         attrs["ceil_mode"] = rng.choice([0, 1])

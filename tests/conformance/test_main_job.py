@@ -1,7 +1,7 @@
-"""The main job: two trained models give what ONNX Runtime gives, on every device, for real input.
+"""Two trained models give the same results as ONNX Runtime, on every device, for real input.
 
-Files of this system are chosen by a seed that is printed ($KEEL_SEED repeats a run); whole vectors of
-probabilities are compared, not the winners only.
+A printed seed selects files of this system ($KEEL_SEED repeats a run); whole vectors of probabilities are compared, not the
+winners only.
 """
 import os
 import random
@@ -27,7 +27,7 @@ SENTENCES = ["A man is playing a guitar on the stage.", "Someone plays music for
 
 
 def system_files(config, seed):
-    """Readable files of /usr and /etc that the model judges, in an order that the seed decides."""
+    """Readable files of /usr and /etc for the model, in an order determined by the seed."""
     found = [Path(folder, name) for top in ("/usr", "/etc") for folder, _, names in os.walk(top) for name in names]
     found.sort()
     random.Random(seed).shuffle(found)
@@ -40,7 +40,7 @@ def system_files(config, seed):
 
 
 def in_batches(run, features):
-    """Batches side by side: -> the whole matrix of probabilities."""
+    """Concatenates batches; returns the whole matrix of probabilities."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return np.concatenate(list(pool.map(run, [features[i:i + BATCH] for i in range(0, FILES, BATCH)])))
 
@@ -53,7 +53,7 @@ def onnxruntime_runner(model):
 
 @pytest.fixture(scope="module")
 def chosen():
-    """-> seed, paths, features, ONNX Runtime's probabilities, and the same computed in doubles."""
+    """Returns seed, paths, features, ONNX Runtime's probabilities, and the same computed in doubles."""
     model, config = file_model()
     seed = int(os.environ.get("KEEL_SEED", time.time_ns() % 2**32))
     files = system_files(config, seed)
@@ -66,9 +66,9 @@ def chosen():
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_types_of_system_files(context, chosen, device, capsys):
-    """Each vector must be within the tolerance of ONNX Runtime's. The model takes a variance as the difference of
-    two sums, which for some files cancels all but a few bits: there ONNX Runtime's f32 is further than that
-    from its own f64, and Keel's must be within the tolerance of f64, or nearer to it than ONNX Runtime's."""
+    """Each vector must be within the tolerance of ONNX Runtime's. The model computes a variance as the difference of two sums,
+    which for some files cancels all but a few bits: there ONNX Runtime's f32 differs from its own f64 by more than the tolerance,
+    and Keel's result must be within the tolerance of f64, or closer to it than ONNX Runtime's."""
     seed, paths, features, expected, exact = chosen
     plan = context.import_file(file_model()[0]).session(device).prepare()
     got = in_batches(lambda batch: plan.run(batch)[0], features)

@@ -1,8 +1,8 @@
-"""NaN, infinities and signed zeros through fused regions: the cpu device at full optimisation beside the reference.
+"""NaN, infinities and signed zeros through fused regions: the cpu device at full optimisation against the reference.
 
-oneDNN's own relu, clip, exp and max pooling give a number for a NaN, its gelu a NaN for infinity. So each op stands
-behind a contraction whose results are scaled by such numbers, for every class of processor (in a
-process of its own, for that is chosen once).
+oneDNN's own relu, clip, exp and max pooling return a number for a NaN, its gelu a NaN for infinity. So each op follows a
+contraction whose results are scaled by such numbers, for every instruction set (in a separate process, because it is chosen once
+per process).
 """
 import os
 import subprocess
@@ -126,7 +126,7 @@ CASES |= {f"{kind} of {channels} channels, padding {pad}, window {window}": (poo
 
 
 def difference(got, wanted, signs):
-    """-> what is wrong, or None."""
+    """Returns the fault, or None."""
     for what, of in (("NaN", np.isnan), ("infinity", np.isposinf), ("-infinity", np.isneginf)):
         if not np.array_equal(of(got), of(wanted)):
             at = np.argwhere(of(got) != of(wanted))[0]
@@ -140,7 +140,7 @@ def difference(got, wanted, signs):
 
 
 def check(case, threads=2):
-    """-> what is wrong with a case, or None; each is run twice."""
+    """Returns the fault of a case, or None; each runs twice."""
     build, inputs = case[0](*case[1:])
     with np.errstate(all="ignore"):
         context = keel_abi.Context(threads=threads)
@@ -148,8 +148,8 @@ def check(case, threads=2):
         wanted = as_nodes(keel_abi.Context(), build, inputs, []).run(*inputs)
         if "oneDNN region" not in [step["impl"] for step in plan.report(*inputs)["launches"]]:
             return "did not become a region"
-        # Which of two zeros is the greater, nobody promises. Below AVX-512 oneDNN's gelu by erf gives +0 for all that
-        # rounds to a zero, and its convolutions with SSE 4.1 end in -0 where relu gives +0.
+        # Which of two zeros is greater is unspecified. Below AVX-512 oneDNN's gelu by erf gives +0 for all results that round to
+        # zero, and its convolutions with SSE 4.1 end in -0 where relu gives +0.
         signs = case[-1] not in ("maximum", "minimum", "minimum with 0", "clamp to 0", "clamp from -0")
         isa = cpu_class(context)
         signs &= isa in ("avx512", "amx") or (isa == "avx2" and case[-1] != "gelu")

@@ -1,8 +1,8 @@
-"""Older forms of ONNX operators: attributes that later became operands, the matrix view of Softmax, `spatial`
-of BatchNormalization, Upsample, and whatever else an importer rule treats apart. Oracle: ONNX Runtime.
+"""Older forms of ONNX operators: attributes that later became operands, the matrix view of Softmax, `spatial` of
+BatchNormalization, Upsample, and other version-specific importer rules. Oracle: ONNX Runtime.
 
-How to read it: a case is the operator, its opset, operands, attributes; the name says what is old about it.
-`kinds` are the dtypes of the results where they are not that of the first operand.
+A case is the operator, its opset, operands, attributes; the name states the older form. `kinds` are the dtypes of the results if
+they differ from the first operand's.
 """
 import numpy as np
 import pytest

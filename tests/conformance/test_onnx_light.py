@@ -1,7 +1,7 @@
 """The nine light models of ONNX with reproducible weights agree with ONNX Runtime, run in the same test.
 
-The reference device is slow on purpose (some models take it half a minute), so the models run in
-processes of their own, as many at a time as there are cores; the slowest start first.
+The reference device is slow by design (some models take half a minute), so the models run in their own processes, one per core;
+the slowest start first.
 """
 import os
 import tempfile
@@ -19,7 +19,7 @@ SLOWEST_FIRST = ("vgg19", "resnet50", "densenet121", "inception_v2", "inception_
 
 
 def run_one(name, device):
-    """In a process of its own: -> outputs of the device and of ONNX Runtime, both with one thread."""
+    """In a separate process: returns outputs of the device and of ONNX Runtime, both with one thread."""
     import keel_abi
     model = reseeded(light_models()[name])
     x = image(model)
@@ -34,7 +34,7 @@ def run_one(name, device):
 
 @pytest.fixture(scope="module")
 def results(request):
-    """Of what is asked for: ../conftest.py leaves a sample of it."""
+    """Cases selected by ../conftest.py, which takes a sample."""
     asked = {(i.callspec.params["name"], i.callspec.params["device"]) for i in request.session.items
              if i.path == request.path and hasattr(i, "callspec")}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn")) as pool:

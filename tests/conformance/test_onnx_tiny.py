@@ -1,5 +1,5 @@
-"""Twelve small models as frameworks export them (ResNet, ViT, BERT, GPT-2; opsets 17, 20, 23) give the
-outputs that came with them, on every device."""
+"""Twelve small models in the form that frameworks export (ResNet, ViT, BERT, GPT-2; opsets 17, 20, 23) give the outputs stored
+with them, on every device."""
 import pytest
 from onnx_cases import DEVICES, assert_similar, folder_case, run_model, tiny_models
 

@@ -1,5 +1,5 @@
-"""Convolutions whose weights (or for conv_grad_w: gradients) are infinite or NaN: what lies outside of an image adds
-nothing, on each device, way and class of processor. The oracle is NumPy, which sums over pairs that exist."""
+"""Convolutions whose weights (or for conv_grad_w: gradients) are infinite or NaN: padding adds nothing, on each device, algorithm
+and instruction set. The oracle is NumPy, which sums only over existing pairs."""
 import itertools
 
 import numpy as np
@@ -15,7 +15,7 @@ CASES = [(shape, np.float32) for shape in SHAPES] + [(SHAPES[3], np.float64), (S
 
 
 def pairs(shape):
-    """Of each cell of a window: its index, places of the result and of the image that meet there, as slices."""
+    """For each cell of a window: its index, and the slices of result and image that meet there."""
     *_, image, window, stride, dil, lo, hi = shape
     out = [(s + a + b - d * (k - 1) - 1) // q + 1 for s, a, b, d, k, q in zip(image, lo, hi, dil, window, stride)]
     for cell in itertools.product(*map(range, window)):
@@ -28,7 +28,7 @@ def pairs(shape):
 
 
 def oracle(shape, x, w, y, op):
-    """Of y = conv(x, w) what op makes; of that only the dims are given."""
+    """The result of op for y = conv(x, w). The computed operand is passed as its dims."""
     n, g, o, groups, *_ = shape
     x, w, y = (a if isinstance(a, tuple) else a.astype(np.float64) for a in (x, w, y))
     made = np.zeros({"conv": y, "conv_grad_x": x, "conv_grad_w": w}[op], np.float64)

@@ -1,4 +1,5 @@
-"""max_pool_index, where windows overlap, leave a rest, hang over, tie and hold NaN: every device beside NumPy."""
+"""max_pool_index with windows that overlap, leave a remainder, extend over the edge, tie and contain NaN: every device against
+NumPy."""
 import itertools
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Training in regions of the cpu device: gradients of convolution, relu, max pooling and bias as one `call`, beside the
-reference device's nodes one by one.
+"""Training in regions of the cpu device: gradients of convolution, relu, max pooling and bias as one `call`, against the
+reference device's nodes run separately.
 
-What only moves and compares numbers (pools, relu) must have the bits of single nodes.
+Ops that only move and compare numbers (pools, relu) must give the bits of single nodes.
 """
 import os
 import random
@@ -26,7 +26,7 @@ def draw(rng, shape):
 
 
 def planned(context, build, inputs, **options):
-    """-> a plan for the cpu device, whose convolutions and pools are all in regions."""
+    """Returns a plan for the cpu device whose convolutions and pools are all in regions."""
     plan = as_nodes(context, build, inputs, [], device="cpu", **options)
     impls = [step["impl"] for step in plan.report(*inputs)["launches"]]
     assert "oneDNN region" in impls, impls
@@ -35,7 +35,7 @@ def planned(context, build, inputs, **options):
 
 
 def run_both(context, build, inputs):
-    """-> (results of the cpu device, results of the reference)."""
+    """Returns (results of the cpu device, results of the reference)."""
     plan = planned(context, build, inputs)
     first = [np.array(y) for y in plan.run(*inputs)]
     again = plan.run(*inputs)
@@ -50,7 +50,7 @@ def relu_gradient(g, y, dy):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_convolution_of_any_geometry(context, seed):
-    """What a relu sends back to a convolution and its bias, and what both send further."""
+    """The gradients of relu, a convolution and its bias."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     size, kernel, attrs, out = draw_window(rng, rng.choice([1, 2, 2, 2, 3]))
     batch, groups = rng.choice([1, 2, 3, 8]), rng.choice([1, 1, 1, 2, 3, 8, 16])
@@ -70,7 +70,7 @@ def test_convolution_of_any_geometry(context, seed):
 
 
 def net(channels, pool, batch):
-    """-> loss and its gradients, of two convolutions with what stands between; weights scaled to keep the numbers near 1."""
+    """Returns loss and gradients of two convolutions and the ops between them; weights scaled to keep the numbers near 1."""
     def build(g, x, w1, b1, w2, w3):
         v = g.node("relu", g.node("add", g.node("conv", x, w1, lo=[1, 1], hi=[1, 1]), b1))
         v = g.node("max_pool", v, **pool)
@@ -139,7 +139,7 @@ def test_max_pool_sends_back(context, case, special, masked):
     attrs = {"window": list(window), "stride": list(stride), "dil": list(dilation), "lo": list(low), "hi": list(high)}
 
     def build(g, x, dy, w, zero, none, size):
-        """As the gradient of max_pool is written; padding has a place of its own."""
+        """In the form of max_pool's gradient; padding has its own index."""
         at = g.node("max_pool_index", x, **attrs)
         if padded:
             at = g.node("select", g.node("less", at, none), size, at)
@@ -190,7 +190,7 @@ NEAR = {
 
 @pytest.mark.parametrize("name", NEAR)
 def test_what_is_only_near(context, name):
-    """Nodes like those that relu and max pooling send back, but others."""
+    """Nodes similar to those in the gradients of relu and max pooling, but different."""
     numbers = np.random.default_rng(2)
     x, y, dy = (draw(numbers, (2, 16, 8, 8)) for _ in range(3))
     p, w = draw(numbers, (16, 1, 1)), draw(numbers, (16, 16, 3, 3))
@@ -218,7 +218,7 @@ def test_relu_sends_back_special_numbers(context):
 
 
 def test_nan_and_infinity_arrive(context):
-    """One image of them; the others stay numbers."""
+    """Only one image has them; the others stay finite."""
     operands = net_operands(16, NETS["tiles"], 5)
     operands[0][1, :, 3, 4], operands[0][3, 0, 5, 5] = np.nan, np.inf
     got, wanted = run_both(context, net(16, NETS["tiles"], 5), operands)
@@ -257,7 +257,7 @@ def test_one_plan_serves_every_batch(context):
 
 @pytest.mark.parametrize("images, channels, made", [(60, 64, 48), (3, 32, 32)])
 def test_in_parts(context, images, channels, made):
-    """More work than can be done without looking whether anybody still waits: by images, or an image too large for that."""
+    """More work than is done between two checks for cancellation: by images, or with an image that exceeds it alone."""
     numbers = np.random.default_rng(1)
     size = [62, 50] if images > 3 else [301, 400]
     x, dy = draw(numbers, (images, channels, *size)), draw(numbers, (images, made, *size))

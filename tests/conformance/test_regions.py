@@ -1,6 +1,6 @@
-"""Regions of the cpu device: one `call` for many nodes, beside the reference device's nodes one by one.
+"""Regions of the cpu device: one `call` for many nodes, against the reference device's nodes run separately.
 
-How to read it: `Case` draws constants and inputs; a test builds a body with them, `check` runs both.
+Start with `Case`, which draws constants and inputs; a test builds a body with them, `check` runs both.
 """
 import random
 
@@ -57,7 +57,7 @@ class Case:
         return self.node("conv", x, self.constant((made, channels // attrs.get("groups", 1), *kernel), scale=scale), **attrs)
 
     def elementwise(self, v, shape, axis):
-        """One random op behind v; operands of every kind that broadcasts."""
+        """One random op after v; operands of every kind that broadcasts."""
         if self.random.random() < 0.45:
             op = self.random.choice(UNARY)
             return self.node(op, self.node("tanh", v) if op in ("exp", "round") else v)
@@ -111,7 +111,7 @@ def test_product_of_any_shape_with_any_epilogue(context, seed):
     v = case.node("mul", v, case.constant((), scale=0.1))
     for _ in range(rng.randrange(0, 5)):
         v = case.elementwise(v, (*batch, m, n), -1)
-    # A small product runs by itself.
+    # A small product is a launch of its own.
     case.check(context, v, tolerance=2e-4, region=m * k * n * int(np.prod(batch)) > 256 * 1024)
 
 
@@ -135,7 +135,7 @@ def test_every_op_follows_both_contractions(context, op, before):
 @pytest.mark.parametrize("channels", [3, 16, 24, 33])
 @pytest.mark.parametrize("batch", [1, 2, 8])
 def test_residual_block(context, channels, batch):
-    """The value that is added is an operand, a value used before, or the result of another convolution."""
+    """The addend is an operand, a value used before, or the result of another convolution."""
     case = Case(channels)
     shape = (batch, channels, 10, 7)
     x = case.feed(shape)
@@ -239,7 +239,7 @@ def test_one_plan_serves_every_batch(context):
 
 
 def test_other_numbers_of_threads(context):
-    """A region is prepared for a number of threads; every other gets a program of its own."""
+    """A region is prepared for a number of threads; every other number gets its own program."""
     case = Case(15)
     v = case.conv(case.feed((2, 16, 14, 14)), 32, 16, (3, 3))
     v = case.node("relu", v)

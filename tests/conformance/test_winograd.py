@@ -1,5 +1,5 @@
-"""Convolutions with 3x3 windows by Winograd's way, which the cpu device takes where channels and places are many: beside
-the reference device, in all forms that its loops know, with numbers that a tile must not share, and in equal bits."""
+"""3x3 convolutions by Winograd's algorithm, which the cpu device uses for many channels and pixels: against the reference device,
+in all variants of its loops, with values that must not affect other results of a tile, and with reproducible bits."""
 import os
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def norm(g, v, n):
 
 
 def run_both(context, build, x, *constants):
-    """-> (results of the cpu device, which makes one launch of it, results of the reference)."""
+    """Returns (results of the cpu device, in one launch, results of the reference)."""
     plan = as_nodes(context, build, [x], list(constants), device="cpu")
     assert [step["impl"] for step in plan.report(x)["launches"]] in (["oneDNN region"], ["oneDNN convolution"])
     first = [np.array(y) for y in plan.run(x)]
@@ -74,7 +74,7 @@ def test_it_is_a_convolution(context, shape, behind):
 @pytest.mark.parametrize("wanted_later", [False, True])
 @pytest.mark.parametrize("behind", ["nothing", "bias, relu"])
 def test_what_is_added_first(context, behind, wanted_later):
-    """In place where nobody needs it later, else read where it lies."""
+    """In place if the operand has no later use, else read in its memory."""
     def build(g, x, w, v):
         short = g.node("conv", x, v)
         y = BEHIND[behind](g, g.node("add", conv(g, g.node("relu", x), w), short), 48)
@@ -95,7 +95,7 @@ def test_a_chain_of_them(context):
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
 @pytest.mark.parametrize("at", [(0, 0), (13, 13), (6, 7)])
 def test_a_cell_is_seen_by_its_own_results_only(context, number, at):
-    """Those of the same tile that do not see it are what they are without it."""
+    """Results of the same tile that do not depend on the special value are unchanged by it."""
     def build(g, x, w):
         return g.node("relu", conv(g, x, w))
     x, w = draw(9, 1, 32, 14, 14), weights(32, 32) * np.float32(8)
@@ -121,7 +121,7 @@ def test_the_same_bits_with_any_number_of_threads(shape):
     assert np.array_equal(one, many)
 
 
-# Says by which primitives of oneDNN a convolution of such weights and images runs.
+# Prints the oneDNN primitives that run a convolution of such weights and images.
 TELL = """
 import sys
 sys.path[:0] = {paths!r}
@@ -156,9 +156,9 @@ def test_where_it_is_taken(context, x, w, attrs, constant, wanted):
 def test_exact_convolution_turns_it_off(context):
     x, w = draw(1, 1, 64, 14, 14), weights(64, 64)
     x[..., 6, 6] = 1e5
-    w[..., 1, :] = w[..., :, 1] = 0  # which that cell meets in five results: directly it adds nothing, here a rounding of its own size
+    w[..., 1, :] = w[..., :, 1] = 0  # direct: the cell adds 0 to five results; Winograd: a rounding
     ways = {exact: np.array(as_call(context, conv, [x], [w], exact_convolution=exact).run(x)[0]) for exact in ("0", "1")}
-    assert np.array_equal(ways["1"], as_call(context, conv, [x, w], []).run(x, w)[0])  # weights as an operand: directly
+    assert np.array_equal(ways["1"], as_call(context, conv, [x, w], []).run(x, w)[0])  # an operand: direct
     wide = as_nodes(context, conv, [x.astype(np.float64)], [w.astype(np.float64)]).run(x.astype(np.float64))[0]
     error = {exact: abs(y - wide)[..., [5, 6, 6, 6, 7], [6, 5, 6, 7, 6]].max() for exact, y in ways.items()}
     assert error["1"] < 1e-5 < 1e-3 < error["0"], error
