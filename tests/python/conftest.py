@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a context with all plugins, and the devices to run on."""
+"""Shared by the tests of this folder: a context with all plugins, and the devices to run on."""
 import sys
 from pathlib import Path
 

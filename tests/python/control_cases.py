@@ -1,7 +1,7 @@
-"""Programs with control flow as text, each beside the same program in Python on NumPy arrays: the oracle.
+"""Programs with control flow as text, each with the same program in Python on NumPy arrays as the oracle.
 
-CASES: by hand, (name, text of the graph, inputs, function of the inputs that gives the list of results).
-`random_program(seed)` makes nested ones of cond, switch, while and scan on i32, so that answers are exact.
+CASES: by hand, (name, text of the graph, inputs, function of the inputs that returns the list of results). `random_program(seed)`
+generates nested programs of cond, switch, while and scan on i32, so that answers are exact.
 """
 import random
 
@@ -111,7 +111,7 @@ fn @main(i: i64[], x: f32[n]) -> f32[n], f32[n] {
     branches(x) { yield x, x }
   return a, b
 }"""
-# Pairs that swap: results that are other operands; an operand that passes through.
+# Pairs that swap: results that are other operands; an operand passed through unchanged.
 FIBONACCI = """
 fn @main(n: i32[]) -> i32[], i32[], i32[] {
   k, a, b, c = while(n, 0, 1, 7){carry=4}
@@ -176,7 +176,7 @@ CASES = (
 
 
 class Writer:
-    """What writers of random programs share: names, and the choice of a value by its kind."""
+    """Shared by generators of random programs: names, and the choice of a value by its kind."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -201,7 +201,7 @@ class Random(Writer):
         return [f"{name} = {op}({a}, {b})"], {name: kind}, lambda v: {name: self.OPS[op](v[a], v[b])}
 
     def body(self, operands, wanted, depth):
-        """Parameters and text of a body that is given values of these kinds, and its function."""
+        """Parameters and text of a body with operands of these kinds, and its function."""
         params = {self.fresh(): kind for kind in operands}
         lines, run = self.block(dict(params), depth - 1, self.random.randint(0, 2))
         scope, results = dict(params), []
@@ -251,7 +251,7 @@ class Random(Writer):
         kinds = [env[c] for c in carried]
         text, compute = self.body(kinds + [env[n] for n in fixed], kinds, depth)
         a, limit, q, out = self.pick(env, "S"), self.fresh(), self.fresh(), [self.fresh() for _ in carried]
-        # The counter is the first that is carried, the limit the first that is not.
+        # The counter is the first carried value, the limit the first invariant.
         inner = [self.fresh() for _ in carried + fixed]
         k, end, j, t = self.fresh(), self.fresh(), self.fresh(), self.fresh()
         params = ", ".join([k] + inner[:len(carried)] + [end] + inner[len(carried):])
@@ -301,7 +301,7 @@ class Random(Writer):
 
 
 def random_program(seed, depth=3):
-    """Text, and a function of a (scalar) and x (vector) that gives the list of results."""
+    """Text, and a function of a (scalar) and x (vector) that returns the list of results."""
     made = Random(seed)
     env = {"a": "S", "x": "V"}
     lines, steps = made.block(env, depth, 4)

@@ -1,6 +1,6 @@
-"""Differentiable programs with control flow: PROGRAMS by hand, (name, text of @main, inputs by name); and random ones.
-Inputs that are float64 are differentiated. Branches and counts hang on integers, so that a step of finite differences
-never takes another way."""
+"""Differentiable programs with control flow: PROGRAMS by hand, (name, text of @main, inputs by name); and random ones. The tests
+differentiate with respect to float64 inputs. Branches and counts depend only on integers, so that a step of finite differences
+never takes another branch."""
 import numpy as np
 from control_cases import Writer
 
@@ -72,7 +72,7 @@ fn @main(x: f64[n, 2], c: f64[2], w: f64[2], m: f64[]) {
   r = z * o
   return y, r
 }"""
-# Products in the body; a number that is carried; one that passes through; results nobody uses.
+# Products in the body; a carried number; a value passed through; unused results.
 RNN = """
 fn @main(x: f64[n, 2], h: f64[1, 3], w: f64[2, 3], u: f64[3, 3], b: f64[3]) {
   k, g, y, s, unused = scan(0, b, h, w, u, x){carry=3, invariants=2}
@@ -112,7 +112,7 @@ fn @main(k: i32[], x: f64[n]) {
       yield j, b }
   return y
 }"""
-# The number of iterations hangs on what is computed: roots by Newton's method.
+# The number of iterations depends on computed values: roots by Newton's method.
 NEWTON = """
 fn @main(x: f64[]) {
   y = while(x, x){carry=1}
@@ -198,7 +198,7 @@ fn @main(k: i32[], x: f64[n]) {
       yield r } else(x) { yield x }
   return y
 }"""
-# What goes in comes out: nothing is computed. A result that does not depend on x; an integer that is carried twice.
+# Inputs are returned unchanged: nothing is computed. A result independent of x; an integer carried twice.
 PLAIN = """
 fn @main(k: i32[], x: f64[2], w: f64[2]) {
   a, y, z = while(k, x, w){carry=3}
@@ -242,7 +242,7 @@ class Random(Writer):
         return [line.format(out, a=a, b=b)]
 
     def body(self, kinds, wanted, depth, first, last):
-        """`first`: names that the body is given in front; `last`: what it yields there, after their lines."""
+        """`first`: names of the body's first parameters; `last`: its first yielded values, after their lines."""
         params = {self.fresh(): kind for kind in kinds}
         env = dict(params)
         lines = self.block(env, depth - 1, 2)
@@ -267,7 +267,7 @@ class Random(Writer):
         kinds = [env[g] for g in given]
         at, j, t = self.fresh(), self.fresh(), self.fresh()
         body = self.body(kinds, kinds[:2], depth, [at], ([f"{j} = {at} + 1"], [j]))
-        # k is an operand too, so that what is inside has it
+        # k is an operand too, so that inner bodies receive it
         head, rest = body.split(")", 1)
         params = head + ", k)"
         out = [self.fresh(), self.fresh()]

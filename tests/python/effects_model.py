@@ -1,8 +1,8 @@
-"""Random programs with effects, and what must come of them: a model that runs them node by node in Python.
+"""Random programs with effects, and the model that runs them node by node in Python.
 
-A program is a list of nodes in order; `text` writes it as graph text, `run` does what the rules say: a node runs
-if a wanted value needs it, or if it runs for its effect; the first that fails ends the run, and what stood before
-it has happened."""
+A program is a list of nodes in order; `text` writes it as graph text, `run` applies the rules: a node runs if a requested value
+needs it, or for its effect; the first failure ends the run, and earlier effects stay.
+"""
 import random
 
 import numpy as np
@@ -17,7 +17,7 @@ class Failed(Exception):
 
 
 def show(x):
-    """As `print` shows a tensor of one dim at most."""
+    """The output of `print` for a tensor with at most one dim."""
     x = np.asarray(x)
     word = lambda v: str(bool(v)).lower() if x.dtype == bool else str(int(v))
     if not x.ndim:
@@ -40,7 +40,7 @@ class Node:
 
 
 def program(seed, length=24):
-    """Nodes; their values are i32[4], but for conditions, which are bool[]."""
+    """Nodes; their values are i32[4], except conditions, which are bool[]."""
     r = random.Random(seed)
     values, oks, nodes = ["x", "c"], [], []
     for n in range(length):
@@ -117,7 +117,7 @@ def step(node, env, state, lines):
 
 
 def run(nodes, results, feeds, state, strict=False, fetches=None, targets=()):
-    """-> (values or None, name of the node that failed or None, printed lines); changes state."""
+    """Returns (values or None, name of the node that failed or None, printed lines); changes state."""
     env, lines = {**feeds, "c": np.array([3, 1, 4, 1], np.int32)}, []
     wanted = results if fetches is None else fetches
     if fetches is None:
@@ -160,7 +160,7 @@ entry main = @main (x, i) -> (_)
 
 
 def check_nested(plan, w, lines):
-    """Bodies have their effects where they are called; what nobody needs inside does not fail."""
+    """Effects of bodies happen where they are called; unused nodes in bodies do not fail."""
     import keel_abi
     import pytest
     x = np.array([3, 4], np.int32)
@@ -199,7 +199,7 @@ fn @main(k: i32[], stop: i32[]) -> i32[], i32[] {
 
 
 def check_control(plan, n, lines):
-    """Branches and loops have their effects in program order; a failure leaves those that stand before it."""
+    """Effects of branches and loops happen in program order; a failure keeps the earlier ones."""
     import keel_abi
     import pytest
     before = int(n.read())
@@ -213,7 +213,7 @@ def check_control(plan, n, lines):
     lines.clear()
 
 
-# A variable is read and written where the loop runs; after the one index that is out of range, nothing happens.
+# A loop reads and writes a variable; after an index out of range, nothing else happens.
 IN_LOOP = """keel 1
 const zeros: f32[4] = [0.0, 0.0, 0.0, 0.0]
 var w: f32[4] = [1.0, 2.0, 3.0, 4.0]

@@ -1,8 +1,7 @@
-"""Cases on which the gradient of each op is checked: operands (float64 where a gradient is wanted) and attributes.
+"""Cases for the gradient of each op: operands (float64 where a gradient is tested) and attributes.
 
-How to read it: CASES maps an op to its cases; the functions above draw operands away from the points at which an
-op has a kink (ties of a maximum, zero of abs, whole numbers of floor). Odd shapes come first in each list:
-scalars, one element, none.
+CASES maps an op to its cases; the functions above draw operands away from the points at which an op has a kink (ties of a
+maximum, zero of abs, whole numbers of floor). Unusual shapes come first in each list: scalars, one element, none.
 """
 from dataclasses import dataclass, field
 
@@ -64,7 +63,7 @@ def quotients():
         a = np.broadcast_to(1.0, np.broadcast_shapes(p, q))
         shift = RANDOM.integers(-3, 3, a.shape) + RANDOM.uniform(0.2, 0.8, a.shape)
         full = shift * b
-        if full.shape != tuple(p):  # where a is broadcast one b serves: no multiple of it is near
+        if full.shape != tuple(p):  # if a is broadcast, one b applies to all: no multiple of it is near any of them
             b = np.full(q, 0.7)
             full = RANDOM.integers(-3, 3, p) * 0.7 + RANDOM.uniform(0.2, 0.5, p)
         cases.append(Case([np.array(full), b]))
@@ -227,7 +226,7 @@ CASES = {
     "matmul": matmuls(),
     "conv": [Case([draw(*x), draw(*w)], a) for x, w, a in CONVS], "conv_grad_x": conv_grads("x"), "conv_grad_w": conv_grads("w"),
     "max_pool": windows(apart) + [Case([apart(1, 1, 3)], {"window": [2], "lo": [lo], "hi": [hi]})
-                                   for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows see nothing
+                                   for lo, hi in [(2, 3), (0, 3), (3, 0)]],  # some windows contain no element
     "avg_pool": windows(draw) + windows(draw, count_pad=True) + [Case([draw(1, 2, 5)], {"window": [2], "stride": [2], "over": [1], "count_pad": p})
                                                                 for p in (False, True)],
     "softmax": along(draw), "log_softmax": along(draw), "log_sum_exp": along(draw),

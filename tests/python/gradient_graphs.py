@@ -1,4 +1,4 @@
-"""Small graphs as text, and entries with their gradients: for tests of gradients of whole graphs."""
+"""Small graphs as text, and entries with their gradients, for tests of gradients of whole graphs."""
 import numpy as np
 
 
@@ -7,7 +7,7 @@ def graph_of(context, params, body, results="y"):
 
 
 def gradients(module, of, wrt, seeds=None, zeros=False, order=1):
-    """Adds the entry "grad" to the module: the values `of`, then their gradients; -> those, by number."""
+    """Adds the entry "grad" to the module: the values `of`, then their gradients; returns them by number."""
     source = module.graph_of("main")
     graph = source.copy("grad")
     ys, xs = [source.find(n) for n in of], [source.find(n) for n in wrt]

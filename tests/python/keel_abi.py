@@ -1,8 +1,8 @@
-"""A small binding of abi/keel.h with ctypes, for the tests and tools; numpy arrays in, numpy arrays out.
+"""A small binding of abi/keel.h with ctypes, for the tests and tools; NumPy arrays in and out.
 
-How to read it: `call` is every call (a failure becomes a KeelError); then one class per handle of keel.h,
-with the same names. Arrays go in and come out without a copy. The library is $KEEL_LIB, else that of the
-build folder $KEEL_BUILD, else of build/release.
+Start with `call`, which makes every call (a failure becomes a KeelError); then one class per handle of keel.h, with the same
+names. Arrays are passed without a copy. The library is $KEEL_LIB, else that of the build folder $KEEL_BUILD, else of
+build/release.
 """
 import ctypes as C
 import json
@@ -66,7 +66,7 @@ def call(name, *args):
 
 
 class Handle:
-    """Owns one object of libkeel; `keep` are Python objects that it needs."""
+    """Owns one object of libkeel; `keep` are Python objects that it references."""
     free = _as_parameter_ = None
 
     def __init__(self, pointer, *keep):
@@ -90,7 +90,7 @@ class Handle:
         return result
 
 
-_wrapped = {}  # memory that libkeel looks at, by the number that its release call brings back
+_wrapped = {}  # memory borrowed by libkeel, by the number passed to its release callback
 
 
 @C.CFUNCTYPE(None, C.c_void_p)
@@ -119,7 +119,7 @@ class Array(Handle):
         return lib().keel_array_device(self).decode()
 
     def numpy(self):
-        """A view of the array's memory, which it keeps alive; a copy of what is on a device."""
+        """A view of the array's memory, which it keeps alive; a copy for arrays on a device."""
         if self.device:
             return self.to().numpy()
         t = Tensor()
@@ -152,7 +152,7 @@ def pointers(context, arrays):
 
 
 def attributes(items):
-    """-> names, keel_attrs, their number, what must stay alive."""
+    """Returns names, keel_attrs, their number, and the objects to keep alive."""
     def attr(v):
         if isinstance(v, (bool, np.bool_)):
             return Attr(1, 0, int(v))
@@ -191,7 +191,7 @@ class Context(Handle):
         call("keel_plugin_load", self, encode(path))
 
     def add_ops(self, name, text):
-        """A plugin that is only a text of ops."""
+        """A plugin that consists of a text of ops."""
         numbers = (ROOT / "abi/keel_base.h").read_text()
         draft = int(re.search(r"KEEL_ABI_DRAFT (\d+)", numbers)[1])
         self.plugin = Plugin(C.sizeof(Plugin), 0, draft, 0, name.encode(), b"1", b"", None, None, 0, 0, text.encode())
@@ -237,7 +237,7 @@ class Context(Handle):
         return self.make(Variable, "keel_variable_new", C.c_void_p(values[0]))
 
     def print_hook(self, hook):
-        """hook(stream, line) gets what `print` writes; None: the default."""
+        """hook(stream, line) receives the output of `print`; None: the default."""
         def tell(_, stream, text, size):
             hook(stream, C.string_at(text, size).decode())
         self.hook = PRINT(tell) if hook else None
@@ -254,8 +254,8 @@ class Context(Handle):
         return self.make(Module, "keel_module_parse", data, C.c_uint64(len(data)))
 
     def import_file(self, path, fixed=None, **opts):
-        """`fixed`: values for parameters that the import turns out to need; parameters that it names are
-        then constants and no longer inputs (Module.fixed lists them)."""
+        """`fixed`: values for parameters that the import requires; the parameters named there become constants and are no longer
+        inputs (Module.fixed lists them)."""
         use = {}
         while True:
             keep, values = pointers(self, list(use.values()))
@@ -331,7 +331,7 @@ class Graph(Handle):
         return Graph(out, *self.keep)
 
     def gradient(self, ys, xs, seeds=None, zeros=False):
-        """-> a value for each x; None where no y depends on it. seeds: values, or None for ones."""
+        """Returns a value for each x; None where no y depends on it. seeds: values, or None for ones."""
         def array(values):
             return (C.c_uint32 * max(1, len(values)))(*[NO_VALUE if v is None else v for v in values])
         out = (C.c_uint32 * max(1, len(xs)))()
@@ -405,7 +405,7 @@ class Session(Handle):
         return self.make(Plan, "keel_session_prepare", *names(feeds), *names(fetches), *names(targets))
 
     def run(self, feeds, fetches, targets=None):
-        """feeds: {name: array} -> list of arrays."""
+        """feeds: {name: array}; returns a list of arrays."""
         keep, ins = pointers(self.context, list(feeds.values()))
         out = (C.c_void_p * max(1, len(fetches)))()
         call("keel_session_run", self, names(feeds)[0], ins, len(feeds), names(fetches)[0], out, len(fetches),

@@ -1,4 +1,4 @@
-"""Structures and dtypes of the C headers as ctypes and numpy have them, for keel_abi.py."""
+"""Structures and dtypes of the C headers for ctypes and NumPy, used by keel_abi.py."""
 import ctypes as C
 import os
 
@@ -30,7 +30,7 @@ def encode(text):
 
 
 def names(items):
-    """None stays NULL, where a call has a default for it."""
+    """None stays NULL, for parameters with a default."""
     if items is None:
         return None, 0
     return (C.c_char_p * max(1, len(items)))(*map(encode, items)), len(items)

@@ -1,4 +1,4 @@
-"""Runs that an observer watches, through the C ABI: keel_plan_run_observed."""
+"""Observed runs through the C ABI: keel_plan_run_observed."""
 import ctypes as C
 
 from keel_abi import Tensor, call, lib, pointers
@@ -15,7 +15,7 @@ OBSERVER = C.CFUNCTYPE(C.c_int32, C.c_void_p, C.POINTER(Event))
 
 
 def run_observed(plan, observer, *inputs):
-    """observer(event) after each launch; what is true stops the run. Results are dropped."""
+    """observer(event) after each launch; a true result stops the run. Results are dropped."""
     keep, ins = pointers(plan.keep[0].context, inputs)
     n = lib().keel_plan_outputs(plan)
     out = (C.c_void_p * max(1, n))()

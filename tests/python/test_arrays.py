@@ -102,7 +102,7 @@ def test_dlpack_refused_stays_the_callers(context, form):
     called, out = [], C.c_void_p()
     deleter = Deleter(called.append)
     managed = kind(tensor=tensor_of(pattern((2,))), deleter=C.cast(deleter, C.c_void_p))
-    managed.tensor.lanes = 4  # no dtype of ours
+    managed.tensor.lanes = 4  # not a Keel dtype
     if form == "versioned":
         managed.major = 1
     with pytest.raises(KeelError, match="lanes"):

@@ -1,4 +1,4 @@
-"""tools/bench: statistics by known values, models by NumPy, tables that say what was not measured."""
+"""tools/bench: statistics with known values, models by NumPy, tables that mark missing measurements."""
 import functools
 import sys
 from pathlib import Path

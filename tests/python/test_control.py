@@ -1,5 +1,5 @@
-"""Control flow: cond, switch, while and scan on every device and level against the same programs in Python; what is
-refused; stopping; many threads; bodies from C; observed runs."""
+"""Control flow: cond, switch, while and scan on every device and level against the same programs in Python; errors; stopping;
+many threads; bodies from C; observed runs."""
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

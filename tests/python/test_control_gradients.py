@@ -1,8 +1,8 @@
-"""Gradients through cond, switch, while, scan and call, at first and second order, against central finite differences
-in float64; what is refused; effects in bodies; files; gradients that a call brings itself.
+"""Gradients through cond, switch, while, scan and call, at first and second order, against central finite differences in float64;
+errors; effects in bodies; files; calls with custom gradients.
 
-How to read it: `Program` appends gradients to the graph of a text. Its loss l is the sum of the sines of the results,
-and l2 that of the first gradients, so that what arrives differs from element to element.
+Start with `Program`, which appends gradients to the graph of a text. Its loss l is the sum of the sines of the results, and l2
+that of the first gradients, so that incoming gradients differ between elements.
 """
 import re
 
@@ -57,7 +57,7 @@ class Program:
         return [np.array(next(got)) if name else None for name in self.fetches[what]]
 
     def difference(self, loss, name):
-        """Central, of fourth order: powers bend much."""
+        """Central differences of fourth order, because powers have large higher derivatives."""
         x = self.inputs[name]
         out = np.zeros(x.shape)
         for place in np.ndindex(x.shape):
@@ -84,7 +84,7 @@ def test_programs_agree_with_finite_differences(context, device, name, text, inp
 
 
 def test_each_op_that_runs_graphs_has_programs_of_all_sizes(context):
-    """test_gradients.py says that these are all."""
+    """test_gradients.py checks that this list is complete."""
     for op in [op["name"] for op in context.report("ops") if op["vjp"] == "missing"]:
         sizes = {n for _, text, inputs in PROGRAMS if f" {op}(" in text for v in inputs.values() for n in np.shape(v)}
         assert {0, 1, 2} <= sizes, op
@@ -139,12 +139,12 @@ def test_float32(context, device):
 def test_what_is_dear_is_kept_and_the_rest_computed_again(context):
     text = Program(context, *SAMPLE["rnn 3"][1:], order=1).module.to_text()
     back = text.split("reverse=true")[1].split(" : ")[0]
-    assert text.split("reverse=true")[0].count("matmul(") == 4  # the program's own, and those with more results
+    assert text.split("reverse=true")[0].count("matmul(") == 4  # the program's own bodies, and those with more results
     assert "tanh(" in text.split("reverse=true")[1] and back.count("transpose") == 0
 
 
 def test_nobody_else_is_changed(context):
-    """The graph that was copied keeps its bodies; what a failed attempt made is gone."""
+    """The copied graph keeps its bodies; a failed attempt leaves nothing."""
     program = Program(context, *SAMPLE["rnn 3"][1:])
     text = program.module.to_text()
     main = text.split("fn @main")[1].split("fn @")[0]
@@ -157,7 +157,7 @@ def test_nobody_else_is_changed(context):
     assert module.to_text() == before
 
 
-# ---- effects: what happens, happens once
+# ---- effects happen once
 VAR = "var v: f64[] = [2.0]\n"
 EFFECTS = {
     "a write behind a read": VAR + """
@@ -234,7 +234,7 @@ def test_a_variable_that_has_changed_is_not_read_again(context, name):
     assert e.value.code == "UNIMPLEMENTED" and "before the node" in e.value.hint
 
 
-# ---- a call that brings its gradient
+# ---- a call with a custom gradient
 CLIP = """
 fn @plain(x: f64[n], k: i32[]) -> f64[n], i32[] {
   y = identity(x)

@@ -1,5 +1,5 @@
-"""Variables and effects in graphs: each rule of their order, pruning and strictness, random programs against a
-model, threads, saving, bad input. Rows T16 to T18 of the feature table are named so."""
+"""Variables and effects in graphs: each rule of their order, pruning and strictness, random programs against a model, threads,
+saving, bad input. Tests of example programs (tests/rows) are named T16 to T18."""
 import random
 import threading
 
@@ -58,7 +58,7 @@ def test_a_read_sees_the_writes_before_it_and_not_those_behind(context, device):
 
 
 def test_an_assertion_holds_back_later_writes_and_prints(context, device):
-    """TensorFlow writes the variable nonetheless."""
+    """TensorFlow writes the variable in this case."""
     module = context.parse(ORDER)
     with pytest.raises(keel_abi.KeelError, match=r"x is odd: \[5 6\]") as e:
         module.session(device).prepare().run(f32(5, 6), np.bool_(False))
@@ -323,7 +323,7 @@ DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint6
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_adding_to_a_variable_is_adding(context, dtype):
-    """Bit by bit what the op `add` gives, in place and not, for odd, empty and size-1 shapes."""
+    """Bit by bit equal to the op `add`, in place and not, for odd, empty and size-1 shapes."""
     import ml_dtypes
     kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     for shape in [(), (1,), (0,), (3, 5), (257,)]:
@@ -340,7 +340,7 @@ def test_adding_to_a_variable_is_adding(context, dtype):
 
 
 def test_threads_add_up(context, device):
-    """What many threads add is all there in the end, and each read is of one moment."""
+    """Concurrent additions lose nothing, and each read is a consistent snapshot."""
     module = context.parse("""keel 1
 var n: i64[64] = hex"%s"
 fn @main(x: i64[64]) -> i64[64] {
@@ -382,7 +382,7 @@ def test_a_saved_module_has_the_values_of_now(context, device, tmp_path):
     assert again.to_text() == module.to_text().replace("[0.0, 0.0]", "[10.0, 12.0]")
     again.session(device).prepare().run(f32(1, 1), np.bool_(True))
     np.testing.assert_array_equal(again.variable("w").read(), [2, 2])
-    again.save(tmp_path / "m.keel")  # over the file that it is mapped from
+    again.save(tmp_path / "m.keel")  # over the file that is mapped
     np.testing.assert_array_equal(context.load(tmp_path / "m.keel").variable("w").read(), [2, 2])
 
 

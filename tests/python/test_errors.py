@@ -1,5 +1,5 @@
-"""Bad use of the C ABI: each error has the right code and names the thing, what was got, what was wanted;
-afterwards everything still works."""
+"""Misuse of the C ABI: each error has the right code and names the object, the actual and the expected value; afterwards
+everything still works."""
 import ctypes as C
 from contextlib import contextmanager
 
@@ -12,7 +12,7 @@ F = np.float32
 
 @contextmanager
 def refused(code, *parts):
-    """The error has this code, and its texts hold all the parts."""
+    """The error has this code, and its texts contain all the parts."""
     with pytest.raises(KeelError) as caught:
         yield
     assert caught.value.code in code.split("|"), str(caught.value)
@@ -114,7 +114,7 @@ def test_index_out_of_range(context, device, index):
 
 
 def test_negative_index_into_a_dim_that_its_dtype_cannot_count(context, device):
-    """Zeros that nobody reads take no memory."""
+    """Zeros that are never read take no memory."""
     with refused("RANGE", "gather", "-1"):
         context.apply(device, "gather", np.zeros(2**32 + 8, np.uint8), np.int32([-1]))
 
@@ -237,6 +237,6 @@ def test_a_case_that_does_not_fit_leaves_nothing_behind(module):
 def test_text_of_more_than_a_gigabyte_is_refused_before_it_is_made(context):
     module = context.module()
     graph = module.graph("main")
-    graph.result("y", graph.constant(np.zeros(300_000_000, F), "w"))  # pages that nobody touches
+    graph.result("y", graph.constant(np.zeros(300_000_000, F), "w"))  # untouched pages
     with refused("OOM", "1200000000 bytes", "at most 1073741824", "file"):
         module.to_text()

@@ -1,4 +1,4 @@
-"""How gradients of one graph are put together, and what is refused; see gradient_graphs.py."""
+"""Composition of gradients in one graph, and errors; see gradient_graphs.py."""
 import numpy as np
 import pytest
 
@@ -9,7 +9,7 @@ from keel_abi import KeelError
 RNG = np.random.default_rng(3)
 
 
-# ---- how gradients are put together
+# ---- composition
 def test_several_ys_are_summed_with_their_seeds(context):
     module = graph_of(context, "x: f64[], s: f64[]", "  a = x * x\n  c = sin(x)", "a, c")
     graph = module.graph_of()
@@ -63,7 +63,7 @@ def test_equals_share_what_a_maximum_gets(context):
 
 
 def test_equals_share_what_a_place_gets(context):
-    """Place 0: x and two updates are the greatest; place 1: x alone; place 2: nothing is written."""
+    """Index 0: x and two updates tie for the maximum; index 1: x alone; index 2: no update."""
     for mode, sign in [("max", 1), ("min", -1)]:
         module = graph_of(context, "x: f64[3], i: i64[4, 1], u: f64[4]", f"  y = scatter_nd(x, i, u){{mode={mode}}}")
         gradients(module, ["y"], ["x", "u"])
@@ -149,7 +149,7 @@ def test_gradients_run_where_their_nodes_want_to(context):
     assert grad.count('@"cpu:0"') >= 2, grad
 
 
-# ---- what is refused
+# ---- errors
 def refused(call, code, *words):
     with pytest.raises(KeelError) as caught:
         call()
@@ -218,7 +218,7 @@ def test_an_op_without_a_rule_is_named_and_the_graph_stays(foreign):
     error = refused(lambda: g.gradient([g.find("y")], [g.find("x")]), "NOT_FOUND", "foreign.twice", "no gradient rule")
     assert (error.op, error.node) == ("foreign.twice", "b") and "stop_gradient" in error.hint
     assert module.to_text() == before
-    assert g.gradient([g.find("y")], [g.find("b")]) != [None]  # it does not lie between
+    assert g.gradient([g.find("y")], [g.find("b")]) != [None]  # it is not on the path
 
 
 def test_a_body_serves_where_there_is_no_rule(foreign):
@@ -234,7 +234,7 @@ def test_a_body_serves_where_there_is_no_rule(foreign):
 def test_a_rule_may_ask_which_results_were_used(foreign, y, wanted):
     module = graph_of(foreign, "x: f64[2, 3]", f"  a, b = foreign.both(x)\n  y = {y}")
     gradients(module, ["y"], ["x"])
-    assert "f64(0.0)" not in module.to_text()  # nobody made zeros for the other
+    assert "f64(0.0)" not in module.to_text()  # no zeros are created for the other
     x = RNG.uniform(-1, 1, (2, 3))
     np.testing.assert_allclose(run(module, "reference", {"x": x})[1], wanted(x), rtol=1e-12)
 

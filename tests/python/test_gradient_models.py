@@ -66,7 +66,7 @@ CONVNET_BODY = """  a = conv(x, k){lo=[1, 1], hi=[1, 1]}
 
 
 def along(module, device, inputs, direction, entry="main", step=1e-6):
-    """The derivative of the entry's first result (a number) along a direction."""
+    """The directional derivative of the entry's first result (a number)."""
     values = []
     for sign in (1, -1):
         moved = {n: a + sign * step * direction[n] if n in direction else a for n, a in inputs.items()}
@@ -133,7 +133,7 @@ def test_an_imported_model_has_gradients_of_its_weights(context, device, importe
 
 
 class Writer:
-    """A random graph of smooth ops in which values are used often; it knows the shape of each value."""
+    """A random graph of smooth ops that reuses values; it tracks the shape of each value."""
 
     def __init__(self, seed):
         self.random, self.lines = np.random.default_rng(seed), []

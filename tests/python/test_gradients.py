@@ -1,8 +1,8 @@
-"""The gradient of each op, at first and second order, against central finite differences in float64; and the same
-in float32, and where symbols stand for sizes.
+"""The gradient of each op, at first and second order, against central finite differences in float64; and the same in float32, and
+with symbolic sizes.
 
-How to read it: `differentiate` builds the graph of one op, its gradients and theirs; the loss is the sum of the results
-times random seeds. The list of ops comes from the catalogue: an op without a case fails.
+Start with `differentiate`, which builds the graph of one op, its gradients and theirs; the loss is the sum of the results times
+random seeds. The list of ops comes from the catalogue: an op without a case fails.
 """
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ class Gradients:
             for v in values:
                 kind, shape = g.type(v)
                 name = f"{letter}{len(made)}"
-                if -1 in shape:  # a symbol: the seed is the value's own dims, filled
+                if -1 in shape:  # symbolic: the seed is filled to the value's own dims
                     zeros = g.node("mul", g.node("stop_gradient", v), g.constant(np.zeros((), kind)))
                     made.append(g.node("add", zeros, g.constant(np.ones((), kind))))
                 else:
@@ -81,7 +81,7 @@ class Gradients:
                 self.plans[letter] = session.prepare(list(self.inputs), wanted)
 
     def run(self, letter, **changed):
-        """The results of that letter, None where there is none."""
+        """The results of that letter, None where missing."""
         if letter not in self.plans:
             return [None] * len(self.outputs[letter])
         got = iter(self.plans[letter].run(*[changed.get(n, a) for n, a in self.inputs.items()]))
@@ -106,14 +106,14 @@ class Gradients:
 
 
 def check(gradients, letter, seeds, of):
-    """The gradients of that letter are those of <seeds, of>; none means zero."""
+    """The gradients of that letter are those of <seeds, of>; a missing gradient means zero."""
     for name, got in zip(gradients.names, gradients.run(letter), strict=True):
         wanted = gradients.differences(of, seeds, name)
         if got is None:
             got = np.zeros(wanted.shape)
         assert got.dtype == np.float64 and got.shape == wanted.shape, f"{letter} of {name}"
         np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=2e-7, err_msg=f"{letter} of {name}")
-        if letter == "h" and not wanted.any():  # what does not bend has a second gradient of zeros, not of small numbers
+        if letter == "h" and not wanted.any():  # linear results have a second gradient of exact zeros
             assert not got.any(), f"{letter} of {name}"
 
 
@@ -130,7 +130,7 @@ def test_rules_agree_with_finite_differences(context, device, op, case):
 
 @pytest.mark.parametrize("op", ["conv", "conv_grad_x", "conv_grad_w"])
 def test_convolutions_go_back_without_a_detour(context, op):
-    """The convolution that undoes another is exactly as large as what it undoes: nothing is cut off."""
+    """A transposed convolution has exactly the dims of the original operand: nothing is cut off."""
     for case in CASES[op]:
         text = Gradients(context, op, case).module.to_text()
         assert " conv(" in text and "slice(" not in text, (str(case), text)
@@ -143,7 +143,7 @@ def catalogue(context):
 def test_every_op_is_differentiable_and_checked_or_says_that_it_is_not(context, capsys):
     kinds = {name: op["vjp"] for name, op in catalogue(context).items() if "." not in name}
     missing = [n for n, kind in kinds.items() if kind == "missing"]
-    assert missing == ["call", "cond", "scan", "switch", "while"]  # the ops of their bodies have the rules
+    assert missing == ["call", "cond", "scan", "switch", "while"]  # their bodies' ops have the rules
     smooth = {n for n, kind in kinds.items() if kind in ("rule", "body")}
     assert smooth - CASES.keys() == set() and CASES.keys() - smooth == set()
     with capsys.disabled():
@@ -151,7 +151,7 @@ def test_every_op_is_differentiable_and_checked_or_says_that_it_is_not(context, 
 
 
 def shapes(context, op, case):
-    """Of the operands and the results."""
+    """Dtypes of the operands and the results."""
     module = context.module()
     graph = module.graph("main")
     given = [graph.param(None, np.asarray(o).dtype, np.shape(o)) for o in case.operands]
@@ -182,7 +182,7 @@ def test_each_op_has_ordinary_broadcast_empty_and_size_1_shapes(context):
     assert missing == {}
 
 
-# Linear in each piece: the first gradient is the same all around.
+# Piecewise linear: the first gradient is constant nearby.
 FLAT = {
     "add", "sub", "mod", "rem", "maximum", "minimum", "neg", "abs", "sign", "floor", "ceil", "round", "relu", "leaky_relu", "clamp", "select",
     "cast", "identity", "fill", "reshape", "broadcast_to", "sum_to", "transpose", "concat", "split", "slice", "pad", "reverse", "tile", "gather",
@@ -206,7 +206,7 @@ def test_second_gradients_of_what_is_flat_are_none_or_zeros(context, op):
 @pytest.mark.parametrize("to", [np.float64, np.float32, np.float16, np.int32, np.bool_])
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3)])
 def test_cast(context, device, to, shape):
-    """A float passes what arrives, in its own digits; whatever else lets none through."""
+    """A cast to a float passes the gradient in its own dtype; a cast to another type blocks it."""
     gradients = Gradients(context, "cast", Case([np.linspace(-1.7, 1.9, int(np.prod(shape))).reshape(shape)], {"to": to}))
     if np.dtype(to).kind != "f":
         assert not gradients.ys
@@ -255,7 +255,7 @@ def symbols(module, shape):
 
 @pytest.mark.parametrize("op", CASES)
 def test_sizes_may_be_symbols(context, op):
-    """Where the op itself can be typed with symbols, its gradients can, and give the same."""
+    """If the op accepts symbolic dims, its gradients do too, with the same values."""
     for case in CASES[op]:
         try:
             module = context.module()
@@ -273,7 +273,7 @@ def test_sizes_may_be_symbols(context, op):
 
 
 def check_ones(context, op, case, gradients):
-    """With seeds of ones: as without symbols."""
+    """With seeds of ones: equal to the result without symbols."""
     plain = Gradients(context, op, case)
     plain.prepare("reference")
     for g in (plain, gradients):

@@ -1,4 +1,4 @@
-"""Graphs by hand, sessions and plans through the C ABI: feeds, fetches, targets, symbolic dims, threads.
+"""Graphs built in code, sessions and plans through the C ABI: feeds, fetches, targets, symbolic dims, threads.
 
 `mlp` is the graph of most tests: h = relu(x @ w), y = h + b, sum = reduce_sum(y), x: f32[n, 3].
 """
@@ -72,7 +72,7 @@ def test_a_constant_may_be_fed(mlp, device):
 def test_what_is_not_fetched_is_pruned(mlp, device):
     launches = {step["node"] for step in mlp.session(device).prepare(["x"], ["h"]).report(rows(1))["launches"]}
     assert "h" in launches and not launches & {"y", "sum"}
-    # x is not needed where h is fed, so it need not be given
+    # with h fed, x is not needed and may be omitted
     y, = mlp.session(device).run({"h": np.zeros((1, 2), np.float32)}, ["y"])
     np.testing.assert_array_equal(y, [B])
 
@@ -94,7 +94,7 @@ def test_targets_are_computed_and_not_returned(context, device):
 
 
 def run_watched(plan, x):
-    """-> (op, shape of its first result) of each launch, results."""
+    """Returns (op, shape of its first result) of each launch, and the results."""
     import ctypes as C
 
     import keel_abi as k
@@ -190,7 +190,7 @@ def test_devices_and_plugins_are_reported(context):
 
 
 def test_a_call_with_two_results_that_have_no_names(context, device):
-    """Outlined values get names of their own: a pass whose call gives two results is not taken for faulty."""
+    """Outlined values get unique names: a pass whose call returns two results is not reported as faulty."""
     text = """keel 1
 
 fn @main(x: f32[1, 3, 8, 8], w: f32[4, 3, 3, 3]) -> f32[1, 4, 6, 6], f32[1, 4, 6, 6] {

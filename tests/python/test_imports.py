@@ -1,5 +1,5 @@
-"""Imports of ONNX files that should not work, or only within rules: weights outside of the file, operators
-that nobody knows, ops that a device lacks. ONNX's own package writes the files."""
+"""Imports of ONNX files that must fail, or are restricted: weights outside the file, unknown operators, ops that a device lacks.
+ONNX's own package writes the files."""
 import os
 
 import numpy as np
@@ -21,7 +21,7 @@ def save(path, nodes, constants=(), shape=("b", 2), opset=17):
 
 
 def outside(location, offset=None, length=None, dims=(2, 3)):
-    """A weight whose data is said to be elsewhere."""
+    """A weight with external data."""
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     for key, text in (("location", location), ("offset", offset), ("length", length)):
         if text is not None:

@@ -1,5 +1,5 @@
-"""Values that are parts of others: slices, splits and concatenations along the first dim that is not 1 copy nothing where the
-parts begin at 64 bytes; nothing changes by it. NumPy is the oracle."""
+"""Values in the memory of other values: slices, splits and concatenations along the first dim other than 1 copy nothing if the
+parts are aligned to 64 bytes; results do not change. NumPy is the oracle."""
 import numpy as np
 import pytest
 
@@ -15,7 +15,7 @@ def plan_of(context, body, params, results, device="cpu", **options):
 
 
 def place(report, name):
-    """(kind, offset) of a value."""
+    """Returns (kind, offset) of a value."""
     for launch in report["launches"]:
         for v in launch["out"]:
             if v["name"] == name:
@@ -49,7 +49,7 @@ def test_into_a_result_and_out_of_a_feed(context):
     plan = plan_of(context, body, {"x": X}, {"y": (96, WIDTH)})
     report = plan.report()
     assert place(report, "a")[0] == "feed" and place(report, "b")[0] == place(report, "c")[0] == "result"
-    for _ in range(2):  # another result array each time
+    for _ in range(2):  # a different result array each time
         np.testing.assert_allclose(plan.run(X)[0], np.concatenate([-X[:48], np.exp(-X[:48])]), rtol=1e-6)
 
 

@@ -1,5 +1,5 @@
-"""Launches of one run side by side (session option "lanes"): which, that nothing changes by it, and that failures, limits of
-time and of memory are as they are in turn. tests/proof asks the same of random graphs."""
+"""Concurrent launches of one run (session option "lanes"): which launches overlap, results are unchanged, and failures, time and
+memory limits work as in serial runs. tests/proof checks the same on random graphs."""
 import threading
 import time
 
@@ -200,7 +200,7 @@ def test_a_wrong_word_is_refused(context):
 
 
 def test_scratch_is_in_turn_where_lanes_are_refused(context):
-    """Each loop carries 16 MiB in scratch memory; side by side both need theirs, which the limit does not allow."""
+    """Each loop carries 16 MiB in scratch memory; run concurrently both need theirs, which exceeds the limit."""
     scan = """scan(x, y){carry=1}
     body(s, v) {
       t = add(s, v)

@@ -1,7 +1,7 @@
-"""What a process holds while it loads and prepares a model: the weights once, not twice.
+"""Memory of a process that loads and prepares a model: the weights once, not twice.
 
-Each case runs in a process of its own and counts from what that held before: pages of the model's file
-count as long as they are mapped in, so they must go back as soon as the weights were packed or copied.
+Each case runs in a separate process and measures the increase: pages of the model's file count while they are mapped, so they
+must be released once the weights are packed or copied.
 """
 import re
 import subprocess
@@ -40,7 +40,7 @@ print(held("VmHWM") - before, held("RssFile") - mapped)
 
 
 def growth(path, device):
-    """Bytes: of the peak, and of what is mapped in the end."""
+    """Bytes: peak, and mapped pages at the end."""
     here = Path(__file__).resolve().parent
     done = subprocess.run([sys.executable, "-c", CHILD, here, path, device], capture_output=True, text=True)
     if done.returncode and re.search("clear_refs|status", done.stderr):
@@ -59,7 +59,7 @@ def keel_file(folder, scale):
     y = graph.param("x", np.float32, [1, SIDE])
     for i in range(LAYERS):
         y = graph.node("matmul", y, graph.constant(weights(i)))
-        if scale:  # which a pass multiplies into new weights
+        if scale:  # a pass multiplies this into new weights
             y = graph.node("mul", y, graph.constant(np.arange(SIDE, dtype=np.float32)))
         y = graph.node("relu", y)
     graph.result("y", y)

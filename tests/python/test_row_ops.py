@@ -1,9 +1,7 @@
-"""The tensor ops that the programs of our founding documents use, by row of the table of features: each is in
-the catalogue, each device does it for the row's dtypes, and gives what NumPy gives. (Variables, control flow,
-print and assert are not ops on tensors.)
+"""The tensor ops of the example programs (tests/rows), by the example's id: each is in the catalogue, each device runs it for the
+example's dtypes, with NumPy's results. (Variables, control flow, print and assert are not ops on tensors.)
 
-How to read it: ROWS is the list; a case is op, operands, attributes, and the answer by NumPy or as printed
-in the document.
+ROWS is the list; a case is op, operands, attributes, and the answer by NumPy or as the example shows it.
 """
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""A plugin that was compiled with a sanitizer is read by the door like any other: it is refused for its kind
-of build, and not because its note cannot be found, and no code of it runs."""
+"""A plugin compiled with a sanitizer is refused because of its build kind, not because its note is missing, and none of its code
+runs."""
 import re
 import shutil
 import subprocess

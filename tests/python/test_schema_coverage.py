@@ -1,5 +1,5 @@
-"""The small graph files of tests/data, on which the damage sweep works, use every field of the schema and
-every kind of attribute that an op can have: so the sweep meets every part of the reader. The report names what is used where."""
+"""The small graph files of tests/data, which the damage sweep uses, cover every field of the schema and every attribute type, so
+the sweep reaches every part of the reader. The report lists where each is used."""
 import json
 import re
 import shutil
@@ -13,12 +13,12 @@ import keel_abi
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted((ROOT / "tests/data").glob("*.keelt"))
-LINES = {"node_files", "node_lines"}  # of programs, text has none: kernel/graph/file_test.cc gives the samples some
+LINES = {"node_files", "node_lines"}  # set by programs, not by text: kernel/graph/file_test.cc adds some to the samples
 ATTR_KINDS = set(map(int, re.findall(r"^  KEEL_ATTR_\w+ = ([1-9]\d*)", (ROOT / "abi/keel_base.h").read_text(), re.M)))
 
 
 def structure(context, sample, folder):
-    """The structure part of the sample's file, as flatc reads it: somebody else's reader."""
+    """The structure part of the sample's file, read by flatc, an independent reader."""
     file, part = folder / (sample.stem + ".keel"), folder / (sample.stem + ".bin")
     context.parse(sample.read_text()).save(str(file))
     data = file.read_bytes()

@@ -1,5 +1,5 @@
-"""Rules of sizes: `where b in 2..64, b % 8 == 0` behind a graph's signature: kept in text and file, checked when a run
-binds its sizes, by each way of running."""
+"""Size rules: `where b in 2..64, b % 8 == 0` after a graph's signature: kept in text and file, checked when a run binds its
+sizes, for each kind of run."""
 import numpy as np
 import pytest
 

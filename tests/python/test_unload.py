@@ -1,4 +1,4 @@
-"""libkeel is loaded and unloaded again, as a plugin host does with its own plugins."""
+"""libkeel can be loaded and unloaded repeatedly, as plugin hosts do."""
 import subprocess
 import sys
 

@@ -1,4 +1,4 @@
-"""What the tests of the package `keel` share: it is imported from the build's folder python."""
+"""Shared by the tests of the package `keel`, which is imported from the build's folder python."""
 import os
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def device(request):
 
 @pytest.fixture
 def script():
-    """Runs code in a process of its own, for at most a minute, and gives what it printed."""
+    """Runs code in a separate process, for at most a minute, and returns its output."""
     def run(code, *args, timeout=60, **environment):
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
         done = subprocess.run([sys.executable, "-c", code, *map(str, args)], capture_output=True, text=True, timeout=timeout, env=env)

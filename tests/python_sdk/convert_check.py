@@ -1,4 +1,4 @@
-"""What the tests of keel.convert share."""
+"""Shared by the tests of keel.convert."""
 import keel
 import numpy as np
 

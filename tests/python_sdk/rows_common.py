@@ -1,5 +1,5 @@
-"""What the tests of the founding documents' rows share: the modules of keel.compat as their programs import them, and
-programs in a process of their own. Importing compat changes how all tensors print: only while a test uses it."""
+"""Shared by the tests of the example programs (tests/rows): the modules of keel.compat under their original names, and programs
+in separate processes. Importing compat changes how all tensors print, so it is active only during a test."""
 import os
 import subprocess
 import sys
@@ -10,13 +10,13 @@ import pytest
 
 
 def _library():
-    """libkeel as this process has it."""
+    """The libkeel of this process."""
     with open("/proc/self/maps") as maps:
         return Path(next(line.split()[-1] for line in maps if "/libkeel.so" in line))
 
 
 LIBRARY = _library()
-BUILD = LIBRARY.parents[1]  # with bin/keel and tests/hostile, where libkeel is that of a build tree
+BUILD = LIBRARY.parents[1]  # with bin/keel and tests/hostile, if libkeel is that of a build tree
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def tf1():
 
 @pytest.fixture
 def regular(tf):
-    """Both documents' first function, and its arguments."""
+    """The first function of both examples, and its arguments."""
     def a_regular_function(x, y, b):
         x = tf.matmul(x, y)
         x = x + b
@@ -71,7 +71,7 @@ my_relu(x)
 
 
 def run(code, *arguments, **environment):
-    """What a fresh Python with keel prints for the code."""
+    """The output of a fresh Python with keel for the code."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=env,
                           timeout=60)

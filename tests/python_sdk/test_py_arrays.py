@@ -1,4 +1,4 @@
-"""Tensors in Python: what makes them, facts, printing, indexing, and exchange with NumPy and others."""
+"""Tensors in Python: creation, properties, printing, indexing, and exchange with NumPy and others."""
 import copy
 import pickle
 import threading
@@ -138,7 +138,7 @@ def test_tensors_are_keys_by_identity_and_survive_pickle_and_copy():
     for x in (t, t.astype("bf16"), keel.array(True)):
         back = pickle.loads(pickle.dumps(x))
         assert keel.same(back, x) and back.dtype is x.dtype
-    assert (t == None) is False and (t != "a") is True  # noqa: E711  of unlike things Python decides
+    assert (t == None) is False and (t != "a") is True  # noqa: E711  Python compares unlike objects
 
 
 def test_equality_goes_by_element_and_same_gives_one_answer():

@@ -1,4 +1,4 @@
-"""The command that comes with the package: python -m keel, and what keel.command gives the package itself."""
+"""The command in the package: python -m keel, and keel.command."""
 import subprocess
 import sys
 

@@ -14,7 +14,7 @@ LOSS = np.log(np.exp(X).sum(1)) - X[[0, 1], [1, 2]]  # cross entropy of the clas
 
 
 def both(*rows):
-    """(name, call of tf, what NumPy says)"""
+    """(name, call of tf, NumPy's result)"""
     return [pytest.param(call, wanted, id=name) for name, call, wanted in rows]
 
 
@@ -158,7 +158,7 @@ def test_variables_and_tapes(tf):
     grads = tape.gradient(y, {"w": w, "x": x, "f": frozen})
     assert grads["w"].numpy().tolist() == [9, 12] and grads["x"].numpy().tolist() == [3, 6] and grads["f"] is None
     assert tape.gradient(y, frozen, unconnected_gradients="zero").numpy() == 0
-    assert tape.gradient(w * x, x, output_gradients=tf.constant([1., 10.])) is None  # made outside of the tape
+    assert tape.gradient(w * x, x, output_gradients=tf.constant([1., 10.])) is None  # created outside the tape
     assert w.assign_sub([1., 1.]) is w and w.numpy().tolist() == [0, 1]
     assert w.assign([5, 6]).read_value().numpy().tolist() == [5, 6]
     assert repr(w) == "<tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([5., 6.], dtype=float32)>"

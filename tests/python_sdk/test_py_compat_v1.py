@@ -16,7 +16,7 @@ def tf(tf1, device):  # noqa: F811
 def test_everything_is_added_to_the_default_graph(tf):
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     y = tf.add(tf.matmul(x, [[1.], [2.]]), 1, name="y")
-    z = tf.add(tf.constant(1), 2) + 3  # of numbers alone, and by an operator outside of any scope
+    z = tf.add(tf.constant(1), 2) + 3  # from numbers alone, by an operator outside any scope
     graph = tf.get_default_graph()
     assert {"x", "matmul", "y", "const"} <= {op.name for op in graph.get_operations()}
     assert tf.add(1, 2, name="numbers").symbolic and graph.get_operation_by_name("numbers").type == "add"
@@ -136,7 +136,7 @@ def test_assignments_in_branches_run_with_them(tf):
         assert [sess.run(new, {x: 7.}), sess.run(v), sess.run([new, after], {x: -1.})] == [7, 7, [-3, -6]]
 
     def twice():
-        assert v.assign_add(1.).targets == []  # the branch's node does it
+        assert v.assign_add(1.).targets == []  # the branch's node fails
         return v * 10. + v
     read_there = tf.cond(x > 0., twice, lambda: v * 1.)
     with tf.Session() as sess:

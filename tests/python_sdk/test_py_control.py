@@ -1,4 +1,4 @@
-"""Branches, loops and effects in Python: the same results eagerly and traced, and errors that say what is wrong."""
+"""Branches, loops and effects in Python: the same results eagerly and traced, and error messages."""
 import keel
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""keel.function converts Python in which tensors decide: what is reached and carried, lines, to_code."""
+"""keel.function converts Python code with decisions on tensors: which functions are converted, carried variables, lines, to_code.
+"""
 import functools
 import inspect
 import sys
@@ -87,7 +88,7 @@ def test_loops_over_numbers_unroll():
             result = keel.matmul(x, result)
         return result
     f = keel.function(power)
-    want = [[764848393, 1820529360], [1820529360, -1055680967]]  # Fibonacci's numbers, as they wrap in i32
+    want = [[764848393, 1820529360], [1820529360, -1055680967]]  # Fibonacci numbers, wrapped in i32
     assert f(keel.array([[1, 1], [1, 0]]), 60).tolist() == want
     assert f.concrete(keel.array([[1, 1], [1, 0]]), 5).text().count("matmul") == 5
     assert f(keel.array([[1, 1], [1, 0]]), keel.array(60)).tolist() == want and f.trace_count == 3
@@ -353,7 +354,7 @@ def test_conversion_happens_once():
 
 
 def test_passes_take_a_loop_in_a_loop(capfd):
-    """A node that `loop` takes out of the inner body was called like a value that the outer one has."""
+    """A node that `loop` hoists from the inner body had the name of a value of the outer one."""
     def nested(b, c, n):
         for i in range(n, 0, -1):
             b += i

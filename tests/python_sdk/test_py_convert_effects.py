@@ -58,7 +58,7 @@ def test_closures_share_their_cells_and_globals_are_live():
         else:
             scale = -x
         return scale + OFFSET
-    # What a trace leaves in a variable is of the trace; the function itself sees the same cell.
+    # A value that a trace leaves in a variable belongs to the trace; the function itself sees the same cell.
     inner = keel.function(lambda x: x * scale + OFFSET if x > 0 else x)
     assert inner(keel.array(3)).item() == 16
     scale, OFFSET = keel.array(5), 20

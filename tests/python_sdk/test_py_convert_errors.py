@@ -1,4 +1,4 @@
-"""What cannot be converted says so in Keel's words: the file, the line, the variable and how to mend it."""
+"""Errors for code that cannot be converted name the file, the line, the variable and the fix."""
 import importlib.util
 import re
 import sys
@@ -269,7 +269,7 @@ def test_tracebacks_of_decorated_functions_show_the_lines_of_the_program(f):
     assert f.__code__.co_firstlineno < first.lineno <= frames[-1].lineno if hasattr(f, "__code__") else True
 
 
-# Each fails when its graph runs, in the line with "here".
+# Each fails at run time, in the line with "here".
 def gathers(x, i):
     y = x * 2
     return keel.gather(y, i) + 1  # here
@@ -403,7 +403,7 @@ def test_sources_that_changed_are_not_used(tmp_path):
 
 
 def test_libraries_run_as_they_are(tmp_path, monkeypatch):
-    """A function of a library that tensors decide stays as it is; one that a library decorates is converted."""
+    """A library function with decisions on tensors is not converted; one that a library only decorates is."""
     folder = tmp_path / "site"
     folder.mkdir()
     path = folder / "library.py"
@@ -439,4 +439,4 @@ def test_exceptions_leave_variables_as_python_does():
         except KeyError:
             y = y + 5
         return y
-    assert keel.function(g)(ONE).item() == 6  # the branch is given up, and all that it set
+    assert keel.function(g)(ONE).item() == 6  # the branch is rolled back, with all its assignments

@@ -1,4 +1,4 @@
-"""Small programs in which tensors decide: converted they give what they give as plain Python on eager tensors."""
+"""Small programs with decisions on tensors: converted code gives the same results as plain Python on eager tensors."""
 import functools
 import importlib
 import runpy
@@ -268,7 +268,7 @@ def test_a_module_that_is_edited_and_loaded_again_runs_its_new_source(tmp_path, 
 
 
 def test_deep_code_that_two_files_have_is_converted_at_once(tmp_path):
-    """Such code is equal and not the same."""
+    """The code objects are equal but not identical."""
     depth = 30
     lines = [f"{'    ' * k}if x > {k}:" for k in range(1, depth)]
     for name in ("one.py", "two.py"):

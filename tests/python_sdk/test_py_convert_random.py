@@ -1,7 +1,7 @@
-"""Made-up programs of nested if, while, for, break, continue, return and try: each runs as plain Python on numbers, and
-converted, once with tensors as arguments and once with numbers.
+"""Random programs of nested if, while, for, break, continue, return and try: each runs as plain Python on numbers, and converted,
+once with tensors as arguments and once with numbers.
 
-The numbers of Python are the oracle. All values are small whole numbers, and each loop has a bound, so programs end.
+Python on numbers is the oracle. All values are small whole numbers, and each loop has a bound, so programs end.
 """
 import itertools
 import random
@@ -14,7 +14,7 @@ VARIABLES = ("a", "b", "c")
 
 
 class Programs:
-    """Writes one function f(a, b, c, n, xs) as text; each choice comes from the seed."""
+    """Writes one function f(a, b, c, n, xs) as text; the seed determines each choice."""
 
     def __init__(self, seed):
         self.random, self.numbers = random.Random(seed), itertools.count()
@@ -74,7 +74,7 @@ class Programs:
         return [f"{indent}else:"] + self.block(depth + 1, loop, indent + "  ") if self.random.random() < chance else []
 
     def _set(self, depth, loop, indent):
-        """A variable of its own, which each way sets that goes on."""
+        """A new variable, assigned on each path that continues."""
         own = f"v{next(self.numbers)}"
         ways = [[f"{indent}  {own} = {self.value()}"] for _ in range(self.random.randrange(2, 4))]
         if depth or loop:
@@ -119,7 +119,7 @@ class Programs:
 
 
 def loaded(text, path):
-    """f, from a file: the conversion needs a source."""
+    """Loads f from a file: the conversion needs a source."""
     path.write_text(text)
     space = {"keel": keel}
     exec(compile(text, str(path), "exec"), space)

@@ -1,4 +1,4 @@
-"""keel.custom_gradient: eagerly, traced, saved, and as gradients of gradients; variables made on a first trace."""
+"""keel.custom_gradient: eagerly, traced, saved, and as gradients of gradients; variables created on a first trace."""
 import keel
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_variables_and_tensors_that_the_code_uses_get_the_gradient_of_its_ops(wa
 
 
 def recomputed(f):
-    """f, whose way back computes it again, as programs that save memory do."""
+    """f with a gradient that recomputes it (checkpointing to save memory)."""
     @keel.custom_gradient
     def call(x):
         def grad(dy):

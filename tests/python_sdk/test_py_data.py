@@ -1,4 +1,4 @@
-"""keel.data.from_slices and keel.progress: batches of arrays, and a bar over them."""
+"""keel.data.from_slices and keel.progress: batches of arrays, and a progress bar over them."""
 import os
 import pty
 import subprocess

@@ -1,4 +1,4 @@
-"""What notebooks and people are shown: tensors as HTML, modules as drawings, and why a function was traced."""
+"""Display in notebooks: tensors as HTML, modules as drawings, and the reasons for traces."""
 import html.parser
 import os
 import shutil

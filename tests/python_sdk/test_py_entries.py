@@ -1,4 +1,4 @@
-"""Entries of loaded modules as functions, and training that goes on after loading, bit for bit."""
+"""Entries of loaded modules as functions, and training continued after loading, bit for bit."""
 import collections
 import dataclasses
 import gc
@@ -14,7 +14,7 @@ X, Y = RNG.normal(size=(64, 6)).astype("f4"), RNG.integers(0, 3, 64).astype("i4"
 
 
 class Model:
-    """A small net, its step of training, and a file of both."""
+    """A small net, its training step, and a file of both."""
 
     def __init__(self):
         random = np.random.default_rng(1)
@@ -96,7 +96,7 @@ def test_arguments_go_by_place_and_name_and_literals_get_their_dtype():
 
 
 def test_loaded_functions_are_trained_by_a_new_step_bit_for_bit(loaded):
-    """What goes on from the file, with a step that is written anew, is what goes on from the program."""
+    """Training continued from the file, with a newly written step, equals training continued in the program."""
     model, module = loaded
 
     def trained(serve, weights):
@@ -159,7 +159,7 @@ def test_gradients_of_entries_are_those_of_their_code(pair, sign):
 
 def test_entries_are_written_into_functions_and_saved_again(pair, tmp_path):
     f, w, module = pair
-    own = keel.Variable([10., 20., 30.], name="w")  # a name that the module has too
+    own = keel.Variable([10., 20., 30.], name="w")  # a name that the module also uses
 
     @keel.function
     def both(x):
@@ -171,7 +171,7 @@ def test_entries_are_written_into_functions_and_saved_again(pair, tmp_path):
     again = keel.load(tmp_path / "both.keel")
     np.testing.assert_array_equal(again["both"](x), want)
     assert sorted(again.variables()) == ["n", "w", "w_1"]
-    alone = module["f"].concrete()  # of which variables are those of the module
+    alone = module["f"].concrete()  # some of these variables belong to the module
     count = module.variables()["n"].item()
     keel.join(g=alone)["g"](x, keel.array(0))
     assert module.variables()["n"].item() == count + 1

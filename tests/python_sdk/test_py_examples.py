@@ -1,5 +1,5 @@
-"""The examples of sdk/python/examples in a short form, as a user would run them; their files in the command line
-tool and in NumPy."""
+"""The examples of sdk/python/examples in a short form, run like a user runs them; their files in the command line tool and in
+NumPy."""
 import json
 import os
 import subprocess
@@ -31,7 +31,7 @@ def example(tmp_path):
 
 @pytest.fixture
 def tool(tmp_path):
-    """`keel run` on a file of the example, in a folder where nothing else is."""
+    """`keel run` on a file of the example, alone in a folder."""
     if not TOOL.is_file():
         pytest.skip("the command line tool is not built")
 
@@ -47,7 +47,7 @@ def tool(tmp_path):
 
 
 def one_core():
-    """The tests share the machine, and threads that wait for one that does not run are slow."""
+    """Limits threads: on a shared machine, threads that wait for descheduled ones are slow."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
 
 

@@ -1,4 +1,4 @@
-"""keel.function: when code is traced, what arguments and results may be, errors, threads, and saved traces."""
+"""keel.function: when code is traced, valid arguments and results, errors, threads, and saved traces."""
 import collections
 import dataclasses
 import threading
@@ -422,5 +422,5 @@ def test_signatures_of_methods_leave_out_their_object():
         two.types(keel.zeros(10), keel.zeros(10))
     with pytest.raises(keel.InvalidError, match="self"):
         keel.function(lambda x, y: x, signature=[keel.f32[2]])
-    if hasattr(Scaled.of_class, "traces"):  # before Python 3.13 a class method binds what it holds
+    if hasattr(Scaled.of_class, "traces"):  # before Python 3.13 a class method binds its wrapped object
         assert Scaled.of_class(x).tolist() == [6, 12]

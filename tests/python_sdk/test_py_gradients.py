@@ -84,7 +84,7 @@ def test_gradients_agree_with_finite_differences(f):
 
 @pytest.fixture(autouse=True)
 def f64_zeros(monkeypatch):
-    """Programs above carry keel.zeros(3) beside f64."""
+    """The programs above carry keel.zeros(3) together with f64."""
     monkeypatch.setattr(keel, "zeros", lambda shape, dtype="f64", zeros=keel.zeros: zeros(shape, dtype))
 
 

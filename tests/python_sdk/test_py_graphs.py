@@ -1,4 +1,4 @@
-"""Graphs that programs write: names, nodes, scopes, variables, gradients, devices, sessions; and wrong input."""
+"""Graphs built by programs: names, nodes, scopes, variables, gradients, devices, sessions; and wrong input."""
 import pickle
 import threading
 
@@ -22,7 +22,7 @@ def test_ops_are_written_and_run_when_a_session_asks(g):
     session = keel.Session(g)
     assert session.run(c).item() == 8
     assert session.run([c, "a:0", {"k": (g.node("add"), b)}])[2]["k"][0] is None
-    d = c * [[1, 2], [3, 4]]  # outside of the scope: the operand tells where it belongs; the session sees it
+    d = c * [[1, 2], [3, 4]]  # outside the scope: the operand determines the graph; the session sees the node
     assert session.run(d).tolist() == [[8, 16], [24, 32]] and session.run(d).device == ""
 
 
@@ -68,7 +68,7 @@ def test_placeholders_take_sizes_that_feeds_tell(g):
 def test_what_is_not_fed_is_no_fault_of_a_pass(g, capfd):
     with g.as_default():
         x, y = keel.placeholder(keel.f32, (2,), "x"), keel.placeholder(keel.f32, (2,), "y")
-        z = keel.sqrt(keel.exp(x + y) * 2.)  # which passes make one node of
+        z = keel.sqrt(keel.exp(x + y) * 2.)  # passes merge these into one node
     session = keel.Session(g)
     for fetch in (z, y):
         with pytest.raises(keel.InvalidError, match='You must feed a value for parameter "y"'):
@@ -141,7 +141,7 @@ def test_variables_are_read_and_written_in_program_order(g):
         inside = keel.Variable(5., name="inside")
         inner = inside + 1.
     session = keel.Session(g)
-    assert session.run(before).tolist() == [10, 20]  # what is not fetched does not run
+    assert session.run(before).tolist() == [10, 20]  # unfetched nodes do not run
     assert [t.tolist() for t in session.run([before, after, step])[:2]] == [[10, 20], [20, 30]] and w.tolist() == [2, 3]
     session.run(None, targets=["assign_add"])
     assert w.tolist() == [3, 4] and session.run(inner).item() == 6

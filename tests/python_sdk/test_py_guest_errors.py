@@ -1,6 +1,6 @@
-"""Bad input: the class of the error and a piece of its text, for each of many things that a program can do wrong.
+"""Bad input: the class of the error and a part of its message, for many mistakes.
 
-How to read it: a row of BAD is what is done, the class, and a regular expression that the message must have.
+A row of BAD is the mistake, the class, and a regular expression for the message.
 """
 import keel
 import numpy as np

@@ -1,4 +1,4 @@
-"""fork() while other threads are within Keel: they run, plan, trace, open and write; each child goes on with all of it."""
+"""fork() while other threads are within Keel: they run, plan, trace, open and write; each child continues to use all of it."""
 import pytest
 
 PROGRAM = """

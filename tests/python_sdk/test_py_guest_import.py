@@ -1,4 +1,5 @@
-"""Importing keel: no plugin, no NumPy, no thread, no handler of signals; beside other libraries in any order."""
+"""Importing keel loads no plugin and no NumPy, starts no thread and sets no signal handler; it works with other libraries in any
+order."""
 import subprocess
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ctrl-C: stops what Keel runs in the main thread, and leaves the program's own handlers and other threads alone."""
+"""Ctrl-C stops Keel's work in the main thread, and does not affect the program's own handlers and other threads."""
 import asyncio
 import os
 import signal
@@ -54,7 +54,7 @@ RUNS = {
 
 
 class Interrupt:
-    """SIGINT while the block is under way; says how much later it ended."""
+    """Sends SIGINT while the block runs; stores how much later it ended."""
 
     def __init__(self, send=lambda: os.kill(os.getpid(), signal.SIGINT), after=0.15):
         self.send, self.timer = send, threading.Timer(after, self.now)

@@ -1,4 +1,4 @@
-"""Nothing leaks: a million calls leave memory and references as they were; the end of the process has no complaint."""
+"""Nothing leaks: a million calls leave memory and references unchanged; the process exits without errors."""
 import gc
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def gradient():
     assert tape.gradient(y, X) is not None
 
 
-# How often of a million: what.
+# Calls out of a million, by operation.
 CALLS = [
     (250_000, lambda: keel.add(X, Y)), (250_000, lambda: X * 2 - Y), (60_000, lambda: X[1, ::2]), (150_000, lambda: PLAN(X)),
     (150_000, lambda: SINGLE(X)), (30_000, lambda: FUNCTION(X, y=Y)), (10_000, lambda: FUNCTION(FLOATS, FLOATS)),
@@ -74,7 +74,7 @@ def test_long_lists_of_results_and_objects_are_freed():
 
     def round_of_big_ones():
         view = keel.asarray(big)
-        f = keel.function(lambda x, scale: x * scale + view)  # holds the array until it goes
+        f = keel.function(lambda x, scale: x * scale + view)  # holds the array until it is destroyed
         f(view, 2)
         with keel.Tape() as tape:
             tape.watch(view)

@@ -1,4 +1,4 @@
-"""Other processes: fork with and without threads in runs, pools of all start methods, and what travels by pickle."""
+"""Other processes: fork with and without threads in runs, pools of all start methods, and pickled objects."""
 import concurrent.futures
 import copy
 import multiprocessing
@@ -34,7 +34,7 @@ VARIABLE = keel.Variable([1., 2.], name="w")
 
 
 def use(k=1):
-    """A bit of everything, also what has not been done before; the result tells that it was right."""
+    """Uses many features, including ones not used before; the result shows whether all values were right."""
     x = keel.array(X * k)
     assert PLAN(x).shape == (100,) and count(keel.array(np.int64(5))).item() == 5
     assert (SESSION.run(v := SESSION.results[0][0], {SESSION.parameters[0][0]: x}) == PLAN(x)).numpy().all(), v
@@ -51,7 +51,7 @@ RIGHT = [float(10000 * k * k + 1) for k in range(4)]
 
 
 def in_child(code):
-    """Runs code in a forked child; its exit status, or that of SIGALRM if it waits for ever."""
+    """Runs code in a forked child; returns its exit status, or that of SIGALRM if it blocks forever."""
     child = os.fork()
     if not child:
         signal.alarm(20)
@@ -101,7 +101,7 @@ def test_children_can_be_interrupted_and_their_children_too():
     assert in_child(child) == 0
     states = []
 
-    def forks():  # within a run of the main thread, which the child has no part in
+    def forks():  # during a run of the main thread, which the child does not continue
         states.append(in_child(child))
     threading.Timer(0.05, forks).start()
     threading.Timer(0.05, forks).start()

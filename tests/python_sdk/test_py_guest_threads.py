@@ -1,4 +1,5 @@
-"""Threads: everything at once, other threads during runs, locks, and threads that are within Keel when Python ends."""
+"""Threads: concurrent use of all features, other threads during runs, locks, and threads that are within Keel when Python ends.
+"""
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ ENV = {"PYTHONPATH": ":".join(sys.path)}
 
 
 def in_threads(works):
-    """Runs all of them at the same time; what one of them raised is raised."""
+    """Runs all of them concurrently; re-raises the exception of a failed one."""
     failed, begin = [], threading.Barrier(len(works))
 
     def run(work):
@@ -117,7 +118,7 @@ def outcome(code):
 
 
 def test_dropping_shared_memory_does_not_wait_for_who_waits_for_a_lock():
-    """One thread drops traces, and arrays of NumPy with them, under a lock of libkeel; others ask with the GIL."""
+    """One thread drops traces, and NumPy arrays with them, under a lock of libkeel; others request reports with the GIL held."""
     assert outcome("""
 until = time.time() + 1
 f = keel.function(lambda x, n: x + keel.asarray(np.ones(8, "f4")) * n, max_traces=1)

@@ -1,4 +1,4 @@
-"""Type stubs: mypy --strict takes a right program, and says what is wrong in each line that is."""
+"""Type stubs: mypy --strict accepts a correct program, and reports each wrong line."""
 import os
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""keel.from_onnx and the interface of keel.onnx.backend: models as paths, bytes and protobufs, and what is no model."""
+"""keel.from_onnx and the interface of keel.onnx.backend: models as paths, bytes and protobufs, and invalid models."""
 import subprocess
 import sys
 

@@ -1,6 +1,6 @@
-"""ONNX's own suite against keel.onnx.backend, on both devices: what ../conformance/excluded.txt does not list passes,
-and what it lists is refused as unimplemented: a wrong answer or another error is a failure here. What it lists for its rounding
-is near the exact answer. Its "real" models are left to ../conformance/test_onnx_light.py, which gives them weights."""
+"""ONNX's own suite against keel.onnx.backend, on both devices: all tests pass except those in ../conformance/excluded.txt, which
+must be refused as unimplemented: a wrong answer or another error fails here. Tests listed because of rounding must be close to
+the exact answer. ../conformance/test_onnx_light.py covers the suite's "real" models, with other weights."""
 import sys
 import types
 import unittest
@@ -19,11 +19,12 @@ from keel.onnx import backend  # noqa: E402
 from onnx.backend.test import BackendTest  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
-F16_UNITS = 2  # in the last place: how far an answer that rounds each step to f16 may be from the exact one
+F16_UNITS = 2  # in the last place: tolerance for an answer with each step rounded to f16
 
 
 def interface(device):
-    """The backend with only what is unimplemented as a reason to skip: the suite asks is_compatible, which any error answers."""
+    """A backend that skips only unimplemented tests: the suite calls is_compatible, which otherwise accepts any error as a
+    reason."""
     def prepare(model, _="CPU", **options):
         return backend.prepare(model, device, **options)
 
@@ -51,7 +52,7 @@ def must_fail(test, reason):
             test(self)
         except keel.UnimplementedError:
             return pytest.xfail(reason)
-        except unittest.SkipTest as skipped:  # what is_compatible() said; there are other skips
+        except unittest.SkipTest as skipped:  # the result of is_compatible(); there are other skips
             assert str(skipped).startswith("Not compatible with backend"), skipped
             return pytest.xfail(reason)
         pytest.fail("is listed in excluded.txt, and passes")
@@ -59,7 +60,7 @@ def must_fail(test, reason):
 
 
 def must_round(name, device):
-    """The exact answer is that of ONNX's own evaluator in float64: its expected values are as far from it as ours."""
+    """The exact answer is that of ONNX's own evaluator in float64: the expected values are as far from it as Keel's."""
     def run(self):
         model, sets, *tolerance = onnx_cases.node_case(name)
         plain = onnx_cases.node_case(name.removesuffix("_expanded"))[0]
@@ -87,7 +88,7 @@ def checked(cases, device):
             yield f"{title}_{device}", type(f"{title}_{device}", (unittest.TestCase,), found)
 
 
-with warnings.catch_warnings():  # overflows on purpose, while onnx makes its cases
+with warnings.catch_warnings():  # overflows on purpose, while onnx generates its cases
     warnings.simplefilter("ignore", RuntimeWarning)
     for each in onnx_cases.DEVICES:
         globals().update(checked(BackendTest(interface(each), __name__).test_cases, each))

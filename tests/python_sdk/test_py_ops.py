@@ -1,4 +1,4 @@
-"""Ops in Python: what they compute (NumPy is the oracle), weak literals, operators, arguments, errors, docstrings."""
+"""Ops in Python: results (NumPy is the oracle), weak literals, operators, arguments, errors, docstrings."""
 import inspect
 import json
 import operator
@@ -36,7 +36,7 @@ def test_division_of_integers_is_true_division_as_numpys(dtype, way):
         np.testing.assert_allclose(made, want, rtol=1e-6)
     assert way(lambda x: x // 2)(x).dtype == x.dtype and keel.div(x, y).tolist() == [3, 33, 0]
     for wrong in (lambda x, y: x / 0.5, lambda x, y: x / y.astype("f4"), lambda x, y: x / y.astype("bool")):
-        with pytest.raises(keel.DTypeError):  # as every op beside another dtype
+        with pytest.raises(keel.DTypeError):  # like every op with another dtype
             way(wrong)(x, y)
     with pytest.raises(keel.DTypeError):
         x / keel.array(b.astype("i4" if dtype != "i4" else "i8"))

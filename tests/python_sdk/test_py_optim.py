@@ -1,5 +1,5 @@
-"""Optimizers in Python, against PyTorch's formulas in NumPy and, where it is installed, PyTorch itself; eagerly and
-in traced functions."""
+"""Optimizers in Python, against PyTorch's formulas in NumPy and, if installed, PyTorch itself; eagerly and in traced functions.
+"""
 import json
 import subprocess
 import sys
@@ -42,7 +42,7 @@ FORMULAS = {"SGD": sgd, "Adam": adam}
 
 @pytest.fixture(params=[(False, "f4"), (True, "f4"), (True, "f8")], ids=["eager", "traced", "traced f64"])
 def trained(request):
-    """For a kind and options: weights after some steps in Keel, and where they began, with the gradients."""
+    """For a kind and options: the weights after some steps in Keel, the initial weights, and the gradients."""
     traced, dtype = request.param
 
     def run(kind, options):

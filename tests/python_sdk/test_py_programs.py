@@ -1,4 +1,4 @@
-"""The founding documents' programs, whole files with other import lines, print what the documents show."""
+"""The example programs written for TensorFlow, whole files with other import lines, print the expected output."""
 import doctest
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import keel  # noqa: F401  skips where there is no package
+import keel  # noqa: F401  skips if the package is missing
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -15,7 +15,7 @@ PROGRAMS = [pytest.param(path, id=path.stem) for path in sorted((HERE / "program
 
 
 def said(path):
-    """What the lines "#> " say is printed, with the marks of the rows between."""
+    """The lines after "#> " are printed, between the marks of the examples."""
     lines = path.read_text().splitlines()
     return "".join(line[2:].removeprefix(" ") + "\n" for line in lines if line.startswith(("#>", "# -- ")))
 

@@ -52,7 +52,7 @@ def test_a_traced_function_draws_new_numbers_in_each_run():
     zero = keel.zeros(2)
     for _ in range(3):
         assert keel.same(f(zero), zero + same_seed.normal(2))
-    assert f.trace_count == 1 and keel.same(mine.normal(2), same_seed.normal(2))  # eager code goes on where it was
+    assert f.trace_count == 1 and keel.same(mine.normal(2), same_seed.normal(2))  # eager code continues its own sequence
     fixed = keel.function(lambda x: x + keel.random.normal(2, key=1))
     assert keel.same(fixed(zero), fixed(zero))
     fresh = keel.Generator(9)  # its first use is in a trace

@@ -1,6 +1,6 @@
-"""Rows K1 to K11 of the founding documents in Python, named by their ids; see tests/rows/README.md.
+"""The example programs K1 to K11 in Python, named by their ids; see tests/rows/README.md.
 
-Their MNIST is made data of the same shape, with fewer rows where time counts; tools/bench measures the figures.
+Generated data of the same shape replace MNIST, with fewer rows to save time; tools/bench measures the figures.
 """
 import keel
 import numpy as np
@@ -126,10 +126,10 @@ def test_K9_mlp_pruned_and_mlp_returned(tf):
     @tf.function
     def graph_returned(layer):
         return mlp(tf, layer, weights)
-    assert graph_execution(train_xs) is None  # and the whole of it is pruned
+    assert graph_execution(train_xs) is None  # and is pruned completely
     assert_is_mlp(graph_returned(train_xs), train_xs, weights)
     needed = [keel.Session(f.concrete(train_xs)).prepare()._report() for f in (graph_execution, graph_returned)]
-    assert '"needed_nodes":0' in needed[0] and '"needed_nodes":19' in needed[1]  # 11 that compute, 8 reads
+    assert '"needed_nodes":0' in needed[0] and '"needed_nodes":19' in needed[1]  # 11 computing nodes, 8 reads
     assert graph_execution.trace_count == 1
 
 

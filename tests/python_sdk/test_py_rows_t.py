@@ -1,4 +1,4 @@
-"""Rows T1 to T15 of the founding documents in Python, named by their ids; see tests/rows/README.md."""
+"""The example programs T1 to T15 in Python, named by their ids; see tests/rows/README.md."""
 import keel
 import pytest
 from rows_common import SIGNATURES, regular, run, tf  # noqa: F401
@@ -16,7 +16,7 @@ def test_T1_saved_graphs_run_without_their_source(tmp_path):
 
 
 def test_T2_a_network_of_two_layers_can_be_seen():
-    """The picture, as nodes with their edges: two dense layers."""
+    """The example's figure, as nodes with their edges: two dense layers."""
     g = keel.Graph()
     with g.as_default():
         x = keel.placeholder(keel.f32, [None, 4], "x")
@@ -152,7 +152,7 @@ def test_T11_concrete_signatures(tf, my_relu, capsys):
 
 @pytest.fixture
 def mse(tf):
-    """get_MSE of the document, with what it prints, and the document's numbers."""
+    """get_MSE of the example, with its output, and the example's numbers."""
     @tf.function
     def get_MSE(y_true, y_pred):
         print("Calculating MSE!")

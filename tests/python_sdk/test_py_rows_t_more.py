@@ -1,4 +1,4 @@
-"""Rows T16 to T26 of the founding documents in Python, named by their ids; see tests/rows/README.md."""
+"""The example programs T16 to T26 in Python, named by their ids; see tests/rows/README.md."""
 import keel
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rows V1 to V15 of the founding documents in Python, named by their ids; see tests/rows/README.md."""
+"""The example programs V1 to V15 in Python, named by their ids; see tests/rows/README.md."""
 import subprocess
 import traceback
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_V3_the_same_code_on_other_hardware():
 
 
 def test_V4_graphs_have_nodes_and_values():
-    """The figure: add_1 takes matmul_1 and a second input."""
+    """The figure: add_1 reads matmul_1 and a second input."""
     g = keel.Graph()
     with g.as_default():
         x, b = keel.placeholder(keel.f32, [2, 2], "x"), keel.constant([1., 2.], name="b")
@@ -130,7 +130,7 @@ def test_V13_graphs_by_default_in_1_eager_in_2(tf, tf1):
 
 
 def test_V14_old_files_stay_readable():
-    """tests/data keeps files as they were written."""
+    """tests/data keeps files in their original form."""
     module = keel.load(Path(__file__).resolve().parents[1] / "data/digits.keel")
     logits = keel.Session(module, entry="mlp").run(images=np.zeros((2, 64), "u1"))["logits"]
     assert logits.shape == (2, 10) and np.isfinite(logits.numpy()).all()

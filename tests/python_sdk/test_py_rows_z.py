@@ -1,4 +1,4 @@
-"""Rows Z1 to Z18 of the founding documents in Python, named by their ids; see tests/rows/README.md."""
+"""The example programs Z1 to Z18 in Python, named by their ids; see tests/rows/README.md."""
 import array
 import subprocess
 
@@ -73,7 +73,7 @@ def test_Z4_feeds_are_cast(tf1):
 
 
 def test_Z5_other_libraries_may_be_used_while_building(tf1):
-    class Series:  # as pandas has them: an object with __array__
+    class Series:  # like pandas objects: with __array__
         def __array__(self, dtype=None, copy=None):
             return np.array([3., 4.], "f4")
     total = tf1.constant(np.array([1., 2.], "f4")) + tf1.constant(Series()) + tf1.constant(array.array("f", [5., 6.]))
@@ -220,7 +220,7 @@ def test_Z17_an_eager_checkpoint_in_a_session(tf, tf1, tmp_path):
     y = w * 10.
     with tf1.Session() as sess:
         saver = tf1.train.Saver()
-        saver.restore(sess, path)  # in place of the initializer
+        saver.restore(sess, path)  # instead of the initializer
         assert sess.run(y).tolist() == [20, 30]
         with pytest.raises(tf1.errors.NotFoundError):
             saver.restore(sess, tmp_path / "no.ckpt")

@@ -75,7 +75,7 @@ def test_exact_convolution_counts_in_bodies_calls_and_saved_graphs(tmp_path):
     x, w = random.normal(size=(1, 64, 14, 14)).astype("f4"), random.normal(size=(64, 64, 3, 3)).astype("f4")
     fixed = keel.array(w)
 
-    def directly(x, w):  # weights that are no constant
+    def directly(x, w):  # weights that are not constants
         return keel.relu(keel.conv(x, w, lo=[1, 1], hi=[1, 1]))
 
     def net(x):
@@ -104,7 +104,7 @@ def test_wrong_sessions_are_errors(path, tmp_path):
 
 
 def test_other_threads_go_on_while_a_plan_runs():
-    """Also where the same plan was quick before, with as few numbers: the count of a loop is no size."""
+    """Also after fast calls of the same plan with as few numbers: the count of a loop is not a size."""
     count = keel.function(lambda n: keel.while_loop(0, lambda i: i < n, lambda i: i + 1))
     plan = keel.Session(count.concrete(keel.i32[()])).prepare()
     assert [plan(n).item() for n in (3, 4, 5)] == [3, 4, 5]

@@ -1,6 +1,6 @@
-"""Sizes of a trace: arithmetic against that of ints, decisions, and programs of sizes at many sizes against eager.
+"""Sizes of a trace: arithmetic against that of ints, decisions, and programs on sizes at many sizes against eager runs.
 
-KEEL_SIZES_DRAWN=2000 draws that many programs and expressions in place of a sample.
+KEEL_SIZES_DRAWN=2000 draws that many programs and expressions instead of a sample.
 """
 import math
 import os
@@ -15,11 +15,11 @@ SIZES = (0, 1, 2, 3, 5, 8, 12)
 
 
 def outcome(f, *args):
-    """What a call gives, as arrays; or that it fails."""
+    """The result of a call as arrays, or its failure."""
     try:
         out = f(*args)
     except (keel.Error, ArithmeticError, IndexError, ValueError) as error:
-        return type(error).__mro__[-3].__name__, str(error)  # RangeError is keel's word for IndexError
+        return type(error).__mro__[-3].__name__, str(error)  # RangeError is Keel's IndexError
     return [np.asarray(leaf) for leaf in (out if isinstance(out, (tuple, list)) else [out])]
 
 
@@ -34,7 +34,7 @@ def agree(got, want, what):
 
 
 def check(program, sizes, what, rank=1, dtype="f4", limit=None):
-    """The program at all sizes, traced with and without a symbolic signature, against eager."""
+    """The program at all sizes, traced with and without a symbolic signature, against eager runs."""
     shape = ("a",) if rank == 1 else ("a", 3)
     declared = "f32" if dtype == "f4" else "i32"
     plain = keel.function(program)
@@ -75,7 +75,7 @@ def test_halves_come_back_in_one_piece():
 
 
 def expression(draw, sizes, depth):
-    """Of Python, in names of sizes."""
+    """A Python expression in names of sizes."""
     if not depth or draw.random() < .15:
         return draw.choice(sizes) if draw.random() < .7 else str(draw.randint(-3, 9))
     kind = draw.choice(["+", "-", "*", "//", "%", "-1", "min", "max", "+", "-", "*"])
@@ -178,7 +178,7 @@ DIVISIONS = {"nothing over it": lambda n: 0 // n, "itself over it": lambda n: n 
 
 @pytest.mark.parametrize("name", DIVISIONS)
 def test_nothing_is_divided_by_a_size_of_zero(name):
-    """What a trace simplifies (n // n is 1) holds where the size is not zero."""
+    """Simplifications of a trace (n // n is 1) hold where the size is not zero."""
     def program(x):
         return keel.array(DIVISIONS[name](x.shape[0]))
     for f in (keel.function(program), keel.function(program, signature="x: f32[n]")):
@@ -242,7 +242,7 @@ def test_what_the_code_raises_is_raised_once_more_and_no_trace_kept():
     assert calls[2:] == ["f32[?]", "f32[4]"] and f.trace_count == 2
 
 
-# ---- forms that work for two sizes and have to for the third
+# ---- forms that work for two sizes and must work for the third
 
 FORMS = {
     "len": lambda x: x * len(x),
@@ -304,7 +304,7 @@ def test_most_forms_need_one_trace():
         assert f.trace_count == 3 and all("numbers" not in t["reason"] for t in f.traces()), form + f.explain()
 
 
-# ---- programs of them, drawn
+# ---- random programs
 
 STEPS = [
     "v = x[{i}:]", "v = x[:{i}]", "v = x[{i}:{j}]", "v = x[::{s}]", "v = x[:n - {k}]", "v = x[n // {k}:]", "v = x[-{k}:]",

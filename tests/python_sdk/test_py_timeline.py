@@ -1,4 +1,4 @@
-"""keel.profile and keel.span: what is in the file, on which track, and what cannot be written."""
+"""keel.profile and keel.span: contents of the file, tracks, and write errors."""
 import json
 import threading
 
@@ -54,7 +54,7 @@ def test_the_file_is_whole_when_the_block_fails(tmp_path):
         with keel.profile(tmp_path / "out.json"), keel.span("half"):
             1 / 0
     assert [e["name"] for e in events(tmp_path / "out.json", "program")] == ["half"]
-    with keel.profile(tmp_path / "again.json"):  # the first one is over
+    with keel.profile(tmp_path / "again.json"):  # the first profile is finished
         pass
 
 

@@ -1,4 +1,4 @@
-"""Not run: what mypy says of it is tested by test_py_guest_types.py. Wrong lines end with the code of the error."""
+"""Not run: test_py_guest_types.py checks mypy's report on it. Wrong lines end with the code of the error."""
 from typing import Any, assert_type
 
 import keel

@@ -1,4 +1,4 @@
-"""Introduction to graphs and functions: a Thai guide, but for what relu.py has."""
+"""Introduction to graphs and functions: a Thai guide, without the part in relu.py."""
 import keel.compat.v2 as tf
 import timeit
 

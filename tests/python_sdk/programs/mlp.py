@@ -1,6 +1,5 @@
-"""Four dense layers, eagerly and as a graph: the last programs of a Korean page, on 100 digits of scikit-learn's wheel
-(where there are none: on made images), which stand in for MNIST; and without a progress bar.
-"""
+"""Four dense layers, eagerly and as a graph: the last programs of a Korean page. MNIST is replaced by 100 digits of
+scikit-learn's wheel (or by generated images), and the progress bar is omitted."""
 import importlib.util
 import keel.compat.v2 as tf
 import numpy as np
@@ -12,7 +11,7 @@ tqdm = iter
 
 # -- K6
 def load_data():
-    """8x8 images made 28x28, 0 to 255, and what they show."""
+    """8x8 images enlarged to 28x28, 0 to 255, and their labels."""
     found = importlib.util.find_spec("sklearn")
     folder = Path(found.submodule_search_locations[0]) if found else Path()
     if (folder / "datasets/data/digits.csv.gz").exists():
