@@ -1,4 +1,4 @@
-"""Sweeps: tests with many similar or slow cases, of which each run takes a sample, the same for one seed. All cases: KEEL_SWEEP=1
+"""Sweeps: tests with many similar or slow cases, sampled in each run, the same for one seed. All cases: KEEL_SWEEP=1
 (tools/sweep); another sample: KEEL_SEED=N."""
 import os
 import zlib

@@ -1,5 +1,5 @@
 // functions_test.cc: traces and functions (keel.h): the same program eager and traced, on each device.
-// Oracles are literals and eager runs. Ids in comments (T16) are those of the example programs in tests/rows.
+// Oracles are literals and eager runs. Ids in comments (T16) name the example programs in tests/rows.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -304,7 +304,7 @@ TEST_P(Functions, EffectsRunThoughNobodyNeedsThem) {
   auto program = [&](keel_trace*, std::span<const keel_leaf> in) -> std::vector<Array> {
     Array x = Borrow(in[0].array), limit = Borrow(in[1].array), sum = add_({x, x})[0];
     print({sum}, 0);
-    mul_({x, x});  // nobody needs it
+    mul_({x, x});  // unused
     check({less({x, limit})[0], x}, 0);
     print({x}, 0);
     return {x};

@@ -1,5 +1,5 @@
 // tape_memory_test.cc: the memory of a tape over 1,000 steps: only arrays whose elements gradient rules read,
-// until the gradient is computed. Bytes are those of the heap; libkeel caches 16 MiB of arrays of this size
+// until the gradient is computed. Bytes count the heap; libkeel caches 16 MiB of arrays of this size
 // (kernel/values/blocks.h), 200 of them.
 #include <gtest/gtest.h>
 

@@ -120,7 +120,7 @@ def test_onednn_uses_threads_of_ours_and_no_libgomp():
 
 
 def test_a_libgomp_of_the_program_is_left_alone():
-    """It is loaded first and globally: its functions have other names than those that oneDNN calls here."""
+    """It is loaded first and globally: its functions have other names than the OpenMP functions of oneDNN."""
     if not list(Path("/usr/lib").rglob("libgomp.so.1")):
         pytest.skip("no libgomp.so.1 on this machine")
     assert threads_added(LD_PRELOAD="libgomp.so.1", OMP_NUM_THREADS="7") == CORES - 1

@@ -27,7 +27,7 @@ entry main = @main ({feeds})
 
 
 def loop(params, carry, test, body):
-    """`params`: "a: f32[]" and so on, of which the first are carried; lines of the graphs, the last yields."""
+    """`params`: "a: f32[]" and so on, the carried ones first; lines of the graphs, the last yields."""
     fed = [p.split(":")[0].strip() for p in params.split(", ")]
     own = [f"{n}_" for n in fed]
     indented = ["\n".join("      " + line.strip() for line in text.strip().splitlines()) for text in (test, body)]

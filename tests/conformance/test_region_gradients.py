@@ -159,7 +159,7 @@ def test_max_pool_sends_back(context, case, special, masked):
     nodes = {d: as_nodes(context, build, inputs, constants, device=d, level=0).run(*inputs)[0] for d in ("cpu", "reference")}
     np.testing.assert_array_equal(got, nodes["cpu"])
     np.testing.assert_array_equal(np.signbit(got), np.signbit(nodes["cpu"]))
-    if not special:  # the reference adds in another order, in which other sums are infinite
+    if not special:  # the reference adds in another order, where other sums are infinite
         np.testing.assert_allclose(got, nodes["reference"], rtol=1e-4, atol=1e-5)
 
 

@@ -72,7 +72,7 @@ def test_cancel(options):
 @pytest.mark.parametrize("how", ["limit", "cancel"])
 @pytest.mark.parametrize("options", [{}, {"results": "device"}], ids=str)
 def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
-    """12 seconds of launches, of which about 0.05 may pass; work in flight uses memory of this run only."""
+    """12 seconds of launches; the run may take about 0.05; work in flight uses memory of this run only."""
     context = hostile.context(4)
     limit = {"timeout_ms": 30} if how == "limit" else {}
     plan = chain(context).session("hostile", level=0, **limit, **options).prepare()

@@ -52,7 +52,7 @@ TEST(Blocks, LargeOnesAreKeptUpToALimit) {
   for (int i = 0; i < 100; i++)
     EXPECT_TRUE(Holds(live[static_cast<size_t>(i)], 1000000, static_cast<uint8_t>(i)));
   EXPECT_EQ(places.size(), 100u);
-  live.clear();  // 100 MB, of which 16 MiB stay
+  live.clear();  // 100 MB; 16 MiB stay
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; t++)
     threads.emplace_back([] {

@@ -213,7 +213,7 @@ def main():
     options.add_argument("--seeds", type=int, default=120)
     options.add_argument("--first", type=int, default=0)
     options.add_argument("--count", type=int, default=100, help="how many mutants; 0: all")
-    options.add_argument("--all", action="store_true", help="say what sees each")
+    options.add_argument("--all", action="store_true", help="print which check detects each")
     given = options.parse_args()
     begin = time.monotonic()
     trial = Trial(range(given.first, given.first + given.seeds), list(known_cases()))

@@ -132,7 +132,7 @@ def test_dlpack_out_outlives_the_array(context, form):
     C.cast(out.contents.deleter, Deleter)(C.addressof(out.contents))
 
 
-class Capsule:  # what numpy.from_dlpack wants
+class Capsule:  # as numpy.from_dlpack requires
     def __init__(self, context, array):
         self.out = C.POINTER(Managed)()
         call("keel_array_to_dlpack_legacy", context.array(array), C.byref(self.out))

@@ -139,7 +139,7 @@ def test_float32(context, device):
 def test_what_is_dear_is_kept_and_the_rest_computed_again(context):
     text = Program(context, *SAMPLE["rnn 3"][1:], order=1).module.to_text()
     back = text.split("reverse=true")[1].split(" : ")[0]
-    assert text.split("reverse=true")[0].count("matmul(") == 4  # the program's own bodies, and those with more results
+    assert text.split("reverse=true")[0].count("matmul(") == 4  # the program's own bodies, and bodies with more results
     assert "tanh(" in text.split("reverse=true")[1] and back.count("transpose") == 0
 
 

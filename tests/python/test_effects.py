@@ -119,7 +119,7 @@ entry main = @main (x) -> (_)
     np.testing.assert_array_equal(w.read(), -3)
 
 
-# ---- what runs
+# ---- pruning
 T18 = """keel 1
 fn @main(x: f32[1]) -> f32[1] {
   i = add(1, 0)

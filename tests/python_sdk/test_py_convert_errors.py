@@ -172,7 +172,7 @@ def test_errors_name_what_is_wrong_and_where(f, kind, message):
 
 
 def chain(tmp_path, first):
-    """A file with 40 cases in chains of elif, of which the first has `first`, and its f(x)."""
+    """A file with 40 cases in chains of elif, the first with `first`, and its f(x)."""
     lines = ["def f(x):", "    y, found = -x, True"]
     for k in range(40):
         if k == first:

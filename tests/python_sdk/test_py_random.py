@@ -1,4 +1,4 @@
-"""Random numbers: keys, generators and seeds. The literals are those of the C++ SDK (keel/random.hpp)."""
+"""Random numbers: keys, generators and seeds. The C++ SDK has the same literals (keel/random.hpp)."""
 import threading
 
 import keel
