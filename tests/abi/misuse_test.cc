@@ -117,7 +117,7 @@ TEST_F(Misuse, ACallThatFailsReleasesNothing) {
   ASSERT_EQ(keel_function_new(context_, "f", "reference", nullptr, 0, Nothing, nullptr, Release, &f, nullptr),
             KEEL_OK);
   keel_function_free(f);
-  EXPECT_EQ(released, 1) << "what was taken is given back once";
+  EXPECT_EQ(released, 1) << "the argument is released once";
 }
 
 TEST_F(Misuse, BindChecksAttributes) {

@@ -64,7 +64,7 @@ def test_every_call_fails_once(function, capsys):
         if function == "query":  # only reports earlier than a wait would
             assert failed is None
             continue
-        assert failed is not None, f"call {n} of {function} failed and nobody said so"
+        assert failed is not None, f"call {n} of {function} failed without an error"
         assert f"injected failure of {function}" in failed[0], failed
         assert failed[1] == "hostile" and "hostile:" in failed[0] + failed[2], failed
     with capsys.disabled():

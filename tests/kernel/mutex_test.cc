@@ -157,7 +157,7 @@ TEST(Mutex, OfTheForkingThreadStaysItsOwnInBoth) {
               }),
               0);
   });
-  EXPECT_LT(ms, 40) << "nobody waited for it";
+  EXPECT_LT(ms, 40) << "fork() waited for the mutex";
   EXPECT_TRUE(mutex.mine());
   lock.unlock();
   EXPECT_TRUE(Free(mutex));

@@ -55,7 +55,7 @@ TEST_F(PassTest, UndoneOutliningIsNoEdit) {
     tries(h, e, 2);
     return KEEL_OK;
   });
-  EXPECT_EQ(report_.runs[0].edits, 1u) << "the one that stayed";
+  EXPECT_EQ(report_.runs[0].edits, 1u) << "the edit that was kept";
 }
 
 TEST_F(PassTest, WithoutMemoryThereIsAnErrorAndNoPassIsBlamed) {

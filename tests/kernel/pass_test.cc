@@ -243,7 +243,7 @@ TEST_F(PassTest, EvalPutsConstants) {
     return h->edit_eval(e, Reader{h, e}.Nodes("add")[0]);
   });
   EXPECT_NE(text.find("const k_folded: f32[2] = [2.0, 4.0]"), std::string::npos) << text;
-  EXPECT_EQ(text.find("const w"), std::string::npos) << "nobody uses it any more";
+  EXPECT_EQ(text.find("const w"), std::string::npos) << "unused constant";
   EXPECT_EQ(Main(text), "  y = add(x, k_folded) : f32[2]\n  return y\n");
 }
 

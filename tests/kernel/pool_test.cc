@@ -145,7 +145,7 @@ class Player {
     size_t segments = 0;
     for (size_t at = 0; (at = text.find("\n  segment of ", at)) != std::string::npos; at++) segments++;
     EXPECT_EQ(segments, std::min<size_t>(pool_.Count().segments, 12)) << text;
-    EXPECT_GT(static_cast<uint64_t>(source_.waits), waits) << "did not wait for what is under way";
+    EXPECT_GT(static_cast<uint64_t>(source_.waits), waits) << "did not wait for work in flight";
   }
 
   void Give(Live::iterator it) {

@@ -43,7 +43,7 @@ def scan(body):
 
 # (title, body of @main(x, y: f32[3], z: f32[n, 3], n: i32), ops outside, ops inside); "same": no change
 CASES = [
-    ("computed from what is captured", loop("e = exp(y)\n b = mul(a, e)\n yield j, b"), "exp while", "less add mul"),
+    ("computed from captures", loop("e = exp(y)\n b = mul(a, e)\n yield j, b"), "exp while", "less add mul"),
     ("a chain, of which only the end goes in", loop("e = exp(y)\n f = mul(e, w)\n b = mul(a, f)\n yield j, b"),
      "exp mul while", "less add mul"),
     ("two ends", loop("e = exp(y)\n f = neg(e)\n b = mul(a, f)\n c = add(b, e)\n yield j, c"), "exp neg while", "less add mul add"),
@@ -53,10 +53,10 @@ CASES = [
     ("what only spreads stays", loop("e = broadcast_to(y){dims=[2, 3]}\n f = reduce_sum(e){axes=[0]}\n g = reshape(y){to=[1, 3]}\n"
                                      " h = mul(a, w)\n b = add(h, reshape(g){to=[3]})\n c = add(b, f)\n yield j, c"),
      "broadcast_to reduce_sum while", "less add reshape mul reshape add add"),
-    ("what changes stays", loop("b = mul(a, y)\n yield j, b"), "same", None),
-    ("what may fail stays", loop("k = div(n, n)\n e = cast(k){to=f32}\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
-    ("what reads a variable stays", loop("r = read(v)\n e = exp(r)\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
-    ("what prints stays", loop("print(y)\n e = exp(y)\n b = mul(a, e)\n yield j, b"), "same", None),
+    ("varying nodes stay", loop("b = mul(a, y)\n yield j, b"), "same", None),
+    ("nodes that may fail stay", loop("k = div(n, n)\n e = cast(k){to=f32}\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
+    ("reads of variables stay", loop("r = read(v)\n e = exp(r)\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
+    ("prints stay", loop("print(y)\n e = exp(y)\n b = mul(a, e)\n yield j, b"), "same", None),
     ("from constants only: fold's", loop("e = exp(w)\n b = mul(mul(a, e), y)\n yield j, b"), "same", None),
     ("of a scan", scan("e = exp(y)\n b = add(mul(a, e), z)\n yield b, e"), "exp scan", "mul add"),
     ("entries change", scan("e = exp(z)\n b = add(mul(a, y), e)\n yield b, e"), "same", None),
@@ -75,7 +75,7 @@ CASES = [
       yield j, b, c
     }
   return a, c""", "while{carry=2}", "less add mul"),
-    ("carried for nobody", """i, a, c = while(i32(0), x, y, n){carry=3}
+    ("unused carry", """i, a, c = while(i32(0), x, y, n){carry=3}
     test(i, a, c, n) {
       t = less(i, n)
       yield t
@@ -101,7 +101,7 @@ CASES = [
       yield j, b, m
     }
   return a""", "same", None),
-    ("stacked for nobody", """a, s, t = scan(x, z){carry=1}
+    ("unused stack", """a, s, t = scan(x, z){carry=1}
     body(a, z) {
       b = add(a, z)
       e = exp(b)
@@ -109,7 +109,7 @@ CASES = [
       yield b, e, f
     }
   return a, t""", "scan{carry=1}", "add neg"),
-    ("captured for nobody", """a, s = scan(x, y, y, z){carry=1, invariants=2}
+    ("unused capture", """a, s = scan(x, y, y, z){carry=1, invariants=2}
     body(a, c, d, z) {
       b = add(mul(a, d), z)
       yield b, b

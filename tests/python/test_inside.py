@@ -80,7 +80,7 @@ def test_what_is_copied(context, why, body, name):
     for other, (k, o, n) in spans.items():
         alive_together = {("a", "e"), ("a", "y"), ("c", "y")}
         if (name, other) in alive_together and k == kind == "arena":
-            assert at + size <= o or o + n <= at, f"{why}: {name} lies in {other}"
+            assert at + size <= o or o + n <= at, f"{why}: {name} overlaps {other}"
     for got, n in zip(plan.run(X), "cd", strict=True):
         np.testing.assert_allclose(got, arrays[n], rtol=1e-6)
 

@@ -44,7 +44,7 @@ def growth(path, device):
     here = Path(__file__).resolve().parent
     done = subprocess.run([sys.executable, "-c", CHILD, here, path, device], capture_output=True, text=True)
     if done.returncode and re.search("clear_refs|status", done.stderr):
-        pytest.skip("the peak of a process cannot be told here: " + done.stderr.splitlines()[-1])
+        pytest.skip("the peak memory of a process is unavailable: " + done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
     return [int(n) for n in done.stdout.split()]
 
