@@ -21,7 +21,7 @@ def said(path):
 
 
 @pytest.mark.parametrize("path", PROGRAMS)
-def test_a_program_prints_what_its_document_shows(path):
+def test_a_program_prints_the_expected_output(path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run([sys.executable, TOOL, "--play", path], capture_output=True, text=True, env=env, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
