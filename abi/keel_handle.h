@@ -6,13 +6,12 @@
  * and the message names the function and the parameter: "keel_apply: 'in' is NULL, but 'n_in' is 2". A
  * function that cannot fail does nothing with a NULL handle and returns 0, NULL or "".
  *
- * Parameters: the rules here hold where a declaration says nothing else. the generator of abi.json reads them into
- * abi.json, which is installed with the headers, and a test calls each function against them.
- *   NULL         is an error, except for `err` and for the `arg` of a callback
- *   const T*     input, borrowed for the call; const char*: NUL-terminated UTF-8
- *   keel_T*      input, a handle, borrowed for the call
- *   T*, keel_T** output; an object belongs to the caller, who frees it with keel_T_free
- *   lists        have at most 2^20 entries, and may be NULL if their count is 0; no entry is NULL
+ * Parameters: the rules here hold where a declaration says nothing else. the generator of abi.json reads them
+ * into abi.json, which is installed with the headers, and a test calls each function against them. NULL is an
+ * error, except for `err` and for the `arg` of a callback const T*     input, borrowed for the call; const
+ * char*: NUL-terminated UTF-8 keel_T*      input, a handle, borrowed for the call T*, keel_T** output; an
+ * object belongs to the caller, who frees it with keel_T_free lists        have at most 2^20 entries, and may
+ * be NULL if their count is 0; no entry is NULL
  *
  * Lifetime: an object keeps alive what it needs (a plan its session, an array its context), so handles may be
  * freed in any order, with three exceptions. A graph is part of its module and dies with it. The trace that a

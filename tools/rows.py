@@ -1,4 +1,4 @@
-"""The grid of the founding documents' rows x {C++, C, command, Python}, read from the names of the tests in tests/rows
+"""The grid of the example programs' rows x {C++, C, command, Python}, read from the names of the tests in tests/rows
 and tests/python_sdk.
 
 Usage: rows.py           print the grid; exit 1 if a cell has neither a test nor a reason, or both
