@@ -67,8 +67,7 @@ def area(name):
 def faults(name):
     for line, text in texts(name):
         for match in PATTERN.finditer(text):
-            form = list(FORMS)[int(match.lastgroup[1:]) if match.lastgroup and match.lastgroup[0] == "f" else
-                               next(i for i in range(len(FORMS)) if match.group(f"f{i}"))]
+            form = list(FORMS)[int(match.lastgroup[1:])]
             around = " ".join(text[max(0, match.start() - 40):match.end() + 30].split())
             yield line + text.count("\n", 0, match.start()), form, around
 

@@ -44,13 +44,10 @@ def present(commit, old, new, first, last):
     shift, begin, end = 0, None, None
     for hunk in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", git("diff", "-U0", f"{commit}:{old}", f"HEAD:{new}"), re.M):
         a, n, b, m = (int(g) if g is not None else 1 for g in hunk.groups())
-        if a + n - (n > 0) < first:  # wholly before
-            shift = b + m - a - n + (n == 0) - (m == 0)
-            continue
         if a > last:
             break
-        begin = min(begin or b, b if a <= last else first + shift)
-        end = b + m - 1
+        if a + n - (n > 0) >= first:
+            begin, end = begin or b, b + m - 1
         shift = b + m - a - n + (n == 0) - (m == 0)
     if begin is None:
         begin, end = first + shift, last + shift
