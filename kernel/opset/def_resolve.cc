@@ -404,7 +404,8 @@ class Resolver {
   absl::Status ResolvePatternName(Expr* e) {
     constexpr std::string_view kWords[] = {"none", "inf", "nan", "true", "false"};
     if (std::find(std::begin(kWords), std::end(kWords), e->text) != std::end(kWords)) return Value(e);
-    if (e->text == "result") return FailAt(*e, "'result' is reserved for the whole pattern");
+    if (e->text == "result")
+      return FailAt(*e, "'result' is reserved for the whole pattern; use another name");
     auto& all = def_.operands;
     auto found = std::find_if(all.begin(), all.end(), [&](const OperandDef& o) { return o.name == e->text; });
     e->ref = Expr::kOperand;

@@ -49,7 +49,7 @@ BAD = [
     ("a pattern", HEAD + "rule a match neg([x]) build x\n", "3:18", "ops, names and numbers"),
     ("where without use", HEAD + "rule a match neg(x) where y = abs(x) build x\n", "3:31", "'y' is not in the pattern"),
     ("where twice", HEAD + "rule a match neg(x) where x = abs(y), x = abs(z) build y\n", "3:43", "one name at a time"),
-    ("the name of the whole", HEAD + "rule a match neg(result) build result\n", "3:18", "reserved for the whole pattern"),
+    ("the name of the whole", HEAD + "rule a match neg(result) build result\n", "3:18", "use another name"),
     ("a value and an attribute", HEAD + "rule a match transpose(p){perm=p} build p\n", "3:14", "a value and an attribute"),
     ("a huge number", HEAD + "rule a match neg(99999999999999999999) build x\n", "3:18", "does not fit"),
     ("a string without its end", HEAD + "rule a match neg(\"x) build x\n", "3:18", "unterminated string"),
