@@ -1,5 +1,5 @@
-/* catalogue.c: prints the catalogue as JSON. tools/gen_ops.py makes the SDKs' functions of it while Keel is
- * built, before anything that includes them is compiled: so this is the C ABI alone, and loads no plugin. */
+/* catalogue.c: prints the catalogue as JSON, the input of tools/gen_ops.py, which generates the SDKs' op
+ * functions during the build. Uses the C ABI only, since the SDKs are compiled later, and loads no plugin. */
 #include <stdio.h>
 
 #include "abi/keel.h"

@@ -1,4 +1,4 @@
-/* csv.c: a whole importer: reads a linear layer from text. Each line of a .csv file holds the weights of one
+/* csv.c: a complete importer: reads a linear layer from text. Each line of a .csv file has the weights of one
  * output; the model computes y = x * weights'.
  *   cc -shared -fPIC csv.c $(pkg-config --cflags keel) -o plugins/keel-csv.so
  *   keel run layer.csv --plugins plugins -d reference -i x=1,2 */
@@ -8,12 +8,12 @@
 
 enum { MAX_WEIGHTS = 4096 };
 
-/* Any text whose first byte begins a number might be one of ours: 20 lets a surer importer win. */
+/* The first byte of a number is weak evidence: 20 lets a more certain importer win. */
 static int32_t probe(const uint8_t* data, uint64_t size) {
   return size && strchr("-.0123456789", data[0]) ? 20 : 0;
 }
 
-/* Reads all numbers; every line must have as many as the first one. */
+/* Reads all numbers; every line must have the same number of columns. */
 static keel_rc read(const keel_host* host, const keel_source* source, float* weights, int64_t* shape) {
   char line[1 << 14];
   uint64_t at = 0;
@@ -30,7 +30,7 @@ static keel_rc read(const keel_host* host, const keel_source* source, float* wei
         return host->fail(KEEL_INVALID, "csv: too many weights");
       weights[shape[0] * shape[1] + columns] = strtof(cell, &rest);
       if (rest == cell || (*rest && *rest != ','))
-        return host->fail(KEEL_INVALID, "csv: a cell is no number");
+        return host->fail(KEEL_INVALID, "csv: a cell is not a number");
     }
     if (shape[0] && columns != shape[1]) return host->fail(KEEL_INVALID, "csv: lines differ in length");
     shape[1] = columns, shape[0]++;

@@ -1,10 +1,10 @@
-/* double.c: a whole pass: x + x becomes x * 2.
+/* double.c: a complete pass: x + x becomes x * 2.
  *   cc -shared -fPIC double.c $(pkg-config --cflags keel) -o plugins/keel-double.so
  *   keel optimize sum.keelt --diff */
 #include <keel/keel_plugin.h>
 #include <string.h>
 
-/* Puts x * 2 in place of the result of an addition of x and x. */
+/* Replaces the sum of x and x by x * 2. */
 static keel_rc rewrite(const keel_host* host, keel_edit* edit, uint32_t node) {
   const keel_value *in, *out;
   uint32_t n_in;
@@ -15,7 +15,7 @@ static keel_rc rewrite(const keel_host* host, keel_edit* edit, uint32_t node) {
   keel_rc rc = host->edit_operands(edit, node, &in, &n_in, &out, NULL);
   if (rc || n_in != 2 || in[0] != in[1]) return rc;
   if ((rc = host->value_type(edit, in[0], &type)) || keel_dt_of(&type) != KEEL_F32) return rc;
-  keel_value sum = out[0]; /* lists are valid until the next edit */
+  keel_value sum = out[0]; /* operand and result lists are valid until the next edit */
   operands[0] = in[0];
   keel_node_spec mul = {sizeof mul, 0, "mul", NULL, operands, NULL, NULL, 2, 0};
   if ((rc = host->constant(edit, NULL, &constant, NULL, NULL, &operands[1]))) return rc;

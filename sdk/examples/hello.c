@@ -1,9 +1,9 @@
-/* hello.c: a whole plugin: a device "hello" that adds f32 numbers. It links nothing of Keel.
+/* hello.c: a complete plugin: a device "hello" that adds f32 numbers. It links no Keel library.
  *   cc -shared -fPIC hello.c $(pkg-config --cflags keel) -o plugins/keel-hello.so
  *   keel run add.txt -d hello --plugins plugins -i x=f32[2]=1,2 -i y=f32[2]=3,4 */
 #include <keel/keel_plugin.h>
 
-/* Element i of an operand, broadcast to the result: a dim of size 1 stands still. */
+/* Element i of an operand, broadcast to the result: dims of size 1 repeat. */
 static float at(const keel_tensor* t, const keel_tensor* out, int64_t i) {
   int64_t offset = 0, step = 1;
   for (int32_t d = 1; d <= out->ndim; d++) {

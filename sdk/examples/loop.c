@@ -1,5 +1,5 @@
-/* loop.c: a loop that depends on values, written in C: how often 3n + 1 or n / 2 until n is 1.
- *   loop N    traces the program into one graph, runs that on N, and prints the steps and the graph */
+/* loop.c: a loop with a data-dependent number of iterations, in C: 3n + 1 or n / 2 until n is 1.
+ *   loop N    traces the program into one graph, runs it on N, prints the number of steps and the graph */
 #include <keel/keel.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static keel_array* number(int32_t v) {
   return a;
 }
 static keel_array* apply(const char* name, keel_array* a,
-                         int32_t b) { /* arrays live until the process ends */
+                         int32_t b) { /* arrays live until the process ends, for brevity */
   keel_op* op;
   keel_array *in[2] = {a, number(b)}, *out = NULL;
   check(keel_op_bind(context, device, name, 0, NULL, NULL, 0, &op, &e));
@@ -28,8 +28,7 @@ static keel_array* apply(const char* name, keel_array* a,
   return out;
 }
 
-/* Blocks: each is written once, as a body of a node; in is what the loop carries, arg what they know besides.
- */
+/* Blocks: each is called once and written as a body of a node; in: the carried values, arg: its captures. */
 static keel_rc more(void* arg, keel_trace* t, keel_array* const* in, uint32_t n, keel_error** err) {
   return (void)arg, (void)n, keel_trace_result(t, NULL, apply("greater", in[0], 1), err);
 }

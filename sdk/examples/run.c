@@ -1,4 +1,4 @@
-/* run.c: runs a Keel file on raw inputs and prints its one f32 result.
+/* run.c: runs a Keel file on raw inputs and prints its only result, an f32 tensor.
  *   run MODEL DEVICE INPUT...    INPUT: f32:2x3:data.bin (dtype, dims, file), in the entry's order */
 #include <keel/keel.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Runs a Keel file on raw inputs with nothing but ctypes; prints its f32 results, one result a line.
+"""Runs a Keel file on raw inputs with ctypes alone; prints its f32 results, one result per line.
    run_ctypes.py LIBKEEL MODEL DEVICE INPUT...   INPUT: f32:2x3:data.bin (dtype, dims, file), in order"""
 import ctypes as c, math, sys
 
@@ -10,11 +10,11 @@ library, model, device, *inputs = sys.argv[1:]
 keel, error = c.CDLL(library), c.c_void_p()
 keel.keel_error_message.restype = c.c_char_p
 
-def call(function, *arguments):  # every call that can fail ends with the place for its error
+def call(function, *arguments):  # the last parameter of a function that can fail is the error
     if getattr(keel, function)(*arguments, c.byref(error)):
         sys.exit(function + ": " + keel.keel_error_message(error).decode())
 
-def make(function, *arguments):  # ... and before it, the place for what it makes
+def make(function, *arguments):  # ... and the one before it the new object
     out = c.c_void_p()
     call(function, *arguments, c.byref(out))
     return out

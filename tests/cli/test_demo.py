@@ -58,7 +58,7 @@ def test_the_digits_are_learned_and_shipped(keel, digits, tmp_path):
     assert "fn @train_mlp(images: u8[n, 64], digits: i32[n]) -> loss: f32" in keel("dump", "digits.keel").out
 
 
-@pytest.mark.parametrize("text, wrong", [("1,2,3\n", 'digits.csv:1: wanted 64 pixels and a digit, with commas, got "1,2,3"'),
+@pytest.mark.parametrize("text, wrong", [("1,2,3\n", 'digits.csv:1: expected 64 pixels and a digit, separated by commas, got "1,2,3"'),
                                          ("", "digits.csv: 0 images are too few"),
                                          (None, "digits.csv: cannot be read")])
 def test_bad_data_is_named(digits, tmp_path, text, wrong):

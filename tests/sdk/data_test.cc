@@ -46,7 +46,7 @@ TEST_P(Data, SeveralTensorsGoInStep) {
 }
 
 TEST_P(Data, WhatCannotBeCutIsNamed) {
-  EXPECT_TRUE(Has(Failure([] { from_slices(Tensor(3)); }), "a scalar, i32[], has no dim to be cut along"));
+  EXPECT_TRUE(Has(Failure([] { from_slices(Tensor(3)); }), "a scalar, i32[], has no first dim to split"));
   EXPECT_TRUE(Has(Failure([] {
                     from_slices(Tensor{1, 2}, Tensor{1., 2., 3.});
                   }),

@@ -115,7 +115,7 @@ TEST_P(Entries, SayWhatTheyTake) {
   EXPECT_EQ(Failure([&] { Entry{module}; }),
             "name the entry to use: the module does not have exactly one; it has 'serve', 'count'");
   EXPECT_EQ(Failure([&] { Entry(module, "count"); }),
-            "entry \"count\" gives 2 results, the type of this keel::Entry takes 1");
+            "entry \"count\" has 2 results, the type of this keel::Entry takes 1");
   EXPECT_EQ(Failure([&] { serve(); }), "entry \"serve\" takes (x), got 0 arguments");
   EXPECT_EQ(Failure([&] { serve(1, 2); }), "entry \"serve\" takes (x), got 2 arguments");
   EXPECT_EQ(Failure([&] { serve(Tensor{{1, 2}}); }), "entry \"serve\": x is i32[1, 2], wanted f32[b, 2]");

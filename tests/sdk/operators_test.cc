@@ -79,8 +79,7 @@ TEST_P(Operators, ErrorsNameOpTypesAndPlace) {
     a + 1.5;
     FAIL();
   } catch (const keel::Error& e) {
-    EXPECT_TRUE(
-        Has(e.what(), "add(i32[2], 1.5): the literal 1.5 is a float, the tensor beside it i32 (oper"));
+    EXPECT_TRUE(Has(e.what(), "add(i32[2], 1.5): the literal 1.5 is a float, the other operand i32 (oper"));
     EXPECT_TRUE(Has(e.hint(), "cast the tensor"));
     EXPECT_EQ(e.code(), KEEL_INVALID);
     EXPECT_EQ(e.where().line, static_cast<unsigned>(line + 4));

@@ -37,14 +37,11 @@ TEST(Tensors, RangesKeepTheirType) {
 }
 
 TEST(Tensors, BadLiteralsAreNamed) {
-  EXPECT_EQ(Failure([] {
-              Tensor t = {{1}, {1, 2}};
-            }),
-            "rows of a literal differ: one has the shape [1], another [2]");
-  EXPECT_EQ(Failure([] { keel::i32({1.5}); }), "the literal 1.5 is a float, the tensor beside it i32");
+  EXPECT_EQ(Failure([] { Tensor t = {{1}, {1, 2}}; }), "rows of a literal differ in shape: [1] and [2]");
+  EXPECT_EQ(Failure([] { keel::i32({1.5}); }), "the literal 1.5 is a float, the other operand i32");
   EXPECT_EQ(Failure([] { keel::tensor(300, KEEL_U8); }), "the literal 300 does not fit in u8");
   EXPECT_EQ(Failure([] { keel::tensor(-1, KEEL_U64); }), "the literal -1 does not fit in u64");
-  EXPECT_EQ(Failure([] { keel::f32(true); }), "the literal true is bool, the tensor beside it f32");
+  EXPECT_EQ(Failure([] { keel::f32(true); }), "the literal true is bool, the other operand f32");
 }
 
 TEST(Tensors, ItemsAndTruth) {
@@ -56,7 +53,7 @@ TEST(Tensors, ItemsAndTruth) {
   EXPECT_TRUE(Tensor(2) ? true : false);
   EXPECT_FALSE(Tensor(0.f) ? true : false);
   EXPECT_TRUE(Has(Failure([] { static_cast<void>(static_cast<bool>(Tensor{1, 2})); }), "2 elements, i32[2]"));
-  EXPECT_TRUE(Has(Failure([] { Tensor{1, 2}.values<float>(); }), "i32, asked for f32"));
+  EXPECT_TRUE(Has(Failure([] { Tensor{1, 2}.values<float>(); }), "i32, requested f32"));
   EXPECT_TRUE(Has(Failure([] { Tensor().type(); }), "an empty Tensor"));
 }
 

@@ -14,10 +14,12 @@
 
 namespace keel {
 
+/// A reference to a tensor in host or device memory; empty: none. Copies share the data. The reference count
+/// is thread-safe; the elements are not guarded.
 class Array {
  public:
   Array() = default;
-  /// Takes over one reference.
+  /// Takes over one reference, which the destructor drops.
   explicit Array(keel_array* take) : p_(take) {}
   Array(const Array& o) : p_(o.p_ ? keel_array_retain(o.p_) : nullptr) {}
   Array(Array&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
@@ -25,35 +27,40 @@ class Array {
     std::swap(p_, o.p_);
     return *this;
   }
+  /// Drops the reference; the data is freed with the last one.
   ~Array() { keel_array_release(p_); }
 
-  /// Zeroed, contiguous.
+  /// A new contiguous row-major array of zeros.
   static Array zeros(const Context& context, keel_dt dtype, std::span<const int64_t> shape) {
     keel_array* out = nullptr;
     call(keel_array_new, context.get(), dtype, shape.data(), static_cast<int32_t>(shape.size()), &out);
     return Array(out);
   }
-  /// A contiguous copy of any tensor, strided or not.
+  /// A contiguous copy of a tensor of any strides.
   static Array copy_of(const Context& context, const keel_tensor& tensor) {
     keel_array* out = nullptr;
     call(keel_array_copy_from, context.get(), &tensor, &out);
     return Array(out);
   }
-  /// A copy of `values`; their number must be that of `shape`.
+  /// A contiguous copy of `values`, row by row; Error KEEL_INVALID unless their number is the number of
+  /// elements of `shape`.
   template <class T>
   static Array of(const Context& context, std::span<const int64_t> shape, std::span<const T> values) {
     Array array = zeros(context, dtype_of<T>, shape);
     if (array.size() != static_cast<int64_t>(values.size()))
-      throw Error(KEEL_INVALID, "got " + std::to_string(values.size()) + " values for a shape of " +
+      throw Error(KEEL_INVALID, std::to_string(values.size()) + " values for a shape of " +
                                     std::to_string(array.size()) + " elements");
     if (!values.empty()) std::memcpy(array.data(), values.data(), values.size_bytes());
     return array;
   }
 
   explicit operator bool() const { return p_ != nullptr; }
+  /// The C object, borrowed; nullptr if empty.
   keel_array* get() const { return p_; }
+  /// Gives the reference up to the caller.
   keel_array* release() { return std::exchange(p_, nullptr); }
 
+  /// A view, borrowed: valid while the array lives.
   keel_tensor tensor() const {
     keel_tensor t;
     keel_array_tensor(p_, &t);
@@ -70,11 +77,14 @@ class Array {
     for (int64_t d : shape()) n *= d;
     return n;
   }
+  /// Bytes of all elements without gaps.
   size_t bytes() const { return static_cast<size_t>(size()) * static_cast<size_t>(dtype_size(dtype())); }
+  /// The first element; for an array on a device it is memory of the device.
   void* data() const {
     keel_tensor t = tensor();
     return static_cast<char*>(t.data) + t.byte_offset;
   }
+  /// Row-major without gaps?
   bool contiguous() const {
     keel_tensor t = tensor();
     int64_t step = 1;
@@ -84,16 +94,16 @@ class Array {
     }
     return true;
   }
-  /// The elements of a contiguous array whose dtype is T's.
+  /// The elements, borrowed; Error KEEL_INVALID unless the array is contiguous and its dtype is that of T.
   template <class T>
   std::span<T> values() const {
     if (dtype() != dtype_of<T> || !contiguous())
       throw Error(KEEL_INVALID, "values(): the array is " + std::string(dtype_name(dtype())) +
-                                    ", asked for " + std::string(dtype_name(dtype_of<T>)) +
-                                    " (and it must be contiguous)");
+                                    ", requested " + std::string(dtype_name(dtype_of<T>)) +
+                                    " (the array must be contiguous, too)");
     return {static_cast<T*>(data()), static_cast<size_t>(size())};
   }
-  /// The only element.
+  /// The only element; Error KEEL_INVALID if there are more or none.
   template <class T>
   T item() const {
     std::span<T> all = values<T>();
@@ -106,13 +116,13 @@ class Array {
   keel_array* p_ = nullptr;
 };
 
-/// Raw pointers for a C call; borrowed from `arrays`.
+/// Raw pointers for a C call, borrowed from `arrays`.
 inline std::vector<keel_array*> raw(std::span<const Array> arrays) {
   std::vector<keel_array*> out;
   for (const Array& a : arrays) out.push_back(a.get());
   return out;
 }
-/// Takes over arrays that a C call made.
+/// Takes over the references that a C call returned.
 inline std::vector<Array> take_arrays(const std::vector<keel_array*>& made) {
   std::vector<Array> out;
   out.reserve(made.size());
@@ -120,14 +130,15 @@ inline std::vector<Array> take_arrays(const std::vector<keel_array*>& made) {
   return out;
 }
 
-/// Named attributes of a node. Strings and lists are borrowed: they must outlive the call.
+/// Named attributes of a node. Names, strings and lists are borrowed: they must outlive the call that reads
+/// them.
 class Attrs {
  public:
   Attrs& flag(const char* name, bool v) { return add(name, {KEEL_ATTR_BOOL, 0, v, 0, nullptr}); }
   Attrs& i64(const char* name, int64_t v) { return add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
   Attrs& f64(const char* name, double v) { return add(name, {KEEL_ATTR_F64, 0, 0, v, nullptr}); }
   Attrs& dtype(const char* name, keel_dt v) { return add(name, {KEEL_ATTR_DTYPE, 0, v, 0, nullptr}); }
-  /// Variable::number_in(module, ...) of the node's module.
+  /// `number`: Variable::number_in(module, ...) with the module of the node.
   Attrs& variable(const char* name, uint32_t number) {
     return add(name, {KEEL_ATTR_VAR, 0, number, 0, nullptr});
   }
@@ -154,7 +165,8 @@ class Attrs {
   std::vector<keel_attr> attrs_;
 };
 
-/// An op of the catalogue bound to a device: Op add(context, "cpu", "add"); add({x, y})[0].
+/// An op of the catalogue bound to a device: Op add(context, "cpu", "add"); add({x, y})[0]. version 0: the
+/// newest. Any number of threads may call it at a time.
 class Op {
  public:
   Op(const Context& context, const std::string& device, const std::string& op, const Attrs& attrs = {},
@@ -165,14 +177,14 @@ class Op {
     handle_.reset(out);
   }
   keel_op* get() const { return handle_.get(); }
-  /// An empty Array stands for an optional operand that is left out.
+  /// An empty Array is an omitted optional operand.
   std::vector<Array> operator()(std::initializer_list<Array> in, uint32_t results = 1) const {
     std::vector<keel_array*> ins = raw({in.begin(), in.size()}), outs(results);
     call(keel_apply, handle_.get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(), results);
     return take_arrays(outs);
   }
 
-  /// One result of operands that are all there: nothing is copied or counted. add.one(x, y)
+  /// The only result, of operands that are all present; copies no reference: add.one(x, y)
   template <class... Arrays>
   Array one(const Arrays&... in) const {
     keel_array* ins[] = {in.get()...};

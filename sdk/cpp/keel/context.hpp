@@ -1,4 +1,4 @@
-// context.hpp: the context, the root of everything: its plugins, devices and reports.
+// context.hpp: the context, which owns the plugins, devices and reports.
 #ifndef KEEL_CONTEXT_HPP
 #define KEEL_CONTEXT_HPP
 #include <initializer_list>
@@ -11,7 +11,7 @@
 
 namespace keel {
 
-/// Named options for contexts, imports and sessions: {{"threads", "2"}, {"memory", "1000000"}}.
+/// Options of contexts, imports and sessions: {{"threads", "2"}, {"memory", "1000000"}}.
 class Options {
  public:
   Options() = default;
@@ -20,7 +20,7 @@ class Options {
     pairs_.emplace_back(std::move(key), std::move(value));
     return *this;
   }
-  /// Borrowed views; valid until this changes.
+  /// Borrowed views, valid until the options change.
   std::vector<keel_kv> view() const {
     std::vector<keel_kv> out;
     for (const auto& [key, value] : pairs_) out.push_back({key.c_str(), value.c_str()});
@@ -31,7 +31,8 @@ class Options {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
-/// Contexts are independent of each other. Options: "threads", "memory", "plugins" (see keel.h).
+/// Independent of other contexts; C objects made in it keep it alive. Options: "threads", "memory", "plugins"
+/// (see keel.h). Any thread may use it.
 class Context {
  public:
   explicit Context(const Options& options = {}) {
@@ -42,17 +43,20 @@ class Context {
   }
   keel_context* get() const { return handle_.get(); }
 
-  /// Takes every usable plugin in the standard folders; report("plugins") tells what became of each.
+  /// Loads every usable plugin of the standard folders; report("plugins") lists each with its state.
   void scan_plugins() { call(keel_plugin_scan, get()); }
+  /// Loads one plugin file; Error if it is refused.
   void load_plugin(const std::string& path) { call(keel_plugin_load, get(), path.c_str()); }
+  /// Registers a plugin linked into the program; `plugin` is borrowed and should be static.
   void add_plugin(const keel_plugin* plugin) { call(keel_plugin_add, get(), plugin); }
 
-  /// Stops every run of this context, also later ones, until cancel(false). Any thread; async-signal-safe.
+  /// Stops all runs of this context, present and future, until cancel(false). Any thread; async-signal-safe.
   void cancel(bool on = true) const { keel_cancel(get(), on); }
 
-  /// Where `print` goes; as keel_print_hook, with NULL: stderr.
+  /// The destination of `print`; as keel_print_hook. NULL: stderr.
   void print_to(keel_print_fn hook, void* arg) const { keel_print_hook(get(), hook, arg); }
 
+  /// Names of the devices: "cpu", "cuda:1".
   std::vector<std::string> devices() const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < keel_device_count(get()); i++) {
@@ -63,10 +67,10 @@ class Context {
     return names;
   }
 
-  /// Where tensors of this context are computed on a device; for keel::Scope.
+  /// The bound ops of a device, for keel::Scope. Borrowed from the context.
   detail::Home& home(const std::string& device) const { return homes_->at(get(), device); }
 
-  /// Facts as JSON; `what` as in keel_report.
+  /// JSON; `what` as in keel_report.
   std::string report(const std::string& what) const {
     keel_text* text = nullptr;
     call(keel_report, get(), what.c_str(), &text);

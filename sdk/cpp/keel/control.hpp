@@ -1,4 +1,4 @@
-// control.hpp: branches and loops that depend on tensors, and effects, in programs that may be traced.
+// control.hpp: branches and loops that depend on tensors, and effects, in traced and in eager programs.
 //
 //   y = keel::cond(x > 0, [&] { return x; }, [&] { return 0; });
 //   auto [i, p] = keel::while_loop(std::tuple(keel::Tensor(0), x), [&](auto& i, auto&) { return i < n; },
@@ -6,10 +6,10 @@
 //   auto [sum, all] = keel::scan(keel::zeros({3}), rows,
 //                                [](auto& s, auto& row) { return std::pair(s + row, s); });
 //
-// Eagerly the lambdas run on numbers, as if and while of C++ do. In a trace each becomes a body of one node:
-// it runs once, while it is written; tensors that it captures become operands, and its results have the same
-// types in all branches, or those of what a loop carries. What it computes leaves it as a result only.
-// How to read it: Body writes one body; the rest are flat lists.
+// Eagerly the lambdas run on numbers, as if and while of C++ do. In a trace each lambda becomes a body of one
+// node and runs once, while the body is written. Tensors that it captures become operands. The result types
+// must agree between branches, and with the carried operands of a loop. Only results leave a body.
+// How to read it: Body writes one body; the public functions below are independent of each other.
 #ifndef KEEL_CONTROL_HPP
 #define KEEL_CONTROL_HPP
 #include "function.hpp"
@@ -24,15 +24,14 @@ inline std::vector<keel_array*> need_tensors(const Leaves& leaves) {
   std::vector<keel_array*> arrays;
   for (const keel_leaf& leaf : leaves.list) {
     if (leaf.kind != KEEL_LEAF_ARRAY)
-      throw Error(KEEL_INVALID, "what loops carry and bodies return is tensors",
-                  "write keel::Tensor(0) for 0");
+      throw Error(KEEL_INVALID, "loops carry and bodies return tensors only", "write keel::Tensor(0) for 0");
     if (!leaf.array)
       throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be carried or returned");
     arrays.push_back(leaf.array);
   }
   return arrays;
 }
-/// The tensors of a structure that holds nothing else; they live as long as it does.
+/// The tensors of a structure of nothing but tensors; borrowed from it.
 template <class T>
 std::vector<keel_array*> tensors_of(const T& x) {
   Leaves leaves;
@@ -44,7 +43,7 @@ template <class T>
 T with_tensors(const T& like, const std::vector<Array>& arrays) {
   return with_arrays(like, raw(arrays));
 }
-/// What decides has one element and one of these dtypes, traced or not.
+/// A predicate or index, as a C++ value: one element of one of these dtypes, traced or not.
 template <class T>
 T decide(const char* what, const Tensor& t, std::initializer_list<keel_dt> dtypes) {
   if (t.ndim() || std::find(dtypes.begin(), dtypes.end(), t.dtype()) == dtypes.end())
@@ -61,7 +60,7 @@ decltype(auto) call_with(const F& f, const A&... args) {
     return std::apply([&](const auto&... carried) { return f(carried...); }, args...);
 }
 
-/// One body while it is written: all ops of this thread go there until it ends, or is given up.
+/// One body under construction: all ops of this thread are added to it until leave() or the destructor.
 class Body {
  public:
   Body(const char* label, const std::vector<keel_array*>& like, size_t entries_from, uint32_t flags)
@@ -107,7 +106,7 @@ inline std::vector<Array> run_bodies(const char* op, const std::vector<keel_arra
   return take_arrays(out);
 }
 
-/// What branches give for what their code returns: numbers are literals and become tensors.
+/// The type of a branch's result for the caller: numbers are literals and become tensors.
 template <class A, class B>
 struct Joint {
   static_assert(std::same_as<Returned<A>, Returned<B>>, "branches return values of one type, or nothing");
@@ -119,7 +118,8 @@ using joint = typename Joint<std::decay_t<A>, std::decay_t<B>>::type;
 template <class R>
 using kept = std::conditional_t<std::is_void_v<R>, std::tuple<>, R>;
 
-/// Branches are written one after the other; then literals among their results take the dtype of the others'.
+/// Writes the branches one after the other; literals among their results then take the dtype of the other
+/// branches' results.
 template <class R, class... F>
 kept<R> branches(const char* op, const char* const* labels, const Tensor& selector, const F&... code) {
   struct Made {
@@ -146,7 +146,8 @@ kept<R> branches(const char* op, const char* const* labels, const Tensor& select
       mine.structure = leaves.structure;
       for (keel_array* array : need_tensors(leaves)) mine.arrays.emplace_back(keel_array_retain(array));
       if (made[0].structure != mine.structure && !std::same_as<R, Tensor>)
-        throw Error(KEEL_INVALID, "branches return different structures: lists of other lengths, say");
+        throw Error(KEEL_INVALID,
+                    "branches return different structures (such as lists of different lengths)");
     }
     mine.body->leave();
   };
@@ -167,7 +168,7 @@ kept<R> branches(const char* op, const char* const* labels, const Tensor& select
   return with_tensors(like, run_bodies(op, {selector.get()}, {}, bodies, made[0].arrays.size()));
 }
 
-/// Adds the caller's place to failures of the node; what the code itself throws comes out as it is.
+/// Adds the caller's place to failures of the node; exceptions of the user's code pass unchanged.
 template <class R, class F>
 R placed(const char* op, const Place& where, const F& run) {
   try {
@@ -191,13 +192,13 @@ void check_carried(const C& before, const C& after) {
       throw Error(KEEL_INVALID, "result " + std::to_string(k) + " of the body is " + y.type() +
                                     " but the carried operand is " + x.type());
   }
-  if (!same) throw Error(KEEL_INVALID, "the body returns another number of tensors than it carries");
+  if (!same) throw Error(KEEL_INVALID, "the body returns " + std::to_string(b.size()) + " tensors, but carries " + std::to_string(a.size())");
 }
 
-/// An eager scan of no entries: libkeel traces the body, for what it would stack, and runs nothing.
+/// An eager scan without entries: libkeel traces the body to infer the stacked types, and runs nothing.
 template <class R, class Code>
-R scan_nothing(const std::vector<keel_array*>& carried, const std::vector<keel_array*>& over,
-               const Code& body) {
+R scan_no_entries(const std::vector<keel_array*>& carried, const std::vector<keel_array*>& over,
+                  const Code& body) {
   struct Call {
     const Code& body;
     std::optional<R> made;
@@ -205,7 +206,7 @@ R scan_nothing(const std::vector<keel_array*>& carried, const std::vector<keel_a
     static keel_rc run(void* arg, keel_trace* trace, keel_array* const* in, uint32_t n, keel_error**) {
       auto& mine = *static_cast<Call*>(arg);
       try {
-        Within written(here(), trace, nullptr);
+        BodyScope written(here(), trace, nullptr);
         std::vector<Array> params;
         for (uint32_t k = 0; k < n; k++) params.emplace_back(keel_array_retain(in[k]));
         for (keel_array* array : tensors_of(mine.made.emplace(mine.body(params))))
@@ -235,9 +236,9 @@ inline bool any_symbolic(const std::vector<keel_array*>& arrays) {
 
 }  // namespace detail
 
-/// then() if p, a bool[], else otherwise(). Both return one type: a tensor, a structure of tensors or
-/// nothing. A number is a literal, which takes the other's dtype where both are written into a trace;
-/// eagerly, where the other does not run, its own.
+/// then() if p is true, else otherwise(). p: bool[]. Both branches return the same type: a tensor, a
+/// structure of tensors or nothing. A number is a literal: in a trace it takes the dtype of the other
+/// branch's result, eagerly (the other branch does not run) its default dtype.
 template <std::invocable Then, std::invocable Else>
 auto cond(const Tensor& p, const Then& then, const Else& otherwise, const Place& where = Place::current()) {
   using R = detail::joint<std::invoke_result_t<const Then&>, std::invoke_result_t<const Else&>>;
@@ -261,7 +262,8 @@ struct Selector {
   Place where;
 };
 
-/// The branch of that number, an i32[] or i64[]: keel::switch_(i, [&] {...}, [&] {...}).
+/// Runs branch number i, an i32[] or i64[] (KEEL_RANGE if there is none): keel::switch_(i, [&] {...}, [&]
+/// {...}).
 template <std::invocable First, std::invocable... More>
 auto switch_(const Selector& i, const First& first, const More&... more) {
   using R = detail::Returned<std::decay_t<std::invoke_result_t<const First&>>>;
@@ -285,8 +287,8 @@ auto switch_(const Selector& i, const First& first, const More&... more) {
   });
 }
 
-/// As long as test(carry) is true, carry = body(carry); a tuple comes as separate arguments. carry: a tensor
-/// or a structure of tensors, whose types stay.
+/// carry = body(carry) while test(carry), a bool[], is true; a tuple is passed as separate arguments. carry:
+/// a tensor or a structure of tensors; body must return the same dtypes and shapes.
 template <class C, class Test, class Code>
 C while_loop(const C& init, const Test& test, const Code& body, const Place& where = Place::current()) {
   return detail::placed<C>("while", where, [&] {
@@ -314,12 +316,13 @@ C while_loop(const C& init, const Test& test, const Code& body, const Place& whe
 }
 
 struct ScanOptions {
-  Dim length = -1;       // how often the body runs; -1: as many entries as xs have
-  bool reverse = false;  // the last entry first
+  Dim length = -1;       // iterations; -1: the number of entries of xs
+  bool reverse = false;  // starts with the last entry
 };
 
-/// [carry, y] = body(carry, entry) for each entry of the first dim of the tensors of xs; gives what is
-/// carried at last, and all y stacked in the order of the entries. Use std::tuple<>() for nothing.
+/// [carry, y] = body(carry, entry) for each entry along the first dim of the tensors of xs. Returns the last
+/// carry, and all y stacked along a new first dim in the order of the entries. std::tuple<>() is an empty
+/// carry, xs or y.
 template <class C, class X, class Code>
 auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& options = {},
           const Place& where = Place::current())
@@ -347,18 +350,18 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
     int64_t length = options.length.number();
     for (keel_array* x : over) {
       Tensor t{Array(keel_array_retain(x))};
-      if (!t.ndim()) throw Error(KEEL_INVALID, "an operand is a scalar: it has no dim to go over");
+      if (!t.ndim()) throw Error(KEEL_INVALID, "an operand of scan is a scalar: it has no dim to go over");
       if (length == -1) length = t.shape()[0];
       if (t.shape()[0] != length)
         throw Error(KEEL_INVALID, "an operand has " + std::to_string(t.shape()[0]) + " entries, not " +
                                       std::to_string(length));
     }
-    if (length < 0) throw Error(KEEL_INVALID, "there is no operand to go over: give .length");
-    if (!length) {  // only a trace tells what it stacks
+    if (length < 0) throw Error(KEEL_INVALID, "scan has no operand to iterate over; set .length");
+    if (!length) {  // only a trace infers the stacked types
       std::optional<R> like;
       auto traced = function("scan", [&](const C& carry, const X& none) {
         like.emplace(detail::writes() ? scan(carry, none, body, options, where)
-                                      : detail::scan_nothing<R>(carried, over, on_entries));
+                                      : detail::scan_no_entries<R>(carried, over, on_entries));
         std::vector<Tensor> flat;
         for (keel_array* made : detail::tensors_of(*like)) flat.emplace_back(Array(keel_array_retain(made)));
         return flat;
@@ -393,10 +396,11 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
 }
 
 struct PrintOptions {
-  bool out = false;  // stdout in place of stderr; the hook of the context gets both
-  int64_t edge = 3;  // elements at both ends of each dim; -1: all
+  bool out = false;  // stdout instead of stderr; the hook of the context receives both
+  int64_t edge = 3;  // elements shown at both ends of each dim; -1: all
 };
-/// One line when the program comes by here, traced or not: format with each {} replaced by the next of x.
+/// Prints one line when the program reaches this point, traced or not: `format` with each {} replaced by the
+/// next of x.
 inline void print(const std::string& format, std::initializer_list<Operand> x = {},
                   const PrintOptions& o = {}, const Place& where = Place::current()) {
   detail::Attributes at;
@@ -409,7 +413,7 @@ inline void print(const Tensor& x, const Place& where = Place::current()) {
   print("", {Operand(x, where)}, {}, where);
 }
 
-/// If ok is false the program fails with the message and x, and nothing behind has an effect.
+/// If ok, a bool[], is false, the program fails with the message and x before any later effect.
 inline void assert_(const Operand& ok, const std::string& message = "",
                     std::initializer_list<Operand> x = {}) {
   detail::Attributes at;

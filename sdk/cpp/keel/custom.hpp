@@ -1,16 +1,16 @@
-// custom.hpp: functions that bring their gradient themselves.
+// custom.hpp: functions with a user-defined gradient.
 //
 //   auto clipped = keel::custom_gradient(
 //       [](const keel::Tensor& x) { return keel::identity(x); },
 //       [](const keel::Tensor& x, const keel::Tensor& y, const keel::Tensor& dy) { return keel::clamp(dy, -1,
 //       1); });
-//   keel::Tensor y = clipped(x);   // eagerly under tapes, in traced functions and in what is saved of them
+//   keel::Tensor y = clipped(x);   // eagerly under tapes, in traced and in saved functions
 //
-// Arguments are tensors (or variables, which are read); forward gives a tensor, or a structure of them.
-// backward gets the arguments, the results and what arrives at them (both in forward's structure; an empty
-// Tensor for a result that is no float), and gives one tensor for each argument (one, a tuple, an array, a
-// vector); an empty one means zeros. Its own ops are differentiated for gradients of gradients. Variables and
-// other tensors that forward uses beside its arguments get the gradient of its ops.
+// Arguments are tensors (or variables, which are read); forward returns a tensor or a structure of tensors.
+// backward receives the arguments, the results and the gradients of the results (both in forward's structure;
+// an empty Tensor for a result that is not floating-point), and returns one gradient for each argument (a
+// tensor, a tuple, an array or a vector); an empty Tensor means zeros. The ops of backward are differentiated
+// for second-order gradients. Captured variables and tensors of forward get the gradient of its ops.
 #ifndef KEEL_CUSTOM_HPP
 #define KEEL_CUSTOM_HPP
 #include "function.hpp"
@@ -33,8 +33,8 @@ inline std::vector<keel_array*> floats_of(const std::vector<keel_array*>& arrays
   return out;
 }
 
-/// One call under way; backward runs within it. Its results are arguments too, behind the n of the program:
-/// what arrives at them goes on to what forward used beside those.
+/// One call in progress; backward runs in it. The results of forward are operands, too, after the n
+/// arguments: their gradients flow on to the captures of forward.
 template <class Backward, class Result, size_t n>
 struct CustomCall {
   const Backward& backward;
@@ -55,7 +55,7 @@ struct CustomCall {
 
  private:
   void write(keel_trace* trace, std::span<const keel_leaf> leaves) {
-    Within body(home, trace, nullptr);
+    BodyScope body(home, trace, nullptr);
     std::array<Tensor, n> x;
     for (size_t i = 0; i < n; i++) x[i] = Tensor(Array(keel_array_retain(leaves[i].array)));
     std::vector<keel_array*> ys = arrays_of(result), dys(ys.size());
@@ -73,9 +73,10 @@ struct CustomCall {
   static void give(keel_trace* trace, const std::array<Tensor, n>& x, const std::vector<keel_array*>& made) {
     if (made.size() != n)
       throw Error(KEEL_INVALID,
-                  "custom_gradient: backward gives " + std::to_string(made.size()) + " gradients for " +
-                      std::to_string(n) + " arguments",
-                  "give one for each, an empty Tensor for zeros and for what is no float");
+                  "custom_gradient: backward gives " + std::to_string(made.size()) + " gradients, expected " +
+                      std::to_string(n) + ", one for each argument",
+                  "return one for each argument, an empty Tensor for zeros and for arguments that are not "
+                  "floating-point");
     for (size_t i = 0; i < n; i++) {
       if (!is_float(x[i].dtype())) continue;
       Tensor zeros = made[i] ? Tensor() : select(Tensor(false), x[i], 0);
@@ -84,7 +85,7 @@ struct CustomCall {
   }
 };
 
-/// The code of the keel::function behind it.
+/// The code of a keel::function with a user-defined gradient.
 template <class Forward, class Backward>
 struct Custom {
   Forward forward;
@@ -117,7 +118,7 @@ struct Custom {
 
 }  // namespace detail
 
-/// A keel::function; copies share their traces.
+/// A keel::function; copies share their traces. Any thread may call it.
 template <class Forward, class Backward>
 class CustomGradient : public Function<detail::Custom<Forward, Backward>> {
  public:
@@ -129,8 +130,8 @@ class CustomGradient : public Function<detail::Custom<Forward, Backward>> {
   }
 };
 
-/// name: in messages and graphs. What backward prints or writes is left out; no gradient flows to tensors and
-/// variables that it uses beside its arguments. Errors of the code itself come out unchanged.
+/// name: in messages and graphs. Effects of backward (prints, writes) are dropped; tensors and variables that
+/// it captures get no gradient. Exceptions of the user's code pass unchanged.
 template <class Forward, class Backward>
 CustomGradient<std::decay_t<Forward>, std::decay_t<Backward>> custom_gradient(
     Forward&& forward, Backward&& backward, const std::string& name = "custom",

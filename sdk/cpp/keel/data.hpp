@@ -1,9 +1,9 @@
-// data.hpp: data cut along their first dim, for loops over examples or batches.
+// data.hpp: data split along the first dim, for loops over examples or batches.
 //
 //   for (auto [image, label] : keel::data::from_slices(images, labels)) ...
 //   for (auto [images, labels] : keel::data::from_slices(all_images, all_labels).batch(32)) ...
 //
-// No threads and no copies but those of the slices; the order is that of the data.
+// Single-threaded; copies only the slices; keeps the order of the data.
 #ifndef KEEL_DATA_HPP
 #define KEEL_DATA_HPP
 #include <tuple>
@@ -12,14 +12,14 @@
 
 namespace keel::data {
 
-/// Of one tensor: its entries, or batches of them; of several: tuples. Shares its tensors.
+/// Entries or batches of one tensor, or tuples of entries of several. Shares its tensors.
 template <size_t n>
 class Slices {
  public:
   explicit Slices(std::array<Tensor, n> tensors) : tensors_(std::move(tensors)) {
     for (const Tensor& t : tensors_) {
       if (!t.ndim())
-        throw Error(KEEL_INVALID, "a scalar, " + t.type() + ", has no dim to be cut along",
+        throw Error(KEEL_INVALID, "a scalar, " + t.type() + ", has no first dim to split",
                     "pass tensors with an entry for each example");
       if (t.shape()[0] != size_of_all())
         throw Error(KEEL_INVALID, "the first dims differ: " + tensors_[0].type() + " and " + t.type(),
@@ -27,15 +27,16 @@ class Slices {
     }
   }
 
-  /// Of `count` entries each; the last one has what is left, or is dropped.
+  /// Batches of `count` entries; the last one has the remaining entries, or is dropped.
   Slices batch(int64_t count, bool drop_remainder = false) const {
-    if (count < 1) throw Error(KEEL_INVALID, "a batch has at least 1 entry, not " + std::to_string(count));
+    if (count < 1)
+      throw Error(KEEL_INVALID, "a batch must have at least 1 entry, not " + std::to_string(count));
     Slices out = *this;
     out.batch_ = count;
     out.drop_ = drop_remainder;
     return out;
   }
-  /// How many steps a loop takes.
+  /// The number of iterations of a loop.
   int64_t size() const {
     if (!batch_) return size_of_all();
     return (size_of_all() + (drop_ ? 0 : batch_ - 1)) / batch_;
@@ -65,7 +66,7 @@ class Slices {
     const Slices* of_ = nullptr;
     int64_t at_ = 0;
   };
-  /// Valid while this lives.
+  /// Valid while this object lives.
   iterator begin() const { return {this, 0}; }
   iterator end() const { return {this, size()}; }
 
@@ -77,14 +78,14 @@ class Slices {
   }
 
   std::array<Tensor, n> tensors_;
-  int64_t batch_ = 0;  // 0: single entries, without the dim
+  int64_t batch_ = 0;  // 0: single entries without the first dim
   bool drop_ = false;
 };
 
-/// Tensors, vectors and arrays of numbers, nested lists: all with the same first dim, which is cut.
+/// Tensors, vectors and arrays of numbers, nested lists: all with the same size of the first dim.
 template <class... T>
 Slices<sizeof...(T)> from_slices(const T&... data) {
-  static_assert(sizeof...(T) > 0, "from_slices() cuts at least one tensor");
+  static_assert(sizeof...(T) > 0, "from_slices() takes at least one tensor");
   return Slices<sizeof...(T)>({Tensor(data)...});
 }
 

@@ -1,14 +1,14 @@
-// dim.hpp: sizes of tensors where shapes are asked for: numbers, or expressions in sizes that a trace names.
+// dim.hpp: sizes as values: numbers, or expressions of the symbols of a trace.
 //
 //   auto rows = keel::function("rows", [](const keel::Tensor& x) {
 //     return keel::reshape(x, {x.dim(0) * x.dim(1), 10}) + keel::zeros({keel::dim("b") * 2, 10});
 //   }, {.signature = "x: f32[b, 2, 10]"});
 //
-// x.dim(0) is the size of a dim, whatever it is called, eagerly a number; keel::dim("b") one that a signature
-// (or keel_trace_dim) named. + - * / % take other sizes and numbers; / rounds down. A size of a trace has
-// meaning there only: wherever ops take a shape or a size, and beside tensors, where it is a literal.
-// Comparing sizes, dividing by one, and number() answer for the call that is traced: Function::report() has
-// what a trace relies on.
+// x.dim(0) is the size of a dim, eagerly a number; keel::dim("b") is a symbol of a signature (or of
+// keel_trace_dim). + - * / % combine sizes and numbers; / rounds down. A symbolic size is valid only in its
+// trace: as an attribute of an op, or as an operand, where it is a literal.
+// Comparisons of sizes, division by a size and number() use the sizes of the call being traced;
+// Function::report() lists the conditions that a trace depends on.
 #ifndef KEEL_DIM_HPP
 #define KEEL_DIM_HPP
 #include <algorithm>
@@ -20,10 +20,12 @@
 
 namespace keel {
 
+/// A size: a number, or an expression of symbols. Thread-safe as a value; symbolic sizes belong to the thread
+/// that writes their trace.
 class Dim {
  public:
   Dim(std::integral auto number) : number_(static_cast<int64_t>(number)) {}
-  /// As keel_array_dim gives it; checked where it is used.
+  /// From the text of keel_array_dim; an expression is checked at its first use.
   static Dim parse(std::string text) {
     Dim out(0);
     if (text.find_first_not_of("0123456789", text.starts_with('-')) == std::string::npos)
@@ -35,15 +37,15 @@ class Dim {
   bool symbolic() const { return !text_.empty(); }
   /// "2*b+1", "3". In a trace equal sizes have equal texts.
   std::string text() const { return symbolic() ? text_ : std::to_string(number_); }
-  /// That of the call which is traced: then this size is a number in the trace, not a symbol. An Error where
-  /// no call is traced.
+  /// The size in the call being traced; this trace then treats it as a number. Error KEEL_PRECONDITION if no
+  /// call is being traced.
   int64_t number() const {
     if (!symbolic()) return number_;
     int64_t out = 0;
     call(keel_trace_dim_number, need_trace(), text_.c_str(), &out);
     return out;
   }
-  /// What attributes hold: the number, or its name in the trace that this thread writes.
+  /// For attributes: the number, or the handle of the symbol in the trace of this thread.
   keel_dim handle() const {
     if (!symbolic()) return number_;
     keel_dim out = 0;
@@ -82,7 +84,7 @@ class Dim {
     return either(a, b) ? of("min(" + a.text() + ", " + b.text() + ")") : Dim(std::min(a.number_, b.number_));
   }
 
-  /// Known for all sizes, or so in the call that is traced; then the trace serves such calls only.
+  /// True for all sizes, or in the call being traced; in the second case the trace serves only such calls.
   friend bool operator==(const Dim& a, const Dim& b) {
     return either(a, b) ? holds(a, " == ", b) : a.number_ == b.number_;
   }
@@ -93,7 +95,7 @@ class Dim {
   friend bool operator>=(const Dim& a, const Dim& b) { return b <= a; }
   friend bool operator<(const Dim& a, const Dim& b) { return !(b <= a); }
   friend bool operator>(const Dim& a, const Dim& b) { return !(a <= b); }
-  /// As == 0, but false where no call is traced: then a run tells.
+  /// As == 0, but false if no call is being traced: then the check is left to the run.
   bool is_zero() const {
     int32_t zero = !symbolic() && number_ == 0;
     keel_error* why = nullptr;
@@ -107,7 +109,7 @@ class Dim {
   static bool either(const Dim& a, const Dim& b) { return a.symbolic() || b.symbolic(); }
   keel_trace* need_trace() const {
     if (detail::writes()) return detail::this_trace;
-    throw Error(KEEL_PRECONDITION, "the size " + text_ + " has no meaning here: only traces name sizes",
+    throw Error(KEEL_PRECONDITION, "the size " + text_ + " is a symbol, and no trace is being written",
                 "x.dim(0) is the size of a tensor's dim, traced or not");
   }
   static Dim fits(bool overflow, const Dim& out) {
@@ -116,7 +118,7 @@ class Dim {
   static Dim of(const Dim& a, const char* op, const Dim& b) {
     return of("(" + a.text() + ")" + op + "(" + b.text() + ")");
   }
-  /// libkeel computes: of what the trace knows it makes the canonical form.
+  /// libkeel computes the canonical form.
   static Dim of(std::string expression) {
     if (!detail::writes()) return parse(std::move(expression));
     keel_text* out = nullptr;
@@ -128,7 +130,7 @@ class Dim {
     call(keel_trace_dim_holds, (a.symbolic() ? a : b).need_trace(), (a.text() + op + b.text()).c_str(), &out);
     return out != 0;
   }
-  /// A symbol that is divided by becomes one that is not 0: n / n is 1 for all others.
+  /// Division by a symbol restricts the trace to calls with a nonzero size: then n / n is 1.
   static void check_divisor(const Dim& a, const Dim& b) {
     if (b.is_zero()) throw Error(KEEL_INVALID, "the size " + a.text() + " is divided by 0");
   }
@@ -140,8 +142,8 @@ class Dim {
   std::string text_;  // empty: the number
 };
 
-/// A size by its name in the trace, or an expression ("2*b"). An Error names one that is not there, and those
-/// that are.
+/// A size by the name of its symbol in this thread's trace, or an expression ("2*b"). Error KEEL_NOT_FOUND
+/// lists the symbols.
 template <std::convertible_to<std::string> Text>
 Dim dim(const Text& name) {
   Dim out = Dim::parse(name);

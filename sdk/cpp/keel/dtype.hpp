@@ -1,6 +1,6 @@
 // dtype.hpp: names, sizes and C++ types of the element types.
 //
-// How to read it: one table of all dtypes, then look-ups by name, by code and by C++ type.
+// How to read it: one table of all dtypes, then lookups by name, by code and by C++ type.
 #ifndef KEEL_DTYPE_HPP
 #define KEEL_DTYPE_HPP
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr DtypeRow kDtypes[] = {
     {KEEL_F64, "f64", 8, 'f'},
 };
 
-/// The row of a dtype, or nullptr for one that Keel does not know.
+/// The row of a dtype; nullptr for an unknown dtype.
 constexpr const DtypeRow* find_dtype(keel_dt code) {
   for (const DtypeRow& row : kDtypes)
     if (row.code == code) return &row;
@@ -37,6 +37,7 @@ constexpr const DtypeRow* find_dtype(std::string_view name) {
     if (row.name == name) return &row;
   return nullptr;
 }
+/// "f32"; "?" for an unknown dtype.
 constexpr std::string_view dtype_name(keel_dt code) {
   const DtypeRow* row = find_dtype(code);
   return row ? row->name : "?";
@@ -46,6 +47,7 @@ constexpr int dtype_size(keel_dt code) {
   const DtypeRow* row = find_dtype(code);
   return row ? row->size : 0;
 }
+/// keel_dt from the dtype of a tensor, and back.
 constexpr keel_dt dtype_pack(keel_dtype d) {
   return static_cast<keel_dt>(d.code) | static_cast<keel_dt>(d.bits) << 8 |
          static_cast<keel_dt>(d.lanes) << 16;
@@ -80,7 +82,7 @@ inline constexpr keel_dt dtype_of<float> = KEEL_F32;
 template <>
 inline constexpr keel_dt dtype_of<double> = KEEL_F64;
 
-/// "f32[2, 3]"; sizes that are not known are "?".
+/// "f32[2, 3]"; unknown sizes are "?".
 inline std::string type_text(const keel_tensor& tensor) {
   std::string text(dtype_name(dtype_pack(tensor.dtype)));
   for (int32_t d = 0; d < tensor.ndim; d++)

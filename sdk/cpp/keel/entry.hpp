@@ -1,4 +1,4 @@
-// entry.hpp: entries of modules as functions: what was saved is called, and trained further, without its
+// entry.hpp: entries of modules as functions: saved programs are called, and trained further, without their
 // source.
 //
 //   keel::Module module = keel::Module::load(keel::default_context(), "m.keel");
@@ -9,8 +9,8 @@
 //   keel::Tensor loss = keel::reduce_sum(serve(x));                     // tapes record it
 //   w.assign_sub(0.1 * tape.gradient(loss, w));                         // the variables are the module's
 //
-// How to read it: Entry is a keel::Function whose code (detail::EntryCode) writes the graph where it is
-// called.
+// How to read it: Entry is a keel::Function whose code (detail::EntryCode) adds the graph of the entry to the
+// trace in progress.
 #ifndef KEEL_ENTRY_HPP
 #define KEEL_ENTRY_HPP
 #include "function.hpp"
@@ -20,9 +20,9 @@ namespace keel {
 
 namespace detail {
 
-/// An entry, alone in a module of its own, which shares the variables: it needs the first module no more.
-struct AloneEntry {
-  AloneEntry(const Module& from, const std::string& entry) {
+/// An entry in a module of its own, with shared variables: independent of the original module.
+struct StandaloneEntry {
+  StandaloneEntry(const Module& from, const std::string& entry) {
     keel_module* made = nullptr;
     call(keel_module_new, here().context(), &made);
     module = std::make_unique<Module>(Module::take(made));
@@ -38,13 +38,13 @@ struct AloneEntry {
     std::string info = module->info();
     name = member(std::string_view(info).substr(info.find("\"entries\":")), "name");
   }
-  /// Where a graph is written its results there; where all runs eagerly those of a run.
+  /// In a trace adds the nodes of the entry; eagerly runs it.
   std::vector<Array> run(const std::vector<Array>& in) const {
     if (this_trace) return write(in);
     if (tape_handle())
       throw Error(KEEL_PRECONDITION,
-                  "entry \"" + name + "\" is a graph: tapes do not record it where all runs eagerly",
-                  "leave run_eagerly() off for what calls it");
+                  "entry \"" + name + "\" is a graph: tapes cannot record it under run_eagerly()",
+                  "switch run_eagerly() off for the functions that call it");
     return Session(*module, here().device()).prepare().run(in);
   }
   std::vector<Array> write(const std::vector<Array>& in) const {
@@ -56,7 +56,7 @@ struct AloneEntry {
   }
 
   std::string name;
-  std::vector<std::string> names;  // of parameters, with their dtypes
+  std::vector<std::string> names;  // of the parameters; dtypes in the same order
   std::vector<keel_dt> dtypes;
   size_t results = 0;
   std::unique_ptr<Module> module;
@@ -64,7 +64,7 @@ struct AloneEntry {
 
 template <class R>
 struct EntryCode {
-  std::shared_ptr<const AloneEntry> entry;
+  std::shared_ptr<const StandaloneEntry> entry;
   template <std::same_as<Tensor>... A>
   R operator()(const A&... in) const {
     R made{};
@@ -82,24 +82,24 @@ struct EntryCode {
 
 }  // namespace detail
 
-/// R: a Tensor, or a structure of them with a place for each result. Belongs to the context and device in use
-/// now; any thread may call it. Sizes are those that the entry takes.
+/// R: a Tensor, or a structure of tensors with one for each result. Uses the context and device current at
+/// its construction; any thread may call it. The entry checks the sizes of the arguments.
 template <class R = Tensor>
 class Entry {
  public:
-  /// Of that name ("": the only one). It keeps what it needs of the module.
+  /// The entry of that name ("": the only one); keeps its own copy of the graph, so `module` may be freed.
   explicit Entry(const Module& module, const std::string& name = "")
-      : entry_(std::make_shared<const detail::AloneEntry>(module, name)),
+      : entry_(std::make_shared<const detail::StandaloneEntry>(module, name)),
         function_(entry_->name, {entry_}, {.args = entry_->names}) {
     detail::Count wanted = detail::EntryCode<R>::wanted();
     if (wanted.vectors ? wanted.tensors <= entry_->results : wanted.tensors == entry_->results) return;
     throw Error(KEEL_INVALID,
-                "entry \"" + entry_->name + "\" gives " + std::to_string(entry_->results) +
+                "entry \"" + entry_->name + "\" has " + std::to_string(entry_->results) +
                     " results, the type of this keel::Entry takes " + std::to_string(wanted.tensors),
                 "keel::Entry<std::vector<keel::Tensor>> takes any number");
   }
 
-  /// A tensor or variable for each parameter, in order; numbers get its dtype.
+  /// A tensor or variable for each parameter, in order; numbers take the parameter's dtype.
   template <std::convertible_to<Operand>... A>
   R operator()(const A&... args) const {
     if (sizeof...(args) != entry_->names.size()) refuse(sizeof...(args));
@@ -111,7 +111,7 @@ class Entry {
     };
     return std::apply(function_, std::tuple{tensor(args)...});
   }
-  /// The entry alone, which shares the variables: for keel::save().
+  /// The module of this entry alone, with shared variables: for keel::save().
   const Module& module() const { return *entry_->module; }
 
  private:
@@ -121,7 +121,7 @@ class Entry {
     throw Error(KEEL_INVALID, "entry \"" + entry_->name + "\" takes (" + wanted + "), got " +
                                   std::to_string(got) + " arguments");
   }
-  std::shared_ptr<const detail::AloneEntry> entry_;
+  std::shared_ptr<const detail::StandaloneEntry> entry_;
   Function<detail::EntryCode<R>> function_;
 };
 

@@ -1,8 +1,7 @@
 // error.hpp: failures of the C API as one exception type, and owning handles.
 //
-// How to read it: Error carries what keel_error_* tell; call() runs a C function and throws on failure;
-// result() runs C++ code and gives a Result in place of an exception; Handle frees what a C function
-// handed out.
+// How to read it: Error carries the fields of a keel_error; call() runs a C function and throws on failure;
+// result() runs C++ code and returns a Result instead of throwing; Handle owns a C object.
 #ifndef KEEL_ERROR_HPP
 #define KEEL_ERROR_HPP
 #include <concepts>
@@ -18,8 +17,8 @@
 
 namespace keel {
 
-/// Where in the caller's program a call stands: a last parameter `const Place& where = Place::current()`. As
-/// Place, which not all compilers of C++20 have.
+/// The source position of a call, as a last parameter `const Place& where = Place::current()`. Replaces
+/// std::source_location, which not all C++20 compilers have.
 struct Place {
   const char* file = "";
   unsigned line = 0;
@@ -28,13 +27,13 @@ struct Place {
   }
 };
 
-/// A failed call: what() is the message; the rest is "" where it does not apply.
+/// A failed call: what() is the message; fields that do not apply are "".
 class Error : public std::runtime_error {
  public:
   explicit Error(keel_rc code, const std::string& message, std::string hint = "")
       : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
 
-  /// Copies the facts out of a C error object and frees it.
+  /// Copies the fields of a C error object and frees it.
   static Error take(keel_rc code, keel_error* e) {
     if (!e) return Error(code, "the call failed without a message");
     Error error(code, keel_error_message(e), keel_error_hint(e));
@@ -45,8 +44,8 @@ class Error : public std::runtime_error {
     return error;
   }
 
-  /// The same failure, with what was being done before the message (or another one) and the caller's place,
-  /// if it has a line, behind it.
+  /// The same failure with `doing: ` before the message (or before `message`) and the caller's place, if it
+  /// has a line, after it.
   Error within(const std::string& doing, const Place& where, const std::string* message = nullptr) const {
     std::string_view file = where.file;
     file = file.substr(file.rfind('/') + 1);
@@ -76,7 +75,7 @@ class Error : public std::runtime_error {
   Place where_;
 };
 
-/// What result() gives: a value, or the Error in its place.
+/// The return type of result(): a value or an Error.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -84,11 +83,11 @@ class [[nodiscard]] Result {
   Result(Error error) : error_(std::move(error)) {}
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  /// Throws the Error where there is no value.
+  /// Throws the Error if there is no value.
   T& value() & { return ok() ? *value_ : throw *error_; }
   T value() && { return ok() ? *std::move(value_) : throw *error_; }
   T value_or(T other) && { return ok() ? *std::move(value_) : std::move(other); }
-  /// Only where there is no value.
+  /// Undefined if there is a value.
   const Error& error() const { return *error_; }
   T& operator*() { return value(); }
   T* operator->() { return &value(); }
@@ -113,7 +112,7 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
-/// Runs `body` and gives what it returns, or the keel::Error that it threw; other exceptions pass.
+/// Runs `body`; returns its result, or the keel::Error that it threw. Other exceptions pass.
 ///   keel::Result<keel::Tensor> y = keel::result([&] { return a + b; });
 template <std::invocable F>
 auto result(F&& body) -> Result<std::invoke_result_t<F>> {
@@ -129,7 +128,7 @@ auto result(F&& body) -> Result<std::invoke_result_t<F>> {
   }
 }
 
-/// Calls a C function whose last argument is `keel_error** err`; throws Error where it fails.
+/// Calls a C function whose last parameter is `keel_error** err`; throws Error on failure.
 template <class F, class... Args>
 void call(F function, Args... args) {
   keel_error* error = nullptr;
@@ -147,7 +146,7 @@ struct Free {
 template <class T, auto free_function>
 using Handle = std::unique_ptr<T, Free<free_function>>;
 
-/// Takes a keel_text over as a string.
+/// Copies a keel_text to a string and frees it.
 inline std::string take_text(keel_text* text) {
   Handle<keel_text, keel_text_free> owner(text);
   return std::string(keel_text_data(text), keel_text_size(text));

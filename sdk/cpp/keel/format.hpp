@@ -1,9 +1,9 @@
-// format.hpp: tensors as text. `std::cout << t` prints the values only, as NumPy prints an array:
+// format.hpp: tensors as text. `std::cout << t` prints the values only, in the format of NumPy:
 //   [[4.]]     [1.  0.5]     [[ 2  6]\n [12 20]]     0.0     [ True False]
-// keel::repr(t) adds type and place: "Tensor f32[1, 1]: [[4.]]".
+// keel::repr(t) adds type and device: "Tensor f32[1, 1]: [[4.]]".
 //
-// How to read it: Number texts first (one element), Column (a common width for all), then Walk over the dims.
-// More than 1,000 elements show three at each edge; lines end before column 75.
+// How to read it: Digits (one element), Column (a common width for all), then Walk over the dims. Tensors of
+// more than 1,000 elements show three at each edge; lines end before column 75.
 #ifndef KEEL_FORMAT_HPP
 #define KEEL_FORMAT_HPP
 #include <charconv>
@@ -14,7 +14,7 @@
 namespace keel {
 namespace detail {
 
-/// The fewest digits that read back as the same value of its type, and the place of the point: d.ddd * 10^e.
+/// The shortest digits that read back as the same value of its type, with the exponent of d.ddd * 10^e.
 struct Digits {
   bool negative = false;
   std::string digits;  // at least one
@@ -86,7 +86,7 @@ inline Parts scientific(Digits d, double exact, size_t places) {
   return {(d.negative ? "-" : "") + d.digits.substr(0, 1), d.digits.substr(1), power(d.exponent)};
 }
 
-/// A number that stands alone: 5.5, 0.0, 1e+16.
+/// A number outside a list: 5.5, 0.0, 1e+16.
 template <class T>
 std::string lone(T v) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -108,7 +108,7 @@ std::string lone(T v) {
   }
 }
 
-/// What the elements that are shown have in common: a width, a number of places, with a power of ten or not.
+/// The common format of all shown elements: width, number of decimals, with an exponent or not.
 class Column {
  public:
   template <class T>
@@ -126,7 +126,7 @@ class Column {
       least_ = std::min(least_, a);
     }
   }
-  /// Once all were seen by see().
+  /// After see() of all elements.
   template <class T>
   void measure(T v) {
     if constexpr (is_floating<T>)
@@ -187,7 +187,7 @@ class Walk {
     while (++d < shape_.size()) n *= shape_[d];
     return n;
   }
-  // The indices that are shown; -1 stands for those between the edges.
+  // The indices shown; -1 for the gap between the edges.
   std::vector<int64_t> shown(size_t d) const {
     std::vector<int64_t> all;
     int64_t n = shape_[d];
@@ -236,7 +236,7 @@ class Walk {
 
 }  // namespace detail
 
-/// The values only. A symbolic tensor, which has none, is "<f32[?, 3] of a trace>".
+/// The values only, copied from a device if necessary. A symbolic tensor has none: "<f32[?, 3] of a trace>".
 inline std::string to_string(const Tensor& t) {
   if (t.empty()) return "<no tensor>";
   if (t.symbolic()) return "<" + t.type() + " of a trace>";
@@ -255,7 +255,7 @@ inline std::string to_string(const Tensor& t) {
   });
   return out;
 }
-/// "Tensor f32[1, 1]: [[4.]]"; rows of a matrix begin on a line of their own.
+/// "Tensor f32[1, 1]: [[4.]]"; the rows of a matrix start on a new line.
 inline std::string repr(const Tensor& t) {
   std::string values = to_string(t);
   if (t.empty() || t.symbolic()) return "Tensor " + values;

@@ -1,4 +1,4 @@
-// function.hpp: C++ code that is traced once for each signature of its arguments and then runs as a graph.
+// function.hpp: C++ code that is traced once per signature of its arguments and then runs as a graph.
 //
 //   auto f = keel::function("f", [](const keel::Tensor& x, int n) {
 //     keel::Tensor y = x;
@@ -6,13 +6,12 @@
 //     return y;
 //   });
 //   keel::Tensor y = f(x, 100);          // traces; the next call with these types and n = 100 does not
-//   f.concrete(x, 100).save("f.keel");   // the graph, for any program
+//   f.concrete(x, 100).save("f.keel");   // the graph, as a file
 //
 // Arguments: tensors (by dtype and shape) and static values (by type and value), in any structure that
-// structure.hpp can walk. Results: tensors, tuples, structs, one vector of them. What the code throws comes
-// out of the call unchanged. While it is traced each op is a node, also one on captured tensors alone: their
-// numbers are known, those computed from them are not yet. Eagerly, the same code runs on numbers:
-// run_eagerly().
+// structure.hpp walks. Results: tensors, tuples, structs, one vector of tensors. Exceptions of the code pass
+// through the call unchanged. During a trace each op becomes a node, also an op on captured tensors alone:
+// their elements can be read, results of ops on them cannot. run_eagerly() runs the code on numbers instead.
 #ifndef KEEL_FUNCTION_HPP
 #define KEEL_FUNCTION_HPP
 #include <array>
@@ -26,42 +25,42 @@
 
 namespace keel {
 
-/// All may be left out. signature, any_after, check_captures, max_traces: see keel_function_new in keel.h.
+/// All are optional. signature, any_after, check_captures, max_traces: see keel_function_new in keel.h.
 struct FunctionOptions {
   std::vector<std::string> args = {}, results = {};  // names of arguments and results in messages and modules
-  std::string signature = "";                        // "x: f32[b, 784] where b % 8 == 0": one trace for all
-  std::string any_after = "";                        // sizes of a dim before it becomes a symbol; "never"
-  bool check_captures = false;                       // an error where what the code captures changed
-  Options more = {};  // max_traces, threads, memory, timeout_ms, level, passes, exact_convolution
+  std::string signature = "";   // "x: f32[b, 784] where b % 8 == 0": one trace for all calls
+  std::string any_after = "";   // number of sizes after which a dim becomes a symbol; "never"
+  bool check_captures = false;  // an error if a capture of the code has changed
+  Options more = {};            // max_traces, threads, memory, timeout_ms, level, passes, exact_convolution
 };
 
 namespace detail {
 
-// One call under way on this thread; the program of a keel_function finds its code here.
+// A call in progress on this thread; the callback of a keel_function finds its code here.
 struct Invocation {
   void (*run)(Invocation&, std::span<const keel_leaf>, keel_trace*) = nullptr;
   struct Thrown {
     std::string text;
     std::exception_ptr what;
   };
-  std::vector<Thrown> thrown = {};  // by the code; a call may trace it for many sizes, then for fewer
-  keel_rc code = KEEL_INVALID;      // of what was thrown and is no Error; KEEL_CANCELLED ends the call
+  std::vector<Thrown> thrown = {};  // by the code; a call may trace more than once
+  keel_rc code = KEEL_INVALID;      // of exceptions other than Error; KEEL_CANCELLED ends the call
   std::string why = {};
 };
 inline constinit thread_local Invocation* this_call = nullptr;
 inline constinit thread_local int eager_scopes = 0;
 inline std::atomic<bool> eager_process{false};
 
-class Within {  // what the ops of a body see; tapes around a call do not see into a trace of its own
+class BodyScope {  // the thread state for a body; tapes around a call do not record inside its trace
  public:
-  Within(Home& home, keel_trace* trace, Recorder* tape)
+  BodyScope(Home& home, keel_trace* trace, Recorder* tape)
       : home_(home),
         before_(std::exchange(this_trace, trace)),
         took_all_(std::exchange(trace_takes_all, true)),
         tape_(std::exchange(this_tape, tape)) {}
-  ~Within() { this_trace = before_, trace_takes_all = took_all_, this_tape = tape_; }
-  Within(const Within&) = delete;
-  Within& operator=(const Within&) = delete;
+  ~BodyScope() { this_trace = before_, trace_takes_all = took_all_, this_tape = tape_; }
+  BodyScope(const BodyScope&) = delete;
+  BodyScope& operator=(const BodyScope&) = delete;
 
  private:
   Scope home_;
@@ -89,8 +88,8 @@ inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, ui
   return KEEL_OK;
 }
 
-// What the code threw of which this failure tells; none if the failure is of Keel itself.
-inline std::exception_ptr told(const Invocation& mine, const Error& failure) {
+// The exception of the code that caused this failure; null if the failure is of Keel itself.
+inline std::exception_ptr find_thrown(const Invocation& mine, const Error& failure) {
   const std::string_view message = failure.what();
   for (auto it = mine.thrown.rbegin(); it != mine.thrown.rend(); ++it)
     if (message.find(it->text) != message.npos) return it->what;
@@ -108,7 +107,7 @@ inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array*
   return rc == KEEL_OK ? cut({out, *n}, error) : rc;
 }
 
-/// A member of an object of libkeel's JSON, as text: a string, a number, or a list as it stands there.
+/// A member of an object of libkeel's JSON, as text: a string, a number, or a list in JSON.
 inline std::string member(std::string_view object, const std::string& name) {
   size_t at = object.find("\"" + name + "\":");
   if (at == std::string_view::npos) return "";
@@ -123,11 +122,11 @@ inline std::string member(std::string_view object, const std::string& name) {
   return out;
 }
 
-// What the caller gets for what the code returns: numbers become tensors.
+// The result type of a call: numbers become tensors.
 template <class R>
 using Returned = std::conditional_t<Number<R>, Tensor, R>;
 
-/// What does not depend on the code.
+/// The part of a Function that does not depend on the type of its code.
 class FunctionState {
  public:
   FunctionState(const std::string& name, const FunctionOptions& o) : options(o), home(here()) {
@@ -153,14 +152,14 @@ class FunctionState {
     leaves.list.reserve(8);
     (each_leaf(args, leaves), ...);
     if (leaves.structure.find('<') == std::string::npos && options.args.empty())
-      return leaves;  // Keel's names do
+      return leaves;  // Keel's default names suffice
     const std::vector<std::string>& names = names_of(leaves, args...);
     for (size_t k = 0; k < names.size(); k++) leaves.list[k].name = names[k].c_str();
     return leaves;
   }
 
  private:
-  // Kept by structure, for most calls have one that was there before.
+  // Cached by structure: most calls repeat one.
   template <class... A>
   const std::vector<std::string>& names_of(const Leaves& leaves, const A&... args) {
     {
@@ -186,6 +185,7 @@ class FunctionState {
 
 }  // namespace detail
 
+/// Made by keel::function(). Copies share their traces; any thread may call it.
 template <class Code>
 class Function {
  public:
@@ -193,13 +193,15 @@ class Function {
       : code_(std::make_shared<const Code>(std::move(code))),
         state_(std::make_shared<detail::FunctionState>(name, options)) {}
 
+  /// Runs the graph for the signature of these arguments, traced at its first call. Throws the exceptions of
+  /// the code, and Error for failures of the run.
   template <class... A>
   requires std::invocable<const Code&, const A&...>
   auto operator()(const A&... args) const
       -> detail::Returned<std::decay_t<std::invoke_result_t<const Code&, const A&...>>> {
     using Result = std::decay_t<std::invoke_result_t<const Code&, const A&...>>;
     if (detail::eager_scopes > 0 || detail::eager_process.load(std::memory_order_relaxed)) {
-      detail::Within body(state_->home, detail::this_trace, detail::this_tape);
+      detail::BodyScope body(state_->home, detail::this_trace, detail::this_tape);
       return (*code_)(args...);
     }
     detail::Leaves leaves = state_->flatten(args...);
@@ -224,7 +226,7 @@ class Function {
     }
   }
 
-  /// The graph for these arguments, traced if need be, as the only entry of a module of its own.
+  /// The graph for these arguments, traced if necessary, as the only entry of a new module.
   template <class... A>
   Module concrete(const A&... args) const {
     detail::Leaves leaves = state_->flatten(args...);
@@ -237,26 +239,26 @@ class Function {
         args...);
     return Module::take(out);
   }
-  /// That of a trace that is there, counted from 0 in the order of report(). Throws NotFoundError past the
-  /// last.
+  /// The graph of an existing trace by its number in report(), from 0, as a module. Error KEEL_NOT_FOUND past
+  /// the last.
   Module trace(uint32_t number) const {
     keel_module* out = nullptr;
     call(keel_function_trace, get(), number, &out);
     return Module::take(out);
   }
-  /// JSON: traces with signature, reason, trace_ms, plan_ms, calls.
+  /// JSON: the traces, each with signature, reason, trace_ms, plan_ms, calls.
   std::string report() const {
     keel_text* out = nullptr;
     call(keel_function_report, get(), &out);
     return take_text(out);
   }
-  /// A block for each trace: the call, its arguments and results with their dtypes and shapes.
+  /// A block per trace: the call, its arguments and results with their dtypes and shapes.
   std::string signatures() const {
     keel_text* out = nullptr;
     call(keel_function_signatures, get(), &out);
     return take_text(out);
   }
-  /// Why the code was traced as often as it was, and what each trace captured.
+  /// The reason of each trace, and its captures; for people.
   std::string explain() const {
     std::string json = report(), out;
     int64_t traces = 0, calls = 0;
@@ -276,14 +278,14 @@ class Function {
           "{.signature = \"x: f32[n]\"}\n";
     return out;
   }
-  /// How often the code was traced and the trace kept.
+  /// The number of traces so far, including dropped ones.
   int64_t trace_count() const {
     std::string text = report();
     int64_t n = 0;
     for (size_t at = 0; (at = text.find("{\"signature\":", at)) != std::string::npos; at++) n++;
     return n + std::atoll(text.c_str() + text.rfind("\"dropped\":") + 10);
   }
-  /// Calls of this function run the code itself, on numbers.
+  /// Calls of this function run its code on numbers, without a trace.
   void run_eagerly(bool on = true) const { keel_function_run_eagerly(get(), on); }
   keel_function* get() const { return state_->handle.get(); }
 
@@ -294,12 +296,12 @@ class Function {
     std::tuple<const A&...> args;
   };
 
-  // The code on copies of the arguments in which the tensors are those of the trace.
+  // Runs the code on copies of the arguments, with the tensors of the trace.
   template <class... A>
   static void run(detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
     auto& mine = static_cast<Typed<A...>&>(erased);
     const Function& f = mine.of;
-    detail::Within body(f.state_->home, trace, keel_trace_tape(trace) ? detail::this_tape : nullptr);
+    detail::BodyScope body(f.state_->home, trace, keel_trace_tape(trace) ? detail::this_tape : nullptr);
     std::tuple<std::decay_t<const A>...> copies(mine.args);
     detail::Replace put(leaves);
     std::apply([&](auto&... copy) { (detail::each_leaf(copy, put), ...); }, copies);
@@ -327,7 +329,7 @@ class Function {
     detail::this_call = before;
     if (rc == KEEL_OK) return;
     Error failure = Error::take(rc, error);
-    if (std::exception_ptr thrown = detail::told(mine, failure)) std::rethrow_exception(thrown);
+    if (std::exception_ptr thrown = detail::find_thrown(mine, failure)) std::rethrow_exception(thrown);
     throw failure;
   }
 
@@ -335,19 +337,18 @@ class Function {
   std::shared_ptr<detail::FunctionState> state_;
 };
 
-/// Belongs to the context and device in use now. Copies share their traces; any thread may call it. The code
-/// must outlive nothing: it is kept. It may run again for another signature, and must not touch its captures.
+/// A traced function on the context and device current now. Copies share their traces; any thread may call
+/// it. `code` is copied or moved in. It runs again for each new signature, and must not modify its captures.
 template <class Code>
 Function<std::decay_t<Code>> function(const std::string& name, Code&& code,
                                       const FunctionOptions& options = {}) {
   return {name, std::forward<Code>(code), options};
 }
 
-/// All functions of the process, or of a context, run their code at each call: to look inside with a
-/// debugger.
+/// All functions of the process, or of a context, run their code on numbers at each call, for a debugger.
 inline void run_eagerly(bool on = true) { detail::eager_process = on; }
 inline void run_eagerly(const Context& context, bool on = true) { keel_run_eagerly(context.get(), on); }
-/// The same for this thread, as long as it lives.
+/// The same for this thread, until the end of the scope.
 class [[nodiscard]] Eagerly {
  public:
   Eagerly() { detail::eager_scopes++; }

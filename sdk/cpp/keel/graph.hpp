@@ -1,5 +1,5 @@
-// graph.hpp: graphs that C++ code writes with tensors, and sessions that run parts of them, as TensorFlow 1
-// had them.
+// graph.hpp: graphs written as C++ code on tensors, and sessions that run parts of them, in the style of
+// TensorFlow 1.
 //
 //   keel::Graph g;
 //   keel::GraphScope in(g);                              // the default graph of this thread from here on
@@ -8,9 +8,9 @@
 //   keel::Session session(g);
 //   keel::Tensor value = session.run(y, {{x, numbers}});   // or session.run("y:0", {{"x", numbers}})
 //
-// How to read it: OpenGraph and the scopes, what adds values, then Session::run. Everything has a name: the
-// one given, which must be free, or that of its op, then name_1, name_2. Ops on concrete tensors still run at
-// once: keel::constant() is what puts a number into the graph.
+// How to read it: OpenGraph and the scopes, functions that add values, then Session::run. Each value has a
+// name: an explicit one, which must be unused, or that of its op (name, name_1, name_2). Ops on concrete
+// tensors still run immediately: keel::constant() adds a number to the graph.
 #ifndef KEEL_GRAPH_HPP
 #define KEEL_GRAPH_HPP
 #include <algorithm>
@@ -29,8 +29,8 @@ struct OpenGraph {
   Handle<keel_trace, keel_trace_free> trace;
   Module module;
   keel_graph* graph;
-  std::string scope = "";  // before names
-  int64_t sizes = 0;       // symbols made up
+  std::string scope = "";  // prefix of names
+  int64_t sizes = 0;       // generated symbols
 
   keel_value number_of(const Tensor& t) const {
     keel_value out = KEEL_NO_VALUE;
@@ -62,9 +62,10 @@ inline Module module_of(keel_trace* trace) {
 }
 inline OpenGraph& need_open(const Graph& graph) {
   if (graph.open()) return *graph.open();
-  throw Error(KEEL_PRECONDITION, "a graph of a module has no tensors", "keel::Graph g; makes one that has");
+  throw Error(KEEL_PRECONDITION, "a graph of a module has no tensors",
+              "create the graph with keel::Graph g;");
 }
-/// The graph that this thread writes; null: it runs eagerly, or traces a function.
+/// The graph that this thread writes; null while it runs eagerly or traces a function.
 inline OpenGraph* writing() {
   OpenGraph* open = this_graph ? this_graph->open().get() : nullptr;
   return open && open->trace.get() == this_trace ? open : nullptr;
@@ -88,8 +89,9 @@ inline void Graph::result(const std::string& name, const Tensor& tensor) {
   result(name, detail::need_open(*this).number_of(tensor));
 }
 
-/// For as long as it lives, the graph is this thread's default: placeholders, constants, and ops on tensors
-/// of the graph are written into it. Scopes end in the opposite order, on their thread.
+/// The default graph of this thread until the end of the scope: placeholders, constants, and ops on tensors
+/// of the graph are added to it. Scopes must end in reverse order, on their thread. One thread at a time per
+/// graph.
 class [[nodiscard]] GraphScope {
  public:
   explicit GraphScope(const Graph& graph)
@@ -114,16 +116,17 @@ class [[nodiscard]] GraphScope {
   bool took_all_;
 };
 
-/// That of the innermost GraphScope of this thread.
+/// The graph of the innermost GraphScope of this thread; Error KEEL_PRECONDITION if there is none.
 inline Graph default_graph() {
   if (detail::this_graph) return *detail::this_graph;
-  throw Error(KEEL_PRECONDITION, "there is no default graph: programs run eagerly",
+  throw Error(KEEL_PRECONDITION, "there is no default graph: this thread runs eagerly",
               "keel::Graph g; keel::GraphScope in(g); makes one");
 }
-/// Do ops of this thread run at once? Not in a GraphScope, nor while a function is traced.
+/// Do ops of this thread run immediately? Not in a GraphScope, nor while a function is traced.
 inline bool executing_eagerly() { return !detail::this_trace; }
 
-/// Names made in it begin with "layer1/"; in a graph only.
+/// NameScope("layer1"): names of new values begin with "layer1/" until its end; without effect outside a
+/// graph.
 class [[nodiscard]] NameScope {
  public:
   explicit NameScope(const std::string& name) : open_(detail::writing()) {
@@ -142,7 +145,7 @@ class [[nodiscard]] NameScope {
   std::string before_;
 };
 
-/// A size of a placeholder: a number, -1 (told by what is fed), or a symbol: {"b", 784}.
+/// A size of a placeholder: a number, -1 (taken from the feed), or a symbol: {"b", 784}.
 struct Size {
   Size(std::integral auto n) : number(static_cast<int64_t>(n)) {}
   Size(const char* symbol) : text(symbol) {}
@@ -150,7 +153,7 @@ struct Size {
   std::string text = "";
 };
 
-/// A value that each run must feed.
+/// A value that each run must feed. Error KEEL_PRECONDITION outside a GraphScope.
 inline Tensor placeholder(keel_dt dtype, const std::vector<Size>& shape, const std::string& name = "",
                           const Place& where = Place::current()) {
   detail::OpenGraph* open = detail::writing();
@@ -172,7 +175,7 @@ inline Tensor placeholder(keel_dt dtype, const std::vector<Size>& shape, const s
   return Tensor(Array(out));
 }
 
-/// In a graph a constant of that name; else a tensor, whose name means nothing. dtype 0: the value's own.
+/// In a graph: a constant of that name. Eagerly: a tensor; the name is ignored. dtype 0: the value's default.
 inline Tensor constant(const Operand& value, const std::string& name = "", keel_dt dtype = 0) {
   static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
   Array array;
@@ -187,16 +190,16 @@ inline Tensor constant(const Operand& value, const std::string& name = "", keel_
   return Tensor(Array(out));
 }
 
-/// The same tensor under another name, which must be free, or with `unique` gets a number behind it. A tensor
-/// with a value has no name: nothing happens.
+/// Renames a tensor of the graph. The name must be unused; with `unique` a number is appended. No effect on a
+/// tensor with a value.
 inline Tensor named(const Tensor& tensor, const std::string& name, bool unique = false) {
   if (detail::OpenGraph* open = detail::writing(); open && tensor.symbolic())
     call(keel_trace_rename, open->trace.get(), tensor.get(), name.c_str(), static_cast<int32_t>(unique));
   return tensor;
 }
 
-/// A value for one run, of any tensor of the graph or by a name: computed from there on with it. Another
-/// dtype of the same kind is cast (f64 to f32).
+/// A value for one run, in place of any tensor of the graph, given as a tensor or by name. Other dtypes of
+/// the same kind are cast (f64 to f32).
 class Feed {
  public:
   Feed(const Tensor& of, const Operand& value) : of_(of), value_(array_of(value, of.dtype())) {}
@@ -230,12 +233,12 @@ class Feeds {
 
 namespace detail {
 
-/// Walks over what is fetched twice: want() for the names, give() for the values.
+/// Walks the fetches twice: want() collects the names, give() fills in the values.
 struct Fetching {
   OpenGraph* graph;
   std::vector<std::string> names, targets = {};
   std::vector<Array> got = {};
-  std::vector<size_t> places = {};  // of what was wanted among the names: each is fetched once
+  std::vector<size_t> places = {};  // index in `names` of each fetch; each name is fetched once
   size_t next = 0;
 
   std::string name_of(const Tensor& t) const {
@@ -304,7 +307,7 @@ auto Session::run(const Fetch& fetch, const Feeds& feeds, const std::vector<std:
   fetching.targets.insert(fetching.targets.end(), targets.begin(), targets.end());
   std::vector<const char*> f = c_strings(fed), r = c_strings(fetching.names), t = c_strings(fetching.targets);
   std::vector<keel_array*> out(r.size());
-  static constexpr const char* kNothing[1] = {};  // NULL would mean all that the entry has
+  static constexpr const char* kNothing[1] = {};  // NULL would mean all of the entry
   call(keel_session_run, get(), f.empty() ? kNothing : f.data(), in.data(), static_cast<uint32_t>(in.size()),
        r.empty() ? kNothing : r.data(), out.data(), static_cast<uint32_t>(out.size()), t.data(),
        static_cast<uint32_t>(t.size()));
@@ -316,7 +319,7 @@ auto Session::run(const Fetch& fetch) const {
   return run(fetch, Feeds());
 }
 
-/// For as long as it lives, keel::eval() of this thread uses the session.
+/// The session of keel::eval() on this thread until the end of the scope; `session` must outlive it.
 class [[nodiscard]] SessionScope {
  public:
   explicit SessionScope(const Session& session) : before_(std::exchange(detail::this_session, &session)) {}
@@ -328,7 +331,7 @@ class [[nodiscard]] SessionScope {
   const Session* before_;
 };
 
-/// A session that is the default one of its thread from its beginning to its end.
+/// A session that is the default of its thread during its lifetime.
 class InteractiveSession : public Session {
  public:
   InteractiveSession() : scope_(*this) {}
@@ -339,11 +342,11 @@ class InteractiveSession : public Session {
   SessionScope scope_;
 };
 
-/// As run() of the default session.
+/// run() of the default session; Error KEEL_PRECONDITION if there is none.
 template <class Fetch>
 auto eval(const Fetch& fetch, const Feeds& feeds = {}) {
   if (!detail::this_session)
-    throw Error(KEEL_PRECONDITION, "cannot evaluate by keel::eval(): no default session is there",
+    throw Error(KEEL_PRECONDITION, "keel::eval() has no default session",
                 "keel::SessionScope in(session); or session.run(tensor)");
   return detail::this_session->run(fetch, feeds);
 }

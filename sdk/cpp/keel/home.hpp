@@ -1,7 +1,7 @@
-// home.hpp: where eager ops run: a context, a device, and the ops that were bound there before.
+// home.hpp: where eager ops run: a context, a device, and the ops bound there.
 //
-// How to read it: a Home binds each op once for each choice of attributes; a Context owns its Homes (Homes);
-// here() is the Home of this thread. Programs see none of this: they write keel::Scope (scope.hpp).
+// How to read it: a Home is a cache of the ops bound to one device, by attributes; a Context owns its Homes;
+// here() is the Home of this thread. Internal: programs use keel::Scope (scope.hpp).
 #ifndef KEEL_HOME_HPP
 #define KEEL_HOME_HPP
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace keel::detail {
 
-/// Attributes of one call, in the order of the catalogue; those that equal their default are left out.
+/// Attributes of one call, in the order of the catalogue, without attributes that equal their default.
 class Attributes {
  public:
   void i64(const char* name, int64_t v) { add(name, {KEEL_ATTR_I64, 0, v, 0, nullptr}); }
@@ -33,34 +33,34 @@ class Attributes {
   void text(const char* name, const char* v) {
     add(name, {KEEL_ATTR_STR, static_cast<uint32_t>(std::char_traits<char>::length(v)), 0, 0, v});
   }
-  /// KEEL_ATTR_I64S or KEEL_ATTR_DIMS; borrowed.
+  /// KEEL_ATTR_I64S or KEEL_ATTR_DIMS; `v` is borrowed.
   void list(const char* name, int32_t kind, const std::vector<int64_t>& v) {
     add(name, {kind, static_cast<uint32_t>(v.size()), 0, 0, v.data()});
   }
-  /// Sizes of which some are those of a trace; kept.
+  /// Sizes, some of them symbolic; owned.
   void sizes(const char* name, std::vector<keel_dim> v) {
     list(name, KEEL_ATTR_DIMS, own_.emplace_back(std::move(v)));
     symbolic_ = true;
   }
-  /// Kept, too.
+  /// As list(), but owned.
   void numbers(const char* name, std::vector<int64_t> v) {
     list(name, KEEL_ATTR_I64S, own_.emplace_back(std::move(v)));
   }
   bool empty() const { return n_ == 0; }
-  bool symbolic() const { return symbolic_; }  // holds sizes of a trace: the op belongs there
+  bool symbolic() const { return symbolic_; }  // has symbolic sizes: the op belongs to their trace
 
   keel_op* bind(keel_context* context, const char* device, const char* op) const {
     keel_op* out = nullptr;
     call(keel_op_bind, context, device, op, 0u, names_.data(), attrs_.data(), n_, &out);
     return out;
   }
-  /// The same bytes for the same op and attributes; appended to `out`.
+  /// Appends a key to `out`: equal bytes for equal op and attributes.
   void key(OpId id, std::string& out) const {
     auto append = [&](const void* p, size_t n) { out.append(static_cast<const char*>(p), n); };
     append(&id, sizeof id);
     for (uint32_t i = 0; i < n_; i++) {
       const keel_attr& a = attrs_[i];
-      append(&names_[i], sizeof names_[i]);  // a literal of ops.hpp
+      append(&names_[i], sizeof names_[i]);  // a string literal of ops.hpp: compared by address
       append(&a.kind, offsetof(keel_attr, p));
       if (a.count) append(a.p, a.kind == KEEL_ATTR_STR ? a.count : a.count * sizeof(int64_t));
     }
@@ -93,7 +93,7 @@ class Home {
   keel_context* context() const { return context_; }
   const std::string& device() const { return device_; }
 
-  /// An op without attributes: one load once it is bound.
+  /// An op without attributes: one atomic load after the first call.
   keel_op* op(OpId id) {
     keel_op* op = plain_[static_cast<size_t>(id)].load(std::memory_order_acquire);
     return op ? op : bind(id);
@@ -118,7 +118,7 @@ class Home {
     keel_op* made = Attributes().bind(context_, device_.c_str(), info(id).name);
     keel_op* first = nullptr;
     if (plain_[static_cast<size_t>(id)].compare_exchange_strong(first, made)) return made;
-    keel_op_free(made);  // another thread was quicker
+    keel_op_free(made);  // another thread bound it first
     return first;
   }
   Homes& family_;
@@ -129,7 +129,7 @@ class Home {
   std::unordered_map<std::string, Bound> others_;
 };
 
-/// The Homes of one context, one for each device that was asked for.
+/// The Homes of one context, one per device in use.
 class Homes {
  public:
   Home& at(keel_context* context, const std::string& device) {
@@ -145,15 +145,16 @@ class Homes {
 };
 
 inline constinit thread_local Home* this_home = nullptr;         // set by Scope
-inline constinit thread_local keel_trace* this_trace = nullptr;  // to which ops are added
-inline constinit thread_local bool trace_takes_all = false;      // of a function: also ops on numbers alone
-/// Tells a trace which line writes what comes next. The Python package puts its own in place.
+inline constinit thread_local keel_trace* this_trace = nullptr;  // receives new nodes
+inline constinit thread_local bool trace_takes_all =
+    false;  // a function's: ops on concrete tensors become nodes, too
+/// Records the source position of the next nodes. The Python package installs its own function.
 inline void (*note_place)(keel_trace*, const Place&) = [](keel_trace* trace, const Place& where) {
   if (where.line) keel_trace_source(trace, where.file, where.line);
 };
 inline bool writes() { return keel_trace_writes(this_trace) != 0; }
 
-/// A tape at work on this thread, and those around it (tape.hpp); without a handle: nothing may be recorded.
+/// An active tape of this thread, and the next outer one (tape.hpp). handle null: recording is off.
 struct Recorder {
   keel_tape* handle;
   Recorder* outer;

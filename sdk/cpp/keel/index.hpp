@@ -1,8 +1,7 @@
-// index.hpp: parts of tensors: t[1], t[-1], t[keel::Slice{0, 6, 2}], t[{keel::all, 3}], t[other], rows.
+// index.hpp: indexing: t[1], t[-1], t[keel::Slice{0, 6, 2}], t[{keel::all, 3}], t[other], rows.
 //
-// How to read it: an Index is a number (the dim goes away), a Slice (it stays) or a tensor of numbers (rows
-// are picked). Numbers and slices count from the end where they are negative. All of it is ops: gather and
-// slice.
+// How to read it: an Index is a number (removes the dim), a Slice (keeps it) or a tensor of numbers (gathers
+// entries). Negative numbers and slice ends count from the end. Implemented with the ops gather and slice.
 #ifndef KEEL_INDEX_HPP
 #define KEEL_INDEX_HPP
 #include <optional>
@@ -11,7 +10,7 @@
 
 namespace keel {
 
-/// From start to before stop in steps; {} is everything, {1} all but the first, {{}, -1} all but the last.
+/// start, stop (exclusive), step >= 1; {} is everything, {1} all but the first, {{}, -1} all but the last.
 struct Slice {
   std::optional<Dim> start = {}, stop = {};
   int64_t step = 1;
@@ -38,12 +37,12 @@ namespace detail {
       .within("t[...]", index.where);
 }
 
-// Is it a place that counts from the end? Of n - 1 beside n that makes no difference where it is right.
+// Does the index count from the end? For n - 1 of n either answer selects the same entry.
 inline bool from_end(const Dim& i, const Dim& size) {
   return i.symbolic() ? (i - size).text() != "-1" && i < 0 : i.number() < 0;
 }
 inline Dim from_start(const Dim& i, const Dim& size) { return from_end(i, size) ? i + size : i; }
-/// An end of a slice, as Python has it: from the start, and in the dim.
+/// An end of a slice, with Python's rules: counted from the start and clamped to the dim.
 inline Dim end_of_slice(const Dim& i, const Dim& size) {
   return from_end(i, size) ? max(i + size, 0) : i.symbolic() ? max(min(i, size), 0) : min(i, size);
 }
@@ -55,7 +54,7 @@ inline Tensor pick_one(const Tensor& t, const Index& index, int64_t dim) {
   return gather(Operand(t, index.where), i.symbolic() ? keel::dim(i) : i64(i.number()), {.axis = dim});
 }
 
-/// From start to before stop, both in the dim, by a step of 1 or more.
+/// start to stop (exclusive), both within the dim; step >= 1.
 inline Tensor pick_range(const Operand& t, const Tensor& of, int64_t dim, const Dim& start, const Dim& stop,
                          int64_t step) {
   std::vector<Dim> from(of.shape().size(), 0), to;
@@ -78,6 +77,8 @@ inline Tensor pick_slice(const Tensor& t, const Index& index, int64_t dim) {
 
 }  // namespace detail
 
+/// One index per dim, from the first; missing ones mean all. Error KEEL_RANGE for an index out of range or
+/// too many indices; indices in tensors are checked by the op gather.
 inline Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   Tensor out = *this;
   int64_t dim = 0;
@@ -94,6 +95,7 @@ inline Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   }
   return out;
 }
+/// Entry, slice or gathered entries of the first dim.
 inline Tensor Tensor::operator[](const Index& index) const { return (*this)[{index}]; }
 
 inline Tensor Tensor::Row::operator*() const { return of_[at_]; }

@@ -1,4 +1,4 @@
-// ints.hpp: lists of numbers as attributes: axes, sizes (which may be those of a trace), strides.
+// ints.hpp: lists of numbers as attributes: axes, sizes (also symbolic), strides.
 #ifndef KEEL_INTS_HPP
 #define KEEL_INTS_HPP
 #include <concepts>
@@ -9,12 +9,12 @@
 
 namespace keel {
 
-/// {2, 2}, a vector, or one number, which counts for each dim where the op takes one per dim. Ints(), {}:
-/// left to the op's default; no numbers at all are Ints(std::vector<int64_t>()). Shapes may hold sizes of the
-/// trace: {x.dim(0), 10}.
+/// {2, 2}, a vector, or one number, which applies to each dim where the op takes one per dim. Ints() or {}:
+/// the default of the op; an empty list is Ints(std::vector<int64_t>()). Shapes may contain symbolic sizes:
+/// {x.dim(0), 10}.
 struct Ints {
   std::vector<int64_t> list;
-  std::vector<Dim> sizes;  // in place of it where one is symbolic
+  std::vector<Dim> sizes;  // used instead of `list` if one is symbolic
   enum Form : uint8_t { kDefault, kOne, kList } form = kDefault;
   Ints() = default;
   Ints(std::initializer_list<int64_t> v) : list(v), form(kList) {}

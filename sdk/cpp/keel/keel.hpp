@@ -2,13 +2,12 @@
 //
 //   keel::Tensor x = {{1.f, 2.f}, {3.f, 4.f}};
 //   auto f = keel::function("f", [](const keel::Tensor& x) { return keel::softmax(x * 2); });
-//   std::cout << f(x);                       // traced once for each signature, then run as a graph
+//   std::cout << f(x);                       // traced once per signature, then run as a graph
 //
 //   keel::Module module = keel::Module::load(keel::default_context(), "m.keel");
 //   std::vector<keel::Array> y = keel::Session(module, "cpu").prepare().run(std::vector{x.array()});
 //
-// Handles are move-only; Arrays and Tensors share their data when copied. What holds for threads is in
-// keel.h.
+// Handles are move-only; Arrays and Tensors share their data when copied. Thread rules are in keel.h.
 #ifndef KEEL_KEEL_HPP
 #define KEEL_KEEL_HPP
 #include "array.hpp"     // IWYU pragma: export

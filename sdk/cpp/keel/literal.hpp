@@ -1,7 +1,7 @@
-// literal.hpp: numbers and nested lists of numbers as a program writes them: 2, 0.5, {{1, 2}, {3, 4}}.
+// literal.hpp: numbers and nested lists of numbers: 2, 0.5, {{1, 2}, {3, 4}}.
 //
-// How to read it: a Literal is weak: it has a shape and values, but takes the dtype of the tensor that it
-// meets; on its own it is i32 (i64 if a C++ type was wider), f32 if a number has a point, or bool.
+// How to read it: a Literal is weak: it has a shape and values, but takes the dtype of the tensor it is
+// combined with. Its default is i32 (i64 for a wider C++ type), f32 if a number is floating-point, or bool.
 #ifndef KEEL_LITERAL_HPP
 #define KEEL_LITERAL_HPP
 #include <cmath>
@@ -43,13 +43,13 @@ constexpr bool holds_numbers() {
 template <class T>
 concept NumberRange = !Number<T> && !std::same_as<T, Literal> && holds_numbers<T>();
 
-// Numbers in a row, of one C++ type. (is_no_range: so that no compiler asks a tensor for its rows while it
-// looks at how tensors are made.)
+// A contiguous range of numbers of one C++ type. (is_no_range keeps compilers from instantiating the row
+// iterator of Tensor during overload resolution of its constructors.)
 template <class R>
 concept Elements = (!requires { typename R::is_no_range; }) &&
                    std::ranges::contiguous_range<R>&& Number<std::ranges::range_value_t<R>>;
 
-/// One number of a program, weak.
+/// One weak number.
 struct Weak {
   enum Kind : uint8_t { kBool, kI32, kI64, kFloat };
   Kind kind = kI32;
@@ -76,15 +76,15 @@ struct Weak {
   }
   std::string name() const { return kind == kBool ? "bool" : kind == kFloat ? "a float" : "an integer"; }
 
-  /// As an element of a dtype; an Error that says how to mend it where it has no place there.
+  /// Stores the number as an element of a dtype; Error KEEL_INVALID with a hint if it does not fit.
   void store(keel_dt dtype, void* to) const {
     const DtypeRow* row = find_dtype(dtype);
     char want = row ? row->kind : '?';
     if ((want == 'b') != (kind == kBool) || (kind == kFloat && want != 'f'))
-      throw Error(KEEL_INVALID,
-                  "the literal " + text() + " is " + name() + ", the tensor beside it " +
-                      std::string(dtype_name(dtype)),
-                  "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
+      throw Error(
+          KEEL_INVALID,
+          "the literal " + text() + " is " + name() + ", the other operand " + std::string(dtype_name(dtype)),
+          "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
     visit(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
@@ -108,7 +108,7 @@ class Literal {
   Literal() : dims_{0} {}
   template <Number T>
   Literal(T v) : values_{detail::Weak(v)} {}
-  /// Rows of equal shape.
+  /// Rows of equal shape; Error KEEL_INVALID otherwise.
   Literal(std::initializer_list<Literal> rows) { stack(rows); }
   template <detail::NumberRange R>
   Literal(const R& range) {
@@ -117,7 +117,7 @@ class Literal {
     stack(rows);
   }
 
-  /// As many values as the shape says, row by row.
+  /// Values in row-major order; as many as `shape` has elements.
   static Literal of(std::vector<int64_t> shape, std::vector<detail::Weak> values) {
     Literal out;
     out.dims_ = std::move(shape);
@@ -126,7 +126,7 @@ class Literal {
   }
 
   const std::vector<int64_t>& shape() const { return dims_; }
-  /// The dtype that it has on its own.
+  /// The default dtype.
   keel_dt dtype() const {
     static constexpr keel_dt kOwn[] = {KEEL_BOOL, KEEL_I32, KEEL_I64, KEEL_F32};
     return kOwn[kind()];
@@ -136,6 +136,7 @@ class Literal {
     for (const detail::Weak& v : values_) kind = std::max(kind, v.kind);
     return kind;
   }
+  /// A new array of that dtype; Error KEEL_INVALID for a value that does not fit.
   Array to_array(keel_context* context, keel_dt dtype) const {
     keel_array* out = nullptr;
     call(keel_array_new, context, dtype, dims_.data(), static_cast<int32_t>(dims_.size()), &out);
@@ -160,8 +161,8 @@ class Literal {
         first = &row;
         dims_.insert(dims_.end(), row.dims_.begin(), row.dims_.end());
       } else if (row.dims_ != first->dims_) {
-        throw Error(KEEL_INVALID, "rows of a literal differ: one has the shape " + text(first->dims_) +
-                                      ", another " + text(row.dims_));
+        throw Error(KEEL_INVALID,
+                    "rows of a literal differ in shape: " + text(first->dims_) + " and " + text(row.dims_));
       }
       values_.insert(values_.end(), row.values_.begin(), row.values_.end());
     }

@@ -1,6 +1,6 @@
-// module.hpp: modules (a file's worth of graphs) and graphs built by hand.
+// module.hpp: modules (the contents of a file) and graphs built node by node.
 //
-// How to read it: Graph first, then Module. Graphs that C++ code writes with tensors are in graph.hpp.
+// How to read it: Graph first, then Module. graph.hpp has graphs written as C++ code on tensors.
 #ifndef KEEL_MODULE_HPP
 #define KEEL_MODULE_HPP
 #include <memory>
@@ -18,13 +18,13 @@ namespace detail {
 struct OpenGraph;  // graph.hpp
 }
 
-/// What computes: a node with the names of its operands ("": left out) and results. A parameter or a constant
-/// that is asked for as a node has the op "parameter", "constant".
+/// An op with the names of its operands ("": omitted) and results. A parameter or constant has the op
+/// "parameter" or "constant".
 struct Node {
   std::string name, op;
   std::vector<std::string> inputs, outputs;
 };
-/// What is computed with. shape: -1 where it is not known before a run.
+/// A parameter, constant or result of a node. shape: -1 where it is unknown before a run.
 struct Value {
   keel_value number = KEEL_NO_VALUE;
   std::string name;
@@ -32,26 +32,30 @@ struct Value {
   std::vector<int64_t> shape;
 };
 
-/// A graph under construction. One of a module belongs to it and must not outlive it; one thread at a time.
+/// A graph under construction; one thread at a time. A graph of a module is owned by the module and must not
+/// outlive it.
 class Graph {
  public:
   explicit Graph(keel_graph* borrowed) : p_(borrowed) {}
-  /// graph.hpp: a graph of its own for GraphScope and Session, on the context and device in use.
+  /// graph.hpp: a new graph for GraphScope and Session, on the context and device current now.
   Graph();
   keel_graph* get() const { return p_; }
 
+  /// Adds a parameter. dims: numbers, or handles from Module::dim().
   keel_value param(const std::string& name, keel_dt dtype, std::span<const keel_dim> dims) {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_param, p_, name.c_str(), dtype, dims.data(), static_cast<int32_t>(dims.size()), &out);
     return out;
   }
-  /// What must hold of the symbols of parameters: "b in 2..65536", "b % 8 == 0".
+  /// A condition on the symbols of parameters: "b in 2..65536", "b % 8 == 0". A run checks it.
   void rule(const std::string& text) { call(keel_graph_rule, p_, text.c_str()); }
+  /// Adds a constant that shares the data of `array`.
   keel_value constant(const Array& array, const char* name = nullptr) {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_constant, p_, name, array.get(), &out);
     return out;
   }
+  /// Appends a node; a KEEL_NO_VALUE operand is omitted. Error with the reason if shape inference refuses it.
   std::vector<keel_value> node(const std::string& op, std::span<const keel_value> in, uint32_t results = 1,
                                const Attrs& attrs = {}, const char* name = nullptr) {
     std::vector<keel_value> out(results, KEEL_NO_VALUE);
@@ -60,8 +64,8 @@ class Graph {
     return out;
   }
   void result(const std::string& name, keel_value value) { call(keel_graph_result, p_, name.c_str(), value); }
-  /// graph.hpp, of a graph of its own: a result by a tensor; the tensor of a name ("sum", "split:1"); the
-  /// module.
+  /// graph.hpp, for graphs of that kind: adds a result by its tensor; finds a tensor by name ("sum",
+  /// "split:1"); the module.
   void result(const std::string& name, const Tensor& tensor);
   Tensor value(const std::string& name) const;
   Module& module() const;
@@ -73,6 +77,7 @@ class Graph {
     for (uint32_t i = 0; i < count; i++) all.push_back(node_at(i));
     return all;
   }
+  /// Parameters, constants and results of nodes, by number.
   std::vector<Value> values() const {
     uint32_t count = 0;
     call(keel_graph_counts, p_, none(), &count, none(), none());
@@ -87,7 +92,7 @@ class Graph {
     }
     return all;
   }
-  /// By its name or that of a value: "sum", "sum:0".
+  /// By its own name or the name of one of its results: "sum", "sum:0". Error KEEL_NOT_FOUND.
   Node node(const std::string& name) const {
     uint32_t found = KEEL_NO_VALUE;
     call(keel_graph_find_node, p_, name.c_str(), &found);
@@ -97,7 +102,7 @@ class Graph {
     for (const auto& [param, v] : ports(false)) parameter = parameter || v == value;
     return {name_of(value), parameter ? "parameter" : "constant", {}, {name_of(value)}};
   }
-  /// Parameters, or results, in order, with their names.
+  /// Parameters or results with their names, in order.
   std::vector<std::pair<std::string, keel_value>> ports(bool results) const {
     uint32_t counts[2] = {0, 0};
     call(keel_graph_counts, p_, none(), none(), &counts[0], &counts[1]);
@@ -110,26 +115,26 @@ class Graph {
     }
     return all;
   }
-  /// By which it is found again; "v12" for the unnamed result of node 12.
+  /// The name that find() accepts; "v12" for the unnamed result of node 12.
   std::string name_of(keel_value value) const {
     keel_text* name = nullptr;
     call(keel_graph_value_at, p_, value, &name, none());
     return take_text(name);
   }
-  /// By its name, a result's name, "v12" for the unnamed result of node 12, or "split:1".
+  /// By name, a result's name, "v12" for the unnamed result of node 12, or "split:1". Error KEEL_NOT_FOUND.
   keel_value find(const std::string& name) const {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_find, p_, name.c_str(), &out);
     return out;
   }
-  /// A new graph of the same module, with the same numbers of values, without results.
+  /// A copy in the same module, with the same value numbers and without results.
   Graph copy(const std::string& name) const {
     keel_graph* out = nullptr;
     call(keel_graph_copy, p_, name.c_str(), &out);
     return Graph(out);
   }
-  /// Appends the gradient of the sum of ys, times seeds if there are any; one value for each x, of its type,
-  /// KEEL_NO_VALUE where no y depends on it (zeros = true: zeros).
+  /// Appends the gradient of the sum of ys, each weighted by its seed if `seeds` is not empty. Returns one
+  /// value per x, of its type; KEEL_NO_VALUE (zeros = true: zeros) where no y depends on it.
   std::vector<keel_value> gradient(std::span<const keel_value> ys, std::span<const keel_value> xs,
                                    std::span<const keel_value> seeds = {}, bool zeros = false) {
     if (!seeds.empty() && seeds.size() != ys.size())
@@ -142,7 +147,7 @@ class Graph {
     return out;
   }
   const std::shared_ptr<detail::OpenGraph>& open() const { return open_; }
-  /// Appends the derivatives of each element of y by each element of x: the dims of y, then those of x.
+  /// Appends the Jacobian of y with respect to x, of shape dims of y + dims of x.
   keel_value jacobian(keel_value y, keel_value x) {
     keel_value out = KEEL_NO_VALUE;
     call(keel_graph_jacobian, p_, y, x, &out);
@@ -167,30 +172,33 @@ class Graph {
   std::shared_ptr<detail::OpenGraph> open_;
 };
 
-/// Arrays of one test vector kept in a file.
+/// The arrays of one test vector of a file.
 struct Case {
   std::vector<Array> in, expected;
 };
 
+/// A module: graphs, entries, constants, variables, test vectors. Any thread may use it.
 class Module {
  public:
-  /// An empty one, for graph().
+  /// An empty module, for graph().
   explicit Module(const Context& context) {
     keel_module* out = nullptr;
     call(keel_module_new, context.get(), &out);
     handle_.reset(out);
   }
+  /// From a .keel file. Error KEEL_NOT_FOUND or KEEL_INVALID with the reason.
   static Module load(const Context& context, const std::string& path) {
     keel_module* out = nullptr;
     call(keel_module_load, context.get(), path.c_str(), &out);
     return Module(out);
   }
+  /// From the text form.
   static Module parse(const Context& context, std::string_view text) {
     keel_module* out = nullptr;
     call(keel_module_parse, context.get(), text.data(), static_cast<uint64_t>(text.size()), &out);
     return Module(out);
   }
-  /// By an importer plugin; parameters in `fixed_names` become constants.
+  /// Through an importer plugin; parameters in `fixed_names` become constants with the values `fixed`.
   static Module import_file(const Context& context, const std::string& path, const Options& options = {},
                             std::span<const std::string> fixed_names = {},
                             std::span<const Array> fixed = {}) {
@@ -203,54 +211,60 @@ class Module {
          names.data(), arrays.data(), static_cast<uint32_t>(arrays.size()), &out);
     return Module(out);
   }
-  /// Takes over what the C API made.
+  /// Takes over a handle that the C API returned.
   static Module take(keel_module* made) { return Module(made); }
   keel_module* get() const { return handle_.get(); }
 
+  /// A size for param(): an expression of symbols ("b", "2*b"), created on first use.
   keel_dim dim(const std::string& expression) {
     keel_dim out = 0;
     call(keel_module_dim, get(), expression.c_str(), &out);
     return out;
   }
+  /// A new empty graph, owned by the module; nullptr: without a name.
   Graph graph(const char* name = nullptr) {
     keel_graph* out = nullptr;
     call(keel_graph_new, get(), name, &out);
     return Graph(out);
   }
-  /// The graph of an entry ("": the only one), of a loaded module too.
+  /// The graph of an entry ("": the only entry); also of a loaded module.
   Graph graph_of(const std::string& entry) {
     keel_graph* out = nullptr;
     call(keel_module_graph, get(), entry.empty() ? nullptr : entry.c_str(), &out);
     return Graph(out);
   }
+  /// Makes a graph an entry.
   void entry(const std::string& name, const Graph& graph) {
     call(keel_module_entry, get(), name.c_str(), graph.get());
   }
 
-  /// An entry of another module ("": its only one) as one of this, under the name `as`, with all that it
-  /// needs.
+  /// Adds an entry of another module ("": its only entry) to this one, under the name `as`, with its
+  /// constants and variables.
   void link(const Module& from, const std::string& entry, const std::string& as) {
     call(keel_module_link, get(), from.get(), entry.empty() ? nullptr : entry.c_str(), as.c_str());
   }
-  /// A block for each entry: arguments and results with their dtypes and shapes.
+  /// A block per entry: arguments and results with their dtypes and shapes.
   std::string signatures() const {
     keel_text* out = nullptr;
     call(keel_module_signatures, get(), &out);
     return take_text(out);
   }
+  /// Writes a .keel file, complete or not at all.
   void save(const std::string& path) const { call(keel_module_save, get(), path.c_str()); }
+  /// The text form.
   std::string text() const {
     keel_text* out = nullptr;
     call(keel_module_text, get(), &out);
     return take_text(out);
   }
-  /// The text without long constants, for people.
+  /// The text form with long constants abbreviated.
   std::string outline() const {
     keel_text* out = nullptr;
     call(keel_module_outline, get(), &out);
     return take_text(out);
   }
-  /// Lets passes rewrite an entry's graph for a device; options "level", "passes". JSON: what ran.
+  /// Runs the passes for a device on the graph of an entry; options "level", "passes". Returns JSON: the
+  /// passes run.
   std::string optimize(const std::string& entry, const std::string& device, const Options& options = {}) {
     std::vector<keel_kv> kv = options.view();
     keel_text* out = nullptr;
@@ -264,16 +278,19 @@ class Module {
     call(keel_module_info, get(), &out);
     return take_text(out);
   }
+  /// Sets a string of the file's metadata.
   void metadata(const std::string& key, const std::string& value) {
     call(keel_module_metadata, get(), key.c_str(), value.c_str());
   }
 
+  /// Adds a test vector for `keel verify`: inputs, and results compared with |x - y| <= atol + rtol * |y|.
   void add_case(const std::string& name, const std::string& entry, const Case& c, double rtol, double atol) {
     std::vector<keel_array*> in = raw(c.in), expected = raw(c.expected);
     call(keel_module_add_case, get(), name.c_str(), entry.c_str(), in.data(),
          static_cast<uint32_t>(in.size()), expected.data(), static_cast<uint32_t>(expected.size()), rtol,
          atol);
   }
+  /// Test vector `index`; the counts must be the entry's.
   Case get_case(uint32_t index, uint32_t n_in, uint32_t n_expected) const {
     std::vector<keel_array*> in(n_in), expected(n_expected);
     call(keel_module_case, get(), index, in.data(), n_in, expected.data(), n_expected);

@@ -1,11 +1,11 @@
-// mutex.hpp: a lock that a fork of the process leaves in order. The child has the forking thread alone, so a
-// lock that another thread held would stay taken for ever; these are free in the child, whoever held them.
+// mutex.hpp: a mutex that fork() leaves usable. A forked child has only the forking thread, so a plain lock
+// held by another thread would stay locked forever; these are free in the child.
 //
-// How to read it: all that live are in one list (of each library that includes this). fork() first waits
-// until it holds all of them, as nothing is half changed then, and gives them back in both processes. It
-// waits for some 100 ms at most, and never for what the forking thread holds itself, which it goes on holding
-// in both. What was busy for longer the child finds free, and what it guards as it was at that moment: so who
-// holds a lock for long computes first, and changes what is guarded at the end, in little.
+// How to read it: all mutexes are in one list (per library that includes this header). The atfork handlers
+// lock all of them before fork(), so that no guarded data is half changed, and unlock them in both processes.
+// The wait is limited to about 100 ms, and excludes mutexes held by the forking thread, which stay held in
+// both. In the child a mutex that was still busy is free, with its data as it was at that moment: code that
+// holds a lock for long must compute first, and change the guarded data briefly at the end.
 #pragma once
 
 #include <pthread.h>
@@ -19,11 +19,11 @@
 
 namespace keel {
 
-/// For std::lock_guard and its like; costs what std::mutex does.
+/// For std::lock_guard and the like; as fast as std::mutex.
 class Mutex {
  public:
-  // kLong: nothing is guarded, but work, some of it the program's own, is done by one thread at a time.
-  // fork() does not wait for it, and the child may begin it anew.
+  // kLong: serializes long work (including user code) rather than guarding data. fork() does not wait for it,
+  // and the child may start the work again.
   enum Kind : unsigned char { kShort, kLong };
   explicit Mutex(Kind kind = kShort) : kind_(kind) {
     std::lock_guard lock(list());
@@ -31,7 +31,7 @@ class Mutex {
   }
   ~Mutex() {
     std::unique_lock lock(list());
-    while (forks_) {  // for a moment
+    while (forks_) {  // until the atfork handler has released this mutex
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
@@ -51,20 +51,22 @@ class Mutex {
     return true;
   }
   void unlock() {
-    owner_.store(kNobody, std::memory_order_relaxed);
+    owner_.store(kUnowned, std::memory_order_relaxed);
     mutex_.unlock();
   }
-  bool mine() const { return owner_.load(std::memory_order_relaxed) == pthread_self(); }  // this thread's
+  bool mine() const {
+    return owner_.load(std::memory_order_relaxed) == pthread_self();
+  }  // held by this thread
 
  private:
-  static constexpr pthread_t kNobody{};
-#if defined(__SANITIZE_THREAD__)  // which ends a program of which a thread holds more than 64
+  static constexpr pthread_t kUnowned{};
+#if defined(__SANITIZE_THREAD__)  // TSan aborts if a thread holds more than 64 mutexes
   static constexpr int kMost = 50;
 #else
   static constexpr int kMost = 1 << 30;
 #endif
 
-  static std::mutex& list() {  // guards the list; held from the first of the handlers on
+  static std::mutex& list() {  // guards the list; held from prepare() until after fork()
     static constinit std::mutex mutex;
     [[maybe_unused]] static const int watch = pthread_atfork(prepare, in_parent, in_child);
     return mutex;
@@ -82,7 +84,8 @@ class Mutex {
     if (after_) after_->before_ = before_;
   }
 
-  // Null: all are taken that fork waits for. Else the first that is busy; with `all` the others are taken.
+  // Returns null if all relevant mutexes are locked, else the first busy one; with `all` the others are
+  // locked.
   static Mutex* take(bool all) {
     Mutex* busy = nullptr;
     int left = kMost;
@@ -99,12 +102,12 @@ class Mutex {
       if (std::exchange(m->forks_, false)) m->mutex_.unlock();
   }
 
-  // Has nothing in hand while it waits, so the order in which others take locks does not matter; at last it
-  // keeps what it has, and waits for the rest a little: of what is taken for a moment only, again and again,
-  // it gets all. It looks often, for a lock that many threads want is free for an instant at a time.
+  // Try-lock all; on contention release everything and retry, so that the lock order of other threads does
+  // not matter. After 100 ms keeps the acquired locks and retries the rest for 20 ms more: briefly held locks
+  // are all acquired. Retries often, since a contended lock is free only for instants.
   static void prepare() {
     using Clock = std::chrono::steady_clock;
-    constexpr int kLooks = 1000;
+    constexpr int kAttempts = 1000;
     const Clock::time_point keep = Clock::now() + std::chrono::milliseconds(100),
                             end = keep + std::chrono::milliseconds(20);
     for (int i = 1;; i++) {
@@ -115,10 +118,10 @@ class Mutex {
       if (now < keep) {
         give(busy);
         busy->unlink();
-        busy->link();  // the next look begins with it
+        busy->link();  // the next attempt begins with it
       }
       list().unlock();
-      if (i % kLooks == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (i % kAttempts == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
   static void in_parent() {
@@ -128,14 +131,14 @@ class Mutex {
   static void in_child() {
     for (Mutex* m = first_; m; m = m->after_) {
       if (m->forks_ || m->mine()) continue;
-      new (&m->mutex_) std::mutex;  // its owner is not there
-      m->owner_.store(kNobody, std::memory_order_relaxed);
+      new (&m->mutex_) std::mutex;  // its owner does not exist in the child
+      m->owner_.store(kUnowned, std::memory_order_relaxed);
     }
     in_parent();
   }
 
   std::mutex mutex_;
-  std::atomic<pthread_t> owner_{kNobody};
+  std::atomic<pthread_t> owner_{kUnowned};
   const Kind kind_;
   bool forks_ = false;  // taken by fork()
   Mutex *before_ = nullptr, *after_ = nullptr;

@@ -1,8 +1,8 @@
-// operators.hpp: what an op takes, the one way in which every op is applied, and the operators.
+// operators.hpp: operands, apply(), through which all ops run, and the operators.
 //
-// How to read it: Operand is a tensor, a weak literal or nothing, and the caller's place in the program;
-// detail::apply() settles the literals' dtypes, binds the op (once) and calls keel_apply, which runs it or,
-// where an operand is symbolic, writes a node. Failures name the op, the operands' types and the place.
+// How to read it: Operand is a tensor, a weak literal or nothing, with the caller's source position;
+// detail::apply() chooses the literals' dtypes, binds the op (once) and calls keel_apply, which runs it or,
+// if an operand is symbolic, adds a node. Errors name the op, the types of the operands and the position.
 #ifndef KEEL_OPERATORS_HPP
 #define KEEL_OPERATORS_HPP
 #include "ints.hpp"
@@ -10,10 +10,12 @@
 
 namespace keel {
 
-/// In place of an optional operand.
+/// An omitted optional operand.
 struct None {};
 inline constexpr None none;
 
+/// An argument of an op: a tensor (borrowed for the call), number, nested list, size or none. The conversions
+/// are implicit; `where` is filled in by the compiler.
 class Operand {
  public:
   Operand(const Tensor& t, const Place& where = Place::current()) : array_(t.get()), where_(where) {
@@ -28,7 +30,7 @@ class Operand {
   Operand(const R& v, const Place& where = Place::current()) : Operand(Literal(v), where) {}
   Operand(const Literal& v, const Place& where = Place::current())
       : kind_(kList), rare_(std::make_unique<Rare>(v)), where_(where) {}
-  /// A size is a literal: the integer that it is when the graph runs.
+  /// A size is a literal: an integer with the value that it has in the run.
   Operand(const Dim& v, const Place& where = Place::current())
       : kind_(v.symbolic() ? kSize : kScalar), where_(where) {
     if (v.symbolic())
@@ -38,14 +40,14 @@ class Operand {
     else
       scalar_ = v.number();
   }
-  /// A literal with a point that a trace computes of sizes, in f64.
+  /// A floating-point literal computed from sizes by the trace, in f64.
   static Operand computed(const Tensor& f64, const Place& where = Place::current()) {
     Operand out(none_, where);
     out.kind_ = kComputed;
     out.rare_ = std::make_unique<Rare>(Literal(), 0, f64);
     return out;
   }
-  /// What stands for a tensor by a conversion of its own.
+  /// A class with its own conversion to Tensor.
   template <class T>
   requires(std::is_class_v<T> && !detail::NumberRange<T> && std::convertible_to<const T&, Tensor>)
       Operand(const T& t, const Place& where = Place::current())
@@ -54,9 +56,11 @@ class Operand {
   }
   Operand(None, const Place& where = Place::current()) : kind_(kNone), where_(where) {}
 
+  /// A literal, without a dtype of its own?
   bool weak() const { return !array_ && kind_ != kNone; }
   keel_array* get() const { return array_; }
   const Place& where() const { return where_; }
+  /// "f32[2, 3]", or the literal, for messages.
   std::string type() const {
     if (array_) {
       keel_tensor view;
@@ -74,6 +78,7 @@ class Operand {
       return kind_ == kSize ? detail::Weak::kI32 : detail::Weak::kFloat;
     return kind_ == kScalar ? scalar_.kind : rare_->list.kind();
   }
+  /// The literal as an array of that dtype; Error KEEL_INVALID if it does not fit.
   Array settle(keel_context* context, keel_dt dtype) const {
     if (kind_ == kList) return rare_->list.to_array(context, dtype);
     if (kind_ != kScalar) return settle_in_trace(context, dtype);
@@ -109,11 +114,11 @@ class Operand {
   Place where_;
 };
 
-/// Operands of an op that takes any number: {a, b, 1}, or a vector of tensors.
+/// Operands of a variadic op: {a, b, 1}, or a vector of tensors.
 class Operands {
  public:
   Operands(std::initializer_list<Operand> list) {
-    for (const Operand& o : list) all_.push_back(&o);  // the list lives as long as the call
+    for (const Operand& o : list) all_.push_back(&o);  // the list outlives the call
   }
   Operands(const std::vector<Tensor>& tensors, const Place& where = Place::current()) {
     own_.reserve(tensors.size());
@@ -148,7 +153,8 @@ inline keel_dt dtype_of_array(const keel_array* array) {
   return dtype_pack(view.dtype);
 }
 
-/// The dtype for literals at operand `at`: that of the tensors which share its type variable, else their own.
+/// The dtype of the literal at operand `at`: that of the tensors with the same type variable, else the
+/// default.
 inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   auto group = [&](size_t k) {
     std::string_view groups = info(id).groups;
@@ -167,8 +173,8 @@ inline keel_dt literal_dtype(OpId id, In in, size_t at) {
   return info(id).floats && mine == 'T' ? keel_dt{KEEL_F32} : kOwn[kind];
 }
 
-/// Where nothing may be recorded: values of traces, which tapes of others may look at, let no gradient
-/// through.
+/// Under no_record() stops the gradient through symbolic results, since an outer tape may differentiate the
+/// trace.
 inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   if (!this_tape || this_tape->handle) return KEEL_OK;
   for (keel_array*& array : made) {
@@ -181,9 +187,9 @@ inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   return KEEL_OK;
 }
 
-/// Is the op a node though no operand need be symbolic? While a function is traced all are, so that what it
-/// makes of captured arrays is computed with each call, and gradients flow through it. In a GraphScope those
-/// on results of a session are not.
+/// Does the op become a node although no operand is symbolic? While a function is traced every op does, so
+/// that values computed from captured arrays are recomputed in each call, and gradients flow through them. In
+/// a GraphScope only ops with an effect or with symbolic sizes do.
 inline bool belongs_to_trace(OpId id, bool of_its_sizes) {
   return this_trace && (trace_takes_all || of_its_sizes || info(id).effect) && writes();
 }
@@ -202,7 +208,7 @@ inline std::string home_of(std::span<keel_array* const> in) {
   return "";
 }
 
-/// Any operands, any number of results. Without a Scope, data on a device is computed with there.
+/// Any operands and number of results. Without a Scope, falls back to the device that holds an operand.
 inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_array*> out,
                   const Place& where) {
   keel_rc rc = KEEL_OK;
@@ -239,7 +245,7 @@ inline void apply(OpId id, In in, const Attributes& attributes, std::span<keel_a
   }
 }
 
-/// One result of tensors without attributes: the way of `a + b`; all else goes to apply().
+/// The fast path of `a + b`: one result, tensors only, no attributes; else apply().
 template <class... Operands>
 Tensor quick(OpId id, const Place& where, const Operands&... in) {
   keel_array* out = nullptr;
@@ -252,7 +258,7 @@ Tensor quick(OpId id, const Place& where, const Operands&... in) {
       return Tensor(Array(out));
   }
   const Operand* all[] = {&in...};
-  apply(id, In(all), {}, {&out, 1}, where);  // also says what was wrong
+  apply(id, In(all), {}, {&out, 1}, where);  // reports the error, too
   return Tensor(Array(out));
 }
 
@@ -282,7 +288,7 @@ std::array<Tensor, n> several(OpId id, In in, const Attributes& attributes, cons
   return tensors;
 }
 
-// Of bools the logical op, of integers that of their bits.
+// The logical op for bool, the bitwise op for integers.
 inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise) {
   keel_array* typed = a.get() ? a.get() : b.get();
   return typed && dtype_of_array(typed) == KEEL_BOOL ? logical : bitwise;
@@ -290,7 +296,7 @@ inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise)
 
 }  // namespace detail
 
-// Where a number need not fit the number is needed: a literal would be refused.
+// A size becomes a number only for dtypes that might not hold it, so that the range is checked.
 inline Array Operand::settle_in_trace(keel_context* context, keel_dt dtype) const {
   const DtypeRow* row = find_dtype(dtype);
   Tensor value = rare_->computed;
@@ -302,7 +308,8 @@ inline Array Operand::settle_in_trace(keel_context* context, keel_dt dtype) cons
     value = detail::one(OpId::dim, {}, at, where_);
   } else if (row->kind != 'f') {
     throw Error(KEEL_INVALID,
-                "a literal with a point, of sizes; the tensor beside it is " + std::string(dtype_name(dtype)),
+                "a floating-point literal computed from sizes; the other operand is " +
+                    std::string(dtype_name(dtype)),
                 "cast the tensor, as in keel::cast(x, KEEL_F32), or write a literal of its kind");
   }
   if (value.dtype() == dtype) return value.array();
@@ -312,7 +319,7 @@ inline Array Operand::settle_in_trace(keel_context* context, keel_dt dtype) cons
   return detail::one(OpId::cast, {&operand}, at, where_).array();
 }
 
-/// Sizes of a trace make it a value of the trace.
+/// A new tensor of zeros on the host. Symbolic sizes make it a node of their trace.
 inline Tensor zeros(const Ints& shape, keel_dt dtype = KEEL_F32, const Place& where = Place::current()) {
   if (!shape.sizes.empty()) {
     Tensor zero = tensor(0, dtype);
@@ -343,7 +350,7 @@ inline Tensor operator%(const Operand& a, const Operand& b) {
   return detail::quick(OpId::mod, a.where(), a, b);
 }
 inline Tensor operator-(const Operand& x) { return detail::quick(OpId::neg, x.where(), x); }
-/// Comparisons go element by element and give a bool tensor; see same() for one answer.
+/// Elementwise; the result is a bool tensor. same() compares whole tensors.
 inline Tensor operator<(const Operand& a, const Operand& b) {
   return detail::quick(OpId::less, a.where(), a, b);
 }
@@ -362,7 +369,7 @@ inline Tensor operator==(const Operand& a, const Operand& b) {
 inline Tensor operator!=(const Operand& a, const Operand& b) {
   return detail::quick(OpId::not_equal, a.where(), a, b);
 }
-// Of bools &, |, ^, ~ are the logical ops. !t, t && u and t || u are those of C++, on tensors of one element.
+// &, |, ^, ~ are logical for bool, bitwise for integers. !t, t && u and t || u are C++'s, for one element.
 inline Tensor operator&(const Operand& a, const Operand& b) {
   return detail::quick(detail::bits(a, b, OpId::logical_and, OpId::bit_and), a.where(), a, b);
 }

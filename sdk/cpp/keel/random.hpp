@@ -1,11 +1,11 @@
-// random.hpp: random numbers without a key in sight: a generator that gives a new key each time it is asked.
+// random.hpp: random numbers from generators, which supply a new key for each draw.
 //
-//   keel::set_seed(42);                                                       // by choice: the default is 0
+//   keel::set_seed(42);                                                       // optional: the default is 0
 //   keel::Tensor w = keel::random_normal({784, 128}, {.stddev = 0.05});
 //   keel::Tensor i = keel::random_uniform({5}, {.high = 10, .dtype = KEEL_I32});   // 0 to 9
 //
-// The numbers are those of keel::random(key, dims) (ops.hpp), which depend on key and place only: the same
-// seed and the same calls in the same order give the same bits on every device.
+// The numbers come from keel::random(key, dims) (ops.hpp), a function of key and index only: the same seed
+// and the same calls in the same order produce the same bits on every device.
 #ifndef KEEL_RANDOM_HPP
 #define KEEL_RANDOM_HPP
 
@@ -16,7 +16,7 @@
 namespace keel {
 
 struct UniformOptions {
-  Literal low = 0, high = 1;  // from low on, below high
+  Literal low = 0, high = 1;  // low inclusive, high exclusive
   keel_dt dtype = KEEL_F32;
 };
 struct NormalOptions {
@@ -24,18 +24,18 @@ struct NormalOptions {
   keel_dt dtype = KEEL_F32;
 };
 
-/// A stream of keys: a variable that counts. In a traced function each run counts on, so that it draws new
-/// numbers each time. Any thread may ask; which thread gets which key is then open.
+/// A stream of keys: a variable with a counter. In a traced function each run advances it and draws new
+/// numbers. Thread-safe; the assignment of keys to concurrent threads is unspecified.
 class Generator {
  public:
   explicit Generator(uint64_t seed = 0)
       : state_(default_context(), Array::of<uint64_t>(default_context(), {}, std::vector{mixed(seed)})) {}
-  /// Begins anew.
+  /// Restarts the stream.
   void seed(uint64_t seed) {
     std::lock_guard lock(mutex_);
     state_.assign(Array::of<uint64_t>(default_context(), {}, std::vector{mixed(seed)}));
   }
-  /// u64[], another one each time.
+  /// u64[], a different one each time.
   Tensor key() {
     std::lock_guard lock(mutex_);
     Tensor now = state_.value();
@@ -51,7 +51,7 @@ class Generator {
   }
 
  private:
-  // Seeds beside each other begin far from each other (the finalizer of SplitMix64).
+  // Decorrelates adjacent seeds (the finalizer of SplitMix64; Steele, Lea, Flood 2014).
   static uint64_t mixed(uint64_t z) {
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -62,7 +62,7 @@ class Generator {
   Mutex mutex_;
 };
 
-/// That of the process.
+/// The generator of the process.
 inline Generator& default_generator() {
   static Generator generator;
   return generator;

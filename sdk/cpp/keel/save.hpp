@@ -3,8 +3,8 @@
 //   keel::save("m.keel", {{"serve", serve.concrete(x)}, {"train", step.concrete(x, y)}}, {.gradients =
 //   true});
 //
-// Variables that the functions share are one in the file; so are constants of the same memory. Test vectors
-// of the modules (Module::add_case) come along.
+// Variables shared by the functions are shared in the file; so are constants with the same memory. Test
+// vectors of the modules (Module::add_case) are included.
 //
 //   keel::save_checkpoint("model.ckpt", model);   // all variables in the struct, by path: "0/layers/1/w"
 //   keel::load_checkpoint("model.ckpt", model);
@@ -25,14 +25,15 @@ class SavedEntry {
 
  private:
   std::string name_;
-  const Module& module_;  // lives as long as the call of save()
+  const Module& module_;  // outlives the call of save()
 };
 struct SaveOptions {
-  bool gradients = false;  // for each entry "serve" with float parameters also "serve.gradient"
+  bool gradients = false;  // adds "serve.gradient" for each entry "serve" with float parameters
 };
 
-/// A new entry: the results of another one and, as "d_NAME", the gradient of the sum of its float results
-/// with respect to each of its float parameters. False where it has none of the two: then nothing is added.
+/// Adds an entry `as`: the results of `entry` and, as "d_NAME", the gradient of the sum of its float results
+/// with respect to each of its float parameters. Returns false, and adds nothing, if it has no float
+/// parameter or result.
 inline bool add_gradient(Module& module, const std::string& entry, const std::string& as) {
   const Graph source = module.graph_of(entry);
   auto floats = [&](bool results) {
@@ -59,6 +60,7 @@ inline bool add_gradient(Module& module, const std::string& entry, const std::st
   return true;
 }
 
+/// A new module with these entries.
 inline Module join(std::initializer_list<SavedEntry> entries, const SaveOptions& options = {}) {
   keel_module* made = nullptr;
   call(keel_module_new, detail::here().context(), &made);
@@ -68,13 +70,14 @@ inline Module join(std::initializer_list<SavedEntry> entries, const SaveOptions&
     for (const SavedEntry& e : entries) add_gradient(all, e.name(), e.name() + ".gradient");
   return all;
 }
+/// Writes join(entries) to a file.
 inline void save(const std::string& path, std::initializer_list<SavedEntry> entries,
                  const SaveOptions& options = {}) {
   join(entries, options).save(path);
 }
 
 namespace detail {
-/// Walks over an object (structure.hpp) and keeps its variables by path.
+/// A walker (structure.hpp) that collects variables by path.
 class VariablePaths {
  public:
   NamedVariables list;
@@ -109,21 +112,22 @@ class VariablePaths {
 };
 }  // namespace detail
 
-/// The variables of an object, each once, by path: keys of maps, places in vectors and structs, with "/"
-/// between; a variable that has a name of its own is called by it in place of its last part: "layers/0/w".
+/// The variables of an object, each once, by path: keys of maps, indices in vectors and structs, joined with
+/// "/"; the name of a named variable replaces the last part: "layers/0/w".
 template <class T>
 NamedVariables variables_of(const T& object) {
   detail::VariablePaths paths;
   detail::each_leaf(object, paths);
   return paths.list;
 }
+/// Writes the values of all variables of the object, complete or not at all.
 template <class T>
 void save_checkpoint(const std::string& path, const T& object) {
   detail::with_names(variables_of(object), [&](auto names, auto raw, uint32_t n) {
     call(keel_checkpoint_save, detail::here().context(), path.c_str(), names, raw, n);
   });
 }
-/// All or none, as for a list of them.
+/// Sets all variables of the object, or fails (KEEL_NOT_FOUND, KEEL_INVALID) and changes none.
 template <class T>
 void load_checkpoint(const std::string& path, const T& object) {
   detail::with_names(variables_of(object), [&](auto names, auto raw, uint32_t n) {

@@ -1,6 +1,6 @@
 // scalar.hpp: elements of every dtype as C++ values.
 //
-// How to read it: Half and Brain stand for f16 and bf16; visit() calls a generic function with the C++ type
+// How to read it: Half and Brain are f16 and bf16; visit() calls a generic function with the C++ type
 // of a dtype, so that no code here branches on dtypes by hand.
 #ifndef KEEL_SCALAR_HPP
 #define KEEL_SCALAR_HPP
@@ -13,6 +13,7 @@
 
 namespace keel {
 
+/// f16 (IEEE 754 binary16); rounds to nearest even.
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -34,12 +35,13 @@ struct Half {
     if (a >= 65520) return sign | 0x7c00;
     if (a < 0x1p-14) return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(a, 24)));
     int exponent = std::ilogb(a);
-    // Rounding up to 2048 carries into the exponent by itself.
+    // Rounding up to 2048 carries into the exponent, the correct result.
     auto fraction = static_cast<uint32_t>(std::nearbyint(std::ldexp(a, 10 - exponent)));
     return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(exponent + 14) << 10) + fraction));
   }
 };
 
+/// bf16: the upper half of an f32; rounds to nearest even.
 struct Brain {
   uint16_t bits = 0;
   Brain() = default;

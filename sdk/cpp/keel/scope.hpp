@@ -1,8 +1,8 @@
-// scope.hpp: which context and device the ops of this thread run on.
+// scope.hpp: the context and device of this thread's ops.
 //
-//   keel::Tensor y = a + b;                    // the default context (made at first use, with all plugins
-//                                              // found) and its default device: cpu, else the first
-//   keel::Scope on = keel::device("reference");  // until the end of the block, this thread
+//   keel::Tensor y = a + b;                    // the default context, created at first use with all installed
+//                                              // plugins, and its default device: cpu, else the first
+//   keel::Scope on = keel::device("reference");  // until the end of the block, for this thread
 //   keel::Scope mine(context, "cpu");          // another context, which must outlive the scope
 #ifndef KEEL_SCOPE_HPP
 #define KEEL_SCOPE_HPP
@@ -12,7 +12,7 @@
 
 namespace keel {
 
-/// Made at first use and never closed, so that tensors in static variables stay usable.
+/// Created at first use and never freed, so that tensors in static variables stay valid. Thread-safe.
 inline const Context& default_context() {
   static const Context& context = *[] {
     auto made = std::make_unique<Context>();
@@ -22,12 +22,12 @@ inline const Context& default_context() {
   return context;
 }
 
-/// "cpu" where there is one, else the first device.
+/// "cpu" if there is one, else the first device; Error KEEL_UNAVAILABLE if there is none.
 inline std::string default_device(const Context& context) {
   std::vector<std::string> all = context.devices();
   if (all.empty())
     throw Error(KEEL_UNAVAILABLE, "the context has no device",
-                "scan_plugins() or load_plugin() first; report(\"plugins\") says what was refused");
+                "scan_plugins() or load_plugin() first; report(\"plugins\") lists the refused plugins");
   auto cpu = std::find_if(all.begin(), all.end(), [](const std::string& d) { return d.starts_with("cpu"); });
   return cpu == all.end() ? all[0] : "cpu";
 }
@@ -40,7 +40,8 @@ inline Home& default_home() {
 inline Home& here() { return this_home ? *this_home : default_home(); }
 }  // namespace detail
 
-/// For as long as it lives, ops of this thread run there. Scopes end in the opposite order, on their thread.
+/// Ops of this thread run on that device until the end of the scope. Scopes must end in reverse order, on
+/// their thread; the context must outlive them.
 class [[nodiscard]] Scope {
  public:
   Scope(const Context& context, const std::string& device) : Scope(context.home(device)) {}
@@ -53,11 +54,11 @@ class [[nodiscard]] Scope {
   detail::Home* before_;
 };
 
-/// A device of the context in use: "cpu", "cuda:1". An unknown one is an error here.
+/// A device of the current context: "cpu", "cuda:1". Error KEEL_NOT_FOUND for an unknown device.
 inline Scope device(const std::string& name) {
   detail::Home& now = detail::here();
-  Handle<keel_op, keel_op_free> there(detail::Attributes().bind(
-      now.context(), name.c_str(), "identity"));  // names the devices that there are
+  Handle<keel_op, keel_op_free> there(
+      detail::Attributes().bind(now.context(), name.c_str(), "identity"));  // its error lists the devices
   return Scope(now.family().at(now.context(), name));
 }
 

@@ -1,7 +1,7 @@
-// session.hpp: running a module's graph on a device.
+// session.hpp: runs graphs of a module on a device.
 //
-// How to read it: a Session belongs to one device; prepare() freezes feeds and fetches into a Plan, which
-// many threads may run at once. run() (graph.hpp) takes tensors and names, in any structure.
+// How to read it: a Session belongs to one device; prepare() fixes feeds and fetches in a Plan, which any
+// number of threads may run concurrently. run() (graph.hpp) takes tensors and names, in any structure.
 #ifndef KEEL_SESSION_HPP
 #define KEEL_SESSION_HPP
 #include <exception>
@@ -13,9 +13,10 @@
 
 namespace keel {
 
-/// Told of each launch of an observed plan; returns true to stop the run there.
+/// Called after each launch of an observed plan; returns true to stop the run.
 using Observer = std::function<bool(const keel_event&)>;
 
+/// A prepared run: fixed feeds and fetches. Any number of threads may run it concurrently.
 class Plan {
  public:
   explicit Plan(keel_plan* take) : handle_(take) {}
@@ -23,6 +24,8 @@ class Plan {
   uint32_t inputs() const { return keel_plan_inputs(get()); }
   uint32_t outputs() const { return keel_plan_outputs(get()); }
 
+  /// Inputs in the order of the feeds (dtypes and shapes are checked); returns the results in the order of
+  /// the fetches.
   std::vector<Array> run(std::span<const Array> in) const {
     std::vector<keel_array*> ins = raw(in), outs(outputs());
     call(keel_plan_run, get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(),
@@ -31,7 +34,7 @@ class Plan {
   }
 
   /// For plans of a session with the option "observe" or "profile" = "1". An exception of the observer stops
-  /// the run and comes out here; a stop that it asked for gives an empty list.
+  /// the run and is rethrown; a run stopped by the observer returns an empty list.
   std::vector<Array> run_observed(std::span<const Array> in, const Observer& observer) const {
     struct Bridge {
       const Observer& observer;
@@ -58,7 +61,7 @@ class Plan {
     throw failure;
   }
 
-  /// JSON: launches, constants, memory. `in` (may be empty) sets the sizes of symbolic dims.
+  /// JSON: launches, constants, memory in bytes. `in` (may be empty) supplies the sizes of symbolic dims.
   std::string report(std::span<const Array> in = {}) const {
     std::vector<keel_array*> ins = raw(in);
     keel_text* text = nullptr;
@@ -73,9 +76,10 @@ class Plan {
 
 class Feeds;  // graph.hpp
 
+/// A module's graph on one device. Any thread may use it; the module may be freed first.
 class Session {
  public:
-  /// graph.hpp: of a graph that C++ code writes ("": on the graph's device); of the default graph.
+  /// graph.hpp: for a graph written as C++ code ("": on the device of the graph), or the default graph.
   explicit Session(const Graph& graph, const std::string& device = "", const Options& options = {});
   Session();
   /// Options: "threads", "memory", "entry", "graph", "observe", "profile" (see keel.h).
@@ -87,13 +91,15 @@ class Session {
   }
   keel_session* get() const { return handle_.get(); }
 
-  /// The values of tensors, names and structures of them; a Node only runs, and gives keel::None.
+  /// The values of the fetches: tensors, names and structures of them; a Node is run and yields keel::None.
+  /// Runs the part of the graph that they depend on.
   template <class Fetch>
   auto run(const Fetch& fetch, const Feeds& feeds, const std::vector<std::string>& targets = {}) const;
   template <class Fetch>
   auto run(const Fetch& fetch) const;
 
-  /// Empty feeds, fetches: the entry's parameters, results.
+  /// Empty feeds or fetches mean the parameters or results of the entry; targets are nodes run for their
+  /// effects.
   Plan prepare(std::span<const std::string> feeds = {}, std::span<const std::string> fetches = {},
                std::span<const std::string> targets = {}) const {
     std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
@@ -111,7 +117,7 @@ class Session {
     return out;
   }
   Handle<keel_session, keel_session_free> handle_;
-  std::shared_ptr<detail::OpenGraph> graph_;  // of tensors that are fetched and fed
+  std::shared_ptr<detail::OpenGraph> graph_;  // of tensors used as fetches and feeds
 };
 
 }  // namespace keel

@@ -1,8 +1,8 @@
 // structure.hpp: arguments and results of traced functions as flat lists of leaves.
 //
-// How to read it: each_leaf() walks a value: tensors, variables, numbers, bools and strings are leaves;
-// vectors, arrays, maps, pairs, tuples, optionals and plain structs (up to 8 members, or with a member `auto
-// fields()` that returns std::tie of them) are walked into. Leaves, Replace and Count are what walks along.
+// How to read it: each_leaf() walks a value. Leaves are tensors, variables, numbers, bools and strings.
+// Vectors, arrays, maps, pairs, tuples, optionals and plain structs (up to 8 members, or with a member `auto
+// fields()` that returns std::tie of them) are containers. Leaves, Replace and Count are walkers.
 #ifndef KEEL_STRUCTURE_HPP
 #define KEEL_STRUCTURE_HPP
 #include <list>
@@ -108,8 +108,8 @@ void each_member(Tie&& members, Walker& walk) {
       members);
 }
 
-/// A Walker has tensor(), variable(), fixed(), open(), close(), step(), back(), and size() for containers
-/// that grow.
+/// A walker has tensor(), variable(), fixed(), open(), close(), step(), back(), and size() for containers of
+/// variable length.
 template <class T, class Walker>
 void each_leaf(T& x, Walker& walk) {
   using Bare = std::remove_const_t<T>;
@@ -161,7 +161,7 @@ void each_leaf(T& x, Walker& walk) {
   }
 }
 
-/// What a call of the C API takes: leaves, and the structure around them as a text.
+/// Arguments of a call of the C API: the leaves, and the structure as text.
 class Leaves {
  public:
   std::vector<keel_leaf> list;
@@ -171,7 +171,7 @@ class Leaves {
     structure += 'T';
     add({KEEL_LEAF_ARRAY, 0, nullptr, t.get(), 0, 0, nullptr});
   }
-  void variable(const Variable& v) {  // by which one it is
+  void variable(const Variable& v) {  // by identity
     structure += 'V';
     add({KEEL_LEAF_I64, 0, nullptr, nullptr, static_cast<int64_t>(keel_variable_id(v.get())), 0, nullptr});
   }
@@ -206,7 +206,7 @@ class Leaves {
   std::list<std::string> texts_;  // an empty deque would allocate
 };
 
-/// The place of each leaf in its argument: "", ".1", "[0].w".
+/// The path of each leaf in its argument: "", ".1", "[0].w".
 class Paths {
  public:
   std::vector<std::string> list;
@@ -234,10 +234,10 @@ class Paths {
   std::vector<size_t> ends_;
 };
 
-/// Puts arrays in place of the tensors of a value, in order. Vectors of results take what is left over.
+/// A walker that replaces the tensors of a value, in order. A vector of results takes the remaining ones.
 class Replace {
  public:
-  /// all: every leaf in order, of which only arrays are used.
+  /// all: every leaf in order; only arrays are used.
   explicit Replace(std::span<const keel_leaf> all) : leaves_(all) {}
   Replace(std::vector<Array> arrays, size_t elsewhere) : arrays_(std::move(arrays)), elsewhere_(elsewhere) {}
   void tensor(Tensor& t) {
@@ -265,7 +265,7 @@ class Replace {
   size_t elsewhere_ = 0, at_ = 0;
 };
 
-/// The arrays of a structure of tensors, in order; null for empty ones.
+/// The arrays of a structure of tensors, in order, borrowed; null for empty tensors.
 template <class T>
 std::vector<keel_array*> arrays_of(const T& value) {
   Leaves leaves;
@@ -274,7 +274,7 @@ std::vector<keel_array*> arrays_of(const T& value) {
   for (const keel_leaf& leaf : leaves.list) out.push_back(leaf.array);
   return out;
 }
-/// The same structure of other tensors, which are borrowed; those of a null array are empty.
+/// The same structure with other tensors; `arrays` are borrowed, null makes an empty tensor.
 template <class T>
 T with_arrays(const T& like, std::span<keel_array* const> arrays) {
   std::vector<keel_leaf> leaves;
@@ -285,25 +285,25 @@ T with_arrays(const T& like, std::span<keel_array* const> arrays) {
   return out;
 }
 
-/// Of a type of results: tensors outside of vectors, and vectors.
+/// A walker over a result type: counts tensors outside of vectors, and vectors.
 struct Count {
   size_t tensors = 0, vectors = 0;
   void tensor(const Tensor&) { tensors++; }
   template <std::same_as<Variable> T>
   void variable(const T&) {
     static_assert(std::same_as<T, void>,
-                  "a keel::function returns tensors; return what is read of a variable");
+                  "a keel::function returns tensors; return the value of the variable");
   }
   template <class T>
   void fixed(const T&) {
-    static_assert(std::same_as<T, void>, "results of a keel::function are tensors, and structures of them");
+    static_assert(std::same_as<T, void>, "results of a keel::function are tensors and structures of tensors");
   }
   void open(std::string_view) {}
   void close() {}
   template <class T>
   void size(const T&) {
     static_assert(std::same_as<T, std::vector<Tensor>>,
-                  "results of a keel::function that grow are vectors of tensors");
+                  "results of variable length of a keel::function are vectors of tensors");
     vectors++;
   }
   void step(const std::string&) {}

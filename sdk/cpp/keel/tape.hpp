@@ -1,21 +1,23 @@
-// tape.hpp: gradients of what a program computes.
+// tape.hpp: gradients and Jacobians of computed values.
 //
 //   keel::Variable w({{1.f}});
-//   keel::Tape tape;                                     // records the ops of this thread, until it dies
-//   keel::Tensor loss = w * w;                           // trainable variables are watched when they are
-//   read keel::Tensor dw = tape.gradient(loss, w);            // [[2.]] auto [dx, db] = tape.gradient(loss,
-//   std::tuple(x, b));   // with the structure of the sources
+//   keel::Tape tape;                                     // records this thread's ops until its end
+//   keel::Tensor loss = w * w;                           // reads of trainable variables are watched
+//   keel::Tensor dw = tape.gradient(loss, w);            // [[2.]]
+//   auto [dx, db] = tape.gradient(loss, std::tuple(x, b));   // structured as the sources
 //
 // Works eagerly, around calls of functions (gradients flow to the variables that they read) and in traced
-// functions, where gradients become nodes. Tapes nest: the outer one sees what the inner one computes. How to
-// read it: map_leaves() walks sources, Tape is a handle and its place on the thread's stack of tapes.
+// functions, where gradients become nodes. Tapes nest: an outer tape records the ops of an inner one.
+//
+// How to read it: map_leaves() walks sources; Tape is a handle and its position in the thread's stack of
+// tapes.
 #ifndef KEEL_TAPE_HPP
 #define KEEL_TAPE_HPP
 #include "structure.hpp"
 
 namespace keel {
 
-/// What a gradient is taken with respect to, where sources are written as a list: {x, w}.
+/// A source of a gradient, for lists of sources: {x, w}.
 class Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}
@@ -44,8 +46,8 @@ inline constexpr bool is_pair<std::pair<A, B>> = true;
 template <class... M>
 std::tuple<std::decay_t<M>...> values_of(const std::tuple<M...>&);
 
-/// The same structure with leaf(source), a Tensor, in place of each tensor and variable. A struct that holds
-/// variables becomes the tuple of its members.
+/// The same structure with leaf(source), a Tensor, for each tensor and variable. A struct with variables
+/// becomes the tuple of its members.
 template <class T, class Leaf>
 auto map_leaves(const T& x, Leaf& leaf) {
   auto each = [&](const auto& member) { return map_leaves(member, leaf); };
@@ -90,15 +92,17 @@ auto map_leaves(const T& x, Leaf& leaf) {
 }  // namespace detail
 
 struct TapeOptions {
-  bool persistent = false;               // gradients may be asked for more than once
-  bool watch_accessed_variables = true;  // trainable ones, when they are read
+  bool persistent = false;               // more than one call of gradient()
+  bool watch_accessed_variables = true;  // watches trainable variables at their first read
 };
 struct GradientOptions {
-  std::vector<Tensor> seeds = {};  // what the elements of each target count; none, or an empty Tensor: ones
-  bool zeros = false;              // where no target depends on a source: zeros, in place of an empty Tensor
+  std::vector<Tensor> seeds =
+      {};              // weights of the targets' elements, one tensor per target; none or empty: ones
+  bool zeros = false;  // zeros instead of an empty Tensor if no target depends on a source
 };
 
-/// On one thread; tapes end in the opposite order.
+/// Records the ops of one thread, from construction to destruction; tapes end in reverse order. Recorded
+/// values stay allocated until gradient() (unless persistent), reset() or the destructor.
 class Tape {
  public:
   explicit Tape(const TapeOptions& options = {}) : mine_{nullptr, detail::this_tape} {
@@ -120,14 +124,16 @@ class Tape {
   }
   keel_tape* get() const { return handle_.get(); }
 
+  /// Records ops on `t` from now on; `t` must be floating-point.
   void watch(const Tensor& t) { call(keel_tape_watch, get(), t.get()); }
-  /// What is read of it from now on.
+  /// Records the reads of the variable from now on.
   void watch(const Variable& v) { call(keel_tape_watch_variable, get(), v.get()); }
-  /// Forgets what was recorded and watched; then it can be used again.
+  /// Drops all records and watches; the tape can then be used again.
   void reset() { keel_tape_reset(get()); }
 
-  /// Until the scope ends this tape records nothing; others do. A function that is being traced is one graph
-  /// for all tapes around its calls: in its code the scope hides from them all, as no_record() does.
+  /// Pauses this tape until the end of the scope; other tapes keep recording. A traced function is one graph
+  /// for all tapes around its calls: inside its code the scope hides ops from all of them, as no_record()
+  /// does.
   class [[nodiscard]] Stopped {
    public:
     explicit Stopped(keel_tape* tape)
@@ -149,7 +155,7 @@ class Tape {
       return at != nullptr;
     }
     keel_tape* tape_;
-    bool outside_;  // of the trace that is being written
+    bool outside_;  // the tape is outside of the trace in progress
     detail::Recorder mine_;
   };
   Stopped stop_recording() { return Stopped(get()); }
@@ -158,7 +164,7 @@ class Tape {
   struct Asked {
     std::vector<Array> ys;
     std::vector<keel_array*> xs;
-    std::vector<keel_variable*> variables;  // where xs has none
+    std::vector<keel_variable*> variables;  // where xs is null
     template <class T>
     Tensor target(const T& y) {
       ys.push_back(Tensor(y).array());
@@ -186,8 +192,9 @@ class Tape {
   }
 
  public:
-  /// Of the sum of all elements of all targets (a tensor, or a structure of them), with the structure of the
-  /// sources (tensors and variables). An empty Tensor where no target depends on the source.
+  /// The gradient of the sum of all elements of all targets (a tensor or a structure of tensors), structured
+  /// as the sources (tensors and variables); each has the dtype and shape of its source. An empty Tensor if
+  /// no target depends on the source. Error KEEL_PRECONDITION at a second call, unless persistent.
   template <class Y, class X>
   auto gradient(const Y& targets, const X& sources, const GradientOptions& options = {}) {
     Asked asked;
@@ -200,9 +207,9 @@ class Tape {
                                const GradientOptions& options = {}) {
     return gradient(targets, std::vector<Source>(sources), options);
   }
-  /// The derivatives of each element of one target with respect to each element of each source: the dims of
-  /// the target, then those of the source, at most 8. An empty Tensor (zeros: zeros) where it does not depend
-  /// on the source. Costs a gradient for each element of the target; counts as one use of the tape.
+  /// The Jacobian of one target for each source: of shape dims of the target + dims of the source, at most 8
+  /// dims. An empty Tensor (zeros: zeros) if the target does not depend on the source. Costs one gradient per
+  /// element of the target; counts as one use of the tape.
   template <class X>
   auto jacobian(const Tensor& target, const X& sources, bool zeros = false) {
     Asked asked;
@@ -232,8 +239,8 @@ class Tape {
   detail::Recorder mine_;
 };
 
-/// Until it dies no tape of this thread records, and in a traced function no gradient passes what is
-/// computed.
+/// No tape of this thread records until the end of the scope; in a traced function no gradient passes through
+/// ops in the scope.
 class [[nodiscard]] NoRecord {
  public:
   NoRecord() { detail::this_tape = &mine_; }
@@ -246,12 +253,13 @@ class [[nodiscard]] NoRecord {
 };
 inline NoRecord no_record() { return NoRecord(); }
 
-/// tape.jacobian().
+/// As tape.jacobian().
 template <class X>
 auto jacobian(Tape& tape, const Tensor& target, const X& sources, bool zeros = false) {
   return tape.jacobian(target, sources, zeros);
 }
-/// Of code, or a keel::function, that makes one tensor of a tensor, at x; zeros where nothing depends on it.
+/// The Jacobian at x of code, or a keel::function, from one tensor to one tensor; zeros for independent
+/// elements.
 template <class Code>
 requires std::convertible_to<std::invoke_result_t<const Code&, const Tensor&>, Tensor> Tensor
 jacobian(const Code& code, const Tensor& x) {

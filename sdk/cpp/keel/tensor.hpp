@@ -1,12 +1,12 @@
-// tensor.hpp: Tensor, the value that programs compute with: concrete (numbers) or symbolic (in a trace).
+// tensor.hpp: Tensor, the value type of programs: concrete (numbers) or symbolic (in a trace).
 //
 //   keel::Tensor x = {{1.f, 2.f}, {3.f, 4.f}}, b = 5.5;   // f32[2, 2], f32[]; ints are i32, bools bool
-//   keel::Tensor y = x * x + 1;                           // 1 takes the dtype of its partner
+//   keel::Tensor y = x * x + 1;                           // 1 takes the dtype of x * x
 //   std::cout << y[0] << y[{keel::all, -1}];              // [2. 5.] [ 5. 17.]
 //   for (keel::Tensor row : y) ...
 //
-// How to read it: making, facts, reading. Tensors are immutable and share their data when copied. Operators
-// are in operators.hpp, all other ops in ops.hpp, indexing in index.hpp, printing in format.hpp.
+// How to read it: constructors, properties, access. Tensors are immutable and share their data when copied.
+// Operators are in operators.hpp, all other ops in ops.hpp, indexing in index.hpp, printing in format.hpp.
 #ifndef KEEL_TENSOR_HPP
 #define KEEL_TENSOR_HPP
 #include <cstring>
@@ -24,9 +24,11 @@ namespace keel {
 class Index;
 class Operand;
 
+/// Copies are cheap and thread-safe; concrete tensors may be used from any thread, symbolic ones belong to
+/// the thread that writes their trace.
 class Tensor {
  public:
-  using is_no_range = void;  // of numbers: its rows are tensors
+  using is_no_range = void;  // its elements are tensors, not numbers
   Tensor() = default;
   explicit Tensor(Array array) : array_(std::move(array)) {}
   template <Number T>
@@ -34,9 +36,10 @@ class Tensor {
   Tensor(std::initializer_list<Literal> rows) : Tensor(Literal(rows)) {}
   explicit Tensor(const Literal& literal)
       : Tensor(literal.to_array(detail::here().context(), literal.dtype())) {}
-  /// Of one dim, with the dtype of the range's type: std::vector<double> gives f64.
+  /// One dim, with the dtype of the range's type: std::vector<double> becomes f64. Copies the values.
   template <detail::Elements R>
   explicit Tensor(const R& values) : Tensor(values, {static_cast<int64_t>(std::ranges::size(values))}) {}
+  /// Row-major values of that shape; Error KEEL_INVALID unless their numbers agree.
   template <detail::Elements R>
   Tensor(const R& values, std::vector<int64_t> shape) {
     using T = std::ranges::range_value_t<R>;
@@ -53,19 +56,19 @@ class Tensor {
   const Array& array() const { return array_; }
   keel_array* get() const { return array_.get(); }
   bool empty() const { return !array_; }  // made by Tensor()
-  /// A value of a trace: dtype and dims are there (-1: not known yet), elements are not.
+  /// A value of a trace: it has a dtype and dims (-1: unknown), but no elements.
   bool symbolic() const { return keel_array_symbolic(get()) != 0; }
   keel_dt dtype() const { return need().dtype(); }
   std::span<const int64_t> shape() const { return need().shape(); }
   int64_t ndim() const { return static_cast<int64_t>(shape().size()); }
-  /// Of a trace: as Dim::number().
+  /// Number of elements; in a trace as Dim::number().
   int64_t size() const {
     if (std::ranges::all_of(shape(), [](int64_t d) { return d >= 0; })) return need().size();
     Dim all = 1;
     for (int64_t d = 0; d < ndim(); d++) all = all * dim(d);
     return all.number();
   }
-  /// Of that axis, -1 for the last: what shapes take, known yet or not.
+  /// The size of an axis (-1: the last), known or symbolic.
   Dim dim(int64_t axis) const {
     keel_text* out = nullptr;
     call(keel_array_dim, need().get(), axis, &out);
@@ -75,21 +78,21 @@ class Tensor {
   std::string type() const { return type_text(need().tensor()); }
   /// "cuda:0"; "" for host memory.
   std::string device() const { return keel_array_device(need().get()); }
-  /// On a device by name, or with "" in host memory; the same tensor where it is there already.
+  /// A copy on a device, or with "" in host memory; the same tensor if it is already there.
   Tensor to(const std::string& name) const {
     keel_array* out = nullptr;
     call(keel_array_to, detail::here().context(), need().get(), name.empty() ? nullptr : name.c_str(), &out);
     return Tensor(Array(out));
   }
 
-  /// The elements, row by row; T must be that of the dtype.
+  /// The elements in row-major order, copied; Error KEEL_INVALID unless T is the C++ type of the dtype.
   template <class T>
   std::vector<T> values() const {
-    Array here = rows();  // on a device of its own memory nothing else keeps it
+    Array here = rows();  // keeps a copy from a device alive
     std::span<T> all = here.template values<T>();
     return {all.begin(), all.end()};
   }
-  /// The only element, converted to T.
+  /// The only element, converted to T; Error KEEL_INVALID if there are more or none.
   template <Number T>
   T item() const {
     Array here = rows();
@@ -105,19 +108,19 @@ class Tensor {
     });
     return out;
   }
-  /// `if (t > 0)`, `double d{t}`: as item().
+  /// `if (t > 0)`, `double d{t}`: item().
   template <Number T>
   explicit operator T() const {
     return item<T>();
   }
-  /// In host memory, contiguous; an Error with advice for a symbolic tensor.
+  /// The tensor in host memory, contiguous; Error KEEL_PRECONDITION with a hint for a symbolic tensor.
   Array rows() const {
     if (symbolic())
       throw Error(KEEL_PRECONDITION,
                   "a tensor of a trace has no value yet: " + type() +
-                      " cannot be read, printed or decide an `if` of C++",
-                  "keep it in tensors: keel::select(p, a, b) chooses by element; or run the function eagerly "
-                  "while you look at values");
+                      " cannot be read, printed or used in an `if` of C++",
+                  "use keel::select(p, a, b) or keel::cond(); or run the function eagerly "
+                  "to inspect values");
     Array here = device().empty() ? need() : to("").array_;
     if (here.contiguous()) return here;
     keel_tensor view = here.tensor();
@@ -129,7 +132,7 @@ class Tensor {
   /// See index.hpp: t[1], t[-1], t[keel::Slice{0, 2}], t[{keel::all, 3}], t[other].
   Tensor operator[](const Index& index) const;
   Tensor operator[](std::initializer_list<Index> indices) const;
-  /// Over the first dim: for (keel::Tensor row : t).
+  /// Iterates over the first dim: for (keel::Tensor row : t).
   class Row;
   Row begin() const;
   Row end() const;
@@ -172,7 +175,7 @@ class Tensor::Row {
   int64_t at_ = 0;
 };
 
-/// Literals of a dtype of choice: keel::f64({{1, 2}, {3, 4}}), keel::i64(7), keel::tensor(7, KEEL_U8).
+/// A literal with an explicit dtype: keel::f64({{1, 2}, {3, 4}}), keel::i64(7), keel::tensor(7, KEEL_U8).
 inline Tensor tensor(const Literal& v, keel_dt dtype) {
   return Tensor(v.to_array(detail::here().context(), dtype));
 }
@@ -180,7 +183,7 @@ inline Tensor i32(const Literal& v) { return tensor(v, KEEL_I32); }
 inline Tensor i64(const Literal& v) { return tensor(v, KEEL_I64); }
 inline Tensor f32(const Literal& v) { return tensor(v, KEEL_F32); }
 inline Tensor f64(const Literal& v) { return tensor(v, KEEL_F64); }
-/// Same dtype, same shape, same bytes: NaN equals NaN, 0.0 is not -0.0.
+/// Equal dtype, shape and bytes: NaN equals NaN, 0.0 differs from -0.0.
 inline bool same(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !std::ranges::equal(a.shape(), b.shape())) return false;
   Array x = a.rows(), y = b.rows();

@@ -1,6 +1,6 @@
-// timeline.hpp: what the process does when, in a file for Chrome's tracing and Perfetto.
+// timeline.hpp: a trace of the process over time, in a file for Perfetto and Chrome's tracing.
 //
-//   keel::Timeline timeline("out.json");   // until its end: plans, passes, traces and retraces, runs
+//   keel::Timeline timeline("out.json");   // until its end: plans, passes, traces, runs
 //   { keel::TimedBlock epoch("epoch 3"); ... }
 #ifndef KEEL_TIMELINE_HPP
 #define KEEL_TIMELINE_HPP
@@ -11,8 +11,8 @@
 
 namespace keel {
 
-/// From its making to its end the file is written; one at a time in a process (Error KEEL_PRECONDITION). What
-/// it shows is said in keel.h; without runs it leaves runs, eager calls and launches out.
+/// Writes the file during its lifetime; at most one per process (Error KEEL_PRECONDITION). keel.h lists its
+/// contents; runs = false omits runs, eager calls and launches.
 class Timeline {
  public:
   explicit Timeline(const std::string& path, bool runs = true) {
@@ -23,7 +23,7 @@ class Timeline {
   }
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
-  /// As its end, but throws where the file could not be written.
+  /// Ends the file; throws Error if it could not be written. The destructor ignores that error.
   void end() {
     ended_ = true;
     call(keel_timeline_end);
@@ -33,8 +33,8 @@ class Timeline {
   bool ended_ = false;
 };
 
-/// A span of the program's own, for as long as it lives, on the track of that name; nothing where no timeline
-/// is.
+/// A user-defined span from construction to destruction, on the track of that name; no effect without a
+/// timeline.
 class TimedBlock {
  public:
   explicit TimedBlock(std::string name, std::string track = "program")

@@ -1,8 +1,8 @@
 // variable.hpp: state that outlives runs, shared by eager code, functions and the graphs of modules.
 //
 //   keel::Variable w({{1.f}}, {.name = "w"});
-//   keel::Tensor y = w * x;            // a read, where the program is: now, or in the trace of a function
-//   w.assign_sub(0.1 * dw);            // likewise
+//   keel::Tensor y = w * x;            // a read at this point: now, or in the trace of a function
+//   w.assign_sub(0.1 * dw);            // a write at this point
 #ifndef KEEL_VARIABLE_HPP
 #define KEEL_VARIABLE_HPP
 #include <string>
@@ -14,18 +14,18 @@
 
 namespace keel {
 
-/// trainable: tapes watch it when it is read.
+/// trainable: tapes watch the variable when it is read.
 struct VariableOptions {
-  std::string name = "";  // in modules and files
+  std::string name = "";  // the name in modules and files
   bool trainable = true;
 };
 
-/// Shares one variable: copies of this are the same variable. Any thread may read and write.
+/// A reference to a variable; copies refer to the same one. Thread-safe: any thread may read and write.
 class Variable {
  public:
-  Variable() = default;  // none yet
-  /// A new one with the value of `initial`, whose dtype and shape it keeps. In a traced function: on its
-  /// first trace only, of what depends on constants and shapes.
+  Variable() = default;  // no variable
+  /// A new variable with a copy of `initial` and its dtype and shape, which do not change. In a traced
+  /// function: created in the first trace only, from constants and shapes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {},
                     const Place& where = Place::current()) {
     keel_kv kv[] = {{"trainable", options.trainable ? "1" : "0"}, {"name", options.name.c_str()}};
@@ -38,11 +38,11 @@ class Variable {
   explicit Variable(std::initializer_list<Literal> rows, const VariableOptions& options = {},
                     const Place& where = Place::current())
       : Variable(Tensor(rows), options, where) {}
-  /// A new one with a copy of `initial`, whose dtype and shape it keeps.
+  /// A new variable with a copy of `initial` and its dtype and shape, which do not change.
   Variable(const Context& context, const Array& initial) {
     call(keel_variable_new, context.get(), initial.get(), &p_);
   }
-  /// The module's variable of that name.
+  /// The module's variable of that name; Error KEEL_NOT_FOUND.
   Variable(Module& module, const std::string& name) {
     call(keel_module_variable, module.get(), name.c_str(), static_cast<keel_variable*>(nullptr),
          static_cast<uint32_t*>(nullptr), &p_);
@@ -64,7 +64,7 @@ class Variable {
     return {now.shape().begin(), now.shape().end()};
   }
 
-  /// Its value at this place of the program.
+  /// Its value at this point of the program.
   Tensor value() const {
     keel_array* out = nullptr;
     call(keel_trace_read, detail::this_trace, detail::tape_handle(), p_, &out);
@@ -73,12 +73,13 @@ class Variable {
     return Tensor(Array(out));
   }
   operator Tensor() const { return value(); }
-  /// At this place of the program; literals take its dtype.
+  /// Writes at this point of the program; literals take its dtype. Error KEEL_INVALID for another dtype or
+  /// shape.
   void assign(const Operand& v) const { write("assign", v); }
   void assign_add(const Operand& v) const { write("assign_add", v); }
   void assign_sub(const Operand& v) const { write("assign_sub", v); }
 
-  /// What it is now, without a copy; later writes do not change the array, and nobody may write into it.
+  /// The present value without a copy; later writes do not change the array, which is read-only.
   Array read() const {
     keel_array* out = nullptr;
     call(keel_variable_read, p_, &out);
@@ -88,7 +89,7 @@ class Variable {
   void assign(const A& value) const {
     call(keel_variable_assign, p_, value.get());
   }
-  /// As one step: what many threads add is all there in the end.
+  /// Atomic: concurrent additions are all applied.
   template <std::same_as<Array> A>
   void assign_add(const A& value) const {
     call(keel_variable_add, p_, value.get(), 1);
@@ -98,7 +99,7 @@ class Variable {
     call(keel_variable_add, p_, value.get(), -1);
   }
 
-  /// Makes it a variable of the module under that name; the number by which nodes name it.
+  /// Adds it to the module under that name; returns its number in nodes' attributes.
   uint32_t number_in(Module& module, const std::string& name) const {
     uint32_t number = 0;
     call(keel_module_variable, module.get(), name.c_str(), p_, &number,
@@ -118,7 +119,7 @@ class Variable {
   keel_variable* p_ = nullptr;
 };
 
-/// Variables by name.
+/// Variables with their names.
 using NamedVariables = std::vector<std::pair<std::string, Variable>>;
 
 namespace detail {
@@ -134,14 +135,14 @@ void with_names(const NamedVariables& variables, Call then) {
 }
 }  // namespace detail
 
-/// A file of these variables' values, written all or nothing.
+/// Writes the values of these variables to a file, complete or not at all.
 inline void save_checkpoint(const Context& context, const std::string& path,
                             const NamedVariables& variables) {
   detail::with_names(variables, [&](auto names, auto raw, uint32_t n) {
     call(keel_checkpoint_save, context.get(), path.c_str(), names, raw, n);
   });
 }
-/// Gives each of them its value in the file, or fails and changes none.
+/// Sets each variable to its value in the file, or fails and changes none.
 inline void load_checkpoint(const Context& context, const std::string& path,
                             const NamedVariables& variables) {
   detail::with_names(variables, [&](auto names, auto raw, uint32_t n) {

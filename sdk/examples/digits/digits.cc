@@ -1,12 +1,13 @@
-// digits.cc: trains two networks on handwritten digits and ships them, with their training, as one file.
+// digits.cc: trains two networks on handwritten digits and saves them, with their training steps, in one
+// file.
 //
-//   digits DIGITS.csv OUT.keel [EPOCHS]    DIGITS.csv: see images.h; the data of scikit-learn has this form
+//   digits DIGITS.csv OUT.keel [EPOCHS]    DIGITS.csv: see images.h; the format of scikit-learn's data
 //
 // A step (forward, gradient, update of the variables) is one traced function, so it runs as one graph. A
-// fifth of the images is kept for the test; less than 97 % right there is a failure (exit code 1). OUT.keel
+// fifth of the images is held out for the test; an accuracy below 97 % is a failure (exit code 1). OUT.keel
 // has for "mlp" and "conv" the entries NAME (images u8[n, 64] -> logits f32[n, 10]), train_NAME (images,
-// digits -> loss), score_NAME (images, digits -> share right) and reset_NAME (key: forgets everything), the
-// variables, and test vectors. `keel verify`, `keel demo` and any program go on from there without this
+// digits -> loss), score_NAME (images, digits -> accuracy) and reset_NAME (key: reinitialises the variables),
+// the variables, and test vectors. `keel verify`, `keel demo` and any other program can continue without this
 // source.
 #include <iostream>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr int64_t kBatch = 64;
 constexpr const char* kSigned = "images: u8[n, 64], digits: i32[n]";
 
-/// What can be done with a network, each as a traced function.
+/// The operations on a network, each as a traced function.
 template <class Net, class Optimizer>
 class Model {
  public:
@@ -89,7 +90,8 @@ double train(const M& model, const Images& images, const Images& test, int epoch
   return right;
 }
 
-/// The functions of a model as entries of `file`, with a test vector of what can be repeated.
+/// The functions of a model as entries of `file`, with test vectors for the deterministic ones without
+/// effects.
 template <class M>
 void add(keel::Module& file, const M& model, const Images& few) {
   Tensor x = few.inputs(), y = few.targets(), key = key_of(1);
@@ -120,13 +122,13 @@ int run(const std::string& data, const std::string& out, int epochs) {
   const double worst = std::min(train(one, images, test, epochs), train(two, images, test, epochs));
 
   keel::Module file = keel::join({});
-  Images few = all.pick({order.begin(), order.begin() + kBatch});  // of the test
+  Images few = all.pick({order.begin(), order.begin() + kBatch});  // from the test set
   add(file, one, few);
   add(file, two, few);
   file.save(out);
   std::cout << "wrote " << out << "\n";
   if (worst >= 0.97) return 0;
-  std::cerr << "digits: " << 100 * worst << " % right, wanted 97\n";
+  std::cerr << "digits: " << 100 * worst << " % right, expected at least 97\n";
   return 1;
 }
 

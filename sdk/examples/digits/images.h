@@ -1,4 +1,4 @@
-// images.h: handwritten digits from a file of text, one image a line: 64 pixels of 0 to 16, and the digit.
+// images.h: handwritten digits from a text file, one image per line: 64 pixels of 0 to 16, and the digit.
 #ifndef KEEL_EXAMPLES_DIGITS_IMAGES_H
 #define KEEL_EXAMPLES_DIGITS_IMAGES_H
 #include <algorithm>
@@ -48,7 +48,7 @@ inline Images read_images(const std::string& path) {
     }
     if (!(cells >> value) || value < 0 || value > 9)
       throw std::runtime_error(path + ":" + std::to_string(all.size() + 1) +
-                               ": wanted 64 pixels and a digit, with commas, got \"" + line + "\"");
+                               ": expected 64 pixels and a digit, separated by commas, got \"" + line + "\"");
     all.add(pixels, value);
   }
   return all;

@@ -1,5 +1,6 @@
-// nets.h: layers, two networks and two optimizers, written in Keel ops on variables. A network's operator()
-// computes; parameters() are what gradients are taken for. An optimizer's state() begins as zeros.
+// nets.h: layers, two networks and two optimizers, written in Keel ops on variables. operator() of a network
+// is its forward pass; parameters() are the sources of gradients. The state() of an optimizer starts as
+// zeros.
 #ifndef KEEL_EXAMPLES_DIGITS_NETS_H
 #define KEEL_EXAMPLES_DIGITS_NETS_H
 #include <keel/keel.hpp>
@@ -14,13 +15,13 @@ using keel::Variable;
 using Shape = std::vector<int64_t>;
 using Variables = std::vector<Variable>;
 
-/// Of a symbolic key: made when the graph runs, so that they do not lie in its file.
+/// Depends on a symbolic key, so that the zeros are computed in the run and not stored in the file.
 inline Tensor zeros(const Shape& shape, const Tensor& key) {
   return keel::fill(keel::cast(key - key, KEEL_F32), {.dims = shape});
 }
 
-/// He's initial values of weights [in, out] or [out, in, 3, 3]: uniform, with the variance 2 / fan in. Of
-/// biases: zeros.
+/// Initial weights [in, out] or [out, in, 3, 3] after He et al. (2015): uniform, with variance 2 / fan in.
+/// Biases: zeros.
 inline Tensor initial(const Shape& shape, const Tensor& key) {
   const int64_t fan_in = shape.size() == 2   ? shape[0]
                          : shape.size() == 4 ? shape[1] * shape[2] * shape[3]
@@ -48,7 +49,7 @@ struct Dense {
   Tensor operator()(const Tensor& x) const { return keel::linear(x, w, b); }
 };
 
-/// 3 x 3 windows, as many as the image has pixels.
+/// 3 x 3 windows with padding: the output has the size of the image.
 struct Conv {
   Variable w, b;
   Conv(const std::string& name, int64_t in, int64_t out)
@@ -98,7 +99,7 @@ class Sgd {
   float rate_, momentum_;
 };
 
-/// A step in the direction of the running mean of the gradient, over the root of that of its square.
+/// Adam (Kingma and Ba, 2015).
 class Adam {
  public:
   Adam(Variables parameters, float rate)
@@ -111,7 +112,7 @@ class Adam {
     constexpr float kMean = 0.9f, kSquare = 0.999f, kLeast = 1e-8f;
     Tensor count = count_ + 1;
     count_.assign(count);
-    // The running means begin at 0: in step n they are too small by these factors.
+    // Bias correction: the running means start at 0, so in step n they are too small by these factors.
     Tensor rate = keel::sqrt(1 - keel::pow(kSquare, count)) / (1 - keel::pow(kMean, count)) * rate_;
     for (size_t k = 0; k < parameters_.size(); k++) {
       const Tensor& g = gradients[k];

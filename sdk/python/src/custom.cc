@@ -31,7 +31,7 @@ struct Backward {
     return rc;
   }
   keel_rc write(keel_trace* trace, std::span<const keel_leaf> leaves) try {
-    keel::detail::Within body(home, trace, nullptr);
+    keel::detail::BodyScope body(home, trace, nullptr);
     nb::list given;
     for (const keel_leaf& leaf : leaves) given.append(nb::steal(wrap(keel_array_retain(leaf.array))));
     for (const keel::Tensor& dx : nb::cast<Tensors>(call_python(code, given)))

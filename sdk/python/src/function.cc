@@ -186,7 +186,7 @@ struct Program : keel::detail::Invocation {
   void run(std::span<const keel_leaf> leaves, keel_trace* trace) {
     count();
     f.written++;
-    keel::detail::Within body(f.state().home, trace,
+    keel::detail::BodyScope body(f.state().home, trace,
                               keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
     give(f.run(self, arguments(leaves)), trace);
   }
@@ -234,7 +234,7 @@ void perform(Program& program, bool keep, const F& what) {
   if (program.counted) program.f.aside--;
   if (rc == KEEL_OK) return;
   keel::Error failure = keel::Error::take(rc, error);
-  if (std::exception_ptr thrown = keel::detail::told(program, failure)) {
+  if (std::exception_ptr thrown = keel::detail::find_thrown(program, failure)) {
     program.thrown.clear();
     std::rethrow_exception(thrown);
   }
@@ -295,7 +295,7 @@ void Function::call_libkeel(const Flat& flat, const F& once) {
 PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   if (keel::detail::eager_scopes > 0 || keel::detail::eager_process.load(std::memory_order_relaxed)) {
     Flat flat = flatten(canonical(self, args, keywords), false);
-    keel::detail::Within body(state().home, keel::detail::this_trace, keel::detail::this_tape);
+    keel::detail::BodyScope body(state().home, keel::detail::this_trace, keel::detail::this_tape);
     nb::object made = self.attr("_run")(flat.value);
     return map_leaves(made,
                       [](nb::handle leaf, const std::string& place) {
