@@ -1,9 +1,9 @@
-# What the build of the whole tree defines, for a build of this folder alone: the target keel::cpp and the command, by
-# a finished build or an installed tree, KEEL_ROOT. Without one (as in `pip install ./sdk/python`) the tree is built
-# in this build's folder first, which takes minutes and needs what tools/setup brings. For a wheel the build is
-# installed, too: installed files find each other wherever they lie.
+# Definitions of the full build, for a build of this folder alone: the target keel::cpp and the command, from a
+# finished build or an installation, KEEL_ROOT. Without KEEL_ROOT (as in `pip install ./sdk/python`) the tree is built
+# in this build's folder first, which takes minutes and needs the packages of tools/setup. For a wheel the build is
+# installed, too: installed files find each other by relative paths.
 set(KEEL_SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/../..")
-set(KEEL_ROOT "" CACHE PATH "Where Keel is installed, or a finished build")
+set(KEEL_ROOT "" CACHE PATH "An installation of Keel, or a finished build")
 set(CMAKE_CXX_STANDARD 20)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)

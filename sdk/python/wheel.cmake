@@ -1,5 +1,5 @@
-# What goes into a wheel beside the extension: libkeel, its plugins and the command, in folders as in KEEL_ROOT, so that
-# they find each other; manual pages and completion, in the venv's share/. tools/wheel adds the libraries that not every Linux has.
+# Contents of a wheel in addition to the extension: libkeel, its plugins and the command, in the folders of KEEL_ROOT, so
+# that they find each other; manual pages and completion in the venv's share/. tools/wheel adds libraries missing on some Linux.
 cmake_path(GET KEEL_LIBRARY PARENT_PATH libraries)
 file(REAL_PATH "${KEEL_LIBRARY}" library)
 install(PROGRAMS "${library}" DESTINATION keel/lib RENAME libkeel.so.0)

@@ -200,7 +200,7 @@ def test_tensors_are_dropped_from_any_thread():
     (lambda: keel.Variable(1., trainable="no"), "trainable, of a variable, must be True or False, not 'no'"),
     (lambda: keel.Variable(1.).assign(None), "value must be a tensor, a number or a list of numbers, not NoneType"),
     (lambda: keel.reduce_sum([1.], axis=0), r"reduce_sum\(\) has no argument 'axis'; it takes \(x, axes, keep\)"),
-    (lambda: keel.Variable(None), "no tensor can be made of NoneType"),
+    (lambda: keel.Variable(None), "NoneType cannot be converted to a tensor"),
 ])
 def test_calls_that_do_not_fit_say_what_is_taken(call, said):
     with pytest.raises(TypeError, match=said) as caught:

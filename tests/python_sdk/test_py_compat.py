@@ -105,7 +105,7 @@ def test_names_are_taken_and_mean_nothing_eagerly(tf):
 @pytest.mark.parametrize("call, kind, said", [
     (lambda tf: tf.keras, AttributeError, "keel.compat.v2 has no 'keras'"), (lambda tf: tf.add(1), TypeError, "y"),
     (lambda tf: tf.reduce_mean(X, axes=1), TypeError, "axes"),
-    (lambda tf: tf.squeeze(X, axis=0), ValueError, "dim 0 has the size 2, wanted 1"),
+    (lambda tf: tf.squeeze(X, axis=0), ValueError, "dim 0 has the size 2, expected 1"),
     (lambda tf: tf.split(X, 2, axis=1), ValueError, "no 2 equal parts"),
     (lambda tf: tf.matmul(X, X), ValueError, "matmul"),
     (lambda tf: tf.constant("text"), TypeError, "no tensor"),

@@ -238,7 +238,7 @@ def test_nodes_are_placed_by_tensorflows_names(tf):
     text = tf.get_default_graph().as_graph_def()
     assert 'mul(add, 2.0) :' in text
     assert ('add(placeholder, 1.0) @"reference:0"' in text) == (tf.Session().device != "reference")
-    with pytest.raises(keel.UnimplementedError, match="over a cluster"):
+    with pytest.raises(keel.UnimplementedError, match="clusters are not supported"):
         with tf.device("/job:worker/task:1/cpu:0"):
             pass
 

@@ -148,9 +148,9 @@ CASES = [
     (appends, keel.InvalidError, r"a tensor is put into `ys`, a list.*keel\.scan\(init, xs, body\)"),
     (sets_item, keel.InvalidError, "a tensor is put into `found`, a dict"),
     (vector, keel.ShapeError, r"a condition is one value, but this tensor is bool\[2\].*keel\.reduce_min"),
-    (comprehension, keel.PreconditionError, r"goes over range\(\) of a tensor.*`for i in range\(n\):` becomes a loop.*keel.scan"),
-    (numbered_comprehension, keel.PreconditionError, r"goes over range\(\) of a tensor"),
-    (calls_itself, keel.InvalidError, "is in 32 others.* at most 32 in each other.*keel.while_loop"),
+    (comprehension, keel.PreconditionError, r"cannot iterate over range\(\) of a traced tensor.*`for i in range\(n\):`, which becomes a loop.*keel.scan"),
+    (numbered_comprehension, keel.PreconditionError, r"cannot iterate over range\(\) of a traced tensor"),
+    (calls_itself, keel.InvalidError, "is nested in 32 others.* at most 32 levels.*keel.while_loop"),
 ]
 
 
@@ -219,7 +219,7 @@ def test_tracebacks_show_the_lines_of_the_program(f, line, kind):
         keel.function(f)(ONE)
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.filename, last.lineno) == (__file__, f.__code__.co_firstlineno + line)
-    notes = [note for note in getattr(caught.value, "__notes__", []) if "both ways are traced" in note]
+    notes = [note for note in getattr(caught.value, "__notes__", []) if "both branches are traced" in note]
     assert len(notes) == (f is fails_in_python and sys.version_info >= (3, 11)), notes
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert not any("convert/branches" in f or "convert/runtime" in f for f in files)
@@ -378,7 +378,7 @@ def test_code_without_a_source_says_what_to_write():
               lambda x: keel.function(space["f"])(x)):
         with pytest.raises(keel.PreconditionError) as caught:
             keel.function(f)(ONE)
-        for word in ("keel.cond", "keel.while_loop", "keel.scan", "was not converted: its source is not to be found"):
+        for word in ("keel.cond", "keel.while_loop", "keel.scan", "was not converted: its source was not found"):
             assert str(caught.value).count(word) == 1
 
 
@@ -398,7 +398,7 @@ def test_sources_that_changed_are_not_used(tmp_path):
     space = {}
     exec(compile(path.read_text(), str(path), "exec"), space)
     path.write_text("def other(x, y):\n  return x\n")
-    with pytest.raises(keel.PreconditionError, match="is not what runs"):
+    with pytest.raises(keel.PreconditionError, match="does not match the code"):
         keel.function(space["f"])(ONE)
 
 

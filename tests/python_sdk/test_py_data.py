@@ -60,7 +60,7 @@ def test_each_epoch_has_an_order_of_its_own_which_the_seed_tells():
 
 
 @pytest.mark.parametrize("data, options, message", [
-    ((X, Y[:9]), {}, r"first sizes differ: 10 of shape \(10, 2\) and 9"), ((X, 3.), {}, "scalar"), ([], {}, "nothing to cut"),
+    ((X, Y[:9]), {}, r"first sizes differ: 10 of shape \(10, 2\) and 9"), ((X, 3.), {}, "scalar"), ([], {}, "nothing to split"),
     (X, {"batch": 0}, "batch is 0"), (X, {"batch": 2.5}, "batch is 2.5"), (X, {"shuffle": -1}, "shuffle is -1"),
     (X, {"shuffle": True}, "shuffle is True.*\n.*seed"), (X, {"epochs": 0}, "epochs is 0"), (X, {"epochs": None}, "epochs is None")])
 def test_wrong_data_are_named(data, options, message):

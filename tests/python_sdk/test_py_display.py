@@ -92,7 +92,7 @@ def test_without_the_command_or_graphviz_there_is_an_error_and_text(monkeypatch,
         module.svg()
     assert module._repr_svg_() is None and repr(module) == "<keel.Module with f>"
     monkeypatch.setattr(command, "PATH", str(tmp_path / "keel"))
-    with pytest.raises(keel.NotFoundError, match="not beside the package"):
+    with pytest.raises(keel.NotFoundError, match="the package has no command"):
         module.svg()
     assert module._repr_svg_() is None and os.environ["PATH"] == str(tmp_path)
 

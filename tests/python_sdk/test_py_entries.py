@@ -209,7 +209,7 @@ def test_saving_what_is_no_module_says_what_is(tmp_path):
     path = tmp_path / "m.keel"
     with pytest.raises(TypeError, match=r"a keel.Module, such as f.concrete\(x\): got <keel.function <lambda>\(x\)>"):
         keel.save(path, double)
-    with pytest.raises(TypeError, match=r"the path is first: keel.save\('m.keel', ...\)"):
+    with pytest.raises(TypeError, match=r"the path comes first: keel.save\('m.keel', ...\)"):
         keel.save(double, "m.keel")
     assert not path.exists()
 
@@ -249,7 +249,7 @@ def test_entries_keep_names_and_structures(tmp_path):
         assert got["pair"].low.tolist() == [4, 9] == got["point"].x.tolist() and got["pair"].high.item() == 10 == got["point"].y.item()
     flat = dict(zip([name for name, *_ in keel.Session(module).parameters], (*weights["b"], weights["w"], x)))
     assert module["serve"](**flat)["z"].tolist() == module(**flat)["z"].tolist() == [4, 9]
-    for wrong, said in (((weights, x, 6), "scale was 5 when it was saved"), (({"w": 1.}, x), "weights must be as it was saved"),
+    for wrong, said in (((weights, x, 6), "scale is fixed to the saved value 5"), (({"w": 1.}, x), "weights must have the saved structure"),
                         ((weights,), r"takes \(weights, x\)"), (((1., 2.), x), "'w': a tensor")):
         with pytest.raises(keel.InvalidError, match=said):
             module["serve"](*wrong)

@@ -93,7 +93,7 @@ def test_a_transformer_learns_letters_and_its_file_writes(example, tool, tmp_pat
     assert tool("chars.keel", "serve", text=start[None]).shape == (1, 64, 9)
 
 
-@pytest.mark.parametrize("name, options, message", [("digits", ("--data", "no.csv"), "no.csv: no such file"), ("conv", ("--data", "bad.csv"), "wanted 64 pixels"),
+@pytest.mark.parametrize("name, options, message", [("digits", ("--data", "no.csv"), "no.csv: no such file"), ("conv", ("--data", "bad.csv"), "expected at least 100 lines"),
                                                     ("chars", ("--text", "no.txt"), "no.txt")])
 def test_data_that_is_not_there_is_named(example, tmp_path, name, options, message):
     (tmp_path / "bad.csv").write_text("1,2,3\n")

@@ -104,9 +104,9 @@ def test_auxiliary_outputs_pass_no_gradient(way):
     dx, aux = way(keel.grad(f, has_aux=True))(x)
     assert dx.tolist() == [2, 4] and aux["twice"].tolist() == [2, 4]
     for g in (keel.value_and_grad(f), keel.grad(f), keel.grad(lambda x: [x, x]), lambda x: keel.jacobian(lambda x: (x, x), x)):
-        with pytest.raises(keel.InvalidError, match="returns [23] tensors, and a gradient is that of one"):
+        with pytest.raises(keel.InvalidError, match="returns [23] tensors; a gradient requires one"):
             way(g)(x)
-    with pytest.raises(keel.InvalidError, match="has_aux wants a pair"):
+    with pytest.raises(keel.InvalidError, match="has_aux requires a pair"):
         keel.grad(lambda x: x * x, has_aux=True)(x)
 
 

@@ -147,5 +147,5 @@ def test_K11_the_default_graph(tf1):
     with g.as_default():
         assert tf1.get_default_graph() is g and keel.default_graph() is g
     assert tf1.get_default_graph() is first
-    with pytest.raises(keel.PreconditionError, match="there is no default graph: programs run eagerly"):
+    with pytest.raises(keel.PreconditionError, match="there is no default graph: this thread runs eagerly"):
         keel.default_graph()

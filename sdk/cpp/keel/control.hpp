@@ -192,7 +192,9 @@ void check_carried(const C& before, const C& after) {
       throw Error(KEEL_INVALID, "result " + std::to_string(k) + " of the body is " + y.type() +
                                     " but the carried operand is " + x.type());
   }
-  if (!same) throw Error(KEEL_INVALID, "the body returns " + std::to_string(b.size()) + " tensors, but carries " + std::to_string(a.size())");
+  if (!same)
+    throw Error(KEEL_INVALID, "the body returns " + std::to_string(b.size()) + " tensors, but carries " +
+                                  std::to_string(a.size()));
 }
 
 /// An eager scan without entries: libkeel traces the body to infer the stacked types, and runs nothing.

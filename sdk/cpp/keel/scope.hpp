@@ -1,7 +1,7 @@
 // scope.hpp: the context and device of this thread's ops.
 //
-//   keel::Tensor y = a + b;                    // the default context, created at first use with all installed
-//                                              // plugins, and its default device: cpu, else the first
+//   keel::Tensor y = a + b;                    // the default context (created at first use, with all
+//                                              // plugins) and its default device: cpu, else the first
 //   keel::Scope on = keel::device("reference");  // until the end of the block, for this thread
 //   keel::Scope mine(context, "cpu");          // another context, which must outlive the scope
 #ifndef KEEL_SCOPE_HPP

@@ -1,11 +1,11 @@
-"""A transformer that learns to write, character by character, from the pages of this repository.
+"""A transformer that generates text, character by character, trained on the pages of this repository.
 
     python chars.py --out DIR       DIR/chars.png: the loss; DIR/chars.keel: entries for `keel run`:
-                                    serve (text i32[n, 64] -> logits of what follows each character),
-                                    write (text i32[64], key u64[] -> the text that follows), alphabet (its code points)
+                                    serve (text i32[n, 64] -> logits of the next character),
+                                    write (text i32[64], key u64[] -> 240 following characters), alphabet (code points)
 
 How to read it: Model is two blocks of attention and a dense net; train() is the loop; write() samples within the
-graph, so the saved file writes on without Python.
+graph, so the saved file generates text without Python.
 """
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ def norm(name):
 
 
 class Model:
-    """text i32[n, t] -> logits f32[n, t, letters] of the letter that follows each."""
+    """text i32[n, t] -> logits f32[n, t, letters] of the next letter at each place."""
 
     def __init__(self, letters):
         self.letter, self.place = weight("letter", letters, WIDTH), weight("place", CONTEXT, WIDTH)
@@ -48,18 +48,18 @@ class Model:
 
     @staticmethod
     def attended(x, block):
-        """Each place looks at those before it and at itself."""
+        """Causal attention: each place attends to itself and the places before it."""
         heads = keel.reshape(x @ block["qkv"], (-1, CONTEXT, 3, HEADS, WIDTH // HEADS))
         q, k, v = (keel.transpose(heads[:, :, i], [0, 2, 1, 3]) for i in range(3))
         return keel.reshape(keel.transpose(keel.attention(q, k, v, causal=True), [0, 2, 1, 3]), (-1, CONTEXT, WIDTH))
 
 
 def read(path):
-    """The text of a file, or of the README.md files of a folder, as numbers of its letters, and the letters."""
+    """The text of a file, or of the README.md files of a folder, as indices of characters, and the sorted characters."""
     files = [path] if path.is_file() else sorted(p for p in path.rglob("README.md") if not is_hidden(p.relative_to(path)))
     text = np.array([ord(c) for c in "\n".join(file.read_text() for file in files)], np.int32)
     if len(text) < 20 * CONTEXT:
-        raise SystemExit(f"{path}: {len(text)} letters are too few to learn from, wanted {20 * CONTEXT} or more")
+        raise SystemExit(f"{path}: {len(text)} characters are too few to train on; at least {20 * CONTEXT} needed")
     letters, numbers = np.unique(text, return_inverse=True)
     return numbers.astype(np.int32), letters
 
@@ -69,12 +69,12 @@ def is_hidden(path):
 
 
 def loss_of(model, text):
-    """text i32[n, CONTEXT + 1]: how badly each letter is foreseen, in nats."""
+    """text i32[n, CONTEXT + 1]: the mean cross-entropy per character, in nats."""
     return keel.reduce_mean(keel.cross_entropy(model(text[:, :-1]), text[:, 1:]))
 
 
 def train(model, text, args):
-    """The losses of all steps."""
+    """Runs args.steps steps; their losses."""
     optimizer = keel.optim.Adam(lambda step: 0.003 * keel.minimum(1 - step / args.steps, (step + 1) / 50), weight_decay=0.01)
 
     @keel.function
@@ -101,7 +101,7 @@ def writer(model):
     def write(text, key):
         def letter(carry, number):
             logits = model(carry[None])[0, -1] / 0.7
-            noise = -keel.log(-keel.log(keel.random(key + number, logits.shape)))  # the largest sum is a fair draw
+            noise = -keel.log(-keel.log(keel.random(key + number, logits.shape)))  # Gumbel noise: the argmax is a sample
             next = keel.cast(keel.arg_max(logits + noise, axis=0), keel.i32)
             return keel.concat([carry[1:], next[None]], axis=0), next
         return keel.scan(text, keel.iota([WRITES], dtype=keel.u64), letter)[1]
@@ -114,15 +114,15 @@ def main():
     model, kept = Model(len(letters)), len(text) // 10  # the first tenth is for the test
     losses = train(model, text[kept:], args)
     test = keel.function(lambda text: loss_of(model, text))(windows(text, np.arange(0, kept - CONTEXT, CONTEXT))).item()
-    curve.draw(args.out / "chars.png", f"chars: {test:.2f} nats a letter in the test", {"training": (range(len(losses)), losses)})
+    curve.draw(args.out / "chars.png", f"chars: {test:.2f} nats per character in the test", {"training": (range(len(losses)), losses)})
     write, start = writer(model), text[:CONTEXT]
     serve = keel.function(model, name="serve", signature=f"text: i32[n, {CONTEXT}]")
     keel.save(args.out / "chars.keel", serve=serve.concrete(start[None]), write=write.concrete(start, np.uint64(1)),
               alphabet=keel.function(lambda: keel.array(letters.astype("i4"))).concrete())
     written = "".join(chr(c) for c in letters[write(start, np.uint64(1)).numpy()])
     print("".join(chr(c) for c in letters[start]) + "|" + written)
-    print(f"chars: {len(losses)} steps in {clock}, {len(text)} letters of {len(letters)} kinds")
-    return curve.judge("chars", "nats a letter in the test", test, args.goal, least=False)
+    print(f"chars: {len(losses)} steps in {clock}, {len(text)} characters, {len(letters)} different")
+    return curve.judge("chars", "nats per character in the test", test, args.goal, least=False)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The loop that trains a classifier of images, for digits.py and conv.py.
+"""The training loop of an image classifier, for digits.py and conv.py.
 
-A model is a function of images f32[n, 64] that gives logits f32[n, 10], and the variables that it reads. A step
-(forward, gradient, update of the variables) is one traced function, so it runs as one graph.
+A model is a function from images f32[n, 64] to logits f32[n, 10], and the variables that it reads. A step (forward,
+gradient, update of the variables) is one traced function, so it runs as one graph.
 """
 import curve
 import images
@@ -9,7 +9,7 @@ import keel
 
 
 def run(name, text, model, weights, optimizer, goal, epochs):
-    """Trains, draws the loss, saves OUT/NAME.keel with the entry `serve`; the exit code of the program."""
+    """Trains, draws the loss, saves OUT/NAME.keel with the entry `serve`; returns the exit code of the program."""
     args = curve.arguments(text, epochs=epochs, goal=goal, data=images.FILE)
     clock, (train, test) = curve.Clock(), images.read(args.data)
     serve = keel.function(model, name=name, signature="images: f32[n, 64]")

@@ -1,6 +1,6 @@
-"""Learns to read handwritten digits with two convolutions and a dense layer.
+"""Trains two convolutions and a dense layer on handwritten digits.
 
-    python conv.py --out DIR        DIR/conv.png: the loss; DIR/conv.keel: for `keel run`, in any program
+    python conv.py --out DIR        DIR/conv.png: the loss; DIR/conv.keel: the model, for `keel run` and any program
 """
 import sys
 
@@ -12,7 +12,7 @@ random = np.random.default_rng(1)
 
 
 def layer(name, *shape, bias):
-    """Weights, whose last or all but the first dims count the inputs, and a bias, by He's rule."""
+    """Weights after He et al. (2015), [in, out] or [out, in, h, w], and a zero bias."""
     inputs = shape[0] if len(shape) == 2 else np.prod(shape[1:])
     weight = random.standard_normal(shape) * (2 / inputs) ** 0.5
     return keel.Variable(weight.astype("f4"), f"{name}/w"), keel.Variable(keel.zeros(bias), f"{name}/b")
@@ -23,7 +23,7 @@ weights = first, second, out = (layer("first", 16, 1, 3, 3, bias=(16, 1, 1)), la
 
 
 def conv(x, weight, bias):
-    """As many pixels as x has."""
+    """A 3 x 3 convolution with padding: the output has the size of x."""
     return keel.relu(keel.conv(x, weight, lo=[1, 1], hi=[1, 1]) + bias)
 
 

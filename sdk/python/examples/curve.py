@@ -1,4 +1,4 @@
-"""What the examples share: their command lines, the picture of a loss, and whether the goal was reached."""
+"""Shared by the examples: the command line, the plot of the loss, and the comparison with the goal."""
 import argparse
 import time
 from pathlib import Path
@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 
 def arguments(about, /, **defaults):
-    """The command line: --out DIR, and an option for each default, of its type."""
+    """Parses the command line: --out DIR, and an option for each default, of the default's type."""
     parser = argparse.ArgumentParser(description=about.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("."), help="where files are written (default: here)")
+    parser.add_argument("--out", type=Path, default=Path("."), help="the output folder (default: the current folder)")
     for name, value in defaults.items():
         parser.add_argument("--" + name, type=type(value), default=value, help=f"default: {value}")
     args = parser.parse_args()
@@ -18,7 +18,7 @@ def arguments(about, /, **defaults):
 
 
 def draw(path, title, losses, unit="loss"):
-    """losses: {name: (steps, values)}; a line for each."""
+    """losses: {name: (steps, values)}; one line per name."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot(title=title, xlabel="step", ylabel=unit)
     for name, (steps, values) in losses.items():
@@ -29,7 +29,7 @@ def draw(path, title, losses, unit="loss"):
 
 
 class Clock:
-    """Seconds since it was made."""
+    """Seconds since its construction."""
 
     def __init__(self):
         self._begin = time.perf_counter()
@@ -39,7 +39,7 @@ class Clock:
 
 
 def judge(name, what, got, wanted, least=True):
-    """The exit code: 0 where the goal is reached. least: more is better."""
+    """The exit code: 0 if the goal is reached. least: larger is better."""
     reached = got >= wanted if least else got <= wanted
     print(f"{name}: {what} {got:.4f}, wanted {'at least' if least else 'at most'} {wanted}: {'reached' if reached else 'MISSED'}")
     return 0 if reached else 1

@@ -1,6 +1,6 @@
-"""Learns to read handwritten digits with two dense layers.
+"""Trains two dense layers on handwritten digits.
 
-    python digits.py --out DIR        DIR/digits.png: the loss; DIR/digits.keel: for `keel run`, in any program
+    python digits.py --out DIR        DIR/digits.png: the loss; DIR/digits.keel: the model, for `keel run` and any program
 """
 import sys
 
@@ -12,7 +12,7 @@ random = np.random.default_rng(1)
 
 
 def dense(name, inside, outside):
-    """Weights and bias of a layer, by He's rule."""
+    """Weights after He et al. (2015) and a zero bias."""
     weight = random.standard_normal((inside, outside)) * (2 / inside) ** 0.5
     return keel.Variable(weight.astype("f4"), f"{name}/w"), keel.Variable(keel.zeros(outside), f"{name}/b")
 

@@ -1,6 +1,6 @@
-"""Handwritten digits, 8 x 8 pixels: the data that comes with scikit-learn, which needs not be imported.
+"""Handwritten digits, 8 x 8 pixels: the data of scikit-learn, without an import of scikit-learn.
 
-read() gives images f32[n, 64] of 0 to 1 and labels i32[n], in two parts: to learn from, and a fifth for the test.
+read() returns images f32[n, 64] in 0..1 and labels i32[n], as two pairs: for training, and a fifth for the test.
 """
 import gzip
 import sysconfig
@@ -12,13 +12,13 @@ FILE = Path(sysconfig.get_paths()["purelib"]) / "sklearn/datasets/data/digits.cs
 
 
 def read(path=FILE):
-    """path: text, or gzip of it; a line an image: 64 pixels of 0 to 16, and the digit."""
+    """path: text, or gzip of text; one image per line: 64 pixels of 0 to 16, and the digit."""
     if not path.is_file():
-        raise SystemExit(f"{path}: no such file; `pip install scikit-learn` brings it, or give --data FILE")
+        raise SystemExit(f"{path}: no such file; install scikit-learn, or give --data FILE")
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
         rows = np.loadtxt(file, delimiter=",", dtype=np.int32, ndmin=2)
     if rows.shape[1] != 65 or len(rows) < 100:
-        raise SystemExit(f"{path}: wanted 64 pixels and a digit in 100 lines or more, got {rows.shape}")
+        raise SystemExit(f"{path}: expected at least 100 lines of 64 pixels and a digit, got shape {rows.shape}")
     rows = rows[np.random.default_rng(2).permutation(len(rows))]
     images, labels = (rows[:, :64] / 16).astype(np.float32), np.ascontiguousarray(rows[:, 64])
     test = len(rows) // 5

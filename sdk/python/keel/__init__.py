@@ -2,9 +2,9 @@
 
     import keel
     x = keel.array([[1., 2.], [3., 4.]])            # f32; whole numbers are i32
-    print(keel.matmul(x, x) + 1)                    # runs now; literals take their partner's dtype
+    print(keel.matmul(x, x) + 1)                    # runs immediately; literals take the tensor's dtype
 
-help(keel.matmul) says what an op takes; keel.devices() names what it runs on.
+help(keel.matmul) documents an op; keel.devices() lists the devices.
 """
 from ._keel import (DType, Dim, Eagerly, Module, Plan, Tensor, Variable, __version__, array, asarray, assert_, bf16,
                     bool_, cancel, device, devices, executing_eagerly, f16, f32, f64, i8, i16, i32, i64, load_plugin,
@@ -23,7 +23,7 @@ from .foreign import from_dlpack
 from .function import Function, function
 from .graph import Graph, Node, constant, default_graph, name_scope, named, placeholder
 from .progress import progress
-from .random import Generator  # and keel.random is the module from here on: it calls the op of that name
+from .random import Generator  # keel.random is now the module, which is callable as the op
 from .session import (Session, default_session, evaluate, import_file, join, load, load_checkpoint, save,
                       save_checkpoint)
 from .shapes import arange, full, ones, ones_like, stack, zeros, zeros_like

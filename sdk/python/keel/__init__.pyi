@@ -1,7 +1,7 @@
-"""The types of all that programs use of keel, for type checkers and editors; the ops are in _keel/ops.pyi.
+"""Types of keel's public names, for type checkers and editors; the ops are in _keel/ops.pyi.
 
-How to read it: what arguments may be; then classes and functions in the order of keel/__init__.py. Checked against
-the package itself by mypy.stubtest (tools/check_stubs.py).
+How to read it: argument types; then classes and functions in the order of keel/__init__.py. tools/check_stubs.py
+compares them with the package (mypy.stubtest).
 """
 import builtins
 import enum
@@ -19,7 +19,7 @@ from . import convert as convert, data as data, optim as optim
 from ._keel.ops import *
 from .methods import TensorMethods as _TensorMethods
 
-# ---- what arguments may be
+# ---- argument types
 
 class _HasArray(Protocol):
     def __array__(self, *args: Any, **keywords: Any) -> Any: ...
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 # ---- tensors
 
-class _Operators:  # of tensors; those of variables read the value and go on with it
+class _Operators:  # of tensors, and of variables, which are read first
     def __add__(self, other: _TensorLike, /) -> Tensor: ...
     def __radd__(self, other: _TensorLike, /) -> Tensor: ...
     def __sub__(self, other: _TensorLike, /) -> Tensor: ...
@@ -104,9 +104,9 @@ class _Operators:  # of tensors; those of variables read the value and go on wit
 
 @final
 class Tensor(_Operators, _TensorMethods):
-    """An immutable array of numbers, or (while a function is traced) a value that has none yet."""
+    """An immutable array of numbers, or, while a function is traced, a symbolic value without numbers."""
     @property
-    def shape(self) -> tuple[int, ...]: ...  # keel.Dims, which count as ints, where a trace does not know them
+    def shape(self) -> tuple[int, ...]: ...  # unknown sizes of a trace are keel.Dims, which behave as ints
     @property
     def size(self) -> int: ...
     @property
@@ -126,7 +126,7 @@ class Tensor(_Operators, _TensorMethods):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Variable(_Operators):
-    """State that outlives runs. w * x reads it at this place of the program, w.assign_sub(d) writes."""
+    """State that outlives runs. w * x reads it at this point of the program, w.assign_sub(d) writes it."""
     def __init__(self, initial: _TensorLike, name: str = "", trainable: bool = True,
                  dtype: _DTypeLike | None = None) -> None: ...
     def __iadd__(self, other: _TensorLike, /) -> Self: ...  # type: ignore[override]
@@ -156,7 +156,7 @@ class Variable(_Operators):
     def assign_sub(self, value: _TensorLike) -> None: ...
 
 class DType:
-    """An element type: keel.f32. keel.f32([1, 2]) is a tensor of it; keel.f32['b', 784] its spelling with dims."""
+    """An element type: keel.f32. keel.f32([1, 2]) makes a tensor; keel.f32['b', 784] is a type with dims."""
     @property
     def name(self) -> str: ...
     @property
@@ -171,7 +171,7 @@ class DType:
     def __getitem__(self, dims: int | str | tuple[int | str, ...], /) -> Spec: ...
 
 class Dim:
-    """A size of a trace, as in x.shape: an int wherever it can be one."""
+    """A size of a trace, as in x.shape: usable as an int."""
     __array_ufunc__: None
     def __add__(self, other: float | Dim, /) -> Any: ...
     def __radd__(self, other: float | Dim, /) -> Any: ...
@@ -246,7 +246,7 @@ def stack(values: Iterable[_TensorLike], axis: int = 0) -> Tensor: ...
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: _DTypeLike | None = None) -> Tensor: ...
 
 class Generator:
-    """Random numbers of a seed, one after the other."""
+    """A stream of random numbers from a seed."""
     def __init__(self, seed: int = 0) -> None: ...
     def seed(self, seed: int) -> None: ...
     def key(self) -> Tensor: ...
@@ -254,7 +254,7 @@ class Generator:
     def normal(self, shape: _Sizes, mean: _TensorLike = 0, stddev: _TensorLike = 1, dtype: _DTypeLike = ...) -> Tensor: ...
     def bits(self, shape: _Sizes) -> Tensor: ...
 
-class _Random:  # the module keel.random, which is called as the op of that name
+class _Random:  # the module keel.random, which is callable as the op
     Generator: type[Generator]
     def __call__(self, key: _TensorLike, dims: _Sizes, kind: Literal["uniform", "normal"] = "uniform",
                  dtype: _DTypeLike = "f32") -> Tensor: ...
@@ -278,7 +278,7 @@ def cancel(on: bool = True) -> None: ...
 # ---- functions and control flow
 
 class Function(Generic[_P, _R_co]):
-    """Made by keel.function; copies of its traces are shared by all threads."""
+    """Made by keel.function; thread-safe: all threads share its traces."""
     def __init__(self, code: Callable[_P, _R_co], name: str, options: dict[str, Any], convert: bool = True) -> None: ...
     def __call__(self, *args: _P.args, **keywords: _P.kwargs) -> _R_co: ...
     @overload
@@ -335,7 +335,7 @@ class Eagerly:
 # ---- gradients
 
 class Tape:
-    """Records the ops and calls of its thread between the ends of a with block; asks are answered at any time."""
+    """Records the ops and calls of its thread inside a with block; gradients may be taken inside or after it."""
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
@@ -359,10 +359,10 @@ def jacobian(f: Callable[[Tensor], _Value], x: _TensorLike) -> Tensor: ...
 def custom_gradient(code: Callable[..., Any] | None = None, backward: Callable[..., Any] | None = None, *,
                     name: str | None = None) -> Callable[..., Any]: ...
 
-# ---- graphs by hand
+# ---- graphs
 
 class Node:
-    """An op of a graph; a session runs it and gives None."""
+    """An op of a graph; as a fetch, a session runs it and returns None."""
     name: str
     op: str
     inputs: list[str]
@@ -370,7 +370,7 @@ class Node:
     def __init__(self, name: str, op: str, inputs: list[str], outputs: list[str]) -> None: ...
 
 class Graph:
-    """A graph that is written op by op, and run by a Session."""
+    """A graph built op by op, and run by a Session."""
     each_run: list[str]
     def __init__(self) -> None: ...
     def as_default(self) -> AbstractContextManager[Self, None]: ...
@@ -394,7 +394,7 @@ def name_scope(name: str) -> AbstractContextManager[Any, None]: ...
 # ---- files and sessions
 
 class Entry:
-    """One of a module as a function: traced functions write its graph where it is called, and tapes record it."""
+    """An entry of a module as a function, for traced functions and tapes, too."""
     module: Module
     name: str
     parameters: list[_Port]
@@ -403,7 +403,7 @@ class Entry:
     def concrete(self) -> Module: ...
 
 class Module:
-    """A file's worth of graphs. With one entry it is called like a function."""
+    """Graphs, as in a file. A module with one entry is callable."""
     device: str | None
     def __call__(self, *args: _TensorLike, **keywords: _TensorLike) -> Any: ...
     def __getitem__(self, name: str, /) -> Entry: ...
@@ -417,7 +417,7 @@ class Module:
 
 @final
 class Plan:
-    """A frozen run of a session: plan(x, y) takes the inputs by place, and gives the only result or a tuple."""
+    """A frozen run of a session: plan(x, y) takes positional inputs, and returns the only result or a tuple."""
     def __call__(self, *inputs: _TensorLike) -> Any: ...
     @property
     def inputs(self) -> int: ...
@@ -460,7 +460,7 @@ def save(path: _Path, module: Module | None = None, gradients: bool = False, **e
 def save_checkpoint(path: _Path, variables: Any) -> None: ...
 def load_checkpoint(path: _Path, variables: Any) -> None: ...
 
-# ---- what a program does, and how far it is
+# ---- inspection and progress
 
 def explain(f: Any) -> str: ...
 def profile(path: _Path, runs: bool = True) -> AbstractContextManager[None]: ...
@@ -477,7 +477,7 @@ def progress(items: Iterable[_T], total: int | None = None, label: str | None = 
 # ---- failures
 
 class Code(enum.IntEnum):
-    """Of the C API."""
+    """Error codes of the C API."""
     CANCELLED = ...
     UNKNOWN = ...
     INVALID = ...
@@ -491,7 +491,7 @@ class Code(enum.IntEnum):
     UNAVAILABLE = ...
 
 class Error(Exception):
-    """A failed call. op, node, plugin: what failed, "" where there is none; hint: how to mend it."""
+    """A failed call. op, node, plugin: the failed part, or ""; hint: how to fix it."""
     message: str
     code: Code
     op: str

@@ -1,4 +1,4 @@
-"""The command `keel` that comes with the package: where it is, and running it.
+"""The command `keel` of the package: its path, and running it.
 
     python -m keel inspect m.keel        # the same as: keel inspect m.keel
 """
@@ -11,16 +11,16 @@ PATH = os.path.join(os.path.dirname(__file__), "bin", "keel")
 
 
 def path():
-    """The executable's path. Raises NotFoundError."""
+    """The path of the executable. Raises NotFoundError."""
     if not os.path.exists(PATH):
-        raise NotFoundError(f"the command `keel` is not beside the package: {PATH} is not there",
+        raise NotFoundError(f"the package has no command `keel`: {PATH} does not exist",
                             hint="install the wheel, or build the whole tree")
     return PATH
 
 
 def run(*arguments):
-    """What the command prints. Raises keel.Error with what it says on stderr where it fails."""
-    import subprocess  # here, for importing keel is to be quick
+    """Runs the command and returns its stdout as text. Raises keel.Error with its stderr if it fails."""
+    import subprocess  # imported here, to keep `import keel` fast
     done = subprocess.run([path(), *arguments], capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     if done.returncode:
         raise Error(f"keel {arguments[0]}: {done.stderr.strip()}")
@@ -28,5 +28,5 @@ def run(*arguments):
 
 
 def main():
-    """Becomes the command, with the arguments of this program."""
+    """Replaces the process by the command, with the same arguments."""
     os.execv(path(), ["keel", *sys.argv[1:]])

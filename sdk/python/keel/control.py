@@ -5,8 +5,8 @@
     total, all = keel.scan(keel.zeros(3), rows, lambda s, row: (s + row, s))
 
 Eagerly the code runs on numbers, as if and while of Python do. In a traced function each piece becomes a body of one
-node: it runs once, while it is written; tensors that it captures become operands, and its results have the same
-types in all branches, or those of what a loop carries.
+node and runs once, while the body is written. Tensors that it captures become operands. The result types must agree
+between branches, and with the carried operands of a loop.
 """
 from . import _keel
 from .convert import reached
@@ -23,7 +23,7 @@ def _tensor(leaf):
 
 
 def _operands(value):
-    """The structure with tensors for numbers and for lists of nothing but numbers."""
+    """The structure with tensors for numbers and for lists of numbers."""
     if isinstance(value, list) and all(map(is_number, _keel.leaves(value))):
         return _keel.array(value)
     if isinstance(value, (list, tuple)) and not hasattr(value, "_make"):
@@ -52,7 +52,7 @@ def number_dtype(numbers):
 
 
 def _literals_settled(results):
-    """Numbers among the results of branches take the dtype of the tensors at their place in other branches."""
+    """Numbers among the results of branches take the dtype of the corresponding tensors of other branches."""
     columns = list(zip(*[_keel.leaves(r) for r in results]))
     dtypes = []
     for column in columns:
@@ -82,9 +82,9 @@ def _branches(op, labels, selector, branches):
 
 
 def cond(p, then, otherwise):
-    """then() if p, a bool[], else otherwise(): a tensor, a structure of tensors or None, of one type in both.
+    """then() if p, a bool[], is true, else otherwise(). Both return a tensor, a structure of tensors or None, with equal types.
 
-    A number is a literal, which takes the other's dtype where both are written into a trace.
+    A number is a literal: in a trace it takes the dtype of the other branch's result.
     """
     p = _keel.array(p)
     if p.symbolic:
@@ -94,7 +94,7 @@ def cond(p, then, otherwise):
 
 
 def switch(i, branches):
-    """The result of branches[i](), i an i32[] or i64[]; all give one type. Raises RangeError for other numbers."""
+    """The result of branches[i](), i an i32[] or i64[]; all have equal types. Raises RangeError for an i out of range."""
     i = _keel.array(i)
     if not branches:
         raise InvalidError("switch: there are no branches")
@@ -111,9 +111,9 @@ def _call(code, carry):
 
 
 def _carried(carry, made, what):
-    """What a body made, with literals as what is carried; a ShapeError where it is of another type."""
+    """The results of a body, with literals converted to the carried dtypes. Raises ShapeError if a type differs."""
     if _keel.structure(carry) != _keel.structure(made):
-        raise InvalidError(f"{what}: the body returns another structure than it carries")
+        raise InvalidError(f"{what}: the body must return the structure of its carried values")
     before = iter(_keel.leaves(carry))
 
     def settled(leaf):
@@ -127,14 +127,14 @@ def _carried(carry, made, what):
 
 
 def while_loop(init, test, body):
-    """As long as test(carry) is true, carry = body(carry); a tuple comes as separate arguments.
+    """carry = body(carry) while test(carry), a bool[], is true; a tuple is passed as separate arguments.
 
-    init: a tensor or a structure of tensors and numbers, whose types stay. test gives a bool[].
+    init: a tensor or a structure of tensors and numbers; body must return the same dtypes and shapes.
     """
     carry = _operands(init)
     like = _keel.leaves(carry)
     if any(t is None for t in like):
-        raise InvalidError("while: what is carried holds None; it is tensors and numbers")
+        raise InvalidError("while: the carried values include None; they must be tensors and numbers")
     if not _keel.writes() and not any(t.symbolic for t in like):
         while _decide("while: the test", _keel.array(_call(test, carry)), (_keel.bool_,)):
             carry = _carried(carry, _call(body, carry), "while")
@@ -152,22 +152,22 @@ def while_loop(init, test, body):
 
 def _carried_symbolic(carry, made):
     if _keel.structure(carry) != _keel.structure(made):
-        raise InvalidError("the body returns another structure than it carries")
+        raise InvalidError("the body must return the structure of its carried values")
     before = iter(_keel.leaves(carry))
     return _keel.map_leaves(made, lambda leaf: _keel.array(leaf, (next(before).dtype, None)[not is_number(leaf)]))
 
 
 def _pair(made):
     if not isinstance(made, tuple) or len(made) != 2:
-        raise InvalidError(f"scan: the body returns (carry, y), got {type(made).__name__}")
+        raise InvalidError(f"scan: the body must return (carry, y), not {type(made).__name__}")
     return made
 
 
 def scan(init, xs, body, length=-1, reverse=False):
-    """(carry, y) = body(carry, entry) for each entry of the first dim of the tensors of xs.
+    """(carry, y) = body(carry, entry) for each entry along the first dim of the tensors of xs.
 
-    Gives what is carried at last, and all y stacked in the order of the entries. xs may be None, with a length.
-    reverse: the last entry first. Raises ShapeError where tensors of xs have different numbers of entries.
+    Returns the last carry, and all y stacked along a new first dim in the order of the entries. xs may be None, with a
+    length. reverse: starts with the last entry. Raises ShapeError if tensors of xs have different numbers of entries.
     """
     carry, over = _operands(init), _operands(xs)
     like, entries = _keel.leaves(carry), _tensors(over)
@@ -180,8 +180,8 @@ def scan(init, xs, body, length=-1, reverse=False):
         if len(x) != length:
             raise ShapeError(f"scan: an operand has {len(x)} entries, not {length}")
     if length < 0:
-        raise InvalidError("scan: there is no operand to go over: give a length")
-    if not length:  # only a trace tells what it stacks
+        raise InvalidError("scan: there is no operand to iterate over: give a length")
+    if not length:  # only a trace infers the stacked types
         from .function import Function
         return Function(lambda c, x: scan(c, x, body, length, reverse), "scan", {})(carry, over)
     stacks, order = [None] * length, range(length)

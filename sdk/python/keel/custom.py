@@ -1,10 +1,10 @@
-"""Functions that bring their gradient themselves.
+"""Functions with a user-defined gradient.
 
     @keel.custom_gradient
     def clipped(x):
         return keel.identity(x), lambda dy: keel.clamp(dy, -1, 1)
 
-The same eagerly under tapes, in traced functions and in what is saved of them.
+Works eagerly under tapes, in traced and in saved functions.
 """
 import functools
 
@@ -14,16 +14,17 @@ from .errors import InvalidError
 
 
 def custom_gradient(code=None, backward=None, *, name=None):
-    """A function of tensors whose gradient is not that of its ops; a decorator, or custom_gradient(code, backward).
+    """A function of tensors with a user-defined gradient; a decorator, or custom_gradient(code, backward).
 
-    Alone, code gives (y, grad), and grad(dy) gives the gradient of its argument, or a tuple with one for each. With
-    backward, code gives y alone, and backward(x..., y, dy) the gradients. Arguments are tensors, or what becomes
-    one; y is a tensor or a structure of tensors, and so is dy, with None for results that are no floats. A gradient
-    has the type of its argument; None means zeros. What the two print or write on the way back is left out.
+    Without backward, code returns (y, grad), and grad(dy) the gradient of its argument, or a tuple with one per argument.
+    With backward, code returns y alone, and backward(x..., y, dy) the gradients. Arguments are tensors or convert to
+    tensors; y is a tensor or a structure of tensors; dy has its structure, with None for results that are not
+    floating-point. A gradient has the dtype and shape of its argument; None means zeros. Prints and writes of the backward
+    code are dropped.
 
-    Gradients of gradients differentiate backward's ops, with respect to its arguments. What grad uses of the code
-    around it counts as constant there: give backward apart where that is not enough. Variables and other tensors that
-    code uses beside its arguments get the gradient of its ops (keel.stop_gradient(w): none).
+    Second-order gradients differentiate the ops of backward, with respect to its arguments. Captures of grad are constants
+    there; pass backward separately if that is not enough. Captured variables and tensors of code get the gradient of its
+    ops (keel.stop_gradient(w): none). Raises InvalidError for a wrong number of gradients.
     """
     if code is None:
         return functools.partial(custom_gradient, backward=backward, name=name)
@@ -38,18 +39,18 @@ def custom_gradient(code=None, backward=None, *, name=None):
 
 
 def _forward(code, backward, xs):
-    """What the code gives, and its way back: back(xs, y, dy). No gradient of its ops reaches the arguments."""
+    """The value of code, and back(xs, y, dy) for its gradient. Ops of code pass no gradient to the arguments."""
     made = code(*[_keel.ops.stop_gradient(x) if _is_float(x) else x for x in xs])
     if backward is not None:
         return made, lambda xs, y, dy: backward(*xs, y, dy)
     if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
-        raise InvalidError("custom_gradient: the function gives no pair of a value and a function",
-                           hint="return y, grad where grad(dy) gives the gradient; or give custom_gradient(f, backward)")
+        raise InvalidError("custom_gradient: the function must return a value and a gradient function",
+                           hint="return y, grad with grad(dy) the gradient; or use custom_gradient(f, backward)")
     return made[0], lambda xs, y, dy: made[1](dy)
 
 
 def _custom(name, xs, y, back):
-    """The results again. They are arguments too, and what arrives at them goes on: to what the code used beside xs."""
+    """The results as operands of the node, too, so that their gradients flow on to the captures of code."""
     y = _keel.map_leaves(y, _keel.array)
     ys = _keel.leaves(y)
     floats = [r for r in ys if _is_float(r)]
@@ -68,10 +69,10 @@ def _custom(name, xs, y, back):
 
 
 def _gradients(name, xs, made):
-    """One for each argument that is a float."""
+    """One gradient for each floating-point argument."""
     if len(made) != len(xs):
-        raise InvalidError(f"custom_gradient: {name} gives {len(made)} gradients for {len(xs)} arguments",
-                           hint="give one for each, None for zeros and for what is no float")
+        raise InvalidError(f"custom_gradient: {name} returns {len(made)} gradients for {len(xs)} arguments",
+                           hint="return one for each argument, None for zeros and for arguments that are not floating-point")
     return [_of_type(x, dx) for x, dx in zip(xs, made) if _is_float(x)]
 
 

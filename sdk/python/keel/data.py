@@ -1,23 +1,23 @@
-"""Data cut along their first dim, for loops over examples or batches.
+"""Data split along the first dim, for loops over examples or batches.
 
     for x, y in keel.data.from_slices((images, labels), batch=128, shuffle=1, epochs=10): ...
 
-No threads, and no copies where the order is that of the data: a batch of what lies in host memory is a view of it.
+Single-threaded; without copies unless shuffled: a batch of data in host memory is a view of it.
 """
 from . import _keel
 from .errors import InvalidError, ShapeError
 
 
 class Slices:
-    """Made by from_slices(): an iterable of structures of tensors, which may be gone through any number of times."""
+    """Made by from_slices(): a reusable iterable of structures of tensors."""
 
     def __init__(self, data, batch, shuffle, drop_last, epochs):
         self._data, self._batch, self._shuffle, self._drop_last, self._epochs = data, batch, shuffle, drop_last, epochs
         self._size = _common_size(_keel.leaves(data))
-        self._passes = 0  # that began: each has an order of its own
+        self._passes = 0  # started passes; each has its own order
 
     def __len__(self):
-        """How many steps a loop takes, all epochs together."""
+        """The number of iterations of a loop over all epochs."""
         return self._epochs * len(self._starts())
 
     def __iter__(self):
@@ -45,12 +45,13 @@ class Slices:
 
 
 def from_slices(data, batch=None, shuffle=None, drop_last=False, epochs=1):
-    """The entries of the first dim of NumPy's arrays, tensors and numbers in any structure, which all have as many.
+    """Entries along the first dim of NumPy arrays, tensors and numbers in any structure, all with the same first size.
 
-    batch: so many at once (the last time what is left; drop_last: nothing); None: one by one, without the dim.
-    shuffle: a seed, 0 or more; each epoch, also of a later loop over the same object, has its own order, which
-    depends on the seed and the epoch's number only. Gives structures of tensors, with a len(). They share memory with
-    the data: write nothing there meanwhile. One thread at a time. Raises ShapeError where first sizes differ.
+    batch: entries per step (the last batch may be smaller; drop_last drops it); None: single entries, without the dim.
+    shuffle: a seed >= 0; the order differs per epoch, also in later loops over the same object, and depends only on the
+    seed and the epoch's number. Returns an iterable of structures of tensors, with a len(). They share memory with the
+    data, which must not be written meanwhile. One thread at a time. Raises ShapeError if first sizes differ,
+    InvalidError for other arguments.
     """
     _whole("batch", batch, 1, optional=True)
     _whole("shuffle", shuffle, 0, optional=True)
@@ -62,22 +63,22 @@ def _whole(name, value, least, optional=False):
     if optional and value is None:
         return
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
-        raise InvalidError(f"from_slices: {name} is {value!r}, wanted a whole number of at least {least}",
+        raise InvalidError(f"from_slices: {name} is {value!r}, expected a whole number of at least {least}",
                            hint="shuffle is a seed: shuffle=1" if name == "shuffle" else "")
 
 
 def _sliceable(leaf):
-    """An ndarray, of which slices are views; what is on a device stays there."""
+    """An ndarray, so that slices are views; tensors on a device stay there."""
     tensor = leaf.value() if isinstance(leaf, _keel.Variable) else _keel.asarray(leaf)
     return tensor if tensor.device else tensor.numpy()
 
 
 def _common_size(leaves):
     if not leaves:
-        raise InvalidError("from_slices: there is nothing to cut: got a structure without arrays")
+        raise InvalidError("from_slices: there is nothing to split: got a structure without arrays")
     for leaf in leaves:
         if not leaf.ndim:
-            raise ShapeError("from_slices: a scalar has no dim to be cut along",
+            raise ShapeError("from_slices: a scalar has no first dim to split",
                              hint="pass arrays with an entry for each example")
         if leaf.shape[0] != leaves[0].shape[0]:
             raise ShapeError(f"from_slices: the first sizes differ: {leaves[0].shape[0]} of shape {leaves[0].shape} "

@@ -1,6 +1,6 @@
-"""What people are shown: tensors as HTML and modules as drawings in notebooks, why a function was traced.
+"""Display: tensors as HTML and modules as drawings in notebooks, and the reasons of traces.
 
-The drawing is the one of `keel graph`: the command beside the package makes it, by Graphviz.
+The drawings of `keel graph`, made by the command of the package, with Graphviz.
 """
 import os
 
@@ -8,12 +8,12 @@ from . import _keel, command
 from .errors import Error
 from .function import Function
 
-_NODES, _CONSTANT_BYTES = 500, 1 << 20  # of what is drawn without being asked
+_NODES, _CONSTANT_BYTES = 500, 1 << 20  # limits of drawings shown automatically
 
 
 def html(tensor):
-    """Tensor._repr_html_: dtype, shape, size, place and a few of the elements."""
-    from html import escape  # here, for importing keel is to be quick
+    """Tensor._repr_html_: dtype, shape, size, device and some of the elements."""
+    from html import escape  # imported here, to keep `import keel` fast
     head = tensor.type
     if not tensor.symbolic:
         head += f", {tensor.size * tensor.dtype.size:,} bytes on {tensor.device or 'the host'}"
@@ -21,10 +21,10 @@ def html(tensor):
 
 
 def svg(module, entry=None):
-    """A drawing of the module's graphs (entry: of this one's, with all that it reaches), as SVG.
+    """A drawing of the module's graphs (entry: the graph of this entry and the graphs that it uses), as SVG.
 
-    Raises NotFoundError where the package has no command, NotFoundError for an entry that is not there, and Error
-    where the command cannot draw, as without Graphviz's program dot.
+    Raises NotFoundError if the package has no command or the module no such entry, and Error if the command fails, for
+    example without Graphviz's program dot.
     """
     import tempfile
     if entry is not None:
@@ -37,7 +37,7 @@ def svg(module, entry=None):
 
 
 def repr_svg(module):
-    """Module._repr_svg_: None, and so text, where it is large or there is nothing to draw it."""
+    """Module._repr_svg_: None (the notebook shows text) if it is large or cannot be drawn."""
     facts = module.info()
     if sum(graph["nodes"] for graph in facts["graphs"]) > _NODES or facts["constant_bytes"] > _CONSTANT_BYTES:
         return None
@@ -48,12 +48,12 @@ def repr_svg(module):
 
 
 def repr_text(module):
-    """Module.__repr__: its entries."""
+    """Module.__repr__: the names of its entries."""
     return f"<keel.Module with {', '.join(entry['name'] for entry in module.info()['entries']) or 'no entry'}>"
 
 
 def explain(f):
-    """As f.explain(), for a keel.Function or a method of one."""
+    """f.explain(), for a keel.Function or a bound one. Raises TypeError for other functions."""
     found = getattr(f, "__func__", f)
     if not isinstance(found, Function):
         raise TypeError(f"only a keel.Function can be explained, not {type(f).__name__}: decorate it with keel.function")

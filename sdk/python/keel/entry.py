@@ -1,9 +1,9 @@
-"""Entries of modules as functions: what was saved is called, and trained further, without its source.
+"""Entries of modules as functions: saved programs are called, and trained further, without their source.
 
     module = keel.load("m.keel")
     module["serve"](x)                                     # or module["serve"](x=x)
-    module["train"](x, y)                                  # a step that was saved too: it writes the variables
-    with keel.Tape() as tape:                              # or a new one
+    module["train"](x, y)                                  # a saved training step, which writes the variables
+    with keel.Tape() as tape:                              # or a new step
         loss = loss_of(module["serve"](x))
     adam.apply(tape.gradient(loss, weights), weights)      # of module.variables()
 """
@@ -14,8 +14,8 @@ from .session import Session, is_literal
 
 
 class Entry:
-    """One of a module as a function: traced functions write its graph where it is called, tapes record it, and its
-    variables are those of module.variables(). On the device in use; any thread may call it."""
+    """An entry of a module as a function, also for traced functions and tapes; its variables are those of
+    module.variables(). Runs on the current device; any thread may call it."""
 
     def __init__(self, module, name):
         known = {entry["name"]: entry for entry in module.info()["entries"]}
@@ -28,15 +28,15 @@ class Entry:
         self._functions = {}  # by device
 
     def __call__(self, *args, **keywords):
-        """Arguments and results as the function had them that was saved; of other modules as the entry names them, in
-        order or by name, and one result alone, several as a tuple, as a plan."""
+        """Arguments and results as of the saved function; for other modules those of the entry, in order or by name, with
+        one result alone and several as a tuple. Raises InvalidError for wrong arguments."""
         made = self._function()(*self._bound(args, keywords))
         if not self._shape or not self._shape.structured:
             return made
         return self._shape.built(made if isinstance(made, tuple) else (made,))
 
     def concrete(self):
-        """The entry alone, as a module of its own that shares the variables: for keel.save()."""
+        """The entry in a new module, with shared variables: for keel.save()."""
         alone = _keel.new_module()
         alone._link(self.module, self.name, self.name)
         saved.copy(self.module, self.name, alone, self.name)
@@ -51,17 +51,17 @@ class Entry:
         return self._functions[device]
 
     def _written(self, *inputs):
-        """The code of the function: the graph where one is written; where all runs eagerly, a run of it."""
+        """The code of the function: in a trace adds the graph of the entry; eagerly runs it."""
         if not _keel.executing_eagerly():
             made = _keel.write_entry(self.module, self.name, inputs)
             return made[0] if len(made) == 1 else tuple(made)
         if _keel.recording():
-            raise PreconditionError(f"entry {self.name!r} of a module is a graph: tapes do not record it where all runs eagerly",
-                                    hint="leave keel.run_eagerly() off for what calls it")
+            raise PreconditionError(f"entry {self.name!r} of a module is a graph: tapes cannot record it under run_eagerly()",
+                                    hint="switch keel.run_eagerly() off for the functions that call it")
         return Session(self.module, entry=self.name).prepare()(*inputs)
 
     def _bound(self, args, keywords):
-        """A tensor for each parameter; literals get its dtype."""
+        """A tensor for each parameter; literals take its dtype."""
         if self._shape and self._shape.args and not self._is_flat(args, keywords):
             args, keywords = self._shape.flat(args, keywords), {}
         given = dict(zip([name for name, *_ in self.parameters], args))
@@ -74,7 +74,7 @@ class Entry:
         return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
 
     def _is_flat(self, args, keywords):
-        """Are they given as the entry's own list of tensors?"""
+        """Are the arguments the entry's flat list of tensors?"""
         names = {name for name, *_ in self.parameters}
         lists = not self._shape.takes(len(args)) and not keywords
         return lists or any(name in names and name not in self._shape.args for name in keywords)
@@ -91,7 +91,7 @@ def _variables(module):
 
 def _entry(module, name):
     """The entry of that name, a keel.Entry. Raises NotFoundError."""
-    kept = module.__dict__.setdefault("_entries", {})  # with their plans
+    kept = module.__dict__.setdefault("_entries", {})  # keeps their plans
     if name not in kept:
         kept[name] = Entry(module, name)
     return kept[name]

@@ -1,17 +1,17 @@
-"""Failures: keel.Error and its subclasses, one for each kind of mistake that a program may want to catch.
+"""Failures: keel.Error and its subclasses, one for each kind of failure that programs catch.
 
-How to read it: the classes; then _make, which the extension calls for each failure of libkeel.
+How to read it: the classes; then _make, which the extension calls for failures of libkeel.
 """
 import enum
 import re
 
 from . import _keel
 
-Code = enum.IntEnum("Code", _keel.codes)  # of the C API: Code.INVALID, Code.NOT_FOUND ...
+Code = enum.IntEnum("Code", _keel.codes)  # codes of the C API: Code.INVALID, Code.NOT_FOUND ...
 
 
 class Error(Exception):
-    """A failed call. code: a keel.Code; op, node, plugin: what failed, "" where there is none; hint: how to mend it."""
+    """A failed call. code: a keel.Code; op, node, plugin: the failed part, or ""; hint: how to fix it."""
 
     def __init__(self, message, code=Code.UNKNOWN, op="", node="", plugin="", hint=""):
         super().__init__(message, code, op, node, plugin, hint)
@@ -30,7 +30,7 @@ class ShapeError(InvalidError):
 
 
 class DTypeError(InvalidError, TypeError):
-    """A dtype that the op does not take, or that differs from its partners'."""
+    """A dtype that the op does not support, or that differs from the other operands'."""
 
 
 class DeviceError(Error, RuntimeError):
@@ -42,7 +42,7 @@ class NotFoundError(Error, LookupError):
 
 
 class ExistsError(Error, ValueError):
-    """The name is taken."""
+    """The name is already in use."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -50,7 +50,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class PreconditionError(Error, RuntimeError):
-    """Something else must be done or given first, such as a value where a trace has none yet."""
+    """A requirement is missing, such as a value of a traced tensor."""
 
 
 class RangeError(Error, IndexError):
@@ -58,7 +58,7 @@ class RangeError(Error, IndexError):
 
 
 class UnimplementedError(Error, NotImplementedError):
-    """Nothing here can do that."""
+    """Not supported by any device or plugin in use."""
 
 
 class CancelledError(Error, RuntimeError):
@@ -66,7 +66,7 @@ class CancelledError(Error, RuntimeError):
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of Keel, or of a plugin: please report it."""
+    """A defect of Keel or of a plugin; please report it."""
 
 
 _CLASSES = {
@@ -75,11 +75,11 @@ _CLASSES = {
     Code.CANCELLED: CancelledError, Code.INTERNAL: InternalError, Code.UNAVAILABLE: DeviceError}
 _SAID = {"Cannot feed value of shape": ShapeError, 'feed ".*": got dtype': DTypeError}
 _FAULTS = {"shape": ShapeError, "dtype": DTypeError}
-named = {}  # subclasses that stand in for these: keel.compat.errors
+named = {}  # replacements of these classes: keel.compat.errors
 
 
 def _in_python(text):
-    """What the C++ SDK says, as Python spells it: keel::cast(x, KEEL_F32) is keel.cast(x, keel.f32)."""
+    """C++ names in a message as Python's: keel::cast(x, KEEL_F32) becomes keel.cast(x, keel.f32)."""
     text = re.sub(r"\[\{([^{}]*)\}\]", r"[\1]", text)
     text = re.sub(r"\bcast\((\w+)\)\{to=(\w+)\}", r"keel.cast(\1, keel.\2)", text)
     for said, spelled in (("keel::", "keel."), ("keel_cancel(context, 0)", "keel.cancel(False)"),

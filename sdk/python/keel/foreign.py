@@ -1,4 +1,4 @@
-"""Tensors and the arrays of other libraries: NumPy by buffers, others by DLPack. NumPy is imported when it is needed.
+"""Tensors and the arrays of other libraries: NumPy through buffers, others through DLPack. NumPy is imported on first use.
 
 The extension calls these functions; programs write numpy.asarray(t), t.numpy(), keel.array(x), keel.from_dlpack(x).
 """
@@ -7,7 +7,7 @@ from .errors import ShapeError
 
 
 def plain(value):
-    """A tensor or a contiguous ndarray for what has __dlpack__ or __array__."""
+    """A tensor or a contiguous ndarray for an object with __dlpack__ or __array__."""
     import numpy
     if not isinstance(value, (numpy.ndarray, numpy.generic)) and hasattr(value, "__dlpack__"):
         return from_dlpack(value)
@@ -15,11 +15,11 @@ def plain(value):
     if array.dtype.name == "bfloat16":
         return _keel.bits_as(_keel.array(array.view("uint16")), _keel.bf16)
     if array.ndim > 8:
-        raise ShapeError(f"no tensor can be made of an array of {array.ndim} dims: tensors have at most 8")
+        raise ShapeError(f"an array of {array.ndim} dims cannot be converted to a tensor: tensors have at most 8")
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.name not in _NAMES:
-        raise TypeError(f"no tensor can be made of an array of {array.dtype}")
+        raise TypeError(f"an array of {array.dtype} cannot be converted to a tensor")
     return array
 
 
@@ -27,7 +27,7 @@ _NAMES = {t.numpy_name for t in vars(_keel).values() if isinstance(t, _keel.DTyp
 
 
 def stacked(values):
-    """Of a list that holds other things than numbers: tensors are stacked by an op, arrays by NumPy."""
+    """The stack of a list of tensors (by an op) or arrays (by NumPy)."""
     if any(isinstance(v, (_keel.Tensor, _keel.Variable)) for v in values):
         from .shapes import stack
         return stack(values)
@@ -35,14 +35,14 @@ def stacked(values):
     try:
         array = numpy.asarray(values)
     except ValueError as error:
-        raise TypeError(f"no tensor can be made of this list: {error}") from None
+        raise TypeError(f"this list cannot be converted to a tensor: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise TypeError("no tensor can be made of a list that holds other things than numbers")
+        raise TypeError("a list with elements other than numbers cannot be converted to a tensor")
     return array
 
 
 def array(tensor, dtype=None, copy=None):
-    """tensor.__array__: read only and without a copy where it is in host memory."""
+    """tensor.__array__: read-only, and without a copy if it is in host memory."""
     import numpy
     here = _keel.host(tensor)
     if tensor.dtype is _keel.bf16:
@@ -58,19 +58,19 @@ def array(tensor, dtype=None, copy=None):
 def dlpack(tensor, *, stream=None, max_version=None, dl_device=None, copy=None):
     """tensor.__dlpack__."""
     if dl_device is not None and tuple(dl_device) != tensor.__dlpack_device__():
-        raise BufferError(f"the tensor is on {tensor.device or 'the host'}; tensor.to(device) moves it")
+        raise BufferError(f"the tensor is on {tensor.device or 'the host'}; move it with tensor.to(device)")
     if copy:
-        raise BufferError("tensors are never written, so none is copied to be exported")
+        raise BufferError("tensors are immutable and exported without a copy; copy=True is not supported")
     return _keel.give_dlpack(tensor, max_version is not None and max_version[0] >= 1)
 
 
 def from_dlpack(value):
-    """A tensor that shares the memory of another library's array; nobody may write there any more."""
+    """A tensor that shares the memory of another library's array, which must not be written afterwards."""
     if not hasattr(value, "__dlpack__"):
-        raise TypeError(f"from_dlpack takes what has __dlpack__, not {type(value).__name__}; keel.array(x) takes more")
+        raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(value).__name__}; keel.array(x) takes other arrays")
     try:
         return _keel.take_dlpack(value.__dlpack__(max_version=(1, 0)))
-    except TypeError:  # of before DLPack 1
+    except TypeError:  # producers before DLPack 1
         return _keel.take_dlpack(value.__dlpack__())
 
 
@@ -79,6 +79,6 @@ def restored(array, dtype):
 
 
 def reduce(tensor):
-    """tensor.__reduce__: for pickle, by NumPy; bf16 travels as f32."""
+    """tensor.__reduce__: for pickle, as a NumPy array; bf16 as f32."""
     dtype = tensor.dtype
     return restored, (array(tensor.astype("f32") if dtype == "bf16" else tensor).copy(), dtype.name)

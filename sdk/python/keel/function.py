@@ -1,4 +1,4 @@
-"""keel.function: Python code that is traced once for each signature of its arguments and then runs as a graph.
+"""keel.function: Python code that is traced once per signature of its arguments and then runs as a graph.
 
     @keel.function
     def power(x, n):
@@ -7,11 +7,11 @@
             y = y @ x               # unrolled: n is a static value
         return y
 
-Where tensors decide, if, while, for, and, or, not and assert become parts of the graph: see keel.convert.
+if, while, for, and, or, not and assert that depend on tensors become parts of the graph: see keel.convert.
 
-Arguments: tensors (and what NumPy and others hold) count by dtype and shape, variables and other objects by
-identity, numbers, strings and None by type and value; all of them in tuples, lists, dicts and dataclasses. Results:
-tensors, numbers (which become tensors), None, and structures of them. What the code raises comes out unchanged.
+A signature has: of tensors (and arrays of NumPy and others) the dtype and shape; of variables and other objects the
+identity; of numbers, strings and None the type and value; in tuples, lists, dicts and dataclasses. Results: tensors,
+numbers (which become tensors), None, and structures of them. Exceptions of the code pass through unchanged.
 """
 import functools
 import inspect
@@ -23,10 +23,10 @@ from .signature import Spec, as_text, dtypes, of_method
 
 
 class Function(_keel.Function):
-    """Made by keel.function; copies of its traces are shared by all threads."""
+    """Made by keel.function; thread-safe: all threads share its traces."""
 
     def __init__(self, code, name, options, convert=True):
-        functools.update_wrapper(self, code)  # first: it takes all that another keel.Function has
+        functools.update_wrapper(self, code)  # first: copies the attributes of another keel.Function, too
         self._dtypes = dtypes(options.get("signature", ""))
         signature = inspect.signature(code)
         kinds = {p.kind for p in signature.parameters.values()}
@@ -39,7 +39,7 @@ class Function(_keel.Function):
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self):
-        """Pickled by its name, as functions of Python are; there another process finds its own."""
+        """Pickled by name, as Python functions are: another process uses its own."""
         return self.__qualname__
 
     def __deepcopy__(self, memo):
@@ -57,7 +57,7 @@ class Function(_keel.Function):
         return tuple(bound.arguments.values())
 
     def _typed(self, values):
-        """The arguments with tensors for the numbers that the signature has a type for."""
+        """The arguments, with tensors for numbers that have a type in the signature."""
         places = iter([place for place, _ in _keel.places(values)])
 
         def typed(leaf):
@@ -79,7 +79,7 @@ class Function(_keel.Function):
         return code(*bound.args, **bound.kwargs)
 
     def concrete(self, *args, **keywords):
-        """The graph for these arguments (or types: keel.f32[2, 3]), traced if need be, as a module of its own."""
+        """The graph for these arguments (or types: keel.f32[2, 3]), traced if necessary, as a new module."""
         examples = _keel.map_leaves((args, keywords), lambda x: x.example() if isinstance(x, Spec) else x)
         module, like = self._concrete(*examples[0], **examples[1])
         values = self._canonical(*examples)
@@ -92,11 +92,11 @@ class Function(_keel.Function):
         return json.loads(self._report())
 
     def traces(self):
-        """The ledger of traces: a dict for each, with signature, reason, trace_ms, plan_ms, calls and captures."""
+        """A dict per trace, with signature, reason, trace_ms, plan_ms, calls and captures."""
         return self.report()["traces"]
 
     def trace(self, number):
-        """A copy of one of the traces() as a module, which has text() and svg(); -1: the last. No call is counted."""
+        """A copy of one of the traces() as a module, with text() and svg(); -1: the last. Does not count as a call. Raises IndexError."""
         count = len(self.traces())
         if not -count <= number < count:
             raise IndexError(f"{self.__name__} has {count} traces; got number {number}")
@@ -104,12 +104,12 @@ class Function(_keel.Function):
 
     @property
     def trace_count(self):
-        """How often the code was traced and the trace kept, also of those that were dropped since."""
+        """The number of traces so far, including dropped ones."""
         report = self.report()
         return len(report["traces"]) + report["dropped"]
 
     def explain(self):
-        """Why the code was traced as often as it was, and what each trace captured: a text for people."""
+        """The reason of each trace, and its captures, as text for people."""
         out, traces = "", self.traces()
         blocks = self.signatures().strip().split("\n\n")
         for number, (trace, block) in enumerate(zip(traces, blocks), 1):
@@ -124,11 +124,11 @@ class Function(_keel.Function):
 
 
 class _Method(Function):
-    """A method whose signature leaves out self: each object has a function of its own."""
+    """A method whose signature omits self: each object has its own function."""
 
     def __init__(self, code, name, options, convert=True):
         super().__init__(code, name, options, convert)
-        self._options, self._of = options, {}  # by the identity of objects, which their functions keep alive
+        self._options, self._of = options, {}  # by id of the object; its function keeps the object alive
 
     def __get__(self, instance, owner=None):
         if instance is None:
@@ -149,20 +149,20 @@ def function(code=None, *, name=None, signature=None, any_after=None, max_traces
              convert=True, **options):
     """Makes code a keel.Function; a decorator, with or without options.
 
-    signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: there
-    is one trace then, numbers become tensors of these types, and other calls raise InvalidError. That of a method
-    leaves out self: each object has one trace. any_after: how many sizes of a dim get a trace each before
-    it becomes a symbol (default 2; "never"). max_traces: the one used least recently is dropped (default 64).
-    check_captures: each call is traced again, and raises PreconditionError if what it captured changed. convert: if,
-    while, for, and, or, not and assert that depend on tensors become parts of the graph, also in the program's own
-    functions that it calls (see keel.convert). options: threads, memory, timeout_ms, level, passes,
-    exact_convolution, as for keel.Session.
+    signature: "x: f32[b, 784], y: i32[b] where b % 8 == 0", or a list of [keel.f32["b", 784], ...] and rules: makes one
+    trace for all calls; numbers become tensors of these types, and other calls raise InvalidError. A method's signature
+    omits self: each object has one trace. any_after: the number of sizes of a dim with a trace each, after which the dim
+    becomes a symbol (default 2; "never"). max_traces: the least recently used trace beyond is dropped (default 64).
+    check_captures: traces each call again, and raises PreconditionError if a capture has changed. convert: if, while, for,
+    and, or, not and assert that depend on tensors become parts of the graph, also in functions of the program called by
+    the code (see keel.convert). options: threads, memory, timeout_ms, level, passes, exact_convolution, as for
+    keel.Session.
     """
     if code is None:
         return functools.partial(function, name=name, signature=signature, any_after=any_after, max_traces=max_traces,
                                  check_captures=check_captures, convert=convert, **options)
     if not callable(code) or not isinstance(name, (str, type(None))):
-        raise TypeError(f"keel.function takes what can be called, and a string as name; got {code!r}, {name!r}")
+        raise TypeError(f"keel.function takes a callable and a string as name; got {code!r}, {name!r}")
     given = {"any_after": any_after, "max_traces": max_traces, "check_captures": "1" if check_captures else None}
     kind = Function
     if signature is not None:

@@ -1,4 +1,4 @@
-"""Graphs that a program writes node by node, and runs with a session when it wants values, as TensorFlow 1 had them.
+"""Graphs built by a program node by node, and run by sessions, in the style of TensorFlow 1.
 
     g = keel.Graph()
     with g.as_default():                             # the default graph of this thread
@@ -6,16 +6,16 @@
         y = keel.named(keel.relu(x - 1), "y")
     keel.Session(g).run(y, {x: numbers})             # or run("y:0", {"x": numbers})
 
-Everything has a name: the one given, which must be free, or that of its op, then name_1, name_2; case counts. Ops on
-concrete tensors still run at once: keel.constant() is what puts a number into a graph. Tapes, cond, loops, functions
-and variables work as in traced functions. One thread at a time writes a graph.
+All values have names: the given one, which must be unused, or that of the op (name, name_1, name_2); names are
+case-sensitive. Ops on concrete tensors still run immediately: keel.constant() adds a number to a graph. Tapes, cond,
+loops, functions and variables work as in traced functions. One thread at a time writes a graph.
 """
 from . import _keel
 from .errors import Code, PreconditionError
 
 
 class Node:
-    """What computes: name, op, and the names of its operands ("": left out) and results."""
+    """An op of a graph: name, op, and the names of its operands ("": omitted) and results."""
 
     def __init__(self, name, op, inputs, outputs):
         self.name, self.op, self.inputs, self.outputs = name, op, inputs, outputs
@@ -25,7 +25,7 @@ class Node:
 
 
 class Value:
-    """What is computed with: name, dtype, and shape with -1 where a size is not known before a run."""
+    """A value of a graph: name, dtype, and shape, with -1 for sizes unknown before a run."""
 
     def __init__(self, name, dtype, shape):
         self.name, self.dtype, self.shape = name, dtype, shape
@@ -35,14 +35,14 @@ class Value:
 
 
 class Graph(_keel.Graph):
-    """A graph of its own, on the context and device in use where it is made."""
+    """A new graph, on the context and device current at its construction."""
 
     def __init__(self):
         super().__init__()
-        self.each_run = []  # names of nodes that every run of a session executes: generators that count on
+        self.each_run = []  # names of nodes executed by every run of a session: counters of generators
 
     def as_default(self):
-        """with g.as_default(): this thread's placeholders, constants and ops on the graph's tensors belong to it."""
+        """with g.as_default(): placeholders, constants and ops on its tensors in this thread are added to it."""
         return _keel.Writing(self, False)
 
     def value(self, name):
@@ -50,11 +50,11 @@ class Graph(_keel.Graph):
         return self._value(name)
 
     def node(self, name):
-        """The Node of a name, its own or of one of its results; of parameters and constants the op says that."""
+        """The Node of a name, or of the name of its result; op "parameter" or "constant" for these. Raises NotFoundError."""
         return Node(*self._node(name))
 
     def nodes(self):
-        """All Nodes in the order of the program."""
+        """All Nodes in program order."""
         return [Node(*node) for node in self._nodes()]
 
     def values(self):
@@ -62,39 +62,38 @@ class Graph(_keel.Graph):
         return [Value(*value) for value in self._values()]
 
     def name_of(self, tensor):
-        """The name by which a tensor of this graph is found. Raises InvalidError for one that is not of it."""
+        """The name of a tensor of this graph, for value(). Raises InvalidError for other tensors."""
         return self._name_of(tensor)
 
     def result(self, name, tensor):
-        """Declares a result, for those who run a saved graph by entry."""
+        """Declares a result, for runs of the saved graph's entry."""
         self._result(name, tensor)
 
     def gradient(self, targets, sources, seeds=None, zeros=False):
-        """Adds the gradients of the sum of all elements of the targets, with the structure of the sources: tensors of
-        the graph, whatever computed them; None (zeros: zeros) where no target depends on one. seeds: for each target
-        what its elements count."""
+        """Adds the gradients of the sum of all elements of the targets, structured as the sources: any tensors of the graph.
+        None (zeros: zeros) if no target depends on a source. seeds: a tensor per target with the weights of its elements."""
         ys, xs = _keel.leaves(targets), _keel.leaves(sources)
         found = iter(self._gradient(ys, xs, [] if seeds is None else _keel.leaves(seeds), zeros))
         return _keel.map_leaves(sources, lambda _: next(found))
 
     @property
     def module(self):
-        """The keel.Module that is being written: text(), save(path). It shows what is added later too."""
+        """The keel.Module of this graph: text(), save(path). It includes later additions."""
         return self._module()
 
 
 def default_graph():
-    """That of the innermost g.as_default() of this thread. Raises PreconditionError where there is none."""
+    """The graph of the innermost g.as_default() of this thread. Raises PreconditionError if there is none."""
     found = _keel.default_graph()
     if found is None:
-        raise PreconditionError("there is no default graph: programs run eagerly", Code.PRECONDITION,
-                                hint="g = keel.Graph() and with g.as_default(): make one")
+        raise PreconditionError("there is no default graph: this thread runs eagerly", Code.PRECONDITION,
+                                hint="create one with g = keel.Graph() and with g.as_default():")
     return found
 
 
 def placeholder(dtype, shape=(), name=""):
-    """A tensor of the default graph that each run must feed. shape: numbers, None where what is fed tells the size,
-    names as "b" for sizes that are equal. Raises PreconditionError outside of a graph."""
+    """A tensor of the default graph that each run must feed. shape: numbers, None for sizes given by the feed, names such
+    as "b" for equal sizes. Raises PreconditionError outside of a graph."""
     if _keel.written_graph() is None:
         raise PreconditionError("keel.placeholder() is not compatible with eager execution.", Code.PRECONDITION,
                                 hint="write a graph: with keel.Graph().as_default(): or use tensors with values")
@@ -102,13 +101,13 @@ def placeholder(dtype, shape=(), name=""):
 
 
 def constant(value, dtype=None, name=""):
-    """In a graph a constant of that name (a new one by default); else a tensor, whose name means nothing."""
+    """In a graph: a constant of that name (default: a new name). Eagerly: a tensor; the name is ignored."""
     return _keel.constant(value, dtype, name or "")
 
 
 def named(tensor, name, unique=False):
-    """The same tensor of the default graph under another name, which must be free, or with unique gets a number
-    behind it. A tensor with a value has no name: nothing happens."""
+    """Renames a tensor of the default graph. The name must be unused; with unique a number is appended. No effect on a
+    tensor with a value."""
     return _keel.named(tensor, name, unique)
 
 

@@ -1,6 +1,6 @@
-"""Methods of tensors that are written in Python: a new one is a function of TensorMethods, with its types.
+"""Methods of tensors written in Python: the functions of TensorMethods, with their types.
 
-The class is no base of keel.Tensor when programs run: its functions become methods of that type. Stubs inherit from it.
+The functions become methods of keel.Tensor; the class is its base in the stubs only.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _keel
 
 class TensorMethods:
     def eval(self: Any, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Of a tensor of a graph: its value, as keel.evaluate()."""
+        """The value of a tensor of a graph, as keel.evaluate()."""
         from .session import evaluate
         return evaluate(self, feed_dict, session)
 

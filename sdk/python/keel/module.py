@@ -1,11 +1,11 @@
-"""What a keel.Module does in Python: it is called, drawn and told about.
+"""Calls and drawings of a keel.Module.
 
     model = keel.load("m.keel")                      # or keel.from_onnx(...), keel.parse(...), f.concrete(...)
     model(x); model(x=x)                             # its only entry: one result, or a named tuple of them
     model                                            # in a notebook: a drawing
 
-A call makes a keel.Session for the device at the first use of it; take one yourself for feeds, fetches and options,
-or for one of several entries.
+The first call for a device makes a keel.Session for it; create one yourself for feeds, fetches and options, or to choose
+among several entries.
 """
 import collections
 import functools
@@ -17,10 +17,10 @@ from .session import Session
 
 @functools.lru_cache(maxsize=None)
 def _results_type(names):
-    plain = collections.namedtuple("Results", names, rename=True)  # "495" is no name for Python
+    plain = collections.namedtuple("Results", names, rename=True)  # "495" is not a Python name
 
     class Results(plain):
-        """Results in the order of the entry: by place, by name as an attribute, or by any name in brackets."""
+        """Results in the order of the entry: by index, by name as an attribute, or by any name in brackets."""
         __slots__ = ()
 
         def __getitem__(self, key):
@@ -39,7 +39,7 @@ def _bound(names, args, keywords):
 
 
 class _Run:
-    """A session of a module on a device, with its names; it does not hold the module, which holds it."""
+    """A session of a module on a device, with its names; owned by the module, and without a reference to it."""
 
     def __init__(self, module, device):
         session = Session(module, device)
@@ -66,8 +66,8 @@ class _Run:
 
 
 def _call(self, *args, **keywords):
-    """The results of the only entry on self.device (None: the one in use). Arguments as for Session.run(). Tapes record
-    it and traced functions write it as its Entry: module["serve"](x)."""
+    """The results of the only entry on self.device (None: the current one). Arguments as for Session.run(). For traced
+    functions and tapes, too, as the Entry module["serve"](x)."""
     runs, device = self.__dict__.setdefault("_runs", {}), self.device or _keel.default_device()
     run = runs.get(device) or runs.setdefault(device, _Run(self, device))
     feeds = run.bound(args, keywords)

@@ -1,4 +1,4 @@
-"""Optimizers: what a step of training does with gradients.
+"""Optimizers: update variables from gradients.
 
     adam = keel.optim.Adam(0.001)
 
@@ -9,9 +9,9 @@
         adam.apply(tape.gradient(loss, weights), weights)
         return loss
 
-The same eagerly and in traced functions, where the update is part of the graph. What an optimizer remembers (its
-slots) are variables, made when it first meets a variable: keel.save_checkpoint(path, {"weights": weights, "adam":
-adam.state(weights)}) keeps them. How to read it: Optimizer knows slots and steps; a subclass is a formula.
+Works eagerly and in traced functions, where the update is part of the graph. The state of an optimizer (its slots) is
+in variables, created for each variable at its first update: keel.save_checkpoint(path, {"weights": weights, "adam":
+adam.state(weights)}) saves it. How to read it: Optimizer manages slots and the step count; a subclass is a formula.
 """
 import math
 
@@ -22,27 +22,27 @@ from .shapes import zeros
 
 
 class Optimizer:
-    """The base of SGD and Adam: a subclass names its slots and says what one step does to a variable.
+    """The base of SGD and Adam: a subclass lists its slots and implements _update().
 
-    lr: a number; a tensor or a variable (which may change without a new trace); or a function that gives one of the
-    number of steps made before, a float[].
+    lr: a number; a tensor or a variable (which may change without a new trace); or a function from the number of completed
+    steps, a float[], to one of these. Not thread-safe.
     """
-    slots = ()      # each like its variable, and zeros at first
-    counts = False  # does the formula need the number of the step?
+    slots = ()      # shaped like the variable, initially zeros
+    counts = False  # does the formula use the step number?
 
     def __init__(self, lr):
         if not isinstance(lr, (int, float, _keel.Tensor, _keel.Variable)) and not callable(lr) and not hasattr(lr, "__array__"):
             raise TypeError(f"lr is a number, a tensor, a variable or a function of the steps made, not {lr!r}")
         if isinstance(lr, (int, float)) and lr < 0:
-            raise InvalidError(f"lr is {lr}, wanted a learning rate of at least 0")
+            raise InvalidError(f"lr is {lr}, expected a learning rate of at least 0")
         self.lr = lr
-        self._slots, self._steps = {}, None  # slots by a variable's id and their name
+        self._slots, self._steps = {}, None  # slots by variable id and slot name
 
     def apply(self, gradients, variables):
-        """One step. gradients: tensors in a structure of that of the variables, as tape.gradient() gives them.
+        """One step. gradients: tensors, structured as the variables, as returned by tape.gradient().
 
-        Raises InvalidError where a gradient is None or there are more or fewer than variables. In a traced function
-        slots are made on its first trace; later ones may bring no new variables.
+        Raises InvalidError if a gradient is None or their number differs from the variables'. A traced function creates
+        slots in its first trace; later traces must not add variables.
         """
         pairs = _pairs(gradients, variables)
         steps = self._count(_widest(v for _, v in pairs))
@@ -51,13 +51,13 @@ class Optimizer:
             self._update(gradient, variable, *(_scalar(f, variable.dtype) for f in factors))
 
     def state(self, variables):
-        """All that is remembered for these variables, made if it is not there yet, as a structure for checkpoints:
-        lists of variables, in the order of these, by the names of the slots."""
+        """The state for these variables, created if missing, as a structure for checkpoints: for each slot name a list of
+        variables, in the order of `variables`."""
         found = {name: [self._slot(name, v) for v in _variables(variables)] for name in self.slots}
         return {**found, "steps": self._step_count()} if self._is_counting() else found
 
     def _factors(self, lr, steps):
-        """What is the same for all variables, numbers or scalars, for _update()."""
+        """Factors common to all variables, numbers or scalars, for _update()."""
         return (lr,)
 
     def _update(self, gradient, variable, *factors):
@@ -79,7 +79,7 @@ class Optimizer:
         return self._steps
 
     def _count(self, dtype):
-        """The number of steps made before this one."""
+        """The number of completed steps."""
         if not self._is_counting():
             return None
         before = self._step_count().value()
@@ -90,7 +90,7 @@ class Optimizer:
 class SGD(Optimizer):
     """Stochastic gradient descent: w -= lr * g; with momentum, w -= lr * v where v = momentum * v + g.
 
-    nesterov: looks one step ahead, w -= lr * (g + momentum * v). weight_decay: adds weight_decay * w to g.
+    nesterov: Nesterov momentum, w -= lr * (g + momentum * v). weight_decay: adds weight_decay * w to g.
     """
 
     def __init__(self, lr, momentum=0, nesterov=False, weight_decay=0):
@@ -107,13 +107,13 @@ class SGD(Optimizer):
             velocity = self.momentum * self._slot("momentum", variable) + gradient
             self._slot("momentum", variable).assign(velocity)
             gradient = gradient + self.momentum * velocity if self.nesterov else velocity
-        variable.assign(variable - lr * gradient)  # which graphs make part of the gradient's product
+        variable.assign(variable - lr * gradient)  # a graph fuses it into the product of the gradient
 
 
 class Adam(Optimizer):
-    """Steps in the direction of the running mean of the gradient, over the root of that of its square.
+    """Adam (Kingma and Ba, 2015): steps by the running mean of the gradient over the root of the mean of its square.
 
-    weight_decay: the part of w that a step of lr 1 takes off beside that, apart from the means (AdamW).
+    weight_decay: decoupled decay, w -= lr * weight_decay * w in addition (AdamW; Loshchilov and Hutter, 2019).
     """
     slots, counts = ("mean", "square"), True
 
@@ -121,7 +121,7 @@ class Adam(Optimizer):
         super().__init__(lr)
         for name, value in (("beta1", beta1), ("beta2", beta2)):
             if not 0 <= value < 1:
-                raise InvalidError(f"Adam: {name} is {value}, wanted 0 or more and below 1")
+                raise InvalidError(f"Adam: {name} is {value}, expected 0 or more and below 1")
         self.beta1, self.beta2, self.eps, self.weight_decay = beta1, beta2, eps, weight_decay
 
     def _factors(self, lr, steps):
@@ -141,9 +141,9 @@ class Adam(Optimizer):
 
 
 def _reached(beta, steps):
-    """1 - beta ** steps: how much of its end a running mean that began at 0 has reached.
+    """1 - beta ** steps: the factor by which a running mean that started at 0 is too small.
 
-    By tanh, for beta ** steps is almost 1 at first, and the difference would have a few digits only.
+    Through tanh: beta ** steps is close to 1 at first, and the difference would lose most digits.
     """
     if not beta:
         return ops.cast(_keel.array(1), steps.dtype)
@@ -161,8 +161,8 @@ def _scalar(value, dtype):
 
 
 def clip_by_global_norm(gradients, most):
-    """The gradients, scaled down together so that their norm, the root of the sum of all squares, is at most `most`;
-    and the norm that they had. Same structure; None stays None."""
+    """Scales the gradients by one factor so that their global norm, the root of the sum of all squares, is at most `most`.
+    Returns them in the same structure (None stays None), and the norm before."""
     given = [g for g in _keel.leaves(gradients) if g is not None]
     if not given:
         raise InvalidError("clip_by_global_norm: there are no gradients")
@@ -185,11 +185,11 @@ def _pairs(gradients, variables):
         raise InvalidError(f"{len(gs)} gradients for {len(vs)} variables")
     for (place, _), (other, v) in zip(_keel.places(gradients), _keel.places(variables)):
         if place != other:
-            raise InvalidError(f"the gradients are no structure like that of the variables: one is at {place or 'the top'}, "
+            raise InvalidError(f"the gradients do not have the structure of the variables: a gradient is at {place or 'the top'}, "
                                f"variable {v.name} at {other or 'the top'}",
-                               hint="tape.gradient(loss, variables) gives such a structure")
+                               hint="use the result of tape.gradient(loss, variables)")
     for k, (g, v) in enumerate(zip(gs, vs)):
         if g is None:
-            raise InvalidError(f"variable {v.name or k} has no gradient: what was differentiated does not depend on it",
-                               hint="leave it out, or ask for tape.gradient(loss, variables, zeros=True)")
+            raise InvalidError(f"variable {v.name or k} has no gradient: the target does not depend on it",
+                               hint="omit it, or use tape.gradient(loss, variables, zeros=True)")
     return list(zip(gs, vs))

@@ -7,7 +7,7 @@ from . import Tensor, Variable
 _Rate: TypeAlias = float | Tensor | Variable | Callable[[Tensor], Tensor | float]
 
 class Optimizer:
-    """The base of SGD and Adam: a subclass names its slots and says what one step does to a variable."""
+    """The base of SGD and Adam: a subclass lists its slots and implements the update."""
     slots: tuple[str, ...]
     counts: bool
     lr: _Rate
@@ -23,7 +23,7 @@ class SGD(Optimizer):
     def __init__(self, lr: _Rate, momentum: float = 0, nesterov: bool = False, weight_decay: float = 0) -> None: ...
 
 class Adam(Optimizer):
-    """Steps in the direction of the running mean of the gradient, over the root of that of its square."""
+    """Adam; with weight_decay AdamW."""
     beta1: float
     beta2: float
     eps: float

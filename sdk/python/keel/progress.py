@@ -1,11 +1,10 @@
-"""A bar for long loops: how far they are, how fast, how long it takes yet, and what the loop says of itself.
+"""A progress bar for long loops: progress, speed, remaining time and notes of the loop.
 
     for x, y in (bar := keel.progress(batches, label="train")):
         bar.note(loss=step(x, y))
 
-The bar is drawn by tqdm, where that is installed (pip install keel-runtime[progress]): it knows terminals and clocks
-better than a hundred lines here would. It is no dependency of the runtime, so without it, and where stderr is no
-terminal (a file, a pipe), the loop runs with no bar, and nothing else changes.
+tqdm draws the bar if it is installed (pip install keel-runtime[progress]). Without tqdm, or if stderr is not a terminal
+(a file, a pipe), the loop runs without a bar.
 """
 import sys
 
@@ -29,8 +28,8 @@ class Progress:
         return iter(bar)
 
     def note(self, text="", **facts):
-        """What stands behind the bar from now on: note("warming up"), note(loss=0.25). Tensors among the facts are
-        read when the bar is drawn, some times a second: no step waits for its loss."""
+        """The text after the bar from now on: note("warming up"), note(loss=0.25). Tensors among the facts are read when
+        the bar is drawn, a few times per second, so that steps do not wait for them."""
         self._said = (text, facts)
 
     def _text(self):
@@ -46,7 +45,7 @@ def _short(value):
 
 
 def _bar_type():
-    """tqdm with a text that is made when it is drawn; None where it is not installed."""
+    """tqdm with a text computed at drawing time; None if it is not installed."""
     try:
         from tqdm import tqdm
     except ImportError:
@@ -62,6 +61,6 @@ def _bar_type():
 
 
 def progress(items, total=None, label=None):
-    """The items of an iterable, with a bar on stderr while a loop goes over them, where that is a terminal and tqdm
-    is installed. total: how many there are, where len(items) does not tell. label: a text before the bar."""
+    """The items of an iterable, with a bar on stderr during iteration if stderr is a terminal and tqdm is installed.
+    total: their number, if len(items) is unavailable. label: a text before the bar."""
     return Progress(items, total, label)

@@ -1,13 +1,13 @@
-"""Random numbers, by keys or by generators of keys; with the same key the same bits on every device and in every SDK.
+"""Random numbers from keys or generators of keys; equal keys give equal bits on every device and in every SDK.
 
-    keel.random.seed(42)                                     # by choice: the default is 0
-    w = keel.random.normal((784, 128), stddev=0.05)          # of the global generator: other numbers each time
-    i = keel.random.uniform((5,), 0, 10, "i32", key=7)       # of a key: an int or a u64[]; these numbers each time
+    keel.random.seed(42)                                     # optional: the default is 0
+    w = keel.random.normal((784, 128), stddev=0.05)          # from the global generator: new numbers each time
+    i = keel.random.uniform((5,), 0, 10, "i32", key=7)       # from a key, an int or a u64[]: equal numbers each time
     mine = keel.random.Generator(seed=3); mine.normal((2, 2))
 
-Numbers depend on key and place only (the op `random`; Philox-4x32-10). A generator is a variable that counts: in a
-traced function, and in a keel.Graph, each run counts on, so that it draws new numbers. With a key that is a number a
-function gives the same numbers in each run; pass the key as a tensor to change them.
+Numbers depend on key and index only (the op `random`; Philox-4x32-10, Salmon et al. 2011). A generator is a variable
+with a counter: in a traced function, and in a keel.Graph, each run advances it and draws new numbers. With a number as
+key a function returns the same numbers in each run; pass the key as a tensor to change them.
 """
 import operator
 import struct
@@ -24,7 +24,7 @@ from .shapes import sizes
 def _whole(what, number):
     number = operator.index(number)
     if not 0 <= number < 2**64:
-        raise InvalidError(f"the {what} is {number}, wanted 0 to 2**64 - 1")
+        raise InvalidError(f"the {what} is {number}, expected 0 to 2**64 - 1")
     return number
 
 
@@ -34,7 +34,7 @@ def _u64(number):
 
 
 def _mixed(z):
-    """Seeds beside each other begin far from each other (the finalizer of SplitMix64)."""
+    """Decorrelates adjacent seeds (the finalizer of SplitMix64; Steele, Lea, Flood 2014)."""
     mask = 2**64 - 1
     z = (_whole("seed", z) + 0x9e3779b97f4a7c15) & mask
     z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
@@ -43,26 +43,26 @@ def _mixed(z):
 
 
 class Generator:
-    """A stream of keys. Any thread may ask; which thread gets which key is then open. seed: 0 to 2**64 - 1."""
+    """A stream of keys. Thread-safe; the assignment of keys to concurrent threads is unspecified. seed: 0 to 2**64 - 1."""
 
     def __init__(self, seed=0):
         self._lock = threading.Lock()
         self._first, self._state = _mixed(seed), None
 
-    def _counter(self):  # made at first use: importing a program opens no device
+    def _counter(self):  # created at first use, so that an import opens no device
         if self._state is None:
             self._state = _keel.new_variable(_u64(self._first))
         return self._state
 
     def seed(self, seed):
-        """Begins anew, with the numbers of Generator(seed); at once, also where a function is traced."""
+        """Restarts with the numbers of Generator(seed); takes effect immediately, also during a trace."""
         with self._lock:
             self._first = _mixed(seed)
             if self._state is not None:
                 _keel.assign_now(self._state, _u64(self._first))
 
     def key(self):
-        """u64[], another one each time."""
+        """u64[], a different one each time."""
         with self._lock:
             state = self._counter()
             now = state.value()
@@ -92,30 +92,30 @@ def _key(key):
 
 
 def uniform(shape, low=0, high=1, dtype=_keel.f32, key=None):
-    """Numbers from low on, below high (whole ones for integer dtypes; low and high are numbers, or tensors of the
-    dtype), of a key or the global generator. Raises DTypeError for bounds that the dtype cannot hold, RangeError for
-    numbers between which there is nothing."""
+    """Numbers in [low, high) (whole ones for integer dtypes; low and high are numbers, or tensors of the dtype), from a
+    key or the global generator. Raises DTypeError for bounds that the dtype cannot hold, RangeError for an empty
+    interval of numbers."""
     first, last = (_keel.array(bound, dtype) for bound in (low, high))
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and not low <= high - (first.dtype.kind == "i"):
-        raise RangeError(f"keel.random.uniform: there is no {first.dtype} from {low} on and below {high}", Code.RANGE,
-                         hint="low comes first; whole numbers are below high")
+        raise RangeError(f"keel.random.uniform: there is no {first.dtype} in [{low}, {high})", Code.RANGE,
+                         hint="low is the first bound; high is exclusive")
     return ops.random_uniform(_key(key), first, last, sizes(shape))
 
 
 def normal(shape, mean=0, stddev=1, dtype=_keel.f32, key=None):
-    """Normal numbers of a floating dtype, of a key or the global generator. Raises InvalidError for other dtypes."""
+    """Normal numbers of a floating dtype, from a key or the global generator. Raises InvalidError for other dtypes."""
     x = ops.random(_key(key), sizes(shape), kind="normal", dtype=dtype)
     plain = isinstance(mean, (int, float)) and isinstance(stddev, (int, float)) and (mean, stddev) == (0, 1)
     return x if plain else x * stddev + mean
 
 
 def bits(shape, key=None):
-    """u32 of 32 random bits each, of a key or the global generator."""
+    """u32 of 32 random bits each, from a key or the global generator."""
     return ops.cast(ops.random(_key(key), sizes(shape), dtype=_keel.f64) * 2.**32, _keel.u32)
 
 
 def seed(seed):
-    """The global generator begins anew."""
+    """Restarts the global generator."""
     _default.seed(seed)
 
 
@@ -123,7 +123,7 @@ _default = Generator()
 
 
 class _Module(types.ModuleType):
-    """The module can be called: keel.random(key, dims) is the op of that name, as for all other ops."""
+    """A callable module: keel.random(key, dims) is the op, as for all other ops."""
 
     def __call__(self, key, dims, kind="uniform", dtype="f32"):
         return ops.random(key, dims, kind, dtype)

@@ -1,7 +1,7 @@
-"""What a saved entry takes and gives, as Python had it: a dict comes back as a dict, in its order and with its names.
+"""Structures of a saved entry's arguments and results: a dict is returned as a dict, with its order and keys.
 
-A graph knows flat lists of tensors. The module's metadata has, for an entry whose arguments or results are more than
-those, the structures around them. How to read it: described() writes the text, Shape reads it.
+Graphs have flat lists of tensors. For an entry with other arguments or results the module's metadata contains their
+structures. How to read it: _described() writes the text, Shape reads it.
 """
 import collections
 import inspect
@@ -19,7 +19,7 @@ def _key(entry):
 
 
 def note(module, entry, parameters, values, like):
-    """Keeps the structures of a function's arguments, by name, and results with the module that was made of it.
+    """Stores the structures of a function's arguments, by name, and results in its module.
     parameters: inspect.Parameter objects."""
     try:
         results = None if _plain(like) else _described(like, lambda leaf: _LEAF if leaf is ... else _constant(leaf))
@@ -27,17 +27,17 @@ def note(module, entry, parameters, values, like):
         kinds = {_VARIADIC[p.kind]: p.name for p in parameters if p.kind in _VARIADIC}
         module._metadata(_key(entry), json.dumps({"args": args, "results": results, **kinds}))
     except (Error, TypeError, ValueError):
-        pass  # a key that JSON has not, or too long a text: then flat lists it is
+        pass  # a key without JSON form, or a text that is too long: flat lists remain
 
 
 def is_flat(values, like):
-    """Is no argument a structure, and are the results one tensor or a tuple of them?"""
+    """Are all arguments tensors or constants, and the results one tensor or a tuple of tensors?"""
     return _plain(like) and not any(isinstance(value, (tuple, list, dict)) or hasattr(type(value), "__dataclass_fields__")
                                     for value in values)
 
 
 def copy(source, entry, module, name):
-    """The same for an entry that another module took over, under a name."""
+    """Copies the structures of an entry linked into another module, under its name there."""
     text = source.info()["metadata"].get(_key(entry))
     if text:
         module._metadata(_key(name), text)
@@ -48,12 +48,12 @@ def of(module, entry):
     text = module.info()["metadata"].get(_key(entry))
     try:
         return Shape(entry, **json.loads(text)) if text else None
-    except (TypeError, ValueError):  # another program's
+    except (TypeError, ValueError):  # metadata of another program
         return None
 
 
 def _plain(like):
-    """One tensor, or several in a tuple, which is what a flat list comes back as."""
+    """One tensor, or several in a tuple: the default form of flat lists."""
     return like is ... or type(like) is tuple and len(like) > 1 and all(part is ... for part in like)
 
 
@@ -74,7 +74,7 @@ def _described(value, leaf):
         return {"tuple" if isinstance(value, tuple) else "list": [_described(v, leaf) for v in value]}
     if isinstance(value, dict):
         if not all(isinstance(key, _CONSTANTS) for key in value):
-            raise TypeError("a key of a dict that JSON has not")
+            raise TypeError("a dict key without JSON form")
         return {"dict": [[key, _described(v, leaf)] for key, v in value.items()]}
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:
@@ -83,7 +83,7 @@ def _described(value, leaf):
 
 
 def _parts(described):
-    """(how to find it in a value, what it is) for each part, in the order in which leaves are numbered."""
+    """(accessor, description) for each part, in the order in which leaves are numbered."""
     if "fields" in described:
         return [(lambda v, f=f: getattr(v, f), part) for f, part in described["fields"]]
     if "dict" in described:
@@ -97,13 +97,13 @@ class _Number:
 
 
 class Shape:
-    """args: (name, structure) for each parameter of the function, or None: as the entry's. results: likewise. rest and
-    others: the names of parameters as *rest and **others."""
+    """args: (name, structure) for each parameter of the function, or None: flat. results: the same. rest and others: the
+    names of parameters such as *rest and **others."""
 
     def __init__(self, entry, args, results, rest=None, others=None):
         self._entry, self._rest, self._others = entry, rest, others
         self.args = None if args is None else dict(args)
-        self.structured = results is not None  # more than a flat list
+        self.structured = results is not None  # not a flat list
         self._like = self._template(results) if self.structured else None
 
     def _template(self, described):
@@ -121,12 +121,12 @@ class Shape:
         return tuple(made) if "tuple" in described else made
 
     def built(self, tensors):
-        """The results in their structure, if it is one."""
+        """The results in their structure."""
         found = iter(tensors)
         return _keel.map_leaves(self._like, lambda leaf: next(found) if leaf is ... else leaf)
 
     def order(self, count):
-        """The numbers of the entry's results in the order in which the function gives them."""
+        """The numbers of the entry's results in the order of the function."""
         def leaves(value):
             if isinstance(value, (tuple, list, dict)):
                 for part in value.values() if isinstance(value, dict) else value:
@@ -136,11 +136,11 @@ class Shape:
         return [*leaves(self.built(map(_Number, range(count))))] if self.structured else [*range(count)]
 
     def takes(self, count):
-        """May so many arguments be given by place?"""
+        """May this number of positional arguments be passed?"""
         return self._rest is not None or count <= len(self.args)
 
     def flat(self, args, keywords):
-        """The tensors in arguments as the function takes them, in the order of the entry's parameters."""
+        """The tensors of the function's arguments, in the order of the entry's parameters."""
         names, known = list(self.args), [name for name in keywords if name in self.args]
         places = names if self._rest is None else names[:names.index(self._rest)]
         given = {**dict(zip(places, args)), **{name: keywords[name] for name in known}}
@@ -170,10 +170,10 @@ class Shape:
         if "constant" in described or "fixed" in described:
             if described.get("constant", self) != value:
                 said = described.get("constant", described.get("fixed"))
-                raise InvalidError(f"entry {self._entry!r}: {place} was {said!r} when it was saved, and is part of the graph")
+                raise InvalidError(f"entry {self._entry!r}: {place} is fixed to the saved value {said!r}")
             return None
         if not self._fits(described, value):
-            raise InvalidError(f"entry {self._entry!r}: {place} must be as it was saved, {_text(described)}",
+            raise InvalidError(f"entry {self._entry!r}: {place} must have the saved structure {_text(described)}",
                                hint=f"got {type(value).__name__}: {str(value)[:80]}")
         for find, part in _parts(described):
             self._collect(part, find(value), place, out)

@@ -1,10 +1,10 @@
-"""Saved graphs: files of functions, sessions that run them by feeds and fetches, plans that run them fast.
+"""Saved graphs: files of functions, sessions with feeds and fetches, plans for repeated runs.
 
     keel.save("m.keel", serve=f.concrete(x))
     session = keel.Session("m.keel", device="cpu")
     session.run(x=numbers)["y"]                       # all results of the entry, by name
     session.run("y", {"x": numbers})                  # any values, also in lists and dicts
-    plan = session.prepare()                          # inputs and results in order, from many threads
+    plan = session.prepare()                          # inputs and results in order; thread-safe
 """
 import json
 import os
@@ -21,17 +21,17 @@ def load(path):
 
 
 def import_file(path, fixed=None, **options):
-    """A module of what an importer plugin reads, such as an ONNX file. fixed: parameters that become constants."""
+    """A module from a file in the format of an importer plugin, such as ONNX. fixed: values of parameters, which become constants."""
     return _keel.import_module(os.fsdecode(path), options, fixed or {})
 
 
 def join(gradients=False, **entries):
-    """One module with the only entry of each of these modules, under a name each. gradients: for each entry f with
-    float parameters also f.gradient. Variables that they share are one."""
+    """One module with the only entry of each of these modules, under the given names. gradients: adds f.gradient for each
+    entry f with float parameters. Shared variables stay shared."""
     if wrong := [f"{name}={each!r}" for name, each in entries.items() if not isinstance(each, _keel.Module)]:
-        raise TypeError(f"an entry is a keel.Module, such as f.concrete(x): got {', '.join(wrong)}")
+        raise TypeError(f"an entry must be a keel.Module, such as f.concrete(x); got {', '.join(wrong)}")
     if not entries:
-        raise InvalidError("there is no entry: keel.save(path, serve=f.concrete(x))")
+        raise InvalidError("there is no entry: use keel.save(path, serve=f.concrete(x))")
     module = _keel.new_module()
     for name, each in entries.items():
         module._link(each, "", name)
@@ -42,11 +42,11 @@ def join(gradients=False, **entries):
 
 
 def save(path, module=None, gradients=False, **entries):
-    """Writes a module, or several functions' as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
+    """Writes a module, or modules of functions as named entries: keel.save("m.keel", serve=f.concrete(x)). Atomic."""
     if isinstance(module, (str, os.PathLike)):
-        raise TypeError(f"the path is first: keel.save({module!r}, ...)")
+        raise TypeError(f"the path comes first: keel.save({module!r}, ...)")
     if not isinstance(module, (_keel.Module, type(None))):
-        raise TypeError(f"what is saved is a keel.Module, such as f.concrete(x): got {module!r}")
+        raise TypeError(f"keel.save takes a keel.Module, such as f.concrete(x); got {module!r}")
     (join(gradients, **entries) if module is None else module).save(path)
 
 
@@ -56,7 +56,7 @@ def _info(self):
 
 
 def _save(self, path):
-    """Writes the file, all or nothing."""
+    """Writes the file, complete or not at all."""
     self._save(os.fsdecode(path))
 
 
@@ -68,7 +68,7 @@ _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
 
 
 def is_literal(value):
-    """Does it take the dtype of what it is given to?"""
+    """Does the value take the dtype of its destination?"""
     return isinstance(value, (int, float, list, tuple))
 
 
@@ -76,10 +76,10 @@ class Session:
     """Runs a graph on a device. module: a keel.Module, the path of a file, a keel.Graph, or None: the default graph.
 
     entry: its name (default: the only one). options: threads, memory, timeout_ms, level, passes, place, fallback, strict,
-    exact_convolution, feeds ("cast", or "exact"). exact_convolution=True: convolutions add up what they are defined by;
-    else the device cpu takes Winograd's way where that is quicker (3x3 windows, constant weights), which rounds
-    otherwise. Any thread may run it. Raises DeviceError for a device that is not there.
-    with session: makes it the default one of its thread, for keel.evaluate() and tensor.eval().
+    exact_convolution, feeds ("cast", or "exact"). exact_convolution=True: convolutions sum in the order of their
+    definition; otherwise the device cpu uses Winograd's algorithm where it is faster (3x3 windows, constant weights), which
+    rounds differently. Thread-safe. Raises DeviceError for an unknown device.
+    with session: makes it the default of its thread, for keel.evaluate() and tensor.eval().
     """
 
     def __init__(self, module=None, device=None, entry=None, **options):
@@ -94,12 +94,12 @@ class Session:
 
     @property
     def parameters(self):
-        """(name, dtype, shape) for each, with -1 where a size is not known before a run."""
+        """(name, dtype, shape) of each parameter, with -1 for sizes unknown before a run."""
         return self.module._ports(self._arguments[2] or "", False)
 
     @property
     def results(self):
-        """As parameters."""
+        """(name, dtype, shape) of each result, as for parameters."""
         return self.module._ports(self._arguments[2] or "", True)
 
     def __reduce__(self):
@@ -113,13 +113,13 @@ class Session:
         _defaults.stack.remove(self)
 
     def run(self, fetches=None, feeds=None, targets=(), **inputs):
-        """The values of `fetches`: names in any structure, of a keel.Graph also its tensors, and Nodes, which run and
-        give None. By default all results of the entry, in a dict, with all its effects; fetches have only the effects
-        that they need. Values are in host memory.
+        """The values of `fetches`, in host memory: names in any structure; for a keel.Graph also tensors, and Nodes, which are
+        run and yield None. Default: all results of the entry, in a dict, with all its effects; a run of fetches has only
+        the effects that they depend on.
 
-        feeds (a dict by name or tensor) and inputs (by name): a fed value cuts the graph there. Feeds are cast within
-        their kind (f64 to f32, not f32 to i32). targets: what else to compute. Raises NotFoundError for a name that is
-        not there, InvalidError for a parameter that is needed and not fed, ShapeError, DTypeError.
+        feeds (a dict by name or tensor) and inputs (by name): a fed value replaces its computation. Feeds are cast within
+        their kind (f64 to f32, not f32 to i32). targets: nodes to run in addition. Raises NotFoundError for an unknown
+        name, InvalidError for a required parameter without a feed, ShapeError, DTypeError.
         """
         whole = fetches is None
         if whole:
@@ -128,7 +128,7 @@ class Session:
         fed = {self._name(key): value for key, value in {**(feeds or {}), **inputs}.items()}
         leaves = _keel.leaves(fetches)
         wanted = entry if whole else (self._name(leaf) for leaf in leaves if not isinstance(leaf, Node))
-        names = list(dict.fromkeys(wanted))  # leaves() sorts a dict
+        names = list(dict.fromkeys(wanted))  # not from leaves(), which sorts dicts
         targets = [*targets, *(leaf.name for leaf in leaves if isinstance(leaf, Node)),
                    *(self.graph.each_run if self.graph else ())]
         values = [self._fed(name, value) for name, value in fed.items()]
@@ -136,7 +136,7 @@ class Session:
         return _keel.map_leaves(fetches, lambda leaf: None if isinstance(leaf, Node) else got[self._name(leaf)])
 
     def _ordered(self, names):
-        """All results as the function gave them that was saved."""
+        """The results in the order of the saved function."""
         if self._order is None:
             entry = self._arguments[2] or next((each["name"] for each in self.module.info()["entries"]), "")
             shape = None if self.graph else saved.of(self.module, entry)
@@ -144,7 +144,7 @@ class Session:
         return [names[k] for k in self._order] if len(names) == len(self._order) else names
 
     def _name(self, leaf):
-        """Of what is fed or fetched."""
+        """The name of a feed or fetch."""
         if isinstance(leaf, str):
             return leaf
         if self.graph and isinstance(leaf, _keel.Tensor):
@@ -154,13 +154,13 @@ class Session:
 
     @staticmethod
     def _fed(_, value):
-        """What is fed for the value of that name: literals at their widest, for the session casts them."""
+        """The tensor to feed for a value: literals at their widest dtype, since the session casts them."""
         tensor = _keel.array(value)
         wide = {"i": _keel.i64, "f": _keel.f64}.get(tensor.dtype.kind)
         return _keel.array(value, wide) if wide and is_literal(value) else tensor
 
     def prepare(self, feeds=(), fetches=(), targets=()):
-        """A plan for these names (none: the entry's parameters, results): plan(x, y) gives the results."""
+        """A thread-safe plan for these names (default: the entry's parameters and results): plan(x, y) returns the results."""
         graphs = self.module.info()["graphs"]
         may_be_brief = not any(graph["effects"]["prints"] or "while" in graph["ops"] for graph in graphs)
         targets = [*targets, *(self.graph.each_run if self.graph else ())]
@@ -178,20 +178,20 @@ _defaults = _Defaults()
 
 
 def default_session():
-    """The innermost `with session:` of this thread; None where there is none."""
+    """The innermost `with session:` of this thread; None if there is none."""
     return _defaults.stack[-1] if _defaults.stack else None
 
 
 def evaluate(fetches, feeds=None, session=None):
-    """As run() of the session, by default the default one. Raises PreconditionError where there is none."""
+    """run() of the session (default: the default session). Raises PreconditionError if there is none."""
     session = session or default_session()
     if session is None:
-        raise PreconditionError("cannot evaluate: no default session is there", Code.PRECONDITION,
-                                hint="write with session: around it, or session.run(tensor)")
+        raise PreconditionError("cannot evaluate: there is no default session", Code.PRECONDITION,
+                                hint="use `with session:` around it, or session.run(tensor)")
     return session.run(fetches, feeds)
 
 
-def _parsed(text):  # for pickle, which knows functions of Python modules only; likewise _restored
+def _parsed(text):  # for pickle, which requires functions of Python modules; so is _restored
     return _keel.parse(text)
 
 
@@ -200,7 +200,7 @@ def _restored(module, device, entry, options):
 
 
 def _named(variables):
-    """All variables of a structure by path; one with a name of its own is called by it in place of the last part."""
+    """All variables of a structure by path; a variable's name replaces the last part."""
     found, seen = [], set()
     for place, leaf in _keel.places(variables):
         if isinstance(leaf, _keel.Variable) and leaf.id not in seen:
@@ -213,10 +213,10 @@ def _named(variables):
 
 
 def save_checkpoint(path, variables):
-    """A file of the values of all variables in a structure, by path ("layers/0/w"); written all or nothing."""
+    """Writes the values of all variables in a structure to a file, by path ("layers/0/w"); complete or not at all."""
     _keel.save_checkpoint(os.fsdecode(path), _named(variables))
 
 
 def load_checkpoint(path, variables):
-    """Gives each variable of the structure its value in the file, or raises and changes none."""
+    """Sets each variable of the structure to its value in the file, or raises and changes none."""
     _keel.load_checkpoint(os.fsdecode(path), _named(variables))

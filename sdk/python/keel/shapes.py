@@ -1,4 +1,4 @@
-"""Small things on shapes that are no op of the catalogue, made of ops."""
+"""Shape functions composed of ops."""
 import operator
 
 from . import _keel
@@ -7,13 +7,13 @@ from .errors import InvalidError
 
 
 def sizes(shape):
-    """A shape as programs give it, as a tuple of ints and keel.Dims."""
-    one = isinstance(shape, (int, _keel.Dim)) or getattr(shape, "ndim", 1) == 0  # NumPy's numbers, too
+    """A shape argument as a tuple of ints and keel.Dims."""
+    one = isinstance(shape, (int, _keel.Dim)) or getattr(shape, "ndim", 1) == 0  # NumPy scalars, too
     return (shape,) if one else tuple(shape)
 
 
 def full(shape, value, dtype=None):
-    """`value` everywhere; shape: ints and keel.Dims. dtype: that of the value by default."""
+    """`value` everywhere; shape: ints and keel.Dims. dtype: default: that of the value."""
     return ops.fill(_keel.array(value, dtype), sizes(shape))
 
 
@@ -38,14 +38,14 @@ def ones_like(x):
 
 
 def stack(values, axis=0):
-    """Tensors of one shape and dtype along a new dim. Raises ShapeError where the shapes differ."""
+    """Tensors of one shape and dtype stacked along a new dim. Raises ShapeError if the shapes differ."""
     tensors = [_keel.array(v) for v in values]
     place = axis + tensors[0].ndim + 1 if axis < 0 else axis
     return ops.concat([t[(slice(None),) * place + (None,)] for t in tensors], axis=place)
 
 
 def arange(start, stop=None, step=1, dtype=None):
-    """start, start + step ... before stop, as range(). dtype: i32 for integers, else f32."""
+    """start, start + step, ... up to stop (exclusive), as range(). dtype: i32 for integers, else f32."""
     if stop is None:
         start, stop = 0, start
     start, stop, step = (v.item() if isinstance(v, (_keel.Tensor, _keel.Variable)) else v for v in (start, stop, step))
@@ -59,7 +59,7 @@ def arange(start, stop=None, step=1, dtype=None):
 
 
 def _counted(start, stop, step, dtype):
-    """arange() of sizes of a trace."""
+    """arange() of symbolic sizes."""
     if any(isinstance(v, (float, _keel.SizeFloat)) for v in (start, stop, step)):
         return arange(*(float(v) for v in (start, stop, step)), dtype=dtype)
     step = int(step)
@@ -82,4 +82,4 @@ def _compared(op, number):
 
 
 for _name, _op in {"lt": ops.less, "le": ops.less_equal, "gt": ops.greater, "ge": ops.greater_equal}.items():
-    setattr(_keel.Dim, f"__{_name}__", _compared(_op, getattr(operator, _name)))  # a bool[] of the trace: only a run knows the size
+    setattr(_keel.Dim, f"__{_name}__", _compared(_op, getattr(operator, _name)))  # a bool[] of the trace, since only the run knows the size

@@ -1,4 +1,4 @@
-"""Types of arguments as programs spell them: keel.f32["b", 784] is a matrix whose first size is called b."""
+"""Argument types: keel.f32["b", 784] is a matrix with the symbol b as its first size."""
 import re
 
 from .errors import InvalidError
@@ -14,15 +14,15 @@ class Spec:
         return f"{self.dtype.name}[{', '.join(str(d) for d in self.dims)}]"
 
     def example(self):
-        """Zeros of the type, where all dims are numbers."""
+        """Zeros of the type. Raises ValueError unless all dims are numbers."""
         from .shapes import zeros
         if not all(isinstance(d, int) for d in self.dims):
-            raise ValueError(f"{self} has sizes without a number: give them as keel.function(signature=...)")
+            raise ValueError(f"{self} has symbolic sizes; pass it as keel.function(signature=...)")
         return zeros(self.dims, self.dtype)
 
 
 def of_method(code, signature, names):
-    """Does the signature leave out the first of the parameters, that of a method's object?"""
+    """Does the signature omit the first parameter, self of a method?"""
     in_class = getattr(code, "__qualname__", "").split(".")[-2:-1] not in ([], ["<locals>"])
     if not names or not (in_class or names[0] in ("self", "cls")):
         return False
@@ -32,13 +32,13 @@ def of_method(code, signature, names):
 
 
 def dtypes(text, bare=False):
-    """The names in a signature's text with their dtypes; bare: of parameters, without what follows in "x.w" or "x[0]"."""
+    """The names in a signature's text with their dtypes; bare: only parameter names, "x" of "x.w" or "x[0]"."""
     found = re.findall(r"([^\s,:]+)\s*:\s*(\w+)\[", text)
     return {re.split(r"[.\[]", name)[0] if bare else name: dtype for name, dtype in found}
 
 
 def as_text(signature, names):
-    """The text that libkeel takes: "x: f32[b, 784], y: i32[b] where b % 8 == 0". A list has a Spec for each
+    """The signature as text for libkeel: "x: f32[b, 784], y: i32[b] where b % 8 == 0". A list has a Spec for each
     parameter, then rules as strings."""
     if isinstance(signature, str):
         return signature
@@ -46,6 +46,6 @@ def as_text(signature, names):
     rules = [s for s in signature if not isinstance(s, Spec)]
     if len(specs) != len(names):
         raise InvalidError(f"the signature has {len(specs)} types, the function {len(names)} parameters: {list(names)}",
-                           hint="give a type for each parameter; of a method for each but self")
+                           hint="give a type for each parameter, except self of a method")
     types = ", ".join(f"{name}: {spec}" for name, spec in zip(names, specs))
     return types + (" where " + ", ".join(rules) if rules else "")

@@ -1,12 +1,12 @@
-"""Gradients: tapes that record what a program computes, and functions made of them.
+"""Gradients: tapes that record computations, and functions for gradients.
 
     with keel.Tape() as tape:
-        tape.watch(x)                    # variables are watched by themselves
+        tape.watch(x)                    # trainable variables are watched automatically
         loss = keel.reduce_sum(x * x)
     dx = tape.gradient(loss, x)
 
-The same program gives the same gradients eagerly and in a traced function. None where a target does not depend on a
-source; zeros=True gives zeros there.
+Eager and traced programs have the same gradients. None if a target does not depend on a source; zeros=True gives
+zeros instead.
 """
 import contextlib
 
@@ -16,10 +16,10 @@ from .errors import InvalidError
 
 
 class Tape(_keel.Tape):
-    """Records the ops and calls of its thread between the ends of a with block; asks are answered at any time.
+    """Records the ops and calls of its thread inside a with block; gradients may be taken inside or after it.
 
-    persistent: gradients may be asked for more than once. watch_accessed_variables: trainable ones, when they are
-    read. Nested tapes give gradients of gradients.
+    persistent: more than one gradient() call. watch_accessed_variables: watches trainable variables when they are read.
+    Nested tapes give gradients of gradients. Recorded values stay allocated until the gradient, reset() or deletion.
     """
 
     def __enter__(self):
@@ -31,7 +31,7 @@ class Tape(_keel.Tape):
 
     @contextlib.contextmanager
     def stop_recording(self):
-        """Within it this tape records nothing; others do."""
+        """Pauses this tape in a with block; other tapes keep recording."""
         self._stop()
         try:
             yield
@@ -39,10 +39,10 @@ class Tape(_keel.Tape):
             self._go_on()
 
     def gradient(self, targets, sources, seeds=None, zeros=False):
-        """Of the sum of all elements of all targets, with the structure of the sources (tensors and variables).
+        """The gradient of the sum of all elements of all targets, structured as the sources (tensors and variables).
 
-        seeds: a tensor for each target that says what its elements count. Raises PreconditionError for the second
-        time on a tape that is not persistent.
+        seeds: a tensor per target with the weights of its elements. Raises PreconditionError at a second call on a tape
+        that is not persistent.
         """
         ys = [_keel.array(y) for y in _keel.leaves(targets)]
         weights = [] if seeds is None else [_keel.array(s) for s in _keel.leaves(seeds)]
@@ -52,18 +52,18 @@ class Tape(_keel.Tape):
         return _keel.map_leaves(sources, lambda _: next(found))
 
     def jacobian(self, target, sources, zeros=False):
-        """The derivatives of each element of the target with respect to each element of each source: the dims of
-        the target, then those of the source, at most 8. Costs a gradient for each element of the target."""
+        """The Jacobian of the target for each source, of shape dims of the target + dims of the source, at most 8 dims. Costs
+        one gradient per element of the target."""
         found = iter(self._jacobian(_keel.array(target), _keel.leaves(sources), zeros))
         return _keel.map_leaves(sources, lambda _: next(found))
 
 
 def value_and_grad(f, argnums=0, has_aux=False):
-    """A function that gives what f returns, and the gradient of its sum with respect to the argument of that number
-    (or, with a tuple of numbers, a tuple of gradients), with the structure of the argument; zeros where there is none.
+    """A function that returns f's result, and the gradient of its sum with respect to argument argnums (for a tuple of
+    numbers a tuple of gradients), structured as the argument; zeros for independent elements.
 
-    f returns one tensor. has_aux: it returns a pair, of which the first is that tensor; the second is any structure,
-    which passes no gradient: ((loss, aux), gradient)."""
+    f returns one tensor. has_aux: f returns a pair (tensor, any structure); the second part passes no gradient. The result
+    is ((loss, aux), gradient)."""
     def both(*args, **keywords):
         several = isinstance(argnums, tuple)
         numbers = argnums if several else (argnums,)
@@ -80,21 +80,21 @@ def value_and_grad(f, argnums=0, has_aux=False):
 
 
 def _loss(out, has_aux, f):
-    """The one tensor that gradients are of."""
+    """The tensor to differentiate."""
     name = getattr(f, "__name__", "the function")
     if has_aux and not (isinstance(out, tuple) and len(out) == 2):
-        raise InvalidError(f"{name} returns {type(out).__name__}, and has_aux wants a pair",
+        raise InvalidError(f"{name} returns {type(out).__name__}; has_aux requires a pair",
                            hint="return loss, aux")
     loss = out[0] if has_aux else out
     if (count := len(_keel.leaves(loss))) != 1:
-        raise InvalidError(f"{name} returns {count} tensors, and a gradient is that of one",
-                           hint="keel.value_and_grad(f, has_aux=True) is for a pair (loss, anything else); "
+        raise InvalidError(f"{name} returns {count} tensors; a gradient requires one",
+                           hint="use keel.value_and_grad(f, has_aux=True) for a pair (loss, anything else); "
                                 "to differentiate a sum, return the sum")
     return loss
 
 
 def grad(f, argnums=0, has_aux=False):
-    """As value_and_grad(), the gradient alone; with has_aux (gradient, aux)."""
+    """As value_and_grad(), without the value; with has_aux (gradient, aux)."""
     both = value_and_grad(f, argnums, has_aux)
 
     def gradient(*args, **keywords):
@@ -104,7 +104,7 @@ def grad(f, argnums=0, has_aux=False):
 
 
 def jacobian(f, x):
-    """Of code that makes one tensor of a tensor, at x; zeros where nothing depends on it."""
+    """The Jacobian at x of f, from one tensor to one tensor; zeros for independent elements."""
     x = _tensor(x)
     with Tape() as tape:
         tape.watch(x)

@@ -1,4 +1,4 @@
-"""Where the time goes: a file for Perfetto (ui.perfetto.dev) and Chrome's tracing.
+"""Timelines: a file for Perfetto (ui.perfetto.dev) and Chrome's tracing.
 
     with keel.profile("out.json"):
         with keel.span("epoch 3"):
@@ -13,11 +13,11 @@ from . import _keel
 
 @contextlib.contextmanager
 def profile(path, runs=True):
-    """Writes what the process does in the block, on all threads: loading, traces and why code was traced again, plans with
-    each pass, and each run, eager op and launch (runs=False: not these). Also a decorator.
+    """Records the process in the block, on all threads: loading, traces and their reasons, plans with each pass, and each
+    run, eager op and launch (runs=False: without these). Also a decorator.
 
-    The file is there when the block ends. A launch takes about a microsecond longer. Raises PreconditionError where
-    another profile is being taken, NotFoundError or InvalidError for a path that cannot be written.
+    The file is complete when the block ends. A launch takes about a microsecond longer. Raises PreconditionError during
+    another profile, NotFoundError or InvalidError for a path that cannot be written.
     """
     _keel.timeline_begin(os.fspath(path), runs)
     try:
@@ -28,7 +28,7 @@ def profile(path, runs=True):
 
 @contextlib.contextmanager
 def span(name, track="program", **facts):
-    """Marks the block in a profile, on the track of that name, with facts to show; nothing where none is taken."""
+    """Marks the block in a profile, on the track of that name, with facts to show; no effect without a profile."""
     begin = _keel.timeline_now()
     try:
         yield

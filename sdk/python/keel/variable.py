@@ -1,5 +1,5 @@
-"""The operators of keel.Variable: each reads the value at this place of the program and goes on with it; those that
-assign, such as v += 1, write it, and v stays the variable.
+"""The operators of keel.Variable: each reads the value at this point of the program; assignments such as v += 1 write
+it, and v remains the variable.
 """
 import operator
 
@@ -39,10 +39,10 @@ def _install():
     names = [f"__{n}__" for n in _BINARY + _OTHERS] + [f"__r{n}__" for n in _BINARY]
     for name in _BINARY:
         setattr(_keel.Variable, f"__i{name}__", _assigning(f"{name}_" if name in ("and", "or") else name))
-    _keel.Variable.__iadd__, _keel.Variable.__isub__ = _adding("assign_add"), _adding("assign_sub")  # as one step
+    _keel.Variable.__iadd__, _keel.Variable.__isub__ = _adding("assign_add"), _adding("assign_sub")  # atomically
     for name in names + ["numpy", "item", "tolist"]:
         setattr(_keel.Variable, name, _forward(name))
-    _keel.Variable.__hash__ = lambda self: hash(self.id)  # == goes by element; as keys variables count by identity
+    _keel.Variable.__hash__ = lambda self: hash(self.id)  # == is elementwise; as dict keys variables compare by identity
     _keel.Variable.__array_priority__ = _keel.Tensor.__array_priority__
     _keel.Variable.__repr__ = lambda self: f"Variable {self.name}: {self.value()!r}"
     _keel.Variable.__reduce__ = lambda self: (_keel.Variable, (self.value(), self.name, self.trainable))

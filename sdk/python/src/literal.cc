@@ -163,7 +163,7 @@ keel::Tensor to_tensor(nb::handle value, keel_dt dtype) {
   }
   keel::Tensor t = is_tensor(value.ptr()) ? tensor_of(value.ptr()) : found_tensor(value);
   if (t.empty()) {
-    PyErr_Format(PyExc_TypeError, "no tensor can be made of %s", Py_TYPE(value.ptr())->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s cannot be converted to a tensor", Py_TYPE(value.ptr())->tp_name);
     throw nb::python_error();
   }
   if (!dtype || t.dtype() == dtype) return t;

@@ -1,4 +1,4 @@
-"""The extension. What programs use of it is typed in keel/__init__.pyi."""
+"""The extension. Its public names are typed in keel/__init__.pyi."""
 from typing import Any
 
 def __getattr__(name: str) -> Any: ...

@@ -8,7 +8,7 @@ _eagerly = False
 
 
 def run_functions_eagerly(run_eagerly):
-    """True: all functions of the process run their code at each call, on numbers."""
+    """True: all functions of the process run their code on numbers at each call."""
     global _eagerly
     _eagerly = bool(run_eagerly)
     _keel.run_eagerly(_eagerly)

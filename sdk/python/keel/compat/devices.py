@@ -6,17 +6,17 @@ from ..errors import Code, UnimplementedError
 
 _FORM = re.compile(r"/?(?:job:(?P<job>\w+)/)?(?:replica:\d+/)?(?:task:\d+/)?(?:device:)?(?P<kind>[a-zA-Z_]\w*)"
                    r"(?::(?P<index>\d+|\*))?")
-_GPUS = ("cuda", "vulkan")  # which kinds of Keel's devices "gpu" means, the first that is there
+_GPUS = ("cuda", "vulkan")  # Keel's device kinds for "gpu", in order of preference
 
 
 def keel_name(spec):
-    """"/ gpu:0" is "cuda:0"; Keel's own names are taken too. Raises ValueError for what is no device's name."""
+    """"/ gpu:0" becomes "cuda:0"; Keel's own names are accepted. Raises ValueError for a malformed name."""
     text = re.sub(r"\s+", "", spec)
     match = _FORM.fullmatch(text)
     if not match:
-        raise ValueError(f"Malformed device specification '{spec}': wanted one as '/cpu:0', '/device:GPU:0', 'cuda:1'")
+        raise ValueError(f"Malformed device specification '{spec}': expected a name such as '/cpu:0', '/device:GPU:0', 'cuda:1'")
     if match["job"] not in (None, "localhost"):
-        raise UnimplementedError(f"device '{spec}': sessions over a cluster are not served yet", Code.UNIMPLEMENTED)
+        raise UnimplementedError(f"device '{spec}': clusters are not supported", Code.UNIMPLEMENTED)
     kind, index = match["kind"].lower(), match["index"]
     if kind == "gpu":
         there = {name.split(":")[0] for name in _keel.devices()}
@@ -25,7 +25,7 @@ def keel_name(spec):
 
 
 def devices_of(kind=None):
-    """("/device:CPU:0", "CPU") for each device of Keel's, or those of a kind ("CPU", "GPU")."""
+    """("/device:CPU:0", "CPU") for each device of Keel, or of one kind ("CPU", "GPU")."""
     found = []
     for name in _keel.devices():
         ours, index = (name.split(":") + ["0"])[:2]

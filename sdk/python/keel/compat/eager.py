@@ -1,6 +1,6 @@
 """tf.function, tf.GradientTape and tf.Variable of TensorFlow 2, and tf.data.
 
-How to read it: each is Keel's, with TensorFlow's parameters and names of methods.
+How to read it: each class is Keel's, with TensorFlow's parameters and method names.
 """
 import inspect
 
@@ -14,13 +14,13 @@ from .printing import shape_text, value_repr
 
 
 class TensorSpec:
-    """tf.TensorSpec: a dtype and a shape, with None where any size will do."""
+    """tf.TensorSpec: a dtype and a shape, with None for any size."""
 
     def __init__(self, shape, dtype=_keel.f32, name=None):
         self.shape, self.dtype, self.name = tuple(shape), dtype, name
 
     def spec(self, prefix):
-        """As Keel spells it, each None a symbol of its own."""
+        """The type as a Keel Spec; each None becomes a symbol."""
         return Spec(self.dtype, tuple(f"{prefix}_{k}" if d is None else d for k, d in enumerate(self.shape)))
 
     def __repr__(self):
@@ -28,7 +28,7 @@ class TensorSpec:
 
 
 class ConcreteFunction:
-    """One graph of a function. Calls take what has the types that it was made for; other arguments are part of it."""
+    """One graph of a function. Tensor arguments must have the types of its creation; other arguments are fixed."""
 
     def __init__(self, function, args, keywords, any_size=False):
         self._function, self._types = function, None if any_size else _types((args, keywords))
@@ -45,7 +45,7 @@ class ConcreteFunction:
         return self._function(*args, **keywords)
 
     def _completed(self, args, keywords):
-        """With the arguments that the graph was made for in place of those that are left out, as TensorFlow has it."""
+        """Fills in omitted arguments with the fixed ones, as TensorFlow does."""
         names = list(inspect.signature(self._function).parameters)
         given = {**dict(zip(names, args)), **keywords}
         for name, value in self._fixed.items():
@@ -64,7 +64,7 @@ class FunctionGraph:
         self.module = module
 
     def as_graph_def(self):
-        """The graph as text; what follows `keel` in its first line is the version of the format."""
+        """The graph as text; the number after `keel` in its first line is the format's version."""
         return GraphDef(self.module.text())
 
 
@@ -73,7 +73,7 @@ def _types(arguments):
 
 
 def _open(made, args, keywords):
-    """Why types with sizes that are left open are refused, and what to write in place of such a call."""
+    """The error for types with unknown sizes, with the call to use instead as its hint."""
     given = inspect.signature(made).bind_partial(*args, **keywords).arguments
     types = {name: value for name, value in given.items() if isinstance(value, TensorSpec) or hasattr(value, "dtype")}
     specs = ", ".join(f"tf.TensorSpec({shape_text(tuple(v.shape))}, tf.{v.dtype.numpy_name})" for v in types.values())
@@ -86,7 +86,7 @@ def _open(made, args, keywords):
 
 
 def _concrete(made, signature=None):
-    """made.get_concrete_function: of examples and TensorSpecs with numbers for all sizes; none: of the input_signature."""
+    """made.get_concrete_function: from examples and fully sized TensorSpecs; without arguments from the input_signature."""
     def example(leaf):
         return leaf.spec("d").example() if isinstance(leaf, TensorSpec) else leaf
 
@@ -94,31 +94,31 @@ def _concrete(made, signature=None):
         if any(isinstance(leaf, TensorSpec) and None in leaf.shape for leaf in _keel.leaves((args, keywords))):
             raise _open(made, args, keywords)
         declared = signature is not None and not args and not keywords
-        if declared:  # any sizes do
+        if declared:  # for any sizes
             args = [_keel.ops.fill(_keel.array(0, s.dtype), tuple(d or 2 for d in s.shape)) for s in signature]
         return ConcreteFunction(made, *_keel.map_leaves((args, keywords), example), declared)
     return get
 
 
 def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, **_):
-    """tf.function: keel.function, a new trace for each new shape unless reduce_retracing; autograph: `if` and loops on
-    tensors are converted."""
+    """tf.function: keel.function, with a new trace per shape unless reduce_retracing; autograph: converts `if` and loops
+    on tensors."""
     if func is None:
         return lambda code: function(code, input_signature, autograph, jit_compile, reduce_retracing)
     options = {} if reduce_retracing else {"any_after": "never"}
     if input_signature is not None:
         names = list(inspect.signature(func).parameters)
-        names = names[len(names) == len(input_signature) + 1:]  # of a method
+        names = names[len(names) == len(input_signature) + 1:]  # of a method: without self
         options = {"signature": [spec.spec(name) for name, spec in zip(names, input_signature)]}
     if not autograph:
         options["convert"] = False
     made = _traced(func, **options)
-    made.dressed = lambda each: _dressed(each, func, input_signature)  # also of each object, where it is a method
+    made.dressed = lambda each: _dressed(each, func, input_signature)  # applies to bound methods, too
     return made.dressed(made)
 
 
 def _dressed(made, func, input_signature):
-    """With TensorFlow's names."""
+    """Adds TensorFlow's attributes."""
     made.python_function = func
     made.get_concrete_function = _concrete(made, input_signature)
     made.pretty_printed_concrete_signatures = lambda verbose=True: made.signatures().rstrip("\n")
@@ -127,7 +127,7 @@ def _dressed(made, func, input_signature):
 
 
 def to_code(entity, recursive=True, **_):
-    """tf.autograph.to_code: how keel.convert writes the function, as Python."""
+    """tf.autograph.to_code: the converted source of the function."""
     from .. import convert
     return convert.to_code(getattr(entity, "python_function", entity))
 
@@ -150,7 +150,7 @@ class GradientTape(_tape.Tape):
 
 
 class Variable(_keel.Variable):
-    """tf.Variable. name is what files and graphs call it."""
+    """tf.Variable. name: in files and graphs."""
 
     def __init__(self, initial_value, trainable=True, validate_shape=True, caching_device=None, name=None,
                  variable_def=None, dtype=None, **_):
@@ -186,14 +186,14 @@ def _arrays(value):
 
 
 class Dataset:
-    """tf.data.Dataset of arrays that are there: from_tensor_slices(x).shuffle(n).batch(32).repeat(2)."""
+    """tf.data.Dataset of in-memory arrays: from_tensor_slices(x).shuffle(n).batch(32).repeat(2)."""
 
     def __init__(self, data, **how):
         self._data, self._how = data, how
 
     @classmethod
     def from_tensor_slices(cls, tensors):
-        """The entries of the first dim of what is in tuples and dicts; lists are arrays."""
+        """Entries along the first dim of all arrays in tuples and dicts; lists are arrays."""
         return cls(_arrays(tensors))
 
     def _and(self, **more):

@@ -1,4 +1,4 @@
-"""The types of decorators with TensorFlow's names: what is decorated keeps its own."""
+"""The types of decorators with TensorFlow's names: decorated functions keep their types."""
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -8,7 +8,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 class _Function(Function[_P, _R]):
-    def __getattr__(self, name: str) -> Any: ...  # TensorFlow's, as get_concrete_function
+    def __getattr__(self, name: str) -> Any: ...  # TensorFlow's attributes, such as get_concrete_function
 
 @overload
 def function(func: Callable[_P, _R], input_signature: Sequence[Any] | None = None, autograph: bool = True,

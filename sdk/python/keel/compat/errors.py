@@ -1,11 +1,11 @@
-"""tf.errors: TensorFlow's classes of errors. While compat is enabled what libkeel reports is an instance of one of
-them, and of keel's class for it too; its type has TensorFlow's name.
+"""tf.errors: TensorFlow's error classes. While compat is enabled, errors of libkeel are instances of both Keel's and
+TensorFlow's class, under TensorFlow's name.
 """
 from .. import errors as _errors
 
 
 class OpError(_errors.Error):
-    """The base of all."""
+    """The base class."""
 
 
 def _subclass(name):
@@ -30,7 +30,7 @@ _IN_PLACE_OF = {getattr(_errors, each): _both(name, getattr(_errors, each))
 
 
 def of(kind, message, code=_errors.Code.INVALID):
-    """An error of one of Keel's classes, as libkeel would report it."""
+    """An error of one of Keel's classes, as libkeel reports it."""
     return _IN_PLACE_OF[kind](message, code)
 
 

@@ -1,4 +1,4 @@
-"""Functions of TensorFlow that are not one op of Keel's. All take and give tensors; shapes are lists or tensors."""
+"""TensorFlow functions without a single corresponding op. Arguments and results are tensors; shapes are lists or tensors."""
 from .. import _keel, control, random, shapes
 from .._keel import ops
 from ..convert.iteration import Range
@@ -7,14 +7,14 @@ from ..variable import _BINARY
 
 
 def plain(value):
-    """With tensors in place of what stands for one in a graph (Variables, assignments), also in lists."""
+    """The value with graph objects (Variables, assignments) replaced by their tensors, also in lists."""
     if hasattr(value, "_as_tensor"):
         return value._as_tensor()
     return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
 
 
 def ints(shape):
-    """A shape or a list of axes as numbers: of one, of a list, or of a tensor with a value."""
+    """A shape or a list of axes as a list of numbers, from a number, a list, or a tensor with a value."""
     if isinstance(shape, _keel.Tensor):
         return shape.tolist() if shape.ndim else [shape.item()]
     if isinstance(shape, (int, _keel.Dim)):
@@ -23,7 +23,7 @@ def ints(shape):
 
 
 def tensor(value, dtype=None, shape=None):
-    """tf.constant: of one number where a shape is given, that everywhere; else reshaped to it."""
+    """tf.constant: one number fills the shape; other values are reshaped to it."""
     made = _keel.array(value, dtype)
     if shape is None:
         return made
@@ -41,7 +41,7 @@ def floats(x, y):
 
 
 def range_of(start, limit=None, delta=1, dtype=None):
-    """tf.range. Of tensors of a traced function it is what `for` counts with: how long it is only a run knows."""
+    """tf.range. With symbolic ends it returns a Counter for `for` loops: only the run knows its length."""
     ends = [end for end in (start, limit, delta) if end is not None]
     if any(isinstance(end, _keel.Tensor) and end.symbolic for end in ends):
         return Counter(*((0, start, delta) if limit is None else (start, limit, delta)))
@@ -49,12 +49,12 @@ def range_of(start, limit=None, delta=1, dtype=None):
 
 
 class Counter(Range):
-    """tf.range(n) in a traced function. No tensor: sizes of tensors do not depend on values."""
+    """tf.range(n) of a traced tensor, for loops. Not a tensor, since sizes of tensors cannot depend on values."""
 
     def _refuse(self, *_, **__):
-        raise PreconditionError("tf.range of a tensor of a traced function has a size that only a run knows, and is no tensor",
-                                Code.PRECONDITION, hint="count with `for i in tf.range(n):`, which becomes a loop of the graph; "
-                                "or give a number, or a size: tf.range(x.shape[0])")
+        raise PreconditionError("tf.range of a tensor of a traced function has a size that only the run knows; it is not a tensor",
+                                Code.PRECONDITION, hint="loop with `for i in tf.range(n):`, which becomes a loop of the graph; "
+                                "or pass a number or a size: tf.range(x.shape[0])")
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -104,7 +104,7 @@ def squeeze(input, axis=None):
     gone = [k for k, d in enumerate(x.shape) if d == 1] if axis is None else [k % x.ndim for k in ints(axis)]
     for k in gone:
         if x.shape[k] != 1:
-            raise InvalidError(f"squeeze: dim {k} has the size {x.shape[k]}, wanted 1")
+            raise InvalidError(f"squeeze: dim {k} has the size {x.shape[k]}, expected 1")
     return ops.reshape(x, [d for k, d in enumerate(x.shape) if k not in gone])
 
 
@@ -113,7 +113,7 @@ def split(value, num_or_size_splits, axis=0):
     if isinstance(num_or_size_splits, int):
         n, left = divmod(x.shape[axis], num_or_size_splits)
         if left:
-            raise InvalidError(f"split: {x.shape[axis]} entries are no {num_or_size_splits} equal parts")
+            raise InvalidError(f"split: {x.shape[axis]} entries cannot be split into {num_or_size_splits} equal parts")
         num_or_size_splits = [n] * num_or_size_splits
     return list(ops.split(x, num_or_size_splits, axis))
 
@@ -166,7 +166,7 @@ def while_loop(cond, body, loop_vars):
 
 
 def print_values(*inputs, output_stream=None, summarize=3, sep=" "):
-    """tf.print: texts and tensors in a line when the program comes by here, on stderr or, if given, sys.stdout."""
+    """tf.print: one line of texts and tensors when the program reaches this point, to stderr or sys.stdout."""
     from sys import stdout
     format = sep.join(each.replace("{", "{{").replace("}", "}}") if isinstance(each, str) else "{}" for each in inputs)
     values = [each for each in inputs if not isinstance(each, str)]
@@ -178,13 +178,13 @@ def check(ok, message, *values):
 
 
 def asserting(what, compare):
-    """tf.debugging.assert_equal and its like."""
+    """tf.debugging.assert_equal and the like."""
     def check_all(x, y, message=None, summarize=None):
         _keel.assert_(reduce_all(compare(x, y)), f"{message + ': ' if message else ''}{what} does not hold", x, y)
     return check_all
 
 
-_seeded = {}  # generators of seeds that single calls gave
+_seeded = {}  # generators of calls with an explicit seed
 
 
 def generator(seed):
@@ -204,6 +204,6 @@ def random_normal(shape, mean=0.0, stddev=1.0, dtype=_keel.f32, seed=None):
 
 
 def set_seed(seed):
-    """The global generator, and those of calls with a seed, begin anew."""
+    """Restarts the global generator, and the generators of calls with a seed."""
     _seeded.clear()
     random.seed(seed)

@@ -1,7 +1,7 @@
-"""Graphs of TensorFlow 1: there always is a default graph, and everything in it has a name.
+"""Graphs of TensorFlow 1: there is always a default graph, and all its values have names.
 
-How to read it: Graph, and which one is current; Operation; then what adds to the current graph. variables.py has what
-is read and written there.
+How to read it: Graph and the current graph; Operation; then functions that add to the current graph. variables.py has
+reads and writes of variables.
 """
 import contextlib
 import weakref
@@ -20,14 +20,14 @@ class Graph(_graph.Graph):
 
     def __init__(self):
         super().__init__()
-        self.variables, self.dependencies = [], []  # dependencies: (from node, before node, the targets they need)
+        self.variables, self.dependencies = [], []  # dependencies: (first node, end node, targets that these nodes require)
         _all_graphs.add(self)
 
     def as_default(self):
         return _keel.Writing(self, True)
 
     def get_tensor_by_name(self, name):
-        """The tensor "const:0". Raises ValueError for a name without a number, KeyError for one that is not there."""
+        """The tensor "const:0". Raises ValueError for a name without a number, KeyError for an unknown name."""
         operation, colon, index = name.partition(":")
         if not colon:
             raise ValueError(f"The name '{name}' refers to an Operation, not a Tensor. Tensor names must be of the "
@@ -47,7 +47,7 @@ class Graph(_graph.Graph):
             return Operation(self, self.node(name))
 
     def get_operations(self):
-        """All Operations in the order of the program, parameters and constants first."""
+        """All Operations in program order, parameters and constants first."""
         computed = {name for node in self._nodes() for name in node[3]}
         first = [value[0] for value in self._values() if value[0] not in computed and "(" not in value[0]]
         return [Operation(self, self.node(name)) for name in first] + [Operation(self, node) for node in self.nodes()]
@@ -63,7 +63,7 @@ class Graph(_graph.Graph):
             raise KeyError(f"The name '{name}' {what}") from None
 
     def free_name(self, name):
-        """The name, or with the first number behind it, that is free in the name_scope; without the scope."""
+        """The name if it is unused in the name_scope, else with the first unused number appended; without the scope."""
         number, tried = 0, name
         while self._has(self._scope() + tried):
             number += 1
@@ -79,7 +79,7 @@ class Graph(_graph.Graph):
 
 
 class GraphDef(str):
-    """A graph as text, which keel.parse() reads."""
+    """A graph as text, input of keel.parse()."""
 
 
 class _State:
@@ -87,7 +87,7 @@ class _State:
 
 
 def current_graph():
-    """That of the innermost as_default(), else the default one if there is one yet."""
+    """The graph of the innermost as_default(), else the default graph or None."""
     return _keel.default_graph() or _State.default
 
 
@@ -99,17 +99,17 @@ def get_default_graph():
 
 
 def reset_default_graph():
-    """The next thing that is added makes a new default graph."""
+    """The next addition creates a new default graph."""
     _State.default = None
 
 
 def is_eager():
-    """Do ops run at once? Not in a graph, and only after enable_eager_execution()."""
+    """Do ops run immediately? Not in a graph, and only after enable_eager_execution()."""
     return _State.eager and _keel.default_graph() is None
 
 
 def written():
-    """A scope in which ops are written: of the default graph, or where this thread writes something else already."""
+    """A scope that writes ops to the default graph, or to the graph or body that this thread is already writing."""
     return contextlib.nullcontext() if is_eager() or _keel.writes() else get_default_graph().as_default()
 
 
@@ -120,8 +120,8 @@ def graph_of(value):
 
 
 class Operation:
-    """tf.Operation: what computes. targets: the names of the nodes that run where it is fetched; value: the tensor that
-    it then gives, or None."""
+    """tf.Operation. targets: names of the nodes that run if it is fetched; value: the tensor that it then returns, or
+    None."""
 
     def __init__(self, graph, node, targets=None, value=None):
         self.graph, self.name, self.type, self.value = graph, node.name, node.op, value
@@ -142,14 +142,14 @@ class Operation:
 
 
 def group(*operations, name=None):
-    """One Operation that runs them all."""
+    """An Operation that runs all of them."""
     graph = operations[0].graph if operations else get_default_graph()
     targets = [target for each in operations for target in each.targets]
     return Operation(graph, _graph.Node(name or "group", "group", [], []), targets)
 
 
 def lifted(function):
-    """The function with its result in the default graph, where it has the given name."""
+    """The function with its result in the default graph, under the given name."""
     def call(*args, name=None, **keywords):
         if is_eager():
             return function(*args, **keywords)
@@ -186,12 +186,12 @@ def constant(value, dtype=None, shape=None, name=None):
 
 
 def placeholder(dtype, shape=None, name=None):
-    """tf.placeholder. shape: of known length; None for sizes that feeds tell."""
+    """tf.placeholder. shape: of known length; None for sizes given by the feeds."""
     if is_eager():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     if shape is None:
-        raise ValueError("tf.placeholder(): give a shape, with None for each size that is not known, as [None, 784]: "
-                         "Keel knows the number of dims of every tensor")
+        raise ValueError("tf.placeholder(): give a shape, with None for each unknown size, such as [None, 784]: "
+                         "Keel requires the number of dims")
     with written():
         made = _graph.placeholder(dtype, ints(shape))
         return _graph.named(made, name, unique=True) if name else made
@@ -199,8 +199,8 @@ def placeholder(dtype, shape=None, name=None):
 
 @contextlib.contextmanager
 def device(name):
-    """with tf.device("/gpu:0"): nodes are placed there; None: where the session runs. Raises DeviceError for a device
-    that is not there."""
+    """with tf.device("/gpu:0"): places nodes there; None: on the session's device. Raises DeviceError for an unknown
+    device."""
     with written(), _keel.device(keel_name(name) if name else get_default_graph()._device()):
         yield
 
@@ -213,7 +213,7 @@ def name_scope(name, *_, **__):
 
 @contextlib.contextmanager
 def control_dependencies(operations):
-    """Where a run needs what is written in it, these run too, before it: effects go by the order of the program."""
+    """Runs these first if a run needs a node written in the scope: effects follow program order."""
     with written():
         graph = get_default_graph()
         targets = [target for each in operations for target in _targets(graph, each)]
@@ -227,7 +227,7 @@ def _targets(graph, each):
 
 
 def enable_eager_execution(*_, **__):
-    """From now on ops run at once, outside of graphs. Raises ValueError where the default graph has something."""
+    """Runs later ops immediately, outside of graphs. Raises ValueError if the default graph is not empty."""
     if _State.default is not None and _State.default._values():
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
     _State.eager = True

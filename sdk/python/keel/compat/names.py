@@ -1,7 +1,7 @@
-"""The table of TensorFlow's functions: their names and parameters, and what of Keel's does the same.
+"""The table of TensorFlow's functions: their names and parameters, and the corresponding functions of Keel.
 
-How to read it: UNARY and BINARY are functions with the same operands under other names; FUNCTIONS has the rest, each
-under all its names, "a.b" for b in the namespace a. make() gives a module's names of them, wrapped: see v1.py, v2.py.
+How to read it: UNARY and BINARY are ops with the same operands under other names; FUNCTIONS has the rest, each under
+all its names, "a.b" for b in the namespace a. make() wraps them for a module: see v1.py, v2.py.
 """
 import difflib
 import functools
@@ -27,9 +27,9 @@ BINARY = {  # parameters x, y
 REDUCTIONS = ("reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum")
 DTYPES = {"bool": _keel.bool_, "bfloat16": _keel.bf16, "half": _keel.f16, "double": _keel.f64, **{
     t.numpy_name: t for t in vars(_keel).values() if isinstance(t, _keel.DType) and t not in (_keel.bool_, _keel.bf16)}}
-INSTEAD = {  # of what is not there: what does the same
-    "tf.keras": "keel.Variable, keel.optim and keel.data make and train models (`import keel` beside it)",
-    "tf.recompute_grad": "keel.custom_gradient(f, backward) does it, where backward computes f again under a keel.Tape"}
+INSTEAD = {  # replacements of missing names
+    "tf.keras": "keel.Variable, keel.optim and keel.data define and train models (with `import keel`)",
+    "tf.recompute_grad": "keel.custom_gradient(f, backward) does it if backward recomputes f under a keel.Tape"}
 
 
 def _unary(op):
@@ -96,7 +96,7 @@ FUNCTIONS = {
 
 
 def _all():
-    """{name: function}, with what has no namespace also in math."""
+    """{name: function}, names without a namespace are in math, too."""
     rows = {name: _unary(getattr(ops, op)) for name, op in UNARY.items()}
     rows |= {name: _binary(getattr(ops, op)) for name, op in BINARY.items()}
     rows |= {name: _reduction(getattr(ops, name)) for name in REDUCTIONS}
@@ -108,30 +108,30 @@ class _Namespace(types.SimpleNamespace):
     """tf.nn and the like."""
 
     def __getattr__(self, name):
-        raise AttributeError(_told(self.__dict__["_name"], name, [n for n in self.__dict__ if n[0] != "_"]))
+        raise AttributeError(_advice(self.__dict__["_name"], name, [n for n in self.__dict__ if n[0] != "_"]))
 
 
-def _told(space, name, known):
-    """What a program could do that asks a namespace for what it does not have."""
+def _advice(space, name, known):
+    """The message for a missing name, with a replacement if there is one."""
     full, close = f"{space}.{name}", difflib.get_close_matches(name, known, 1, 0.7)
-    said = f"keel.compat has no {full}"
+    message = f"keel.compat has no {full}"
     if full in INSTEAD:
-        return f"{said}: {INSTEAD[full]}"
+        return f"{message}: {INSTEAD[full]}"
     if callable(getattr(sys.modules[__package__.rpartition(".")[0]], name, None)) and not name.startswith("_"):
-        return f"{said}, but Keel has keel.{name}: `import keel` beside it, and help(keel.{name})"
+        return f"{message}, but Keel has keel.{name}: `import keel` as well, and see help(keel.{name})"
     if close:
-        return f"{said}: do you mean {space}.{close[0]}?"
-    return (f"{said}: write it with keel's ops (help(keel)) or with those that are there (keel.compat.names); what graphs, "
-            "sessions, functions and gradients need is there")
+        return f"{message}: do you mean {space}.{close[0]}?"
+    return (f"{message}: use keel's ops (help(keel)) or a listed name (keel.compat.names), which cover graphs, "
+            "sessions, functions and gradients")
 
 
 def make(wrap, more=()):
-    """A module's names: functions as wrap(function), in namespaces where their names say so, and dtypes."""
+    """The names of a module: wrap(function) for each function, in namespaces for dotted names, and dtypes."""
     out = {**DTYPES, "dtypes": types.SimpleNamespace(**DTYPES)}
     for name, made in (_all() | dict(more)).items():
         space, _, last = name.rpartition(".")
         wrapped = functools.update_wrapper(wrap(made), made)
-        wrapped.__doc__ = f"tf.{name}; name= is taken too. {made.__doc__ or ''}"
+        wrapped.__doc__ = f"tf.{name}; name= is accepted, too. {made.__doc__ or ''}"
         wrapped.__name__ = wrapped.__qualname__ = last
         if space:
             setattr(out.setdefault(space, _Namespace(_name=f"tf.{space}")), last, wrapped)
@@ -141,7 +141,7 @@ def make(wrap, more=()):
 
 
 def missing(module):
-    """A module's __getattr__: says what a program that asks for more could do."""
+    """A module's __getattr__: raises AttributeError with advice."""
     def get(name):
-        raise AttributeError(f"{module} has no '{name}'. " + _told("tf", name, [n for n in _all() if "." not in n]))
+        raise AttributeError(f"{module} has no '{name}'. " + _advice("tf", name, [n for n in _all() if "." not in n]))
     return get

@@ -1,5 +1,5 @@
-"""Tensors as TensorFlow prints them: tf.Tensor(5.5, shape=(), dtype=float32). Formatting ("{}") gives values alone,
-in both. The extension asks these functions as long as they are enabled; else nothing is paid for them.
+"""Tensors in TensorFlow's format: tf.Tensor(5.5, shape=(), dtype=float32). Formatting ("{}") shows values only, in
+both. The extension calls these functions only while they are enabled.
 """
 import numpy
 
@@ -7,7 +7,7 @@ from .. import _keel
 
 
 def shape_text(shape):
-    """(2, None): None where the size is not known."""
+    """(2, None): None for unknown sizes."""
     sizes = [str(d) if isinstance(d, int) else "None" for d in shape]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
@@ -17,7 +17,7 @@ def _facts(tensor):
 
 
 def name_of(tensor):
-    """'const:0', for a tensor of the default graph; '' for others."""
+    """'const:0', the name of a tensor of the default graph; '' for other tensors."""
     from .graphs import current_graph
     graph = current_graph()
     if graph is None or not graph._owns(tensor):
@@ -39,7 +39,7 @@ def as_str(tensor):
 
 
 def value_repr(tensor):
-    """numpy=11, of a tensor with a value."""
+    """numpy=11, for a tensor with a value."""
     array = tensor.numpy()
     return "numpy=" + (_in_a_line(repr(array)) if array.ndim else str(array))
 

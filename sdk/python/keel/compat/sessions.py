@@ -1,6 +1,6 @@
-"""Sessions of TensorFlow 1: run() gives NumPy's arrays, feeds are cast, errors have TensorFlow's texts.
+"""Sessions of TensorFlow 1: run() returns NumPy arrays, feeds are cast, errors have TensorFlow's texts.
 
-How to read it: Session.run, then what it needs to know about a graph: which nodes the fetches need (needed()).
+How to read it: Session.run, then needed(), which finds the nodes that the fetches need.
 """
 import re
 
@@ -11,16 +11,16 @@ from .graphs import Graph, Operation, get_default_graph, plain
 from .printing import shape_text
 from .variables import Variable
 
-_SHORT = {"float16": "half", "float32": "float", "float64": "double"}  # as TensorFlow's messages call dtypes
+_SHORT = {"float16": "half", "float32": "float", "float64": "double"}  # dtypes in TensorFlow's messages
 
 
 class ConfigProto:
-    """tf.ConfigProto: any fields; a session heeds the number of threads, and refuses a cluster."""
+    """tf.ConfigProto: any fields; a session uses the number of threads, refuses a cluster, and ignores the rest."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
 
-    def __getattr__(self, name):  # fields that nobody set hold fields: config.gpu_options.allow_growth = True
+    def __getattr__(self, name):  # unset fields are created on access: config.gpu_options.allow_growth = True
         if name.startswith("_"):
             raise AttributeError(name)
         made = self.__dict__[name] = ConfigProto()
@@ -31,8 +31,8 @@ GPUOptions = ConfigProto
 
 
 def no_cluster(what):
-    return UnimplementedError(f"{what}: sessions over a cluster are not served yet; all devices are of this machine",
-                              Code.UNIMPLEMENTED, hint="leave target and cluster_def out")
+    return UnimplementedError(f"{what}: clusters are not supported; all devices are on this machine",
+                              Code.UNIMPLEMENTED, hint="omit target and cluster_def")
 
 
 def _options(target, config):
@@ -67,11 +67,11 @@ class Session(_session.Session):
         self._closed = True
 
     def as_default(self):
-        """with session.as_default(): as the session itself, which stays open."""
+        """with session.as_default(): as `with session:`, but leaves it open."""
         return _Open(self)
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
-        """Values of tensors, Operations (None), Variables and names, in any structure; NumPy's arrays and scalars."""
+        """Values of tensors, Operations (None), Variables and names, in any structure, as NumPy arrays and scalars."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         wanted = _keel.map_leaves(fetches, self._fetched)
@@ -96,7 +96,7 @@ class Session(_session.Session):
         return array[()] if not array.ndim else array.copy()
 
     def _fetched(self, leaf):
-        """A tensor or an Operation for what programs fetch."""
+        """The tensor or Operation of a fetch."""
         if isinstance(leaf, Variable):
             return leaf.value()
         if isinstance(leaf, str):
@@ -121,7 +121,7 @@ class Session(_session.Session):
         return tensor
 
     def _checked(self, fetches, targets, feeds):
-        """The targets with those of control_dependencies. Raises where a variable is needed and not initialised."""
+        """The targets including control_dependencies. Raises if an uninitialised variable is needed."""
         graph = self.graph
         waiting = {t: v for v in graph.variables if not v.ready for t in map(graph.name_of, v.reads())}
         if not waiting and not graph.dependencies:
@@ -147,7 +147,7 @@ class _Open:
 
 
 class InteractiveSession(Session):
-    """tf.InteractiveSession: the default session of its thread from its beginning until close()."""
+    """tf.InteractiveSession: the default session of its thread until close()."""
 
     def __init__(self, target="", graph=None, config=None):
         super().__init__(target, graph, config)
@@ -168,7 +168,7 @@ def _value_of(leaf):
 
 
 def _as_tensorflow(error):
-    """What was not fed, in TensorFlow's words; any other error as it is."""
+    """The error of a missing feed in TensorFlow's words; any other error unchanged."""
     found = re.match(r'You must feed a value for parameter "(.*)", which is (\w+)\[(.*)\]', error.message)
     if not found:
         return error
@@ -180,7 +180,7 @@ def _as_tensorflow(error):
 
 
 def needed(graph, fetches, targets, fed):
-    """All targets, with those of control_dependencies, and the names of all values that a run computes."""
+    """All targets, including control_dependencies, and the names of all values that a run computes."""
     nodes = graph._nodes()
     maker = {name: k for k, node in enumerate(nodes) for name in (node[0], *node[3])}
     targets, seen, found = list(targets), set(), set()

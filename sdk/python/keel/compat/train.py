@@ -7,8 +7,8 @@ from .sessions import no_cluster
 
 
 class GradientDescentOptimizer:
-    """Subtracts learning_rate times the gradient. In a graph minimize() gives an Operation to be run; eagerly it takes
-    a function without parameters that gives the loss, and does a step."""
+    """Subtracts learning_rate times the gradient. In a graph minimize() returns an Operation to run; eagerly it takes a
+    function without parameters that returns the loss, and takes one step."""
 
     def __init__(self, learning_rate, use_locking=False, name="GradientDescent"):
         self._rate = learning_rate
@@ -56,7 +56,7 @@ class Saver:
         return path
 
     def restore(self, sess, save_path):
-        """Gives each variable its value in the file, or raises NotFoundError and changes none."""
+        """Sets each variable to its value in the file, or raises NotFoundError and changes none."""
         _keel.load_checkpoint(str(save_path), list(self._plain().items()))
         for variable in self._named.values():
             variable.ready = True
@@ -72,7 +72,7 @@ class ClusterSpec:
         for job, tasks in self._jobs.items():
             for number, address in tasks.items():
                 if not isinstance(address, str) or not re.fullmatch(r".+:\d+", address):
-                    raise ValueError(f"task {number} of job '{job}' is {address!r}, wanted an address 'host:port'")
+                    raise ValueError(f"task {number} of job '{job}' is {address!r}, expected an address 'host:port'")
 
     jobs = property(lambda self: list(self._jobs))
 
@@ -99,7 +99,7 @@ class ClusterSpec:
 
 
 class Server:
-    """Raises UnimplementedError: there is no server yet."""
+    """Raises UnimplementedError: there are no servers."""
 
     def __init__(self, server_or_cluster_def, job_name=None, task_index=None, **_):
         ClusterSpec(server_or_cluster_def)

@@ -1,7 +1,7 @@
-"""TensorFlow 1's names: graphs and sessions. Written as import keel.compat.v1 as tf.
+"""TensorFlow 1's names: graphs and sessions, for `import keel.compat.v1 as tf`.
 
-There always is a default graph, to which all functions add; ops run at once only after tf.enable_eager_execution().
-How to read it: the functions come from the table of names.py; what stands here is all that is no plain function.
+There is always a default graph, to which all functions add; ops run immediately only after
+tf.enable_eager_execution(). How to read it: the functions come from the table of names.py; this file has the rest.
 """
 from types import SimpleNamespace as _Space
 
@@ -27,7 +27,7 @@ _enable()
 
 
 class Variable(_GraphVariable):
-    """tf.Variable: of the default graph; after tf.enable_eager_execution() one that has its value at once."""
+    """tf.Variable: of the default graph; after tf.enable_eager_execution() an eager variable."""
 
     def __new__(cls, *args, **keywords):
         if is_eager():
@@ -36,7 +36,7 @@ class Variable(_GraphVariable):
 
 
 def assign(ref, value, **_):
-    """tf.assign: an Operation; fetched it runs, and gives the new value."""
+    """tf.assign: an Operation, which a fetch runs; its value is the new value."""
     return ref.assign(value)
 
 
@@ -53,7 +53,7 @@ def no_op(name="no_op"):
 
 
 def disable_v2_behavior():
-    """Graphs are the default here."""
+    """Does nothing: graphs are the default."""
 
 
 def to_float(x):

@@ -1,6 +1,6 @@
-"""TensorFlow 2's names: eager ops, tf.function, tf.GradientTape. Written as import keel.compat.v2 as tf.
+"""TensorFlow 2's names: eager ops, tf.function, tf.GradientTape, for `import keel.compat.v2 as tf`.
 
-How to read it: the functions come from the table of names.py; what stands here is all that is no plain function.
+How to read it: the functions come from the table of names.py; this file has the rest.
 """
 import contextlib as _contextlib
 from types import SimpleNamespace as _Space
@@ -15,7 +15,7 @@ DType, newaxis = _keel.DType, None
 
 
 def _wrapped(made):
-    """name= counts where a graph is written; eagerly it means nothing."""
+    """Applies name= in a graph, and ignores it eagerly."""
     lifted = _graphs.lifted(made)
 
     def call(*args, name=None, **keywords):
@@ -26,7 +26,7 @@ def _wrapped(made):
 
 
 def _in_graphs(scope):
-    """Eagerly such scopes mean nothing."""
+    """The scope in a graph; eagerly without effect."""
     return lambda *args: _contextlib.nullcontext() if _keel.written_graph() is None else scope(*args)
 
 
@@ -38,7 +38,7 @@ _enable()
 
 
 def constant(value, dtype=None, shape=None, name=None):
-    """tf.constant; in a graph a node of that name."""
+    """tf.constant; in a graph, a node of that name."""
     if _keel.written_graph() is not None:
         return _graphs.constant(value, dtype, shape, name)
     return _functions.tensor(value, dtype, shape)
@@ -49,7 +49,7 @@ def is_tensor(x):
 
 
 def device(name):
-    """with tf.device("/gpu:0"): ops run there; None: no change. Raises DeviceError for one that is not there."""
+    """with tf.device("/gpu:0"): ops run there; None: no change. Raises DeviceError for an unknown device."""
     if name is None:
         return _contextlib.nullcontext()
     return _keel.device(_devices.keel_name(name))

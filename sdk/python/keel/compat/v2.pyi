@@ -1,4 +1,4 @@
-"""TensorFlow 2's names for type checkers: tensors are keel's, decorated functions keep their types, all else is Any."""
+"""TensorFlow 2's names for type checkers: tensors are keel's, decorated functions keep their types, the rest is Any."""
 from typing import Any
 
 from .. import DType as DType, Tensor as Tensor

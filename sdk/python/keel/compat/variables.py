@@ -1,6 +1,6 @@
-"""Variables of TensorFlow 1: in a graph, filled by their initializers, read and written by nodes; and gradients.
+"""Variables of TensorFlow 1, set by initializers, read and written by nodes of a graph; and gradients.
 
-How to read it: Variable keeps its reads, for gradients, and reads anew where there was a write since.
+How to read it: Variable records its reads, for gradients, and adds a new read after each write.
 """
 import contextlib
 
@@ -13,14 +13,14 @@ from .printing import shape_text
 
 
 def _in_body():
-    """Is a branch or a loop written? What stands around it is captured."""
+    """Is a body of a branch or a loop being written? It captures values of the graph."""
     return _keel.written_graph() is None and _keel.default_graph() is not None
 
 
 class Variable:
-    """tf.Variable in a graph. Its value is shared by all sessions. Read it after its initializer ran.
+    """tf.Variable in a graph. All sessions share its value. Read it after its initializer has run.
 
-    ready: did a run fill it? fills: the names of the nodes that do.
+    ready: has a run set it? fills: the names of the nodes that set it.
     """
 
     def __init__(self, initial_value, trainable=True, collections=None, name=None, dtype=None, **_):
@@ -43,7 +43,7 @@ class Variable:
         return self.value()
 
     def value(self):
-        """What it holds at this place of the program: a new read where there was a write since the last."""
+        """Its value at this point of the program: a new read if it was written since the last one."""
         if not self._written:
             return self._reads[-1]
         if _in_body():
@@ -56,11 +56,11 @@ class Variable:
     read_value = value
 
     def reads(self):
-        """All tensors that are reads of it, for gradients."""
+        """The tensors of all reads, for gradients."""
         return list(self._reads)
 
     def _write(self, how, value):
-        if _in_body():  # the body's node does it; there it gives the new value
+        if _in_body():  # written in the body, where its value is the new value
             getattr(self._variable, how)(plain(value))
             self._written = True
             return Operation(self.graph, Node(how, how, [], []), [], self._variable.value())
@@ -82,7 +82,7 @@ class Variable:
         return operation
 
     def assign(self, value, **_):
-        """An Operation; fetched it runs, and gives the new value."""
+        """An Operation, which a fetch runs; its value is the new value."""
         return self._assigned("assign", value)
 
     def assign_add(self, delta, **_):
@@ -113,7 +113,7 @@ _install_operators()
 
 
 def gradients(ys, xs, grad_ys=None, **_):
-    """tf.gradients: a list with a tensor, or None, for each of xs: tensors and Variables."""
+    """tf.gradients: a list with a tensor or None for each of xs, tensors and Variables."""
     if is_eager():
         raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
     ys, xs = ([v] if not isinstance(v, (list, tuple)) else list(v) for v in (ys, xs))

@@ -1,32 +1,32 @@
 """The source conversion of keel.function: if, while, for, and, or, not and assert that depend on tensors become parts
-of the graph; all else runs as Python while the function is traced.
+of the graph; all other code runs as Python during the trace.
 
-    print(keel.convert.to_code(f))      # what is made of f
-    @keel.convert.skip                  # a function that runs as it is
-    keel.convert.reached(f)             # for code that calls functions of its user: converted, while it is traced
+    print(keel.convert.to_code(f))      # the converted source
+    @keel.convert.skip                  # excludes a function from conversion
+    keel.convert.reached(f)             # for libraries that call user functions: f, converted during a trace
 
-How to read it: this file is all that an import of keel loads. build.py makes converted functions: source.py finds the
-syntax tree, statements.py and expressions.py rewrite it, with jumps.py, names.py, liveness.py and scopes.py. What they
-write calls runtime.py: branches.py, loops.py with carry.py, and iteration.py write the graph; state.py has the
-variables that pieces share, values.py what they hold.
+How to read it: `import keel` loads this file only. build.py makes converted functions: source.py finds the syntax tree,
+statements.py and expressions.py rewrite it, with jumps.py, names.py, liveness.py and scopes.py. The rewritten code
+calls runtime.py: branches.py, loops.py with carry.py, and iteration.py write the graph; state.py has the variables
+that pieces share, values.py their values.
 """
 import threading
 import types
 
 __all__ = ["reached", "skip", "to_code"]
 
-_HEADER = "# keel_ calls these functions as Python would, or writes them into a graph where a tensor decides\n"
-_thread = threading.local()  # active: a function that wants conversion is being traced
+_HEADER = "# keel_ calls these functions as Python does, or adds them to a graph if a tensor decides\n"
+_thread = threading.local()  # active: a function with conversion is being traced
 
 
 def skip(function):
-    """A decorator: the function runs as it is, also while it is traced."""
+    """A decorator: excludes the function from conversion."""
     function.keel_convert = False
     return function
 
 
 def reached(f):
-    """What a call of f calls while a graph is written: converted, if f is a user's code and conversion is active."""
+    """The function to call for f: converted if f is user code and a conversion is active, else f."""
     if not getattr(_thread, "active", False):
         return f
     from .build import call
@@ -34,9 +34,9 @@ def reached(f):
 
 
 def to_code(f):
-    """The converted source of a function, a method, a lambda or what keel.function made of one, as a str.
+    """The converted source of a function, a method, a lambda or a keel.function, as a str.
 
-    Raises keel.InvalidError where there is no source to convert.
+    Raises keel.InvalidError if it has no source.
     """
     import ast
     from .. import errors
@@ -53,7 +53,7 @@ def to_code(f):
 
 
 def traced(code, on, run):
-    """run(code) while a graph is written, with the code converted if it is on. Not for programs."""
+    """run(code) during a trace, with the code converted if `on`. Internal."""
     before, _thread.active = getattr(_thread, "active", False), on
     try:
         return _explained(code, run) if on else run(code)

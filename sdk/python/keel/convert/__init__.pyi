@@ -1,4 +1,4 @@
-"""The types of what programs use of keel.convert."""
+"""The types of keel.convert's public names."""
 from collections.abc import Callable
 from typing import Any, TypeVar
 

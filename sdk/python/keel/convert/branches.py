@@ -1,6 +1,6 @@
-"""Branches in a graph: both ways are traced, and what differs becomes a result of one node.
+"""Branches in a graph: both branches are traced, and values that differ become results of one node.
 
-How to read it: branch() does it all; _Join finds what differs. Ended is how a piece of a loop's body ended.
+How to read it: branch() is the entry point; _Join finds the values that differ. Ended: how a piece of a loop body ended.
 """
 import collections
 import contextlib
@@ -11,15 +11,15 @@ from ..shapes import zeros
 from ..control import is_number, number_dtype
 from .values import ANY, MISSING, Template, describe, tensor
 
-_DEPTH = 32  # of branches in branches, as plans have it
-_TRACED = ("raised while a branch was traced: a tensor decides it, so both ways are traced, whatever its value will be; "
+_DEPTH = 32  # nesting limit of branches, as in plans
+_TRACED = ("raised while a branch was traced: a tensor decides it, so both branches are traced; "
            "an assert is checked when the graph runs")
 _thread = threading.local()
 
 
 class Ended:
     """How a piece ended: early (by continue, break or return), stop (by break or return) and returned (with a value)
-    are bool or bool[]; of a loop also finished, that neither stopped it."""
+    are bool or bool[]; finished, of a loop: ended without break or return."""
 
     __slots__ = ("early", "stop", "returned", "value", "finished")
 
@@ -33,19 +33,19 @@ def _one_deeper(where):
     try:
         if _thread.depth > _DEPTH:
             raise errors.InvalidError(
-                f"{where}: this `if` or `elif` is in {_DEPTH} others that depend on tensors; a graph has at most {_DEPTH} "
-                "in each other, and an elif is in the else of what is before it", errors.Code.INVALID,
-                hint="a chain of elif is a keel.switch(number, [functions]), or two chains: the else of the first sets "
-                     "found = False, the second is under `if not found`; a function that calls itself until a tensor says "
-                     "stop is a keel.while_loop")
+                f"{where}: this `if` or `elif` is nested in {_DEPTH} others that depend on tensors; a graph has at most {_DEPTH} "
+                "levels, and an elif counts as nested in the else before it", errors.Code.INVALID,
+                hint="replace a chain of elif by a keel.switch(number, [functions]), or by two chains: the else of the first sets "
+                     "found = False, the second is under `if not found`; replace recursion that ends by a tensor "
+                     "by a keel.while_loop")
         yield
     finally:
         _thread.depth -= 1
 
 
 @contextlib.contextmanager
-def _told(where):
-    """What the program raises in one way says that both are traced: no value decides yet."""
+def _annotated(where):
+    """Adds a note to exceptions of the program: both branches are traced, since no value decides yet."""
     try:
         yield
     except Exception as e:
@@ -56,7 +56,7 @@ def _told(where):
 
 
 def branch(test, then, otherwise, places, where):
-    """What then() gives if test, a bool[] of a trace, else what otherwise() gives; places' names become likewise."""
+    """then() if test, a bool[] of a trace, is true, else otherwise(); the same for the variables of places."""
     ways = _traced(then, otherwise, places, where)
     join = _Join(where)
     result = join.ends(*(way.end for way in ways))
@@ -76,7 +76,7 @@ def branch(test, then, otherwise, places, where):
     return result(out)
 
 
-# A traced branch: what it ended with, and its variables then.
+# A traced branch: its body, how it ended, and its variables at the end.
 _Way = collections.namedtuple("_Way", "body end state")
 
 
@@ -86,7 +86,7 @@ def _traced(then, otherwise, places, where):
         for label, piece in (("then", then), ("else", otherwise)):
             body = _keel.Body(label, [], 0, True)
             try:
-                with body, _told(where):
+                with body, _annotated(where):
                     end = piece()
                     end = end if isinstance(end, Ended) else _keel.map_leaves(end, _read)
                 ways.append(_Way(body, end, places.values()))
@@ -97,7 +97,7 @@ def _traced(then, otherwise, places, where):
 
 
 def _give_up(way, other):
-    """A way that has ended early needs no variables for what follows: those it lacks, or all if it returned."""
+    """Variables after an early end are not needed: drops the missing ones, or all of them after a return."""
     if isinstance(way.end, Ended) and way.end.early is True:
         for name, value in way.state.items():
             known = all(other[name] is not v for v in (MISSING, ANY, value))
@@ -110,7 +110,7 @@ def _read(leaf):
 
 
 class _Join:
-    """Values of both ways side by side: those that differ become results of the node."""
+    """Pairs the values of both branches: different values become results of the node."""
 
     def __init__(self, where):
         self._where, self._pairs = where, []
@@ -121,13 +121,13 @@ class _Join:
         return _keel.run_bodies("cond", [test], [], bodies, len(self._pairs), -1, False)
 
     def variable(self, name, a, b):
-        """A Template, or the text of which way sets it."""
+        """A Template, or a text that describes the branch that sets it."""
         if a is MISSING or b is MISSING:
             return "where the test is true" if b is MISSING else "where the test is false"
         return self.values(a, b, f"`{name}`")
 
     def ends(self, a, b):
-        """A function of the node's results that gives what both ways end with."""
+        """A function from the node's results to the end of the branch that runs."""
         if not isinstance(a, Ended) and not isinstance(b, Ended):
             return self.values(a, b, "the returned value").filled
         a, b = (Ended(False, False, False) if e is None else e for e in (a, b))
@@ -143,7 +143,7 @@ class _Join:
         return Template(a, lambda leaf, place: self._leaf(leaf, next(others), what + place))
 
     def _one_sided(self, a, b):
-        """A value of both ways, or of one where it is read only if that one was taken: the other gives zeros."""
+        """A value of both branches, or of one branch and read only if that one was taken: the other supplies zeros."""
         def one(leaf, _):
             t = None if a is b else tensor(leaf)
             if t is None:
@@ -153,7 +153,7 @@ class _Join:
         return Template(b if a is ANY else a, one)
 
     def _leaf(self, a, b, what):
-        """The number of a result, or None where the leaf is a's in both ways."""
+        """The number of a result, or None if both branches have the same leaf."""
         if a is b or type(a) is type(b) and not isinstance(a, _keel.Tensor) and repr(a) == repr(b):
             return None
         found = [x if is_number(x) else tensor(x) for x in (a, b)]
@@ -174,7 +174,7 @@ class _Join:
         return len(self._pairs) - 1
 
     def _fail(self, what, a, b, kind):
-        hint = "make both branches give one type: t.astype(dtype) and keel.reshape(t, shape) change a tensor's"
+        hint = "make the types equal: t.astype(dtype) and keel.reshape(t, shape) change a tensor's"
         if a is None or b is None:
             hint = "where one branch returns or sets a value, the other must do so as well"
         raise kind(f"{self._where}: {what} differs between the branches of an `if` that a tensor decides: "

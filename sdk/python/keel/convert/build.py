@@ -1,8 +1,8 @@
-"""Converted functions: made at the first trace, once for each code object, and with the cells, defaults and globals of
-the function itself.
+"""Converted functions: made at the first trace, once per code object, with the cells, defaults and globals of the
+original function.
 
-How to read it: call() says what a call of anything calls; convert() makes a function; rewritten() its syntax tree, and
-_compiled() the code. At the end: what errors tell of code that was or was not converted.
+How to read it: call() finds the function to call; convert() makes a converted function; rewritten() its syntax tree, and
+_compiled() its code. At the end: notes for errors in converted and unconverted code.
 """
 import __future__
 
@@ -18,11 +18,11 @@ from . import expressions, source
 _FUTURE = functools.reduce(int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _made = {}  # (code, file) -> (converted code or None, why not)
-_ours = {}  # converted code objects and those in them, by id
+_ours = {}  # converted code objects and their nested ones, by id
 
 
 def call(f):
-    """f, or the same with a user's code in it converted: a function, a method, a partial or a callable object."""
+    """f with its user code converted: a function, a method, a partial or a callable object."""
     kind = type(f)
     if kind is types.FunctionType:
         return f if source.is_library(f.__code__.co_filename) else convert(f)
@@ -38,13 +38,13 @@ def call(f):
 
 
 def entry(f):
-    """As call(), of a function that asked for it: libraries may have such, too."""
+    """As call(), for an explicitly converted function, which may be in a library."""
     is_function = type(f) is types.FunctionType and not source.is_own(f.__code__.co_filename)
     return convert(f) if is_function else call(f)
 
 
 def convert(f):
-    """The function converted; the function itself where nothing in it needs that, or its source is not to be had."""
+    """The converted function; f itself if it needs no conversion or has no source."""
     code = f.__code__
     if id(code) in _ours or f.__dict__.get("keel_convert") is False:
         return f
@@ -90,7 +90,7 @@ def rewritten(f):
     from . import statements
     node, code = source.tree_of(f.__code__, f.__globals__), f.__code__
     if code.co_flags & _SUSPENDS:
-        raise source.NoSource("it is a generator or asynchronous: such code runs as it is")
+        raise source.NoSource("it is a generator or asynchronous; such code is not converted")
     names = _Names(f, node)
     if isinstance(node, ast.Lambda):
         return expressions.Expressions(names).visit(node)
@@ -100,13 +100,13 @@ def rewritten(f):
 
 
 def _class_of(f):
-    """The name of the class whose body the function stands in, or None."""
+    """The name of the class that defines the function, or None."""
     around = getattr(f.__code__, "co_qualname", f.__qualname__).split(".")[:-1]
     return around[-1] if around and around[-1] != "<locals>" else None
 
 
 class _Names:
-    """taken: all names in the code of f; sets_attributes: does it assign to attributes?"""
+    """taken: all names in the code of f; sets_attributes: does the code assign to attributes?"""
 
     def __init__(self, f, node):
         self._class = _class_of(f)
@@ -133,15 +133,15 @@ class _Names:
         return f"_{self._class.lstrip('_')}{attribute}" if private else attribute
 
     def known(self, name):
-        """What a global or built-in name stands for as the code is converted, or None."""
+        """The value of a global or built-in name at conversion time, or None."""
         return None if name in self._local else self._globals.get(name, getattr(builtins, name, None))
 
 
 def _compiled(f, node):
-    """The code of the rewritten node, compiled amid functions and classes that give it its free and mangled names."""
+    """Compiles the rewritten node inside functions and classes that supply its free and mangled names."""
     owner, code = _class_of(f), f.__code__
     _without_defaults(node)
-    if isinstance(node, ast.FunctionDef):  # it begins, as the original, with the line of its first decorator
+    if isinstance(node, ast.FunctionDef):  # co_firstlineno is the line of the first decorator
         node.decorator_list = [ast.Constant(None, lineno=code.co_firstlineno, col_offset=0,
                                             end_lineno=code.co_firstlineno, end_col_offset=0)]
     inner = ast.Expr(node) if isinstance(node, ast.Lambda) else node
@@ -150,7 +150,7 @@ def _compiled(f, node):
     free = [ast.arg(n) for n in code.co_freevars + (expressions.RUNTIME,) if n != "__class__" or inner is node]
     known = {a.arg for a in free}
     body = [ast.Global([inner.name]), inner] if getattr(inner, "name", None) not in known | {None} else [inner]
-    around = ast.FunctionDef("what gives names", ast.arguments([], free, None, [], [], None, []), body, [], None)
+    around = ast.FunctionDef("names_", ast.arguments([], free, None, [], [], None, []), body, [], None)
     found = compile(ast.Module([expressions.located(around, node)], []), code.co_filename, "exec",
                     flags=code.co_flags & _FUTURE, dont_inherit=True)
     for _ in range(2 + isinstance(inner, ast.ClassDef)):
@@ -160,7 +160,7 @@ def _compiled(f, node):
 
 
 def _without_defaults(node):
-    """The function that runs has those of the original."""
+    """Removes defaults and annotations: the compiled function gets the original's."""
     args = node.args
     args.defaults = [expressions.located(ast.Constant(None), node) for _ in args.defaults]
     args.kw_defaults = [d and expressions.located(ast.Constant(None), node) for d in args.kw_defaults]
@@ -170,7 +170,7 @@ def _without_defaults(node):
 
 
 def unconverted(traceback):
-    """For a hint: why the program's code that stands last in a traceback runs unconverted; "" if it does not."""
+    """For a hint: why the last user code of a traceback runs unconverted; "" if it is converted."""
     codes = [frame.f_code for frame, _ in walk_tb(traceback) if not source.is_own(frame.f_code.co_filename)]
     if not codes or id(codes[-1]) in _ours:
         return ""
@@ -179,7 +179,7 @@ def unconverted(traceback):
 
 
 def own_frames_dropped(traceback, trailing):
-    """The traceback without the conversion's own frames; trailing: also without those at its end."""
+    """The traceback without the conversion's own frames; trailing: also at its end."""
     every = []
     while traceback:
         every.append(traceback)

@@ -1,4 +1,4 @@
-"""Built-in functions of Python, for tensors of a trace too."""
+"""Python's built-in functions, also for tensors of a trace."""
 import builtins
 import functools
 

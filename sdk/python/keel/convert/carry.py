@@ -1,7 +1,7 @@
-"""What goes round a loop of a graph: the values of variables, and what `return` in it gives.
+"""Values carried by a loop of a graph: variables, and the value of a `return` in it.
 
-How to read it: in the order of a trace: first() before the body, enter() and made() within, leave() behind. made()
-raises Again where the trace shows types that it should have begun with.
+How to read it: in the order of a trace: first() before the body, enter() and made() within, leave() after it. made()
+raises Again if the trace finds types that it should have started with.
 """
 from .. import _keel, errors
 from ..control import is_number, number_dtype
@@ -9,21 +9,21 @@ from .values import ANY, MISSING, Template, as_zeros, describe, tensor
 
 
 class Again(Exception):
-    """The body must be traced once more, for now it is known what it carries."""
+    """The body must be traced again: the carried types are known only now."""
 
 
 class Carry:
-    """Values that go round a loop: those of variables, and what the body returns."""
+    """The carried values of a loop: variables, and the body's returned value."""
 
     def __init__(self, places, where):
         self._places, self._where = places, where
         self.begin, self.dtypes = {}, {}  # found by the first trace: values of unset variables, dtypes of numbers
-        self._probes = None               # whether the trace under way is for the dtypes of numbers
+        self._probes = None               # is the current trace for the dtypes of numbers?
         self.returned = ANY               # the value that the body returns, with zeros
         self.before, self._containers = places.values(), places.containers()
 
     def first(self):
-        """The tensors that the loop begins with."""
+        """The initial carried tensors."""
         self._leaves, self._templates = [], {}
         for name in self._places.names:
             value = self.begin.get(name, self.before[name])
@@ -36,20 +36,20 @@ class Carry:
         return self._take(leaf if is_number(leaf) else tensor(leaf))
 
     def _take(self, leaf):
-        """The number of a leaf that goes round, or None for what stays as it is."""
+        """The number of a carried leaf, or None for a constant one."""
         if leaf is None:
             return None
         self._leaves.append(leaf)
         return len(self._leaves) - 1
 
     def probe(self):
-        """After an error of dtypes: numbers stay numbers for one trace, which shows what they become. False: no use."""
+        """After a dtype error: numbers stay numbers for one trace, which finds their dtypes. Returns False if useless."""
         again = self._probes is None and any(self._open(k) for k in range(len(self._leaves)))
         self._probes = again
         return again
 
     def _open(self, k):
-        """Is it a number whose dtype is not known yet?"""
+        """Is it a number of unknown dtype?"""
         return is_number(self._leaves[k]) and k not in self.dtypes
 
     def enter(self, tensors):
@@ -64,8 +64,8 @@ class Carry:
             self.dtypes[k] = number_dtype([new, self._leaves[k]]) if is_number(new) else tensor(new).dtype
 
     def made(self, tensors, like, value):
-        """What the body made of its parameters, tensors: results in their order. value: what it returns, or ANY.
-        like: what the loop begins with."""
+        """The results of a body for the parameters `tensors`, in order. value: its returned value, or ANY. like: the initial
+        carried tensors."""
         results, after = list(tensors), self._places.values()
         self._places.check(self._containers, self._where)
         for name, template in self._templates.items():
@@ -97,7 +97,7 @@ class Carry:
                 self._fail(name + place, old, new, errors.InvalidError)
 
     def _settled(self, k, new, like, name):
-        """The tensor for a leaf that the body made, of the type that the loop began with."""
+        """The tensor of a leaf after the body, of the initial type."""
         made = new if is_number(new) else tensor(new)
         if made is None:
             self._fail(name, like, new, errors.InvalidError)
@@ -119,7 +119,7 @@ class Carry:
             self._fail(name, before, after, errors.DTypeError)
 
     def unset_found(self, count):
-        """Variables that the body sets first: carried too if it surely runs, else unset behind the loop."""
+        """Variables first set by the body: carried if the body surely runs, else unset after the loop."""
         found = {n: v for n, v in self._places.values().items()
                  if n in self._places.names and n not in self._templates and v is not MISSING}
         if found and isinstance(count, int) and count > 0:
@@ -128,18 +128,18 @@ class Carry:
         return list(found)
 
     def leave(self, out, unset):
-        """Sets the variables to the loop's results, and unsets those of unset_found(). Gives what was returned."""
+        """Sets the variables to the loop's results, and unsets those of unset_found(). Returns the returned value."""
         self._places.restore(self.before)
         for name, template in self._templates.items():
             self._places.set(name, template.filled(out))
         for name in unset:
-            why = f"{self._where}: `{name}` is set only in a loop of a graph, which may run no time, and read later"
+            why = f"{self._where}: `{name}` is set only in a loop of a graph, which may run zero times, and read later"
             self._places.unset(name, why, f"set {name} before the loop, to a value of the same type")
         return self._value.filled(out)
 
     def _fail(self, name, before, after, kind):
-        hint = "start with a value of the type that it keeps: keel.zeros(shape, dtype), t.astype(dtype)"
+        hint = "start with a value of the final type: keel.zeros(shape, dtype), t.astype(dtype)"
         if isinstance(before, (list, dict)):
-            hint = "its structure must stay as it is; keel.scan(init, xs, body) stacks what each step gives"
+            hint = "its structure must not change; keel.scan(init, xs, body) stacks the results of the steps"
         raise kind(f"{self._where}: `{name}` changes its type in a loop that becomes part of a graph: "
                    f"{describe(before)} before, {describe(after)} after a step", errors.Code.INVALID, hint=hint)

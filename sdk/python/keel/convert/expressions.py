@@ -1,11 +1,11 @@
 """Expressions whose meaning depends on tensors, as calls of the runtime: and, or, not, chained comparisons,
-conditional expressions, calls of functions.
+conditional expressions, function calls.
 
-What is evaluated only perhaps becomes a lambda. What can only be Python's (x is None, isinstance(...)) stays.
+Conditionally evaluated operands become lambdas. Expressions that only Python can decide (x is None, isinstance(...)) stay.
 """
 import ast
 
-RUNTIME = "keel_"  # what the runtime module is called in converted code
+RUNTIME = "keel_"  # the runtime module in converted code
 _REPLACED = ("range", "len", "enumerate", "zip", "min", "max", "int", "float", "bool")
 _ASKS = ("isinstance", "issubclass", "callable", "hasattr")
 _SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
@@ -13,22 +13,22 @@ _SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="
 
 
 def runtime(name, *args, at):
-    """The call keel_.name(*args) at the place of another node; strings are constants."""
+    """The call keel_.name(*args) with the source position of another node; strings are constants."""
     function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
     made = located(ast.Call(function, [ast.Constant(a) if isinstance(a, str) else a for a in args], []), at)
-    function.end_lineno, function.end_col_offset = made.lineno, made.col_offset  # a traceback shows where it ends
+    function.end_lineno, function.end_col_offset = made.lineno, made.col_offset  # tracebacks mark its end
     return made
 
 
 def located(made, at):
-    """made, with the place of another node in all parts that have none."""
+    """made, with the source position of another node for all parts that have none."""
     _place(made, (at.lineno, at.col_offset, at.end_lineno, at.end_col_offset))
     return made
 
 
 def _place(node, place):
     if "lineno" in node._attributes:
-        if hasattr(node, "lineno"):  # so have its parts
+        if hasattr(node, "lineno"):  # its parts have positions, too
             return
         node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place
     for field in node._fields:
@@ -45,7 +45,7 @@ def lazy(expression):
 
 
 class Expressions(ast.NodeTransformer):
-    """names: what build.py knows of the names of the function; first: its first parameter."""
+    """names: the function's names (build.py); first: its first parameter."""
 
     def __init__(self, names, first=None):
         self._names, self._first = names, first
@@ -55,7 +55,7 @@ class Expressions(ast.NodeTransformer):
         return known is not None and getattr(known, "__module__", None) == "builtins" and node.id in names
 
     def decided(self, node):
-        """Is it a bool of Python whatever the values are?"""
+        """Is it a Python bool for all values?"""
         if isinstance(node, ast.BoolOp):
             return all(map(self.decided, node.values))
         if isinstance(node, ast.UnaryOp):
@@ -65,7 +65,7 @@ class Expressions(ast.NodeTransformer):
         return isinstance(node, ast.Constant) or isinstance(node, ast.Call) and self.is_builtin(node.func, _ASKS)
 
     def unrolled(self, node):
-        """Is it an iterable of Python whatever the values are?"""
+        """Is it a Python iterable for all values?"""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return node.func.attr in ("items", "keys", "values") and not node.args
         if isinstance(node, ast.Call):
@@ -121,7 +121,7 @@ class Expressions(ast.NodeTransformer):
     def visit_ClassDef(self, node):
         return node
 
-    def visit_AnnAssign(self, node):  # an annotated name cannot be nonlocal
+    def visit_AnnAssign(self, node):  # Python does not allow annotations on nonlocal names
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
         return located(ast.Assign([node.target], self.visit(node.value)), node) if node.value else None
@@ -130,7 +130,7 @@ class Expressions(ast.NodeTransformer):
         if self.decided(node.test) or _binds(node):
             return self.generic_visit(node)
         holes = [(part, ast.unparse(part.value)) for part in getattr(node.msg, "values", ())
-                 if isinstance(part, ast.FormattedValue)]  # of an f-string
+                 if isinstance(part, ast.FormattedValue)]  # in an f-string
         message = [lazy(self.visit(node.msg))] if node.msg else []
         for part, source in holes:
             part.value = runtime("hole", part.value, source, at=part.value)

@@ -1,7 +1,7 @@
-"""What a loop of a graph goes over: the rows of tensors, and ranges whose ends are tensors or sizes.
+"""Iterables of loops in a graph: the rows of tensors, and ranges with tensors or sizes as ends.
 
-Each has a count (an int, a keel.Dim or a tensor, less than 0 for none; None: as many as the others), the tensors whose
-rows a scan hands in, and an entry by number. Where Python goes over one (a comprehension, list(), *) it is unrolled.
+Each has a count (an int, a keel.Dim or a tensor; negative for none; None: that of the others), the tensors whose rows
+are operands of a scan, and entries by number. Python iteration over one (a comprehension, list(), *) is unrolled.
 """
 import builtins
 import itertools
@@ -16,20 +16,20 @@ _SIZES = _TENSORS + (_keel.Dim,)
 
 
 def graph_iterable(value):
-    """What a loop of the graph goes over, or None for what Python unrolls."""
+    """The iterable for a loop in the graph, or None for iterables that Python unrolls."""
     if isinstance(value, (Range, Zip)):
         return value
     return Rows(value) if isinstance(value, _TENSORS) and _keel.writes() else None
 
 
 class Rows:
-    even = True  # all that is gone over has as many entries
+    even = True  # all parts have the same number of entries
 
     def __init__(self, x):
         self._x = x.value() if isinstance(x, _keel.Variable) else x
         if not self._x.ndim:
-            raise errors.ShapeError("a loop over a tensor goes along its first dim, but this one is a scalar, "
-                                    f"{self._x.type}", errors.Code.INVALID, hint="for i in range(n) counts to n")
+            raise errors.ShapeError("a loop over a tensor iterates over its first dim, but this tensor is a scalar, "
+                                    f"{self._x.type}", errors.Code.INVALID, hint="use for i in range(n) to count")
         self.count, self.tensors, self.counts = self._x.shape[0], [self._x], False
 
     def at(self, k):
@@ -43,7 +43,7 @@ class Rows:
 
 
 class Range:
-    """Numbers of a dtype from start by step."""
+    """Numbers of a dtype: start, start + step, ..."""
 
     even = True
 
@@ -77,8 +77,8 @@ class Range:
     def __iter__(self):
         if any(isinstance(end, _TENSORS) for end in self._ends):
             raise errors.PreconditionError(
-                f"{_line()}: Python goes over range() of a tensor while a function is traced: only a run knows how far it goes",
-                hint="the statement `for i in range(n):` becomes a loop of the graph, a comprehension or list(range(n)) does not; "
+                f"{_line()}: Python cannot iterate over range() of a traced tensor: only the run knows its length",
+                hint="use the statement `for i in range(n):`, which becomes a loop of the graph, not a comprehension or list(range(n)); "
                      "keel.scan stacks results")
         start, stop, step = self._ends
         return itertools.count(start, step) if stop is None else iter(builtins.range(start, stop, step))
@@ -106,7 +106,7 @@ class Zip:
 
 
 def _line():
-    """The line of the program that is at work."""
+    """The current line of user code."""
     frame = sys._getframe(1)
     while is_own(frame.f_code.co_filename):
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""What leaves a statement before its end: return, break and continue.
+"""Jumps out of statements: return, break and continue.
 
-How to read it: Jumps is made of a function's body before anything changes in it, and answers from then on.
+How to read it: Jumps analyses a function's body before the conversion changes it.
 """
 import ast
 
@@ -10,12 +10,12 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def fields(s):
-    """Names of the lists of statements right in a statement."""
+    """Names of the direct statement lists of a statement."""
     return [f for f in ("body", "orelse", "finalbody") if getattr(s, f, None)]
 
 
 def blocks(s):
-    """The lists of statements inside a statement; a function's are its own."""
+    """The statement lists of a statement, except those of nested functions and classes."""
     if isinstance(s, SCOPES) or not isinstance(s, ast.stmt):
         return []
     return [getattr(s, f) for f in fields(s)] + [p.body for p in getattr(s, "handlers", []) + getattr(s, "cases", [])]
@@ -29,7 +29,7 @@ class Jumps:
             self.leaving(s)
 
     def leaving(self, s):
-        """The kinds of jumps that lead out of a statement."""
+        """The kinds of jumps out of a statement."""
         if s not in self._found:
             out = {JUMPS[type(s)]} if type(s) in JUMPS else set()
             for block in blocks(s):
@@ -45,7 +45,7 @@ class Jumps:
         return any("return" in self.leaving(s) for s in loop.body)
 
     def always(self, block):
-        """Does no way lead to the end of the block?"""
+        """Is the end of the block unreachable?"""
         return any(map(self.always_leaves, block))
 
     def always_leaves(self, s):
@@ -57,7 +57,7 @@ class Jumps:
 
 
 def _drop_dead(block):
-    """What stands behind a jump in its block never runs, and sets nothing."""
+    """Removes statements after a jump: they never run, and set no variable."""
     for k, s in enumerate(block):
         for inner in blocks(s):
             _drop_dead(inner)

@@ -1,7 +1,7 @@
-"""Which variables may still be read after a statement, so that branches and loops carry those and no others.
+"""Live variables after a statement: the ones that branches and loops must carry.
 
-How to read it: Liveness walks a function's statements from the last to the first; a set of names is what may be read
-from here on. before[s] and after[s] are that set at both ends of a statement, head[s] where a loop begins a step.
+How to read it: Liveness walks the statements of a function backwards, with the set of live names. before[s] and after[s]
+are this set at both ends of a statement, head[s] at the start of a loop's iteration.
 """
 import ast
 
@@ -12,7 +12,7 @@ _DEFINITE = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Function
 
 
 class Liveness:
-    """Of the body of a function; always: names that others may read at any time."""
+    """Liveness of a function's body; always: names that other code may read at any time."""
 
     def __init__(self, body, always):
         self.before, self.after, self.head, self._always = {}, {}, {}, frozenset(always)
@@ -20,11 +20,11 @@ class Liveness:
         self._block(body, self._always, _Jumps(self._always, self._always, self._always))
 
     def behind(self, statement):
-        """Names that may be read after the statement, also by functions that were made elsewhere."""
+        """Names that may be read after the statement, also by functions defined elsewhere."""
         return self.after[statement] | self._captured_outside(statement)
 
     def around(self, loop):
-        """Names that may be read after a step of the loop: in the next one, or after all."""
+        """Names that may be read after a step of the loop: in the next step, or after the loop."""
         return self.head[loop] | self.behind(loop)
 
     def _captured_outside(self, statement):
@@ -49,16 +49,16 @@ class Liveness:
         if isinstance(s, _TRY):
             return self._try(s, out, jumps)
         bodies = [c.body for c in s.cases] if hasattr(s, "cases") else [s.body] if isinstance(s, ast.With) else None
-        if bodies is not None:  # what interrupts a body goes on behind it
+        if bodies is not None:  # an exception in the body continues after it
             inside = [self._block(b, out, jumps.thrown_to(out)) for b in bodies]
             return frozenset().union(out, *inside, names.of(s).reads)
         found = names.of(s)
         return (out - (found.binds - found.walrus) if isinstance(s, _DEFINITE) else out) | found.reads
 
     def _loop(self, s, out, jumps):
-        asked = names.of(s.test if isinstance(s, ast.While) else s.target)
-        targets = asked.binds if isinstance(s, ast.For) else ()
-        head = self._block(s.orelse, out, jumps) | asked.reads
+        header = names.of(s.test if isinstance(s, ast.While) else s.target)
+        targets = header.binds if isinstance(s, ast.For) else ()
+        head = self._block(s.orelse, out, jumps) | header.reads
         while True:
             again = head | (self._block(s.body, head, jumps.in_loop(out, head)) - frozenset(targets))
             if again == head:
@@ -76,7 +76,7 @@ class Liveness:
 
 
 class _Jumps:
-    """What may be read where return, break, continue and an exception lead."""
+    """The live names at the targets of return, break, continue and exceptions."""
 
     def __init__(self, returned, broken, continued, thrown=frozenset()):
         self.returned, self.broken, self.continued, self.thrown = returned, broken, continued, thrown

@@ -1,8 +1,8 @@
-"""Loops in a graph. A loop's body is traced once; again where the first time shows that a number which is carried
-takes another dtype, or which type `return` in the loop gives.
+"""Loops in a graph. A loop's body is traced once; again if the first trace finds another dtype for a carried number, or
+the type of a `return` in the loop.
 
-How to read it: repeat() writes a `while` that carries: whether to go on, how the body ended, and variables (carry.py);
-walk() goes over a graph's iterable, by a `scan` where nothing jumps out.
+How to read it: repeat() writes a `while` that carries: a continue flag, how the body ended, and variables (carry.py);
+walk() iterates over a graph's iterable, with a `scan` if the body has no jumps.
 """
 from .. import _keel, errors
 from .._keel import ops
@@ -16,10 +16,10 @@ def mentions(code, name):
 
 
 def repeat(first, ask, step, places, where, body, counter=None):
-    """While it is to go on: step(). first: whether to begin; ask(): whether to go on after a step that did not stop.
+    """A loop of step(). first: run the first step? ask(): continue after a step that did not stop?
 
-    counter: a number that is carried too, and that ask and step take. Gives how the loop ended, as branches.Ended, or
-    None where nothing in the body jumps out.
+    counter: an optional carried number, passed to ask and step. Returns how the loop ended, as branches.Ended, or None if
+    the body has no jumps.
     """
     returns = mentions(body.__code__, "Return")
     jumps = returns or mentions(body.__code__, "BREAK")

@@ -1,7 +1,7 @@
-"""Which names a piece of a function reads and binds, as Python's scopes have it.
+"""Names that a piece of a function reads and binds, by Python's scoping rules.
 
-How to read it: of(nodes) is what the rest of the package asks. Nested functions, lambdas and comprehensions are
-scopes of their own: what is free in them counts as read where they stand, and as captured where they may run later.
+How to read it: of(nodes) is the entry point. Nested functions, lambdas and comprehensions are scopes: their free names
+count as read at the definition, and as captured if they may run later.
 """
 import ast
 
@@ -9,8 +9,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Names:
-    """reads, binds: of this scope; walrus: those of binds that := binds, perhaps. captured: free in nested
-    functions, closures: these with their free names. nonlocals, globals: declared so."""
+    """reads, binds: of this scope; walrus: binds of :=, which may not run. captured: free in nested functions; closures:
+    these functions with their free names. nonlocals, globals: declared so."""
 
     __slots__ = ("reads", "binds", "walrus", "captured", "nonlocals", "globals", "closures")
 
@@ -25,7 +25,7 @@ class Names:
 
 
 def of(nodes):
-    """The Names of a node or of a list of nodes of one scope, as they were when they were first asked for."""
+    """The Names of a node or of a list of nodes of one scope, at the time of the first call for it."""
     if isinstance(nodes, list):
         out = Names()
         for node in nodes:
@@ -37,7 +37,7 @@ def of(nodes):
 
 
 def fresh(nodes):
-    """As they are now; functions made by the conversion are left out."""
+    """The present Names, without functions made by the conversion."""
     out = Names()
     for node in nodes:
         _visit(node, out)
@@ -45,13 +45,13 @@ def fresh(nodes):
 
 
 def parameters(arguments):
-    """In the order of a code object's variables."""
+    """Parameter names in the order of a code object's variables."""
     every = arguments.posonlyargs + arguments.args + arguments.kwonlyargs + [arguments.vararg, arguments.kwarg]
     return [a.arg for a in every if a is not None]
 
 
 def free(function):
-    """Names that a nested function, as a node, takes from the scopes around it."""
+    """Names that a nested function, as a node, takes from enclosing scopes."""
     inner, bound = Names(), set(parameters(function.args))
     for node in function.body if isinstance(function.body, list) else [function.body]:
         _visit(node, inner, generated=True)

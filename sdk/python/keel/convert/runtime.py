@@ -1,8 +1,8 @@
-"""What converted code calls: each function does what Python's statement or operator does, or writes it into the graph
-that is being traced where a tensor decides.
+"""The functions that converted code calls: each does the same as Python's statement or operator, or, if a tensor
+decides, adds it to the graph being traced.
 
 How to read it: in the order if, loops, ends of pieces, operators. Pieces are functions that share the variables of the
-user's function; names say which of these may be read later. Built-in functions are in builtin.py, call in build.py.
+user's function; names lists the variables that may be read later. Built-in functions are in builtin.py, call in build.py.
 """
 import builtins
 import operator
@@ -24,12 +24,12 @@ BREAK, CONTINUE = Ended(True, True, False), Ended(True, False, False)
 
 
 def Return(value):
-    """How a piece ends that returns from the user's function."""
+    """The end of a piece that returns from the user's function."""
     return Ended(True, True, True, value)
 
 
 def if_(test, then, otherwise, *names):
-    """then() if test, else otherwise(), which may be None: what they return, or how they ended."""
+    """then() if test, else otherwise(), which may be None: the returned value, or how the piece ended."""
     test = truth(test, then)
     if test is True:
         return then()
@@ -44,7 +44,7 @@ def _nothing():
 
 
 def while_(test, body, *names):
-    """A loop of Python until a tensor decides about it, from there on one of the graph. Gives how it ended."""
+    """A Python loop until a tensor decides it, from then on a loop of the graph. Returns how it ended."""
     while True:
         more = truth(test(), test)
         if more is False:
@@ -63,20 +63,20 @@ def _repeated(first, test, body, names):
 
 
 def _rest(test, body, names):
-    """The rest of a loop, as a step of it."""
+    """The rest of a loop as one step."""
     loop = _repeated(truth(test(), test), test, body, names)
     stopped = not_(loop.finished)
     return Ended(stopped, stopped, loop.returned, loop.value)
 
 
 def for_(over, body, *names):
-    """body(entry) for each entry. Gives how the loop ended."""
+    """body(entry) for each entry. Returns how the loop ended."""
     found, ended = graph_iterable(over), None
     if found is not None:
         return walk(found, body, Places([body], names), where(body), body)
     for entry in over:
         if ended is not None and symbolic(ended.stop):
-            ended = _unless_stopped(ended, lambda: body(entry), body, names)  # noqa: B023  called at once
+            ended = _unless_stopped(ended, lambda: body(entry), body, names)  # noqa: B023  called immediately
         else:
             ended = body(entry)
         if ended is not None and ended.stop is True:
@@ -85,28 +85,28 @@ def for_(over, body, *names):
 
 
 def _unless_stopped(ended, step, body, names):
-    """How step() ends, where a tensor does not say that the loop stopped before."""
+    """How step() ends, unless the loop has already stopped, which a tensor decides."""
     stopped = Ended(True, True, ended.returned, ended.value)
     return branch(ended.stop, lambda: stopped, step, Places([body], names), where(body))
 
 
 def _ended(step):
-    """How a loop ended whose last step ended so: break ends the loop and nothing around it."""
+    """The end of a loop from the end of its last step: break ends only this loop."""
     return Ended(step.returned, step.returned, step.returned, step.value, not_(step.stop))
 
 
 def finished(ended):
-    """Did the loop come to its end, without break or return?"""
+    """Did the loop end without break or return?"""
     return ended is None or ended.finished
 
 
 def unless_returned(ended, rest=_nothing, *names):
-    """What was returned, else what rest() returns."""
+    """The returned value if the piece has returned, else rest()."""
     return _unless(ended, "returned", lambda: ended.value, rest, names)
 
 
 def unless_ended(ended, rest=_nothing, *names):
-    """How the piece ended, else how rest() does."""
+    """How the piece ended if it ended early, else how rest() ends."""
     return _unless(ended, "early", lambda: ended, rest, names)
 
 
@@ -153,7 +153,7 @@ def or_(a, *others):
 
 
 def _both(test, a, other, ends, place):
-    """a where it decides, else other(): of the type of both, or bools."""
+    """a if it decides, else other(): of their common type, or bools."""
     alike = []
 
     def second():
@@ -175,7 +175,7 @@ _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operato
 
 
 def compare(a, how, other, *more):
-    """a < b <= c: how, then a function that gives b, and so on."""
+    """a < b <= c: how, a function for b, and so on."""
     b = other()
     made = _COMPARE[how](a, b)
     return and_(made, lambda: compare(b, *more)) if more else made
@@ -184,24 +184,24 @@ def compare(a, how, other, *more):
 def assert_(test, message=None):
     test = truth(test)
     if symbolic(test):
-        said, values = _said(message) if message else ("", [])
-        _keel.assert_(test, said, *values)
+        text, values = _message(message) if message else ("", [])
+        _keel.assert_(test, text, *values)
     elif not test:
         raise AssertionError(*([message()] if message else []))
 
 
-def _said(message):
-    """What an assertion of a graph says, and the tensors that it shows behind that when it fails."""
+def _message(message):
+    """The text of an assertion in a graph, and the tensors shown after it on failure."""
     before, _thread.holes = getattr(_thread, "holes", None), []
     try:
-        said = message()
-        return ("", [said]) if symbolic(said) else (str(said), _thread.holes)
+        text = message()
+        return ("", [text]) if symbolic(text) else (str(text), _thread.holes)
     finally:
         _thread.holes = before
 
 
 class _Hole(str):
-    """The source of a value that only a run knows: !r and a format say nothing of it."""
+    """The source text of a value that only the run knows: !r and formats do not apply."""
     __repr__ = str.__str__
 
     def __format__(self, spec):
@@ -209,7 +209,7 @@ class _Hole(str):
 
 
 def hole(value, source):
-    """What stands in an f-string for a value."""
+    """The text for a value in an f-string."""
     value = value.value() if isinstance(value, _keel.Variable) else value
     if not symbolic(value) or getattr(_thread, "holes", None) is None:
         return value

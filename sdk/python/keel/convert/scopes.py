@@ -1,7 +1,7 @@
-"""Which function of the converted code has a variable of the user's function as its own, and who says `nonlocal`.
+"""The functions of the converted code that own each variable, and the `nonlocal` declarations of the others.
 
-A variable stays in the user's function, and pieces that bind it say nonlocal; where it matters inside a piece alone
-(statements.py marks such as own_), it is the piece's.
+A variable stays in the user's function, and pieces that bind it declare it nonlocal; a variable used in one piece only
+(marked as own_ by statements.py) belongs to the piece.
 """
 import ast
 
@@ -10,7 +10,7 @@ from .expressions import located
 
 
 def settle(function, found):
-    """Adds declarations to a function and the pieces in it; found: the Names of its body before the conversion."""
+    """Adds declarations to a function and its pieces; found: the Names of its body before the conversion."""
     declared = found.nonlocals | found.globals
     variables = (found.binds | set(names.parameters(function.args))) - declared
     needed = _settle_pieces(function, variables, found)
@@ -19,7 +19,7 @@ def settle(function, found):
 
 
 def _settle_pieces(outer, variables, found):
-    """Declares in all pieces right inside outer. Returns the variables that these take from outside."""
+    """Adds declarations to the direct pieces of outer. Returns the variables that they take from outside."""
     needed = set()
     for piece in _pieces(outer.body):
         parameters = set(names.parameters(piece.args))
@@ -33,7 +33,7 @@ def _settle_pieces(outer, variables, found):
 
 
 def _declare(function, nonlocals, globals_, unset):
-    """unset: own variables that are bound in pieces only; an annotation makes them the function's."""
+    """unset: own variables bound in pieces only; an annotation makes them local to this function."""
     lines = [ast.Nonlocal(sorted(nonlocals))] if nonlocals else []
     lines += [ast.Global(sorted(globals_))] if globals_ else []
     lines += [ast.AnnAssign(ast.Name(n, ast.Store()), ast.Name("object", ast.Load()), None, 1) for n in unset]
@@ -42,7 +42,7 @@ def _declare(function, nonlocals, globals_, unset):
 
 
 def _pieces(nodes):
-    """The functions of the conversion right inside a block, however deep in with, try and loops of Python."""
+    """The direct pieces of a block, also inside with, try and Python loops."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
             if hasattr(node, "kind_"):

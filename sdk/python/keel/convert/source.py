@@ -1,4 +1,4 @@
-"""The source of functions: which are a user's, and their syntax trees at their own lines and columns."""
+"""The source of functions: user functions and their syntax trees, at their original lines and columns."""
 import ast
 import copy
 import functools
@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the packa
 
 
 class NoSource(Exception):
-    """The text says why a function cannot be converted."""
+    """The text is the reason why a function cannot be converted."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -26,7 +26,7 @@ def _libraries():
 
 @functools.lru_cache(maxsize=4096)
 def is_library(filename):
-    """Of a library, Python's or Keel's, not of the user's own program?"""
+    """Is it a file of a library, Python or Keel, not of the user's program?"""
     return filename == "<built-in>" or filename.startswith(("<frozen", *_libraries())) or is_own(filename)
 
 
@@ -35,20 +35,20 @@ def is_own(filename):
 
 
 def tree_of(code, module):
-    """A FunctionDef or Lambda of its own for a code object; its module's globals may know a loader. Raises NoSource."""
-    linecache.checkcache(code.co_filename)  # of a module that was edited and loaded again
+    """A new FunctionDef or Lambda for a code object; `module`: globals, for their loader. Raises NoSource."""
+    linecache.checkcache(code.co_filename)  # for edited and reloaded modules
     lines = linecache.getlines(code.co_filename, module)
     if not lines:
-        raise NoSource(f"its source is not to be found: it was made in {code.co_filename}")
+        raise NoSource(f"its source was not found: it is defined in {code.co_filename}")
     found = None if code.co_name == "<lambda>" else _quick(code, lines)
     found = found or _thorough(code, "".join(lines))
     if found is None:
-        raise NoSource(f"the source in {code.co_filename} is not what runs: it changed, or the code was made otherwise")
+        raise NoSource(f"the source in {code.co_filename} does not match the code: it changed, or the code was generated")
     return found
 
 
 def _quick(code, lines):
-    """The function alone, if what ends it is a line that is indented no deeper."""
+    """The function alone, if it ends at a line with no deeper indentation; else None."""
     start = code.co_firstlineno - 1
     indent = re.match(r"\s*", lines[start]).end() if start < len(lines) else 0
     end = next((k for k in range(start, len(lines)) if _is_def(lines[k], indent)), start) + 1
@@ -56,7 +56,7 @@ def _quick(code, lines):
         end += 1
     block = "".join(lines[start:end])
     try:
-        tree = ast.parse("if 1:\n" + block if indent else block)  # columns stay as they are
+        tree = ast.parse("if 1:\n" + block if indent else block)  # keeps the columns
     except (SyntaxError, ValueError):
         return None
     ast.increment_lineno(tree, start - bool(indent))
@@ -69,7 +69,7 @@ def _is_def(line, indent):
 
 def _thorough(code, text):
     fits = [n for n in ast.walk(_parsed(text)) if _fits(n, code)]
-    if len(fits) > 1:  # lambdas of one line: by the columns of what they compute
+    if len(fits) > 1:  # several lambdas on one line: compare the columns of their expressions
         fits = [n for n in fits if _same_columns(n, code)]
     return copy.deepcopy(fits[0]) if len(fits) == 1 else None
 
@@ -79,11 +79,11 @@ def _parsed(text):
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError) as e:
-        raise NoSource(f"its source is not Python's: {e}") from None
+        raise NoSource(f"its source is not valid Python: {e}") from None
 
 
 def _fits(node, code):
-    """Is the node what the code was compiled from, as far as names and lines tell?"""
+    """Was the code compiled from this node, by names and lines?"""
     if isinstance(node, ast.Lambda):
         name, first = "<lambda>", node.lineno
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -96,7 +96,7 @@ def _fits(node, code):
 
 
 def _mangled(name, code):
-    """A parameter's name as a class changes it: __x is _Class__x."""
+    """A parameter's name after mangling: __x is _Class__x in a class."""
     if not name.startswith("__") or name.endswith("__"):
         return name
     return next((n for n in code.co_varnames if n.startswith("_") and n.endswith(name)), name)

@@ -1,6 +1,6 @@
 """The variables that pieces of a converted function share.
 
-How to read it: Places reads and sets variables by name, in the cells of the pieces; explained() says why one is unset.
+How to read it: Places reads and sets variables by name, in the cells of the pieces; explained() adds reasons for unset ones.
 """
 import contextlib
 import dis
@@ -14,7 +14,7 @@ from .values import MISSING
 
 class _Thread(threading.local):
     def __init__(self):
-        self.reasons = {}  # why variables are unset that a graph unset, by name
+        self.reasons = {}  # reasons of variables unset by a graph, by name
 
 
 _thread = _Thread()
@@ -22,8 +22,8 @@ _thread = _Thread()
 
 @contextlib.contextmanager
 def explained():
-    """Within it, a NameError about a variable that a graph unset becomes an error that says why, and a tensor that is
-    asked for its value in code that was not converted one that says why not."""
+    """Converts a NameError about a variable unset by a graph to an error with the reason, and adds to errors about the
+    value of a tensor why the code was not converted."""
     before, _thread.reasons = _thread.reasons, {}
     try:
         yield
@@ -35,22 +35,22 @@ def explained():
         raise errors.InvalidError(reason[0], errors.Code.INVALID, hint=reason[1]) from e
     except errors.PreconditionError as e:
         why = unconverted(e.__traceback__)
-        e.hint += "" if why in e.hint else why  # a function inside this one may have said it
+        e.hint += "" if why in e.hint else why  # an inner function may have added it
         raise
     finally:
         _thread.reasons = before
 
 
-_known = {}  # what _assigned found, by identity: Python compares code in code in time 2 to the power of its depth
+_known = {}  # results of _assigned by identity: comparing nested code objects takes time exponential in their depth
 
 
 def _assigned(code):
-    """Names that the code sets in variables around it."""
+    """Enclosing variables that the code sets, by name."""
     known = _known.get(id(code))
     if known is None:
         if len(_known) > 4096:
             _known.clear()
-        known = _known[id(code)] = code, _found_assigned(code)  # with the code, so that no other gets its id
+        known = _known[id(code)] = code, _found_assigned(code)  # keeps the code alive, so that its id stays unique
     return known[1]
 
 
@@ -111,7 +111,7 @@ def _items(container):
 
 
 class Places:
-    """The variables that pieces set, and those of the names: "y", or "self.total" for an attribute."""
+    """The variables that pieces set, and the named ones: "y", or "self.total" for an attribute."""
 
     def __init__(self, pieces, names):
         cells, assigned = {}, set()
@@ -137,7 +137,7 @@ class Places:
         self._at[name].set(value)
 
     def containers(self):
-        """The lists, dicts and sets that pieces can reach by a name, and what they hold now."""
+        """The lists, dicts and sets that pieces can reach by a name, with their present items."""
         found = []
         for name, cell in self._cells.items():
             value = _Cell(cell).get()
@@ -147,7 +147,7 @@ class Places:
 
     @staticmethod
     def check(containers, where):
-        """Raises where a tensor of a body was put into one of them: it cannot leave the body that way."""
+        """Raises if a body put one of its tensors into one of them: a tensor cannot leave its body this way."""
         for name, container, before in containers:
             old = set(map(id, before))
             new = [x for x in _items(container) if id(x) not in old] if len(container) < 10_000 else []
@@ -155,7 +155,7 @@ class Places:
                 raise errors.InvalidError(
                     f"{where}: a tensor is put into `{name}`, a {type(container).__name__} of Python, in a branch or "
                     "loop that becomes part of a graph", errors.Code.INVALID,
-                    hint="keel.scan(init, xs, body) stacks what each step gives; what an `if` gives put in behind it")
+                    hint="use keel.scan(init, xs, body) to stack the results of steps; put the result of an `if` in after it")
 
     def unset(self, name, why, hint):
         self._at[name].set(MISSING)

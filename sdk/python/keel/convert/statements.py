@@ -1,4 +1,4 @@
-"""Statements that depend on tensors, as functions that the runtime calls once, many times, or while it writes a graph.
+"""Statements that depend on tensors, as functions for the runtime, which calls them once, repeatedly, or for a graph.
 
     if p: y = a          def then():
     else: y = b              nonlocal y
@@ -6,14 +6,14 @@
                          ...
                          keel_.if_(p, then, otherwise, "y")
 
-The functions share the variables of the user's function (scopes.py says how), so with Python's values the code does
-what it did. Strings name what may be read later: a graph carries these.
+The functions share the variables of the user's function (see scopes.py), so with Python values the code behaves as
+before. Strings name the live variables, which a graph carries.
 
-How to read it: Statements._lowered goes over a block. What leaves a block early decides its form:
-- Nothing does: as above.
-- One way of an `if` always leaves: the rest of the block goes into the other one, and `return keel_.if_(...)` ends it.
-- Else the pieces say how they ended, and what follows is a function `rest` for the case that they did not.
-In pieces of loops and in such pieces jumps are return keel_.Return(v), keel_.BREAK, keel_.CONTINUE; None goes on.
+How to read it: Statements._lowered converts a block. Early exits from the block decide its form:
+- No exit: as above.
+- One branch of an `if` always exits: the rest of the block moves into the other, and `return keel_.if_(...)` ends it.
+- Otherwise the pieces return how they ended, and a function `rest` has the following statements.
+In pieces of loops and in such pieces, jumps are return keel_.Return(v), keel_.BREAK, keel_.CONTINUE; None continues.
 """
 import ast
 import collections
@@ -23,13 +23,13 @@ from .expressions import RUNTIME, Expressions, located, runtime
 from .jumps import JUMPS, LOOPS, SCOPES, Jumps, blocks, fields
 from .liveness import Liveness
 
-# signal: jumps are values that say so. tail: what may be read behind the function that is being written.
-# followed: something comes behind it in a step of the loop. plain: the loop around is Python's, so are its jumps.
+# signal: jumps are return values. tail: live names after the current function. followed: more code of the loop's step
+# follows. plain: the enclosing loop is a Python loop, with Python jumps.
 _Place = collections.namedtuple("_Place", "signal tail followed plain", defaults=(False, False))
 
 
 def convert(function, program):
-    """Rewrites a FunctionDef in place, with the functions inside."""
+    """Rewrites a FunctionDef in place, including nested functions."""
     Statements(function, program).run()
 
 
@@ -49,16 +49,16 @@ class Statements:
         function.body = self._lowered(function.body, _Place(False, frozenset(self._declared))) or function.body
         scopes.settle(function, found)
 
-    # Which statements become functions.
+    # Statements that become functions.
 
     def _becomes_calls(self, s):
-        """Is it an `if` or a loop that may depend on tensors, or one of Python's from within which such a one jumps?"""
+        """Is it an `if` or a loop that may depend on tensors, or a Python one with a converted jump inside?"""
         if isinstance(s, (ast.If, ast.While)):
             return not self._expressions.decided(s.test) or self._jumps_inside(s)
         return isinstance(s, ast.For) and (not self._expressions.unrolled(s.iter) or self._jumps_inside(s))
 
     def _jumps_inside(self, s):
-        """Does a part that becomes functions jump out of itself?"""
+        """Does a converted statement inside it jump out of itself?"""
         return any(self._jumps.leaving(c) and (self._becomes_calls(c) or self._jumps_inside(c))
                    for block in blocks(s) for c in block)
 
@@ -95,7 +95,7 @@ class Statements:
         return located(ast.Return(name and ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())), s)
 
     def _define(self, name, kind, block, place, at, parameter=None):
-        """def name(): block, a function of the conversion. Marks which variables can be its own."""
+        """def name(): block, a piece. Marks the variables that it can own."""
         found = names.of(block)
         made = ast.FunctionDef(name, _arguments(parameter), self._lowered(block, place) or [ast.Pass()], [], None)
         made.kind_ = kind
@@ -120,7 +120,7 @@ class Statements:
         return sorted(bound & live) + (sorted(self._attributes(nodes, bound)) if self._program.sets_attributes else [])
 
     def _attributes(self, nodes, bound):
-        """Attributes of names that are set: "self.total"."""
+        """Assigned attributes of names: "self.total"."""
         every = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Attribute))
         return {f"{n.value.id}.{self._program.mangled(n.attr)}" for n in every
                 if isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) and n.value.id not in bound}
@@ -138,13 +138,13 @@ class Statements:
             then, otherwise = s.body + ([] if left else rest), s.orelse + ([] if right else rest)
             out.append(located(ast.Return(self._branches(s, then, otherwise, place, place.tail, out)), s))
         else:
-            live = self._live.behind(s) | place.tail  # jumps lead there
+            live = self._live.behind(s) | place.tail  # the target of jumps
             call = self._branches(s, s.body, s.orelse, _Place(True, live, True), live, out)
             self._go_on(self._keep(call, s, out), s, rest, place, out)
         return True
 
     def _branches(self, s, then, otherwise, place, live, out):
-        """keel_.if_(test, then, otherwise, names); the functions are put in front."""
+        """keel_.if_(test, then, otherwise, names); the functions are defined before it."""
         test = self._expressions.visit(s.test)
         made = [self._define(self._named("then"), "branch", then, place, s)]
         if otherwise:
@@ -156,13 +156,13 @@ class Statements:
         return runtime("if_", test, *pieces, *self._carried(then + otherwise, live), at=s.test)
 
     def _keep(self, call, at, out):
-        """ended = call; the name."""
+        """Assigns the call to a new variable `ended`; returns its name."""
         name = self._unique("ended")
         out.append(located(ast.Assign([ast.Name(name, ast.Store())], call), at))
         return name
 
     def _go_on(self, ended, s, rest, place, out):
-        """return what ended tells, or else what the rest of the block does."""
+        """Returns `ended` if it is an end, else runs the rest of the block."""
         ask = "unless_ended" if place.signal else "unless_returned"
         pieces = [located(ast.Name(ended, ast.Load()), s)]
         if rest:
@@ -195,7 +195,7 @@ class Statements:
 
     def _loop_call(self, s, out):
         live = self._live.around(s)
-        self._inherited |= live - self._live.before[s]  # the loop of a graph begins with a value of these, too
+        self._inherited |= live - self._live.before[s]  # initial values of a loop in the graph
         place = _Place(True, frozenset(live))
         if isinstance(s, ast.While):
             test = ast.FunctionDef(self._named("test"), _arguments(None), [
@@ -222,14 +222,14 @@ class Statements:
         return body
 
     def _unless_broken(self, s, ended):
-        """The else of a loop, as an `if`."""
+        """The else block of a loop, as an `if`."""
         test = runtime("finished", ast.Name(ended, ast.Load()), at=s)
         made = located(ast.If(test, s.orelse, []), s)
         self._live.after[made] = self._live.after[s]
         self._live.before[made] = self._live.before[s.orelse[0]] | self._live.after[s]
         return made
 
-    # with, try, match, and what stays Python's.
+    # with, try, match, and statements that stay Python's.
 
     def _in_place(self, s, rest, place, out):
         inner = place._replace(plain=True) if isinstance(s, LOOPS) else place
@@ -241,7 +241,7 @@ class Statements:
         return False
 
     def _ended_blocks(self, s, rest, place, out):
-        """Blocks that jump from within functions become functions, which say how they ended."""
+        """Blocks with converted jumps become functions that return how they ended."""
         live = place.tail.union(self._live.behind(s), *(self._live.before[b[0]] for b in blocks(s)))
         ended = self._unique("ended")
         out.append(located(ast.Assign([ast.Name(ended, ast.Store())], ast.Constant(None)), s))
@@ -270,7 +270,7 @@ class Statements:
             part.body = change(part.body)
 
     def _headers(self, s):
-        """The expressions of a statement that stays."""
+        """Converts the expressions of a statement that stays."""
         for field in ("test", "iter", "subject"):
             if hasattr(s, field):
                 setattr(s, field, self._expressions.visit(getattr(s, field)))
@@ -280,7 +280,7 @@ class Statements:
 
 
 class _Inner(Expressions):
-    """Functions inside a function are converted with it, but for generators."""
+    """Converts nested functions, except generators."""
 
     def visit_FunctionDef(self, node):
         node.decorator_list = [self.visit(d) for d in node.decorator_list]

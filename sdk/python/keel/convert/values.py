@@ -1,15 +1,15 @@
-"""Values of Python and what a graph computes of them.
+"""Python values and their counterparts in a graph.
 
-How to read it: tensor() and truth() ask a value for what a graph needs. Template is a value whose tensors are taken
-out, and put in again as others. describe() says in messages what a value is, where() where a piece stands.
+How to read it: tensor() and truth() convert a value for a graph. Template is a value with numbered slots for its
+tensors. describe() formats a value for messages, where() the position of a piece.
 """
 from .. import _keel, errors
 from .._keel import ops
 from ..control import is_number
 from ..shapes import zeros
 
-MISSING = object()  # in place of the value of an unset variable
-ANY = object()      # in place of a value that nobody will read
+MISSING = object()  # the value of an unset variable
+ANY = object()      # a value that is never read
 
 
 def symbolic(value):
@@ -17,7 +17,7 @@ def symbolic(value):
 
 
 def truth(value, place=None):
-    """bool(value), or a bool[] of the trace. place: a piece that is where the value is asked for."""
+    """bool(value), or a bool[] of the trace. place: a piece at the position of the test, for messages."""
     if isinstance(value, _keel.Variable):
         value = value.value()
     if isinstance(value, _keel.Dim):
@@ -34,7 +34,7 @@ def truth(value, place=None):
 
 
 def tensor(value):
-    """The tensor for a leaf that can be one and is no number, else None."""
+    """The tensor of a leaf that converts to one and is not a number, else None."""
     if isinstance(value, _keel.Tensor):
         return value
     if isinstance(value, (_keel.Dim, Zeros)):
@@ -43,7 +43,7 @@ def tensor(value):
 
 
 class Zeros:
-    """Stands for zeros of a tensor's type, to be made in another trace than the tensor's."""
+    """Zeros of a tensor's type, to be created later in another trace."""
 
     def __init__(self, like):
         self._shape, self._dtype = like.shape, like.dtype
@@ -53,7 +53,7 @@ class Zeros:
 
 
 def as_zeros(value):
-    """The value with Zeros for tensors."""
+    """The value with tensors replaced by Zeros."""
     def one(leaf):
         found = tensor(leaf)
         return leaf if found is None else Zeros(found)
@@ -66,7 +66,7 @@ class _Slot:
 
 
 class Template:
-    """A value with numbered places: those that take(leaf, place in the value) gives a number for, not None."""
+    """A value with slots for the leaves for which take(leaf, path) returns a number."""
 
     def __init__(self, value, take):
         places = iter([place for place, _ in _keel.places(value)])
@@ -77,13 +77,13 @@ class Template:
         self._value = value if value is ANY else _keel.map_leaves(value, one)
 
     def filled(self, tensors):
-        """The value with tensors at its places."""
+        """The value with tensors in its slots."""
         if self._value is ANY:
             return ANY
         return _keel.map_leaves(self._value, lambda x: tensors[x.index] if type(x) is _Slot else x)
 
     def numbers(self):
-        """For each leaf the number of its place, or None."""
+        """The slot number of each leaf, or None."""
         return [x.index if type(x) is _Slot else None for x in _keel.leaves(self._value)]
 
 

@@ -1,10 +1,10 @@
-"""ONNX models as Keel modules, by the importer plugin; neither the package onnx nor protobuf is needed.
+"""ONNX models as Keel modules, through the importer plugin, without the packages onnx and protobuf.
 
     model = keel.from_onnx("model.onnx")             # or the file's bytes, or an onnx.ModelProto
-    y = model(x)                                     # inputs by place or by name, as the model calls them
+    y = model(x)                                     # positional inputs, or by the names of the model
     keel.save("model.keel", model)
 
-keel.onnx.backend is what ONNX's own tests and tools call.
+keel.onnx.backend is the interface for ONNX's tests and tools.
 """
 import os
 
@@ -13,18 +13,17 @@ from ..session import import_file
 
 
 def from_onnx(model, fixed=None, device=None, **options):
-    """A keel.Module of an ONNX model, whose inputs and outputs keep their names; see keel.Module for how it is called.
+    """A callable keel.Module of an ONNX model, with the names of its inputs and outputs.
 
-    model: a path; or bytes or an onnx.ModelProto, which go through a temporary file, so weights in files beside
-    the model want a path. fixed: values of inputs by name, which become constants: sizes that the model takes as
-    inputs have to be given so. device: where calls of the module run (default: the one in use then).
+    model: a path; or bytes or an onnx.ModelProto, which go through a temporary file, so models with weights in separate
+    files need a path. fixed: values of inputs by name, which become constants; required for inputs that are sizes.
+    device: of calls of the module (default: the current one).
 
-    Raises NotFoundError for a file that is not there, InvalidError for one that is no ONNX model or damaged,
-    UnimplementedError with every operator that the importer does not have, PreconditionError for inputs to fix,
-    DeviceError for a device that is not there.
+    Raises NotFoundError for a missing file, InvalidError for a damaged file or another format, UnimplementedError with all
+    unsupported operators, PreconditionError for inputs that must be fixed, DeviceError for an unknown device.
     """
     if device is not None:
-        _keel.device(device)  # an error now, not at the first call
+        _keel.device(device)  # fails now rather than at the first call
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if isinstance(model, (bytes, bytearray, memoryview)):
@@ -38,7 +37,7 @@ def from_onnx(model, fixed=None, device=None, **options):
 
 
 def _import_bytes(data, fixed, options):
-    import tempfile  # here, for importing keel is to be quick
+    import tempfile  # imported here, to keep `import keel` fast
     with tempfile.TemporaryDirectory(prefix="keel-") as folder:  # the module keeps the file mapped
         path = os.path.join(folder, "model.onnx")
         with open(path, "wb") as file:

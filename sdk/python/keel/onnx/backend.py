@@ -1,10 +1,10 @@
-"""Keel as a backend of ONNX: the interface onnx.backend.base.Backend, which ONNX's own suite runs against.
+"""Keel as a backend of ONNX: the interface onnx.backend.base.Backend, used by ONNX's test suite.
 
     import keel.onnx.backend as backend
-    outputs = backend.prepare(model, "CPU").run([x])        # model: an onnx.ModelProto; outputs: NumPy's arrays
+    outputs = backend.prepare(model, "CPU").run([x])        # model: an onnx.ModelProto; outputs: NumPy arrays
     globals().update(onnx.backend.test.BackendTest(backend, __name__).test_cases)
 
-Needs the package onnx. Devices are called as ONNX calls them ("CPU", "CUDA:1") or as Keel does ("reference").
+Requires the package onnx. Device names are ONNX's ("CPU", "CUDA:1") or Keel's ("reference").
 """
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
@@ -16,7 +16,7 @@ from . import from_onnx
 
 
 class KeelRep(BackendRep):
-    """A prepared model; run() may be called from many threads."""
+    """A prepared model; any number of threads may call run()."""
 
     def __init__(self, model, device, options):
         self._model, self._device, self._options = model, device.lower(), options
@@ -27,14 +27,14 @@ class KeelRep(BackendRep):
         self._session, self._wanting = None, ""
         try:
             self._session = self._imported(None)
-        except PreconditionError as error:  # sizes that are inputs: known when it runs
+        except PreconditionError as error:  # some sizes are inputs, known only in run()
             self._wanting = error.message
 
     def _imported(self, fixed):
         return Session(from_onnx(self._model, fixed, **self._options), self._device)
 
     def run(self, inputs, **_):
-        """inputs: an array, a list in the order of the model's inputs, or a dict. A named tuple of arrays."""
+        """inputs: an array, a list in the order of the model's inputs, or a dict. Returns a named tuple of arrays."""
         feeds = self._by_name(inputs)
         session = self._session
         if session is None:
@@ -54,11 +54,11 @@ class KeelRep(BackendRep):
 
 
 class KeelBackend(Backend):
-    """What onnx.backend.base.Backend asks for."""
+    """Implements onnx.backend.base.Backend."""
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **options):
-        """Whether the model can be imported."""
+        """Can the model be imported?"""
         try:
             cls.prepare(model, device, **options)
         except Error:
@@ -67,12 +67,12 @@ class KeelBackend(Backend):
 
     @classmethod
     def prepare(cls, model, device="CPU", **options):
-        """A KeelRep. Raises as keel.from_onnx() and keel.Session do. options: of the import."""
+        """A KeelRep. Raises the errors of keel.from_onnx() and keel.Session. options: of the import."""
         return KeelRep(model, device, options)
 
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, **options):
-        """The outputs of a single operator for these arrays."""
+        """The outputs of a single operator on these arrays."""
         helper = onnx.helper
         values = dict(zip((name for name in node.input if name), inputs))
         types = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
