@@ -73,7 +73,7 @@ def test_a_capsule_is_taken_once():
     from keel import _keel
     capsule = keel.array([1.]).__dlpack__()
     assert _keel.take_dlpack(capsule).tolist() == [1]
-    with pytest.raises(keel.InvalidError, match="fresh capsule"):
+    with pytest.raises(keel.InvalidError, match="unused DLPack capsule"):
         _keel.take_dlpack(capsule)
 
 

@@ -146,7 +146,7 @@ def test_values_of_a_trace_cannot_be_read():
         with pytest.raises(keel.PreconditionError, match="keel.cond"):
             keel.function(lambda x: read(x) and x)(keel.array(1.))
     for sized in (keel.zeros, lambda n: keel.zeros([2, n]), lambda n: keel.ones(4)[:n], keel.arange):
-        with pytest.raises(keel.PreconditionError, match="nor be a size\n  hint: a size is one of x.shape"):
+        with pytest.raises(keel.PreconditionError, match="or as a size\n  hint: use sizes of x.shape"):
             keel.function(sized)(keel.array(3))
     leaked = []
     keel.function(lambda x: leaked.append(x) or x)(keel.array(1.))

@@ -197,7 +197,7 @@ def test_each_thread_has_its_own_defaults(g):
 def test_a_scope_ends_with_an_exception_and_is_entered_once(g):
     scope = g.as_default()
     with pytest.raises(ZeroDivisionError), scope:
-        with pytest.raises(keel.PreconditionError, match="entered already"):
+        with pytest.raises(keel.PreconditionError, match="already in use"):
             scope.__enter__()
         1 / 0
     assert keel.executing_eagerly()

@@ -65,7 +65,7 @@ TEST(Tensors, SymbolicOnesSayWhatToDo) {
     return -x;
   });
   Tensor x = {1.f, 2.f};
-  EXPECT_TRUE(Has(Failure([&] { f(x); }), "bool[] cannot be read, printed or decide an `if` of C++"));
+  EXPECT_TRUE(Has(Failure([&] { f(x); }), "bool[] cannot be read, printed or used in an `if` of C++"));
   try {
     f(x);
     FAIL();

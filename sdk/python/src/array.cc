@@ -1,8 +1,8 @@
-// array.cc: the type keel.Tensor: facts, reading, printing, the buffer protocol, exchange with other
+// array.cc: the type keel.Tensor: attributes, reading, printing, the buffer protocol, exchange with other
 // libraries.
 //
 // How to read it: functions in the order of the tables at the end. Operators are in operators.cc, indexing in
-// index.cc; what needs NumPy is in keel/foreign.py, what notebooks show in keel/display.py.
+// index.cc; functions that need NumPy are in keel/foreign.py, display in notebooks in keel/display.py.
 #include "array.h"
 
 #include <nanobind/stl/string.h>
@@ -33,7 +33,7 @@ PyObject* make(PyTypeObject*, PyObject*, PyObject*) {
   PyErr_SetString(PyExc_TypeError, "tensors are made by keel.array(values, dtype=None)");
   return nullptr;
 }
-// Functions of a program that prints tensors in another way (keel/compat); NULL: Keel's own.
+// Replacements of the print functions (keel/compat); NULL: Keel's own.
 PyObject *str_by = nullptr, *repr_by = nullptr;
 
 PyObject* plain_str(PyObject* self) {
@@ -122,7 +122,7 @@ PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     keel::Tensor t = tensor_of(self);
     keel::Array rows = rows_of(need_value(t));
-    keel::Tensor(rows).item<double>();  // throws if there is more than one
+    keel::Tensor(rows).item<double>();  // throws unless there is exactly one
     nb::object out;
     keel::visit(t.dtype(), [&](auto tag) {
       out = number<typename decltype(tag)::type>(static_cast<const char*>(rows.data()));
@@ -131,7 +131,7 @@ PyObject* item(PyObject* self, PyObject*) {
   });
 }
 
-// keel/foreign.py's function of that name, with the tensor first.
+// The function of keel/foreign.py of that name, with the tensor as first argument.
 PyObject* foreign(const char* name, PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&] {
     need_value(tensor_of(self));
@@ -172,7 +172,7 @@ PyObject* repr_html(PyObject* self, PyObject*) {
 
 const char* buffer_format(keel_dt dtype) {
   const keel::DtypeRow* row = keel::find_dtype(dtype);
-  if (!row || dtype == KEEL_BF16) return nullptr;  // Python's buffers have no name for it
+  if (!row || dtype == KEEL_BF16) return nullptr;  // Python buffers have no format for it
   static constexpr const char* kFormats[] = {"?", "b", "h", "i",     "q", "B", "H",
                                              "I", "Q", "e", nullptr, "f", "d"};
   return kFormats[row - keel::kDtypes];
@@ -184,7 +184,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   bool here = !keel_array_symbolic(array_of(self)) && !*keel_array_device(array_of(self));
   if (!here || !format || (flags & PyBUF_WRITABLE)) {
     PyErr_SetString(PyExc_BufferError,
-                    "tensors are read only, and only those with values in host memory have a buffer");
+                    "tensors are read-only, and only tensors with values in host memory have a buffer");
     return view->obj = nullptr, -1;
   }
   auto* steps = new Py_ssize_t[KEEL_MAX_RANK];
@@ -210,13 +210,13 @@ Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 
 PyGetSetDef facts[] = {
     {"dtype", get_dtype, nullptr, "keel.DType of the elements", nullptr},
-    {"shape", get_shape, nullptr, "Sizes: ints, or keel.Dim where a trace does not know them yet", nullptr},
+    {"shape", get_shape, nullptr, "Sizes: ints, or keel.Dim for unknown sizes of a trace", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dims", nullptr},
     {"size", get_size, nullptr, "Number of elements", nullptr},
     {"device", get_device, nullptr, "'cuda:0'; '' for host memory", nullptr},
-    {"symbolic", get_symbolic, nullptr, "Is it a value of a trace, without elements yet?", nullptr},
+    {"symbolic", get_symbolic, nullptr, "Is it a value of a trace, without elements?", nullptr},
     {"type", get_type, nullptr, "'f32[2, 3]'", nullptr},
-    {"T", get_transposed, nullptr, "With its dims in the opposite order", nullptr},
+    {"T", get_transposed, nullptr, "The transpose: the dims in reverse order", nullptr},
     {}};
 
 PyCFunction with_keywords(PyObject* (*f)(PyObject*, PyObject*, PyObject*)) {
@@ -224,14 +224,14 @@ PyCFunction with_keywords(PyObject* (*f)(PyObject*, PyObject*, PyObject*)) {
 }
 PyMethodDef methods[] = {
     {"to", to, METH_O,
-     "to($self, device, /)\n--\n\nOn a device by name; '' or None: in host memory. The same where it is "
-     "there "
-     "already."},
-    {"astype", astype, METH_O, "astype($self, dtype, /)\n--\n\nOf another dtype, as keel.cast."},
-    {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
+     "to($self, device, /)\n--\n\nA copy on a device; '' or None: in host memory. The same tensor if it is "
+     "already there."},
+    {"astype", astype, METH_O, "astype($self, dtype, /)\n--\n\nCast to another dtype, as keel.cast."},
+    {"item", item, METH_NOARGS,
+     "item($self, /)\n--\n\nThe only element, as a Python number. Raises InvalidError if there are more."},
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nNested lists of Python numbers."},
     {"numpy", numpy, METH_NOARGS,
-     "numpy($self, /)\n--\n\nA numpy.ndarray, read only; without a copy where it is in host memory."},
+     "numpy($self, /)\n--\n\nA numpy.ndarray, read-only; without a copy if it is in host memory."},
     {"__array__", with_keywords(as_array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", with_keywords(as_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
@@ -251,14 +251,14 @@ void fill_type() {
   mapping.mp_subscript = tensor_index;
   tensor_type.tp_name = "keel.Tensor";
   tensor_type.tp_doc =
-      "An immutable array of numbers, or (while a function is traced) a value that has none yet.";
+      "An immutable array of numbers, or, while a function is traced, a symbolic value without numbers.";
   tensor_type.tp_basicsize = sizeof(TensorObject);
   tensor_type.tp_flags = Py_TPFLAGS_DEFAULT;
   tensor_type.tp_new = make;
   tensor_type.tp_dealloc = destroy;
   tensor_type.tp_repr = repr;
   tensor_type.tp_str = str;
-  tensor_type.tp_hash = hash;  // == goes by element; as keys tensors count by identity
+  tensor_type.tp_hash = hash;  // == is elementwise; as dict keys tensors compare by identity
   tensor_type.tp_richcompare = tensor_compare;
   tensor_type.tp_iter = tensor_rows;
   tensor_type.tp_as_number = &tensor_number;
@@ -302,16 +302,17 @@ nb::tuple tuple_of(const std::vector<keel_array*>& made) {
 void install_array(nb::module_& m) {
   fill_type();
   if (PyType_Ready(&tensor_type) < 0) throw nb::python_error();
-  nb::object priority = nb::float_(1000.0);  // ndarray + tensor is a tensor; np.add(tensor, x) an ndarray
+  nb::object priority =
+      nb::float_(1000.0);  // makes ndarray + tensor a tensor; np.add(tensor, x) is an ndarray
   PyDict_SetItemString(tensor_type.tp_dict, "__array_priority__", priority.ptr());
   m.attr("Tensor") = nb::borrow(reinterpret_cast<PyObject*>(&tensor_type));
   auto dtype_or_none = [](nb::handle d) { return d.is_none() ? keel_dt{0} : need_dtype(d); };
   m.def(
       "array", [=](nb::handle values, nb::handle dtype) { return to_tensor(values, dtype_or_none(dtype)); },
       nb::arg("values").none(), nb::arg("dtype") = nb::none(),
-      "A tensor of numbers, nested lists of them, or a copy of what another library holds.\n\n"
-      "Without a dtype integers are i32 (i64 where one does not fit), numbers with a point f32, True and\n"
-      "False bool; arrays of others keep theirs. Raises InvalidError for rows of different lengths.");
+      "A tensor of a number, nested lists of numbers, or a copy of an array of another library.\n\n"
+      "Default dtypes: i32 for integers (i64 if one does not fit), f32 for floats, bool for True and\n"
+      "False; arrays keep theirs. Raises InvalidError for rows of different lengths.");
   m.def("array", [](nb::args args, nb::kwargs keywords) {
     refuse_as_python("array", {"values", "dtype"}, args, keywords);
   });
@@ -323,14 +324,15 @@ void install_array(nb::module_& m) {
         return shared.empty() ? to_tensor(value) : shared;
       },
       nb::arg("value").none(),
-      "As array(), but shares the memory of an aligned, contiguous array; nobody may write there any more.");
+      "As array(), but shares the memory of an aligned, contiguous array, which must not be written "
+      "afterwards.");
   m.def("asarray",
         [](nb::args args, nb::kwargs keywords) { refuse_as_python("asarray", {"value"}, args, keywords); });
   m.def("show_by", show_by, nb::arg().none(), nb::arg().none());
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
-  m.def("add_method", [](nb::str name, nb::callable method) {  // Python cannot, for the type is static
+  m.def("add_method", [](nb::str name, nb::callable method) {  // not possible in Python: the type is static
     if (PyDict_SetItem(tensor_type.tp_dict, name.ptr(), method.ptr()) != 0) throw nb::python_error();
     PyType_Modified(&tensor_type);
   });
@@ -341,7 +343,7 @@ void install_array(nb::module_& m) {
         keel::Tensor x = to_tensor(a), y = to_tensor(b);
         return reading(on_device(x) ? x : y, [&] { return keel::same(x, y); });
       },
-      "Same dtype, same shape, same bytes: NaN equals NaN, 0.0 is not -0.0.");
+      "Equal dtype, shape and bytes: NaN equals NaN, 0.0 differs from -0.0.");
 }
 
 }  // namespace keel_python

@@ -1,7 +1,7 @@
 // array.h: the Python type keel.Tensor, around the C++ SDK's keel::Tensor.
 //
-// How to read it: the type is CPython's own kind, not nanobind's, for it is made and freed with each op;
-// nanobind's functions take and give keel::Tensor by the type_caster at the end.
+// How to read it: the type uses the CPython API, not nanobind, since each op creates and frees one; the
+// type_caster at the end converts for nanobind's functions.
 #ifndef KEEL_PYTHON_ARRAY_H
 #define KEEL_PYTHON_ARRAY_H
 #include "errors.h"
@@ -27,10 +27,9 @@ inline int64_t elements_of(const keel_array* array) {
   for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
   return size;
 }
-/// Whether a read has to wait for a device and to copy.
+/// Does a read have to wait for a device and copy?
 inline bool on_device(const keel::Tensor& t) { return t.get() && *keel_array_device(t.get()); }
-/// The result of `read`, which reads `t` and touches no Python objects. Other Python threads run while it
-/// waits for a device.
+/// Runs `read`, which reads `t` and touches no Python objects. Releases the GIL while it waits for a device.
 template <class F>
 auto reading(const keel::Tensor& t, F&& read) {
   return on_device(t) ? without_gil(read) : read();
@@ -38,7 +37,7 @@ auto reading(const keel::Tensor& t, F&& read) {
 inline keel::Array rows_of(const keel::Tensor& t) {
   return reading(t, [&] { return t.rows(); });
 }
-/// Takes over one reference; a new Python object, or NULL with an exception set.
+/// Takes over one reference; returns a new Python object, or NULL with an exception set.
 PyObject* wrap(keel_array* take) noexcept;
 inline PyObject* wrap(const keel::Tensor& t) noexcept { return wrap(keel_array_retain(t.get())); }
 inline nb::object object_of(const keel::Tensor& t) {
@@ -49,7 +48,7 @@ inline nb::object object_of(const keel::Tensor& t) {
 
 std::vector<keel_array*> raw(const std::vector<keel::Tensor>& all);  // borrowed
 std::vector<keel::Tensor> tensors(std::vector<keel::Array> arrays);
-/// Of results that libkeel gave: takes over one reference of each.
+/// Results of libkeel as a tuple; takes over one reference of each.
 nb::tuple tuple_of(const std::vector<keel_array*>& made);
 
 void install_array(nb::module_& m);

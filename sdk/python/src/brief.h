@@ -1,8 +1,8 @@
-// brief.h: which runs keep the GIL. Handing it over and back costs 50 ns, as much as a small run, so runs
-// that are expected to be brief keep it; all others let other Python threads go on.
+// brief.h: the runs that keep the GIL. Releasing and reacquiring it costs 50 ns, as much as a small run, so
+// runs that are expected to be brief keep it; all others release it.
 //
-// Brief is what was seen to take less than kBrief with as many elements or more among its inputs. Where a
-// loop counts, or output may have to wait, sizes tell nothing: never().
+// A run is brief if one with as many input elements or more took less than kBrief. never(): for runs whose
+// time does not depend on sizes, such as loops and output.
 #ifndef KEEL_PYTHON_BRIEF_H
 #define KEEL_PYTHON_BRIEF_H
 #include <algorithm>
@@ -13,16 +13,16 @@
 
 namespace keel_python {
 
-/// Nodes that this thread wrote into traces whose time no size tells.
+/// The number of nodes written by this thread whose run time is unrelated to sizes.
 inline constinit thread_local uint64_t endless_written = 0;
 
-/// Of one plan or function; touched only with the GIL.
+/// State of one plan or function; guarded by the GIL.
 class Brief {
  public:
   bool expected(int64_t elements) const { return elements <= up_to_; }
   bool possible() const { return possible_; }
   void never() { possible_ = false, up_to_ = -1; }
-  /// Runs `once`, which is to let other threads run, and learns from how long it took.
+  /// Runs `once`, which releases the GIL, and records its time.
   template <class F>
   void measured(int64_t elements, F&& once) {
     auto begin = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
-// context.cc: contexts, devices, and the scopes in which a thread's ops run on them.
+// context.cc: contexts, devices, and scopes that select the device of a thread's ops.
 //
-// The default context is made at the first use of a device, with all plugins found: importing loads none.
+// The default context is created at the first use of a device, with all installed plugins; an import creates
+// none.
 #include "context.h"
 
 #include <nanobind/stl/optional.h>
@@ -14,7 +15,7 @@ namespace keel_python {
 
 namespace {
 
-/// `with keel.device("cpu"):` sets where the ops of this thread run, until the end of the block.
+/// `with keel.device("cpu"):` selects the device of this thread's ops until the end of the block.
 class DeviceScope {
  public:
   explicit DeviceScope(keel::detail::Home& home) : home_(home) {}
@@ -32,7 +33,7 @@ class DeviceScope {
 
 DeviceScope device(nb::handle name) {
   keel::Scope found = keel::device(
-      need_text(name, "the name of a device"));  // an unknown one is an error; the scope itself ends here
+      need_text(name, "the name of a device"));  // fails for an unknown device; this scope ends immediately
   return DeviceScope(keel::detail::here());
 }
 
@@ -56,9 +57,8 @@ void install_context(nb::module_& m) {
              return self;
            })
       .def("__exit__", [](DeviceScope& self, nb::args) { self.leave(); });
-  m.def(
-      "device", device, nb::arg("name").none(),
-      "with keel.device('cpu'): ops of this thread run there. Raises DeviceError for one that is not there.");
+  m.def("device", device, nb::arg("name").none(),
+        "with keel.device('cpu'): ops of this thread run there. Raises DeviceError for an unknown device.");
   m.def(
       "devices", [] { return keel::default_context().devices(); },
       "Names of the devices of the default context.");
@@ -70,7 +70,7 @@ void install_context(nb::module_& m) {
     const_cast<keel::Context&>(keel::default_context()).load_plugin(need_text(path, "the path of a plugin"));
   });
   m.def("cancel", cancel, nb::arg("on") = true,
-        "Stops every run that is under way or begins, with CancelledError, until cancel(False).");
+        "Stops all present and future runs, with CancelledError, until cancel(False). Thread-safe.");
   m.attr("__version__") = keel_version();
 }
 

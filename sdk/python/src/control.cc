@@ -1,5 +1,5 @@
-// control.cc: one body of a branch or loop while it is written, and print and assert. keel/control.py makes
-// cond, switch, while_loop and scan of them.
+// control.cc: bodies of branches and loops under construction, and print and assert. keel/control.py builds
+// cond, switch, while_loop and scan on them.
 #include "control.h"
 
 #include <nanobind/stl/string.h>
@@ -17,8 +17,8 @@ namespace keel_python {
 
 namespace {
 
-/// All ops between enter() and leave() go into it; one that is left by an exception is given up. (The C++
-/// SDK's Body ends with its block; this one may live on in the traceback of an exception.)
+/// All ops between enter() and leave() are added to it; an exception discards it. (Unlike the C++ SDK's Body,
+/// it can outlive its block, in the traceback of an exception.)
 class Body {
  public:
   Body(std::string label, std::vector<keel::Tensor> like, size_t entries_from, bool branch)
@@ -111,13 +111,14 @@ void install_control(nb::module_& m) {
       .def("results", &Body::results);
   m.def("run_bodies", run_bodies);
   m.def("writes", [] { return keel::detail::writes(); });
-  m.def("print", print, nb::arg("values"), nb::kw_only(), nb::arg("stream") = "err", nb::arg("edge") = 3,
-        "print(format, *x): one line when the program comes by here, traced or not, with each {} replaced by "
-        "the\n"
-        "next of x; or print(x). stream: 'err' or 'out'. edge: elements at both ends of each dim; -1: all.");
   m.def(
-      "assert_", assert_that, nb::arg("ok"), nb::arg("message") = "", nb::arg("values"),
-      "If ok is False the program fails with the message and the values, and nothing behind has an effect.");
+      "print", print, nb::arg("values"), nb::kw_only(), nb::arg("stream") = "err", nb::arg("edge") = 3,
+      "print(format, *x): prints one line when the program reaches this point, traced or not, with each {}\n"
+      "replaced by the next of x; or print(x). stream: 'err' or 'out'. edge: elements at both ends of each "
+      "dim; -1: all.");
+  m.def("assert_", assert_that, nb::arg("ok"), nb::arg("message") = "", nb::arg("values"),
+        "If ok, a bool[], is False, the program fails with the message and the values, before any later "
+        "effect.");
 }
 
 }  // namespace keel_python

@@ -1,4 +1,4 @@
-// control.h: bodies of branches and loops, and the ops that are there for their effects.
+// control.h: bodies of branches and loops, and ops with effects.
 #ifndef KEEL_PYTHON_CONTROL_H
 #define KEEL_PYTHON_CONTROL_H
 #include "array.h"

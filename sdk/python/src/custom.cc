@@ -1,5 +1,4 @@
-// custom.cc: one call of a function that brings its gradient; keel/custom.py makes keel.custom_gradient of
-// it.
+// custom.cc: a call of a function with a user-defined gradient, for keel/custom.py.
 #include "custom.h"
 
 #include <nanobind/stl/string.h>
@@ -16,9 +15,9 @@ namespace {
 
 using Tensors = std::vector<keel::Tensor>;
 
-/// libkeel runs the backward code within the call, in a trace. Other threads go on but for that time.
+/// libkeel runs the backward code in this call, in a trace. The GIL is released except for that time.
 struct Backward {
-  nb::handle code;  // gets a list: xs, ys, and what arrives at the ys that are floats; gives a list
+  nb::handle code;  // from a list (xs, ys, gradients of the floating-point ys) to a list of gradients
   keel::detail::Home& home = keel::detail::here();
   std::exception_ptr thrown = nullptr;
   std::optional<WithoutGil> others = {};
@@ -43,7 +42,7 @@ struct Backward {
   }
 };
 
-/// The ys again, of which tapes know only that gradient.
+/// The ys again, with that gradient for tapes.
 Tensors custom(const std::string& name, const Tensors& xs, const Tensors& ys, nb::handle code) {
   Backward backward{code};
   note_line();

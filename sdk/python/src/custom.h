@@ -1,4 +1,4 @@
-// custom.h: results with a gradient of the program's making.
+// custom.h: results with a user-defined gradient.
 #ifndef KEEL_PYTHON_CUSTOM_H
 #define KEEL_PYTHON_CUSTOM_H
 #include "array.h"

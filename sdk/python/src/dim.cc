@@ -1,6 +1,6 @@
-// dim.cc: keel.Dim, a size that has no number while a function is traced. It computes as an int does: with
-// ints and others of its kind it is one, with floats a SizeFloat, beside tensors a literal. What only a
-// number can do takes that of the call which is traced (keel::Dim::number).
+// dim.cc: keel.Dim, a size without a number while a function is traced. It computes as an int: with ints and
+// Dims the result is a Dim, with floats a SizeFloat; next to tensors it is a literal. Operations that require
+// a number use the size of the call being traced (keel::Dim::number).
 #include "dim.h"
 
 #include <nanobind/stl/string.h>
@@ -66,7 +66,7 @@ using keel::OpId;
 
 nb::object not_implemented() { return nb::borrow(Py_NotImplemented); }
 bool is_dim(nb::handle v) { return nb::isinstance<Dim>(v); }
-/// An int of Python or NumPy, no tensor.
+/// An int of Python or NumPy, not a tensor.
 bool is_int(nb::handle v) {
   if (PyLong_Check(v.ptr())) return true;
   return PyIndex_Check(v.ptr()) && !is_tensor(v.ptr()) && !PyObject_HasAttrString(v.ptr(), "__len__");
@@ -88,7 +88,7 @@ SizeFloat of_dim(const Dim& d) {
 SizeFloat of_float(double v) {
   return {keel::tensor(v, KEEL_F64), [v] { return v; }, [v] { return v == 0; }};
 }
-/// Nothing for what is no number.
+/// Empty for objects that are not numbers.
 std::optional<SizeFloat> size_float(nb::handle v) {
   if (nb::isinstance<SizeFloat>(v)) return nb::cast<const SizeFloat&>(v);
   if (is_dim(v) && nb::cast<const Dim&>(v).symbolic()) return of_dim(nb::cast<const Dim&>(v));
@@ -104,7 +104,7 @@ void check_divisor(const SizeFloat& b) {
 }
 
 using Real = double (*)(double, double);
-/// a op b, computed by the trace; in f64, as Python computes.
+/// a op b as a value of the trace, in f64 like Python floats.
 template <OpId id>
 nb::object compute(const SizeFloat& a, const SizeFloat& b, Real real) {
   if (id == OpId::div) check_divisor(b);
@@ -141,7 +141,7 @@ Dim add_sizes(const Dim& a, const Dim& b) { return a + b; }
 Dim subtract_sizes(const Dim& a, const Dim& b) { return a - b; }
 Dim multiply_sizes(const Dim& a, const Dim& b) { return a * b; }
 
-/// As Python's numbers do it, with those of the call.
+/// The comparison of Python numbers, with the sizes of the call being traced.
 template <class T>
 nb::object as_number(const T& a) {
   if constexpr (std::is_same_v<T, Dim>)
@@ -161,7 +161,7 @@ auto with_numbers(const char* op) {
   };
 }
 
-/// With ints a size; with floats as their own kind does it, on numbers.
+/// A Dim for ints; for floats the operation on SizeFloats.
 template <bool turned>
 auto whole(Dim (*op)(const Dim&, const Dim&), const char* otherwise) {
   return [=](const Dim& a, nb::handle b) {
@@ -196,7 +196,7 @@ nb::object raise_to(nb::handle a, nb::handle b) {
   return compute<OpId::pow>(*x, *y, power);
 }
 
-/// What no number equals; all else is asked, for False would be a guess.
+/// Types that equal no number; other types are compared, since False would be a guess.
 bool never_equal(PyObject* o) {
   return o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o) || PyTuple_Check(o) || PyList_Check(o) ||
          PyDict_Check(o) || PyAnySet_Check(o) || PyType_Check(o);
@@ -229,13 +229,13 @@ void define_arithmetic(nb::class_<T>& type) {
       .def("__rdivmod__", with_numbers<T>("__rdivmod__"))
       .def("__float__", [](const T& a) { return static_cast<double>(a.number()); })
       .def("__hash__", [](const T& a) { return nb::hash(as_number(a)); });
-  type.attr("__array_ufunc__") = nb::none();  // NumPy leaves its operators to this one
+  type.attr("__array_ufunc__") = nb::none();  // makes NumPy defer to these operators
 }
 
 }  // namespace
 
 void install_dim(nb::module_& m) {
-  nb::class_<Dim> dim(m, "Dim", "A size of a trace, as in x.shape: an int wherever it can be one.");
+  nb::class_<Dim> dim(m, "Dim", "A size of a trace, as in x.shape; usable as an int.");
   define_arithmetic(dim);
   dim.def("__floordiv__", whole<false>(quotient, "__floordiv__"))
       .def("__rfloordiv__", whole<true>(quotient, "__rfloordiv__"))
@@ -253,7 +253,7 @@ void install_dim(nb::module_& m) {
                          "__rlshift__", "__rshift__", "__rrshift__"})
     dim.def(op, with_numbers<Dim>(op));
   nb::class_<SizeFloat> real(m, "SizeFloat",
-                             "A float that a trace computes of sizes; a literal beside tensors.");
+                             "A float computed from sizes by a trace; a literal next to tensors.");
   define_arithmetic(real);
   for (const char* op :
        {"__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__lt__", "__le__", "__gt__", "__ge__"})

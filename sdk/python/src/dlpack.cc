@@ -1,9 +1,9 @@
-// dlpack.cc: capsules of DLPack, both forms. A capsule whose name begins with "used_" was taken over.
+// dlpack.cc: capsules of DLPack, both forms. A consumed capsule has a name that begins with "used_".
 #include "dlpack.h"
 
 namespace {
 
-// What stands before and behind the tensor in DLPack's two structs, as far as capsules need it.
+// The two structs of DLPack around the tensor, as far as capsules need them.
 struct Legacy {
   keel_tensor tensor;
   void* context;
@@ -21,7 +21,7 @@ constexpr const char* kName<Versioned> = "dltensor_versioned";
 
 template <class T>
 void drop(PyObject* capsule) {
-  if (!PyCapsule_IsValid(capsule, kName<T>)) return;  // taken over
+  if (!PyCapsule_IsValid(capsule, kName<T>)) return;  // consumed
   auto* managed = static_cast<T*>(PyCapsule_GetPointer(capsule, kName<T>));
   if (managed->deleter) managed->deleter(managed);
 }
@@ -60,7 +60,7 @@ keel::Tensor from_dlpack(nb::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), kName<Legacy>))
     return taken<DLManagedTensor>(capsule.ptr(), kName<Legacy>, "used_dltensor",
                                   keel_array_from_dlpack_legacy);
-  throw keel::Error(KEEL_INVALID, "from_dlpack: not a fresh capsule of DLPack");
+  throw keel::Error(KEEL_INVALID, "from_dlpack: not an unused DLPack capsule");
 }
 
 }  // namespace keel_python

@@ -1,4 +1,4 @@
-// dtype.cc: element types as Python objects: one for each row of the C++ SDK's table.
+// dtype.cc: element types as Python objects: one per row of the C++ SDK's table.
 #include "dtype.h"
 
 #include <nanobind/stl/string.h>
@@ -34,7 +34,7 @@ const keel::DtypeRow* find(const std::string& name) {
 }
 
 std::string text_of(nb::handle value) {
-  for (const char* from : {"name", "__name__"})  // of a numpy.dtype, of numpy.float32
+  for (const char* from : {"name", "__name__"})  // numpy.dtype, numpy.float32
     if (nb::object text = nb::getattr(value, from, nb::none()); nb::isinstance<nb::str>(text))
       return nb::cast<std::string>(text);
   return nb::cast<std::string>(nb::str(value));
@@ -47,9 +47,10 @@ keel_dt need_dtype(nb::handle value) {
   std::string text = text_of(value), all;
   if (const keel::DtypeRow* row = find(text)) return row->code;
   if (PyLong_Check(value.ptr()))
-    throw FaultyCall(keel::Error(KEEL_INVALID, "a dtype is keel.f32 or \"f32\", and not the number " + text,
-                                 "a shape is one argument, as in keel.zeros((2, 3))"),
-                     Fault::kDtype);
+    throw FaultyCall(
+        keel::Error(KEEL_INVALID, "a dtype is an object such as keel.f32 or \"f32\", not the number " + text,
+                    "a shape is one argument, as in keel.zeros((2, 3))"),
+        Fault::kDtype);
   for (const keel::DtypeRow& row : keel::kDtypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
   throw FaultyCall(keel::Error(KEEL_INVALID, "no dtype is called '" + text + "'", "the dtypes are " + all),
                    Fault::kDtype);
@@ -61,10 +62,9 @@ PyObject* dtype_object(keel_dt dtype) {
 }
 
 void install_dtype(nb::module_& m) {
-  nb::class_<DType>(
-      m, "DType",
-      "An element type: keel.f32. keel.f32([1, 2]) is a tensor of it; keel.f32['b', 784] its\n"
-      "spelling with dims in signatures. Equal to its name and to NumPy's dtype of the same kind.")
+  nb::class_<DType>(m, "DType",
+                    "An element type: keel.f32. keel.f32([1, 2]) makes a tensor; keel.f32['b', 784] is a\n"
+                    "type with dims for signatures. Equal to its name and to the corresponding NumPy dtype.")
       .def_prop_ro("name", name_of, "'f32'")
       .def_prop_ro(
           "size", [](const DType& t) { return t.row->size; }, "Bytes of one element.")
@@ -87,7 +87,7 @@ void install_dtype(nb::module_& m) {
       .def(
           "__call__", [](const DType& t, nb::handle value) { return to_tensor(value, t.row->code); },
           nb::arg("value"),
-          "A tensor of this dtype: numbers, nested lists, or another tensor, which is cast.")
+          "A tensor of this dtype, from numbers, nested lists, or another tensor, which is cast.")
       .def("__getitem__", [](const DType& t, nb::handle dims) {
         return nb::module_::import_("keel.signature")
             .attr("Spec")(nb::handle(dtype_object(t.row->code)), dims);
@@ -95,7 +95,7 @@ void install_dtype(nb::module_& m) {
   for (size_t i = 0; i < objects.size(); i++) {
     nb::object made = nb::cast(DType{&keel::kDtypes[i]});
     m.attr(attribute_name(keel::kDtypes[i]).c_str()) = made;
-    objects[i] = made.release().ptr();  // lives as long as the process
+    objects[i] = made.release().ptr();  // never freed
   }
 }
 

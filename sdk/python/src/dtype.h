@@ -1,11 +1,11 @@
-// dtype.h: keel.DType, an element type: keel.f32, keel.i64 ... Calling it makes a tensor of literals.
+// dtype.h: keel.DType, an element type: keel.f32, keel.i64 ... A call makes a tensor.
 #ifndef KEEL_PYTHON_DTYPE_H
 #define KEEL_PYTHON_DTYPE_H
 #include "array.h"
 
 namespace keel_python {
 
-/// Of a DType, a name ("f32", "float32") or what NumPy has for it; else a DTypeError that names them all.
+/// From a DType, a name ("f32", "float32") or a NumPy dtype; else a DTypeError that lists all dtypes.
 keel_dt need_dtype(nb::handle value);
 /// The DType object; borrowed.
 PyObject* dtype_object(keel_dt dtype);

@@ -1,4 +1,4 @@
-// errors.cc: the one place where failures of libkeel become Python exceptions (keel/errors.py).
+// errors.cc: the conversion of failures of libkeel to Python exceptions (keel/errors.py).
 #include "errors.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace keel_python {
 namespace {
 
 void raise(const keel::Error& e, Fault fault) {
-  if (e.code() == KEEL_CANCELLED && PyErr_CheckSignals()) return;  // by Ctrl-C: Python says KeyboardInterrupt
+  if (e.code() == KEEL_CANCELLED && PyErr_CheckSignals()) return;  // Ctrl-C: raised as KeyboardInterrupt
   static constexpr const char* kFaults[] = {"", "shape", "dtype"};
   try {
     nb::object make = nb::module_::import_("keel.errors").attr("_make");
@@ -23,9 +23,9 @@ void raise(const keel::Error& e, Fault fault) {
   }
 }
 
-/// False: it was not libkeel's.
+/// Returns false for exceptions of other libraries.
 bool raise_ours(const std::exception_ptr& thrown) {
-  std::optional<FaultyCall> failure;  // raised when no exception is handled any more
+  std::optional<FaultyCall> failure;  // raised after the catch block
   try {
     std::rethrow_exception(thrown);
   } catch (const FaultyCall& e) {
@@ -40,7 +40,7 @@ bool raise_ours(const std::exception_ptr& thrown) {
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
-  if (!thrown) wait_for_the_end();  // no exception of C++: see gil.h
+  if (!thrown) wait_for_the_end();  // not a C++ exception: see gil.h
   if (!raise_ours(thrown)) std::rethrow_exception(thrown);
 }
 

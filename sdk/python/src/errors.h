@@ -1,7 +1,7 @@
 // errors.h: failures as Python exceptions.
 //
-// How to read it: raise() sets the exception, of keel/errors.py for a keel::Error; guarded() is the body of
-// every function that CPython calls directly; nanobind's functions get the same by install_errors().
+// How to read it: raise() sets the exception, of keel/errors.py for a keel::Error; guarded() wraps functions
+// that CPython calls directly; install_errors() does the same for nanobind's functions.
 #ifndef KEEL_PYTHON_ERRORS_H
 #define KEEL_PYTHON_ERRORS_H
 #include <nanobind/nanobind.h>
@@ -17,17 +17,17 @@ namespace keel_python {
 
 namespace nb = nanobind;
 
-/// Which subclass of keel.Error a KEEL_INVALID becomes.
+/// The subclass of keel.Error for a KEEL_INVALID.
 enum class Fault { kOther, kShape, kDtype };
 struct FaultyCall : keel::Error {
   FaultyCall(const keel::Error& error, Fault fault) : keel::Error(error), fault(fault) {}
   Fault fault;
 };
 
-/// Sets the Python exception. Outside of a catch block, where unless_ended() cannot work.
+/// Sets the Python exception. Must be called outside of a catch block, where unless_ended() does not work.
 void raise(const std::exception_ptr& thrown) noexcept;
 
-/// The result of `body`, or NULL (-1) with a Python exception set.
+/// Returns the result of `body`, or NULL (-1) with a Python exception set.
 template <class F>
 auto guarded(F&& body) noexcept -> decltype(body()) {
   std::exception_ptr thrown;
@@ -45,14 +45,15 @@ auto guarded(F&& body) noexcept -> decltype(body()) {
     return -1;
 }
 
-/// A TypeError that names `what` for all but strings.
+/// The text of a str; a TypeError that names `what` for other objects.
 std::string need_text(nb::handle value, const char* what);
-/// The same for all but True and False.
+/// The value of a bool; a TypeError that names `what` for other objects.
 bool need_flag(nb::handle value, const char* what);
-/// The last overload of a call, for arguments that no other takes: a TypeError with what it takes and got.
+/// The last overload of a call, for arguments that match no other: raises a TypeError with the accepted and
+/// the given ones.
 [[noreturn]] void refuse_call(const char* takes, const nb::args& args, const nb::kwargs& keywords);
-/// So in the words in which Python refuses it of a function with these parameters, of which the first has no
-/// default.
+/// The same in the words of Python's own TypeError for a function with these parameters, of which only the
+/// first has no default.
 [[noreturn]] void refuse_as_python(const char* function, std::initializer_list<std::string_view> parameters,
                                    const nb::args& args, const nb::kwargs& keywords);
 

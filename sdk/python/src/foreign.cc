@@ -1,5 +1,4 @@
-// foreign.cc: arrays of other libraries, by the buffer protocol where they have it; what they lack is in
-// keel/foreign.py.
+// foreign.cc: arrays of other libraries through the buffer protocol; other protocols are in keel/foreign.py.
 #include "foreign.h"
 
 #include <atomic>
@@ -28,7 +27,7 @@ keel_dt dtype_of_format(const Py_buffer& view) {
 /// Memory of another library that a tensor shares.
 struct Shared {
   Py_buffer view;
-  Shared* next = nullptr;  // of those that are to be released
+  Shared* next = nullptr;  // in the list of memory to release
 };
 std::atomic<Shared*> dropped{nullptr};
 
@@ -48,8 +47,9 @@ bool python_ends() {
 #endif
 }
 
-// By whichever thread drops the last use. It may hold a lock of libkeel, for which a thread that has the GIL
-// waits; so it must not wait for the GIL: then Python's main thread does it when it comes by.
+// Runs on the thread that drops the last reference. It may hold a lock of libkeel that a thread with
+// the GIL waits for, so it must not wait for the GIL: if the GIL is not free, Python's main thread releases
+// the buffer later.
 void release_buffer(void* arg) {
   if (python_ends()) return;
   auto* mine = static_cast<Shared*>(arg);
@@ -58,7 +58,7 @@ void release_buffer(void* arg) {
   if (PyGILState_Check())
     release_dropped();
   else
-    Py_AddPendingCall(release_dropped, nullptr);  // where too many wait, the next tensor to be shared does it
+    Py_AddPendingCall(release_dropped, nullptr);  // if the queue is full, the next shared tensor releases it
 }
 
 keel::Tensor from_buffer(nb::handle value, bool copy) {
@@ -118,7 +118,7 @@ keel::Tensor from_foreign(nb::handle value, bool copy) {
   bool dlpack = PyObject_HasAttrString(o, "__dlpack__");
   if (!dlpack && !PyObject_HasAttrString(o, "__array__")) return {};
   nb::object plain = call_python(nb::object(nb::module_::import_("keel.foreign").attr("plain")),
-                                 value);  // or what has a buffer
+                                 value);  // or an object with a buffer
   if (!is_tensor(plain.ptr())) return from_buffer(plain, copy);
   keel::Tensor shared = tensor_of(plain.ptr());
   if (!copy || !shared.device().empty()) return shared;

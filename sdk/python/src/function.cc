@@ -1,12 +1,12 @@
-// function.cc: Python code as a keel_function. keel/function.py adds what needs no speed.
+// function.cc: Python code as a keel_function. keel/function.py has the parts that are not time-critical.
 //
-// How to read it: Program is one call under way: it runs the code when libkeel asks for it, and keeps what
-// structure its results have. Function::call flattens, calls and builds the results again. A call that hits a
-// trace does not run the code: then the structure is looked up among those that were seen (Templates).
+// How to read it: Program is one call in progress: it runs the code when libkeel calls back, and records the
+// structure of the results. Function::call flattens the arguments, calls, and rebuilds the results. A call
+// that hits an existing trace does not run the code: then the structure is looked up in Templates.
 //
-// The GIL: libkeel holds a lock of the function while the code runs, so nobody may wait for that lock and
-// keep the GIL. A call keeps it (brief.h) only if no other call of the function is aside: without the GIL, or
-// in its code, where Python may switch threads.
+// The GIL: libkeel holds a lock of the function while the code runs, so no thread may wait for that lock with
+// the GIL. A call keeps the GIL (brief.h) only if no other call of the function has released it or is running
+// its code, where Python may switch threads.
 #include "function.h"
 
 #include <nanobind/stl/string.h>
@@ -31,8 +31,8 @@ namespace {
 
 using keel::detail::FunctionState;
 
-/// Results' structures, by the calls that were traced. A graph does not say which Python structure it gives,
-/// so where a function has several the call's types decide: first those with its sizes, then those without.
+/// Structures of results by traced call. A graph does not contain the Python structure, so if a function has
+/// several, the types of the call decide: first with sizes, then without.
 class Templates {
  public:
   void add(const keel::detail::Leaves& call, nb::object made, const std::string& shape) {
@@ -98,11 +98,11 @@ class Function {
     eagerly_ = on;
     keel_function_run_eagerly(state().handle.get(), on);
   }
-  // Called by libkeel for a trace, or for a call on values.
+  // Called by libkeel for a trace, or for an eager call.
   nb::object run(nb::handle self, nb::handle args) const {
     return call_python(nb::object(self.attr(eagerly_ ? "_run" : "_trace")), args);
   }
-  /// For Python's collector of cycles: code often leads back to its function.
+  /// For the garbage collector: code often refers to its function.
   int traverse(visitproc visit, void* arg) const {
     for (const nb::object* held : {&parameters_, &templates.last_}) Py_VISIT(held->ptr());
     for (const auto& [key, held] : templates.by_call_) Py_VISIT(held.ptr());
@@ -116,17 +116,17 @@ class Function {
   }
   bool cleared() const { return !parameters_.is_valid(); }
 
-  FunctionState& state() {  // made at the first call: importing a program opens no device
+  FunctionState& state() {  // created at the first call, so that an import opens no device
     if (!state_) state_ = std::make_unique<FunctionState>(name_, options_);
     return *state_;
   }
   Templates templates;
   Brief brief;
-  int aside = 0;         // calls under way without the GIL, or in the code
-  uint64_t written = 0;  // how often the code ran for a trace
+  int aside = 0;         // calls in progress without the GIL, or in the code
+  uint64_t written = 0;  // number of traces of the code
 
  private:
-  // One value for each parameter, so that f(x, n=3) is f(x, 3).
+  // One value per parameter, so that f(x, n=3) and f(x, 3) share a trace.
   nb::object canonical(nb::handle self, nb::handle args, PyObject* keywords) const {
     bool whole = !parameters_.is_none() && (!keywords || !PyDict_GET_SIZE(keywords)) &&
                  PyTuple_GET_SIZE(args.ptr()) == PyTuple_GET_SIZE(parameters_.ptr());
@@ -141,24 +141,24 @@ class Function {
 
   std::string name_;
   bool eagerly_ = false;
-  bool signed_ = false;    // has a signature, by which numbers are tensors
-  nb::object parameters_;  // their names; None: *args or **keywords are among them
+  bool signed_ = false;    // has a signature, which converts numbers to tensors
+  nb::object parameters_;  // their names; None if they include *args or **keywords
   keel::FunctionOptions options_;
   std::unique_ptr<FunctionState> state_;
   using Names = std::pair<const std::string, std::vector<std::string>>;
-  std::unordered_map<std::string, std::vector<std::string>> names_;  // of leaves, by structure
-  const Names* last_names_ = nullptr;                                // among them, of the last call
-  std::map<PyObject*, nb::object> objects_;                          // arguments by identity stay alive
-  std::vector<keel_leaf> spare_;                                     // memory for the next call's leaves
+  std::unordered_map<std::string, std::vector<std::string>> names_;  // names of leaves, by structure
+  const Names* last_names_ = nullptr;                                // entry of the last call
+  std::map<PyObject*, nb::object> objects_;  // keeps arguments compared by identity alive
+  std::vector<keel_leaf> spare_;             // memory for the next call's leaves
 };
 
-/// One call under way on this thread.
+/// A call in progress on this thread.
 struct Program : keel::detail::Invocation {
   Function& f;
   nb::handle self;
   const Flat& flat;
-  nb::object like;       // the structure of the results, once the code ran
-  bool counted = false;  // among f.aside
+  nb::object like;       // the structure of the results, after the code has run
+  bool counted = false;  // included in f.aside
   std::optional<WithoutGil> without;
 
   Program(Function& f, nb::handle self, const Flat& flat)
@@ -171,7 +171,7 @@ struct Program : keel::detail::Invocation {
       uint64_t before = endless_written;
       ~GiveBack() {
         if (endless_written != before) program.f.brief.never();
-        program.give_gil();  // to find a plan for what was written takes its time
+        program.give_gil();  // planning the trace takes long
       }
     } after{mine};
     try {
@@ -187,7 +187,7 @@ struct Program : keel::detail::Invocation {
     count();
     f.written++;
     keel::detail::BodyScope body(f.state().home, trace,
-                              keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
+                                 keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
     give(f.run(self, arguments(leaves)), trace);
   }
 
@@ -222,7 +222,7 @@ struct Program : keel::detail::Invocation {
   }
 };
 
-/// Calls libkeel; what the code raised comes out unchanged. keep: with the GIL, unless the code has to run.
+/// Calls libkeel; exceptions of the code pass unchanged. keep: keeps the GIL, unless the code has to run.
 template <class F>
 void perform(Program& program, bool keep, const F& what) {
   keel_error* error = nullptr;
@@ -246,7 +246,7 @@ const std::vector<std::string>& Function::names_of(nb::handle self, const Flat& 
   if (last_names_ && last_names_->first == structure) return last_names_->second;
   auto known = names_.find(structure);
   if (known == names_.end()) {
-    std::vector<std::string> all;  // complete before it is seen, for Python may switch threads here
+    std::vector<std::string> all;  // completed before publication: Python may switch threads here
     nb::object names = self.attr("_names");
     for (const std::string& place : flatten(values, true).places) {  // "[1].w" of the tuple of arguments
       size_t end = place.find(']');
@@ -275,7 +275,7 @@ Flat Function::prepared(nb::handle self, nb::handle args, PyObject* keywords) {
   return flat;
 }
 
-/// With the GIL or without it. Sizes tell how long a call takes where it has one trace, or no other
+/// Chooses whether to keep the GIL. Sizes predict the time of a call if there is one trace, or no other
 /// arguments.
 template <class F>
 void Function::call_libkeel(const Flat& flat, const F& once) {
@@ -322,7 +322,7 @@ PyObject* Function::call(nb::handle self, nb::handle args, PyObject* keywords) {
   return rebuild(like, arrays).release().ptr();
 }
 
-/// The module, and the structure of its results.
+/// A tuple of the module and the structure of its results.
 nb::tuple Function::concrete(nb::handle self, nb::args args, nb::kwargs keywords) {
   Flat flat = prepared(self, args, keywords.ptr());
   FunctionState& s = state();
@@ -364,7 +364,7 @@ void install_function(nb::module_& m) {
                                 {Py_tp_traverse, reinterpret_cast<void*>(traverse_slot)},
                                 {Py_tp_clear, reinterpret_cast<void*>(clear_slot)},
                                 {0, nullptr}};
-  nb::class_<Function>(m, "Function", nb::type_slots(slots))  // attributes are the Python class's
+  nb::class_<Function>(m, "Function", nb::type_slots(slots))  // attributes are in the Python subclass
       .def(
           "__init__",
           [](Function* self, const std::string& name, nb::object parameters, nb::dict options) {
@@ -379,9 +379,9 @@ void install_function(nb::module_& m) {
       .def("_report", [](Function& f) { return f.text(keel_function_report); })
       .def(
           "signatures", [](Function& f) { return f.text(keel_function_signatures); },
-          "For people: a block for each trace with its arguments and results.")
+          "For people: a block per trace with its arguments and results.")
       .def("run_eagerly", &Function::run_eagerly, nb::arg("on") = true,
-           "Calls of this function run the code itself, on numbers.");
+           "Calls of this function run its code on numbers, without a trace.");
   nb::class_<EagerScope>(m, "Eagerly",
                          "with keel.Eagerly(): functions of this thread run their code on numbers.")
       .def(nb::init<>())
@@ -389,10 +389,10 @@ void install_function(nb::module_& m) {
       .def("__exit__", [](EagerScope& s, nb::args) { s.leave(); });
   m.def(
       "run_eagerly", [](bool on) { keel::detail::eager_process = on; }, nb::arg("on") = true,
-      "All functions of the process run their code at each call: to look inside with a debugger.");
+      "All functions of the process run their code on numbers at each call, for a debugger.");
   m.def(
       "executing_eagerly", [] { return !keel::detail::this_trace; },
-      "Do ops of this thread run at once? Not while a function is traced.");
+      "Do ops of this thread run immediately? Not while a function is traced.");
 }
 
 }  // namespace keel_python

@@ -1,4 +1,4 @@
-// function.h: keel._keel.Function: Python code that is traced once for each signature of its arguments.
+// function.h: keel._keel.Function: Python code that is traced once per signature of its arguments.
 #ifndef KEEL_PYTHON_FUNCTION_H
 #define KEEL_PYTHON_FUNCTION_H
 #include "array.h"

@@ -1,9 +1,9 @@
-// gil.h: letting Python's other threads run, and calling Python code, in ways that outlive the interpreter.
+// gil.h: releasing the GIL, and calling Python code, safely at interpreter shutdown.
 //
-// Once the interpreter ends, a thread that asks for the GIL, also within Python code, is ended by
-// pthread_exit (before Python 3.14). C++ sees that as an exception that must not be swallowed, and
-// destructors would drop references without the GIL. Such a thread waits here for the end of the process, as
-// later Pythons have it.
+// After the interpreter ends, a thread that requests the GIL, also within Python code, is terminated by
+// pthread_exit (before Python 3.14). In C++ this is an exception that must not be swallowed, and destructors
+// would drop references without the GIL. Such a thread waits here for the end of the process, as in later
+// Pythons.
 #ifndef KEEL_PYTHON_GIL_H
 #define KEEL_PYTHON_GIL_H
 #include <cxxabi.h>
@@ -25,8 +25,8 @@ auto unless_ended(F&& body) -> decltype(body()) {
   }
 }
 
-/// While it lives other Python threads run and Ctrl-C stops what Keel runs; Python objects must not be
-/// touched.
+/// Releases the GIL during its lifetime; Ctrl-C stops runs of Keel meanwhile. Python objects must not be
+/// used.
 class WithoutGil {
  public:
   WithoutGil() : thread_(PyEval_SaveThread()) {}
@@ -41,7 +41,7 @@ class WithoutGil {
   PyThreadState* thread_;
 };
 
-/// The result of a Python function; throws what it raised.
+/// Calls a Python function and returns its result; throws its exception.
 template <class... Args>
 nb::object call_python(nb::handle function, const Args&... args) {
   PyObject* out =
@@ -50,7 +50,7 @@ nb::object call_python(nb::handle function, const Args&... args) {
   return nb::steal(out);
 }
 
-/// Runs `body` without the lock; it must not touch Python objects.
+/// Runs `body` without the GIL; it must not use Python objects.
 template <class F>
 auto without_gil(F&& body) {
   WithoutGil others;

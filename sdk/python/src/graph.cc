@@ -1,7 +1,7 @@
-// graph.cc: graphs that programs write with tensors, on the C++ SDK's (keel/graph.hpp there); keel/graph.py
-// gives them to programs.
+// graph.cc: graphs built by programs from tensors, on the C++ SDK's graph.hpp; keel/graph.py is the public
+// interface.
 //
-// How to read it: the scopes, what adds values, then facts about a graph as tuples.
+// How to read it: the scopes, functions that add values, then properties of a graph as tuples.
 #include "graph.h"
 
 #include <nanobind/stl/string.h>
@@ -20,20 +20,19 @@ using keel::Graph, keel::Tensor;
 
 thread_local PyObject* default_graph = nullptr;  // borrowed from the innermost Writing
 
-/// Between enter and leave the graph is its thread's default. takes_all: ops on numbers alone are written
-/// too.
+/// Between enter and leave the graph is its thread's default. takes_all: also adds ops on concrete tensors.
 class Writing {
  public:
   Writing(nb::object graph, bool takes_all) : graph_(std::move(graph)), takes_all_(takes_all) {}
   nb::object enter() {
-    if (scope_) throw keel::Error(KEEL_PRECONDITION, "the scope was entered already");
+    if (scope_) throw keel::Error(KEEL_PRECONDITION, "the scope is already in use");
     scope_.emplace(nb::cast<Graph&>(graph_));
     if (takes_all_) keel::detail::trace_takes_all = true;
     before_ = std::exchange(default_graph, graph_.ptr());
     return graph_;
   }
   void leave(const nb::args&) { end(); }
-  ~Writing() { end(); }  // of one that was given up
+  ~Writing() { end(); }  // if it was not left
 
  private:
   void end() {
@@ -58,7 +57,7 @@ class Named {
   std::optional<keel::NameScope> scope_;
 };
 
-/// shape: numbers; -1 and None: told by what is fed; texts: symbols.
+/// shape: numbers; -1 and None: taken from the feed; texts: symbols.
 Tensor placeholder(nb::handle dtype, const nb::list& shape, const std::string& name) {
   std::vector<keel::Size> sizes;
   std::vector<std::string> symbols;
@@ -114,7 +113,7 @@ nb::list gradient(Graph& graph, const std::vector<Tensor>& ys, const std::vector
     out.append(v == KEEL_NO_VALUE ? nb::none() : object_of(keel::detail::need_open(graph).tensor(v)));
   return out;
 }
-/// False for values of other traces, and for numbers.
+/// Is it a value of this graph? False for values of other traces and for concrete tensors.
 bool owns(const Graph& graph, const Tensor& t) {
   keel_value value = KEEL_NO_VALUE;
   return t.symbolic() &&
@@ -154,7 +153,7 @@ void install_graph(nb::module_& m) {
   m.def("default_graph", [=] { return object_or_none(default_graph); });
   m.def(
       "written_graph", [=] { return object_or_none(keel::detail::writing() ? default_graph : nullptr); },
-      "None also where code inside of it is traced.");
+      "The default graph if this thread adds to it; None also inside traced code.");
   m.def("placeholder", placeholder);
   m.def("constant", constant, nb::arg(), nb::arg().none(), nb::arg());
   m.def("named", &keel::named);

@@ -1,4 +1,4 @@
-// graph.h: keel.Graph, a graph that a program writes with tensors and runs with a session.
+// graph.h: keel.Graph, a graph built by a program from tensors and run with a session.
 #ifndef KEEL_PYTHON_GRAPH_H
 #define KEEL_PYTHON_GRAPH_H
 #include "array.h"

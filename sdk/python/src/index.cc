@@ -1,7 +1,7 @@
-// index.cc: parts of tensors, as NumPy writes them: t[1], t[-1], t[0:6:2], t[::-1], t[..., 0], t[:, None],
-// t[[0, 2]], t[other]. All of it is ops: gather, slice, reverse, reshape.
+// index.cc: indexing with NumPy's syntax: t[1], t[-1], t[0:6:2], t[::-1], t[..., 0], t[:, None],
+// t[[0, 2]], t[other]. Implemented with the ops gather, slice, reverse, reshape.
 //
-// How to read it: each index works on the dim that is in turn and says how many dims it leaves.
+// How to read it: each index applies to the current dim and returns the number of dims that it keeps.
 #include "index.h"
 
 #include <algorithm>
@@ -23,11 +23,11 @@ std::optional<keel::Dim> bound(PyObject* o) {
   if (o == Py_None) return std::nullopt;
   if (nb::isinstance<keel::Dim>(o)) return need_dim(o);
   if (!PyIndex_Check(o)) {
-    PyErr_Format(PyExc_TypeError, "t[...]: the ends and the step of a slice are integers, not %s",
+    PyErr_Format(PyExc_TypeError, "t[...]: the ends and the step of a slice must be integers, not %s",
                  Py_TYPE(o)->tp_name);
     throw nb::python_error();
   }
-  int64_t i = PyNumber_AsSsize_t(o, nullptr);  // cut at its ends
+  int64_t i = PyNumber_AsSsize_t(o, nullptr);  // saturates
   if (i == -1 && PyErr_Occurred()) throw nb::python_error();
   return std::clamp(i, -kFar, kFar);
 }
@@ -36,11 +36,11 @@ Tensor reversed(const Tensor& t, int64_t dim) {
   return keel::reverse(at(t), {.axes = std::vector<int64_t>{dim}});
 }
 
-// As Python: what a slice with a negative step names is a slice of the reversed dim.
+// Python's rules: a slice with a negative step is a slice of the reversed dim.
 Tensor pick_slice(const Tensor& t, nb::handle slice, int64_t dim) {
   auto* s = reinterpret_cast<PySliceObject*>(slice.ptr());
   keel::Slice part{bound(s->start), bound(s->stop), bound(s->step).value_or(1).number()};
-  if (part.step == 0) throw keel::Error(KEEL_INVALID, "t[...]: the step of a slice is 0");
+  if (part.step == 0) throw keel::Error(KEEL_INVALID, "t[...]: the step of a slice must not be 0");
   if (part.step > 0) return keel::detail::pick_slice(t, {part, kNowhere}, dim);
   keel::Dim size = t.dim(dim);
   auto turned = [&](const keel::Dim& i) {
@@ -60,10 +60,11 @@ Tensor with_new_dim(const Tensor& t, int64_t dim) {
 
 Tensor pick_many(const Tensor& t, const Tensor& places, int64_t dim) {
   if (char kind = keel::find_dtype(places.dtype())->kind; kind == 'f')
-    throw FaultyCall(keel::Error(KEEL_INVALID, "t[...]: indices are integers, got " + places.type()),
+    throw FaultyCall(keel::Error(KEEL_INVALID, "t[...]: indices must be integers, not " + places.type()),
                      Fault::kDtype);
   else if (kind == 'b')
-    throw keel::Error(KEEL_INVALID, "t[...]: a bool tensor cannot pick: how many it picks is not known",
+    throw keel::Error(KEEL_INVALID,
+                      "t[...]: a bool tensor cannot be an index: the size of the result is unknown",
                       "keel.select(mask, t, other) keeps the shape");
   keel::Operand size(t.dim(dim), kNowhere);
   return keel::gather(at(t), keel::select(keel::less(at(places), 0), keel::add(at(places), size), places),
@@ -75,12 +76,13 @@ bool is_number(nb::handle i) {
   if (is_tensor(i.ptr()) || !PyIndex_Check(i.ptr()) || PyBool_Check(i.ptr())) return false;
   return PyLong_Check(i.ptr()) || nb::getattr(i, "ndim", nb::int_(0)).equal(nb::int_(0));
 }
-// What is neither: a list or an array of integers.
+// Another index: a list or an array of integers.
 Tensor places_of(nb::handle i) {
   if (std::optional<keel::Operand> found = find_operand(i)) return to_tensor(i);
-  PyErr_Format(PyExc_TypeError,
-               "t[...]: an index is an integer, a slice, ..., None, or a list or tensor of integers, not %s",
-               Py_TYPE(i.ptr())->tp_name);
+  PyErr_Format(
+      PyExc_TypeError,
+      "t[...]: an index must be an integer, a slice, ..., None, or a list or tensor of integers, not %s",
+      Py_TYPE(i.ptr())->tp_name);
   throw nb::python_error();
 }
 
@@ -101,7 +103,7 @@ class Picking {
     if (i.is_none()) {
       out_ = with_new_dim(out_, dim_++);
     } else if (i.ptr() == Py_Ellipsis) {
-      if (std::exchange(dots_, true)) throw keel::Error(KEEL_INVALID, "t[...]: only one ... can stand there");
+      if (std::exchange(dots_, true)) throw keel::Error(KEEL_INVALID, "t[...]: only one ... is allowed");
       dim_ += left_ - taking_;
     } else if (is_slice(i)) {
       out_ = pick_slice(out_, i, dim_++);
@@ -114,8 +116,8 @@ class Picking {
   void several(nb::handle i) {
     Tensor places = places_of(i);
     if (std::exchange(picked_, true))
-      throw keel::Error(KEEL_UNIMPLEMENTED, "t[...]: two lists or tensors as indices of one tensor",
-                        "keel.gather_nd picks elements by rows of indices");
+      throw keel::Error(KEEL_UNIMPLEMENTED, "t[...]: at most one list or tensor is allowed as index",
+                        "use keel.gather_nd, which gathers elements by rows of indices");
     out_ = pick_many(out_, places, dim_);
     dim_ += places.ndim();
   }
@@ -156,7 +158,7 @@ PyObject* tensor_rows(PyObject* self) {
   Py_ssize_t n = tensor_length(self);
   if (n < 0) return nullptr;
   if (!keel_array_symbolic(array_of(self))) return PySeqIter_New(self);
-  return guarded([&] {  // no index of a trace need be one too many
+  return guarded([&] {  // an index of a trace is not checked here
     nb::list rows;
     for (Py_ssize_t i = 0; i < n; i++) {
       auto row = nb::steal(tensor_row(self, i));

@@ -1,7 +1,7 @@
 // interrupt.cc: see interrupt.h.
 //
-// How to read it: `phase` is what handler and run share. The handler may interrupt the main thread anywhere,
-// or run on another thread at the same time; only who changes kRunning goes on.
+// How to read it: `phase` is shared by handler and run. The handler may interrupt the main thread anywhere,
+// or run on another thread concurrently; only the thread that changes kRunning continues.
 #include "interrupt.h"
 
 #include <sched.h>
@@ -19,11 +19,11 @@ namespace {
 enum Phase { kIdle, kRunning, kStopping, kStopped };
 std::atomic<int> phase{kIdle};
 std::atomic<keel_context*> context{nullptr};
-bool asked = false;  // to cancel, by the program
-bool ours = false;   // is our handler set? As of looked_at
+bool asked = false;  // cancellation requested by the program
+bool ours = false;   // is our handler set? Valid as of looked_at
 int64_t looked_at = 0;
-void (*python)(int) = nullptr;   // Python's handler, once it was seen
-nb::handle signals, by_default;  // the module _signal, its default_int_handler; for ever
+void (*python)(int) = nullptr;   // Python's handler, if known
+nb::handle signals, by_default;  // the module _signal, its default_int_handler; never freed
 
 void stop_run() {
   int running = kRunning;
@@ -40,8 +40,8 @@ void on_interrupt(int signal) {
 /// Would SIGINT raise KeyboardInterrupt?
 bool left_to_python() { return signals.attr("getsignal")(SIGINT).is(by_default); }
 
-/// The C function that Python sets for any signal; seen at one that nobody uses, for SIGINT may have
-/// another's.
+/// The C function that Python sets for every signal, read from an unused signal, since SIGINT may have
+/// another handler.
 void (*handler_of_python())(int) {
   struct sigaction before;
   nb::object unused = signals.attr("SIG_DFL"), set = signals.attr("signal");
@@ -55,11 +55,11 @@ void (*handler_of_python())(int) {
 void learn_handler_of_python() {
   try {
     python = handler_of_python();
-  } catch (nb::python_error& e) {  // setting one also lets those of signals that came speak
+  } catch (nb::python_error& e) {  // setting a handler also runs the handlers of pending signals
     if (e.matches(PyExc_KeyboardInterrupt))
-      PyErr_SetInterrupt();  // again, later
+      PyErr_SetInterrupt();  // raise it again later
     else
-      e.discard_as_unraisable("keel: looking for Python's handler of signals");
+      e.discard_as_unraisable("keel: reading Python's signal handler");
   }
 }
 
@@ -76,7 +76,7 @@ void look_after_handler() {
 
 int64_t ticks() {
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // one of some milliseconds, in few nanoseconds
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // resolution: milliseconds; cost: a few nanoseconds
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -92,7 +92,7 @@ bool Run::begin() {
     look_after_handler();
   }
   phase.store(kRunning, std::memory_order_relaxed);
-  if (PyOS_InterruptOccurred()) [[unlikely]] {  // just before
+  if (PyOS_InterruptOccurred()) [[unlikely]] {  // Ctrl-C before the run
     PyErr_SetInterrupt();
     if (ours) stop_run();
   }
@@ -118,10 +118,11 @@ void install_interrupt() {
   by_default = nb::object(signals.attr("default_int_handler")).release();
   nb::object main = nb::module_::import_("threading").attr("main_thread")();
   Run::main_thread = nb::cast<pthread_t>(main.attr("ident"));
-  pthread_atfork(nullptr, nullptr, [] {  // the child has this thread only; the run, if any, was another's
-    if (phase.exchange(kIdle) > kRunning) keel_cancel(context, asked);
-    Run::main_thread = pthread_self();
-  });
+  pthread_atfork(nullptr, nullptr,
+                 [] {  // the child has this thread only; a run of another thread does not exist there
+                   if (phase.exchange(kIdle) > kRunning) keel_cancel(context, asked);
+                   Run::main_thread = pthread_self();
+                 });
 }
 
 }  // namespace keel_python

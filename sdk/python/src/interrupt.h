@@ -1,19 +1,17 @@
-// interrupt.h: Ctrl-C stops what Keel runs in the main thread, which then raises KeyboardInterrupt.
+// interrupt.h: Ctrl-C stops the run of the main thread, which then raises KeyboardInterrupt.
 //
-// Python's handler of SIGINT only leaves a note, which the interpreter reads between two of its instructions;
-// a run is one instruction. So runs of the main thread put a handler before Python's: it calls keel_cancel,
-// then Python's. The run ends with KEEL_CANCELLED, and raising that (errors.cc) lets Python say
-// KeyboardInterrupt.
+// Python's handler of SIGINT only sets a flag, which the interpreter checks between two instructions; a run
+// is one instruction. So runs of the main thread install a handler that calls keel_cancel, then Python's. The
+// run ends with KEEL_CANCELLED, and raising that error (errors.cc) makes Python raise KeyboardInterrupt.
 //
-// It is set only while the program leaves SIGINT to Python: a handler of the program's own might not raise,
-// so its run is not ours to stop, nor is a handler of another library ours to replace. signal.signal() puts
-// Python's own back at any time, so runs look after it; as looking is a system call, only where none did in
-// the last few milliseconds. That makes 15 ns for a run. (A handler for each run alone would be two system
-// calls. A thread that waits at Python's wakeup fd would need two calls for each run as well, and threads
-// make fork() unsafe.)
+// It is installed only while the program leaves SIGINT to Python: a handler of the program might not raise,
+// so its run must not be stopped, and handlers of other libraries are not replaced. signal.signal() may
+// restore Python's at any time, so runs check the handler; since this is a system call, at most once in a few
+// milliseconds, which costs 15 ns per run. (Installing the handler per run would take two system calls. A
+// thread waiting at Python's wakeup fd would take two calls per run as well, and threads make fork() unsafe.)
 //
-// Runs of other threads are not watched, but end as well while the main thread's is being stopped:
-// keel_cancel is about whole contexts.
+// Runs of other threads are not interrupted, but end, too, while the main thread's run is being stopped,
+// since keel_cancel applies to contexts.
 #ifndef KEEL_PYTHON_INTERRUPT_H
 #define KEEL_PYTHON_INTERRUPT_H
 #include <nanobind/nanobind.h>
@@ -23,7 +21,7 @@ namespace keel_python {
 
 namespace nb = nanobind;
 
-/// A run, while it lives, if it is one of the main thread. Made and ended with the GIL.
+/// Marks a run of the main thread during its lifetime. Constructed and destroyed with the GIL.
 class Run {
  public:
   Run() : watched_(pthread_equal(pthread_self(), main_thread) && begin()) {}
@@ -41,7 +39,7 @@ class Run {
   static pthread_t main_thread;
 };
 
-/// As keel_cancel on the default context; stays so while Ctrl-C is handled.
+/// keel_cancel on the default context; stays in effect while Ctrl-C is handled.
 void cancel(bool on);
 void install_interrupt();
 

@@ -1,5 +1,5 @@
-// line.cc: the table of lines of each code object is read once, for a traced op costs less than a microsecond
-// and Python finds a line by going through the table from its begin.
+// line.cc: the line table of each code object is read once, since a traced op takes less than a microsecond
+// and Python finds a line by a linear search in the table.
 #include "line.h"
 
 #include <frameobject.h>
@@ -15,16 +15,16 @@ namespace keel_python {
 
 namespace {
 
-/// What is known of a code object, which is kept with it. Converted code is kept for ever as well.
+/// The lines of a code object, which is kept alive. Converted code is never freed, either.
 struct Lines {
   nb::object code;
-  const char* file = nullptr;   // null: of this package
-  std::vector<uint32_t> lines;  // by instruction
+  const char* file = nullptr;   // null: a file of this package
+  std::vector<uint32_t> lines;  // by instruction index
 };
 
 std::string utf8(nb::handle text) {
   const char* out = PyUnicode_AsUTF8(text.ptr());
-  PyErr_Clear();  // a name of a file that is no UTF-8
+  PyErr_Clear();  // the file name is not valid UTF-8
   return out ? out : "?";
 }
 
@@ -47,7 +47,7 @@ std::vector<uint32_t> table_of(nb::handle code) {
 
 Lines made(PyCodeObject* code) {
   static const auto* package = new std::string(of_package());
-  static auto* files = new std::set<std::string>;  // libkeel compares them by address
+  static auto* files = new std::set<std::string>;  // never freed: libkeel compares names by address
   Lines out{nb::borrow(reinterpret_cast<PyObject*>(code))};
   std::string file = utf8(code->co_filename);
   if (file.starts_with(*package)) return out;
@@ -57,7 +57,8 @@ Lines made(PyCodeObject* code) {
 }
 
 const Lines& lines_of(PyCodeObject* code) {
-  static auto* known = new std::unordered_map<PyCodeObject*, Lines>;  // the interpreter may end before it
+  static auto* known =
+      new std::unordered_map<PyCodeObject*, Lines>;  // never freed: the interpreter may end earlier
   static const Lines* last = nullptr;
   if (last && last->code.ptr() == reinterpret_cast<PyObject*>(code)) [[likely]]
     return *last;
@@ -78,13 +79,13 @@ uint32_t line_in(PyFrameObject* frame, const Lines& of) {
 
 const Lines& lines_in(PyFrameObject* frame) {
   PyCodeObject* code = PyFrame_GetCode(frame);
-  Py_DECREF(code);  // the frame has it
+  Py_DECREF(code);  // the frame holds a reference
   return lines_of(code);
 }
 
-// What is called by the program where ops stand in the C++ SDK, or in parts of this package on it.
+// The callback for ops called inside the C++ SDK, or in code of this package on top of it.
 void note_from_sdk(keel_trace* trace, const keel::Place&) {
-  if (PyGILState_Check()) note_line(trace);  // else it was noted before the GIL was given away
+  if (PyGILState_Check()) note_line(trace);  // otherwise noted before the GIL was released
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ void note_line(keel_trace* trace) noexcept {
       lines = &lines_in(frame);
     }
     keel_trace_source(trace, lines->file, line_in(frame, *lines));
-  } catch (...) {  // then the line is not known
+  } catch (...) {  // the line remains unknown
     PyErr_Clear();
   }
 }

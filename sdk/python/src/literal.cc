@@ -1,6 +1,6 @@
 // literal.cc: Python objects as operands and tensors.
 //
-// How to read it: number() is one number, Flat flattens nested lists of them; then operands and tensors.
+// How to read it: number() is one number, Flat flattens nested lists of numbers; then operands and tensors.
 #include "literal.h"
 
 #include "dim.h"
@@ -13,8 +13,8 @@ namespace {
 
 using keel::detail::Weak;
 
-/// A Python number as a weak one. np.float64 is a Python float too: beside a tensor it counts as one, and
-/// not where a tensor is made of it (exact).
+/// A Python number as a weak one. np.float64 is a subclass of float: as an operand it is weak, too, but not
+/// if a tensor is made from it (exact).
 std::optional<Weak> number(PyObject* o, bool exact) {
   if (PyBool_Check(o)) return Weak(o == Py_True);
   if (exact ? PyFloat_CheckExact(o) : PyFloat_Check(o)) return Weak(PyFloat_AS_DOUBLE(o));
@@ -24,11 +24,11 @@ std::optional<Weak> number(PyObject* o, bool exact) {
   if (overflow)
     throw keel::Error(KEEL_INVALID,
                       "the literal " + std::string(nb::str(nb::handle(o)).c_str()) + " does not fit in i64",
-                      "make an array of it: keel.array(numpy.uint64(...))");
+                      "use an array: keel.array(numpy.uint64(...))");
   return std::in_range<int32_t>(v) ? Weak(static_cast<int32_t>(v)) : Weak(v);
 }
 
-/// A nested list or tuple of numbers, row by row. `foreign`: it holds something else.
+/// A nested list or tuple of numbers, row-major. `foreign`: it contains other objects.
 struct Flat {
   explicit Flat(bool exact) : exact(exact) {}
   bool exact;
@@ -68,7 +68,7 @@ struct Flat {
                           (n < 0 ? " one is a number, another a list"
                                  : " one has " + std::to_string(n) + " entries, another " + another(depth)));
   }
-  bool closed = false;  // a row is complete: the shape is known
+  bool closed = false;  // a row is complete, so the shape is known
 };
 
 bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
@@ -82,7 +82,7 @@ std::optional<keel::Literal> literal(PyObject* o, bool exact) {
   return keel::Literal::of(std::move(flat.shape), std::move(flat.values));
 }
 
-/// Lets an Operand keep a tensor alive.
+/// An operand that owns its tensor.
 struct Kept {
   keel::Tensor tensor;
   operator keel::Tensor() const { return tensor; }
@@ -107,10 +107,10 @@ std::optional<keel::Operand> size_operand(nb::handle value) {
   return keel::Operand::computed(nb::cast<const SizeFloat&>(value).tensor, kNowhere);
 }
 
-/// A tensor where there is one in the object, alone or in lists.
+/// The tensor of an object or of the arrays in a list; empty if there is none.
 keel::Tensor found_tensor(nb::handle value) {
   if (nb::isinstance<keel::Variable>(value)) return nb::cast<const keel::Variable&>(value).value();
-  if (is_list(value.ptr())) {  // of arrays: NumPy knows how to stack them
+  if (is_list(value.ptr())) {  // of arrays: stacked by NumPy
     nb::object stacked = call_python(nb::object(nb::module_::import_("keel.foreign").attr("stacked")), value);
     return is_tensor(stacked.ptr()) ? tensor_of(stacked.ptr()) : from_foreign(stacked, true);
   }

@@ -1,4 +1,4 @@
-// module.cc: the extension keel._keel: one install_*() for each file. keel/__init__.py is what programs see.
+// module.cc: the extension keel._keel: one install_*() per file. keel/__init__.py is the public interface.
 #include "context.h"
 #include "control.h"
 #include "custom.h"
@@ -17,7 +17,7 @@
 
 NB_MODULE(_keel, m) {
   using namespace keel_python;
-  nb::set_leak_warnings(false);  // the dtypes live as long as the process
+  nb::set_leak_warnings(false);  // the dtypes are never freed
   install_interrupt();
   install_errors(m);
   install_line();

@@ -1,7 +1,7 @@
 // op.cc: a Python function for each op of the catalogue, read from ops_table.inc.
 //
-// How to read it: Row is one op, Arguments puts what Python gave in its places, Call converts and applies. A
-// function is CPython's own kind: ops without attributes take the hot path of op.h, all others call().
+// How to read it: Row is one op, Arguments maps Python arguments to parameters, Call converts and applies.
+// Functions use the CPython API: ops without attributes take the fast path of op.h, all others call().
 #include "op.h"
 
 #include <array>
@@ -19,14 +19,14 @@ enum class Kind : uint8_t { kOperand, kMany, kFlag, kF64, kText, kDtype, kI64, k
 struct Param {
   const char *name, *type;
   Kind kind;
-  const char* fallback;  // the default as Python writes it; NULL: there is none
+  const char* fallback;  // the default in Python syntax; NULL: none
   constexpr bool required() const { return !fallback; }
 };
 struct Row {
   keel::OpId id;
-  const char *doc, *patterns;  // of the results
+  const char *doc, *patterns;  // patterns: of the results
   const char* types;           // "T: f32 f64; I: i32 i64"
-  int results;                 // each: minus the number of the parameter that has an entry for each
+  int results;                 // if variable: minus the number of the parameter with one entry per result
   std::array<Param, 12> params;
   constexpr size_t size() const {
     size_t n = 0;
@@ -49,7 +49,7 @@ constexpr Row kRows[] = {
   throw nb::python_error();
 }
 
-/// The argument of each parameter; NULL where there is none.
+/// The argument of each parameter; NULL if omitted.
 struct Arguments {
   std::array<PyObject*, 12> at{};
 
@@ -79,7 +79,7 @@ struct Arguments {
   }
 };
 
-/// Which kind of KEEL_INVALID it is: dtypes that the op does not take or that differ, or dims.
+/// The kind of a KEEL_INVALID: unsupported or different dtypes, or dims.
 class Faults {
  public:
   Faults(const Row& row, keel::detail::In in)
@@ -92,7 +92,7 @@ class Faults {
 
  private:
   char group(size_t k) const { return groups_[std::min(k, groups_.size() - 1)]; }
-  // That of the first tensor of the group.
+  // The dtype of the first tensor of the group.
   keel_dt wanted(char of) const {
     for (size_t k = 0; k < in_.size(); k++)
       if (group(k) == of && in_[k]->get()) return keel::detail::dtype_of_array(in_[k]->get());
@@ -123,7 +123,7 @@ bool any_big(keel::detail::In in) {
                      [](const keel::Operand* o) { return o->get() && is_big(o->get()); });
 }
 
-/// Other Python threads run meanwhile, unless it is a small op without attributes.
+/// Releases the GIL, unless it is a small op without attributes.
 void run(const Row& row, keel::detail::In in, const keel::detail::Attributes& attributes,
          std::span<keel_array*> out) {
   auto apply = [&] { keel::detail::apply(row.id, in, attributes, out, kNowhere); };
@@ -134,7 +134,7 @@ void run(const Row& row, keel::detail::In in, const keel::detail::Attributes& at
     else
       without_gil(apply);
   } catch (const keel::Error& e) {
-    // Binding, which comes first, looks at attributes alone.
+    // Binding comes first and checks attributes only.
     auto said = [&](const char* text) {
       return std::string_view(e.what()).find(text) != std::string_view::npos;
     };
@@ -175,7 +175,7 @@ class Call {
     Py_ssize_t n = PySequence_Size(args.at[static_cast<size_t>(param)]);
     if (n >= 0) return static_cast<size_t>(n);
     PyErr_Clear();
-    type_error("%s(): the argument '%s' must be a list, with an entry for each result", row_.name(),
+    type_error("%s(): the argument '%s' must be a list with an entry for each result", row_.name(),
                row_.params[static_cast<size_t>(param)].name);
   }
 
@@ -234,7 +234,7 @@ PyObject* call(const Row& row, PyObject* const* args, Py_ssize_t n, PyObject* ke
   });
 }
 
-const Row& row_of(keel::OpId id) {  // both lists are in the same order
+const Row& row_of(keel::OpId id) {  // both lists have the same order
   auto before = [](const Row& row, keel::OpId other) { return row.id < other; };
   return *std::lower_bound(std::begin(kRows), std::end(kRows), id, before);
 }
@@ -255,7 +255,7 @@ PyObject* entry(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* keywor
   return call(row, args, n, keywords);
 }
 
-/// "add(a, b)\n--\n\n" and what the catalogue says; kept for ever.
+/// "add(a, b)\n--\n\n" and the text of the catalogue; never freed.
 const char* docstring(const Row& row) {
   std::string call, operands, attributes;
   for (size_t k = 0; k < row.size(); k++) {
@@ -273,8 +273,8 @@ const char* docstring(const Row& row) {
   line("Attributes: ", attributes);
   line("Results: ", row.patterns);
   line("Dtypes: ", row.types);
-  line("Raises ", operands.empty() ? "InvalidError for attributes that do not fit."
-                                   : "ShapeError where dims do not fit, DTypeError for other dtypes.");
+  line("Raises ", operands.empty() ? "InvalidError for invalid attributes."
+                                   : "ShapeError for mismatched dims, DTypeError for other dtypes.");
   static std::deque<std::string> kept;
   return kept.emplace_back(std::move(out)).c_str();
 }

@@ -1,4 +1,4 @@
-// op.h: ops of the catalogue as Python functions, and the short way for operators.
+// op.h: ops of the catalogue as Python functions, and the fast path for operators.
 #ifndef KEEL_PYTHON_OP_H
 #define KEEL_PYTHON_OP_H
 #include "line.h"
@@ -6,12 +6,13 @@
 
 namespace keel_python {
 
-/// Of tensors, without attributes: one result, or NULL with an exception set.
+/// Applies an op without attributes to tensors: one result, or NULL with an exception set.
 PyObject* apply_plain(keel::OpId id, PyObject* const* in, size_t n) noexcept;
-/// Of anything that find_operand() knows; for any other object NotImplemented, as Python's operators want it.
+/// The same for all objects that find_operand() accepts; NotImplemented for others, as required of Python
+/// operators.
 PyObject* apply_operator(keel::OpId id, PyObject* const* in, size_t n) noexcept;
 
-inline constexpr int64_t kBig = 2048;  // elements from which on an op lets other Python threads run
+inline constexpr int64_t kBig = 2048;  // ops on this many elements or more release the GIL
 
 inline bool is_big(const keel_array* array) { return elements_of(array) >= kBig; }
 
@@ -34,7 +35,7 @@ inline PyObject* apply_quick(keel::OpId id, PyObject* const* in) noexcept {
     if (apply_op(here().op(id), belongs_to_trace(id, false), raw, n, {&out, 1}, nullptr) == KEEL_OK)
         [[likely]]
       return wrap(out);
-  } catch (...) {  // said below
+  } catch (...) {  // reported below
   }
   return apply_plain(id, in, n);
 }

@@ -1,5 +1,6 @@
-// operators.cc: + - * / // % ** @ and comparisons, & | ^ ~ by the dtype, and tensors of one element as Python
-// numbers. They mean what the ops of the catalogue mean, but for / of integers, which op div truncates.
+// operators.cc: + - * / // % ** @ and comparisons, & | ^ ~ by dtype, and conversions of tensors of one
+// element to Python numbers. Same semantics as the ops of the catalogue, except / of integers, which op div
+// truncates.
 #include "operators.h"
 
 #include "keel/ops.hpp"
@@ -38,7 +39,7 @@ bool is_float(PyObject* tensor) {
   return view.dtype.code == code_of(KEEL_F32) || view.dtype.code == code_of(KEEL_BF16);
 }
 
-/// Both operands as tensors, those that are literals of the other one's dtype; empty where one can be none.
+/// Both operands as tensors, literals with the dtype of the other operand; empty if one is not convertible.
 using Pair = std::array<keel::Tensor, 2>;
 std::optional<Pair> as_tensors(PyObject* a, PyObject* b) {
   PyObject* in[] = {a, b};
@@ -69,7 +70,8 @@ PyObject* product_of(keel::Tensor x, keel::Tensor y) {
     if (!(row && d == z.ndim() - 2) && !(column && d == z.ndim() - 1)) dims.push_back(z.dim(d));
   return wrap(keel::reshape(z, dims));
 }
-// As NumPy has it: a vector is a row before @ and a column behind it, and the dim goes again.
+// NumPy's rules: a vector is a row on the left of @ and a column on the right; the dim is removed from the
+// result.
 PyObject* product(PyObject* a, PyObject* b) {
   if (is_tensor(a) && is_tensor(b) && !is_vector(a) && !is_vector(b)) [[likely]]
     return binary<OpId::matmul>(a, b);
@@ -84,8 +86,7 @@ bool is_whole(const keel::Operand& o) {
   const keel::DtypeRow* row = o.get() ? keel::find_dtype(keel::detail::dtype_of_array(o.get())) : nullptr;
   return row && (row->kind == 'i' || row->kind == 'u');
 }
-// True division. Of integers it is f32, as numbers with a point are; of two dtypes it is an error, as all
-// ops.
+// True division: f32 for integers; different dtypes are an error, as for all ops.
 PyObject* divide(PyObject* a, PyObject* b) {
   if (is_float(is_tensor(a) ? a : b)) [[likely]]
     return binary<OpId::div>(a, b);
@@ -101,11 +102,11 @@ PyObject* divide(PyObject* a, PyObject* b) {
   });
 }
 
-char kind_of(PyObject* a, PyObject* b) {  // of the operand that is a tensor
+char kind_of(PyObject* a, PyObject* b) {  // the kind of the tensor operand
   const keel::DtypeRow* row = keel::find_dtype(tensor_of(is_tensor(a) ? a : b).dtype());
   return row ? row->kind : '?';
 }
-// Of bools the logical op, of integers that of their bits.
+// The logical op for bool, the bitwise op for integers.
 template <OpId logical, OpId bitwise>
 PyObject* bits(PyObject* a, PyObject* b) {
   return kind_of(a, b) == 'b' ? binary<logical>(a, b) : binary<bitwise>(a, b);
@@ -113,7 +114,7 @@ PyObject* bits(PyObject* a, PyObject* b) {
 PyObject* invert(PyObject* a) {
   return kind_of(a, a) == 'b' ? unary<OpId::logical_not>(a) : unary<OpId::bit_not>(a);
 }
-// floor(a / b); of integers without a float between.
+// floor(a / b); integers without a detour through floats.
 PyObject* floor_divide(PyObject* a, PyObject* b) {
   bool real = kind_of(a, b) == 'f';
   auto rest = nb::steal(real ? Py_NewRef(Py_None) : binary<OpId::mod>(a, b));
@@ -148,7 +149,7 @@ PyObject* as_int(PyObject* a) {
 }
 PyObject* as_index(PyObject* a) {
   if (char kind = kind_of(a, a); kind == 'i' || kind == 'u') return as_int(a);
-  PyErr_SetString(PyExc_TypeError, "only a tensor of one integer can be an index");
+  PyErr_SetString(PyExc_TypeError, "only a tensor of one integer can be used as an index");
   return nullptr;
 }
 
@@ -196,10 +197,10 @@ const keel::Tensor& need_value(const keel::Tensor& t) {
   throw keel::Error(
       KEEL_PRECONDITION,
       "a tensor of a trace has no value yet: " + type +
-          " cannot be read, printed or decide an `if` of Python" + (whole ? ", nor be a size" : ""),
-      std::string(whole ? "a size is one of x.shape, which traces compute with; " : "") +
-          "keel.cond(p, then, otherwise), keel.while_loop and keel.scan branch and loop on tensors, "
-          "keel.select(p, a, b) chooses by element; keel.run_eagerly(True) runs functions on values");
+          " cannot be read, printed or used in an `if` of Python" + (whole ? ", or as a size" : ""),
+      std::string(whole ? "use sizes of x.shape, which are part of the trace; " : "") +
+          "use keel.cond(p, then, otherwise), keel.while_loop and keel.scan to branch and loop on tensors, "
+          "keel.select(p, a, b) for elements; or keel.run_eagerly(True) to run functions on values");
 }
 
 }  // namespace keel_python

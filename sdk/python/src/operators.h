@@ -6,7 +6,7 @@
 namespace keel_python {
 extern PyNumberMethods tensor_number;
 PyObject* tensor_compare(PyObject* a, PyObject* b, int how);
-/// Throws where a tensor of a trace has no value to read; `t` otherwise.
+/// Returns `t`; throws for a tensor of a trace, which has no value.
 const keel::Tensor& need_value(const keel::Tensor& t);
 }  // namespace keel_python
 #endif

@@ -1,6 +1,6 @@
-// plan.cc: the Python type keel.Plan: a call of it costs little more than the run.
+// plan.cc: the Python type keel.Plan: a call costs little more than the run.
 //
-// How to read it: run() is a call. The type is CPython's own kind, for nanobind's have no vectorcall.
+// How to read it: run() is a call. The type uses the CPython API, since nanobind's types have no vectorcall.
 #include "plan.h"
 
 #include <new>
@@ -31,12 +31,12 @@ void run_arrays(PlanObject& p, std::span<keel_array* const> in, keel_array** out
   p.brief.measured(elements, [&] { without_gil(once); });
 }
 
-/// plan(x, y): tensors (or what becomes one) in order; one result alone, else a tuple.
+/// plan(x, y): tensors (or convertible objects) in order; returns one result alone, several as a tuple.
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     PlanObject& p = plan_of(self);
     if (names && PyTuple_GET_SIZE(names)) {
-      PyErr_SetString(PyExc_TypeError, "a plan takes its inputs by place");
+      PyErr_SetString(PyExc_TypeError, "a plan takes positional inputs only");
       throw nb::python_error();
     }
     constexpr size_t kFew = 16;
@@ -66,8 +66,8 @@ PyObject* make(PyTypeObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
-PyGetSetDef facts[] = {{"inputs", get_inputs, nullptr, "How many inputs a call takes", nullptr},
-                       {"outputs", get_outputs, nullptr, "How many results it gives", nullptr},
+PyGetSetDef facts[] = {{"inputs", get_inputs, nullptr, "Number of inputs of a call", nullptr},
+                       {"outputs", get_outputs, nullptr, "Number of results", nullptr},
                        {}};
 PyMethodDef methods[] = {{"_report", report, METH_NOARGS, nullptr}, {}};
 PyTypeObject plan_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -75,8 +75,9 @@ PyTypeObject plan_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 void fill_type() {
   plan_type.tp_name = "keel.Plan";
   plan_type.tp_doc =
-      "A frozen run of a session, by Session.prepare(). plan(x, y) takes the inputs by place: tensors, or "
-      "what becomes one, and gives the only result or a tuple. Any threads may call it at the same time.";
+      "A prepared run of a session, by Session.prepare(). plan(x, y) takes positional inputs: tensors or "
+      "convertible "
+      "objects; returns the only result or a tuple. Any number of threads may call it concurrently.";
   plan_type.tp_basicsize = sizeof(PlanObject);
   plan_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL;
   plan_type.tp_vectorcall_offset = offsetof(PlanObject, call);

@@ -6,7 +6,7 @@
 
 namespace keel_python {
 
-/// may_be_brief: how long a run takes is up to the sizes of its inputs (see brief.h).
+/// may_be_brief: the run time depends on the sizes of the inputs (see brief.h).
 nb::object plan_object(keel::Plan plan, bool may_be_brief);
 
 void install_plan(nb::module_& m);

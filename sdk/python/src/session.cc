@@ -1,5 +1,5 @@
-// session.cc: modules (files of graphs), sessions and plans, on the C++ SDK's; keel/session.py gives them to
-// programs.
+// session.cc: modules (files of graphs), sessions and plans, on the C++ SDK; keel/session.py is the public
+// interface.
 #include "session.h"
 
 #include <nanobind/stl/pair.h>
@@ -38,7 +38,7 @@ keel::Module import_file(const std::string& path, const nb::dict& options, const
   return without_gil([&] { return keel::Module::import_file(context(), path, o, names, arrays); });
 }
 
-/// Of an entry ("": the only one): [(name, dtype, shape with -1 where it is not known)].
+/// Parameters or results of an entry ("": the only one): [(name, dtype, shape with -1 for unknown sizes)].
 nb::list ports(keel::Module& module, const std::string& entry, bool results) {
   keel::Graph graph = module.graph_of(entry);
   nb::list out;
@@ -60,10 +60,10 @@ std::vector<const char*> c_strings(const Names& names) {
   return out;
 }
 
-/// whole: fetches are all results of the entry, and its effects happen, too.
+/// whole: fetches are all results of the entry, with all its effects.
 nb::tuple run_session(const keel::Session& session, const Names& feeds, const std::vector<keel::Tensor>& in,
                       const Names& fetches, const Names& targets, bool whole) {
-  static constexpr const char* kNothing[1] = {};  // NULL means all that the entry has
+  static constexpr const char* kNothing[1] = {};  // NULL means all of the entry
   std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
   std::vector<keel_array*> arrays = raw(in), out(r.size());
   const char* const* wanted = whole ? nullptr : r.empty() ? kNothing : r.data();
@@ -80,10 +80,10 @@ nb::object prepare(const keel::Session& session, const Names& feeds, const Names
   return plan_object(without_gil([&] { return session.prepare(feeds, fetches, targets); }), may_be_brief);
 }
 
-/// An entry's graph, written into the trace at work: its results.
+/// Adds the graph of an entry to the current trace; returns its results.
 std::vector<keel::Tensor> write_entry(const keel::Module& module, const std::string& entry,
                                       const std::vector<keel::Tensor>& in) {
-  endless_written++;  // perhaps
+  endless_written++;  // the entry may contain loops or output
   std::vector<keel_array*> xs = raw(in);
   std::array<keel_array*, 256> out;
   uint32_t n = 0;
@@ -99,12 +99,12 @@ void install_session(nb::module_& m) {
   using keel::Module, keel::Session;
   nb::class_<Module>(
       m, "Module",
-      "A file's worth of graphs. With one entry it is called like a function, on module.device\n"
-      "(None: the device in use): one result, or a named tuple of them. A call makes a Session.",
+      "Graphs, as in a file. A module with one entry is callable, on module.device\n"
+      "(None: the current device): returns one result, or a named tuple. The first call makes a Session.",
       nb::dynamic_attr())
       .def("_save", [](const Module& x, const std::string& path) { x.save(path); })
       .def("text", &Module::text, "The text form, which keel.parse() reads back exactly.")
-      .def("signatures", &Module::signatures, "For people: a block for each entry.")
+      .def("signatures", &Module::signatures, "For people: a block per entry.")
       .def("_info", &Module::info)
       .def("_ports", ports)
       .def("_link", &Module::link)
@@ -126,7 +126,7 @@ void install_session(nb::module_& m) {
   m.def(
       "parse",
       [](nb::handle text) { return Module::parse(context(), need_text(text, "the text of a module")); },
-      nb::arg("text"), "A module of its text form. Raises InvalidError with line and column.");
+      nb::arg("text"), "A module from its text form. Raises InvalidError with line and column.");
   m.def("write_entry", write_entry);
   m.def("default_device", [] { return keel::detail::here().device(); });
 

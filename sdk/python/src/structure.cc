@@ -1,7 +1,7 @@
 // structure.cc: walks over nested Python values.
 //
-// How to read it: Walk knows the containers; a leaf's function knows what to do. A new kind of container is a
-// line in Walk::one and a function that makes it again.
+// How to read it: Walk handles the containers, a callback the leaves. A new kind of container is a line in
+// Walk::one and a function that rebuilds it.
 #include "structure.h"
 
 #include <nanobind/stl/string.h>
@@ -24,7 +24,8 @@ class Walk {
   nb::object one(nb::handle v) {
     PyObject* o = v.ptr();
     if (is_tensor(o)) return leaf_(v, place_);
-    if (depth_ > 64) throw keel::Error(KEEL_INVALID, "a structure is nested deeper than 64, or holds itself");
+    if (depth_ > 64)
+      throw keel::Error(KEEL_INVALID, "a structure is nested deeper than 64 levels, or holds itself");
     if (PyTuple_Check(o)) return PyTuple_CheckExact(o) ? sequence(v, "(") : named(v);
     if (PyList_CheckExact(o)) return nb::list(sequence(v, "["));
     if (PyDict_CheckExact(o)) return dict(v);
@@ -88,7 +89,7 @@ class Walk {
     return out;
   }
   static std::string type_name(
-      nb::handle v) {  // types live as long as functions that saw them, as good as always
+      nb::handle v) {  // types are kept as long as functions that have seen them, practically forever
     return "<" + std::to_string(reinterpret_cast<uintptr_t>(v.type().ptr())) + ">";
   }
 
@@ -100,12 +101,12 @@ class Walk {
 
 keel_leaf leaf_of(int32_t kind) { return {kind, 0, nullptr, nullptr, 0, 0, nullptr}; }
 
-/// np.float64 is a Python float, also in the way in which it counts beside tensors.
+/// np.float64 is a subclass of float, and is weak next to tensors, too.
 bool is_numpy_float(PyObject* o) {
   return PyFloat_Check(o) && std::string_view(Py_TYPE(o)->tp_name) == "numpy.float64";
 }
 
-/// A leaf that counts by type and value, if it is one.
+/// A leaf compared by type and value; empty for other leaves.
 std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
   auto made = [&](int32_t kind, char letter) {
     shape += letter;
@@ -145,7 +146,7 @@ nb::object map_leaves(nb::handle value, const Leaf& leaf, std::string* shape) {
 
 namespace {
 
-/// A leaf that is no number, string or None, and what counts for it: a tensor, or an object by identity.
+/// A leaf other than numbers, strings and None: a tensor, or an object compared by identity.
 nb::object by_type_or_identity(nb::handle leaf, Flat& flat) {
   nb::object kept = nb::borrow(leaf);
   keel_leaf made = leaf_of(KEEL_LEAF_I64);
@@ -169,7 +170,7 @@ nb::object by_type_or_identity(nb::handle leaf, Flat& flat) {
   return kept;
 }
 
-/// The most usual call: nothing but tensors and numbers, one by one. False: something else is there.
+/// The fast path: only tensors and numbers, without containers. Returns false for other arguments.
 bool flatten_plain(nb::handle arguments, Flat& flat) {
   keel::detail::Leaves& leaves = flat.leaves;
   leaves.structure += "(";
@@ -212,7 +213,8 @@ Flat flatten(nb::handle arguments, bool names, std::vector<keel_leaf> room) {
 keel::Tensor result_tensor(nb::handle leaf, const std::string& place) {
   if (is_tensor(leaf.ptr())) return tensor_of(leaf.ptr());
   if (std::optional<keel::Operand> found = find_operand(leaf)) return to_tensor(leaf);
-  PyErr_Format(PyExc_TypeError, "a result%s is %s; results are tensors, numbers, None and structures of them",
+  PyErr_Format(PyExc_TypeError,
+               "a result%s is %s; results must be tensors, numbers, None or structures of them",
                place.c_str(), Py_TYPE(leaf.ptr())->tp_name);
   throw nb::python_error();
 }

@@ -1,5 +1,5 @@
-// structure.h: arguments and results of any structure: tuples, lists, dicts, named tuples and dataclasses are
-// walked into, all else is a leaf. Dicts go by the order of their keys' texts.
+// structure.h: arguments and results of any structure. Tuples, lists, dicts, named tuples and dataclasses are
+// containers, other objects are leaves. Dicts are walked in the order of their keys' reprs.
 #ifndef KEEL_PYTHON_STRUCTURE_H
 #define KEEL_PYTHON_STRUCTURE_H
 #include <functional>
@@ -9,23 +9,23 @@
 
 namespace keel_python {
 
-/// What a leaf becomes; its place is "", ".w", "[0]", "[0].w" ...
+/// The replacement of a leaf; place: its path, "", ".w", "[0]", "[0].w" ...
 using Leaf = std::function<nb::object(nb::handle leaf, const std::string& place)>;
-/// The same structure with other leaves. shape: gets a text that two structures share only if they are alike.
+/// The same structure with other leaves. shape: receives a text that is equal only for equal structures.
 nb::object map_leaves(nb::handle value, const Leaf& leaf, std::string* shape = nullptr);
 
-/// The arguments of a call as leaves of the C API, and all that they borrow from.
+/// The arguments of a call as leaves of the C API, and the owners of borrowed data.
 struct Flat {
   keel::detail::Leaves leaves;
-  nb::object value;  // in which what other libraries hold is a tensor
+  nb::object value;  // the arguments, with arrays of other libraries as tensors
   std::vector<std::string> places;
-  std::vector<nb::object> objects;  // that count by identity
+  std::vector<nb::object> objects;  // compared by identity
 };
-/// Of a tuple of arguments. names: also the places, for the first call of a structure.
-/// room: an empty list whose memory is used again.
+/// The leaves of a tuple of arguments. names: also the paths, for the first call with a structure.
+/// room: an empty list whose memory is reused.
 Flat flatten(nb::handle arguments, bool names, std::vector<keel_leaf> room = {});
 
-/// A tensor for a leaf of a result: numbers are literals, variables are read. A TypeError says what else is.
+/// The tensor of a leaf of a result: numbers are literals, variables are read. A TypeError for other objects.
 keel::Tensor result_tensor(nb::handle leaf, const std::string& place);
 
 void install_structure(nb::module_& m);

@@ -1,5 +1,5 @@
-// tape.cc: tapes that record between __enter__ and __exit__, and answer at any time. Structures of targets
-// and sources are walked by keel/tape.py.
+// tape.cc: tapes that record between __enter__ and __exit__; gradients may be taken at any time. keel/tape.py
+// walks the structures of targets and sources.
 #include "tape.h"
 
 #include <nanobind/stl/vector.h>
@@ -13,13 +13,13 @@ namespace {
 using keel::detail::Recorder;
 using keel::detail::this_tape;
 
-/// Every recorder of this extension: with the tape, which those inside of it keep alive.
+/// A recorder of this extension, with its tape, which inner recorders keep alive.
 struct Recording : Recorder {
-  std::shared_ptr<keel_tape> around;  // must live longer
+  std::shared_ptr<keel_tape> around;  // must outlive this one
   std::shared_ptr<keel_tape> owner;
 };
 
-/// Takes a recorder out of those of this thread, wherever it stands.
+/// Removes a recorder from this thread's stack, at any position.
 void unlink(const Recorder& mine) {
   for (Recorder** at = &this_tape; *at; at = &(*at)->outer)
     if (*at == &mine) {
@@ -28,7 +28,7 @@ void unlink(const Recorder& mine) {
     }
 }
 
-/// While it is entered no tape of this thread records.
+/// No tape of this thread records while it is entered.
 class NoRecord {
  public:
   NoRecord() = default;
@@ -44,7 +44,7 @@ class NoRecord {
   Recording mine_{};
 };
 
-/// What gradients are asked for: tensors, or variables.
+/// Sources of gradients: tensors, or variables.
 struct Sources {
   std::vector<keel_array*> arrays;
   std::vector<keel_variable*> variables;
@@ -52,7 +52,7 @@ struct Sources {
     for (nb::handle x : list) {
       bool variable = nb::isinstance<keel::Variable>(x);
       if (!variable && !is_tensor(x.ptr())) {
-        PyErr_Format(PyExc_TypeError, "a source of a gradient is a tensor or a variable, not %s",
+        PyErr_Format(PyExc_TypeError, "a source of a gradient must be a tensor or a variable, not %s",
                      Py_TYPE(x.ptr())->tp_name);
         throw nb::python_error();
       }
@@ -105,7 +105,8 @@ class Tape {
   }
   void reset() { keel_tape_reset(mine_.handle); }
 
-  // Tapes around a traced call do not see into it: there stopping one hides from all, as no_record() does.
+  // Tapes around a traced call do not record inside it: stopping one there hides ops from all, as no_record()
+  // does.
   void stop() {
     const Recorder* at = this_tape;
     while (at && at != &mine_) at = at->outer;
@@ -143,7 +144,7 @@ class Tape {
 
  private:
   Recording mine_{};
-  std::vector<bool> outside_;  // for each stop: is the tape outside of the trace that is being written?
+  std::vector<bool> outside_;  // for each stop: is the tape outside of the trace in progress?
   std::vector<std::unique_ptr<NoRecord>> hidden_;
 };
 
@@ -157,14 +158,14 @@ void install_tape(nb::module_& m) {
       .def("_stop", &Tape::stop)
       .def("_go_on", &Tape::go_on)
       .def("watch", &Tape::watch, nb::arg("x"),
-           "From now on gradients with respect to a tensor or variable can be asked for.")
-      .def("reset", &Tape::reset, "Forgets what was recorded and watched; then it can be used again.")
+           "Records a floating-point tensor or a variable from now on, as a source of gradients.")
+      .def("reset", &Tape::reset, "Drops all records and watches; the tape can then be used again.")
       .def("_gradient", &Tape::gradient)
       .def("_jacobian", &Tape::jacobian);
   m.def("recording", [] { return keel::detail::tape_handle() != nullptr; });
   nb::class_<NoRecord>(m, "no_record",
                        "with keel.no_record(): no tape of this thread records, and in a traced function no\n"
-                       "gradient passes what is computed.")
+                       "gradient passes through ops in the block.")
       .def(nb::init<>())
       .def("__enter__", &NoRecord::enter)
       .def("__exit__", [](NoRecord& scope, nb::args) { scope.leave(); });

@@ -1,4 +1,4 @@
-// tape.h: keel._keel.Tape, what records for gradients.
+// tape.h: keel._keel.Tape, the record of ops for gradients.
 #ifndef KEEL_PYTHON_TAPE_H
 #define KEEL_PYTHON_TAPE_H
 #include "array.h"

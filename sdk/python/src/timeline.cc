@@ -1,4 +1,4 @@
-// timeline.cc: the process's timeline and spans of a program's own. keel/timeline.py makes blocks of them.
+// timeline.cc: the timeline of the process and user-defined spans; keel/timeline.py has the with blocks.
 #include "timeline.h"
 
 #include <nanobind/stl/optional.h>

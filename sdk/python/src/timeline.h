@@ -1,4 +1,4 @@
-// timeline.h: what the process does when, in a file for viewers.
+// timeline.h: a trace of the process over time, in a file for viewers.
 #ifndef KEEL_PYTHON_TIMELINE_H
 #define KEEL_PYTHON_TIMELINE_H
 #include "errors.h"

@@ -1,5 +1,4 @@
-// variable.cc: keel.Variable, the C++ SDK's Variable as a Python type. Its operators are added by
-// keel/variable.py, which reads the value and goes on with it.
+// variable.cc: keel.Variable, the C++ SDK's Variable as a Python type. keel/variable.py adds its operators.
 #include "variable.h"
 
 #include <nanobind/stl/string.h>
@@ -40,8 +39,9 @@ void assign(const Variable& v, nb::handle value) {
 void install_variable(nb::module_& m) {
   nb::class_<Variable>(
       m, "Variable",
-      "State that outlives runs, shared by eager code, functions and the graphs of modules. It\n"
-      "stands for its value at this place of the program: w * x reads, w.assign_sub(d) writes.")
+      "State that outlives runs, shared by eager code, functions and the graphs of modules. As an operand "
+      "it\n"
+      "is its value at this point of the program: w * x reads it, w.assign_sub(d) writes it. Thread-safe.")
       .def(
           "__init__",
           [](Variable* self, nb::handle initial, nb::handle name, nb::handle trainable, nb::handle dtype) {
@@ -51,9 +51,9 @@ void install_variable(nb::module_& m) {
           },
           nb::arg("initial").none(), nb::arg("name").none() = "", nb::arg("trainable").none() = true,
           nb::arg("dtype") = nb::none(),
-          "A new one, of the dtype and shape of `initial`. In a traced function: on its first trace only, "
-          "of\n"
-          "what depends on constants and shapes. trainable: tapes watch it when it is read.")
+          "A new variable with the dtype and shape of `initial`. In a traced function: created in the first "
+          "trace only,\n"
+          "from constants and shapes. trainable: tapes watch it when it is read.")
       .def("__init__",
            [](Variable*, nb::args args, nb::kwargs keywords) {
              refuse_call("Variable(initial, name='', trainable=True, dtype=None)", args, keywords);
@@ -70,11 +70,11 @@ void install_variable(nb::module_& m) {
             note_line();
             return v.value();
           },
-          "The value at this place of the program.")
+          "The value at this point of the program.")
       .def("assign", assign<&Variable::assign>, nb::arg("value").none())
       .def("assign_add", assign<&Variable::assign_add>, nb::arg("value").none())
       .def("assign_sub", assign<&Variable::assign_sub>, nb::arg("value").none());
-  // Now, wherever they are called: no part of a trace.
+  // Take effect immediately, also during a trace.
   m.def("new_variable",
         [](const keel::Tensor& initial) { return Variable(keel::default_context(), initial.array()); });
   m.def("assign_now", [](const Variable& v, const keel::Tensor& value) { v.assign(value.array()); });
