@@ -106,7 +106,7 @@ def test_names_are_taken_and_mean_nothing_eagerly(tf):
     (lambda tf: tf.keras, AttributeError, "keel.compat.v2 has no 'keras'"), (lambda tf: tf.add(1), TypeError, "y"),
     (lambda tf: tf.reduce_mean(X, axes=1), TypeError, "axes"),
     (lambda tf: tf.squeeze(X, axis=0), ValueError, "dim 0 has the size 2, expected 1"),
-    (lambda tf: tf.split(X, 2, axis=1), ValueError, "no 2 equal parts"),
+    (lambda tf: tf.split(X, 2, axis=1), ValueError, "into 2 equal parts"),
     (lambda tf: tf.matmul(X, X), ValueError, "matmul"),
     (lambda tf: tf.constant("text"), TypeError, "no tensor"),
     (lambda tf: tf.device("/gpu"), keel.DeviceError, "no device"),
@@ -247,8 +247,8 @@ def test_hints_fit_the_case(tf):
         tf.nn.rellu
     with pytest.raises(AttributeError, match=r"no tf.nn.rms_norm, but Keel has keel.rms_norm"):
         tf.nn.rms_norm
-    for name, said in (("math.betainc", "keel.compat has no tf.math.betainc: write it"), ("keras", "keel.optim and keel.data"),
-                       ("image", "has no tf.image: write it"), ("custom_gradient", "but Keel has keel.custom_gradient"),
+    for name, said in (("math.betainc", "keel.compat has no tf.math.betainc: use keel"), ("keras", "keel.optim and keel.data"),
+                       ("image", "has no tf.image: use keel"), ("custom_gradient", "but Keel has keel.custom_gradient"),
                        ("recompute_grad", r"keel.custom_gradient\(f, backward\)"), ("nn.softmaxx", "do you mean tf.nn.softmax")):
         with pytest.raises(AttributeError, match=said):
             operator.attrgetter(name)(tf)

@@ -64,7 +64,7 @@ def broken(x):
 
 
 @pytest.mark.parametrize("code, backward, kind, message", [
-    (lambda x: x * 2, None, keel.InvalidError, "no pair"), (lambda x: (x * 2, 3), None, keel.InvalidError, "no pair"),
+    (lambda x: x * 2, None, keel.InvalidError, "must return a value and a gradient function"), (lambda x: (x * 2, 3), None, keel.InvalidError, "must return a value and a gradient function"),
     (lambda x: (x * 2, broken), None, KeyError, "mine"), (broken, None, KeyError, "mine"),
     (lambda x: x * 2, lambda x, y, dy: (dy, dy), keel.InvalidError, "2 gradients for 1 arguments"),
     (lambda x: x * 2, lambda x, y, dy: keel.reduce_sum(dy), keel.InvalidError, r"is f32\[\], but the argument is f32\[2\]"),

@@ -207,7 +207,7 @@ def test_modules_go_on_without_their_names(loaded):
 def test_saving_what_is_no_module_says_what_is(tmp_path):
     double = keel.function(lambda x: x * 2)
     path = tmp_path / "m.keel"
-    with pytest.raises(TypeError, match=r"a keel.Module, such as f.concrete\(x\): got <keel.function <lambda>\(x\)>"):
+    with pytest.raises(TypeError, match=r"a keel.Module, such as f.concrete\(x\); got <keel.function <lambda>\(x\)>"):
         keel.save(path, double)
     with pytest.raises(TypeError, match=r"the path comes first: keel.save\('m.keel', ...\)"):
         keel.save(double, "m.keel")

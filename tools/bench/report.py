@@ -75,13 +75,13 @@ LOADS = {"quiet": "nothing else", "busy": "{} busy process{}", "part": "{} busy 
 
 
 def busy(report):
-    lines = [told(report), "", "| work | beside | all threads | one thread | ONNX Runtime, all | Keel, of its own one thread | longest run |",
+    lines = [told(report), "", "| work | other load | all threads | one thread | ONNX Runtime, all | Keel, of its own one thread | longest run |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for r in report["results"]:
         count = "".join(c for c in r["load"] if c.isdigit())
-        beside = LOADS[r["load"].rstrip("0123456789")].format(count, "es" * (count != "1"), s="s" * (count != "1"))
+        other = LOADS[r["load"].rstrip("0123456789")].format(count, "es" * (count != "1"), s="s" * (count != "1"))
         times = [time_text(r["ms"][s]) if s in r["ms"] else "–" for s in ("keel", "one_thread", "onnxruntime")]
-        lines.append(f"| {r['what']} | {beside} | {' | '.join(times)} | {r['ratio']:.2f} | {time_text(r['worst_ms'])} |")
+        lines.append(f"| {r['what']} | {other} | {' | '.join(times)} | {r['ratio']:.2f} | {time_text(r['worst_ms'])} |")
     return "\n".join(lines) + "\n"
 
 
