@@ -102,7 +102,7 @@ def faults_of(name, text):
         yield f"{name}: {len(lines)} lines; at most {MAX_FILE}: split it"
     head = [line.strip() for line in lines[:3] if not line.startswith("#!")]
     if lines and not any(line.startswith(COMMENT) for line in head):
-        yield f"{name}:1: say in the first lines what the file is for"
+        yield f"{name}:1: state the purpose of the file in its first lines"
     for number, length in functions_of(name, text):
         if length > MAX_FUNCTION:
             yield f"{name}:{number}: a function of {length} lines; at most {MAX_FUNCTION}: split it"

@@ -1,4 +1,4 @@
-# steps.sh: what tools/test, tools/sweep and .ci/run share: steps, each with the time that it took.
+# steps.sh: shared by tools/test, tools/sweep and .ci/run: steps with their times.
 #   step NAME COMMAND...   runs it; its wall and processor seconds (of all its processes) are kept for the table
 #   step_table             prints them
 # KEEL_STEPS names the file that keeps them, so that a script which runs another shows the other's steps, too.

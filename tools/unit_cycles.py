@@ -1,5 +1,5 @@
 """Cycles between compilation units, for check_style.py: a unit is NAME.cc with NAME.h, and needs the units whose headers
-it includes. What is in a cycle can only be read and tested together.
+it includes. The units of a cycle can only be read and tested together.
 """
 import sys
 from pathlib import Path

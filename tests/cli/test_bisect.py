@@ -63,7 +63,7 @@ def test_fuel_ends_after_so_many_edits(keel, wrong):
         said = json.loads(keel("optimize", wrong, *options).out)
         assert [p["edits"] for p in said["passes"]] == [min(fuel, 4)]
         gone = [line for line in said.get("text", "").splitlines() if line.startswith("-")]
-        assert len(gone) == min(fuel, 4)  # those that were turned; the others' operands keep their names
+        assert len(gone) == min(fuel, 4)  # the edited nodes; the other nodes' operands keep their names
     assert "not run: the fuel is used up" in keel("optimize", wrong, "--fuel", "0").err
     assert "--fuel" in keel("optimize", wrong, "--fuel", "many", code=5).err
 

@@ -92,7 +92,7 @@ TEST(CpuImpls, SoftmaxAndNorms) {
     }
 }
 
-// What is far below the greatest is 0 or a denormal; a NaN, or nothing but -infinity, takes its whole line.
+// Elements far below the maximum become 0 or a denormal; a NaN, or only -infinity, makes its whole line NaN.
 TEST(CpuImpls, SoftmaxOfFarAndMissingNumbers) {
   constexpr int64_t kRows = 5, kColumns = 70;
   constexpr float kInf = std::numeric_limits<float>::infinity(),

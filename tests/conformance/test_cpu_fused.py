@@ -139,7 +139,7 @@ context = keel_abi.Context()
 plan(context, "add")[0].run(plan(context, "add")[1])
 child_has, parent_has = os.pipe(), os.pipe()
 if child := os.fork():
-    os.read(child_has[0], 1)  # the child made its code; ours would lie at the same place
+    os.read(child_has[0], 1)  # the child has generated its code; this process would use the same address
     p, x = plan(context, "maximum")
     assert np.array_equal(np.array(p.run(x)[0]), np.maximum(x * x, x))
     os.write(parent_has[1], b"x")

@@ -205,8 +205,7 @@ def test_callers_at_once_get_the_bits_of_a_caller_alone(name, make):
 
 
 # Below AVX-512 oneDNN splits the sum of a product with few results among left-over threads, which then wait for each other in a
-# spin: here it gets no more threads than it has blocks of results, so the bits are those of one.
-# each other in a spin: here it gets no more threads than it has blocks of results, so the bits are those of one.
+# spin: here it gets no more threads than it has blocks of results, so the bits equal those with one thread.
 DEEP = """
 import sys
 sys.path[:0] = {paths!r}
@@ -238,7 +237,7 @@ def test_bits_with_the_instructions_of_an_older_machine(test):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dims", [(1, 2, 130, 64), (3, 1, 97, 40), (2, 4, 33, 16)])
 def test_attention_has_the_same_bits_with_any_number_of_threads(dims, causal):
-    """Its sums are those of rows, which threads never share; for each instruction set."""
+    """It sums over rows, and threads never share a row; for each instruction set."""
     def build(g, q, k, v):
         return g.node("attention", q, k, v, causal=causal)
     inputs = arrays(dims, dims, dims)

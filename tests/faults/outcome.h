@@ -8,7 +8,7 @@ namespace keel::test {
 struct Outcome {
   keel_rc rc = KEEL_OK;
   char message[512] = "";  // of the error; empty: there was no error object
-  bool right = true;       // what was computed is what should be
+  bool right = true;       // the results are correct
 };
 
 }  // namespace keel::test

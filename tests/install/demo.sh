@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tools/demo on a clean Debian 12, from nothing and then again: it must tell the six files' types, and not take more processor
-# time than two cores have in its limit (6 minutes; 5 seconds the second time). Wall times depend on what else runs here; they
-# are printed, to KEEL_TIMES as well if that names a file. Exit status 77: this machine can make no clean Debian.
+# tools/demo on a clean Debian 12, from nothing and then again: it must classify six files, and use at most the processor
+# time of two cores within its limit (6 minutes; 5 seconds the second time). Wall times depend on other load; they are printed, also
+# to the file KEEL_TIMES if it is set. Exit status 77: this machine cannot create a clean Debian.
 #   tests/install/demo.sh            two cores of this machine
 #   KEEL_FRESH_CACHE=/tmp/empty tests/install/demo.sh    downloads are part of the time
 set -uo pipefail
@@ -32,4 +32,4 @@ run_demo() {
 tools/fresh_root make "$folder" && tools/fresh_root copy "$folder" || exit 1
 run_demo "demo from a clean Debian 12 (packages, wheels, build)" 360
 run_demo "demo again" 5
-[ "$faults" = 0 ] && echo "both runs tell the types of six files"
+[ "$faults" = 0 ] && echo "both runs classify six files"

@@ -129,7 +129,7 @@ class Player {
     }
   }
 
-  // What the memory was used for last is done, or lies before in the same queue.
+  // The last use of the memory has ended, or precedes in the same queue.
   void CheckNotBusy(const Allocation& piece, int queue) {
     ASSERT_FALSE(
         source_.Busy(1 - queue, piece.address(), piece.address() + std::max<uint64_t>(piece.bytes, 1)))

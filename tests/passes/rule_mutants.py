@@ -46,7 +46,7 @@ def numbers(text, name, begin, end):
 
 
 def dropped(text, name, begin, end):
-    """Omits a condition, except for those of cost."""
+    """Omits a condition, except cost conditions."""
     at = begin
     for condition in parts_at(text[begin:end], ",") if name == "when" else []:
         at = text.index(condition, at)

@@ -19,7 +19,7 @@ def catalogue(context):
 
 
 def new_context(passes=None):
-    """With all devices of the build, and one that accepts calls for grouping passes."""
+    """A context with all devices of the build, and a device that accepts calls for grouping passes."""
     context = keel_abi.Context(plugins=False, threads=1)  # a process without threads of its own may fork
     for plugin in ("reference", "cpu"):
         context.load_plugin(keel_abi.BUILD / "lib/keel/plugins" / f"keel-{plugin}.so")

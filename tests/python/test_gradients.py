@@ -106,7 +106,7 @@ class Gradients:
 
 
 def check(gradients, letter, seeds, of):
-    """The gradients of that letter are those of <seeds, of>; a missing gradient means zero."""
+    """The gradients of that letter equal the gradients of <seeds, of>; a missing gradient means zero."""
     for name, got in zip(gradients.names, gradients.run(letter), strict=True):
         wanted = gradients.differences(of, seeds, name)
         if got is None:

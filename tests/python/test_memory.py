@@ -30,7 +30,7 @@ def held(what):
 
 context = keel_abi.Context(threads=1)
 before, mapped = held("VmRSS"), held("RssFile")
-open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
+open("/proc/self/clear_refs", "w").write("5")  # resets the peak
 path, device = sys.argv[2:]
 module = context.import_file(path) if path.endswith(".onnx") else context.load(path)
 if device != "none":

@@ -403,7 +403,7 @@ def test_sources_that_changed_are_not_used(tmp_path):
 
 
 def test_libraries_run_as_they_are(tmp_path, monkeypatch):
-    """A library function with decisions on tensors is not converted; one that a library only decorates is."""
+    """A library function with decisions on tensors is not converted; a user function decorated by a library is."""
     folder = tmp_path / "site"
     folder.mkdir()
     path = folder / "library.py"

@@ -76,7 +76,7 @@ def again(work):
 
 
 def child(n):
-    signal.alarm(20)  # a lock that nobody gives back
+    signal.alarm(20)  # in case a lock is never released
     for k in range(2):
         for work in WORK:
             work(10**6 + 10 * n + k)

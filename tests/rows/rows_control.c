@@ -1,5 +1,5 @@
 /* rows_control.c: rows of the example programs about branches and effects, in C99; see README.md.
- *   rows_control_c ROW    runs one row on each device found; exit 0, or 1 and a line that says what differs
+ *   rows_control_c ROW    runs one row on each device found; exit 0, or 1 and a line with the difference
  * How to read it: a program with its blocks, then the row that calls it. */
 #include <keel/keel.h>
 #include "rows_programs.h"

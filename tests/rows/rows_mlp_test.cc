@@ -1,4 +1,4 @@
-// rows_mlp_test.cc: the rows of the perceptron (K7, K8, K9) and of what building it costs (T21).
+// rows_mlp_test.cc: the rows of the perceptron (K7, K8, K9) and of its construction cost (T21).
 #include <keel/keel.hpp>
 
 #include "tests/rows/rows.h"

@@ -204,7 +204,7 @@ TEST_P(CaptureGradient, WhatIsComputedWhileTracingIsSaid) {
   EXPECT_TRUE(Has(Failure([&] { f(Tensor(1.f)); }), "was computed from a source while it was traced"));
 }
 
-// What is computed in a body while a tape around it is stopped gives it no gradient.
+// Values computed in a body while an outer tape is stopped pass no gradient to this tape.
 Tensor StoppedFactor(const Tensor& x, Tape& tape) {
   return keel::cond(
       reduce_sum(x) > 0,
@@ -277,7 +277,7 @@ TEST_P(CaptureGradient, StoppedInBodies) {
   }
 }
 
-// A tape that starts in the body and is not stopped records what a stopped tape around it does not.
+// A tape that starts in the body and is not stopped records ops that a stopped outer tape does not.
 TEST_P(CaptureGradient, StoppedAroundATapeInABody) {
   auto program = [](const Tensor& x) {
     Tape outer;

@@ -82,7 +82,7 @@ def peer_of(side):
 
 
 class Field:
-    """The sides of one workload: those of Keel, and the fastest variant of each peer in a short trial. Peers start one after
+    """The sides of one workload: Keel's sides, and the fastest variant of each peer in a short trial. Peers start one after
     the other, so that few variants are in memory at a time. Peak memory is measured for the sides in `memory`."""
 
     def __init__(self, names, sides, begin, memory=()):

@@ -27,8 +27,8 @@ def missing():
 def install():
     """Installs line by line; -> the lines that pip failed on, with its last line of output."""
     if VENV.is_symlink() and not VENV.exists():
-        sys.exit(f"peers: build/peers is a link to {os.readlink(VENV)}, which is not there: remove the link, "
-                 "and peers.py installs anew, or link to another build/peers")
+        sys.exit(f"peers: build/peers is a link to {os.readlink(VENV)}, which does not exist: remove the link "
+                 "and rerun peers.py to install the peers, or link to another build/peers")
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
     failed = {}

@@ -9,7 +9,7 @@
 //   split    one-thread primitives; the call that gets the cores splits rows (images: the batch) over a team
 //   single   one-thread primitives, never split
 // The second table is for one caller with two independent jobs: sequentially with all cores each (`in turn`),
-// or concurrently in one parallel region with one thread each (`beside`): microseconds for both, median and
+// or concurrently in one parallel region with one thread each (`parallel`): microseconds for both, median and
 // minimum of alternating rounds, and the ratios of medians and minima. On a loaded machine only the minimum
 // is meaningful. The last column of the first table is processor time per call over all threads: the figure
 // that other load disturbs least, and that shows spinning.
@@ -197,7 +197,7 @@ class Pair {
     omp_set_num_threads(kCores);
     for (Job& job : teams_) job.Run();
   }
-  void Beside() {
+  void Parallel() {
 #pragma omp parallel num_threads(2)
     {
       omp_set_num_threads(1);
@@ -222,15 +222,15 @@ double Microseconds(F&& f) {
 
 void MeasurePair(const Work& work, int rounds) {
   Pair pair(work);
-  std::vector<double> turn, beside;
+  std::vector<double> turn, parallel;
   for (int i = 0; i < rounds; i++) {
     turn.push_back(Microseconds([&] { pair.InTurn(); }));
-    beside.push_back(Microseconds([&] { pair.Beside(); }));
+    parallel.push_back(Microseconds([&] { pair.Parallel(); }));
   }
-  for (auto* v : {&turn, &beside}) std::sort(v->begin(), v->end());
+  for (auto* v : {&turn, &parallel}) std::sort(v->begin(), v->end());
   const size_t middle = turn.size() / 2;
-  std::printf("%-22s %12.1f %12.1f %8.2f %12.1f %12.1f %8.2f\n", work.name, turn[middle], beside[middle],
-              beside[middle] / turn[middle], turn[0], beside[0], beside[0] / turn[0]);
+  std::printf("%-22s %12.1f %12.1f %8.2f %12.1f %12.1f %8.2f\n", work.name, turn[middle], parallel[middle],
+              parallel[middle] / turn[middle], turn[0], parallel[0], parallel[0] / turn[0]);
   std::fflush(stdout);
 }
 
@@ -250,7 +250,7 @@ int main(int argc, char** argv) {
   for (const Work& work : works)
     for (int callers : {1, 2, 8, 64})
       for (Way way : {kOmp, kBudget, kCounted, kSplit, kSingle}) Measure(work, way, callers, seconds);
-  std::printf("\n%-22s %12s %12s %8s %12s %12s %8s\n", "two of, median, least", "in turn us", "beside us",
-              "ratio", "in turn us", "beside us", "ratio");
+  std::printf("\n%-22s %12s %12s %8s %12s %12s %8s\n", "two of, median, least", "in turn us", "parallel us",
+              "ratio", "in turn us", "parallel us", "ratio");
   for (const Work& work : works) MeasurePair(work, rounds);
 }

@@ -18,8 +18,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-# With sanitizers the optimiser takes half of the compile time and more, which tests do not gain by it; of what is known
-# for debuggers, stacks need the line numbers only.
+# With sanitizers the optimiser takes more than half of the compile time, more than it saves in tests; stack traces need
+# line numbers only (-g1).
 set(CMAKE_C_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O0 -g1 -fno-omit-frame-pointer")
 add_compile_options(-ffunction-sections -fdata-sections)
@@ -39,8 +39,8 @@ if(KEEL_FUZZ) # tools/fuzz adds the main program of libFuzzer to each of its tar
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Headers of others that most files of a target include are compiled once (target_precompile_headers in the folders): reading
-# them was more than half of a file's time. ccache has to be told, and clang is too strict about flags that differ.
+# External headers of most files of a target are precompiled (target_precompile_headers in the folders): parsing them took
+# more than half of a file's compile time. ccache needs a setting for it, and clang refuses differing flags.
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()

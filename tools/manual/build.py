@@ -63,7 +63,7 @@ def assemble(build):
 
 
 def remove_stale(source, html):
-    """Removes what Sphinx leaves of pages that no longer exist."""
+    """Removes Sphinx's files of pages that no longer exist."""
     shutil.rmtree(html / "_sources", ignore_errors=True)
     for page in html.rglob("*.html"):
         name = page.relative_to(html)

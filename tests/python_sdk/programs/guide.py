@@ -103,7 +103,7 @@ print(y_true)
 print(y_pred)
 #> tf.Tensor([...], shape=(5,), dtype=int32)
 #> tf.Tensor([...], shape=(5,), dtype=int32)
-y_true, y_pred = tf.constant([1, 0, 4, 4, 7]), tf.constant([3, 6, 3, 0, 6])  # those of the guide
+y_true, y_pred = tf.constant([1, 0, 4, 4, 7]), tf.constant([3, 6, 3, 0, 6])  # from the guide
 get_MSE(y_true, y_pred)
 #> <tf.Tensor: shape=(), dtype=int32, numpy=11>
 

@@ -34,9 +34,9 @@ void Apply(keel_op* op, keel_array* a, keel_array* b, keel_array** out) {
   if (keel_apply(op, in, 2, out, 1, nullptr) != KEEL_OK) std::abort();
 }
 
-// Cycles through copies of one matrix at different page offsets. When the low address bits of a result equal
-// those of the next operand (4K aliasing), a call takes 25 % longer; without this, the build decides by
-// chance.
+// Cycles through copies of one matrix at different page offsets. If a result and the next operand have equal
+// low address bits (4K aliasing), a call takes 25 % longer; otherwise the addresses would depend on the
+// build.
 template <typename T>
 class Spread {
  public:
