@@ -124,7 +124,7 @@ class Tape {
   }
   keel_tape* get() const { return handle_.get(); }
 
-  /// Records ops on `t` from now on; `t` must be floating-point.
+  /// Records ops on `t` from now on. Only floating-point tensors have gradients.
   void watch(const Tensor& t) { call(keel_tape_watch, get(), t.get()); }
   /// Records the reads of the variable from now on.
   void watch(const Variable& v) { call(keel_tape_watch_variable, get(), v.get()); }

@@ -158,7 +158,7 @@ void install_tape(nb::module_& m) {
       .def("_stop", &Tape::stop)
       .def("_go_on", &Tape::go_on)
       .def("watch", &Tape::watch, nb::arg("x"),
-           "Records a floating-point tensor or a variable from now on, as a source of gradients.")
+           "Records ops on a tensor or reads of a variable from now on, as a source of gradients.")
       .def("reset", &Tape::reset, "Drops all records and watches; the tape can then be used again.")
       .def("_gradient", &Tape::gradient)
       .def("_jacobian", &Tape::jacobian);
