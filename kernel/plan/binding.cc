@@ -19,7 +19,7 @@ std::string FedError(const Lowered& lowered, uint32_t value, std::span<const int
                       "\", which is ", Print(v.type, lowered.dims));
 }
 
-// The value of the one unbound symbol of an expression that is linear in it, or an error.
+// Binds the only unbound symbol of an expression that is linear in it; otherwise an error.
 absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vector<int64_t>* symbols) {
   std::vector<size_t> mentioned, open;
   lowered.dims.Symbols(expression, &mentioned);
@@ -27,7 +27,8 @@ absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vec
     if ((*symbols)[s] == kUnbound) open.push_back(s);
   if (open.empty()) return absl::OkStatus();
   std::string text = lowered.dims.Print(expression);
-  if (open.size() > 1) return Invalid("cannot tell the symbols of dim ", text, " from its size ", got);
+  if (open.size() > 1)
+    return Invalid("cannot solve dim ", text, " = ", got, ", which has more than one unknown symbol");
   std::vector<int64_t> trial = *symbols;
   trial[open[0]] = 0;
   ASSIGN_OR_RETURN(int64_t at0, lowered.dims.Evaluate(expression, trial));
@@ -135,13 +136,13 @@ absl::Status CheckMemory(const MemoryPlan& b, const PlanOptions& options) {
       kErrorHint, "raise the option \"memory\", or run smaller inputs; `keel plan` lists the arrays");
 }
 
-// What runs side by side has its scratch side by side.
+// The steps of a parallel section get disjoint scratch.
 void PlaceScratch(const Binding& b, MemoryPlan* plan) {
   plan->scratch_at.assign(b.launches.size(), 0);
   for (const Section& section : plan->sections) {
     uint64_t end = 0;
     for (uint32_t s : section.steps) {
-      if (!section.beside) end = 0;
+      if (!section.parallel) end = 0;
       plan->scratch_at[s] = end;
       end += RoundUp(b.launches[s]->launch.scratch_bytes, kAlign);
       plan->scratch_bytes = std::max(plan->scratch_bytes, end);
@@ -149,19 +150,19 @@ void PlaceScratch(const Binding& b, MemoryPlan* plan) {
   }
 }
 
-// Where some steps run side by side that memory is planned for; none do where it is above the limit or, if
-// nobody asked for lanes, much more than in turn.
+// Plans memory for parallel sections. Keeps the serial plan if the parallel one exceeds the limit or, with
+// LaneUse::kAuto, needs much more memory.
 absl::Status TakeLanes(const Lowered& lowered, const PlanOptions& options, Binding* b) {
   constexpr uint64_t kLittle = 1 << 20;
-  MemoryPlan beside;
-  ASSIGN_OR_RETURN(beside.sections, PlanLanes(lowered, *b, options));
-  if (beside.sections.empty()) return absl::OkStatus();
-  PlaceScratch(*b, &beside);
-  beside = PlanMemory(lowered, options, *b, beside);
+  MemoryPlan parallel;
+  ASSIGN_OR_RETURN(parallel.sections, PlanLanes(lowered, *b, options));
+  if (parallel.sections.empty()) return absl::OkStatus();
+  PlaceScratch(*b, &parallel);
+  parallel = PlanMemory(lowered, options, *b, parallel);
   const uint64_t in_turn = b->arena_bytes + b->scratch_bytes;
-  const bool much = beside.arena_bytes + beside.scratch_bytes > in_turn + in_turn / 4 + kLittle;
-  if (CheckMemory(beside, options).ok() && !(much && options.lanes == LaneUse::kAuto))
-    static_cast<MemoryPlan&>(*b) = std::move(beside);
+  const bool much = parallel.arena_bytes + parallel.scratch_bytes > in_turn + in_turn / 4 + kLittle;
+  if (CheckMemory(parallel, options).ok() && !(much && options.lanes == LaneUse::kAuto))
+    static_cast<MemoryPlan&>(*b) = std::move(parallel);
   return absl::OkStatus();
 }
 
@@ -182,10 +183,10 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
       RETURN_IF_ERROR(BindOne(lowered, lowered.feeds[i], fed[i], bare, &symbols));
   for (size_t s = 0; known && s < symbols.size(); s++)
     if (symbols[s] == kUnbound)
-      return Invalid("nothing that its body is given tells the size of \"", lowered.dims.symbol_name(s),
+      return Invalid("the operands of the body do not determine symbol \"", lowered.dims.symbol_name(s),
                      "\"");
   for (int64_t& s : symbols)
-    if (s == kUnbound) s = 0;  // nothing that runs depends on it, or SetShapes would need a feed
+    if (s == kUnbound) s = 0;  // no step depends on the symbol: otherwise SetShapes would need a feed
   return symbols;
 }
 

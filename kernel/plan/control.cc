@@ -1,4 +1,4 @@
-// control.cc: see control.h. One row of kKinds for each op: how it is run.
+// control.cc: see control.h. One row of kKinds for each op.
 #include "kernel/plan/control.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// What the steps have in common: frames of the bodies, copies, failing.
+// The common part of control steps: frames of the bodies, copies, errors.
 class Base : public Control {
  public:
   Base(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
@@ -43,14 +43,14 @@ class Base : public Control {
     absl::Status status = state_.machine->Copy(to, from, bytes);
     return status.ok() ? KEEL_OK : Fail(status);
   }
-  // From that byte on at least, up to the end.
+  // Zeroes [from, end). On a device it may start at 0, because the entries are written later.
   keel_rc Zero(char* to, uint64_t from, uint64_t end) {
     if (from == end) return KEEL_OK;
     if (!state_.machine) return std::memset(to + from, 0, end - from), KEEL_OK;
     absl::Status status = state_.machine->Zero(to, end);
     return status.ok() ? KEEL_OK : Fail(status);
   }
-  // A scalar for the host to look at.
+  // Reads a scalar on the host.
   keel_rc Read(const void* from, void* to, uint64_t bytes) {
     if (!state_.machine) return std::memcpy(to, from, bytes), KEEL_OK;
     absl::Status status = state_.machine->Fetch(from, to, bytes);
@@ -97,9 +97,9 @@ class Branches : public Base {
   }
 };
 
-// What a loop carries. Large values stay where they are written: they are in `at`, the body writes to `next`,
-// then to the other of two buffers. Small ones in host memory are copied back, which is cheaper than pointing
-// elsewhere.
+// The carried values of a loop. Large values alternate between two buffers: the body reads `at` and writes
+// `next`, then they are swapped. Small values in host memory are copied back, which is cheaper than changing
+// the pointers.
 class Loop : public Base {
  public:
   Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
@@ -131,7 +131,7 @@ class Loop : public Base {
       frames_.back()->SetOutput(c.number, c.next);
     }
   }
-  // The body, which is the last, and what it carries on.
+  // Runs the body, which is the last graph, and makes its results the carried values.
   keel_rc Advance() {
     Frame& body = *frames_.back();
     for (const Carried& c : large_) body.SetOutput(c.number, c.next);
@@ -175,7 +175,7 @@ class Loop : public Base {
   }
 
   std::vector<Carried> large_, small_;
-  std::vector<size_t> untouched_;  // the body gives them back as they are
+  std::vector<size_t> untouched_;  // carried values that the body returns unchanged
 };
 
 class While : public Loop {
@@ -228,16 +228,16 @@ class Scan : public Loop {
   }
 
  private:
-  struct Stacked {  // an operand or result of which an iteration sees one entry
+  struct Stacked {  // an operand or result with one entry for each iteration
     uint32_t number;
     uint64_t bytes;
-    char* buffer;  // null: an entry is given where it lies
+    char* buffer;  // null: entries are passed without a copy
     char* At(const keel_tensor* t, uint64_t entry) const {
       return static_cast<char*>(t->data) + entry * bytes;
     }
   };
 
-  // How many entries are run; what the others stack are zeros.
+  // The number of iterations; stacked entries of the others are zeros.
   keel_rc Count(const keel_call& call, int64_t* count) {
     if (keel_rc rc = Read(call.in[call.n_in - 1]->data, count, sizeof *count); rc != KEEL_OK) return rc;
     if (*count < 0 || *count > bound_.length)

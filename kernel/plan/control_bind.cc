@@ -1,5 +1,5 @@
-// control_bind.cc: the memory of steps that run bodies, for one set of sizes, and the numbers of their steps.
-// One row of kLayouts for each op: how operands reach the bodies.
+// control_bind.cc: the memory of control steps for one set of sizes, and the numbers of their steps.
+// One row of kLayouts for each op: how operands are passed to the bodies.
 #include <algorithm>
 
 #include "kernel/base/align.h"
@@ -47,7 +47,7 @@ class Room {
   uint64_t end_ = 0;
 };
 
-// Symbols of the body that the step's plan knows have the same number there.
+// A symbol of the body that is also in the enclosing plan has the same value in both.
 absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Binding& binding,
                                                const Lowered& body,
                                                std::span<const std::span<const int64_t>> fed) {
@@ -72,7 +72,7 @@ absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const 
   return Bind(body, std::move(symbols), options);
 }
 
-// On a device entries are given where they lie only if they are aligned there.
+// On a device entries are passed without a copy only if each is aligned.
 void TakeEntries(const Lowered& lowered, const Step& step, const BodyLayout& layout, const Binding& b,
                  Room* room, ControlBinding* out) {
   std::vector<uint32_t> stacked;

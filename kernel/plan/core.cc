@@ -26,7 +26,7 @@ void DropOver(CoreRun& run) {
   for (CoreRun* holder = run.over; holder; holder = holder->also_over) holder->array = {};
 }
 
-// A copy, where the value is nobody's array to keep: a feed, a constant, a piece of the arena.
+// A copy, for a value that the variable cannot take over: a feed, a constant, a part of the arena.
 absl::StatusOr<ArrayRef> CopyOf(const keel_tensor& t, const Variable& variable) {
   ASSIGN_OR_RETURN(ArrayRef array, NewArray(variable.dtype(), variable.shape(), false));
   if (array->count) std::memcpy(array->data(), static_cast<char*>(t.data) + t.byte_offset, array->bytes());
@@ -44,7 +44,7 @@ keel_rc Assign(const keel_call* call) {
   DropOver(run);
   run.variable->Assign(std::move(value));
   if (!run.next) return KEEL_OK;
-  return HostFail(run.next->MakeArrays());  // as a rule in the memory that was given back just now
+  return HostFail(run.next->MakeArrays());  // now, to reuse the memory that was just freed
 }
 
 keel_rc AddTo(const keel_call* call) {

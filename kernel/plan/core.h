@@ -1,5 +1,5 @@
-// core.h: ops that the kernel runs itself, on the host, whatever the device: those on variables, print and
-// assert. A step of one looks like any launch; what it needs of a run is its CoreRun, the launch's state.
+// core.h: core ops, which the kernel runs itself on the host for every device: variable ops, print and
+// assert. Their steps look like any launch; the state of the launch is a CoreRun.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct Graph;
 struct Node;
 struct Module;
 
-// What is known when the plan is made.
+// A core step of a plan, independent of runs.
 struct Core {
   keel_rc (*run)(const keel_call* call);  // call->state: a CoreRun
   bool reads = false, writes = false, takes_array = false;
@@ -30,32 +30,33 @@ struct Core {
   Printer* printer = nullptr;
   int32_t stream = 0;
   int64_t edge = 3;
-  std::vector<std::string> text;  // around the operands; of an assertion: its message
+  std::vector<std::string> text;  // print: the pieces around the operands; assert: the message
 };
 
-// One step in one run. An array is held until a write to the variable finds that nobody looks at it any more,
-// or to the end of the run. Long graphs have many: all that a run touches lies here, side by side.
+// One step in one run. It holds its array until the first write to the variable after the array's last use,
+// or to the end of the run. Long graphs have many core steps, so all data of a run is here, contiguous in
+// memory.
 struct CoreRun {
   const Core* core = nullptr;
   Variable* variable = nullptr;
-  std::span<keel_tensor*> views;  // of values in `array`: what was read, or what is computed to be assigned
+  std::span<keel_tensor*> views;  // of values in `array`, which is read or will be assigned
   ArrayRef array;
-  const CoreRun* shares = nullptr;  // assign: the read whose array it can take as it is
-  // Lists, by the second pointer of each:
-  CoreRun *over = nullptr, *also_over = nullptr;  // writes: whose arrays nobody looks at any more
-  CoreRun *next = nullptr, *also_next = nullptr;  // assign: whose values are computed before the next assign
+  const CoreRun* shares = nullptr;  // assign: the read whose array is assigned without a copy
+  // Linked lists: the head is in the first pointer, the second pointer links the elements.
+  CoreRun *over = nullptr, *also_over = nullptr;  // writes: steps whose arrays have no later use
+  CoreRun *next = nullptr, *also_next = nullptr;  // assign: steps that compute before the next assign
 
   bool Computes() const { return core->takes_array && !views.empty(); }  // into an array of its own
-  absl::Status MakeArrays();                                             // for this and what is also next
+  absl::Status MakeArrays();                                             // for this and its also_next list
 };
 
 bool IsCore(const OpDef& op);
 // An error if print's format does not fit its operands.
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer);
-// For what asks a step for its impl and plugin.
+// The impl and plugin of core steps, for messages and reports.
 const Impl* CoreImpl();
-// The host's memory and nothing else: where core steps of plans for other memories run.
+// A device with host memory and no impls; core steps of plans for other devices run on it.
 Device* HostDevice();
 
 }  // namespace keel

@@ -1,13 +1,12 @@
 // device_control.cc: control steps on a device with memory of its own. Bodies encode their launches on the
-// compute queue like everything else; only for a predicate and for effects does the host wait, and meanwhile
-// others may use the queue.
+// compute queue. The host waits only for predicates and effects; other runs may use the queue meanwhile.
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
 
-constexpr size_t kAhead = 64;  // launches of bodies that are encoded before the host waits for them
+constexpr size_t kAhead = 64;  // launches of bodies encoded before the host waits
 
 }  // namespace
 
@@ -40,7 +39,7 @@ absl::Status DeviceRunner::EncodeControl(size_t s) {
   return std::exchange(state_.error, absl::OkStatus());
 }
 
-// All that was encoded is under way; while the host does something else, others may use the queue.
+// Submits the encoded commands and releases the queue to other runs while the host runs `what`.
 absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
   ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
   encoder_.reset();
@@ -49,7 +48,7 @@ absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
   return status;
 }
 
-// The fault word comes along: after a fault what a predicate says means nothing.
+// Downloads the fault word, too: after a fault the value of a predicate is invalid.
 absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
   std::vector<Stager::Part> parts;
   if (bytes) {
@@ -65,7 +64,7 @@ absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) 
   return fault_.word ? FaultError(fault_) : absl::OkStatus();
 }
 
-// What is under way may still use the place, so the host waits for it first.
+// Launches in flight may still use the target, so the host waits for them first.
 absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
   ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   uint64_t ticket = 0;
@@ -83,7 +82,7 @@ absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
   return encoder_->Copy(target, source, bytes);
 }
 
-// Devices fill whole words; what a value has is whole words.
+// Devices fill whole words; allocations are rounded up to words.
 absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
   ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   return encoder_->Fill(place, (bytes + 3) / 4 * 4, 0);

@@ -1,5 +1,5 @@
-// device_observe.cc: what a device does step by step: constants uploaded, one launch folded, launches that an
-// observer sees. Plain runs are in device_runner.cc.
+// device_observe.cc: device work outside plain runs (device_runner.cc): upload of constants, folding of one
+// launch, observed launches.
 #include <algorithm>
 
 #include "kernel/plan/device_runner.h"
@@ -9,7 +9,7 @@
 namespace keel {
 namespace {
 
-// Pieces for one launch; given back when it is done with.
+// Allocations of one launch, freed after it.
 class Pieces {
  public:
   explicit Pieces(Accelerator& device) : device_(device) {}
@@ -166,7 +166,7 @@ absl::Status UploadConstants(Lowered* lowered) {
   return status;
 }
 
-// One launch at a time, each with its ticket, so that the host can look at its values.
+// One launch at a time, each with a ticket, so that the host can read its values.
 absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   for (size_t s = 0; s < calls_.size(); s++) {
     {
@@ -188,7 +188,7 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   return EncodeLast(encoder, out);
 }
 
-// Of the plan or of a body: everything before last_ticket_ is encoded.
+// Of the plan or of a body. All earlier launches are covered by last_ticket_.
 absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& there) {
   std::vector<Block> blocks;
   std::vector<keel_tensor> views;

@@ -42,14 +42,14 @@ DeviceRunner::~DeviceRunner() {
   auto give = [this](const Allocation& piece) {
     if (broken_ && !abandoned_)
       device_.pool().FreeUnsettled(piece);
-    else  // a run that was not stopped ends with a wait
+    else  // a run that is not stopped ends with a wait
       device_.pool().Free(piece, abandoned_.value_or(Tickets{}));
   };
   give(memory_);
   for (const Allocation& piece : staged_) give(piece);
 }
 
-// One piece: arena, scratch, the results that the host gets, the fault word.
+// One allocation: arena, scratch, results to download, fault word.
 absl::Status DeviceRunner::TakeMemory() {
   uint64_t align = device_.alignment(), end = RoundUp(binding_.arena_bytes, align);
   scratch_at_ = end;
@@ -88,11 +88,11 @@ void DeviceRunner::BuildCalls() {
     if (lowered_.steps[s].bodies.empty()) continue;
     controls_[s] = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
     call.state = controls_[s].get();
-    call.count = 1;  // it runs even where its results have no elements
+    call.count = 1;  // run it even if its results have no elements
   }
 }
 
-// Which step is the first to need a feed, and after which step a result is complete.
+// Finds the first step that needs each feed, and the step after which each result is complete.
 void DeviceRunner::FindUses() {
   size_t steps = lowered_.steps.size();
   feeds_at_.resize(steps + 1);
@@ -141,7 +141,7 @@ absl::Status DeviceRunner::MakeResults(std::span<ArrayRef> out) {
   return absl::OkStatus();
 }
 
-// Feeds that are on the device stay where they are; what the host has is uploaded.
+// Feeds on the device are used in place; host feeds are uploaded.
 absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
   for (size_t i = 0; i < feeds.size(); i++) {
     if (!feed_used_[i]) continue;
@@ -179,7 +179,7 @@ absl::Status DeviceRunner::EncodeStep(Encoder& encoder, size_t s) {
   return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
 }
 
-// Fetches of feeds, constants and other results are copied; then a ticket by which the download can begin.
+// Copies fetches of feeds, constants and other results; then sets the ticket that their download waits for.
 absl::Status DeviceRunner::EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out) {
   const std::vector<uint32_t>& ready = results_after_[after_step];
   bool last = after_step + 1 == results_after_.size();
@@ -222,7 +222,7 @@ absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRe
   return absl::OkStatus();
 }
 
-// The device has one batch to do while the next is encoded; between them others may use the queue.
+// The device runs one batch while the next is encoded; between batches other runs may use the queue.
 absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
   pace_.Begin();
   size_t from = 0;

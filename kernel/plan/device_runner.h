@@ -1,10 +1,11 @@
-// device_runner.h: one run of a plan on a device with memory of its own. What runner.h is for host memory.
+// device_runner.h: one run of a plan on a device with memory of its own; runner.h is the counterpart for host
+// memory.
 //
-// How to read it: Make takes one piece of memory (arena, scratch, results, fault word) and builds the calls.
-// Run uploads the feeds that the host has on the transfer queue, encodes the launches on the compute queue,
-// each waiting only for its own feeds, and downloads each result as soon as it is there. It returns when all
-// is done and the fault word was read. Launches are encoded in batches, so that whoever stops a run only
-// waits for those that are under way.
+// How to read it: Make allocates one block (arena, scratch, results, fault word) and builds the calls. Run
+// uploads host feeds on the transfer queue, encodes the launches on the compute queue, where each waits only
+// for its own feeds, and downloads each result as soon as it is complete. It returns when all launches are
+// done and the fault word is read. Launches are encoded in batches, so a stopped run has at most one batch in
+// flight and one encoded.
 #pragma once
 
 #include <memory>
@@ -26,18 +27,18 @@ namespace keel {
 struct DeviceConstants {
   std::shared_ptr<Accelerator> device;
   std::vector<Allocation> pieces;  // by constant; no block: not needed by any launch or fetch
-  bool settled = false;            // nothing is under way to them
+  bool settled = false;            // all uploads are done
   ~DeviceConstants();
 };
 absl::Status UploadConstants(Lowered* lowered);
 
-// What a launch stores at env->fault, as keel_plugin.h has it.
+// The layout of env->fault, as keel_plugin.h defines it.
 struct Fault {
   uint32_t word = 0, bound = 0;
   int64_t index = 0;
 };
 
-// How many launches a batch has: as many as take the device a few milliseconds.
+// The number of launches in a batch, adapted so that the device needs a few milliseconds for each.
 class Pace {
  public:
   size_t batch() const { return batch_; }
@@ -52,7 +53,7 @@ class Pace {
  private:
   static constexpr std::chrono::milliseconds kShort{2}, kLong{10};
   static constexpr size_t kLargest = 1024;
-  size_t batch_ = 2;  // until something is known of the device
+  size_t batch_ = 2;  // until the first measurement
   Stopper::Clock::time_point start_;
 };
 
@@ -66,7 +67,7 @@ class DeviceRunner : private Machine {
   bool broken() const { return broken_; }
 
  private:
-  // While it lives the compute queue is this run's, but for pauses in which the host waits.
+  // Holds the compute queue for this run, except for pauses in which the host waits.
   struct Encoding {
     DeviceRunner& runner;
     explicit Encoding(DeviceRunner& r) : runner(r) { r.encoder_.emplace(r.device_, KEEL_QUEUE_COMPUTE); }
@@ -81,7 +82,7 @@ class DeviceRunner : private Machine {
   void BuildCalls();
   void FindUses();
   void Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out);  // after a failure
-  // A run that was stopped leaves what is under way to the device and comes back.
+  // A stopped run returns without waiting for launches in flight.
   absl::Status Abandon(std::span<keel_array* const> feeds, std::span<ArrayRef> out);
   absl::Status RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe);
   absl::Status MakeResults(std::span<ArrayRef> out);
@@ -95,7 +96,7 @@ class DeviceRunner : private Machine {
   absl::Status EncodeLast(Encoder& encoder, std::span<ArrayRef> out);
   absl::Status CheckStop(size_t after_step) const;
   absl::Status ShowStep(const Lowered& lowered, size_t step, const keel_call& call);
-  // device_control.cc: what bodies of control steps need.
+  // device_control.cc: the Machine of control steps.
   absl::Status Fetch(const void* address, void* to, uint64_t bytes) override;
   absl::Status Store(void* to, const void* from, uint64_t bytes) override;
   absl::Status Copy(void* to, const void* from, uint64_t bytes) override;
@@ -118,31 +119,31 @@ class DeviceRunner : private Machine {
   bool broken_ = false;  // a failed run may still touch the memory
   Allocation memory_;
   uint64_t scratch_at_ = 0, fault_at_ = 0;
-  std::vector<uint64_t> result_at_;         // by fetch: where in memory_, for results that the host gets
-  std::vector<Allocation> staged_;          // by feed: where what the host feeds is uploaded to
+  std::vector<uint64_t> result_at_;         // by fetch: offset in memory_ of a result to download
+  std::vector<Allocation> staged_;          // by feed: the target of its upload
   std::vector<DeviceAddress> feed_places_;  // by feed, of this run
   std::vector<uint64_t> feed_ticket_;
   std::vector<DeviceAddress> result_places_;  // by fetch, of this run
   std::vector<keel_tensor> views_;            // by value
   std::vector<keel_tensor*> operands_;
   std::vector<keel_call> calls_;
-  std::vector<uint32_t> outside_;                     // values whose address changes with each run
-  std::vector<std::vector<uint32_t>> feeds_at_;       // by step (last: none): feeds that it uses first
-  std::vector<std::vector<uint32_t>> results_after_;  // by step + 1: fetches that are then complete
+  std::vector<uint32_t> outside_;                // values whose address changes with each run
+  std::vector<std::vector<uint32_t>> feeds_at_;  // by step: feeds first used there; last entry: never used
+  std::vector<std::vector<uint32_t>> results_after_;  // by step + 1: fetches complete after the step
   std::vector<uint64_t> result_ticket_;               // by fetch, of the compute queue
   std::vector<bool> feed_used_;
   uint64_t last_ticket_ = 0;  // of the compute queue, of this run
-  Fault fault_;               // as read back
+  Fault fault_;               // downloaded
   size_t at_ = 0;             // the step encoded last
   Pace pace_;
-  std::optional<Tickets> abandoned_;  // behind what a stopped run left under way
+  std::optional<Tickets> abandoned_;  // reached when the launches of a stopped run are done
   RunState state_;
-  std::vector<std::unique_ptr<Control>> controls_;  // by step; null: it runs no bodies
-  std::optional<Encoder> encoder_;                  // of the batch under way
+  std::vector<std::unique_ptr<Control>> controls_;  // by step; null: no control step
+  std::optional<Encoder> encoder_;                  // of the current batch
   std::vector<const keel_segment*> segments_;       // of memory and constants
-  size_t launched_ = 0;                             // in bodies, since somebody waited
+  size_t launched_ = 0;                             // launches of bodies since the last wait of the host
   StopFlag own_stop_{0};                            // of runs with a time limit
-  const StopFlag* stop_ = &own_stop_;               // what launches look at
+  const StopFlag* stop_ = &own_stop_;               // the flag that launches read
   std::optional<Stopper::Limit> limit_;
 };
 
@@ -152,7 +153,7 @@ struct DevicePool {
   ~DevicePool();  // stopped runs may still use the launches
   Mutex mutex;
   std::shared_ptr<Accelerator> device;
-  Tickets abandoned;  // the last of stopped runs
+  Tickets abandoned;  // the latest ones of stopped runs
   std::vector<std::unique_ptr<DeviceRunner>> idle;
 };
 
@@ -164,7 +165,7 @@ absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOpt
 absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
                              std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
                              uint32_t threads);
-// What a fault word says, of the launch that set it.
+// The error for a fault, given the step whose launch set it.
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device);
 
 }  // namespace keel

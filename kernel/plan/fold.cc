@@ -62,7 +62,8 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
     in.push_back(nullptr);
     if (v == kNoValue) continue;
     const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
-    views.push_back(ViewOf(root, lowered.values[v].type.dims));  // an alias has other dims than its root
+    // The dims of an alias differ from its root's.
+    views.push_back(ViewOf(root, lowered.values[v].type.dims));
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;

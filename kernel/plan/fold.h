@@ -9,9 +9,9 @@ namespace keel {
 bool MentionsSymbols(const Lowered& lowered, const Step& step);
 // Are all operands constant and the results small enough? Adds to the bytes folded so far if so.
 bool CanFold(const Lowered& lowered, const Step& step, uint64_t* folded_bytes);
-// Runs it and makes its results constants of the plan.
+// Runs the step and makes its results constants of the plan.
 absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options);
-// Those that a step or a fetch reads; the rest was folded into others.
+// By constant: whether a step or a fetch reads it; the others were folded.
 std::vector<bool> NeededConstants(const Lowered& lowered);
 // A scalar constant of the plan.
 absl::StatusOr<uint32_t> AddLiteral(Lowered& lowered, DType dtype, double value);

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "kernel/plan/control.h"
-#include "kernel/plan/core_there.h"
+#include "kernel/plan/host_op_on_device.h"
 #include "kernel/plan/lanes.h"
 #include "kernel/plan/step.h"
 
@@ -32,7 +32,7 @@ keel_rc Frame::Fail(const absl::Status& status) {
   return static_cast<keel_rc>(status.code());
 }
 
-// A launch failed, or the run was told to stop; an impl that stopped half-way need not say so.
+// Ends a run after a failed launch or a stop request; an impl that stops early may still return KEEL_OK.
 keel_rc Frame::EndEarly(keel_rc rc, size_t step) {
   const Step& at = lowered_.steps[step];
   if (RunState* own = own_of_.empty() ? nullptr : own_of_[step])
@@ -80,7 +80,7 @@ keel_rc Frame::Run() {
 
 inline keel_rc Frame::RunStep(size_t s, bool watched) {
   const keel_call& call = calls_[s];
-  // An impl need not think of results without elements, when it has one result.
+  // An impl with one result is not called if the result has no elements.
   if (call.count || call.n_out != 1) {
     keel_rc rc = runs_[s](&call);
     if (rc != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) [[unlikely]]
@@ -116,7 +116,7 @@ keel_rc Frame::RunSections() {
   return copied_.empty() ? KEEL_OK : CopyOutputs();
 }
 
-// What runs side by side is shown when all of it is done.
+// Calls the observer for a parallel section after the whole section.
 keel_rc Frame::ShowLanes(const Lanes& lanes) {
   for (const Lanes::Job& job : lanes.jobs())
     if (state_.observe)

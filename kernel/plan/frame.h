@@ -1,7 +1,7 @@
-// frame.h: the launches of one binding, ready to run on memory that somebody gives: of a whole plan, or of a
-// body inside one. Views and calls are built once; a run only stores pointers and calls.
+// frame.h: the launches of one binding, of a plan or of a body, ready to run on the memory that the caller
+// provides. Views and calls are built once; a run only sets pointers and calls.
 //
-// How to read it: RunState is what the frames of one runner share. A control step's launch is RunControl,
+// How to read it: RunState is shared by the frames of one runner. The launch of a control step is RunControl,
 // its state a Control (control.h), which owns the frames of its bodies.
 #pragma once
 
@@ -19,19 +19,20 @@ struct Moment {
   int64_t begin = 0, end = 0;
 };
 
-// Called after each launch, also of those in bodies; false stops the run.
+// Called after each launch, including launches of bodies; false stops the run.
 using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call,
                          const Moment& when);
 
 class Frame;
 
-// What frames need of a device with memory of its own.
+// The operations of frames on a device with memory of its own.
 class Machine {
  public:
   virtual ~Machine() = default;
-  // For the host, now; an error if a launch before failed. No bytes: only that.
+  // Downloads synchronously; an error if an earlier launch failed. 0 bytes: only checks earlier launches.
   virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;
-  virtual absl::Status Store(void* to, const void* from, uint64_t bytes) = 0;  // from the host, once free
+  // Uploads after earlier launches.
+  virtual absl::Status Store(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Zero(void* to, uint64_t bytes) = 0;
   virtual absl::Status Launched() = 0;  // after each launch of a body
@@ -41,18 +42,19 @@ class Machine {
 struct RunState {
   keel_env env{};
   const PlanOptions* options = nullptr;
-  const StopFlag* stop = nullptr;         // what launches look at
-  const Stopper::Limit* limit = nullptr;  // of the run under way
+  const StopFlag* stop = nullptr;         // the flag that launches read
+  const Stopper::Limit* limit = nullptr;  // of the current run
   Observe observe = nullptr;
   void* arg = nullptr;
-  int64_t shown = 0;               // when the observer came back last
-  const HostCall* host = nullptr;  // keeps what impls say
+  int64_t shown = 0;               // when the observer last returned
+  const HostCall* host = nullptr;  // collects the errors of impls
   Machine* machine = nullptr;      // null: host memory
-  absl::Status error;              // of the frame whose Run did not give KEEL_OK
+  absl::Status error;              // of the frame whose Run did not return KEEL_OK
 
-  // To the observer, who may stop the run; null: it began when he came back.
+  // Calls the observer, which may stop the run. `when` null: the launch began when the observer last
+  // returned.
   absl::Status Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when = nullptr);
-  // What a step that has a state of its own needs of the run.
+  // Copies the state of a run into this state, which belongs to one step.
   void Take(const RunState& run, const HostCall* call, Observe observer) {
     limit = run.limit;
     arg = run.arg;
@@ -64,12 +66,12 @@ struct RunState {
 };
 
 class Control;
-class CoreThere;
+class HostOpOnDevice;
 class Lanes;
 
 class Frame {
  public:
-  // The memory, as large as the binding says, must live as long as this.
+  // The memory has the size that the binding specifies and must outlive the frame.
   Frame(const Lowered& lowered, const Binding& binding, RunState& state, char* arena, char* scratch);
   ~Frame();
   Frame(const Frame&) = delete;
@@ -83,8 +85,8 @@ class Frame {
     outputs_[i].data = data;
     for (const View& view : outputs_[i].views) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
-  keel_rc Run();  // anything but KEEL_OK: state.error says why
-  // Result i is feed i, untouched: a loop need not copy it.
+  keel_rc Run();  // unless KEEL_OK: state.error is set
+  // Whether result i is feed i unchanged, so that a loop need not copy it.
   bool PassesThrough(size_t i) const;
 
   const Lowered& lowered() const { return lowered_; }
@@ -97,8 +99,8 @@ class Frame {
   };
   struct Output {
     void* data = nullptr;
-    std::vector<View> views;              // that are written in place
-    const keel_tensor* source = nullptr;  // to copy from, if none
+    std::vector<View> views;              // written in place
+    const keel_tensor* source = nullptr;  // copied after the run if there are no views
     uint64_t bytes = 0;
   };
   void BuildViews(char* arena);
@@ -115,7 +117,7 @@ class Frame {
   keel_rc ShowLanes(const Lanes& lanes);
   keel_rc EndEarly(keel_rc rc, size_t step);
   keel_rc Fail(const absl::Status& status);
-  bool Watch(size_t step);  // what not every run needs; false: stop
+  bool Watch(size_t step);  // time limit, observer and device after a launch; false: stop
   keel_rc CopyOutputs();
 
   const Lowered& lowered_;
@@ -129,14 +131,15 @@ class Frame {
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
-  std::vector<std::unique_ptr<RunState>> own_;  // of steps that run side by side
-  std::vector<RunState*> own_of_;               // by step, where there are any; null: the frame's
-  std::vector<std::unique_ptr<Lanes>> lanes_;   // by section; null: one by one
+  std::vector<std::unique_ptr<RunState>> own_;  // of steps that run in parallel
+  std::vector<RunState*> own_of_;               // by step, or empty; null: the frame's state
+  std::vector<std::unique_ptr<Lanes>> lanes_;   // by section; null: in order
   std::vector<CoreRun> core_;                   // of core steps
-  std::vector<CoreRun*> core_of_;               // by step, where there are any
+  std::vector<CoreRun*> core_of_;               // by step, or empty
   std::vector<keel_tensor*> core_views_;
-  CoreRun *first_ = nullptr, *held_ = nullptr;     // lists: whose arrays a run begins with, and ends with
-  std::vector<std::unique_ptr<CoreThere>> there_;  // of core steps, where values are on a device
+  // Lists: core steps whose arrays are allocated at the start, and released at the end, of a run.
+  CoreRun *first_ = nullptr, *held_ = nullptr;
+  std::vector<std::unique_ptr<HostOpOnDevice>> host_ops_;  // of core steps whose values are on a device
 };
 
 }  // namespace keel

@@ -6,8 +6,8 @@
 #include "kernel/device/accelerator.h"
 #include "kernel/plan/calls.h"
 #include "kernel/plan/control.h"
-#include "kernel/plan/core_there.h"
 #include "kernel/plan/device_runner.h"
+#include "kernel/plan/host_op_on_device.h"
 #include "kernel/plan/lanes.h"
 
 namespace keel {
@@ -64,16 +64,16 @@ void Frame::BuildCalls(char* scratch) {
     if (!step.bodies.empty()) {
       controls_.push_back(MakeControl(lowered_, binding_, s, own ? *own : state_, room));
       call.state = controls_.back().get();
-      call.count = 1;  // it runs even where its results have no elements
+      call.count = 1;  // run it even if its results have no elements
       run = RunControl;
     }
     if (step.core && lowered_.accelerator) {
-      there_.push_back(std::make_unique<CoreThere>(*core_of_[s], state_));
-      call.state = there_.back().get();
+      host_ops_.push_back(std::make_unique<HostOpOnDevice>(*core_of_[s], state_));
+      call.state = host_ops_.back().get();
       call.count = 1;
-      run = CoreThere::Run;
+      run = HostOpOnDevice::Run;
     }
-    if (!binding_.still.empty() && binding_.still[s]) {
+    if (!binding_.is_noop.empty() && binding_.is_noop[s]) {
       call.count = 0;
       run = [](const keel_call*) -> keel_rc { return KEEL_OK; };
     }
@@ -81,13 +81,13 @@ void Frame::BuildCalls(char* scratch) {
   }
 }
 
-// What runs side by side has one thread each, and fails by itself.
+// Steps of parallel sections have one thread and an error state each.
 void Frame::BuildOwn() {
   if (binding_.sections.empty()) return;
   own_of_.resize(lowered_.steps.size());
   for (const Section& section : binding_.sections)
     for (uint32_t s : section.steps) {
-      if (!section.beside) continue;
+      if (!section.parallel) continue;
       own_.push_back(std::make_unique<RunState>(state_));
       own_.back()->env.threads = 1;
       own_of_[s] = own_.back().get();
@@ -95,10 +95,10 @@ void Frame::BuildOwn() {
 }
 
 void Frame::BuildSections() {
-  std::vector<uint32_t> job_of(lowered_.values.size(), kNoValue);  // by value: what computes it
+  std::vector<uint32_t> job_of(lowered_.values.size(), kNoValue);  // by value: the job that computes it
   for (const Section& section : binding_.sections) {
     lanes_.emplace_back();
-    if (!section.beside) continue;
+    if (!section.parallel) continue;
     std::vector<Lanes::Job> jobs;
     std::ranges::fill(job_of, kNoValue);
     for (uint32_t s : section.steps) {

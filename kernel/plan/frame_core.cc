@@ -1,4 +1,4 @@
-// frame_core.cc: what a frame needs of its steps that the kernel runs (core.h), built once.
+// frame_core.cc: the state of a frame's core steps (core.h), built once.
 #include <algorithm>
 
 #include "kernel/plan/frame.h"
@@ -8,7 +8,7 @@ namespace {
 
 bool InArray(const Storage& at) { return at.kind == Storage::kVariable || at.kind == Storage::kAssigned; }
 
-// The first and the last step that touch the array of a core step.
+// The first and the last step that use the array of a core step.
 struct Uses {
   size_t first, last;
 };
@@ -79,9 +79,9 @@ void Frame::BuildCoreViews() {
     if (core_of_[s]) core_of_[s]->views = {at, views[s].size()};
 }
 
-// An array that is made late and given up early lies in memory that is in a cache, and a variable whose array
-// nobody else holds is changed where it lies. Steps never move across a write, so their order is that of
-// runs.
+// Arrays are allocated as late and released as early as possible: their memory is then still in the cache,
+// and a variable that is the only owner of its array is updated in place. Steps never move across a write, so
+// runs follow the order of the steps.
 void Frame::LinkCore() {
   const std::vector<Uses> uses = FindUses(lowered_, binding_);
   const std::vector<std::vector<size_t>> writes = FindWrites(lowered_.steps);

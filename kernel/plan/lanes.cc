@@ -1,4 +1,4 @@
-// lanes.cc: see lanes.h: which steps run side by side.
+// lanes.cc: see lanes.h: the choice of steps that run in parallel.
 #include "kernel/plan/lanes.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace keel {
 namespace {
 
-// Nanoseconds: what a section costs that runs side by side, what a step more costs there and in a loop.
+// Estimated overhead in nanoseconds: of a parallel section, of a step in it, of a launch in a loop.
 constexpr uint64_t kSection = 5'000, kHandOver = 200, kLaunch = 20;
-constexpr int64_t kGuess = 10;         // iterations of a loop
-constexpr size_t kMostSteps = 20'000;  // that are looked at: what a plan costs is bounded
+constexpr int64_t kGuess = 10;         // iterations of a loop of unknown length
+constexpr size_t kMostSteps = 20'000;  // longer plans run serially, which bounds the cost of planning
 
-// Nanoseconds with all threads and with one; 0: not known.
+// Nanoseconds with all threads and with one; 0: unknown.
 struct Time {
   uint64_t together = 0, lane = 0;
 };
 
-// What steps take by the device's word.
+// Times of steps as the device estimates them.
 class Times {
  public:
   Times(const Lowered& lowered, keel_dev dev, uint32_t threads)
@@ -59,7 +59,7 @@ bool HasCore(const Step& step) {
   auto in = [](const std::shared_ptr<Lowered>& body) { return std::ranges::any_of(body->steps, HasCore); };
   return step.core || std::ranges::any_of(step.bodies, in);
 }
-// Nothing moves across it: it writes, prints or checks.
+// Whether no step may move across it: it writes, prints or checks.
 bool IsBarrier(const Step& step) {
   return HasCore(step) && !(step.core && step.core->reads && !step.core->writes);
 }
@@ -75,10 +75,10 @@ class Scheduler {
     RETURN_IF_ERROR(Ask());
     for (uint32_t s = 0; s < n_; s++)
       if (!waits_[s]) Ready(s);
-    while (!alone_.empty() || !beside_.empty()) {
+    while (!alone_.empty() || !parallel_.empty()) {
       while (!alone_.empty()) Add(Pop(&alone_));
-      std::vector<uint32_t> group;  // all that can run before the next that runs alone
-      while (!beside_.empty()) group.push_back(Pop(&beside_));
+      std::vector<uint32_t> group;  // all steps that can run before the next serial step
+      while (!parallel_.empty()) group.push_back(Pop(&parallel_));
       if (Wins(group)) {
         found_ = true;
         sections_.push_back({std::move(group), true});
@@ -90,7 +90,7 @@ class Scheduler {
   }
 
  private:
-  using Queue = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;  // the first first
+  using Queue = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;  // lowest number first
 
   absl::Status Ask() {
     ASSIGN_OR_RETURN(keel_dev dev, l_.device->Open());
@@ -101,13 +101,13 @@ class Scheduler {
     }
     return absl::OkStatus();
   }
-  // Alone runs what is not known, what uses more threads well, and what the kernel runs.
-  bool IsBeside(uint32_t s) const {
+  // Serial steps: those of unknown cost, those that gain from more threads, and core steps.
+  bool CanRunInParallel(uint32_t s) const {
     if (HasCore(l_.steps[s])) return false;
     return options_.lanes == LaneUse::kAll || (times_[s].lane && times_[s].together * 3 > times_[s].lane * 2);
   }
 
-  // Edges from what computes to what reads, and to and from barriers.
+  // Adds edges from producers to consumers, and to and from barriers.
   void Connect() {
     next_.resize(n_);
     waits_.assign(n_, 0);
@@ -123,9 +123,9 @@ class Scheduler {
       barrier = s;
     }
   }
-  // Each step waits for the one before it.
+  // Whether each step depends on the previous one.
   bool IsChain() const {
-    std::vector<uint32_t> before(n_, 0);  // the longest way to each
+    std::vector<uint32_t> before(n_, 0);  // the longest path to each step
     for (uint32_t s = 0; s < n_; s++) {
       if (before[s] != s) return false;
       for (uint32_t next : next_[s]) before[next] = std::max(before[next], s + 1);
@@ -137,7 +137,7 @@ class Scheduler {
     waits_[to]++;
   }
 
-  void Ready(uint32_t s) { (IsBeside(s) ? beside_ : alone_).push(s); }
+  void Ready(uint32_t s) { (CanRunInParallel(s) ? parallel_ : alone_).push(s); }
   uint32_t Pop(Queue* queue) {
     uint32_t s = queue->top();
     queue->pop();
@@ -146,16 +146,16 @@ class Scheduler {
     return s;
   }
   void Add(uint32_t s) {
-    if (sections_.empty() || sections_.back().beside) sections_.emplace_back();
+    if (sections_.empty() || sections_.back().parallel) sections_.emplace_back();
     sections_.back().steps.push_back(s);
   }
 
-  // Whether lanes take at most four fifths of the time in turn.
+  // Whether a parallel run of the group takes at most four fifths of the serial time.
   bool Wins(const std::vector<uint32_t>& group) {
     if (group.size() < 2) return false;
     if (options_.lanes == LaneUse::kAll) return true;
     uint64_t in_turn = 0, end = 0;
-    std::vector<uint64_t> lanes(options_.threads);  // when each is free
+    std::vector<uint64_t> lanes(options_.threads);  // the time at which each is free
     ready_.resize(n_);
     for (uint32_t s : group) ready_[s] = 0;
     for (uint32_t s : group) {
@@ -176,7 +176,7 @@ class Scheduler {
   std::vector<uint64_t> ready_;
   std::vector<std::vector<uint32_t>> next_;
   std::vector<uint32_t> waits_;
-  Queue alone_, beside_;
+  Queue alone_, parallel_;
   std::vector<Section> sections_;
   bool found_ = false;
 };

@@ -1,10 +1,10 @@
-// lanes.h: launches of one run side by side, each on one thread of the device. It pays for what gains little
-// from more threads itself: loops, small products.
+// lanes.h: parallel launches of one run, each on one thread of the device. It pays for launches that gain
+// little from more threads: loops, small matrix products.
 //
-// How to read it: PlanLanes cuts the steps of a binding into sections. Memory is planned along them
-// (memory.cc): in a section that runs side by side nothing is used again, so that only data orders its steps.
-// Lanes runs such a section for one frame, as soon as operands are there. Of a section that fails nothing is
-// lost: it is run again in order, which says why.
+// How to read it: PlanLanes cuts the steps of a binding into sections. Memory is planned per section
+// (memory.cc): a parallel section reuses no memory, so only data dependencies order its steps. Lanes runs a
+// parallel section of one frame, each step as soon as its operands are computed. After a failure the section
+// is rerun serially; its operands are intact, and the serial rerun reports the error.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace keel {
 
-// The sections of all steps; none: in order, one by one. `binding`: shapes and launches are set.
+// The sections of all steps; empty: all steps run in order. `binding`: shapes and launches are set.
 absl::StatusOr<std::vector<Section>> PlanLanes(const Lowered& lowered, const Binding& binding,
                                                const PlanOptions& options);
 
@@ -26,12 +26,12 @@ class Lanes {
     const keel_call* call;
     keel_rc (*run)(const keel_call*);
     RunState* own;
-    std::vector<uint32_t> next;  // jobs that read what it computes, once for each operand
-    uint32_t waits = 0;          // for so many operands
+    std::vector<uint32_t> next;  // jobs that read its results, once for each operand
+    uint32_t waits = 0;          // number of operands computed in this section
     Moment when;
   };
   Lanes(const Lowered& lowered, const RunState& state, std::vector<Job> jobs);
-  // False: one failed, or the run is to stop. Everything from before the section is as it was.
+  // False: a job failed, or the run is to stop. Values from before the section are unchanged.
   bool Run();
   const std::vector<Job>& jobs() const { return jobs_; }
 
@@ -48,9 +48,9 @@ class Lanes {
   std::vector<Job> jobs_;
   std::vector<std::atomic<uint32_t>> waits_;  // by job
   std::mutex mutex_;
-  std::vector<uint32_t> ready_;           // the next to run last
+  std::vector<uint32_t> ready_;           // a stack
   std::atomic<uint32_t> n_ready_, left_;  // left: jobs that are not done
-  std::atomic<uint32_t> lanes_;           // that began
+  std::atomic<uint32_t> lanes_;           // started lanes
   std::atomic<bool> broken_;
 };
 

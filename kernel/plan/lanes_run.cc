@@ -1,5 +1,5 @@
-// lanes_run.cc: see lanes.h: one section, side by side. Who finishes a job goes on with one that waited for
-// it; what else became ready is taken by whoever has nothing to do.
+// lanes_run.cc: see lanes.h: the run of one parallel section. A lane that finishes a job continues with one
+// of its consumers; idle lanes take the other jobs that became ready.
 #include <thread>
 
 #include "kernel/plan/lanes.h"
@@ -27,7 +27,7 @@ bool Lanes::Run() {
 }
 
 void Lanes::Work() {
-  HostCall host;  // what impls say is said again when the section runs in order
+  HostCall host;  // discards errors: the serial rerun reports them
   const uint32_t lane = lanes_.fetch_add(1);
   for (uint32_t j = kNone; Take(&j);) {
     if (RunJob(jobs_[j], host, lane) != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) {
@@ -38,7 +38,7 @@ void Lanes::Work() {
   }
 }
 
-// The job that it has, or one that is ready. False: there is nothing more to do.
+// Keeps *job, or waits for a ready job if it is kNone. False: no job is left, or the section has failed.
 bool Lanes::Take(uint32_t* job) {
   for (; *job == kNone; std::this_thread::yield()) {
     if (!left_.load(std::memory_order_acquire)) return false;
@@ -64,7 +64,7 @@ keel_rc Lanes::RunJob(Job& job, HostCall& host, uint32_t lane) {
   return rc;
 }
 
-// Gives a job that became ready, if one did.
+// Returns a job that became ready, or kNone.
 uint32_t Lanes::Finish(const Job& job) {
   uint32_t mine = kNone;
   for (uint32_t next : job.next) {

@@ -1,5 +1,5 @@
-// lower.cc: prune, then walk the nodes once in program order and emit each: as an alias, as a step of
-// the device's impl, or as the nodes of its body. Constant parts are run on the way (fold.cc).
+// lower.cc: prune, then emit each node in program order: as an alias, as a step of the device's impl, or as
+// the nodes of its body. Steps with constant operands are folded at once (fold.cc).
 #include "kernel/plan/lower.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // BodySink: where bodies of composites are written.
+  // BodySink: receives the nodes of composites' bodies.
   absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
                                           const Attrs& attrs) override {
     ASSIGN_OR_RETURN(const OpDef* def, out_.catalogue->Find(op, 0));
@@ -56,7 +56,7 @@ class Lowering : public BodySink {
     return dims_[d] = mine;
   }
 
-  // Types and attributes, from the dims of the module to those of the plan.
+  // Converts types and attributes from the dims of the module to the dims of the plan.
   template <typename T>
   absl::StatusOr<T> Translate(T what) {
     RETURN_IF_ERROR(MapDims(translate_, &what));
@@ -76,7 +76,7 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // Those whose sizes are fed: a session may have cut the others off.
+  // Rules whose sizes are fed; a session may have pruned the parameters of others.
   absl::Status AddRules() {
     for (const std::string& text : graph_->rules) {
       absl::StatusOr<std::vector<DimRule>> rules = ParseRule(text, out_.dims);
@@ -86,7 +86,7 @@ class Lowering : public BodySink {
     }
     return absl::OkStatus();
   }
-  // The feed that the rule speaks of.
+  // The feed in the rule, for the message.
   std::string FedBy(const DimRule& rule) const {
     std::vector<size_t> wanted;
     for (Dim d : {rule.a, rule.b}) out_.dims.Symbols(d, &wanted);
@@ -151,7 +151,7 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // A type written in the graph may say more than inference knows: checked when the sizes are known.
+  // A declared type may be more specific than the inferred one: it is checked at binding.
   absl::Status Specialise(const keel::Value& written, uint32_t value) {
     ASSIGN_OR_RETURN(TensorType type, Translate(written.type));
     Dims& dims = out_.values[value].type.dims;
@@ -189,7 +189,7 @@ class Lowering : public BodySink {
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
     // An observer wants to see every node.
-    bool effects = step.body && HasEffects(*graph_->module, step.attrs);  // which no device may have
+    bool effects = step.body && HasEffects(*graph_->module, step.attrs);  // not allowed in device impls
     if (!step.body || !(options_.observe || effects)) {
       Step probe = step;
       ASSIGN_OR_RETURN(step.impl,
@@ -228,7 +228,7 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // Each body is lowered by itself, as a plan of the same device.
+  // Lowers each body separately, for the same device.
   absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
                                                 const std::vector<std::string>& names) {
     RETURN_IF_ERROR(OfferWhole(&step, inferred));
@@ -250,7 +250,7 @@ class Lowering : public BodySink {
     return out;
   }
 
-  // Nodes of a body that run though nobody needs them.
+  // Nodes of a body that run even if their results are unused.
   std::vector<NodeId> TargetsInside(const Graph& body) const {
     if (!options_.strict) return MustRunNodes(body);
     std::vector<NodeId> all(body.nodes.size());
@@ -292,7 +292,7 @@ class Lowering : public BodySink {
     return out;
   }
 
-  // A call whose body no impl takes: its nodes, one by one, called after the call.
+  // Inlines a call that no impl runs; its nodes are named after the call.
   absl::StatusOr<std::vector<Value>> Inline(const Step& call, const std::vector<std::string>& names) {
     const Graph& body = *graph_->module->graphs[BodiesOf(call.attrs)[0]];
     std::vector<uint32_t> map(body.values.size(), kNoValue);
@@ -363,10 +363,10 @@ class Lowering : public BodySink {
     if (!options_.observe && !IsControl(*step.op) && CanFold(out_, step, &folded_bytes_)) {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
-      // A device that fails is another matter, unless it is only full.
+      // A device failure is reported, except when only its memory is exhausted.
       if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded))
         return folded;
-      // Failing on its data is the run's affair: it may never get there.
+      // An error in its data is left to the run, which may never reach the step.
     }
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
@@ -388,7 +388,7 @@ class Lowering : public BodySink {
                      "` lists what it has; run on another device, or name one as fallback"));
   }
 
-  const Graph* graph_;  // or the body that is being written out
+  const Graph* graph_;  // or the body being inlined
   Lowered& out_;
   const PlanOptions& options_;
   std::vector<uint32_t> map_;  // graph value -> plan value
@@ -402,9 +402,9 @@ class Lowering : public BodySink {
   };
   const VarTypeOf vars_ = [this](int64_t v) { return graph_->module->VariableType(v); };
   std::map<std::string, size_t> missing_;
-  const std::string* source_ = nullptr;  // of the node under way
+  const std::string* source_ = nullptr;  // of the current node
   std::string body_of_;
-  NodeId node_ = 0;  // of the whole graph, the one under way
+  NodeId node_ = 0;  // the current node of the top-level graph
   uint64_t folded_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // lower.h: the first half of planning: from a graph with feeds and fetches to a list of steps that a
-// device can run: pruned, composites replaced by bodies where the device has no impl, aliases and
-// constant parts resolved. What depends on sizes comes later (binding.h).
+// device can run: pruned, composites without an impl replaced by their bodies, aliases and constant parts
+// resolved. A binding (binding.h) adds everything that depends on sizes.
 #pragma once
 
 #include <forward_list>
@@ -21,7 +21,7 @@
 
 namespace keel {
 
-// What a device made of one node; released with it.
+// A launch that a device prepared for one node; released by the destructor.
 struct Launch {
   keel_launch launch{};
   keel_dev dev = nullptr;
@@ -51,15 +51,15 @@ struct Step {  // one launch
   const Impl* impl = nullptr;
   std::string name;
   const std::string* source = nullptr;  // "model.py:12", of Lowered::sources; null: unknown
-  std::vector<uint32_t> in, out;        // plan values; kNoValue: left out
+  std::vector<uint32_t> in, out;        // plan values; kNoValue: omitted
   Attrs attrs;                          // complete; dims symbolic
   std::vector<DType> in_dtypes;
   bool needs_dims = false;                          // prepared for each binding
-  std::shared_ptr<Launch> launch;                   // if not
+  std::shared_ptr<Launch> launch;                   // set unless needs_dims
   std::shared_ptr<const Body> body;                 // of a call
-  std::vector<std::shared_ptr<const Body>> graphs;  // of a control step that the device takes whole
+  std::vector<std::shared_ptr<const Body>> graphs;  // of a control step that the device runs as one launch
   std::vector<std::shared_ptr<Lowered>> bodies;     // of a control step (control.h), in the order of its op
-  std::shared_ptr<const Core> core;                 // the kernel runs it itself
+  std::shared_ptr<const Core> core;                 // of a core step (core.h)
 };
 
 struct Lowered {
@@ -71,7 +71,7 @@ struct Lowered {
   DimTable dims;
   std::vector<PlanValue> values;
   std::vector<Step> steps;
-  std::vector<Constant> constants;  // used ones, and results of the constant part
+  std::vector<Constant> constants;  // used constants, and results of the constant part
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
   std::forward_list<std::string> sources;  // of steps
@@ -88,28 +88,28 @@ struct Lowered {
   }
 };
 
-enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run side by side (lanes.h)
+enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run in parallel (lanes.h)
 
 struct PlanOptions {
   uint32_t threads = 1;
   LaneUse lanes = LaneUse::kAuto;
   uint64_t memory = 0;             // bytes that a run may plan; 0: no limit
-  bool observe = false;            // keep every value apart, fold nothing, write calls out
-  bool profile = false;            // runs may be observed though the plan is as always
-  Stopper* stopper = nullptr;      // who may stop runs
+  bool observe = false;            // separate memory for each value, no folding, calls inlined
+  bool profile = false;            // runs may be observed; the plan is unchanged
+  Stopper* stopper = nullptr;      // stops runs
   Printer* printer = nullptr;      // null: the default
-  bool strict = false;             // all nodes of bodies run, too
-  bool exact_convolution = false;  // sums of a convolution see their own cells only
+  bool strict = false;             // all nodes run, including those of bodies
+  bool exact_convolution = false;  // each sum of a convolution depends on its own cells only
   uint32_t timeout_ms = 0;         // of a run; needs the stopper; 0: no limit
-  std::shared_ptr<const PassReport> passes = nullptr;  // what ran before, for the report
-  bool probe = false;                                  // find what the device lacks, in place of an error
+  std::shared_ptr<const PassReport> passes = nullptr;  // the passes applied to the graph, for the report
+  bool probe = false;                                  // record missing impls instead of returning an error
   bool results_on_device = false;                      // where the device has memory of its own
-  std::string prefix;                                  // of the names of steps: of a body
-  size_t nodes = 0, needed = 0;                        // of the graph that was asked for, for the report
+  std::string prefix;                                  // of the names of a body's steps
+  size_t nodes = 0, needed = 0;                        // of the graph before passes, for the report
 };
 
-// Is each parameter fed that the needed nodes or the fetches take? Asked before passes and devices see the
-// graph.
+// Checks that each parameter read by the needed nodes or the fetches is fed. Runs before passes, whose
+// rewriting would obscure the error.
 absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                       const std::vector<bool>& needed);
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
@@ -124,7 +124,7 @@ absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
 absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
                                                 const keel_node& node);
 
-// Sizes of a constant part beyond which it is left to each run.
+// Constant parts with larger results are computed in each run.
 inline constexpr uint64_t kMaxFoldedBytes = uint64_t{2} << 30;
 
 }  // namespace keel

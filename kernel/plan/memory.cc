@@ -1,22 +1,22 @@
-// memory.cc: where each value of a binding lives. One walk along the schedule: a result takes a free
-// piece of the arena (best fit), or an operand's place if its impl allows and nobody reads it later; a
-// piece is free again after the last use; where steps run side by side, after the last of them. Fetched
-// results are written straight into the caller's array. Parts of other values (inside.h) lie in those, which
-// have their place as soon as one of their parts is computed.
+// memory.cc: the memory plan of a binding, made in one traversal of the schedule. A result gets a free range
+// of the arena (best fit), or the memory of an operand whose live range ends here if its impl works in place.
+// A range is freed after the last use of its value; in a parallel section, at the end of the section. Fetched
+// results are written directly into the caller's array. A value that contains sub-buffers (sub_buffers.h) is
+// placed when its first part is computed.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "kernel/base/align.h"
 #include "kernel/plan/binding.h"
-#include "kernel/plan/inside.h"
+#include "kernel/plan/sub_buffers.h"
 
 namespace keel {
 namespace {
 
 constexpr size_t kNever = ~size_t{0};
 
-// Free pieces of an arena that grows at its end.
+// Free ranges of an arena that grows at its end.
 class Arena {
  public:
   uint64_t Take(uint64_t size) {
@@ -28,7 +28,7 @@ class Arena {
     }
     uint64_t at = end_;
     if (auto last = by_place_.rbegin(); last != by_place_.rend() && last->first + last->second == end_) {
-      at = last->first;  // a free piece at the end grows
+      at = last->first;  // a free range at the end grows
       Remove(at, end_ - at);
     }
     end_ = at + size;
@@ -72,17 +72,17 @@ class Planner {
     plan_.storage.assign(l_.values.size(), {});
     placed_.assign(l_.values.size(), false);
     PlaceOutside();
-    inside_ = parts ? FindInside(l_, binding_, plan_.storage, placed_) : Inside();
+    sub_buffers_ = parts ? FindSubBuffers(l_, binding_, plan_.storage, placed_) : SubBuffers();
     FindLastUses();
     for (const Section& section : plan_.sections) PlaceSection(section);
     for (size_t s = 0; plan_.sections.empty() && s < l_.steps.size(); s++) PlaceStep(s);
     for (uint32_t v = 0; v < l_.values.size(); v++) {
       uint64_t at = 0;
-      Storage place = plan_.storage[inside_.Whole(l_.Root(v), &at)];
+      Storage place = plan_.storage[sub_buffers_.Whole(l_.Root(v), &at)];
       (place.kind == Storage::kArena ? place.place : place.offset) += at;
-      if (at || l_.Root(v) != v || inside_.IsPart(v)) plan_.storage[v] = place;
+      if (at || l_.Root(v) != v || sub_buffers_.IsPart(v)) plan_.storage[v] = place;
     }
-    plan_.still = inside_.still;
+    plan_.is_noop = sub_buffers_.is_noop;
     plan_.arena_bytes = arena_.end();
     return std::move(plan_);
   }
@@ -116,8 +116,7 @@ class Planner {
     for (size_t s = 0; s < l_.steps.size(); s++) PlaceAssigned(s);
   }
 
-  // What is assigned is computed into an array of its own, which the variable then takes, where that is in
-  // host memory.
+  // In host memory an assigned value is computed into an array of its own, which the variable takes over.
   void PlaceAssigned(size_t s) {
     if (l_.accelerator || !l_.steps[s].core || !l_.steps[s].core->takes_array) return;
     uint32_t root = l_.Root(l_.steps[s].in[0]);
@@ -137,10 +136,10 @@ class Planner {
     for (uint32_t v : l_.steps[s].in)
       if (v != kNoValue) last_use_[Whole(v)] = s;
   }
-  uint32_t Whole(uint32_t v) const { return inside_.Whole(l_.Root(v)); }
+  uint32_t Whole(uint32_t v) const { return sub_buffers_.Whole(l_.Root(v)); }
 
   void PlaceSection(const Section& section) {
-    if (!section.beside) {
+    if (!section.parallel) {
       for (uint32_t s : section.steps) PlaceStep(s);
       return;
     }
@@ -162,7 +161,7 @@ class Planner {
     for (uint32_t root : dying) Free(root);
   }
 
-  // Roots in the arena that nobody reads after this step.
+  // Appends the roots in the arena whose last use is this step.
   void FindDying(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].in) {
       uint32_t root = v == kNoValue ? kNoValue : Whole(v);
@@ -171,18 +170,18 @@ class Planner {
         dying->push_back(root);
     }
   }
-  // Results of this step that nobody reads.
+  // Appends the unused results of this step.
   void FindUnread(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].out)
-      if (!inside_.IsPart(v) && last_use_[v] == kNever && plan_.storage[v].kind == Storage::kArena)
+      if (!sub_buffers_.IsPart(v) && last_use_[v] == kNever && plan_.storage[v].kind == Storage::kArena)
         dying->push_back(v);
   }
 
-  // `dying`: may be taken over; null: nothing may.
+  // `dying`: operands whose memory may be reused in place; null: none.
   void PlaceResults(size_t s, std::vector<uint32_t>* dying) {
     const Step& step = l_.steps[s];
     for (uint32_t result : step.out) {
-      if (inside_.IsPart(result)) plan_.unshared_bytes += Rounded(result);
+      if (sub_buffers_.IsPart(result)) plan_.unshared_bytes += Rounded(result);
       const uint32_t v = Whole(result);
       if (placed_[v]) continue;
       placed_[v] = true;
@@ -201,7 +200,7 @@ class Planner {
     if (uint64_t size = Rounded(root)) arena_.Give(plan_.storage[root].place, size);
   }
 
-  // In place: result 0 gets the memory of an operand of the same type that dies here.
+  // In place: result 0 gets the memory of an operand of the same type whose live range ends here.
   bool TakeOver(const Step& step, uint32_t v, std::vector<uint32_t>* dying) {
     if (options_.observe || v != step.out[0] || !(step.impl->table.flags & KEEL_IMPL_INPLACE)) return false;
     for (uint32_t operand : step.in) {
@@ -209,7 +208,7 @@ class Planner {
           binding_.shapes[operand] != binding_.shapes[v])
         continue;
       uint32_t root = l_.Root(operand);
-      if (inside_.IsPart(root) || ReadsPartOf(step, root)) continue;
+      if (sub_buffers_.IsPart(root) || ReadsPartOf(step, root)) continue;
       auto it = std::find(dying->begin(), dying->end(), root);
       if (it == dying->end()) continue;
       plan_.storage[v] = plan_.storage[root];
@@ -230,7 +229,7 @@ class Planner {
   const Binding& binding_;
   MemoryPlan plan_;
   Arena arena_;
-  Inside inside_;
+  SubBuffers sub_buffers_;
   std::vector<bool> placed_;
   std::vector<size_t> last_use_;
 };
@@ -241,8 +240,9 @@ MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const 
                       const MemoryPlan& schedule) {
   auto plan = [&](bool parts) { return Planner(lowered, options, binding, schedule).Run(parts); };
   MemoryPlan with = plan(!options.observe && !lowered.accelerator);
-  if (with.still.empty()) return with;
-  // A whole may have its place long before all of its parts have: not where that takes much more memory.
+  if (with.is_noop.empty()) return with;
+  // A containing value is allocated long before its last part is computed: reject that if it takes much more
+  // memory.
   MemoryPlan without = plan(false);
   return with.arena_bytes <= without.arena_bytes + without.arena_bytes / 8 ? std::move(with)
                                                                            : std::move(without);

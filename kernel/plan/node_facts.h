@@ -1,5 +1,4 @@
-// node_facts.h: questions about one node that lowering asks: is it an alias, a known size, does a body have
-// effects?
+// node_facts.h: properties of one node for lowering: aliases, known sizes, effects of bodies.
 #pragma once
 
 #include <optional>
@@ -11,15 +10,15 @@
 
 namespace keel {
 
-// The result is the operand itself, without a copy.
+// Whether the result is the operand, without a copy.
 bool IsAlias(const OpDef& op, std::span<const uint32_t> in, const Inferred& inferred);
-// The number that a `dim` node computes, where it is known without a run.
+// The result of a `dim` node, if it is known without a run.
 std::optional<Dim> KnownSize(const OpDef& op, const Attrs& attrs);
-// Of the graphs that the attributes name.
+// Whether a graph named by the attributes has effects.
 bool HasEffects(const Module& module, const Attrs& attrs);
 // "T=f32", for messages; the dtypes of the operands where the op has no type variables.
 std::string DescribeTypes(const Inferred& inferred, std::span<const DType> in);
-// The error for a parameter that is needed and not fed.
+// The error for a needed parameter that is not fed.
 absl::Status NotFed(const Graph& graph, ValueId v);
 
 }  // namespace keel

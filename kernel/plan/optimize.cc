@@ -41,7 +41,7 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
-// What a plan needs of the graph, as passes see it, and back.
+// Converts a graph, feeds and fetches to the input of passes.
 PassGraph PlanGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                     std::span<const NodeId> targets) {
   PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {},
@@ -71,7 +71,7 @@ PlannedGraph Planned(const PassGraph& end, size_t fetches) {
   return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
 }
 
-// Of all that passes read, little is read again.
+// Releases pages of mapped constants: little of the data that passes read is read again.
 void DropPages(const Module& module) {
   for (const Constant& c : module.constants) DropPages(c);
 }

@@ -1,4 +1,4 @@
-// optimize.h: passes on the way to a plan, and on a module itself.
+// optimize.h: runs passes before planning, and on a module.
 #pragma once
 
 #include <memory>
@@ -11,24 +11,25 @@
 
 namespace keel {
 
-// The passes of a session. They know one device, so each part of a placed plan is optimised alone.
+// The passes of a session. A pass is specific to one device, so each part of a placed plan is optimised
+// alone.
 struct Optimizer {
   Passes* passes;  // null: none
   PassChoice choice;
-  // Plan::Make of what the passes make of the graph; its report tells what they did.
+  // Plan::Make of the optimised graph; the report of the plan includes the report of the passes.
   absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                                              std::span<const NodeId> targets, PlanOptions options) const;
 };
 
-// What Plan::Make takes; the owner must live until it returns.
+// The arguments of Plan::Make; the owner must live until it returns.
 struct PlannedGraph {
   std::shared_ptr<Module> owner;
   const Graph* graph;
   std::vector<ValueId> feeds, fetches;
   std::vector<NodeId> targets;
 };
-// With the bodies of calls that have effects in place of those calls, so that each node can be placed.
+// Inlines calls with effects, so that each node can be placed.
 absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                                              std::span<const NodeId> targets);

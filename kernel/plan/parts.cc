@@ -1,5 +1,5 @@
-// parts.cc: a placed graph cut into parts, and the run of the parts. Nodes keep their order where effects or
-// operands need it; else all that can run on the present device does before another one takes over.
+// parts.cc: the split of a placed graph into parts, and their run. Effects and operands order nodes;
+// otherwise all ready nodes of the current device precede a change of device.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -15,7 +15,7 @@ namespace {
 
 using Group = std::vector<const PlacedNode*>;
 
-// Nodes in the order of their groups; each group is of one device.
+// Groups of nodes, each for one device, in the order of their run.
 class Grouping {
  public:
   Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : placed_(placed) {
@@ -61,7 +61,7 @@ class Grouping {
     next_[from].push_back(to);
     open_[to]++;
   }
-  // That of the first node that is ready.
+  // The device of the first ready node.
   Device* NextDevice() {
     Device* best = nullptr;
     size_t first = kNobody;
@@ -75,7 +75,7 @@ class Grouping {
 
   const std::vector<PlacedNode>& placed_;
   std::vector<std::vector<size_t>> next_;
-  std::vector<size_t> open_;  // operands not yet made
+  std::vector<size_t> open_;  // operands not yet computed
   std::map<Device*, std::priority_queue<size_t, std::vector<size_t>, std::greater<>>> ready_;
 };
 
@@ -120,7 +120,7 @@ class Splitter {
     return slot_[v];
   }
 
-  // Values that are needed outside of the group that makes them.
+  // Values used outside of the group that computes them.
   void FindLeaving(const std::vector<Group>& groups) {
     leaving_.resize(groups.size());
     for (size_t g = 0; g < groups.size(); g++)
@@ -144,12 +144,12 @@ class Splitter {
       for (ValueId v : graph_.nodes[p->node].in)
         if (v != kNoValue && (feed_of_[v] != kNoValue || (made_in_[v] >= 0 && made_in_[v] != g)))
           entering.insert(v);
-    // A fed result of a node here cuts the graph here, too.
+    // A feed that is the result of a node also cuts the graph of its part.
     for (const PlacedNode* p : group)
       for (ValueId v : graph_.nodes[p->node].out)
         if (feed_of_[v] != kNoValue) entering.insert(v);
     std::vector<NodeId> also;
-    for (const PlacedNode* p : group)  // a node that is asked for, or only has an effect
+    for (const PlacedNode* p : group)  // a target, or a node with effects and no used results
       if (MustRun(graph_, graph_.nodes[p->node]) || std::ranges::find(targets_, p->node) != targets_.end())
         also.push_back(p->node);
     const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
@@ -246,7 +246,7 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
     std::vector<keel_array*> feeds;
     for (const Source& s : part.feeds) {
       keel_array* array = s.outside ? in[s.index] : made[s.index].get();
-      // Plans upload what the host has by themselves.
+      // Plans upload host arrays themselves.
       if (array->device_block() && array->device_block()->home->name() != part.device->name()) {
         ArrayRef& copy = moved[{array, part.device->host_memory() ? nullptr : part.device}];
         if (!copy) {

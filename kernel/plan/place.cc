@@ -1,4 +1,4 @@
-// place.cc: the device of each node: by pattern, scope, default; then what devices lack, and the fallback.
+// place.cc: the device of each node: by pattern, scope, default; then the fallback for missing impls.
 #include "kernel/plan/place.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
   return absl::OkStatus();
 }
 
-// Nodes that the device can run neither by an impl nor by a body, with what is missing.
+// Nodes for which the device has neither an impl nor a body to inline, with the missing ops.
 absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
                                                                 std::span<const ValueId> feeds,
                                                                 std::span<const ValueId> wanted,
@@ -58,7 +58,7 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
                   kErrorHint, "place them on another device, or name one as fallback");
 }
 
-// The nodes that their device lacks.
+// All nodes that their device cannot run.
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
                                                                             std::vector<PlacedNode>& placed,
                                                                             std::span<const ValueId> feeds,

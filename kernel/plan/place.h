@@ -1,8 +1,8 @@
-// place.h: which node runs on which device, and plans of several parts.
+// place.h: the assignment of nodes to devices, and plans of several parts.
 //
-// How to read it: Place decides for each node and says why; Split cuts the graph into parts, each a plan of
-// one device whose feeds are what others made. Parts::Run runs them in order and moves arrays between
-// devices.
+// How to read it: Place chooses a device for each node and records the reason; Split cuts the graph into
+// parts, each a plan for one device, fed by earlier parts. Parts::Run runs them in order and moves arrays
+// between devices.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,10 @@ struct PlaceRule {
   std::string pattern;  // of names of nodes or values; * and ?
   Device* device;
 };
-struct Placing {  // what the session says; a node follows the first rule, else its scope, else the default
+struct Placing {  // from the session; a node follows its first matching rule, else its scope, else the
+                  // default
   std::vector<PlaceRule> rules;
-  Device* fallback = nullptr;  // for what a node's device lacks; null: that is an error
+  Device* fallback = nullptr;  // for nodes without an impl on their device; null: that is an error
   std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device of a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
@@ -40,19 +41,19 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
                                               std::span<const ValueId> wanted,
                                               std::span<const NodeId> targets);
 
-// What of a plan is shown, and run, part by part.
+// The parts of a placed plan, and their report.
 struct Parts {
   struct Source {  // where a feed of a part comes from
     bool outside;  // a feed of the plan; else a value that an earlier part made
     uint32_t index;
-    bool used;  // else only its sizes are looked at
+    bool used;  // false: only its sizes are used
   };
   struct Part {
     Device* device;
     std::shared_ptr<Plan> plan;
     std::vector<Source> feeds;
     std::vector<uint32_t> results;   // slots
-    std::vector<uint32_t> last_use;  // slots that nobody needs after this part
+    std::vector<uint32_t> last_use;  // slots whose last use is in this part
   };
   struct Crossing {  // a value that is copied
     ValueId value;

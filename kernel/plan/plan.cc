@@ -1,4 +1,4 @@
-// plan.cc: from fed arrays to a binding, from a binding to a runner. What runs again is in plan_run.cc.
+// plan.cc: from fed arrays to a binding, from a binding to a runner. The warm path is in plan_run.cc.
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
@@ -11,7 +11,7 @@
 namespace keel {
 namespace {
 
-// Strided feeds are made row-major for the run.
+// Copies strided feeds to row-major order for the run.
 absl::Status MakeContiguous(std::span<keel_array* const> in, absl::InlinedVector<keel_array*, 8>* ready,
                             std::vector<ArrayRef>* copies) {
   for (keel_array* array : in) {
@@ -34,7 +34,7 @@ bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call
   return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step, when});
 }
 
-// What does not depend on sizes, of bodies too.
+// Prepares the steps that do not depend on sizes, including those of bodies.
 absl::Status PrepareSteps(Lowered* lowered) {
   for (Step& step : lowered->steps) {
     for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
@@ -135,7 +135,7 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
                                 void* arg, const Deadline* end) {
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
   if (!lowered_->accelerator) {
-    Deadline limit = EndOfRun(options_, end);  // one for all parts
+    Deadline limit = EndOfRun(options_, end);  // shared by all parts
     return parts_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
   }
   absl::InlinedVector<keel_array*, 8> feeds;

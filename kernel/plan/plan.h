@@ -1,7 +1,7 @@
-// plan.h: the frozen executable of one (graph, feeds, fetches, targets, device). Shared by threads; what
-// depends on sizes is a Binding, of which the 16 used last are kept; what one run needs is a Runner. A
-// warm run takes an idle runner by one atomic exchange, compares the feeds' shapes with those that the
-// runner was built for, and gives it back: no lock, no allocation, no search.
+// plan.h: the frozen executable of one (graph, feeds, fetches, targets, device), shared by threads. A Binding
+// holds the size-dependent state (the 16 used last are kept), a Runner the state of one run. A warm run takes
+// an idle runner by one atomic exchange, compares the shapes of the feeds with the runner's, and returns it:
+// no lock, no allocation, no search.
 #pragma once
 
 #include <list>
@@ -17,7 +17,7 @@
 
 namespace keel {
 
-struct Event {  // what an observer sees after a launch
+struct Event {  // the argument of an observer, after a launch
   const Step& step;
   const keel_call& call;
   size_t index;
@@ -37,7 +37,7 @@ class Plan {
                                                     std::span<const ValueId> fetches,
                                                     std::span<const NodeId> targets,
                                                     const PlanOptions& options);
-  // With nodes on several devices; each part is optimised for its own.
+  // With nodes on several devices; each part is optimised for its own device.
   static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
                                                           const Placing& placing, const Optimizer& optimizer,
                                                           std::span<const ValueId> feeds,
@@ -48,17 +48,17 @@ class Plan {
   bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
-  // `end`: of the run that this one is a part of.
+  // `end`: the deadline of the enclosing run, if this run is a part of another.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
                    void* arg = nullptr, const Deadline* end = nullptr);
-  // The numbers of these symbols, found by name, for a run with these feeds; an error if they do not fit.
+  // The values of these symbols, found by name, in a run with these feeds; an error if the feeds do not fit.
   absl::StatusOr<std::vector<int64_t>> Sizes(std::span<keel_array* const> in, const DimTable& symbols);
-  // JSON; with sizes of values where they are known or `in` gives them.
+  // JSON; with the sizes of values that are known or determined by `in`.
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
  private:
   Plan(std::unique_ptr<Lowered> lowered, PlanOptions options);
-  // A runner with what it was built for.
+  // A runner with the types and shapes that it was built for.
   struct Ready {
     struct Feed {
       uint8_t type_key;

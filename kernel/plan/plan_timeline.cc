@@ -5,7 +5,7 @@
 namespace keel {
 namespace {
 
-// `arg`: the device that was asked for.
+// `arg`: the requested device.
 bool ShowLaunch(void* arg, const Lowered& lowered, const Event& event) {
   std::string track = lowered.device->name();
   if (lowered.device != arg) track += " (fallback)";

@@ -13,7 +13,7 @@ void WriteAll(int file, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(file, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody is there to hear why
+    if (n <= 0) return;  // there is no channel to report the error
     text.remove_prefix(static_cast<size_t>(n));
   }
 }
@@ -30,7 +30,7 @@ class Formatter {
  private:
   void Element(const char* at) {
     std::string digits = PrintElement(dtype_, at);
-    if (digits.empty()) digits = "nan";  // one with a payload
+    if (digits.empty()) digits = "nan";  // a NaN with a payload
     if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
     text_ += digits;
   }

@@ -1,4 +1,4 @@
-// printer.h: where `print` goes, and tensors as text for it and for `assert`.
+// printer.h: the output of `print`, and the text of tensors in `print` and `assert`.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace keel {
 
-// One per context. Lines come out whole and one after the other.
+// One per context. Thread-safe: lines are never interleaved.
 class Printer {
  public:
-  void Set(keel_print_fn hook, void* arg);  // null: back to the default, one write per line
+  void Set(keel_print_fn hook, void* arg);  // null: restores the default, one write per line
   void Write(int32_t stream, std::string_view line);
 
  private:
-  RecursiveMutex mutex_;  // a hook may run what prints
+  RecursiveMutex mutex_;  // a hook may run a program that prints
   keel_print_fn hook_ = nullptr;
   void* arg_ = nullptr;
 };

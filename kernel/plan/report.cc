@@ -1,4 +1,4 @@
-// report.cc: a plan as JSON, for people and tools: launches in order, what was folded, memory.
+// report.cc: a plan as JSON: launches in order, folded nodes, memory.
 #include <algorithm>
 
 #include "kernel/base/json.h"
@@ -42,7 +42,7 @@ void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b,
   json.EndObject();
 }
 
-// In the order of the steps' numbers: those of bodies after those that run them.
+// In the order of the step numbers: a control step precedes the steps of its bodies.
 void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view owner) {
   for (const Step& step : l.steps) WriteStep(json, l, step, b, owner);
   for (size_t s = 0; s < l.steps.size(); s++)
@@ -50,11 +50,11 @@ void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view
       WriteSteps(json, *l.steps[s].bodies[i], b ? b->controls[s]->bodies[i].get() : nullptr, l.steps[s].name);
 }
 
-// Names of steps that run side by side, section by section.
+// Names of the steps of each parallel section.
 void WriteLanes(Json& json, const Lowered& l, const Binding& b) {
   json.Key("lanes").BeginArray();
   for (const Section& section : b.sections) {
-    if (!section.beside) continue;
+    if (!section.parallel) continue;
     json.BeginArray();
     for (uint32_t s : section.steps) json.String(l.steps[s].name);
     json.EndArray();
@@ -74,7 +74,7 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
   json.Key("arena_bytes").Int(static_cast<int64_t>(b.arena_bytes));
   json.Key("unshared_bytes").Int(static_cast<int64_t>(b.unshared_bytes));
   json.Key("in_place").Int(static_cast<int64_t>(b.in_place));
-  json.Key("still").Int(std::ranges::count(b.still, true));  // launches that would only have copied
+  json.Key("still").Int(std::ranges::count(b.is_noop, true));  // launches replaced by sub-buffers
   json.Key("scratch_bytes").Int(static_cast<int64_t>(b.scratch_bytes));
   json.Key("result_bytes").Int(static_cast<int64_t>(b.output_bytes));
   json.Key("constant_bytes").Int(static_cast<int64_t>(constants));
@@ -82,7 +82,7 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
 
 }  // namespace
 
-// Which node runs where, and why; what is copied between memories, with its bytes where sizes are known.
+// The device of each node, with the reason; copies between memories, with their bytes if the sizes are known.
 void Plan::ReportParts(Json& json, const Binding* binding) const {
   json.Key("placement").BeginArray();
   for (const Parts::Row& row : parts_->rows)

@@ -1,4 +1,4 @@
-// runner.h: what one run of a binding needs: its memory, and a frame on it. Built once, pooled, used by one
+// runner.h: the state of one run of a binding: its memory, and a frame on it. Built once, pooled, used by one
 // thread at a time.
 #pragma once
 
@@ -15,8 +15,8 @@ class Runner {
  public:
   static absl::StatusOr<std::unique_ptr<Runner>> Make(const Lowered& lowered, const Binding& binding,
                                                       const PlanOptions& options);
-  // Feeds are contiguous and of the bound shapes; gives one new array for each fetch. `end`: of the run that
-  // this one is a part of.
+  // Feeds are contiguous and have the bound shapes; returns one new array for each fetch. `end`: the deadline
+  // of the enclosing run, if this run is a part of another.
   absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg,
                    const Deadline* end = nullptr);
 
@@ -25,7 +25,7 @@ class Runner {
   absl::Status MakeOutputs(std::span<ArrayRef> out);
 
   const Lowered& lowered_;
-  const Binding* binding_;  // owns the pool that this goes back to
+  const Binding* binding_;  // its pool keeps the idle runner
   Block arena_, scratch_;
   PlanOptions options_;
   RunState state_;

@@ -1,4 +1,4 @@
-// stop.cc: the thread behind time limits. It sleeps while no limited run is under way.
+// stop.cc: the thread for time limits. It sleeps while no run with a limit is active.
 #include "kernel/plan/stop.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 namespace keel {
 
-// A signal handler cannot wake a thread, so a run with a limit learns of keel_cancel this often.
+// Polling interval for keel_cancel in runs with a limit: a signal handler cannot wake a thread.
 constexpr auto kTick = std::chrono::milliseconds(5);
 
 namespace {
@@ -31,7 +31,7 @@ Stopper::~Stopper() {
   pthread_join(thread_, nullptr);
 }
 
-// With all signals blocked: they are the program's affair.
+// All signals are blocked, so that they go to threads of the program.
 bool Stopper::Start() {
   if (started_) return pid_ == getpid();
   sigset_t all, before;
@@ -86,7 +86,8 @@ Stopper::Limit::Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag)
 Stopper::Limit::~Limit() {
   if (!watched_) return;
   std::lock_guard lock(stopper_.mutex_);
-  if (stopper_.pid_ != getpid()) return;  // those beside it were on threads that are not in this child
+  // In a forked child the neighbours in the list do not exist: they were on threads of the parent.
+  if (stopper_.pid_ != getpid()) return;
   *link_ = next_;
   if (next_) next_->link_ = link_;
 }

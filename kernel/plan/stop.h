@@ -1,5 +1,5 @@
-// stop.h: how a run is told to stop: one flag per context, which keel_cancel sets, and a thread that sets
-// a run's own flag when its time is over. Plugins see a flag as keel_env.cancelled.
+// stop.h: cancellation and time limits of runs: one flag per context, which keel_cancel sets, and a thread
+// that sets the flag of a run at its deadline. Plugins read the flag as keel_env.cancelled.
 #pragma once
 
 #include <pthread.h>
@@ -13,8 +13,9 @@
 
 namespace keel {
 
-using Deadline = std::chrono::steady_clock::time_point;  // of one run; null where its own options say
-using StopFlag = std::atomic<int32_t>;                   // 0: go on
+// Of one run. As a parameter, null means the time limit of the run's options.
+using Deadline = std::chrono::steady_clock::time_point;
+using StopFlag = std::atomic<int32_t>;  // 0: continue
 static_assert(sizeof(StopFlag) == sizeof(int32_t) && StopFlag::is_always_lock_free);
 // As plugins read it; C has no atomics before C11.
 inline const volatile int32_t* Exported(const StopFlag& flag) {
@@ -31,8 +32,8 @@ class Stopper {
 
   StopFlag asked{0};  // async-signal-safe to set; stays set until it is cleared
 
-  // While it lives: sets `flag` once the time is over or somebody has asked. Where there is no thread for
-  // it (in a forked child), Over() tells.
+  // During its lifetime the thread sets `flag` at the deadline or after keel_cancel. Without a thread (in a
+  // forked child) Over() checks the deadline.
   class Limit {
    public:
     Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag);
@@ -52,11 +53,11 @@ class Stopper {
 
  private:
   static void* Watch(void* stopper);
-  Clock::time_point Look();  // sets flags; when to look again
+  Clock::time_point Look();  // sets flags; returns the time of the next check
   bool Start();
 
   Mutex mutex_;
-  sem_t changed_;  // a condition variable that the thread waits for could not be destroyed in a forked child
+  sem_t changed_;  // not a condition variable, which could not be destroyed in a forked child
   Limit* first_ = nullptr;
   bool started_ = false, ending_ = false;
   pid_t pid_ = 0;

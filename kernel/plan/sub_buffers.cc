@@ -1,5 +1,6 @@
-// inside.cc: see inside.h. A row of kKinds for each op whose results or operands may be parts.
-#include "kernel/plan/inside.h"
+// sub_buffers.cc: see sub_buffers.h. A row of kKinds for each op whose results or operands may be
+// sub-buffers.
+#include "kernel/plan/sub_buffers.h"
 
 #include <algorithm>
 
@@ -11,14 +12,14 @@ class Finder {
   Finder(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
          const std::vector<bool>& placed)
       : l_(lowered), b_(binding), storage_(storage), placed_(placed) {
-    inside_.whole.assign(l_.values.size(), kNoValue);
-    inside_.offset.assign(l_.values.size(), 0);
-    inside_.still.assign(l_.steps.size(), false);
+    sub_buffers_.whole.assign(l_.values.size(), kNoValue);
+    sub_buffers_.offset.assign(l_.values.size(), 0);
+    sub_buffers_.is_noop.assign(l_.steps.size(), false);
   }
 
-  Inside Run();
+  SubBuffers Run();
 
-  // Results that follow each other along an axis, from an offset on.
+  // A slice is a sub-buffer if its elements are contiguous, and not much smaller than its operand.
   bool Slice(const Step& step) {
     const std::vector<int64_t>&x = b_.shapes[step.in[0]], &y = b_.shapes[step.out[0]];
     const AttrValue *start = FindAttr(step.attrs, "start"), *stride = FindAttr(step.attrs, "step");
@@ -40,7 +41,7 @@ class Finder {
     std::vector<uint32_t> parts;
     for (uint32_t v : step.in) parts.push_back(l_.Root(v));
     for (uint32_t v : parts)
-      if (l_.values[v].where != Where::kComputed || placed_[v] || inside_.IsPart(v) ||
+      if (l_.values[v].where != Where::kComputed || placed_[v] || sub_buffers_.IsPart(v) ||
           std::ranges::count(parts, v) > 1)
         return false;
     return Put(parts, y, 0);
@@ -62,15 +63,15 @@ class Finder {
     const std::vector<int64_t>& shape = b_.shapes[v];
     return axis && std::all_of(shape.begin(), shape.begin() + axis->i, [](int64_t n) { return n == 1; });
   }
-  // The step's results, one after the other, into its operand.
+  // Places the results of the step one after the other in its operand.
   bool Cut(const Step& step, uint64_t at) {
-    const uint32_t x = l_.Root(step.in[0]), whole = inside_.Whole(x);
+    const uint32_t x = l_.Root(step.in[0]), whole = sub_buffers_.Whole(x);
     const Storage::Kind kind = storage_[whole].kind;
     if (placed_[whole] && (kind == Storage::kVariable || kind == Storage::kAssigned)) return false;
     if (std::ranges::any_of(step.out, [&](uint32_t v) { return placed_[v]; })) return false;
     return Put(step.out, x, at);
   }
-  // Only where all begin as values of their own would.
+  // Fails unless each part has the alignment of a value of its own.
   bool Put(const std::vector<uint32_t>& parts, uint32_t whole, uint64_t at) {
     uint64_t end = at;
     for (uint32_t v : parts) {
@@ -78,8 +79,8 @@ class Finder {
       end += Bytes(v);
     }
     for (uint32_t v : parts) {
-      inside_.whole[v] = whole;
-      inside_.offset[v] = at;
+      sub_buffers_.whole[v] = whole;
+      sub_buffers_.offset[v] = at;
       at += Bytes(v);
     }
     return true;
@@ -89,7 +90,7 @@ class Finder {
   const Binding& b_;
   const std::vector<Storage>& storage_;
   const std::vector<bool>& placed_;
-  Inside inside_;
+  SubBuffers sub_buffers_;
 };
 
 struct Kind {
@@ -98,23 +99,23 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"slice", &Finder::Slice}, {"split", &Finder::Split}, {"concat", &Finder::Concat}};
 
-Inside Finder::Run() {
+SubBuffers Finder::Run() {
   bool any = false;
   for (size_t s = 0; s < l_.steps.size(); s++) {
     const std::string_view op = OpName(*l_.steps[s].op);
     for (const Kind& kind : kKinds) {
       if (kind.op != op) continue;
-      inside_.still[s] = (this->*kind.find)(l_.steps[s]);
-      any = any || inside_.still[s];
+      sub_buffers_.is_noop[s] = (this->*kind.find)(l_.steps[s]);
+      any = any || sub_buffers_.is_noop[s];
     }
   }
-  return any ? std::move(inside_) : Inside();
+  return any ? std::move(sub_buffers_) : SubBuffers();
 }
 
 }  // namespace
 
-Inside FindInside(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
-                  const std::vector<bool>& placed) {
+SubBuffers FindSubBuffers(const Lowered& lowered, const Binding& binding, const std::vector<Storage>& storage,
+                          const std::vector<bool>& placed) {
   return Finder(lowered, binding, storage, placed).Run();
 }
 

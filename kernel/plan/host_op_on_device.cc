@@ -1,12 +1,12 @@
-// core_there.cc: see core_there.h.
-#include "kernel/plan/core_there.h"
+// host_op_on_device.cc: see host_op_on_device.h.
+#include "kernel/plan/host_op_on_device.h"
 
 #include "kernel/plan/step.h"
 
 namespace keel {
 
-keel_rc CoreThere::Run(const keel_call* call) {
-  CoreThere& mine = *static_cast<CoreThere*>(call->state);
+keel_rc HostOpOnDevice::Run(const keel_call* call) {
+  HostOpOnDevice& mine = *static_cast<HostOpOnDevice*>(call->state);
   absl::Status status = mine.core_.core->reads ? absl::OkStatus() : mine.Fetch(*call);
   if (status.ok()) {
     std::vector<keel_tensor*> in;
@@ -21,7 +21,7 @@ keel_rc CoreThere::Run(const keel_call* call) {
   return static_cast<keel_rc>(status.code());
 }
 
-absl::Status CoreThere::Fetch(const keel_call& call) {
+absl::Status HostOpOnDevice::Fetch(const keel_call& call) {
   operands_.clear();
   bytes_.resize(call.n_in);
   if (!call.n_in) return state_.machine->Fetch(nullptr, nullptr, 0);
@@ -35,7 +35,7 @@ absl::Status CoreThere::Fetch(const keel_call& call) {
   return absl::OkStatus();
 }
 
-absl::Status CoreThere::Store(const keel_call& call) {
+absl::Status HostOpOnDevice::Store(const keel_call& call) {
   const keel_array& value = *core_.array.get();
   return value.bytes() ? state_.machine->Store(call.out[0]->data, value.data(), value.bytes())
                        : absl::OkStatus();
