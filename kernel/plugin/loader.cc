@@ -93,9 +93,9 @@ void Registry::Scan(const std::string& folder_option) {
     for (absl::string_view folder : absl::StrSplit(list, ':', absl::SkipEmpty()))
       ScanFolder(std::string(folder), "KEEL_PLUGIN_PATH");
   if (!folder_option.empty()) return ScanFolder(folder_option, "option plugins");
-  std::string beside = FolderOfLibkeel();
-  if (!beside.empty()) ScanFolder(beside += "/keel/plugins", "beside libkeel");
-  if (beside != kSystemFolder) ScanFolder(kSystemFolder, "system");
+  std::string default_folder = FolderOfLibkeel();
+  if (!default_folder.empty()) ScanFolder(default_folder += "/keel/plugins", "next to libkeel");
+  if (default_folder != kSystemFolder) ScanFolder(kSystemFolder, "system");
 }
 
 void Registry::ScanFolder(const std::string& folder, const std::string& source) {
