@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ["base", "values", "dims", "opset", "graph", "plugin", "rules", "device", "pass", "grad", "plan", "trace",
           "api"]  # kernel, bottom to top
-SEARCH = ["", "sdk/cpp"]  # search path of quoted includes, after the including folder
+SEARCH = ["", "sdk/cpp", "sdk/python/src"]  # search path of quoted includes, after the including folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 # area: other areas that it may include
 ALLOWED = {

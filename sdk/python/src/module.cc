@@ -1,19 +1,20 @@
 // module.cc: the extension keel._keel: one install_*() per file. keel/__init__.py is the public interface.
-#include "context.h"
-#include "control.h"
-#include "custom.h"
-#include "dim.h"
-#include "dtype.h"
-#include "function.h"
-#include "graph.h"
-#include "line.h"
-#include "op.h"
-#include "plan.h"
-#include "session.h"
-#include "structure.h"
-#include "tape.h"
-#include "timeline.h"
-#include "variable.h"
+#include "base/line.h"
+#include "ops/op.h"
+#include "ops/tensor_type.h"
+#include "run/context.h"
+#include "run/plan.h"
+#include "run/session.h"
+#include "run/timeline.h"
+#include "trace/control.h"
+#include "trace/custom.h"
+#include "trace/function.h"
+#include "trace/graph.h"
+#include "trace/structure.h"
+#include "trace/tape.h"
+#include "values/dim.h"
+#include "values/dtype.h"
+#include "values/variable.h"
 
 NB_MODULE(_keel, m) {
   using namespace keel_python;
@@ -21,7 +22,7 @@ NB_MODULE(_keel, m) {
   install_interrupt();
   install_errors(m);
   install_line();
-  install_array(m);
+  install_tensor_type(m);
   install_dtype(m);
   install_dim(m);
   install_context(m);

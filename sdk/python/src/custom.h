@@ -1,9 +1,0 @@
-// custom.h: results with a user-defined gradient.
-#ifndef KEEL_PYTHON_CUSTOM_H
-#define KEEL_PYTHON_CUSTOM_H
-#include "array.h"
-
-namespace keel_python {
-void install_custom(nb::module_& m);
-}
-#endif

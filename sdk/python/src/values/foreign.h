@@ -1,0 +1,15 @@
+// foreign.h: tensors from arrays of other libraries.
+#ifndef KEEL_PYTHON_FOREIGN_H
+#define KEEL_PYTHON_FOREIGN_H
+#include "values/array.h"
+
+namespace keel_python {
+
+/// From an object with the buffer protocol, DLPack or __array__; empty for other objects. copy: does not
+/// share memory.
+keel::Tensor from_foreign(nb::handle value, bool copy);
+/// The same memory with another dtype of the same element size.
+keel::Tensor bits_as(const keel::Tensor& t, keel_dt dtype);
+
+}  // namespace keel_python
+#endif
