@@ -1,7 +1,7 @@
 # The functions that the folders' CMakeLists.txt call:
 #   keel_add_plugin(NAME SOURCES file... [LIBS target...])  one plugin: lib/keel/plugins/keel-NAME.so
 #   keel_add_rules(FILE.rules...)                           files of rules: lib/keel/plugins/keel-FILE.rules
-#   keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...])  one GoogleTest program, run by ctest
+#   keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...] [THREADED file...])  one GoogleTest program, run by ctest
 #   keel_run_test(TEST PROGRAM [argument...])               the same program once more
 #   keel_embed(TARGET VARIABLE file...)                     text files as data of a library
 #   keel_flatbuffer(TARGET schema.fbs)                      the schema's generated header
@@ -52,21 +52,25 @@ endfunction()
 # than most tests to run; each test's result is in tests/results/NAME.xml, which tools/count_tests.py counts.
 # The files of a folder are one program; headers that HEADERS names are then read once. With TOGETHER they are
 # compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they may hold anonymous namespaces only): half of
-# a test's compile time is what it shares with its neighbours.
+# a test's compile time is what it shares with its neighbours. THREADED names the files whose tests share data between
+# threads (a folder may name more than NAME has): a build with ThreadSanitizer contains no others.
 set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test takes 7, which is cheap once and dear to edit")
-# What ThreadSanitizer is for: the tests in which threads meet.
-set(KEEL_THREADED_TESTS array_test concurrent_test cpu_pool_test kernel/graph/graph_test lanes_test mutex_test plan_test soak_test threads_test timeline_test)
 
 function(keel_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;LIBS;HEADERS" )
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;LIBS;HEADERS;THREADED")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "keel_add_test(${name}): write keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...])")
+    message(FATAL_ERROR "keel_add_test(${name}): write keel_add_test(NAME [TOGETHER] SOURCES file... [LIBS target...] [HEADERS header...] [THREADED file...])")
   endif()
   set(wanted ${arg_SOURCES})
   list(FILTER wanted INCLUDE REGEX "_test[.]cc$")
   if(KEEL_SANITIZE STREQUAL "thread")
-    list(JOIN KEEL_THREADED_TESTS "|" threaded)
-    list(FILTER wanted INCLUDE REGEX "(^|/)(${threaded})[.]cc$")
+    foreach(file IN LISTS wanted arg_THREADED)
+      if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+        message(FATAL_ERROR "keel_add_test(${name}): THREADED names ${file}, which does not exist")
+      elseif(NOT file IN_LIST arg_THREADED)
+        list(REMOVE_ITEM wanted ${file})
+      endif()
+    endforeach()
   endif()
   if(wanted)
     list(FILTER arg_SOURCES EXCLUDE REGEX "_test[.]cc$")
