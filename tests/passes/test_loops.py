@@ -164,6 +164,17 @@ CASES = [
       yield b
     }
   return a""", "exp scan{carry=1, invariants=1, length=4}", "mul"),
+    ("a loop that does not begin stays if its body checks sizes", """i, a = while(i32(5), z){carry=2}
+    test(i, a) {
+      t = less(i, 5)
+      yield t
+    }
+    body(i, a) {
+      j = add(i, 1)
+      b = exp(a)
+      yield j, b
+    }
+  return a""", "same", None),
 ]
 
 
