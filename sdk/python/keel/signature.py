@@ -1,6 +1,7 @@
 """Argument types: keel.f32["b", 784] is a matrix with the symbol b as its first size."""
 import re
 
+from . import _keel
 from .errors import InvalidError
 
 
@@ -14,11 +15,10 @@ class Spec:
         return f"{self.dtype.name}[{', '.join(str(d) for d in self.dims)}]"
 
     def example(self):
-        """Zeros of the type. Raises ValueError unless all dims are numbers."""
-        from .shapes import zeros
+        """Zeros of the type in host memory, made without an op. Raises ValueError unless all dims are numbers."""
         if not all(isinstance(d, int) for d in self.dims):
             raise ValueError(f"{self} has symbolic sizes; pass it as keel.function(signature=...)")
-        return zeros(self.dims, self.dtype)
+        return _keel.host_zeros(self.dims, self.dtype)
 
 
 def of_method(code, signature, names):

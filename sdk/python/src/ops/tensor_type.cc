@@ -303,6 +303,9 @@ void install_tensor_type(nb::module_& m) {
   m.def("show_by", show_by, nb::arg().none(), nb::arg().none());
   m.def("take_dlpack", from_dlpack);
   m.def("give_dlpack", to_dlpack);
+  m.def("host_zeros", [](nb::handle shape, nb::handle dtype) {
+    return keel::zeros(need_ints(shape), need_dtype(dtype), kNowhere);
+  });
   m.def("bits_as", [](const keel::Tensor& t, nb::handle dtype) { return bits_as(t, need_dtype(dtype)); });
   m.def("add_method", [](nb::str name, nb::callable method) {  // not possible in Python: the type is static
     if (PyDict_SetItem(tensor_type.tp_dict, name.ptr(), method.ptr()) != 0) throw nb::python_error();
