@@ -75,7 +75,7 @@ ADDITIONS = {
                 replace('    row<unary<Floats, NearestOf<kSqrt>>>(',
                         '    row<unary<Floats, MathOf<kExpm1>>>(REFERENCE_OP("expm1"), kFlags),\n'
                         '    row<unary<Floats, NearestOf<kSqrt>>>(')(before)),
-    }, ["keel", "keel-reference"], "bin/keel eval 'expm1([0., 1.])' -d reference", "[0.       1.718282]\n"),
+    }, ["keel", "keel-reference"], "bin/keel eval 'expm1([0., 1.])' -d reference", "[0.        1.7182819]\n"),
     "subcommand": (1, {"cli/commands/hello.cc": SUBCOMMAND}, ["keel_command"],
                    "bin/keel hello --name you && bin/keel --help | grep -c 'hello *Greet'", "hello, you\n1\n"),
     "Python method": (1, {"sdk/python/keel/methods.py": replace("\n\nfor _name", "\n" + METHOD)}, [],
