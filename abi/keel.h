@@ -1,4 +1,4 @@
-/* keel.h: for programs that run graphs, and for language bindings: all of libkeel's plain C functions.
+/* keel.h: for programs that run graphs, and for language bindings: all plain C functions of libkeel.
  *
  * Read keel_base.h (tensors, dtypes, status codes) and keel_handle.h (the rules of all functions) first, then
  * the families that you need. A whole program is sdk/examples/run.c. */

@@ -1,8 +1,8 @@
 /* keel_array.h: arrays, and ops applied to them. Part of keel.h.
  *
- * An array is a tensor in host memory or in that of a device; it keeps its device open. The host cannot read
- * an array on a device: functions that need host memory return KEEL_PRECONDITION and name the device. A
- * symbolic array is a value of a trace (keel_trace.h): it has a dtype and dims but no elements. */
+ * An array is a tensor in host or device memory; it keeps its device open. The host cannot read an array on a
+ * device: functions that need host memory return KEEL_PRECONDITION and name the device. A symbolic array is a
+ * value of a trace (keel_trace.h): it has a dtype and dims but no elements. */
 #ifndef KEEL_ARRAY_H
 #define KEEL_ARRAY_H
 #include "keel_handle.h"
@@ -15,24 +15,22 @@ struct DLManagedTensorVersioned;
 /* Zeroed, row-major, 64-byte aligned, in host memory. */
 KEEL_API keel_rc keel_array_new(keel_context* context, keel_dt dtype, const int64_t* shape KEEL_COUNT(ndim),
                                 int32_t ndim, keel_array** out, keel_error** err);
-KEEL_API keel_rc keel_array_copy_from(keel_context* context, const keel_tensor* tensor, keel_array** out,
-                                      keel_error** err);
-/* No copy: the memory must live until release(arg) is called, once, by the thread that drops the last
- * reference. Elements must lie within 2^40 bytes of data. */
-KEEL_API keel_rc keel_array_wrap(keel_context* context, const keel_tensor* tensor,
-                                 KEEL_NULLABLE void (*release)(void* arg), void* arg, keel_array** out,
-                                 keel_error** err);
-/* DLPack, without a copy. From: on success Keel owns `take` and calls its deleter when done. To: the consumer
- * calls the deleter. legacy: the form without a version. */
-KEEL_API keel_rc keel_array_from_dlpack(keel_context* context,
-                                        KEEL_TAKEN struct DLManagedTensorVersioned* take, keel_array** out,
+/* release NULL: the elements are copied. Else no copy: the memory must live until release(arg) is called,
+ * once, by the thread that drops the last reference (static memory: pass a release that does nothing).
+ * Elements must lie within 2^40 bytes of data. */
+KEEL_API keel_rc keel_array_from_tensor(keel_context* context, const keel_tensor* tensor,
+                                        KEEL_NULLABLE void (*release)(void* arg), void* arg, keel_array** out,
                                         keel_error** err);
-KEEL_API keel_rc keel_array_from_dlpack_legacy(keel_context* context, KEEL_TAKEN struct DLManagedTensor* take,
-                                               keel_array** out, keel_error** err);
-KEEL_API keel_rc keel_array_to_dlpack(keel_array* array, struct DLManagedTensorVersioned** out,
-                                      keel_error** err);
-KEEL_API keel_rc keel_array_to_dlpack_legacy(keel_array* array, struct DLManagedTensor** out,
-                                             keel_error** err);
+/* DLPack, without a copy; exactly one of the two pointers is not NULL. legacy: the form without a version.
+ * From: on success Keel owns the tensor and calls its deleter when done. To: the consumer calls the deleter.
+ */
+KEEL_API keel_rc keel_array_from_dlpack(keel_context* context,
+                                        KEEL_NULLABLE KEEL_TAKEN struct DLManagedTensorVersioned* versioned,
+                                        KEEL_NULLABLE KEEL_TAKEN struct DLManagedTensor* legacy,
+                                        keel_array** out, keel_error** err);
+KEEL_API keel_rc keel_array_to_dlpack(keel_array* array,
+                                      KEEL_NULLABLE struct DLManagedTensorVersioned** versioned,
+                                      KEEL_NULLABLE struct DLManagedTensor** legacy, keel_error** err);
 
 /* The array's type and memory; valid as long as the array. data is NULL for a symbolic array. */
 KEEL_API void keel_array_tensor(const keel_array* array, keel_tensor* out);
@@ -40,26 +38,26 @@ KEEL_API void keel_array_tensor(const keel_array* array, keel_tensor* out);
 KEEL_API keel_rc keel_array_dim(const keel_array* array, int64_t axis, keel_text** out, keel_error** err);
 KEEL_API int32_t keel_array_symbolic(const keel_array* array); /* 1: a value of a trace */
 
-/* device NULL: host memory, which is also that of devices that compute there. Returns the same array,
- * retained, if it is there already, else a copy. A copy to a device may still be under way when this returns
- * (plans wait for it), a copy to the host is complete. */
+/* device NULL: host memory, which devices that compute on host memory share. Returns the same array,
+ * retained, if it is there already, else a copy. A copy to a device may still be in flight when this returns
+ * (plans wait for it); a copy to the host is complete. */
 KEEL_API keel_rc keel_array_to(keel_context* context, keel_array* array, KEEL_NULLABLE const char* device,
                                keel_array** out, keel_error** err);
 KEEL_API keel_rc keel_array_wait(keel_array* array, keel_error** err); /* until a copy to it is complete */
 KEEL_API const char* keel_array_device(const keel_array* array);       /* "cuda:0"; "" for host memory */
-KEEL_API keel_array* keel_array_retain(keel_array* array); /* the same array; needs one more release */
-KEEL_API void keel_array_release(keel_array* array);
+KEEL_API keel_array* keel_array_retain(keel_array* array);             /* the same array */
+KEEL_API void keel_array_free(keel_array* array);                      /* drops a reference */
 
-/* ---- ops: bound once (device, op, attributes), applied often */
-KEEL_API keel_rc keel_op_bind(keel_context* context, const char* device, const char* op,
-                              uint32_t version /* 0: newest */,
-                              const char* const* attr_names KEEL_COUNT(n_attrs),
-                              const keel_attr* attrs KEEL_COUNT(n_attrs), uint32_t n_attrs, keel_op** out,
-                              keel_error** err);
+/* ---- ops: an op handle binds device, op and attributes once, and is applied often */
+KEEL_API keel_rc keel_op_new(keel_context* context, const char* device, const char* op,
+                             uint32_t version /* 0: newest */,
+                             const char* const* attr_names KEEL_COUNT(n_attrs),
+                             const keel_attr* attrs KEEL_COUNT(n_attrs), uint32_t n_attrs, keel_op** out,
+                             keel_error** err);
 KEEL_API void keel_op_free(keel_op* op);
-/* in: a NULL entry is an optional operand that is left out. n_out must be the op's number of results. Results
- * are in the device's memory. If an operand is symbolic, nothing runs: a node is added to its trace, and the
- * results are symbolic. */
+/* in: a NULL entry is an omitted optional operand. n_out must be the op's number of results. Results are in
+ * the device's memory. If an operand is symbolic, nothing runs: a node is added to its trace, and the results
+ * are symbolic. */
 KEEL_API keel_rc keel_apply(keel_op* op, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
                             keel_array** out KEEL_COUNT(n_out), uint32_t n_out, keel_error** err);
 

@@ -30,11 +30,11 @@ extern "C" {
 #define KEEL_END(T, f) (offsetof(T, f) + sizeof(((T*)0)->f))
 #define KEEL_SEALED(T, last) \
   KEEL_ASSERT(sizeof(T) == KEEL_END(T, last), #T ": tail padding or a stale last field")
-/* Does the other side's struct_size include member f of *p, and is it not NULL? */
+/* 1: the other side's struct_size includes member f of *p, and it is not NULL. */
 #define KEEL_HAS(p, T, f) ((p)->struct_size >= KEEL_END(T, f) && (p)->f)
 
 /* Marks for readers and for the generator of abi.json; they expand to nothing. Of a parameter: */
-#define KEEL_NULLABLE /* NULL is allowed; the comment says what it means */
+#define KEEL_NULLABLE /* NULL is allowed; the comment states its meaning */
 #define KEEL_COUNT(n) /* a list (or bytes, or text) of n entries: a parameter, a number, or `returned` */
 #define KEEL_HOLES    /* a list whose entries may be NULL */
 #define KEEL_BORROWED /* output: stays the property of the first parameter's object; do not free it */
@@ -53,7 +53,7 @@ enum keel_status {
   KEEL_NOT_FOUND = 5,      /* no such file, entry, value, op or device */
   KEEL_EXISTS = 6,         /* the name is taken */
   KEEL_OOM = 8,            /* memory or a stated limit is exhausted */
-  KEEL_PRECONDITION = 9,   /* the state of an object does not allow this; the message says what is needed */
+  KEEL_PRECONDITION = 9,   /* the state of an object does not allow this; the message states the need */
   KEEL_RANGE = 11,         /* data out of range: an index, a division by zero */
   KEEL_UNIMPLEMENTED = 12, /* not implemented for these types, or on this device */
   KEEL_INTERNAL = 13,      /* a defect of Keel: please report it */
@@ -116,7 +116,7 @@ typedef int64_t keel_dim;
 #define KEEL_DIM_IS_HANDLE(d) ((d) < KEEL_DIM_HANDLES)
 
 typedef uint32_t keel_value;      /* one tensor of one graph, by number */
-#define KEEL_NO_VALUE 0xffffffffu /* no value: an operand that is left out */
+#define KEEL_NO_VALUE 0xffffffffu /* no value: an omitted operand */
 
 enum keel_attr_kind { /* the member of keel_attr that holds the value */
                       KEEL_ATTR_NONE = 0,

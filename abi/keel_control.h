@@ -1,8 +1,8 @@
 /* keel_control.h: branches and loops that depend on values, in programs of C that may be traced. Part of
  * keel.h.
  *
- * keel_trace_cond and its like take blocks: functions that are parts of the program. keel_body_begin and
- * keel_body_end do the same without functions. An example is sdk/examples/loop.c. */
+ * keel_trace_cond, _switch, _while and _scan take blocks: functions that are parts of the program.
+ * keel_body_begin and keel_body_end do the same without functions. An example is sdk/examples/loop.c. */
 #ifndef KEEL_CONTROL_H
 #define KEEL_CONTROL_H
 #include "keel_handle.h"
@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* A block applies ops to `in` (borrowed) and to any arrays that it knows, and gives its results to
- * keel_trace_result, as a program does. Where the predicate, index or test has elements (and, for loops,
- * where nothing is traced), blocks run on numbers, as C's own if and while would. Otherwise each block is
- * traced once, as a body of the op of that name: symbolic arrays of the traces around it are captured, and
- * reads of variables that no body writes come before it. Results must have the same types in all branches,
- * and those of the carried values in loops; predicates are bool[], indices i32[] or i64[]; else KEEL_INVALID
- * names them. `within`: the trace that the program (or block) was given; NULL: symbolic operands tell. While
- * a body is open, one thread writes the program. */
+/* A block applies ops to `in` (borrowed) and to any other arrays, and passes its results to
+ * keel_trace_result, as a program does. If the predicate, index or test has elements (and, for loops, if
+ * nothing is traced), blocks run on numbers, as C's own if and while would. Otherwise each block is traced
+ * once, as a body of the op of that name: symbolic arrays of the enclosing traces are captured, and reads of
+ * variables that no body writes precede it. All branches must give results of the same types, and a loop's
+ * body results of the types of the carried values; predicates are bool[], indices i32[] or i64[]; else
+ * KEEL_INVALID names them. `within`: the trace of the program or block; NULL: the trace of the symbolic
+ * operands. While a body is open, one thread writes the program. */
 typedef keel_rc (*keel_block)(void* arg, keel_trace* body, keel_array* const* in KEEL_COUNT(n), uint32_t n,
                               keel_error** err);
 KEEL_API keel_rc keel_trace_cond(KEEL_NULLABLE keel_trace* within, keel_array* p, keel_block then,
@@ -35,9 +35,9 @@ KEEL_API keel_rc keel_trace_while(KEEL_NULLABLE keel_trace* within, keel_array* 
                                   uint32_t n, keel_block test, void* test_arg, keel_block body,
                                   void* body_arg, keel_array** out KEEL_COUNT(n), keel_error** err);
 /* body gets the carried values and an entry of the first dim of each of xs; its first n_carry results are
- * carried on, the others are stacked. length: -1 for that of xs. Eagerly, on the host: tapes do not see
- * entries. Without entries: the carried values, and results whose first dim is 0, whose types are found by
- * tracing. */
+ * carried on, the others are stacked. length: -1 for the first dim of xs. Eagerly it runs on the host, and
+ * tapes do not record entries. A scan of no entries returns the carried values, and results whose first dim
+ * is 0, with types found by tracing. */
 KEEL_API keel_rc keel_trace_scan(KEEL_NULLABLE keel_trace* within,
                                  keel_array* const* carry KEEL_COUNT(n_carry), uint32_t n_carry,
                                  keel_array* const* xs KEEL_COUNT(n_xs), uint32_t n_xs, keel_dim length,
@@ -45,13 +45,13 @@ KEEL_API keel_rc keel_trace_scan(KEEL_NULLABLE keel_trace* within,
                                  keel_array** out KEEL_COUNT(room), uint32_t room, uint32_t* n_out,
                                  keel_error** err);
 
-/* ---- without blocks: all that is applied between begin and end is part of the body, whose results go to
+/* ---- without blocks: ops applied between begin and end are part of the body, whose results go to
  * keel_trace_result */
 enum keel_body_flag { KEEL_BODY_BRANCH = 1 }; /* flag: a branch of a cond or switch */
-/* label: "then", "else", "branches0", "test", "body"; part of the body's name. like: arrays that the body's
- * parameters are like (the carried values, then, from number entries_from on, those that it gets entries of);
- * params: room for n. A body that is freed before its end is given up. KEEL_PRECONDITION: nothing is traced.
- */
+/* label: "then", "else", "branches0", "test", "body"; part of the body's name. like: arrays with the types of
+ * the body's parameters (the carried values, then, from number entries_from on, arrays of which the body gets
+ * entries); params: room for n. A body that is freed before its end is given up. KEEL_PRECONDITION: nothing
+ * is traced. */
 KEEL_API keel_rc keel_body_begin(KEEL_NULLABLE keel_trace* within, KEEL_NULLABLE keel_tape* tape,
                                  const char* label, keel_array* const* like KEEL_COUNT(n), uint32_t n,
                                  uint32_t entries_from, uint32_t flags, keel_trace** body,
@@ -66,8 +66,6 @@ KEEL_API keel_rc keel_body_run(const char* op, keel_array* const* before KEEL_CO
                                uint32_t n_bodies, keel_dim length, int32_t reverse,
                                keel_array** out KEEL_COUNT(room), uint32_t room, uint32_t* n_out,
                                keel_error** err);
-/* For programs and blocks: stores an error in err and returns its code. */
-KEEL_API keel_rc keel_fail(keel_rc code, KEEL_NULLABLE const char* message, keel_error** err);
 
 #ifdef __cplusplus
 }

@@ -7,12 +7,12 @@
  *
  * Memory: the plugin allocates segments, few and large; Keel places tensors in them. Launches get device
  * addresses in keel_tensor.data and keel_call.scratch, never host pointers; data of constants in match and
- * prepare is always host memory. A segment is freed only after all that was encoded on it is done.
+ * prepare is always host memory. A segment is freed only after all work encoded on it is done.
  *
- * Order: a queue executes copies, fills and launches in the order in which they were encoded. It may begin at
- * once, and must when submit is called, which returns a ticket: a number above all earlier ones of the queue.
- * A ticket is done when all work encoded before it is done. Waits name existing tickets, so no wait is for
- * work that is not yet submitted. Queues are ordered by queue_wait only.
+ * Order: a queue executes copies, fills and launches in the order of their encoding. It may begin at once,
+ * and must when submit is called, which returns a ticket: a number above all earlier tickets of the queue. A
+ * ticket is done when all work encoded before it is done. Waits name existing tickets, so no wait is for work
+ * that is not yet submitted. Queues are ordered by queue_wait only.
  *
  * Faults: at env->fault are 16 bytes: u32 code, u32 bound, i64 index. A launch that meets an index out of
  * range or a division by zero stores keel_call.fault | KEEL_RANGE in the code if that is still 0
@@ -54,7 +54,7 @@ typedef struct keel_call {
   uint16_t n_in, n_out;
   uint32_t fault;               /* value ORed with the error code in the fault bytes: launch number << 8 */
   int64_t count;                /* elements of result 0 */
-  const keel_tensor* const* in; /* NULL: an optional operand that is left out */
+  const keel_tensor* const* in; /* NULL: an omitted optional operand */
   keel_tensor* const* out;      /* with memory */
   void* state;                  /* from prepare; read-only, as concurrent runs share it */
   void* scratch;                /* scratch_bytes, 64-byte aligned, private to this call */
@@ -165,8 +165,8 @@ typedef struct keel_device { /* all functions NULL: one host-memory device that 
   /* Host-memory devices, both or neither: independent launches of a run in parallel. run_lanes calls
    * lane(arg) on up to n threads at once, at least once, and returns when all calls have returned; launches
    * of a lane have env->threads 1 and should use its thread only. cost: nanoseconds of a node with so many
-   * threads, all dims being numbers; 0: not known. Launches run in parallel where these estimates say that it
-   * pays. */
+   * threads, all dims being numbers; 0: not known. Launches run in parallel where it is faster by these
+   * estimates. */
   KEEL_NULLABLE void (*run_lanes)(keel_dev dev, uint32_t n, void (*lane)(void* arg), void* arg);
   KEEL_NULLABLE uint64_t (*cost)(keel_dev dev, const keel_host* host, const keel_node* node,
                                  uint32_t threads);

@@ -2,7 +2,8 @@
  * of keel.h.
  *
  * Arguments are the flattened leaves of any structure; the structure itself is a text of the caller's making,
- * which is only compared. Arrays count by dtype and shape, all other leaves by type and value. */
+ * which is only compared. A trace serves arrays of the same dtype and shape, and other leaves of the same
+ * type and value. */
 #ifndef KEEL_FUNCTION_H
 #define KEEL_FUNCTION_H
 #include "keel_handle.h"
@@ -29,53 +30,54 @@ typedef struct keel_leaf { /* borrowed for the call */
 } keel_leaf;
 KEEL_SEALED(keel_leaf, s);
 
-/* The program: applies ops to the arrays among the leaves and gives its results to keel_trace_result. The
+/* The program: applies ops to the arrays among the leaves and passes its results to keel_trace_result. The
  * same code runs eagerly, with concrete arrays and a trace that adds no nodes. It runs on the thread that
  * called the function, and may run again for another signature. */
 typedef keel_rc (*keel_program)(void* arg, keel_trace* trace, const keel_leaf* leaves KEEL_COUNT(n),
                                 uint32_t n, keel_error** err);
 /* Options:
- *   "signature"       types of all arguments, and rules of their sizes: "x: f32[b, 784], y: i32[b] where b in
- *                     2..65536, b % 8 == 0". There is one trace then; other calls are errors
+ *   "signature"       types of all arguments, and rules of their sizes: "x: f32[b, 784], y: i32[b] where
+ *                     b in 2..65536, b % 8 == 0". There is then one trace; other calls are errors
  *   "any_after"       distinct sizes of a dim that get a trace each before it becomes a symbol; default 2;
  *                     "never"
- *   "max_traces"      default 64; the least recently used one is dropped
+ *   "max_traces"      default 64; the least recently used trace is dropped
  *   "check_captures"  "1": each call traces again, and is KEEL_PRECONDITION if the graph differs. A trace
- * keeps what the program reads from outside its arguments; this finds such reads "threads", "memory",
- * "timeout_ms", "level", "passes", "exact_convolution"  as in keel_session_new release(arg) is called when
- * the function is not used any more. */
+ *                     keeps values that the program reads from outside its arguments; this finds such reads
+ *   "threads", "memory", "timeout_ms", "level", "passes", "exact_convolution"  as in keel_session_new
+ * release(arg) is called when the function is not used any more. */
 KEEL_API keel_rc keel_function_new(keel_context* context, const char* name, const char* device,
                                    const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
                                    keel_program program, void* arg, KEEL_NULLABLE void (*release)(void* arg),
                                    keel_function** out, keel_error** err);
 KEEL_API void keel_function_free(keel_function* function);
 /* Writes at most `room` results to out, and their number to n_out. More results are KEEL_INVALID: the message
- * says how many, and nothing was run or written (except by a program that runs eagerly or is written into a
- * trace). If leaves are symbolic, or `within` is the caller's own trace, the program is written into that
- * trace. structure NULL: "". */
+ * contains their number, and nothing was run or written (except by a program that runs eagerly or is written
+ * into a trace). If leaves are symbolic, or `within` is the caller's own trace, the program is written into
+ * that trace. tape: records the call. structure NULL: "". */
 KEEL_API keel_rc keel_function_call(keel_function* function, KEEL_NULLABLE keel_trace* within,
-                                    KEEL_NULLABLE const char* structure,
+                                    KEEL_NULLABLE keel_tape* tape, KEEL_NULLABLE const char* structure,
                                     const keel_leaf* leaves KEEL_COUNT(n), uint32_t n,
                                     keel_array** out KEEL_COUNT(room), uint32_t room, uint32_t* n_out,
                                     keel_error** err);
-/* on = 1: calls run the program itself, with concrete arrays and no trace; of one function, or of all
- * functions of a context. */
-KEEL_API void keel_function_run_eagerly(keel_function* function, int32_t on);
-KEEL_API void keel_run_eagerly(keel_context* context, int32_t on);
+/* on = 1: calls run the program itself, with concrete arrays and no trace. function NULL: all functions of
+ * the context, which is not read otherwise and may then be NULL. */
+KEEL_API void keel_run_eagerly(KEEL_NULLABLE keel_context* context, KEEL_NULLABLE keel_function* function,
+                               int32_t on);
 
-/* ---- what a function has traced */
-/* The graph for these arguments, traced if need be, as the only entry of a module of its own. */
+/* ---- traces of a function */
+/* The graph for these arguments, traced if necessary, as the only entry of a module of its own. n_results:
+ * how many arrays a call with these arguments returns; nothing has run yet. */
 KEEL_API keel_rc keel_function_module(keel_function* function, KEEL_NULLABLE const char* structure,
                                       const keel_leaf* leaves KEEL_COUNT(n), uint32_t n, keel_module** out,
-                                      keel_error** err);
-/* The graph of an existing trace, by its place in keel_function_report. */
+                                      KEEL_NULLABLE uint32_t* n_results, keel_error** err);
+/* The graph of an existing trace, by its place in the report. */
 KEEL_API keel_rc keel_function_trace(keel_function* function, uint32_t number, keel_module** out,
                                      keel_error** err);
-/* JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, guards, variables by name, captures: types
- * of the captured arrays that are not scalars), number of dropped traces. */
-KEEL_API keel_rc keel_function_report(keel_function* function, keel_text** out, keel_error** err);
-/* For readers: arguments and results of each trace, as keel_module_signatures. */
-KEEL_API keel_rc keel_function_signatures(keel_function* function, keel_text** out, keel_error** err);
+/* what: "report", JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, guards, variables by name,
+ * captures: types of the captured arrays that are not scalars), number of dropped traces; "signatures", for
+ * readers: arguments and results of each trace, as in keel_module_report. */
+KEEL_API keel_rc keel_function_report(keel_function* function, const char* what, keel_text** out,
+                                      keel_error** err);
 
 #ifdef __cplusplus
 }

@@ -28,11 +28,11 @@ KEEL_API keel_rc keel_module_graph(keel_module* module, KEEL_NULLABLE const char
                                    KEEL_BORROWED keel_graph** out, keel_error** err);
 
 /* ---- building. Names may be NULL: Keel makes one. */
-KEEL_API keel_rc keel_graph_new(keel_module* module, KEEL_NULLABLE const char* name,
-                                KEEL_BORROWED keel_graph** out, keel_error** err);
-/* A new graph of the same module with the same parameters, nodes and numbers of values, without results. */
-KEEL_API keel_rc keel_graph_copy(keel_graph* graph, KEEL_NULLABLE const char* name,
-                                 KEEL_BORROWED keel_graph** out, keel_error** err);
+/* copy_of NULL: an empty graph. Else a graph of the module, whose parameters, nodes and numbers of values the
+ * new graph gets, but not its results; module may then be NULL. */
+KEEL_API keel_rc keel_graph_new(KEEL_NULLABLE keel_module* module, KEEL_NULLABLE const char* name,
+                                KEEL_NULLABLE keel_graph* copy_of, KEEL_BORROWED keel_graph** out,
+                                keel_error** err);
 KEEL_API keel_rc keel_graph_param(keel_graph* graph, KEEL_NULLABLE const char* name, keel_dt dtype,
                                   const keel_dim* dims KEEL_COUNT(ndim), int32_t ndim, keel_value* out,
                                   keel_error** err);
@@ -41,19 +41,19 @@ KEEL_API keel_rc keel_graph_param(keel_graph* graph, KEEL_NULLABLE const char* n
 KEEL_API keel_rc keel_graph_rule(keel_graph* graph, const char* rule, keel_error** err);
 KEEL_API keel_rc keel_graph_constant(keel_graph* graph, KEEL_NULLABLE const char* name, keel_array* array,
                                      keel_value* out, keel_error** err);
-/* in: KEEL_NO_VALUE for an operand that is left out. */
+/* in: KEEL_NO_VALUE for an omitted operand. */
 KEEL_API keel_rc keel_graph_node(keel_graph* graph, KEEL_NULLABLE const char* name, const char* op,
                                  uint32_t version, const char* const* attr_names KEEL_COUNT(n_attrs),
                                  const keel_attr* attrs KEEL_COUNT(n_attrs), uint32_t n_attrs,
                                  const keel_value* in KEEL_COUNT(n_in), uint32_t n_in,
                                  keel_value* out KEEL_COUNT(n_out), uint32_t n_out, keel_error** err);
-/* Device of the nodes added from now on: "cuda:1"; NULL: that of the session. The name is kept in files; a
- * device that does not exist is found when a plan is made. */
+/* Device of the nodes added from now on: "cuda:1"; NULL: the session's device. Files keep the name; a plan
+ * for a device that does not exist is an error. */
 KEEL_API keel_rc keel_graph_device(keel_graph* graph, KEEL_NULLABLE const char* device, keel_error** err);
 KEEL_API keel_rc keel_graph_result(keel_graph* graph, KEEL_NULLABLE const char* name, keel_value value,
                                    keel_error** err);
-/* The number by which nodes of other graphs of the module name this one (KEEL_ATTR_GRAPH, KEEL_ATTR_GRAPHS),
- * as the body of a call, a branch or a loop. A graph that is a body cannot be changed any more. */
+/* The graph's number in attributes of nodes of the module (KEEL_ATTR_GRAPH, KEEL_ATTR_GRAPHS), as the body of
+ * a call, a branch or a loop. A graph that is a body cannot be changed any more. */
 KEEL_API keel_rc keel_graph_number(keel_graph* graph, int64_t* out, keel_error** err);
 
 /* ---- reading */
@@ -63,41 +63,42 @@ KEEL_API keel_rc keel_graph_counts(keel_graph* graph, KEEL_NULLABLE uint32_t* no
 /* Parameter i, or with result = 1 result i. */
 KEEL_API keel_rc keel_graph_port(keel_graph* graph, int32_t result, uint32_t i, KEEL_NULLABLE keel_value* out,
                                  KEEL_NULLABLE keel_text** name, keel_error** err);
-/* name: by it a node is a target, and its first result is fetched. Lists are valid until the graph grows. */
+/* name: of the node as a target, and of its first result as a fetch. Lists are valid until the graph grows.
+ */
 KEEL_API keel_rc keel_graph_node_at(keel_graph* graph, uint32_t node, KEEL_NULLABLE keel_text** name,
                                     KEEL_NULLABLE KEEL_BORROWED const char** op,
                                     KEEL_NULLABLE KEEL_BORROWED const keel_value** in KEEL_COUNT(n_in),
                                     KEEL_NULLABLE uint32_t* n_in,
                                     KEEL_NULLABLE KEEL_BORROWED const keel_value** out KEEL_COUNT(n_out),
                                     KEEL_NULLABLE uint32_t* n_out, keel_error** err);
-/* node: KEEL_NO_VALUE for a parameter or a constant. */
+/* node: KEEL_NO_VALUE for a parameter or a constant. shape: room for KEEL_MAX_RANK numbers; -1: a symbolic
+ * dim. */
 KEEL_API keel_rc keel_graph_value_at(keel_graph* graph, keel_value value, KEEL_NULLABLE keel_text** name,
-                                     KEEL_NULLABLE uint32_t* node, keel_error** err);
-/* shape: room for KEEL_MAX_RANK numbers; -1: a symbolic dim. */
-KEEL_API keel_rc keel_graph_type(keel_graph* graph, keel_value value, KEEL_NULLABLE keel_dt* dtype,
-                                 KEEL_NULLABLE int64_t* shape KEEL_COUNT(KEEL_MAX_RANK),
-                                 KEEL_NULLABLE int32_t* ndim, keel_error** err);
-/* A value by its name, by that of a result of the graph, or as "v12", the result of node 12 that has no name;
- * "name:1": result 1 of the node whose first result has that name (":0": the value itself). */
-KEEL_API keel_rc keel_graph_find(keel_graph* graph, const char* name, keel_value* out, keel_error** err);
-/* The node of that name, or that computes the value of that name (KEEL_NO_VALUE: a parameter or a constant).
- */
-KEEL_API keel_rc keel_graph_find_node(keel_graph* graph, const char* name, uint32_t* out, keel_error** err);
+                                     KEEL_NULLABLE uint32_t* node, KEEL_NULLABLE keel_dt* dtype,
+                                     KEEL_NULLABLE int64_t* shape KEEL_COUNT(KEEL_MAX_RANK),
+                                     KEEL_NULLABLE int32_t* ndim, keel_error** err);
+/* value: by its name, by the name of a result of the graph, or as "v12", the unnamed result of node 12;
+ * "name:1": result 1 of the node whose first result has that name (":0": the value itself). node: the node of
+ * that name, or the node that computes the value of that name (KEEL_NO_VALUE: a parameter or a constant). */
+KEEL_API keel_rc keel_graph_find(keel_graph* graph, const char* name, KEEL_NULLABLE keel_value* value,
+                                 KEEL_NULLABLE uint32_t* node, keel_error** err);
 
 /* ---- gradients */
-enum keel_gradient_flag { KEEL_GRADIENT_ZEROS = 1 }; /* flag: zeros where there is no gradient */
+enum keel_gradient_flag {                          /* flags */
+                          KEEL_GRADIENT_ZEROS = 1, /* zeros if no y depends on an x */
+                          KEEL_GRADIENT_JACOBIAN =
+                              2 /* derivatives of each element of y, not of their sum; one y, no seeds */
+};
 /* Appends nodes that compute the gradient of the sum of all elements of ys, floats, with respect to each x,
  * any values. seeds: a weight for each element of each y, as a value of its type (KEEL_NO_VALUE: ones); NULL:
- * ones. dxs: a value of the type of its x; KEEL_NO_VALUE where no y depends on the x, unless flags have
- * KEEL_GRADIENT_ZEROS. KEEL_NOT_FOUND: an op without a gradient; the graph is unchanged after any failure. */
+ * ones. dxs: a value of the type of its x; KEEL_NO_VALUE if no y depends on the x, unless flags have
+ * KEEL_GRADIENT_ZEROS. With KEEL_GRADIENT_JACOBIAN: a value with the dims of y, then the dims of x, at most 8
+ * in all, at the cost of a gradient for each element of y. KEEL_NOT_FOUND: an op without a gradient; the
+ * graph is unchanged after any failure. */
 KEEL_API keel_rc keel_graph_gradient(keel_graph* graph, const keel_value* ys KEEL_COUNT(n_ys), uint32_t n_ys,
                                      KEEL_NULLABLE const keel_value* seeds KEEL_COUNT(n_ys),
                                      const keel_value* xs KEEL_COUNT(n_xs), uint32_t n_xs, uint32_t flags,
                                      keel_value* dxs KEEL_COUNT(n_xs), keel_error** err);
-/* Appends nodes that compute the derivative of each element of y, a float, with respect to each element of x:
- * a value with the dims of y, then those of x, at most 8. Costs a gradient for each element of y. */
-KEEL_API keel_rc keel_graph_jacobian(keel_graph* graph, keel_value y, keel_value x, keel_value* out,
-                                     keel_error** err);
 
 #ifdef __cplusplus
 }

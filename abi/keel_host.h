@@ -1,9 +1,9 @@
 /* keel_host.h: the host table: the functions that Keel offers a plugin. Part of keel_plugin.h.
  *
- * A plugin gets the table with each call; it links nothing of ours. A graph that a pass or an importer works
- * on is a keel_edit; a node that match and prepare look at is a keel_node. Both are valid during the call
- * that brought them, on its thread. The rules of keel_handle.h for parameters hold here too: NULL is an error
- * unless KEEL_NULLABLE says otherwise, inputs are borrowed for the call. Text and lists that Keel gives are
+ * A plugin gets the table with each call; it links nothing of ours. The graph of a pass or an importer is a
+ * keel_edit; the node of match and prepare is a keel_node. Both are valid during the call of the plugin that
+ * received them, on its thread. The rules of keel_handle.h for parameters hold here too: NULL is an error
+ * except for parameters marked KEEL_NULLABLE, inputs are borrowed for the call. Text and lists from Keel are
  * borrowed. */
 #ifndef KEEL_HOST_H
 #define KEEL_HOST_H
@@ -27,13 +27,13 @@ enum keel_dim_op {
 };
 /* Flags of an op, as the catalogue states them; `keel ops --json` lists them as "traits". */
 enum keel_trait {
-  KEEL_TRAIT_ELEMENTWISE = 1,       /* each element of a result from the elements at the same place */
+  KEEL_TRAIT_ELEMENTWISE = 1,       /* each element of a result depends on the elements at its index */
   KEEL_TRAIT_COMMUTATIVE = 2,       /* two operands, in either order */
   KEEL_TRAIT_ALIAS = 4,             /* the result may share the operand's memory */
-  KEEL_TRAIT_NOOP_IF_SAME = 8,      /* gives its operand back where that has the result's type */
-  KEEL_TRAIT_NOOP_IF_IDENTITY = 16, /* gives its operand back where its permutation moves no dim */
+  KEEL_TRAIT_NOOP_IF_SAME = 8,      /* returns its operand if that has the result's type */
+  KEEL_TRAIT_NOOP_IF_IDENTITY = 16, /* returns its operand if its permutation moves no dim */
   KEEL_TRAIT_BROADCASTS = 32,       /* operands are broadcast to each other; the result has their dims */
-  KEEL_TRAIT_ATTRIBUTES = 64        /* has attributes, which a replacing node needs, too */
+  KEEL_TRAIT_ATTRIBUTES = 64        /* has attributes; a replacing node needs them, too */
 };
 enum keel_order { KEEL_LESS = -1, KEEL_EQUAL = 0, KEEL_GREATER = 1, KEEL_UNCERTAIN = 2 }; /* over all sizes */
 enum keel_effect {                                                                        /* flags */
@@ -58,7 +58,7 @@ KEEL_SEALED(keel_node_spec, n_attrs);
  * the results of each node. */
 typedef struct keel_body_node {
   const keel_node* node;
-  const uint32_t* in; /* value numbers; KEEL_NO_VALUE: left out */
+  const uint32_t* in; /* value numbers; KEEL_NO_VALUE: omitted */
   uint32_t n_in, n_out;
   uint32_t out; /* number of its first result */
   uint32_t reserved;
@@ -111,10 +111,10 @@ typedef struct keel_host {
   keel_rc (*node_body)(const keel_node* node, keel_body* out);
 
   /* ---- rewriting a graph, in a pass. Nodes and values keep their numbers during a pass, and new ones get
-   * the next numbers; lists are valid until the next edit. Each edit is checked; one that would change a
-   * type, a fetched name or the order of effects is refused and changes nothing. Unused nodes disappear by
-   * themselves: there is no erase. When the limit of edits (option "fuel") is reached, replace, outline,
-   * inline and splice return KEEL_PRECONDITION, and the pass should return. */
+   * the next numbers; lists are valid until the next edit. Each edit is checked; an edit that would
+   * change a type, a fetched name or the order of effects is refused and changes nothing. Unused nodes are
+   * removed automatically: there is no erase. When the limit of edits (option "fuel") is reached, replace,
+   * outline, inline and splice return KEEL_PRECONDITION, and the pass should return. */
   const char* (*edit_device)(keel_edit* edit); /* device that the graph will run on: "cpu:0" */
   uint32_t (*edit_nodes)(keel_edit* edit, KEEL_BORROWED const uint32_t** nodes
                                               KEEL_COUNT(returned)); /* program order; returns the count */
@@ -164,8 +164,8 @@ typedef struct keel_host {
    * as the node has operands and results. Valid during the pass. */
   keel_rc (*edit_body)(keel_edit* edit, int64_t graph, KEEL_BORROWED keel_edit** body,
                        KEEL_BORROWED const keel_value** params, KEEL_BORROWED const keel_value** results);
-  /* Makes a graph of those nodes of another graph that the results depend on, starting at params, and of
-   * those that must run. params and results are values of that graph. For a param KEEL_NO_VALUE the new graph
+  /* Makes a graph of the nodes of another graph that the results depend on, starting at params, and of its
+   * nodes that must run. params and results are values of that graph. For a param KEEL_NO_VALUE the new graph
    * gets an unused parameter of the type of types[i], a value of the edited graph. out: for add_node. */
   keel_rc (*edit_graph)(keel_edit* edit, int64_t graph, const keel_value* params KEEL_COUNT(n_params),
                         const keel_value* types KEEL_COUNT(n_params), uint32_t n_params,

@@ -1,7 +1,7 @@
 /* keel_module.h: modules: files of graphs, their texts, test cases and passes. Part of keel.h.
  *
- * A module holds graphs, constants, variables and entries: graphs with a name by which sessions find them.
- * Where `entry` is NULL, the module's only entry is meant. keel_graph.h writes modules node by node. */
+ * A module holds graphs, constants, variables and entries: graphs with a name for sessions. `entry` NULL is
+ * the module's only entry. keel_graph.h writes modules node by node. */
 #ifndef KEEL_MODULE_H
 #define KEEL_MODULE_H
 #include "keel_handle.h"
@@ -18,7 +18,7 @@ KEEL_API keel_rc keel_module_load_bytes(keel_context* context, const void* bytes
                                         keel_module** out, keel_error** err);
 KEEL_API keel_rc keel_module_parse(keel_context* context, const char* text KEEL_COUNT(size), uint64_t size,
                                    keel_module** out, keel_error** err);
-/* By the importer plugin that recognises the file's content. Parameters named in fixed_names become
+/* With the importer plugin that recognises the file's content. Parameters named in fixed_names become
  * constants; an import that needs the value of a parameter fails with KEEL_PRECONDITION and names it. */
 KEEL_API keel_rc keel_module_import(keel_context* context, const char* path,
                                     const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
@@ -28,15 +28,17 @@ KEEL_API keel_rc keel_module_import(keel_context* context, const char* path,
 KEEL_API keel_rc keel_module_save(keel_module* module, const char* path, keel_error** err); /* atomic */
 KEEL_API void keel_module_free(keel_module* module);
 
-/* ---- what is in a module */
-/* keel_module_parse reads it back exactly. KEEL_OOM: constants of more than 1 GiB. */
-KEEL_API keel_rc keel_module_text(keel_module* module, keel_text** out, keel_error** err);
-/* The same for readers: constants of more than 256 bytes are left out (`...`), so it cannot be parsed. */
-KEEL_API keel_rc keel_module_outline(keel_module* module, keel_text** out, keel_error** err);
-/* JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata, cases. */
-KEEL_API keel_rc keel_module_info(keel_module* module, keel_text** out, keel_error** err);
-/* For readers: the arguments and results of each entry, with dtypes and shapes in NumPy's notation. */
-KEEL_API keel_rc keel_module_signatures(keel_module* module, keel_text** out, keel_error** err);
+/* ---- reading */
+/* what:
+ *   "text"        the whole module; keel_module_parse reads it back exactly. KEEL_OOM: constants of more than
+ *                 1 GiB
+ *   "outline"     the same for readers: constants of more than 256 bytes are omitted (`...`), so it cannot be
+ *                 parsed
+ *   "info"        JSON: entries with parameters and results, graphs, op counts, bytes of constants, metadata,
+ *                 cases
+ *   "signatures"  for readers: the arguments and results of each entry, with dtypes and shapes in NumPy's
+ *                 notation */
+KEEL_API keel_rc keel_module_report(keel_module* module, const char* what, keel_text** out, keel_error** err);
 
 /* ---- changes */
 /* Adds an entry of another module under the name `as` (NULL: its own), with the graphs that it reaches and

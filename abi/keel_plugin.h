@@ -1,9 +1,10 @@
-/* keel_plugin.h: all that a plugin needs: it links nothing of ours and exports one symbol, by KEEL_PLUGIN.
+/* keel_plugin.h: the interface of plugins: a plugin links nothing of ours and exports one symbol, by
+ * KEEL_PLUGIN.
  *
- * Read keel_host.h (what Keel offers a plugin) and, for devices, keel_device.h; here are importers, passes
- * and the table of the plugin itself. A whole plugin is sdk/examples/hello.c. Tables are constant data that
- * live until the library is unloaded. Exceptions, longjmp, and changes of the locale or the floating-point
- * environment must not leave a plugin's function. */
+ * Read keel_host.h (the functions that Keel offers a plugin) and, for devices, keel_device.h; here are
+ * importers, passes and the table of the plugin itself. A whole plugin is sdk/examples/hello.c. Tables are
+ * constant data that live until the library is unloaded. Exceptions, longjmp, and changes of the locale or
+ * the floating-point environment must not leave a plugin's function. */
 #ifndef KEEL_PLUGIN_H
 #define KEEL_PLUGIN_H
 #include "keel_device.h"
@@ -15,14 +16,14 @@ extern "C" {
 /* ---- importers: other formats into a Keel module */
 typedef struct keel_source { /* a file, mapped read-only for the call, and longer if it is retained */
   uint32_t struct_size, reserved;
-  const char* path; /* for messages and for files beside it; "" if it came from memory */
+  const char* path; /* for messages and for files next to it; "" if it came from memory */
   const uint8_t* data;
   uint64_t size;
   /* Constants may point into data: for host->constant pass retain(source) as arg, and release. NULL: no
    * memory. */
   void* (*retain)(const struct keel_source* source);
   void (*release)(void* arg);
-  /* Parameters that the caller gives values for: they become constants. */
+  /* Parameters with values from the caller: they become constants. */
   const char* const* fixed_names;
   const keel_tensor* fixed_values;
   uint64_t n_fixed;
@@ -30,7 +31,7 @@ typedef struct keel_source { /* a file, mapped read-only for the call, and longe
 KEEL_SEALED(keel_source, n_fixed);
 typedef struct keel_importer {
   const char* name;       /* "onnx" */
-  const char* extensions; /* "onnx pb"; they decide where probe does not */
+  const char* extensions; /* "onnx pb"; they decide if probe does not */
   /* 0: not this format ... 100: certainly this format */
   int32_t (*probe)(const uint8_t* data KEEL_COUNT(size), uint64_t size);
   keel_rc (*import)(const keel_host* host, const keel_source* source,
@@ -38,7 +39,7 @@ typedef struct keel_importer {
 } keel_importer;
 KEEL_SEALED(keel_importer, import);
 
-/* ---- passes: rewrite a graph into one that computes the same and runs faster or smaller */
+/* ---- passes: rewrite a graph into an equivalent graph that is faster or smaller */
 enum keel_phase { KEEL_PHASE_CANON = 100, KEEL_PHASE_PLACED = 200, KEEL_PHASE_LOWER = 300 };
 enum keel_exactness {
   KEEL_EXACT = 0, /* same bits */
@@ -48,7 +49,7 @@ enum keel_exactness {
 typedef struct keel_pass {
   const char* name;                /* "epilogue"; one word, unique in a context */
   const char* about;               /* one line for `keel passes` */
-  int32_t phase, level, exactness; /* level, 1 to 3: runs where the session's level is at least this */
+  int32_t phase, level, exactness; /* level, 1 to 3: runs if the session's level is at least this */
   uint32_t flags;                  /* 0 */
   const char* after;               /* passes of the same phase, blanks between; NULL: none */
   const char* before;

@@ -1,7 +1,7 @@
 /* keel_session.h: sessions and plans, which run a graph of a module on a device. Part of keel.h.
  *
- * A session is a graph with a device and options. A plan is what it makes for given feeds and fetches: an
- * executable that runs often, on any number of threads. */
+ * A session is a graph with a device and options. A plan is an executable for given feeds and fetches, which
+ * runs often, on any number of threads. */
 #ifndef KEEL_SESSION_H
 #define KEEL_SESSION_H
 #include "keel_handle.h"
@@ -10,20 +10,18 @@ extern "C" {
 #endif
 
 /* Options:
- *   "entry"       name of the entry to run; default: the only one
- *   "graph"       name of a graph, in place of an entry
- *   "threads", "memory"  as in keel_open
+ *   "entry", "graph"     name of an entry (default: the only one), or of any graph, to run
+ *   "threads", "memory"  as in keel_context_new
  *   "timeout_ms"  a run that takes longer ends with KEEL_CANCELLED; default: none
- *   "level"       passes that run: 0 none, 1, 2 (default), 3 those too that may change results; 0 if observed
- *   "passes"      by name: "fold,map" only these, "+fast,-map" in addition to those of the level, or without
- *   "results"     "host" (default) or "device": memory that results are left in
- *   "lanes"       "auto" (default): independent launches run in parallel where the device's cost estimates
- *                 say that it pays; "off": never; "all": wherever possible
+ *   "level"       passes: 0 none, 1, 2 (default), 3 also passes that may change results; 0 if observed
+ *   "passes"      by name: "fold,map" only these; "+fast,-map" with and without, relative to the level
+ *   "results"     "host" (default) or "device": memory of the results
+ *   "lanes"       launches in parallel: "auto" (default, by cost estimates of the device), "off", "all"
  *   "strict"      "1": nodes whose results are unused run too
  *   "feeds"       "cast" (default) or "exact": see keel_session_run
- *   "place"       "PATTERN=DEVICE", may be repeated: nodes whose name or result matches PATTERN (* and ?) run
- *                 there. The first match counts, then the graph's own device scopes, then `device`
- *   "fallback"    device for nodes that their own device cannot run; default: that is an error
+ *   "place"       "PATTERN=DEVICE", may be repeated: nodes whose name or result matches PATTERN (* and ?)
+ *                 run there. The first match counts, then device scopes of the graph, then `device`
+ *   "fallback"    device for nodes that their own device cannot run; default: such a node is an error
  *   "observe"     "1": plans keep every value in memory of its own and call observers
  *   "profile"     "1": plans are unchanged and call observers, which may read types and shapes only
  *   "exact_convolution"  "1": no Winograd convolution */
@@ -31,20 +29,9 @@ KEEL_API keel_rc keel_session_new(keel_module* module, const char* device,
                                   const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
                                   keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session* session);
-/* Makes a plan; equal calls share one. feeds: names of values; feeding a value cuts the graph there. fetches:
- * values to return. targets: values to compute, and nodes without results to run. NULL feeds: the parameters;
- * NULL fetches: the results, and all nodes that write variables, print or assert run too. Otherwise only
- * nodes that fetches and targets need run. Effects happen in the order of the graph. A failed run has done
- * the effects before the node that failed, and no others. */
-KEEL_API keel_rc keel_session_prepare(keel_session* session,
-                                      KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_feeds),
-                                      uint32_t n_feeds,
-                                      KEEL_NULLABLE const char* const* fetches KEEL_COUNT(n_fetches),
-                                      uint32_t n_fetches, const char* const* targets KEEL_COUNT(n_targets),
-                                      uint32_t n_targets, keel_plan** out, keel_error** err);
-/* Prepares and runs in one call; the session keeps the plan. A feed of another dtype is cast if its kind
- * comes no later in bool, unsigned, signed, float; with the option "feeds" = "exact" it is an error, as for
- * plans. */
+/* Makes a plan, as keel_plan_new does, and runs it; the session keeps the plan. A feed of another dtype is
+ * cast if its kind comes no later in bool, unsigned, signed, float; with the option "feeds" = "exact" it is
+ * an error, as for plans. */
 KEEL_API keel_rc keel_session_run(keel_session* session,
                                   KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_in),
                                   keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
@@ -54,9 +41,25 @@ KEEL_API keel_rc keel_session_run(keel_session* session,
                                   keel_error** err);
 
 /* ---- plans */
+/* Equal calls share a plan. feeds: names of values; feeding a value cuts the graph there. fetches: values to
+ * return. targets: values to compute, and nodes without results to run. NULL feeds: the parameters; NULL
+ * fetches: the results, and all nodes that write variables, print or assert run too. Otherwise only nodes
+ * that fetches and targets need run. Effects happen in the order of the graph. A failed run has done the
+ * effects before the node that failed, and no others. */
+KEEL_API keel_rc keel_plan_new(keel_session* session,
+                               KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_feeds), uint32_t n_feeds,
+                               KEEL_NULLABLE const char* const* fetches KEEL_COUNT(n_fetches),
+                               uint32_t n_fetches, const char* const* targets KEEL_COUNT(n_targets),
+                               uint32_t n_targets, keel_plan** out, keel_error** err);
 KEEL_API void keel_plan_free(keel_plan* plan);
-KEEL_API uint32_t keel_plan_inputs(const keel_plan* plan);
-KEEL_API uint32_t keel_plan_outputs(const keel_plan* plan);
+KEEL_API void keel_plan_counts(const keel_plan* plan, KEEL_NULLABLE uint32_t* inputs,
+                               KEEL_NULLABLE uint32_t* outputs);
+/* Input i, or with output = 1 output i: name and type. shape: room for KEEL_MAX_RANK numbers; -1: a symbolic
+ * dim. KEEL_NOT_FOUND: there is no port i. */
+KEEL_API keel_rc keel_plan_port(const keel_plan* plan, int32_t output, uint32_t i,
+                                KEEL_NULLABLE keel_text** name, KEEL_NULLABLE keel_dt* dtype,
+                                KEEL_NULLABLE int64_t* shape KEEL_COUNT(KEEL_MAX_RANK),
+                                KEEL_NULLABLE int32_t* ndim, keel_error** err);
 /* Several threads may run one plan at once. */
 KEEL_API keel_rc keel_plan_run(keel_plan* plan, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
                                uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,

@@ -64,13 +64,13 @@ size_t distance(const std::string& a, const std::string& b) {
 
 // Rewrites messages of the C API for users of the command.
 constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
-    {"keel_cancel(context, 0) lets this context run again", ""},
-    {" by keel_cancel", " by Ctrl-C"},
+    {"keel_context_cancel(context, 0) lets this context run again", ""},
+    {" by keel_context_cancel", " by Ctrl-C"},
     {"the context's option \"memory\" is", "--memory is"},
     {"the option \"", "option \""},
     {"option \"timeout_ms\"", "--time-limit"},
     {"option \"dump_after\"", "--dump-after"},
-    {"load plugins first (keel_plugin_scan); ", ""},
+    {"load plugins first (keel_plugin_load); ", ""},
     {", or name one as fallback", ", or say --fallback DEVICE"},
     {"name it as a target: it can be run but not fetched", "it has no result that could be fetched"},
     {"give it with fixed (command line: -i ", "give it (-i "},

@@ -15,7 +15,7 @@ volatile std::sig_atomic_t came = 0;
 
 void on_signal(int) {
   came = 1;
-  keel_cancel(running, 1);
+  keel_context_cancel(running, 1);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Interruptible::Interruptible(const keel::Context& context) {
 
 Interruptible::~Interruptible() {
   sigaction(SIGINT, &before, nullptr);
-  if (came) keel_cancel(running, 0);  // the remaining work may run
+  if (came) keel_context_cancel(running, 0);  // the remaining work may run
 }
 
 }  // namespace cli

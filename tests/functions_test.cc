@@ -39,7 +39,7 @@ class Function {
     uint32_t n = 0;
     thrown_ = nullptr;
     try {
-      keel::call(keel_function_call, get(), within, structure, leaves.data(),
+      keel::call(keel_function_call, get(), within, nullptr, structure, leaves.data(),
                  static_cast<uint32_t>(leaves.size()), out.data(), 8u, &n);
     } catch (...) {
       if (std::exception_ptr first = std::exchange(thrown_, nullptr)) std::rethrow_exception(first);
@@ -50,7 +50,7 @@ class Function {
   }
   std::string report() const {
     keel_text* out = nullptr;
-    keel::call(keel_function_report, get(), &out);
+    keel::call(keel_function_report, get(), "report", &out);
     return keel::take_text(out);
   }
   int traces = 0;
@@ -188,20 +188,20 @@ TEST_P(Functions, RunEagerlyIsTheSameProgram) {
   Function f(context_, GetParam(), [&](keel_trace* t, std::span<const keel_leaf> in) {
     keel_array *x = in[0].array, *ins[] = {x, x}, *out = nullptr;
     EXPECT_EQ(keel_array_symbolic(x) != 0, symbolic);
-    keel::call(keel_trace_apply, t, add_.get(), ins, 2u, &out, 1u);
+    keel::call(keel_trace_apply, t, nullptr, add_.get(), ins, 2u, &out, 1u);
     return neg({Array(out)});
   });
   Array x = Vector({1, -2});
   EXPECT_EQ(Values(f({Leaf(x)})[0]), (std::vector<float>{-2, 4}));
   symbolic = false;
-  keel_function_run_eagerly(f.get(), 1);
+  keel_run_eagerly(nullptr, f.get(), 1);
   EXPECT_EQ(Values(f({Leaf(x)})[0]), (std::vector<float>{-2, 4}));
   EXPECT_EQ(Values(f({Leaf(x)})[0]), (std::vector<float>{-2, 4}));
   EXPECT_EQ(f.traces, 3);
-  keel_function_run_eagerly(f.get(), 0);
+  keel_run_eagerly(nullptr, f.get(), 0);
   f({Leaf(x)});
   EXPECT_EQ(f.traces, 3);
-  keel_run_eagerly(context_.get(), 1);
+  keel_run_eagerly(context_.get(), nullptr, 1);
   f({Leaf(x)});
   EXPECT_EQ(f.traces, 4);
 }
@@ -250,7 +250,7 @@ TEST_P(Functions, ModulesOfFunctionsRunAlone) {
     Array x = Vector({0, 0});
     std::vector<keel_leaf> leaves{Leaf(x, "x")};
     keel_module* m = nullptr;
-    keel::call(keel_function_module, f.get(), "", leaves.data(), 1u, &m);
+    keel::call(keel_function_module, f.get(), "", leaves.data(), 1u, &m, nullptr);
     keel::Handle<keel_module, keel_module_free> owner(m);
     keel::call(keel_module_save, m, path.c_str());
   }

@@ -48,11 +48,12 @@ class Soak : public testing::TestWithParam<std::string> {
     keel_rc rc = KEEL_OK;
     for (int64_t i = 0; i < 2 * in[1].i && rc == KEEL_OK; i++) {
       keel_array *operands[] = {y, i % 2 ? in[0].array : y}, *next = nullptr;
-      rc = keel_trace_apply(trace, (i % 2 ? soak->add_ : soak->mul_).get(), operands, 2, &next, 1, err);
-      keel_array_release(std::exchange(y, next));
+      rc = keel_trace_apply(trace, nullptr, (i % 2 ? soak->add_ : soak->mul_).get(), operands, 2, &next, 1,
+                            err);
+      keel_array_free(std::exchange(y, next));
     }
     if (rc == KEEL_OK) rc = keel_trace_result(trace, "y", y, err);
-    keel_array_release(y);
+    keel_array_free(y);
     return rc;
   }
   Function NewFunction() {
@@ -67,7 +68,8 @@ class Soak : public testing::TestWithParam<std::string> {
                                 {KEEL_LEAF_I64, 0, nullptr, nullptr, times, 0, nullptr}};
     keel_array* out = nullptr;
     uint32_t n = 0;
-    keel::call(keel_function_call, f.get(), static_cast<keel_trace*>(nullptr), "", leaves, 2u, &out, 1u, &n);
+    keel::call(keel_function_call, f.get(), static_cast<keel_trace*>(nullptr), nullptr, "", leaves, 2u, &out,
+               1u, &n);
     return Array(out);
   }
 
@@ -84,11 +86,12 @@ class Soak : public testing::TestWithParam<std::string> {
                static_cast<keel_tape*>(nullptr), &made);
     Tape tape(made);
     Array w = weight_.read();
-    keel::call(keel_tape_watch, made, w.get());
+    keel::call(keel_tape_watch, made, w.get(), nullptr);
     keel_array *in[] = {w.get(), w.get()}, *y = nullptr, *dw = nullptr;
-    keel::call(keel_tape_apply, made, mul_.get(), in, 2u, &y, 1u);
+    keel::call(keel_trace_apply, nullptr, made, mul_.get(), in, 2u, &y, 1u);
     Array loss(y);
-    keel::call(keel_tape_gradient, made, &y, 1u, static_cast<keel_array* const*>(nullptr), in, 1u, 0u, &dw);
+    keel::call(keel_tape_gradient, made, &y, 1u, static_cast<keel_array* const*>(nullptr), in, nullptr, 1u,
+               0u, &dw);
     Array gradient(dw);
     for (size_t i = 0; i < 4; i++)
       Expect(gradient.values<float>()[i] == 2 * w.values<float>()[i], "a gradient");

@@ -30,13 +30,14 @@ class TapeMemory : public testing::TestWithParam<std::string> {
   template <class... In>
   static Array Apply(const Handle& tape, const keel::Op& op, const In&... in) {
     keel_array *ins[] = {in.get()...}, *out = nullptr;
-    keel::call(keel_tape_apply, tape.get(), op.get(), ins, static_cast<uint32_t>(sizeof...(in)), &out, 1u);
+    keel::call(keel_trace_apply, nullptr, tape.get(), op.get(), ins, static_cast<uint32_t>(sizeof...(in)),
+               &out, 1u);
     return Array(out);
   }
   static Array Gradient(const Handle& tape, const Array& y, const Array& x) {
     keel_array *ys = y.get(), *xs = x.get(), *out = nullptr;
-    keel::call(keel_tape_gradient, tape.get(), &ys, 1u, static_cast<keel_array* const*>(nullptr), &xs, 1u, 0u,
-               &out);
+    keel::call(keel_tape_gradient, tape.get(), &ys, 1u, static_cast<keel_array* const*>(nullptr), &xs,
+               nullptr, 1u, 0u, &out);
     return Array(out);
   }
   Array Filled(float value) const {
@@ -49,7 +50,7 @@ class TapeMemory : public testing::TestWithParam<std::string> {
     keel::Op op(context_, GetParam(), name);
     Array x = Filled(0.5f);
     Handle tape = Tape();
-    keel::call(keel_tape_watch, tape.get(), x.get());
+    keel::call(keel_tape_watch, tape.get(), x.get(), nullptr);
     Array y = Apply(tape, op, x, more...);
     double before = LiveBytes();
     for (int i = 1; i < kSteps; i++) y = Apply(tape, op, y, more...);
@@ -86,7 +87,7 @@ TEST_P(TapeMemory, ResetForgets) {
   Array x = Filled(1);
   Handle tape = Tape();
   double before = LiveBytes();
-  keel::call(keel_tape_watch, tape.get(), x.get());
+  keel::call(keel_tape_watch, tape.get(), x.get(), nullptr);
   for (int i = 0; i < kSteps; i++) x = Apply(tape, relu, x);
   EXPECT_GT(LiveBytes() - before, (kSteps - kIdle) * kArrayBytes);
   keel_tape_reset(tape.get());
@@ -101,7 +102,7 @@ TEST_P(TapeMemory, AThousandTrainingStepsDoNotGrow) {
   double after_ten = 0;
   for (int i = 0; i < kSteps; i++) {
     Handle tape = Tape();
-    keel::call(keel_tape_watch, tape.get(), w.get());
+    keel::call(keel_tape_watch, tape.get(), w.get(), nullptr);
     Array loss = Apply(tape, mul, Apply(tape, relu, w), w);  // w * w
     w = sub.one(w, mul.one(Gradient(tape, loss, w), rate));
     if (i == 9) after_ten = LiveBytes();

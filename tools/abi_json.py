@@ -234,7 +234,7 @@ class Abi:
             raise SystemExit(f"{self.header}: {name} is declared twice")
         self.functions[name] = {"header": self.header, "doc": doc, "returns": spell(words[:at - 1]),
                                 "params": self.params(name, words[at + 1:-1])}
-        if name.endswith(("_free", "_release", "_close")):
+        if name.endswith("_free"):
             self.handles[re.sub(r" ?\*$", "", self.functions[name]["params"][0]["type"])]["free"] = name
 
     # ---- parameters

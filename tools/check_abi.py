@@ -22,6 +22,7 @@ ABI = Abi()
 HEADERS = [path.name for path in headers()]
 STANDARDS = {"c": ["c99", "c11"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 COMPILERS = {"c": ["gcc", "clang"], "c++": ["g++", "clang++"]}
+MOST_FUNCTIONS, MOST_LINES = 125, 250
 STRIDED = {"keel_impl", "keel_importer", "keel_pass"}  # no struct_size, but their arrays carry a stride
 FORBIDDEN = [
     (r"\b(bool|_Bool)\b", "bool has no size that C and C++ promise each other"),
@@ -52,7 +53,11 @@ def bare(header):
 
 def header_faults():
     """Compiles each header alone, in each language, with each compiler; then looks for forbidden types."""
+    if len(ABI.functions) > MOST_FUNCTIONS:
+        yield f"abi: {len(ABI.functions)} functions, at most {MOST_FUNCTIONS} are allowed"
     for header in HEADERS:
+        if (lines := len((ROOT / "abi" / header).read_text().splitlines())) > MOST_LINES:
+            yield f"abi/{header}: {lines} lines, at most {MOST_LINES} are allowed"
         for language, standards in STANDARDS.items():
             for compiler in COMPILERS[language]:
                 for standard in standards:

@@ -176,7 +176,7 @@ keel::Plan prepare(const keel::Session& session, const Entry& entry) {
   for (const Port& p : entry.results) names[1].push_back(p.name.c_str());
   for (auto& list : names) list.push_back(nullptr);  // a non-null pointer for an empty list
   keel_plan* out = nullptr;
-  keel::call(keel_session_prepare, session.get(), names[0].data(), static_cast<uint32_t>(names[0].size() - 1),
+  keel::call(keel_plan_new, session.get(), names[0].data(), static_cast<uint32_t>(names[0].size() - 1),
              names[1].data(), static_cast<uint32_t>(names[1].size() - 1),
              static_cast<const char* const*>(nullptr), 0u, &out);
   return keel::Plan(out);

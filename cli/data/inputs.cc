@@ -80,7 +80,7 @@ Port port_of(const keel::Graph& graph, const std::string& name) {
   Port port{name, {}};
   int64_t shape[KEEL_MAX_RANK];
   int32_t ndim = 0;
-  keel::call(keel_graph_type, graph.get(), value, &port.type.dtype, shape, &ndim);
+  keel::call(keel_graph_value_at, graph.get(), value, nullptr, nullptr, &port.type.dtype, shape, &ndim);
   for (int32_t d = 0; d < ndim; d++)
     port.type.dims.push_back(shape[d] < 0 ? fmt::format("{}.{}", name, d) : std::to_string(shape[d]));
   return port;

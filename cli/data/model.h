@@ -34,7 +34,7 @@ struct Sizes {  // --dim and --shape
 };
 struct Model {
   keel::Module module;
-  Json info;  // keel_module_info
+  Json info;  // the report "info" of the module
   std::vector<Entry> entries;
   std::vector<StoredCase> cases;
   std::vector<std::string> fixed;  // inputs that the import turned into constants

@@ -19,7 +19,7 @@ struct Trace {
 keel_dim dim_of(keel_trace* trace, const std::string& expression, const Dims& dims) {
   if (std::optional<int64_t> number = eval_dim(expression, dims)) return *number;
   keel_dim out = 0;
-  keel::call(keel_trace_dim, trace, expression.c_str(), &out);
+  keel::call(keel_trace_dim, trace, expression.c_str(), 0, &out);
   return out;
 }
 

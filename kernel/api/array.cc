@@ -14,6 +14,13 @@ absl::Status Give(absl::StatusOr<ArrayRef> made, keel_array** out) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOne(const char* function, const void* versioned, const void* legacy) {
+  if (!versioned == !legacy)
+    return Invalid(function, ": 'versioned' and 'legacy' are both ", versioned ? "given" : "NULL",
+                   "; exactly one is needed");
+  return absl::OkStatus();
+}
+
 template <typename Managed>
 absl::Status GiveExport(Managed* made, Managed** out) {
   if (!made) return Exhausted("no memory for a DLPack tensor");
@@ -26,12 +33,10 @@ absl::Status GiveExport(Managed* made, Managed** out) {
 keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
                        keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
-    if (Doubtful(static_cast<uint32_t>(ndim), c, shape, out)) [[unlikely]]
+    if (Doubtful(0, c, shape, out) || static_cast<uint32_t>(ndim) > KEEL_MAX_RANK) [[unlikely]]
       RETURN_IF_ERROR(CheckGiven("keel_array_new", "context shape(ndim) out", {c, shape, ndim, out}));
     std::optional<DType> dtype = DTypeOf(code);
     if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
-    if (ndim < 0 || ndim > KEEL_MAX_RANK)
-      return Invalid(ndim, " dims; 0 to ", KEEL_MAX_RANK, " are possible");
     std::span<const int64_t> dims(shape, static_cast<size_t>(ndim));
     ASSIGN_OR_RETURN(int64_t count, CountOf(dims, *dtype));
     uint64_t bytes = static_cast<uint64_t>(count) * SizeOf(*dtype), limit = c->state->memory;
@@ -41,40 +46,27 @@ keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int3
   });
 }
 
-keel_rc keel_array_copy_from(keel_context* c, const keel_tensor* t, keel_array** out, keel_error** err) {
-  return Guard(err, "context tensor out", {c, t, out},
-               [&]() -> absl::Status { return Give(CopyArray(*t), out); });
-}
-
-keel_rc keel_array_wrap(keel_context* c, const keel_tensor* t, void (*release)(void*), void* arg,
-                        keel_array** out, keel_error** err) {
-  return Guard(err, "context tensor out", {c, t, out},
-               [&]() -> absl::Status { return Give(WrapArray(*t, release, arg), out); });
-}
-
-keel_rc keel_array_from_dlpack(keel_context* c, DLManagedTensorVersioned* take, keel_array** out,
-                               keel_error** err) {
-  return Guard(err, "context take out", {c, take, out},
-               [&]() -> absl::Status { return Give(FromDlpack(take), out); });
-}
-
-keel_rc keel_array_from_dlpack_legacy(keel_context* c, DLManagedTensor* take, keel_array** out,
-                                      keel_error** err) {
-  return Guard(err, "context take out", {c, take, out},
-               [&]() -> absl::Status { return Give(FromDlpack(take), out); });
-}
-
-keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** out, keel_error** err) {
-  return Guard(err, "array out", {a, out}, [&]() -> absl::Status {
-    RETURN_IF_ERROR(NeedHostMemory("the array", a));
-    return GiveExport(ToDlpack(a), out);
+keel_rc keel_array_from_tensor(keel_context* c, const keel_tensor* t, void (*release)(void*), void* arg,
+                               keel_array** out, keel_error** err) {
+  return Guard(err, "context tensor out", {c, t, out}, [&]() -> absl::Status {
+    return Give(release ? WrapArray(*t, release, arg) : CopyArray(*t), out);
   });
 }
 
-keel_rc keel_array_to_dlpack_legacy(keel_array* a, DLManagedTensor** out, keel_error** err) {
-  return Guard(err, "array out", {a, out}, [&]() -> absl::Status {
+keel_rc keel_array_from_dlpack(keel_context* c, DLManagedTensorVersioned* versioned, DLManagedTensor* legacy,
+                               keel_array** out, keel_error** err) {
+  return Guard(err, "context out", {c, out}, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(CheckOne(caller, versioned, legacy));
+    return Give(versioned ? FromDlpack(versioned) : FromDlpack(legacy), out);
+  });
+}
+
+keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** versioned, DLManagedTensor** legacy,
+                             keel_error** err) {
+  return Guard(err, "array", {a}, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(CheckOne(caller, versioned, legacy));
     RETURN_IF_ERROR(NeedHostMemory("the array", a));
-    return GiveExport(ToDlpackLegacy(a), out);
+    return versioned ? GiveExport(ToDlpack(a), versioned) : GiveExport(ToDlpackLegacy(a), legacy);
   });
 }
 
@@ -109,4 +101,4 @@ keel_array* keel_array_retain(keel_array* a) {
   return a;
 }
 
-void keel_array_release(keel_array* a) { ReleaseArray(a); }
+void keel_array_free(keel_array* a) { ReleaseArray(a); }

@@ -1,5 +1,5 @@
-// call.cc: calls of functions and runs of plans, of keel.h: apart from function.cc and session.cc, as warm
-// calls pass through here.
+// call.cc: calls of functions and runs of plans of keel.h. This is the hot path, so it is separate from
+// function.cc and session.cc.
 #include "kernel/api/call.h"
 
 using namespace keel;
@@ -20,40 +20,15 @@ absl::Status CallFunction(keel_function* f, keel_trace* within, Tape* tape, cons
 
 }  // namespace
 
-keel_rc keel_function_call(keel_function* f, keel_trace* within, const char* structure,
+keel_rc keel_function_call(keel_function* f, keel_trace* within, keel_tape* tape, const char* structure,
                            const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
                            uint32_t* n_out, keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
     if (Doubtful(n | room, f, leaves, out, n_out)) [[unlikely]]
       RETURN_IF_ERROR(CheckGiven("keel_function_call", "function leaves[n] out[room] n_out",
                                  {f, leaves, n, out, room, n_out}));
-    return CallFunction(f, within, nullptr, structure, {leaves, n}, {out, room}, n_out);
+    return CallFunction(f, within, tape, structure, {leaves, n}, {out, room}, n_out);
   });
-}
-
-namespace {
-
-keel_rc CallTaped(Needs needs, keel_tape* t, keel_function* f, keel_trace* within, const char* structure,
-                  std::span<const keel_leaf> leaves, std::span<keel_array*> out, uint32_t* n_out,
-                  keel_error** err, const char* function = __builtin_FUNCTION()) {
-  return Guard(
-      err, needs, {t, f, leaves.data(), leaves.size(), out.data(), out.size(), n_out},
-      [&] { return CallFunction(f, within, t, structure, leaves, out, n_out); }, function);
-}
-
-}  // namespace
-
-keel_rc keel_tape_call(keel_tape* t, keel_function* f, const char* structure, const keel_leaf* leaves,
-                       uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
-  return CallTaped("tape function leaves[n] out[room] n_out", t, f, nullptr, structure, {leaves, n},
-                   {out, room}, n_out, err);
-}
-
-keel_rc keel_tape_call_within(keel_tape* t, keel_function* f, keel_trace* within, const char* structure,
-                              const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
-                              uint32_t* n_out, keel_error** err) {
-  return CallTaped("tape function leaves[n] out[room] n_out", t, f, within, structure, {leaves, n},
-                   {out, room}, n_out, err);
 }
 
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,

@@ -17,8 +17,8 @@
 namespace keel {
 
 namespace {
-// Given out when there is no memory for an error of its own; never freed.
-keel_error no_memory{KEEL_OOM, "no memory, not even to say for what", "", "",
+// The error if there is no memory for an error object; never freed.
+keel_error no_memory{KEEL_OOM, "out of memory, even for an error message", "", "",
                      "",       "free memory, or run less at once"};
 }  // namespace
 
@@ -68,13 +68,13 @@ namespace {
 
 constexpr uint64_t kMost[] = {0, 0, 1 << 20, 1 << 20, 1 << 20, KEEL_MAX_RANK, uint64_t{1} << 47, 1 << 20};
 
-// The number of the first entry that is NULL.
+// The index of the first entry that is NULL.
 uint64_t FirstNull(uintptr_t list, uint64_t n) {
   const auto* entries = reinterpret_cast<const void* const*>(list);
   return static_cast<uint64_t>(std::find(entries, entries + n, nullptr) - entries);
 }
 
-// at: the number of the parameter in the text; n: its count, if it has one.
+// The error of a wrong parameter. at: its index in the text; n: its count, if it has one.
 absl::Status Misused(std::string_view function, std::string_view text, uint64_t at, Need need,
                      uintptr_t pointer, uint64_t n) {
   for (uint64_t k = 0; k < at; k++) text.remove_prefix(text.find(' ') + 1);
@@ -87,8 +87,8 @@ absl::Status Misused(std::string_view function, std::string_view text, uint64_t 
   const auto shown = static_cast<int64_t>(n);
   if (n > kMost[static_cast<size_t>(need)])
     return Invalid(function, ": '", count, "' is ",
-                   need == Need::kBytes ? absl::StrCat(n) : absl::StrCat(shown), "; 0 to ",
-                   kMost[static_cast<size_t>(need)], " are possible");
+                   need == Need::kBytes ? absl::StrCat(n) : absl::StrCat(shown), "; at least 0 and at most ",
+                   kMost[static_cast<size_t>(need)]);
   if (!pointer) return Invalid(function, ": '", name, "' is NULL, but '", count, "' is ", n);
   return Invalid(function, ": '", name, "[", FirstNull(pointer, n), "]' is NULL; a pointer is needed");
 }
@@ -190,7 +190,7 @@ constexpr Option kContextOptions[] = {
      }},
 };
 
-// As the environment asks, once for a process. Nothing that it says keeps a context from being opened.
+// Starts the timeline of KEEL_TRACE, once per process. A failure does not fail the new context.
 void BeginTimeline() {
   static std::atomic<bool> begun{false};
   const char* path = secure_getenv("KEEL_TRACE");
@@ -208,19 +208,36 @@ uint32_t keel_abi_draft(void) { return KEEL_ABI_DRAFT; }
 uint32_t keel_abi_version(void) { return KEEL_ABI_MAJOR << 16 | KEEL_ABI_MINOR; }
 const char* keel_version(void) { return KEEL_VERSION; }
 keel_rc keel_error_code(const keel_error* e) { return e ? e->code : KEEL_OK; }
-const char* keel_error_message(const keel_error* e) { return e ? e->message.c_str() : ""; }
-const char* keel_error_op(const keel_error* e) { return e ? e->op.c_str() : ""; }
-const char* keel_error_node(const keel_error* e) { return e ? e->node.c_str() : ""; }
-const char* keel_error_plugin(const keel_error* e) { return e ? e->plugin.c_str() : ""; }
-const char* keel_error_hint(const keel_error* e) { return e ? e->hint.c_str() : ""; }
+const char* keel_error_text(const keel_error* e, int32_t part) {
+  if (!e) return "";
+  switch (part) {
+    case KEEL_ERROR_MESSAGE:
+      return e->message.c_str();
+    case KEEL_ERROR_OP:
+      return e->op.c_str();
+    case KEEL_ERROR_NODE:
+      return e->node.c_str();
+    case KEEL_ERROR_PLUGIN:
+      return e->plugin.c_str();
+    case KEEL_ERROR_HINT:
+      return e->hint.c_str();
+    default:
+      return "";
+  }
+}
+keel_rc keel_error_new(keel_rc code, const char* message, keel_error** out) {
+  return Guard(out, [&] { return Error(static_cast<absl::StatusCode>(code), message ? message : ""); });
+}
 void keel_error_free(keel_error* e) {
   if (e != &no_memory) delete e;
 }
-const char* keel_text_data(const keel_text* t) { return t ? t->text.c_str() : ""; }
-uint64_t keel_text_size(const keel_text* t) { return t ? t->text.size() : 0; }
+const char* keel_text_data(const keel_text* t, uint64_t* size) {
+  if (size) *size = t ? t->text.size() : 0;
+  return t ? t->text.c_str() : "";
+}
 void keel_text_free(keel_text* t) { delete t; }
 
-keel_rc keel_open(const keel_kv* options, uint32_t n, keel_context** out, keel_error** err) {
+keel_rc keel_context_new(const keel_kv* options, uint32_t n, keel_context** out, keel_error** err) {
   return Guard(err, "options[n_options] out", {options, n, out}, [&]() -> absl::Status {
     auto context = std::make_shared<Context>();
     context->threads = UsableCores();
@@ -231,22 +248,18 @@ keel_rc keel_open(const keel_kv* options, uint32_t n, keel_context** out, keel_e
   });
 }
 
-void keel_close(keel_context* c) { delete c; }
+void keel_context_free(keel_context* c) { delete c; }
 
-void keel_cancel(keel_context* c, int32_t on) {
+void keel_context_cancel(keel_context* c, int32_t on) {
   if (c) c->state->stopper.asked.store(on ? 1 : 0, std::memory_order_relaxed);
 }
 
-keel_rc keel_plugin_scan(keel_context* c, keel_error** err) {
+keel_rc keel_plugin_load(keel_context* c, const char* path, keel_error** err) {
   return Guard(err, "context", {c}, [&]() -> absl::Status {
+    if (path) return c->state->registry.LoadFile(path, "");
     c->state->registry.Scan(c->state->plugins);
     return absl::OkStatus();
   });
-}
-
-keel_rc keel_plugin_load(keel_context* c, const char* path, keel_error** err) {
-  return Guard(err, "context path", {c, path},
-               [&]() -> absl::Status { return c->state->registry.LoadFile(path, ""); });
 }
 
 keel_rc keel_plugin_add(keel_context* c, const keel_plugin* table, keel_error** err) {
@@ -254,21 +267,18 @@ keel_rc keel_plugin_add(keel_context* c, const keel_plugin* table, keel_error** 
                [&]() -> absl::Status { return c->state->registry.Add(table, ""); });
 }
 
-uint32_t keel_device_count(keel_context* c) {
-  return c ? static_cast<uint32_t>(c->state->registry.Devices().size()) : 0;
-}
-
-keel_rc keel_device_name(keel_context* c, uint32_t i, const char** out, keel_error** err) {
-  return Guard(err, "context out", {c, out}, [&]() -> absl::Status {
+const char* keel_device_name(keel_context* c, uint32_t i) {
+  const char* name = nullptr;
+  if (!c) return name;
+  (void)Guard(nullptr, [&] {
     std::vector<Device*> devices = c->state->registry.Devices();
-    if (i >= devices.size())
-      return NotFound("keel_device_name: 'i' is ", i, ", but there are ", devices.size(), " devices");
-    *out = devices[i]->name().c_str();
+    if (i < devices.size()) name = devices[i]->name().c_str();
     return absl::OkStatus();
   });
+  return name;
 }
 
-keel_rc keel_report(keel_context* c, const char* what, keel_text** out, keel_error** err) {
+keel_rc keel_context_report(keel_context* c, const char* what, keel_text** out, keel_error** err) {
   return Guard(err, "context what out", {c, what, out}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(std::string text, ReportOf(*c->state, what));
     return GiveText(std::move(text), out);

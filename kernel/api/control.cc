@@ -1,5 +1,4 @@
-// control.cc: control flow in programs, of keel_control.h: blocks that are run now, or written as bodies of a
-// node.
+// control.cc: control flow of keel_control.h: blocks run at once, or are traced as bodies of a node.
 #include <cstring>
 
 #include "abi/keel_control.h"
@@ -25,7 +24,7 @@ Tracing At(const keel_trace* within, std::shared_ptr<Trace> trace) {
   return {within->tracing.context, std::move(trace), {}, within->tracing.tape};
 }
 
-// What the block leaves. trace: where it writes; null: it computes.
+// The results of the block. handle: the trace that it writes; without a trace it computes.
 absl::StatusOr<Results> Call(keel_trace handle, const Code& block, Arrays in) {
   RETURN_IF_ERROR(CallBack(handle, [&](keel_error** error) {
     return block.run(block.arg, &handle, in.data(), static_cast<uint32_t>(in.size()), error);
@@ -97,7 +96,7 @@ absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
   return here->contiguous ? here : CopyArray(here->view);
 }
 
-// A bool or an index that decides what runs.
+// The predicate, test or index of a branch or loop.
 absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool index) {
   ASSIGN_OR_RETURN(ArrayRef here, Numbers(what, array));
   bool fits =
@@ -163,7 +162,7 @@ absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
 }
 
 absl::Status Stack(ArrayRef* all, const ArrayRef& one, int64_t i, int64_t length) {
-  ASSIGN_OR_RETURN(ArrayRef entry, Numbers("what a scan stacks", one.get()));
+  ASSIGN_OR_RETURN(ArrayRef entry, Numbers("a result of a scan's body", one.get()));
   if (!*all) {
     std::vector<int64_t> shape{length};
     shape.insert(shape.end(), entry->shape().begin(), entry->shape().end());
@@ -210,12 +209,13 @@ absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const
                  {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}});
 }
 
-// The body never runs: a trace that is thrown away tells what it would stack.
+// The body never runs: the types of its results come from a temporary trace.
 absl::StatusOr<Results> ScanNothing(const keel_trace* within, const ScanWanted& scan, const Code& code) {
   std::shared_ptr<Context> context = within ? within->tracing.context : nullptr;
   auto module = std::make_shared<Module>(context ? context->catalogue : std::make_shared<Catalogue>());
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("scan"));
-  keel_trace apart{{context, std::make_shared<Trace>(module, graph, ""), {}}};  // no tape: nothing happens
+  keel_trace apart{
+      {context, std::make_shared<Trace>(module, graph, ""), {}}};  // no tape: nothing is computed
   Trace& trace = *apart.tracing.trace;
   Results params;
   for (Arrays list : {scan.carry, scan.xs})
@@ -263,7 +263,7 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, cons
   return carry;
 }
 
-// The trace of the caller, or that of the arrays; null: now.
+// The trace of the caller, or of the arrays; null: blocks run at once.
 absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<Arrays> lists) {
   if (Trace* trace = TraceOf(within)) return trace;
   std::vector<keel_array*> all;
@@ -381,8 +381,3 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
                  return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
                });
 }
-
-keel_rc keel_fail(keel_rc code, const char* message, keel_error** err) {
-  return Guard(err, [&] { return Error(static_cast<absl::StatusCode>(code), message ? message : ""); });
-}
-int32_t keel_trace_writes(const keel_trace* t) { return t && t->tracing.trace ? 1 : 0; }

@@ -1,4 +1,4 @@
-// eager.cc: see eager.h. Apply is the hot part; Learn decides what may go that way.
+// eager.cc: the lookup of eager.h. This is the hot path; eager_learn.cc fills the table.
 #include "kernel/api/eager.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const Quick* WithShapes(const Quick* quick, keel_array* const* in, uint32_t n) {
   return nullptr;
 }
 
-// What a call needs to know of its result.
+// Facts about the result of a call.
 struct Result {
   const int64_t* dims;
   int32_t rank;
@@ -46,7 +46,7 @@ struct Result {
   int64_t count;
 };
 
-// Shapes aligned at the last dim, 1 stretched. False: they do not fit, or the count overflows.
+// Shapes aligned at the last dim, 1 expanded. False: they do not match, or the count overflows.
 bool Broadcast(keel_array* const* in, uint32_t n, int64_t* dims, Result* r) {
   *r = {dims, 0, 0, 1};
   for (uint32_t i = 0; i < n; i++) r->rank = std::max(r->rank, in[i]->view.ndim);

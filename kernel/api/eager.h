@@ -1,6 +1,6 @@
-// eager.h: the warm way of keel_apply: from the operands' types to a prepared launch, in a table that is
-// only ever added to, so that nobody locks; the call on the stack, the result from a free list. What it
-// does not know, op.cc does by a plan, and teaches it here.
+// eager.h: the fast path of keel_apply: from the operands' types to a prepared launch, in an append-only
+// table without locks; the call is on the stack, the result from a free list. On a miss op.cc runs a plan and
+// adds its launch to the table.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace keel {
 
 inline constexpr uint32_t kQuickOperands = 7;  // one byte each in the key, and one for their number
 
-// One launch, ready to be called. With a rule it serves all shapes of its types; else those in `dims`.
+// A prepared launch. With a rule it serves all shapes of its types; otherwise only the shapes in `dims`.
 struct Quick {
   uint64_t key = 0;
   ShapeRule rule = ShapeRule::kInferred;
   DType dtype = DType::kNone;  // of the result
-  int32_t rank = 0;            // and its shape, where there is no rule
-  uint32_t flags = 0;          // of the call, likewise
+  int32_t rank = 0;            // and its shape, if there is no rule
+  uint32_t flags = 0;          // of the call, if there is no rule
   int64_t count = 0;
   int64_t shape[KEEL_MAX_RANK] = {};
   std::vector<int64_t> dims;  // of all operands, one after the other
-  int64_t max_count = 0;      // results beyond this are left to the plan, which says what is wrong
+  int64_t max_count = 0;      // larger results go to the plan, which reports the error
   uint64_t scratch_bytes = 0;
   keel_rc (*run)(const keel_call*) = nullptr;
   void* state = nullptr;
@@ -34,7 +34,8 @@ struct Quick {
   std::atomic<Quick*> next{nullptr};  // of the same key, with other shapes
 };
 
-// The operands' dtypes and ranks, exactly; a left-out one is 0. 0: not for this way.
+// The operands' dtypes and ranks, exactly; 0 for an omitted operand. Returns 0 if the fast path does not
+// apply.
 inline uint64_t QuickKey(keel_array* const* in, uint32_t n) {
   if (n - 1 >= kQuickOperands) return 0;
   uint64_t key = 0;
@@ -54,9 +55,9 @@ class QuickTable {
 
   QuickTable() = default;
   ~QuickTable();
-  // kUnknown: nothing was done. kFailed: *error says why. Any number of threads.
+  // kUnknown: nothing was done. kFailed: *error is set. Thread-safe.
   Outcome Apply(keel_array* const* in, uint32_t n_in, keel_array** out, absl::Status* error) const;
-  // What this plan of one op, made for these operands, teaches. One thread at a time.
+  // Adds the launch of a plan of one op that was made for these operands. One thread at a time.
   void Learn(keel_array* const* in, uint32_t n_in, const std::shared_ptr<Plan>& plan,
              const PlanOptions& options);
 

@@ -1,4 +1,4 @@
-// eager_learn.cc: which eager calls may go without a plan, and what is prepared for them.
+// eager_learn.cc: fills the table of eager.h with the launches of plans that a call may skip.
 #include <algorithm>
 
 #include "kernel/api/eager.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kMostScratch = 65536;  // the largest block of the free lists
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 
-// Is the plan one launch of the op itself, from all operands to its only result?
+// True if the plan is one launch of the op itself, from all operands to its only result.
 bool IsOneLaunch(const Lowered& l) {
   if (l.steps.size() != 1 || l.fetches.size() != 1) return false;
   const Step& step = l.steps[0];
@@ -20,7 +20,7 @@ bool IsOneLaunch(const Lowered& l) {
   return feed == l.feeds.size();
 }
 
-// The choice among a device's impls may depend on dims where one of them asks.
+// False if a `match` function may choose among the device's impls by dims.
 bool ChosenByTypes(const Lowered& l, const Step& step) {
   const std::vector<Impl>& rows = l.device->plugin().impls.at(std::string(OpName(*step.op)));
   for (const Impl& impl : rows) {

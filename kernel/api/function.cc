@@ -141,7 +141,7 @@ keel_rc keel_function_new(keel_context* c, const char* name, const char* device,
 }
 
 keel_rc keel_function_module(keel_function* f, const char* structure, const keel_leaf* leaves, uint32_t n,
-                             keel_module** out, keel_error** err) {
+                             keel_module** out, uint32_t* n_results, keel_error** err) {
   return Guard(err, "function leaves[n] out", {f, leaves, n, out}, [&]() -> absl::Status {
     Arguments arguments{structure ? structure : "", {leaves, n}};
     bool symbolic = false;
@@ -150,7 +150,9 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
       return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
     RETURN_IF_ERROR(f->function->CheckDeclared(*concrete));
-    return GiveModule(*f, *concrete, out);
+    RETURN_IF_ERROR(GiveModule(*f, *concrete, out));
+    if (n_results) *n_results = static_cast<uint32_t>(concrete->graph->results.size());
+    return absl::OkStatus();
   });
 }
 
@@ -161,22 +163,20 @@ keel_rc keel_function_trace(keel_function* f, uint32_t number, keel_module** out
   });
 }
 
-keel_rc keel_function_report(keel_function* f, keel_text** out, keel_error** err) {
-  return Guard(err, "function out", {f, out},
-               [&]() -> absl::Status { return GiveText(f->function->Report(), out); });
+keel_rc keel_function_report(keel_function* f, const char* what, keel_text** out, keel_error** err) {
+  return Guard(err, "function what out", {f, what, out}, [&, caller = __func__]() -> absl::Status {
+    const std::string_view wanted = what;
+    if (wanted == "report") return GiveText(f->function->Report(), out);
+    if (wanted == "signatures") return GiveText(f->function->Signatures(), out);
+    return UnknownChoice(caller, "what", wanted, "report, signatures");
+  });
 }
 
-keel_rc keel_function_signatures(keel_function* f, keel_text** out, keel_error** err) {
-  return Guard(err, "function out", {f, out},
-               [&]() -> absl::Status { return GiveText(f->function->Signatures(), out); });
-}
-
-void keel_function_run_eagerly(keel_function* f, int32_t on) {
-  if (f) f->function->RunEagerly(on != 0);
-}
-
-void keel_run_eagerly(keel_context* c, int32_t on) {
-  if (c) c->state->eager = on != 0;
+void keel_run_eagerly(keel_context* c, keel_function* f, int32_t on) {
+  if (f)
+    f->function->RunEagerly(on != 0);
+  else if (c)
+    c->state->eager = on != 0;
 }
 
 void keel_function_free(keel_function* f) {

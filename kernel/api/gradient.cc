@@ -1,7 +1,10 @@
 // gradient.cc: graphs that are there already, of keel.h: finding them and their values, copies, gradients.
 #include "kernel/grad/gradient.h"
 
+#include <optional>
+
 #include "kernel/api/handles.h"
+#include "kernel/trace/gradient_cache.h"
 
 using namespace keel;
 
@@ -15,7 +18,31 @@ keel_graph* HandleOf(ModuleState& state, Graph* graph) {
   return state.graphs.back().get();
 }
 
+// Of the only y with respect to each x; all of them, or an unchanged graph.
+absl::StatusOr<std::vector<ValueId>> AllJacobians(Graph& graph, const GradientRequest& wanted) {
+  const size_t graphs = graph.module->graphs.size();
+  std::optional<Graph> before;  // a single Jacobian undoes its own changes
+  if (wanted.xs.size() > 1) before = graph;
+  absl::StatusOr<std::vector<ValueId>> found =
+      Jacobians(graph, wanted.ys, wanted.xs, wanted.zeros, wanted.through);
+  if (!found.ok() && before) {
+    graph = *std::move(before);
+    DropUnused(graph.module, graphs);
+  }
+  return found;
+}
+
 }  // namespace
+
+absl::Status keel::CheckGradientFlags(std::string_view function, uint32_t flags, uint32_t n_ys, bool seeds) {
+  if (flags & ~(KEEL_GRADIENT_ZEROS | KEEL_GRADIENT_JACOBIAN))
+    return Invalid(function, ": 'flags' is ", flags, "; there are KEEL_GRADIENT_ZEROS (1) and ",
+                   "KEEL_GRADIENT_JACOBIAN (2)");
+  if (!(flags & KEEL_GRADIENT_JACOBIAN)) return absl::OkStatus();
+  if (n_ys != 1) return Invalid(function, ": 'n_ys' is ", n_ys, "; KEEL_GRADIENT_JACOBIAN needs one y");
+  if (seeds) return Invalid(function, ": 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN needs no seeds");
+  return absl::OkStatus();
+}
 
 keel_rc keel_module_graph(keel_module* m, const char* entry, keel_graph** out, keel_error** err) {
   return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
@@ -26,25 +53,25 @@ keel_rc keel_module_graph(keel_module* m, const char* entry, keel_graph** out, k
   });
 }
 
-keel_rc keel_graph_find(keel_graph* g, const char* name, keel_value* out, keel_error** err) {
-  return Guard(err, "graph name out", {g, name, out}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(*out, g->graph->Find(name));
-    return absl::OkStatus();
-  });
-}
-
-keel_rc keel_graph_copy(keel_graph* g, const char* name, keel_graph** out, keel_error** err) {
-  return Guard(err, "graph out", {g, out}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    Graph same = *g->graph;  // before the module changes: memory may run out
-    ASSIGN_OR_RETURN(Graph * copy, g->graph->module->AddGraph(name ? name : ""));
-    same.name = std::move(copy->name);
-    same.called = false;
-    same.results.clear();
-    same.result_names.clear();
-    *copy = std::move(same);
-    *out = HandleOf(*g->owner, copy);
+keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph* copy_of, keel_graph** out,
+                       keel_error** err) {
+  return Guard(err, "out", {out}, [&, caller = __func__]() -> absl::Status {
+    if (!m && !copy_of) return Invalid(caller, ": 'module' and 'copy_of' are both NULL; one is needed");
+    ModuleState& state = m ? *m->state : *copy_of->owner;
+    if (copy_of && copy_of->owner != &state)
+      return Invalid(caller, ": 'copy_of' is a graph of another module");
+    std::lock_guard lock(state.mutex);
+    std::optional<Graph> same;  // before the module changes: memory may run out
+    if (copy_of) same = *copy_of->graph;
+    ASSIGN_OR_RETURN(Graph * made, state.module->AddGraph(name ? name : ""));
+    if (same) {
+      same->name = std::move(made->name);
+      same->called = false;
+      same->results.clear();
+      same->result_names.clear();
+      *made = *std::move(same);
+    }
+    *out = HandleOf(state, made);
     return absl::OkStatus();
   });
 }
@@ -54,20 +81,14 @@ keel_rc keel_graph_gradient(keel_graph* g, const keel_value* ys, uint32_t n_ys, 
                             keel_error** err) {
   return Guard(err, "graph ys[n_ys] xs[n_xs] dxs[n_xs]", {g, ys, n_ys, xs, n_xs, dxs, n_xs},
                [&]() -> absl::Status {
-                 if (flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", flags);
+                 RETURN_IF_ERROR(CheckGradientFlags("keel_graph_gradient", flags, n_ys, seeds != nullptr));
                  std::lock_guard lock(g->owner->mutex);
                  GradientRequest wanted{{ys, n_ys}, {}, {xs, n_xs}, (flags & KEEL_GRADIENT_ZEROS) != 0};
                  if (seeds) wanted.seeds = {seeds, n_ys};
-                 ASSIGN_OR_RETURN(std::vector<ValueId> found, Gradient(*g->graph, wanted));
+                 const bool jacobian = (flags & KEEL_GRADIENT_JACOBIAN) != 0;
+                 ASSIGN_OR_RETURN(std::vector<ValueId> found,
+                                  jacobian ? AllJacobians(*g->graph, wanted) : Gradient(*g->graph, wanted));
                  std::copy(found.begin(), found.end(), dxs);
                  return absl::OkStatus();
                });
-}
-
-keel_rc keel_graph_jacobian(keel_graph* g, keel_value y, keel_value x, keel_value* out, keel_error** err) {
-  return Guard(err, "graph out", {g, out}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    ASSIGN_OR_RETURN(*out, Jacobian(*g->graph, y, x));
-    return absl::OkStatus();
-  });
 }

@@ -26,6 +26,13 @@ std::string_view Text(const char* s) { return s ? s : ""; }
 
 }  // namespace
 
+void keel::GiveType(const TensorType& type, keel_dt* dtype, int64_t* shape, int32_t* ndim) {
+  if (dtype) *dtype = Info(type.dtype).code;
+  if (ndim) *ndim = static_cast<int32_t>(type.dims.size());
+  if (shape)
+    for (size_t d = 0; d < type.dims.size(); d++) shape[d] = IsSymbolic(type.dims[d]) ? -1 : type.dims[d];
+}
+
 keel_rc keel_module_new(keel_context* c, keel_module** out, keel_error** err) {
   return Guard(err, "context out", {c, out}, [&]() -> absl::Status {
     *out = HandleOf(c->state, std::make_shared<Module>(c->state->catalogue));
@@ -37,16 +44,6 @@ keel_rc keel_module_dim(keel_module* m, const char* expression, keel_dim* out, k
   return Guard(err, "module expression out", {m, expression, out}, [&]() -> absl::Status {
     std::lock_guard lock(m->state->mutex);
     return Give(m->state->module->dims.Parse(expression), out);
-  });
-}
-
-keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    ASSIGN_OR_RETURN(Graph * graph, m->state->module->AddGraph(Text(name)));
-    m->state->graphs.push_back(std::make_unique<keel_graph>(keel_graph{m->state.get(), graph}));
-    *out = m->state->graphs.back().get();
-    return absl::OkStatus();
   });
 }
 
@@ -117,20 +114,6 @@ keel_rc keel_graph_result(keel_graph* g, const char* name, keel_value v, keel_er
   });
 }
 
-keel_rc keel_graph_type(keel_graph* g, keel_value v, keel_dt* dtype, int64_t* shape, int32_t* ndim,
-                        keel_error** err) {
-  return Guard(err, "graph", {g}, [&]() -> absl::Status {
-    std::lock_guard lock(g->owner->mutex);
-    RETURN_IF_ERROR(CheckValue(*g->graph, v));
-    const TensorType& type = g->graph->values[v].type;
-    if (dtype) *dtype = Info(type.dtype).code;
-    if (ndim) *ndim = static_cast<int32_t>(type.dims.size());
-    if (shape)
-      for (size_t d = 0; d < type.dims.size(); d++) shape[d] = IsSymbolic(type.dims[d]) ? -1 : type.dims[d];
-    return absl::OkStatus();
-  });
-}
-
 keel_rc keel_module_entry(keel_module* m, const char* name, keel_graph* g, keel_error** err) {
   return Guard(err, "module name graph", {m, name, g}, [&]() -> absl::Status {
     if (g->owner != m->state.get()) return Invalid("the graph belongs to another module");
@@ -186,19 +169,33 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
   });
 }
 
-keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint32_t* node, keel_error** err) {
+keel_rc keel_graph_value_at(keel_graph* g, keel_value v, keel_text** name, uint32_t* node, keel_dt* dtype,
+                            int64_t* shape, int32_t* ndim, keel_error** err) {
   return Guard(err, "graph", {g}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
     RETURN_IF_ERROR(CheckValue(*g->graph, v));
     const Value& value = g->graph->values[v];
+    if (name) RETURN_IF_ERROR(GiveText(g->graph->ValueName(v), name));
     if (node) *node = value.kind == ValueKind::kResult ? value.index : KEEL_NO_VALUE;
-    return name ? GiveText(g->graph->ValueName(v), name) : absl::OkStatus();
+    GiveType(value.type, dtype, shape, ndim);
+    return absl::OkStatus();
   });
 }
 
-keel_rc keel_graph_find_node(keel_graph* g, const char* name, uint32_t* out, keel_error** err) {
-  return Guard(err, "graph name out", {g, name, out}, [&]() -> absl::Status {
+keel_rc keel_graph_find(keel_graph* g, const char* name, keel_value* value, uint32_t* node,
+                        keel_error** err) {
+  return Guard(err, "graph name", {g, name}, [&]() -> absl::Status {
     std::lock_guard lock(g->owner->mutex);
-    return Give(g->graph->FindNode(name), out);
+    ValueId found = kNoValue;
+    NodeId of = kNoValue;
+    if (value) {
+      ASSIGN_OR_RETURN(found, g->graph->Find(name));
+    }
+    if (node || !value) {
+      ASSIGN_OR_RETURN(of, g->graph->FindNode(name));
+    }
+    if (value) *value = found;
+    if (node) *node = of;
+    return absl::OkStatus();
   });
 }

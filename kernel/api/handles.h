@@ -1,5 +1,5 @@
-// handles.h: what is behind the opaque handles of keel.h, and the ways errors leave. A handle holds
-// shared pointers, so freeing in any order is fine.
+// handles.h: the structs behind the opaque handles of keel.h; checks of parameters; errors. Handles hold
+// shared pointers, so they may be freed in any order.
 #pragma once
 
 #include <list>
@@ -25,21 +25,21 @@ namespace keel {
 struct ModuleState {
   std::shared_ptr<Context> context;
   std::shared_ptr<Module> module;
-  std::vector<std::shared_ptr<Module>> before;  // it was optimised: sessions may still use what it was
+  std::vector<std::shared_ptr<Module>> before;  // versions before optimisation, which sessions may still use
   std::vector<std::unique_ptr<keel_graph>> graphs;
-  Mutex mutex;  // planning reads what building writes
+  Mutex mutex;  // planning reads graphs under construction
 };
 
-struct FeedCast {  // of all sizes
+struct FeedCast {  // serves all sizes
   std::unique_ptr<Module> module;
   std::shared_ptr<Plan> plan;
 };
-// A plan as it was asked for, by numbers of its graph, so that it can be made again.
+// A plan with its request in values and nodes of the graph, so that it can be recreated.
 struct Prepared {
   std::vector<ValueId> feeds, fetches;
   std::vector<NodeId> targets;
   std::shared_ptr<Plan> plan;
-  size_t rules = 0;  // of the session's placing when it was made
+  size_t rules = 0;  // of the session's placing at that time
 };
 struct SessionState {
   std::shared_ptr<ModuleState> module;
@@ -51,7 +51,7 @@ struct SessionState {
   bool exact_feeds = false;
   Mutex mutex;
   std::map<std::string, std::shared_ptr<Prepared>> plans;  // by feeds, fetches and targets
-  std::vector<std::shared_ptr<Plan>> declined;             // by an impl as it ran; handles may still run them
+  std::vector<std::shared_ptr<Plan>> declined;  // replaced after an impl declined; handles may still run them
   std::map<std::tuple<DType, int32_t, DType>, FeedCast> casts;  // of feeds: from, rank, to
 };
 
@@ -83,7 +83,7 @@ struct keel_session {
 };
 struct keel_trace {
   keel::Tracing tracing;
-  bool lent = false, freed = false;  // to a program or block; which tried to free it
+  bool lent = false, freed = false;  // lent: to a program or block; freed: it tried to free the trace
 };
 struct keel_tape : keel::Tape {
   using Tape::Tape;
@@ -94,12 +94,12 @@ struct keel_function {
 struct keel_plan {
   std::shared_ptr<keel::SessionState> session;
   std::shared_ptr<keel::Prepared> prepared;
-  std::atomic<keel::Plan*> plan;  // the prepared one, or what was made since
+  std::atomic<keel::Plan*> plan;  // the plan of `prepared`, or a later replacement
 };
 
 namespace keel {
 
-// A handle of its own for a module of this context.
+// A new handle for a module of this context.
 inline keel_module* HandleOf(std::shared_ptr<Context> context, std::shared_ptr<Module> module) {
   auto state = std::make_shared<ModuleState>();
   state->context = std::move(context);
@@ -107,21 +107,21 @@ inline keel_module* HandleOf(std::shared_ptr<Context> context, std::shared_ptr<M
   return new keel_module{std::move(state)};
 }
 
-// Stores the error where the caller wants it and gives its code.
+// Stores the error in *err, unless err is null, and returns its code.
 keel_rc Report(const absl::Status& status, keel_error** err);
 absl::Status GiveText(std::string text, keel_text** out);
 
-// The same where there may be no memory left to store one.
+// The same if there may be no memory left for an error object.
 keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
 
-// What a function needs of its caller: "out in[n_in]". Each word is a parameter that must not be
-// NULL; before `[`, a list, which may be if its count is 0; behind it `*`: no entry is NULL, `?`: the list
-// may be left out, `!`: both. (ndim): a count of dims; {size}: of bytes. The words of Given follow: each
-// pointer, then the count.
+// Requirements of a function: "out in[n_in]". Each word is a parameter that must not be NULL. Followed by [n]
+// it is a list, which may be NULL if its count is 0; then `*`: no entry is NULL, `?`: the list may be NULL,
+// `!`: both. (ndim): a count of dims; {size}: of bytes. Given contains the values in this order: each
+// pointer, then its count.
 enum class Need : uint64_t { kPointer = 1, kList, kEntries, kLeftOut, kDims, kBytes, kLeftOutEntries };
 struct Needs {
   const char* text;
-  uint64_t kinds = 0;  // one in four bits, the first lowest
+  uint64_t kinds = 0;  // four bits each, the first in the lowest
   consteval Needs(const char* s) : text(s) {
     for (int shift = 0; *s; shift += 4) {
       char mark = *s == ' ' ? *++s : *s;
@@ -151,15 +151,15 @@ absl::Status CheckGiven(std::string_view function, const char* text, uint64_t ki
 inline absl::Status CheckGiven(std::string_view function, Needs needs, Given given) {
   return CheckGiven(function, needs.text, needs.kinds, given.begin());
 }
-// The same for calls that take nanoseconds, in one branch: false: all is well.
+// A single branch for hot functions: false if all pointers and counts are valid, otherwise call CheckGiven.
 template <typename... T>
 bool Doubtful(uint32_t counts, const T*... pointers) {
   return ((((reinterpret_cast<uintptr_t>(pointers) - 1) >> 63) | ...) | counts >> 20) != 0;
 }
 
-// The border: runs the body and lets nothing but a code out. The only exception that the kernel expects
-// is a failing allocation. `function` begins with the caller's name. GuardInline: for calls that take
-// nanoseconds.
+// The boundary of the library: runs the body and turns errors and exceptions into a code and *err. The only
+// exception that the kernel expects is a failed allocation. `function` is the name of the caller.
+// GuardInline is for hot functions.
 template <typename Body>
 keel_rc GuardInline(keel_error** err, const Body& body,
                     const char* function = __builtin_FUNCTION()) noexcept {
@@ -185,8 +185,8 @@ inline keel_rc Guard(keel_error** err, Needs needs, Given given, absl::FunctionR
   return Guard(err, needs.text, needs.kinds, given.begin(), body, function);
 }
 
-// The caller's object, which release(arg) gives back when its last use ends; but a call that fails takes
-// nothing, so release is set where nothing can fail any more.
+// An object of the caller, released by release(arg) after its last use. A call that fails takes nothing, so
+// `release` is set after the last step that can fail.
 struct Taken {
   void* arg;
   void (*release)(void*) = nullptr;
@@ -195,7 +195,8 @@ struct Taken {
   }
 };
 
-// Options by name, each at most once but those that repeat; unknown ones are an error that lists the known.
+// Options by name, each at most once unless `repeats`. An unknown option is an error that lists the known
+// ones.
 struct Option {
   const char* name;
   absl::Status (*set)(void* target, const std::string& value);
@@ -210,11 +211,21 @@ absl::Status SetTimeout(const std::string& value, uint32_t* ms);
 absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag);  // "0" or "1"
 absl::Status SetLevel(const std::string& value, PassChoice* choice);
 
-// Calls a caller's code and gives what it left as a status, so that it can be told with what the kernel knows
-// besides. What breaks the rules (a C++ exception, a code that is none, an error with KEEL_OK) is an error
-// that says so. lent: the trace that it is given.
+// Calls a callback and returns its error as a status; frees the callback's error object. Violations of the
+// rules (a C++ exception, an unknown code, an error with KEEL_OK) are errors that describe them. lent: the
+// trace passed to the callback.
 absl::Status CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code);
 absl::Status RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter);
+
+// graph.cc: the facts of a type, each where a caller wants it; a symbolic dim is -1.
+void GiveType(const TensorType& type, keel_dt* dtype, int64_t* shape, int32_t* ndim);
+// gradient.cc
+absl::Status CheckGradientFlags(std::string_view function, uint32_t flags, uint32_t n_ys, bool seeds);
+// For a text parameter with fixed choices.
+inline absl::Status UnknownChoice(std::string_view function, std::string_view parameter, std::string_view got,
+                                  std::string_view choices) {
+  return Invalid(function, ": '", parameter, "' is \"", got, "\"; there are ", choices);
+}
 
 // report.cc
 absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);

@@ -1,4 +1,4 @@
-// info.cc: what is in a module, as JSON.
+// info.cc: the content of a module as JSON.
 #include <map>
 
 #include "kernel/api/handles.h"

@@ -16,7 +16,7 @@ absl::Status Give(keel_context* c, absl::StatusOr<std::unique_ptr<Module>> made,
   return absl::OkStatus();
 }
 
-// A copy of the bytes, aligned as the file format wants it.
+// A copy of the bytes with the alignment of the file format.
 std::shared_ptr<const void> CopyBytes(const void* bytes, uint64_t size) {
   std::shared_ptr<char> copy(NewBlock(size).release(), [](char* p) { std::free(p); });
   if (copy) std::memcpy(copy.get(), bytes, size);
@@ -32,9 +32,9 @@ absl::Status CopyConstants(const std::string& stem, std::span<keel_array* const>
   return absl::OkStatus();
 }
 
-constexpr uint64_t kOutlineBytes = 256;  // longer constants are left out of an outline
+constexpr uint64_t kOutlineBytes = 256;  // an outline omits longer constants
 
-// Text of constants is hex digits, all in memory at once.
+// Constants are hex digits in the text, which is in memory as a whole.
 absl::Status CheckTextSize(const Module& module) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   uint64_t bytes = 0;
@@ -42,7 +42,7 @@ absl::Status CheckTextSize(const Module& module) {
   if (bytes <= kMaxBytes) return absl::OkStatus();
   return Annotate(
       Exhausted("the module's constants have ", bytes, " bytes; the text form is for at most ", kMaxBytes),
-      kErrorHint, "save a file instead; `keel inspect` tells what is in it");
+      kErrorHint, "save a file instead; `keel inspect` lists its content");
 }
 
 absl::Status CheckCount(const char* what, size_t wanted, uint32_t got) {
@@ -119,31 +119,19 @@ keel_rc keel_module_save(keel_module* m, const char* path, keel_error** err) {
   });
 }
 
-static absl::Status PrintModule(ModuleState& state, bool whole, keel_text** out) {
-  std::lock_guard lock(state.mutex);
-  if (whole) RETURN_IF_ERROR(CheckTextSize(*state.module));
-  return GiveText(PrintText(*state.module, whole ? UINT64_MAX : kOutlineBytes), out);
-}
-
-keel_rc keel_module_text(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&] { return PrintModule(*m->state, true, out); });
-}
-
-keel_rc keel_module_outline(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&] { return PrintModule(*m->state, false, out); });
-}
-
-keel_rc keel_module_info(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
+keel_rc keel_module_report(keel_module* m, const char* what, keel_text** out, keel_error** err) {
+  return Guard(err, "module what out", {m, what, out}, [&, caller = __func__]() -> absl::Status {
+    const std::string_view wanted = what;
     std::lock_guard lock(m->state->mutex);
-    return GiveText(ModuleInfo(*m->state->module), out);
-  });
-}
-
-keel_rc keel_module_signatures(keel_module* m, keel_text** out, keel_error** err) {
-  return Guard(err, "module out", {m, out}, [&]() -> absl::Status {
-    std::lock_guard lock(m->state->mutex);
-    return GiveText(PrintSignatures(*m->state->module), out);
+    const Module& module = *m->state->module;
+    if (wanted == "text") {
+      RETURN_IF_ERROR(CheckTextSize(module));
+      return GiveText(PrintText(module, UINT64_MAX), out);
+    }
+    if (wanted == "outline") return GiveText(PrintText(module, kOutlineBytes), out);
+    if (wanted == "info") return GiveText(ModuleInfo(module), out);
+    if (wanted == "signatures") return GiveText(PrintSignatures(module), out);
+    return UnknownChoice(caller, "what", wanted, "text, outline, info, signatures");
   });
 }
 

@@ -1,6 +1,6 @@
-// op.cc: eager ops. A bound op keeps one plan for each signature of operands that it met, so eager and
-// planned execution are the same code. What such a plan consists of is learned by the quick table
-// (eager.h), which answers most calls.
+// op.cc: eager ops. An op handle keeps a plan for each recent signature of operands, so eager and planned
+// execution share their code. The quick table (eager.h) contains the launches of these plans and serves most
+// calls.
 #include <list>
 
 #include "kernel/api/eager.h"
@@ -44,12 +44,12 @@ struct keel_op {
   std::shared_ptr<const Taped> taped;  // once tape_ready
   std::atomic<bool> tape_ready{false};
   Mutex mutex;
-  std::list<std::shared_ptr<Entry>> entries;  // used last first
+  std::list<std::shared_ptr<Entry>> entries;  // most recently used first
 };
 
 namespace {
 
-// What is not warm is made small.
+// Cold code is kept small and apart.
 #define KEEL_COLD [[gnu::cold, gnu::noinline]]
 KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_array* const* in,
                                                                     uint32_t n, Signature signature) {
@@ -128,7 +128,7 @@ KEEL_COLD absl::Status Bind(keel_context* c, const Wanted& w, keel_op** out) {
   return absl::OkStatus();
 }
 
-// After the quick table: the error, or the call by a plan.
+// After a miss of the quick table: reports the error, or runs a plan.
 KEEL_COLD absl::Status ApplyRest(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
                                  uint32_t n_out) {
   RETURN_IF_ERROR(CheckGiven("keel_apply", "op in[n_in] out[n_out]", {op, in, n_in, out, n_out}));
@@ -137,9 +137,9 @@ KEEL_COLD absl::Status ApplyRest(keel_op* op, keel_array* const* in, uint32_t n_
 
 }  // namespace
 
-keel_rc keel_op_bind(keel_context* c, const char* device, const char* name, uint32_t version,
-                     const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
-                     keel_error** err) {
+keel_rc keel_op_new(keel_context* c, const char* device, const char* name, uint32_t version,
+                    const char* const* attr_names, const keel_attr* attrs, uint32_t n_attrs, keel_op** out,
+                    keel_error** err) {
   return Guard(err, "context device op attr_names[n_attrs]* attrs[n_attrs] out",
                {c, device, name, attr_names, n_attrs, attrs, n_attrs, out}, [&] {
                  return Bind(c, {device, name, version, attr_names, attrs, n_attrs}, out);
@@ -186,7 +186,7 @@ keel_rc keel_apply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array
 
 namespace {
 
-// What tapes record of the op.
+// The record of the op for tapes, made at first use.
 const std::shared_ptr<const Taped>& TapedOf(keel_op& op) {
   if (op.tape_ready.load(std::memory_order_acquire)) [[likely]]
     return op.taped;
@@ -196,7 +196,7 @@ const std::shared_ptr<const Taped>& TapedOf(keel_op& op) {
   return op.taped;
 }
 
-// Applies and records; without a tape: only applies.
+// Applies the op, and records it if there is a tape.
 [[gnu::always_inline]] inline keel_rc ApplyTaped(Tape* tape, keel_op* op, keel_array* const* in,
                                                  uint32_t n_in, keel_array** out, uint32_t n_out,
                                                  keel_error** err) {
@@ -210,26 +210,24 @@ const std::shared_ptr<const Taped>& TapedOf(keel_op& op) {
 
 }  // namespace
 
-keel_rc keel_trace_apply(keel_trace* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
-                         uint32_t n_out, keel_error** err) {
-  if (t && !t->tracing.trace) return ApplyTaped(t->tracing.tape, op, in, n_in, out, n_out, err);
-  return Guard(err, "trace op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out}, [&] {
-    return Annotate(
-        t->tracing.trace->Current()->Apply(*op->op, op->attrs, op->device->name(), {in, n_in}, {out, n_out}),
-        kErrorOp, OpName(*op->op));
-  });
-}
-
-KEEL_COLD static keel_rc CheckTaped(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in,
-                                    keel_array** out, uint32_t n_out, keel_error** err) {
+KEEL_COLD static keel_rc CheckApply(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
+                                    uint32_t n_out, keel_error** err) {
   return Guard(
-      err, "tape op in[n_in] out[n_out]", {t, op, in, n_in, out, n_out}, [] { return absl::OkStatus(); },
-      "keel_tape_apply");
+      err, "op in[n_in] out[n_out]", {op, in, n_in, out, n_out}, [] { return absl::OkStatus(); },
+      "keel_trace_apply");
 }
 
-keel_rc keel_tape_apply(keel_tape* t, keel_op* op, keel_array* const* in, uint32_t n_in, keel_array** out,
-                        uint32_t n_out, keel_error** err) {
-  if (Doubtful(n_in | n_out, t, op, in, out)) [[unlikely]]
-    if (keel_rc rc = CheckTaped(t, op, in, n_in, out, n_out, err); rc != KEEL_OK) return rc;
-  return ApplyTaped(t, op, in, n_in, out, n_out, err);
+keel_rc keel_trace_apply(keel_trace* within, keel_tape* tape, keel_op* op, keel_array* const* in,
+                         uint32_t n_in, keel_array** out, uint32_t n_out, keel_error** err) {
+  if (Doubtful(n_in | n_out, op, in, out)) [[unlikely]]
+    if (keel_rc rc = CheckApply(op, in, n_in, out, n_out, err); rc != KEEL_OK) return rc;
+  if (!within || !within->tracing.trace) {
+    Tape* records = tape || !within ? tape : within->tracing.tape;
+    return ApplyTaped(records, op, in, n_in, out, n_out, err);
+  }
+  return Guard(err, [&] {
+    return Annotate(within->tracing.trace->Current()->Apply(*op->op, op->attrs, op->device->name(),
+                                                            {in, n_in}, {out, n_out}),
+                    kErrorOp, OpName(*op->op));
+  });
 }

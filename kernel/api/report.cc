@@ -1,4 +1,4 @@
-// report.cc: what a context knows, as JSON: plugins, devices, ops, importers, passes.
+// report.cc: facts about a context as JSON: plugins, devices, ops, importers, passes.
 #include "kernel/api/handles.h"
 #include "kernel/base/json.h"
 #include "kernel/plan/core.h"
@@ -80,7 +80,7 @@ void ReportPasses(Context& c, Json& json) {
   json.EndArray();
 }
 
-// Where the gradient comes from, and the values that the gradient of each operand reads.
+// The source of the gradient, and the values that the gradient of each operand reads.
 void WriteVjp(const OpDef& op, Json& json) {
   constexpr const char* kKinds[] = {"none", "rule", "body", "missing"};
   json.Key("vjp").String(kKinds[static_cast<int>(VjpOf(op))]);

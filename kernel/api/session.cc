@@ -97,7 +97,7 @@ constexpr Option kSessionOptions[] = {
 
 absl::StatusOr<Graph*> ChooseGraph(const Module& module, const NewSession& wanted) {
   if (!wanted.graph.empty()) return module.FindGraph(wanted.graph);
-  if (module.entries.empty() && wanted.entry.empty()) {  // the only one that is no body of another
+  if (module.entries.empty() && wanted.entry.empty()) {  // the only graph that is not the body of another
     Graph* only = nullptr;
     size_t count = 0;
     for (const auto& graph : module.graphs)
@@ -136,8 +136,8 @@ absl::StatusOr<std::vector<ValueId>> FindValues(const Graph& graph, Names names)
   return values;
 }
 
-// The nodes that run whether somebody needs their results or not: those named, all with an effect where the
-// whole function is asked for, all at all where that is strict.
+// Nodes that run even if their results are unused: the named nodes, all nodes with an effect in a run of the
+// whole graph, every node in a strict session.
 absl::StatusOr<std::vector<NodeId>> FindTargets(const Graph& graph, Names names, bool whole, bool strict) {
   std::vector<NodeId> nodes;
   if (strict)
@@ -155,7 +155,7 @@ void Add(std::string* key, const std::vector<uint32_t>& numbers) {
   for (uint32_t n : numbers) key->append(reinterpret_cast<const char*>(&n), sizeof n);
 }
 
-// By numbers, for a graph under construction may give the names to others.
+// By numbers, since names may change in a graph under construction.
 absl::StatusOr<std::shared_ptr<Plan>> MakePlan(SessionState& s, const Prepared& p) {
   Optimizer optimizer{&s.module->context->passes, s.passes};
   PlanOptions options = s.options;
@@ -189,7 +189,7 @@ absl::StatusOr<std::shared_ptr<Prepared>> FindPlan(SessionState& s, const char* 
   return s.plans[key] = std::move(made);
 }
 
-// A cast keeps the kind or goes to one that holds it: bool, unsigned, signed, float (NumPy's "same_kind").
+// A cast keeps the kind or widens it: bool, unsigned, signed, float (NumPy's "same_kind").
 bool SameKind(DType from, DType to) {
   auto rank = [](DType d) {
     DKind kind = Info(d).kind;
@@ -244,21 +244,22 @@ absl::Status CastFeeds(SessionState& s, const Plan& plan, Feeds* in, std::vector
   return absl::OkStatus();
 }
 
-// An impl said as it ran that these shapes are not for it: its node moves to the fallback, for good, and the
-// plan is made again. Not where effects may have been done already.
+// An impl declined these shapes at run time: its node moves to the fallback permanently, and the plan is
+// recreated. An error if effects may have happened already.
 absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* ran, absl::Status why) {
   std::scoped_lock lock(s.mutex, s.module->mutex);
-  if (p.plan.get() != ran) return p.plan.get();  // another thread was here
+  if (p.plan.get() != ran) return p.plan.get();  // another thread has replaced it
   std::string node = ErrorFact(why, kErrorNode);
-  size_t slash = node.find('/');  // of a body that was written out: the node is what it is in
+  size_t slash = node.find('/');  // of an expanded body: take the enclosing node
   if (slash != std::string::npos && !s.graph->FindNode(node).ok()) node.resize(slash);
   absl::StatusOr<NodeId> found = s.graph->FindNode(node);
-  bool known = found.ok() && *found != kNoValue;  // else passes made it: all of the device's nodes move
+  bool known =
+      found.ok() && *found != kNoValue;  // otherwise a pass made the node: all of the device's nodes move
   const std::string pattern = known ? node : "*";
   bool moved = std::ranges::any_of(s.placing.rules, [&](const PlaceRule& rule) {
     return rule.device == s.placing.fallback && rule.pattern == pattern;
   });
-  if (moved && p.rules == s.placing.rules.size()) return why;  // it runs there already
+  if (moved && p.rules == s.placing.rules.size()) return why;  // it already runs there
   if (!MustRunNodes(*s.graph).empty())
     return Annotate(why, kErrorHint,
                     "the graph has effects, which may have been done: place the node with option \"place\"");
@@ -269,7 +270,7 @@ absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* 
   return p.plan.get();
 }
 
-// After a run that failed: again, as long as that helps. *plan: what runs from now on.
+// Reruns a failed run while nodes can move to the fallback. *plan: the plan of later runs.
 absl::Status RunAgain(SessionState& s, Prepared& p, Plan** plan, absl::Status status, const Operands& of) {
   while (absl::IsUnimplemented(status) && s.placing.fallback) {
     ASSIGN_OR_RETURN(*plan, WithoutDeclined(s, p, *plan, std::move(status)));
@@ -281,7 +282,7 @@ absl::Status RunAgain(SessionState& s, Prepared& p, Plan** plan, absl::Status st
 struct Observed {
   keel_observer observer;
   void* arg;
-  std::string op;  // kept for the next event, as the names are: a profile should not see allocations
+  std::string op;  // reused for the next event, like `names`: a profile should not contain allocations
   std::vector<const char*> names;
   absl::Status thrown;
 };
@@ -333,7 +334,7 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
                  auto state = std::make_shared<SessionState>();
                  state->module = m->state;
                  state->options = wanted.options;
-                 // Who observes wants to see the nodes that were written.
+                 // An observed session shows the nodes as written.
                  if (wanted.options.observe && !wanted.passes.given()) wanted.passes.level = 0;
                  state->passes = wanted.passes;
                  state->exact_feeds = wanted.exact_feeds;
@@ -348,9 +349,9 @@ keel_rc keel_session_new(keel_module* m, const char* device, const keel_kv* opti
 
 void keel_session_free(keel_session* s) { delete s; }
 
-keel_rc keel_session_prepare(keel_session* s, const char* const* feeds, uint32_t n_feeds,
-                             const char* const* fetches, uint32_t n_fetches, const char* const* targets,
-                             uint32_t n_targets, keel_plan** out, keel_error** err) {
+keel_rc keel_plan_new(keel_session* s, const char* const* feeds, uint32_t n_feeds, const char* const* fetches,
+                      uint32_t n_fetches, const char* const* targets, uint32_t n_targets, keel_plan** out,
+                      keel_error** err) {
   return Guard(err, "session feeds[n_feeds]! fetches[n_fetches]! targets[n_targets]* out",
                {s, feeds, n_feeds, fetches, n_fetches, targets, n_targets, out}, [&]() -> absl::Status {
                  ASSIGN_OR_RETURN(std::shared_ptr<Prepared> made, FindPlan(*s->state, feeds, n_feeds, fetches,
@@ -379,11 +380,27 @@ keel_rc keel_session_run(keel_session* s, const char* const* feeds, keel_array* 
 }
 
 void keel_plan_free(keel_plan* p) { delete p; }
-uint32_t keel_plan_inputs(const keel_plan* p) {
-  return p ? static_cast<uint32_t>(p->plan.load()->inputs()) : 0;
+void keel_plan_counts(const keel_plan* p, uint32_t* inputs, uint32_t* outputs) {
+  const Plan* plan = p ? p->plan.load() : nullptr;
+  if (inputs) *inputs = plan ? static_cast<uint32_t>(plan->inputs()) : 0;
+  if (outputs) *outputs = plan ? static_cast<uint32_t>(plan->outputs()) : 0;
 }
-uint32_t keel_plan_outputs(const keel_plan* p) {
-  return p ? static_cast<uint32_t>(p->plan.load()->outputs()) : 0;
+
+keel_rc keel_plan_port(const keel_plan* p, int32_t output, uint32_t i, keel_text** name, keel_dt* dtype,
+                       int64_t* shape, int32_t* ndim, keel_error** err) {
+  return Guard(err, "plan", {p}, [&, caller = __func__]() -> absl::Status {
+    std::lock_guard lock(p->session->module->mutex);
+    const Graph& graph = *p->session->graph;
+    const std::vector<ValueId>& ports = output ? p->prepared->fetches : p->prepared->feeds;
+    if (i >= ports.size())
+      return NotFound(caller, ": 'i' is ", i, ", but the plan has ", ports.size(),
+                      output ? " outputs" : " inputs");
+    std::string text = graph.ValueName(ports[i]);
+    if (output && ports == graph.results && !graph.result_names[i].empty()) text = graph.result_names[i];
+    if (name) RETURN_IF_ERROR(GiveText(std::move(text), name));
+    GiveType(graph.values[ports[i]].type, dtype, shape, ndim);
+    return absl::OkStatus();
+  });
 }
 
 keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_text** out,

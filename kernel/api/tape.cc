@@ -1,4 +1,4 @@
-// tape.cc: tapes, of keel.h. keel_tape_apply is in op.cc, keel_tape_call in function.cc.
+// tape.cc: tapes of keel.h. keel_trace_apply is in op.cc, keel_function_call in call.cc.
 #include "kernel/trace/tape.h"
 
 #include "kernel/api/handles.h"
@@ -18,8 +18,8 @@ constexpr Option kTapeOptions[] = {
      }},
 };
 
-// The arrays that stand for the xs: what was read of a variable, or for one that was not, its value, which
-// the tape does not know.
+// The arrays of each x. Of a variable: its recorded reads, or its current value, which is not on the tape, if
+// there is none.
 struct Sources {
   std::vector<ArrayRef> arrays;
   std::vector<uint32_t> to;
@@ -38,7 +38,7 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
       array = ArrayRef::Share(xs[i]);
     } else if (variables && variables[i]) {
       RETURN_IF_ERROR(tape.CheckReads(variables[i]->storage));
-      std::vector<ArrayRef> reads;  // others are of bodies around or within
+      std::vector<ArrayRef> reads;  // other reads are of enclosing or inner bodies
       for (const ArrayRef& read : tape.ReadsOf(variables[i]->storage))
         if (Trace::Of(read.get()) == trace) reads.push_back(read);
       sources.Add(i, reads);
@@ -66,12 +66,12 @@ keel_rc keel_tape_new(keel_context* c, const char* device, const keel_kv* option
                });
 }
 
-keel_rc keel_tape_watch(keel_tape* t, keel_array* a, keel_error** err) {
-  return Guard(err, "tape array", {t, a}, [&] { return t->Watch(a); });
-}
-
-keel_rc keel_tape_watch_variable(keel_tape* t, keel_variable* v, keel_error** err) {
-  return Guard(err, "tape variable", {t, v}, [&]() -> absl::Status {
+keel_rc keel_tape_watch(keel_tape* t, keel_array* a, keel_variable* v, keel_error** err) {
+  return Guard(err, "tape", {t}, [&, caller = __func__]() -> absl::Status {
+    if (!a == !v)
+      return Invalid(caller, ": 'array' and 'variable' are both ", a ? "given" : "NULL",
+                     "; exactly one is needed");
+    if (a) return t->Watch(a);
     t->Watch(v->storage);
     return absl::OkStatus();
   });
@@ -94,17 +94,21 @@ struct Wanted {
   keel_array* const* xs;
   keel_variable* const* variables;
   uint32_t n_xs, flags;
-  bool jacobian;
 };
 
 absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
-  if (w.flags & ~KEEL_GRADIENT_ZEROS) return Invalid("gradient: unknown flags ", w.flags);
+  RETURN_IF_ERROR(CheckGradientFlags("keel_tape_gradient", w.flags, w.n_ys, w.seeds != nullptr));
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
   ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
-  GradientOf of{{w.ys, w.n_ys}, {}, raw, sources.to, w.n_xs, (w.flags & KEEL_GRADIENT_ZEROS) != 0,
-                w.jacobian};
+  GradientOf of{{w.ys, w.n_ys},
+                {},
+                raw,
+                sources.to,
+                w.n_xs,
+                (w.flags & KEEL_GRADIENT_ZEROS) != 0,
+                (w.flags & KEEL_GRADIENT_JACOBIAN) != 0};
   if (w.seeds) of.seeds = {w.seeds, w.n_ys};
   Results made;
   RETURN_IF_ERROR(t->Gradient(of, &made));
@@ -115,26 +119,10 @@ absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
 }  // namespace
 
 keel_rc keel_tape_gradient(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
-                           keel_array* const* xs, uint32_t n_xs, uint32_t flags, keel_array** out,
-                           keel_error** err) {
-  return Guard(err, "tape ys[n_ys]* xs[n_xs]* out[n_xs]", {t, ys, n_ys, xs, n_xs, out, n_xs}, [&] {
-    return TakeGradient(t, {ys, n_ys, seeds, xs, nullptr, n_xs, flags, false}, out);
-  });
-}
-
-keel_rc keel_tape_gradient_of(keel_tape* t, keel_array* const* ys, uint32_t n_ys, keel_array* const* seeds,
-                              keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
-                              uint32_t flags, keel_array** out, keel_error** err) {
+                           keel_array* const* xs, keel_variable* const* variables, uint32_t n_xs,
+                           uint32_t flags, keel_array** out, keel_error** err) {
   return Guard(err, "tape ys[n_ys]* out[n_xs]", {t, ys, n_ys, out, n_xs}, [&] {
-    return TakeGradient(t, {ys, n_ys, seeds, xs, variables, n_xs, flags, false}, out);
-  });
-}
-
-keel_rc keel_tape_jacobian(keel_tape* t, keel_array* y, keel_array* const* xs,
-                           keel_variable* const* variables, uint32_t n_xs, uint32_t flags, keel_array** out,
-                           keel_error** err) {
-  return Guard(err, "tape y out[n_xs]", {t, y, out, n_xs}, [&] {
-    return TakeGradient(t, {&y, 1, nullptr, xs, variables, n_xs, flags, true}, out);
+    return TakeGradient(t, {ys, n_ys, seeds, xs, variables, n_xs, flags}, out);
   });
 }
 

@@ -30,24 +30,13 @@ keel_rc keel_trace_new(keel_context* c, const char* name, const char* device, ke
   });
 }
 
-namespace {
-
-absl::Status DimOf(keel_trace* t, const char* expression, bool known, keel_dim* out, const char* caller) {
-  RETURN_IF_ERROR(NeedTrace(t, caller));
-  ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression, known));
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-keel_rc keel_trace_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, "trace expression out", {t, expression, out},
-               [&, caller = __func__] { return DimOf(t, expression, false, out, caller); });
-}
-
-keel_rc keel_trace_known_dim(keel_trace* t, const char* expression, keel_dim* out, keel_error** err) {
-  return Guard(err, "trace expression out", {t, expression, out},
-               [&, caller = __func__] { return DimOf(t, expression, true, out, caller); });
+keel_rc keel_trace_dim(keel_trace* t, const char* expression, int32_t known_only, keel_dim* out,
+                       keel_error** err) {
+  return Guard(err, "trace expression out", {t, expression, out}, [&, caller = __func__]() -> absl::Status {
+    RETURN_IF_ERROR(NeedTrace(t, caller));
+    ASSIGN_OR_RETURN(*out, t->tracing.trace->module()->dims.Parse(expression, known_only != 0));
+    return absl::OkStatus();
+  });
 }
 
 keel_rc keel_trace_dim_text(keel_trace* t, const char* expression, keel_text** out, keel_error** err) {
@@ -118,8 +107,9 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
   });
 }
 
-keel_tape* keel_trace_tape(const keel_trace* t) {
-  return t ? static_cast<keel_tape*>(t->tracing.tape) : nullptr;
+void keel_trace_info(const keel_trace* t, keel_tape** tape, int32_t* writes) {
+  if (tape) *tape = t ? static_cast<keel_tape*>(t->tracing.tape) : nullptr;
+  if (writes) *writes = t && t->tracing.trace ? 1 : 0;
 }
 
 keel_rc keel_trace_names(keel_trace* t, const char* scope, keel_error** err) {

@@ -1,4 +1,4 @@
-// variable.cc: variables of keel.h, and where `print` goes.
+// variable.cc: variables and checkpoints of keel.h; the hook of `print`.
 #include <algorithm>
 
 #include "kernel/api/handles.h"
@@ -56,7 +56,7 @@ constexpr Option kVariableOptions[] = {
      }},
 };
 
-// What a program is being traced into; null: it runs now. A symbolic array tells where the caller does not.
+// The current trace of the program, else of a symbolic array; null: the program runs eagerly.
 Trace* TraceOf(keel_trace* within, const keel_array* array) {
   Trace* trace = within && within->tracing.trace ? within->tracing.trace.get()
                  : array                         ? Trace::Of(array)
@@ -64,23 +64,23 @@ Trace* TraceOf(keel_trace* within, const keel_array* array) {
   return trace ? trace->Current() : nullptr;
 }
 
-// How `how` is done at once.
-struct WriteNow {
-  const char* op;
-  keel_rc (*now)(keel_variable*, keel_array*, keel_error**);
-};
-constexpr WriteNow kWrites[] = {
-    {"assign", keel_variable_assign},
-    {"assign_add",
-     [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, 1, e); }},
-    {"assign_sub",
-     [](keel_variable* v, keel_array* a, keel_error** e) { return keel_variable_add(v, a, -1, e); }},
-};
+enum class Write { kAssign, kAdd, kSubtract };
 
-absl::StatusOr<const WriteNow*> FindWrite(std::string_view how) {
-  for (const WriteNow& write : kWrites)
-    if (write.op == how) return &write;
+absl::StatusOr<Write> FindWrite(std::string_view how) {
+  if (how == "assign") return Write::kAssign;
+  if (how == "assign_add") return Write::kAdd;
+  if (how == "assign_sub") return Write::kSubtract;
   return NotFound("a variable has no \"", how, "\"; there are assign, assign_add, assign_sub");
+}
+
+// Outside of traces.
+absl::Status WriteNow(Variable& variable, Write how, keel_array* value) {
+  if (how != Write::kAssign && variable.dtype() == DType::kBool)
+    return Invalid("a bool variable cannot be added to");
+  ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(&variable, value, how == Write::kAssign));
+  if (how != Write::kAssign) return variable.Add(fitting->data(), how == Write::kSubtract);
+  variable.Assign(std::move(fitting));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -126,25 +126,21 @@ absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
 
 }  // namespace
 
-keel_rc keel_variable_new(keel_context* c, keel_array* initial, keel_variable** out, keel_error** err) {
-  return Guard(err, "context initial out", {c, initial, out}, [&] {
-    return MakeVariable({nullptr, c, initial, {}}, out);
-  });
-}
-
-keel_rc keel_variable_make(keel_trace* within, keel_context* c, keel_array* initial, const keel_kv* options,
-                           uint32_t n, keel_variable** out, keel_error** err) {
+keel_rc keel_variable_new(keel_context* c, keel_trace* within, keel_array* initial, const keel_kv* options,
+                          uint32_t n, keel_variable** out, keel_error** err) {
   return Guard(err, "context initial options[n_options] out", {c, initial, options, n, out}, [&] {
     return MakeVariable({within, c, initial, {options, n}}, out);
   });
 }
 
-const char* keel_variable_name(const keel_variable* v) { return v ? v->storage->name().c_str() : ""; }
-uint64_t keel_variable_id(const keel_variable* v) { return v ? v->storage->id() : 0; }
-int32_t keel_variable_trainable(const keel_variable* v) { return v && v->storage->trainable(); }
+void keel_variable_info(const keel_variable* v, const char** name, int32_t* trainable, uint64_t* id) {
+  if (name) *name = v ? v->storage->name().c_str() : "";
+  if (trainable) *trainable = v && v->storage->trainable();
+  if (id) *id = v ? v->storage->id() : 0;
+}
 
-keel_rc keel_trace_read(keel_trace* within, keel_tape* tape, keel_variable* v, keel_array** out,
-                        keel_error** err) {
+keel_rc keel_variable_read(keel_variable* v, keel_trace* within, keel_tape* tape, keel_array** out,
+                           keel_error** err) {
   return Guard(err, "variable out", {v, out}, [&]() -> absl::Status {
     ArrayRef value;
     if (Trace* trace = TraceOf(within, nullptr)) {
@@ -159,40 +155,13 @@ keel_rc keel_trace_read(keel_trace* within, keel_tape* tape, keel_variable* v, k
   });
 }
 
-keel_rc keel_trace_write(keel_trace* within, keel_variable* v, const char* how, keel_array* value,
-                         keel_error** err) {
-  const WriteNow* write = nullptr;
-  bool traced = false;
-  keel_rc rc = Guard(err, "variable how value", {v, how, value}, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(write, FindWrite(how));
-    Trace* trace = TraceOf(within, value);
-    traced = trace != nullptr;
-    return trace ? Annotate(trace->Write(how, v->storage, value), kErrorOp, how) : absl::OkStatus();
-  });
-  return rc == KEEL_OK && !traced ? write->now(v, value, err) : rc;
-}
-
-keel_rc keel_variable_read(keel_variable* v, keel_array** out, keel_error** err) {
-  return Guard(err, "variable out", {v, out}, [&]() -> absl::Status {
-    *out = v->storage->Read().Detach();
-    return absl::OkStatus();
-  });
-}
-
-keel_rc keel_variable_assign(keel_variable* v, keel_array* value, keel_error** err) {
-  return Guard(err, "variable value", {v, value}, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, true));
-    v->storage->Assign(std::move(fitting));
-    return absl::OkStatus();
-  });
-}
-
-keel_rc keel_variable_add(keel_variable* v, keel_array* value, int32_t sign, keel_error** err) {
-  return Guard(err, "variable value", {v, value}, [&]() -> absl::Status {
-    if (sign != 1 && sign != -1) return Invalid("sign is ", sign, ", wanted 1 (add) or -1 (subtract)");
-    if (v->storage->dtype() == DType::kBool) return Invalid("a bool variable cannot be added to");
-    ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(v->storage.get(), value, false));
-    return v->storage->Add(fitting->data(), sign < 0);
+keel_rc keel_variable_write(keel_variable* v, keel_trace* within, const char* how, keel_array* value,
+                            keel_error** err) {
+  return Guard(err, "variable how value", {v, how, value}, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(Write write, FindWrite(how));
+    if (Trace* trace = TraceOf(within, value))
+      return Annotate(trace->Write(how, v->storage, value), kErrorOp, how);
+    return WriteNow(*v->storage, write, value);
   });
 }
 
@@ -201,7 +170,7 @@ keel_variable* keel_variable_retain(keel_variable* v) {
   return v;
 }
 
-void keel_variable_release(keel_variable* v) {
+void keel_variable_free(keel_variable* v) {
   if (v && v->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete v;
 }
 

@@ -144,8 +144,8 @@ absl::Status Stopped(const std::string& after, uint32_t timeout_ms) {
     return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\": the time limit is ",
                           timeout_ms, " ms"),
                     kErrorHint, "raise the option \"timeout_ms\"");
-  return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\" by keel_cancel"),
-                  kErrorHint, "keel_cancel(context, 0) lets this context run again");
+  return Annotate(Error(absl::StatusCode::kCancelled, "stopped after \"", after, "\" by keel_context_cancel"),
+                  kErrorHint, "keel_context_cancel(context, 0) lets this context run again");
 }
 
 absl::Status Stopped(const std::string& after, const PlanOptions& options) {

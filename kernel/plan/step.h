@@ -24,7 +24,7 @@ absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 // Adds the name of a device with memory of its own to an error; other devices are named by their plugin only.
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
 
-// The error of a run stopped after that step by keel_cancel or by its time limit.
+// The error of a run stopped after that step by keel_context_cancel or by its time limit.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
 absl::Status Stopped(const std::string& after, const PlanOptions& options);
 // The deadline of a run that begins now; null without a limit.

@@ -8,7 +8,7 @@
 
 namespace keel {
 
-// Polling interval for keel_cancel in runs with a limit: a signal handler cannot wake a thread.
+// Polling interval for keel_context_cancel in runs with a limit: a signal handler cannot wake a thread.
 constexpr auto kTick = std::chrono::milliseconds(5);
 
 namespace {

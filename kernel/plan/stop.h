@@ -1,4 +1,4 @@
-// stop.h: cancellation and time limits of runs: one flag per context, which keel_cancel sets, and a thread
+// stop.h: cancellation and time limits of runs: one flag per context, which keel_context_cancel sets, and a thread
 // that sets the flag of a run at its deadline. Plugins read the flag as keel_env.cancelled.
 #pragma once
 
@@ -32,7 +32,7 @@ class Stopper {
 
   StopFlag asked{0};  // async-signal-safe to set; stays set until it is cleared
 
-  // During its lifetime the thread sets `flag` at the deadline or after keel_cancel. Without a thread (in a
+  // During its lifetime the thread sets `flag` at the deadline or after keel_context_cancel. Without a thread (in a
   // forked child) Over() checks the deadline.
   class Limit {
    public:

@@ -214,7 +214,7 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
       return Annotate(error, kErrorHint, attempt.reason);
   return Annotate(error, kErrorHint,
                   names.empty()
-                      ? "load plugins first (keel_plugin_scan); `keel doctor` shows where they are searched"
+                      ? "load plugins first (keel_plugin_load); `keel doctor` shows where they are searched"
                       : "`keel doctor` shows which plugins were refused, and why");
 }
 

@@ -8,13 +8,14 @@ int main(void) {
   keel_context* context = NULL;
   keel_text* report = NULL;
   keel_error* error = NULL;
-  if (keel_open(NULL, 0, &context, &error) == KEEL_OK) keel_report(context, "ops", &report, &error);
+  if (keel_context_new(NULL, 0, &context, &error) == KEEL_OK)
+    keel_context_report(context, "ops", &report, &error);
   if (!report) {
-    fprintf(stderr, "catalogue: %s\n", error ? keel_error_message(error) : "no report");
+    fprintf(stderr, "catalogue: %s\n", error ? keel_error_text(error, KEEL_ERROR_MESSAGE) : "no report");
     return 1;
   }
-  const int failed = puts(keel_text_data(report)) < 0 || fflush(stdout) != 0;
+  const int failed = puts(keel_text_data(report, NULL)) < 0 || fflush(stdout) != 0;
   keel_text_free(report);
-  keel_close(context);
+  keel_context_free(context);
   return failed;
 }

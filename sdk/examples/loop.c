@@ -8,7 +8,8 @@ static keel_context* context;
 static const char* device;
 static keel_error* e;
 static void check(keel_rc rc) {
-  if (rc != KEEL_OK) exit(fprintf(stderr, "%s\n", e ? keel_error_message(e) : "bad input") > 0);
+  if (rc != KEEL_OK)
+    exit(fprintf(stderr, "%s\n", e ? keel_error_text(e, KEEL_ERROR_MESSAGE) : "bad input") > 0);
 }
 static keel_array* number(int32_t v) {
   keel_array* a;
@@ -22,7 +23,7 @@ static keel_array* apply(const char* name, keel_array* a,
                          int32_t b) { /* arrays live until the process ends, for brevity */
   keel_op* op;
   keel_array *in[2] = {a, number(b)}, *out = NULL;
-  check(keel_op_bind(context, device, name, 0, NULL, NULL, 0, &op, &e));
+  check(keel_op_new(context, device, name, 0, NULL, NULL, 0, &op, &e));
   check(keel_apply(op, in, 2, &out, 1, &e));
   keel_op_free(op);
   return out;
@@ -58,13 +59,15 @@ int main(int argc, char** argv) {
   keel_tensor t;
   uint32_t n;
   if (argc != 2) return fputs("usage: loop N\n", stderr), 2;
-  check(keel_open(NULL, 0, &context, &e) || keel_plugin_scan(context, &e));
-  check(keel_device_name(context, 0, &device, &e));
+  check(keel_context_new(NULL, 0, &context, &e) || keel_plugin_load(context, NULL, &e));
+  device = keel_device_name(context, 0);
+  check(device ? KEEL_OK : KEEL_NOT_FOUND);
   check(keel_function_new(context, "collatz", device, NULL, 0, program, NULL, NULL, &f, &e));
   keel_leaf x = {KEEL_LEAF_ARRAY, 0, "n", number(atoi(argv[1])), 0, 0, NULL};
-  check(keel_function_call(f, NULL, "", &x, 1, &out, 1, &n, &e));
+  check(keel_function_call(f, NULL, NULL, "", &x, 1, &out, 1, &n, &e));
   keel_array_tensor(out, &t);
   printf("%d\n", *(int32_t*)t.data);
-  check(keel_function_module(f, "", &x, 1, &module, &e) || keel_module_text(module, &text, &e));
-  return fputs(keel_text_data(text), stdout) < 0;
+  check(keel_function_module(f, "", &x, 1, &module, NULL, &e) ||
+        keel_module_report(module, "text", &text, &e));
+  return fputs(keel_text_data(text, NULL), stdout) < 0;
 }

@@ -6,7 +6,8 @@
 
 static keel_error* e;
 static void check(keel_rc rc, const char* what) {
-  if (rc != KEEL_OK) exit(fprintf(stderr, "%s: %s\n", what, e ? keel_error_message(e) : "bad input") > 0);
+  if (rc != KEEL_OK)
+    exit(fprintf(stderr, "%s: %s\n", what, e ? keel_error_text(e, KEEL_ERROR_MESSAGE) : "bad input") > 0);
 }
 static keel_array* read_input(keel_context* context, char* spec) {
   char* at = spec + 1;
@@ -28,7 +29,7 @@ int main(int argc, char** argv) {
   keel_session* session;
   keel_array *in[8] = {0}, *out = NULL;
   if (argc < 3 || argc > 11) return fputs("usage: run MODEL DEVICE INPUT...\n", stderr), 2;
-  check(keel_open(NULL, 0, &context, &e) || keel_plugin_scan(context, &e), "keel");
+  check(keel_context_new(NULL, 0, &context, &e) || keel_plugin_load(context, NULL, &e), "keel");
   check(keel_module_load(context, argv[1], &module, &e), argv[1]);
   check(keel_session_new(module, argv[2], NULL, 0, &session, &e), argv[2]);
   for (int i = 3; i < argc; i++) in[i - 3] = read_input(context, argv[i]);
@@ -38,6 +39,6 @@ int main(int argc, char** argv) {
   int64_t count = 1;
   for (int32_t d = 0; d < t.ndim; d++) count *= t.shape[d];
   for (int64_t i = 0; i < count; i++) printf("%.9g%c", ((float*)t.data)[i], i + 1 < count ? ' ' : '\n');
-  for (int i = 0; i < 8; i++) keel_array_release(in[i]);
-  keel_array_release(out), keel_session_free(session), keel_module_free(module), keel_close(context);
+  for (int i = 0; i < 8; i++) keel_array_free(in[i]);
+  keel_array_free(out), keel_session_free(session), keel_module_free(module), keel_context_free(context);
 }

@@ -8,11 +8,11 @@ class Tensor(c.Structure):
 
 library, model, device, *inputs = sys.argv[1:]
 keel, error = c.CDLL(library), c.c_void_p()
-keel.keel_error_message.restype = c.c_char_p
+keel.keel_error_text.restype = c.c_char_p
 
 def call(function, *arguments):  # the last parameter of a function that can fail is the error
     if getattr(keel, function)(*arguments, c.byref(error)):
-        sys.exit(function + ": " + keel.keel_error_message(error).decode())
+        sys.exit(function + ": " + keel.keel_error_text(error, 0).decode())
 
 def make(function, *arguments):  # ... and the one before it the new object
     out = c.c_void_p()
@@ -26,15 +26,16 @@ def read_input(spec):
     data = open(path, "rb").read()
     tensor = Tensor(c.cast(data, c.c_void_p), (1, 0), len(shape), code, (c.c_int64 * len(shape))(*shape))
     assert len(data) == math.prod(shape) * int(dtype[1:]) // 8, f"{path}: {len(data)} bytes do not fill {spec}"
-    return make("keel_array_copy_from", context, c.byref(tensor))
+    return make("keel_array_from_tensor", context, c.byref(tensor), None, None)
 
-context = make("keel_open", None, 0)
-call("keel_plugin_scan", context)
+context = make("keel_context_new", None, 0)
+call("keel_plugin_load", context, None)
 module = make("keel_module_load", context, model.encode())
 session = make("keel_session_new", module, device.encode(), None, 0)
-plan = make("keel_session_prepare", session, None, 0, None, 0, None, 0)
-arrays, n_out = [read_input(i) for i in inputs], keel.keel_plan_outputs(plan)
-results = (c.c_void_p * n_out)()
+plan = make("keel_plan_new", session, None, 0, None, 0, None, 0)
+arrays, n_out = [read_input(i) for i in inputs], c.c_uint32()
+keel.keel_plan_counts(plan, None, c.byref(n_out))
+results = (c.c_void_p * n_out.value)()
 call("keel_plan_run", plan, (c.c_void_p * len(arrays))(*arrays), len(arrays), results, n_out)
 for r in results:
     tensor = Tensor()

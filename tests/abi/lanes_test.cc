@@ -63,7 +63,7 @@ class Lanes : public testing::Test {
     device_.run_lanes = RunLanes;
     device_.cost = Cost;
   }
-  void TearDown() override { keel_close(context_); }
+  void TearDown() override { keel_context_free(context_); }
 
   // y = sum of four chains of two: 3 + 3 + 3 + 3, from 1.
   float Run(const char* lanes = "auto") {
@@ -82,7 +82,7 @@ class Lanes : public testing::Test {
                                nullptr,
                                0,
                                0};
-    EXPECT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK);
     EXPECT_EQ(keel_plugin_add(context_, &table, nullptr), KEEL_OK);
     std::string text = "keel 1\nfn @main(x: f32[]) -> f32[] {\n";
     for (const char* c : {"a", "b", "c", "d"})
@@ -94,20 +94,20 @@ class Lanes : public testing::Test {
     keel_session* session = nullptr;
     EXPECT_EQ(keel_session_new(module, "side", options, 3, &session, nullptr), KEEL_OK);
     keel_plan* plan = nullptr;
-    EXPECT_EQ(keel_session_prepare(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_plan_new(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
     const float one = 1;
     keel_tensor t = {};
     t.data = const_cast<float*>(&one);
     t.device = {1, 0};
     t.dtype = {2, 32, 1};
     keel_array *in = nullptr, *out = nullptr;
-    EXPECT_EQ(keel_array_copy_from(context_, &t, &in, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_array_from_tensor(context_, &t, nullptr, nullptr, &in, nullptr), KEEL_OK);
     EXPECT_EQ(keel_plan_run(plan, &in, 1, &out, 1, nullptr), KEEL_OK);
     keel_tensor result = {};
     keel_array_tensor(out, &result);
     const float y = *static_cast<const float*>(result.data);
-    keel_array_release(in);
-    keel_array_release(out);
+    keel_array_free(in);
+    keel_array_free(out);
     keel_plan_free(plan);
     keel_session_free(session);
     keel_module_free(module);

@@ -15,6 +15,20 @@
 #include "abi/keel_control.h"
 #include "abi/keel_plugin.h"
 
+// As in dlpack.h.
+struct DLManagedTensor {
+  keel_tensor tensor;
+  void* manager;
+  void (*deleter)(DLManagedTensor*);
+};
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* manager;
+  void (*deleter)(DLManagedTensorVersioned*);
+  uint64_t flags;
+  keel_tensor tensor;
+};
+
 namespace misuse {
 
 inline keel_rc Nothing(void*, keel_trace*, const keel_leaf*, uint32_t, keel_error**) { return KEEL_OK; }
@@ -24,8 +38,8 @@ inline void NoPrint(void*, int32_t, const char*, uint64_t) {}
 inline int released = 0;
 inline void Release(void*) { released++; }
 
-inline void Free(keel_array* a) { keel_array_release(a); }
-inline void Free(keel_context* c) { keel_close(c); }
+inline void Free(keel_array* a) { keel_array_free(a); }
+inline void Free(keel_context* c) { keel_context_free(c); }
 inline void Free(keel_text* t) { keel_text_free(t); }
 inline void Free(keel_op* o) { keel_op_free(o); }
 inline void Free(keel_module* m) { keel_module_free(m); }
@@ -34,7 +48,9 @@ inline void Free(keel_plan* p) { keel_plan_free(p); }
 inline void Free(keel_trace* t) { keel_trace_free(t); }
 inline void Free(keel_function* f) { keel_function_free(f); }
 inline void Free(keel_tape* t) { keel_tape_free(t); }
-inline void Free(keel_variable* v) { keel_variable_release(v); }
+inline void Free(keel_variable* v) { keel_variable_free(v); }
+inline void Free(DLManagedTensorVersioned* d) { d->deleter(d); }
+inline void Free(DLManagedTensor* d) { d->deleter(d); }
 inline void Free(const void*) {}  // borrowed from a graph; a name: borrowed from its owner
 
 class Misuse : public testing::Test {
@@ -48,20 +64,20 @@ class Misuse : public testing::Test {
     char name[] = "/tmp/keel-misuse-XXXXXX";
     folder_ = mkdtemp(name);
     file_ = folder_ + "/file";
-    Ok(keel_open(nullptr, 0, &context_, &error_));
+    Ok(keel_context_new(nullptr, 0, &context_, &error_));
     Ok(keel_plugin_load(context_, KEEL_TEST_PLUGINS "/keel-reference.so", &error_));
     Ok(keel_module_parse(context_, kText, std::char_traits<char>::length(kText), &module_, &error_));
     Ok(keel_module_parse(context_, kText, std::char_traits<char>::length(kText), &other_, &error_));
     Ok(keel_module_graph(other_, nullptr, &graph_, &error_));
     Ok(keel_session_new(module_, "reference", nullptr, 0, &session_, &error_));
-    Ok(keel_session_prepare(session_, nullptr, 0, nullptr, 0, nullptr, 0, &plan_, &error_));
+    Ok(keel_plan_new(session_, nullptr, 0, nullptr, 0, nullptr, 0, &plan_, &error_));
     Ok(keel_trace_new(context_, "trace", "reference", &trace_, &error_));
     Ok(keel_function_new(context_, "f", "reference", nullptr, 0, Nothing, nullptr, nullptr, &function_,
                          &error_));
     Ok(keel_tape_new(context_, "reference", nullptr, 0, nullptr, &tape_, &error_));
     Ok(keel_array_new(context_, KEEL_F32, kShape, 1, &array_, &error_));
-    Ok(keel_variable_new(context_, array_, &variable_, &error_));
-    Ok(keel_op_bind(context_, "reference", "neg", 0, nullptr, nullptr, 0, &op_, &error_));
+    Ok(keel_variable_new(context_, nullptr, array_, nullptr, 0, &variable_, &error_));
+    Ok(keel_op_new(context_, "reference", "neg", 0, nullptr, nullptr, 0, &op_, &error_));
     keel_array_tensor(array_, &tensor_);
     arrays_ = {array_, array_};
     variables_ = {variable_, variable_};
@@ -70,8 +86,8 @@ class Misuse : public testing::Test {
   }
   void TearDown() override {
     keel_error_free(error_);
-    for (keel_array* a : {array_}) keel_array_release(a);
-    keel_variable_release(variable_);
+    for (keel_array* a : {array_}) keel_array_free(a);
+    keel_variable_free(variable_);
     keel_op_free(op_);
     keel_tape_free(tape_);
     keel_function_free(function_);
@@ -80,14 +96,15 @@ class Misuse : public testing::Test {
     keel_session_free(session_);
     keel_module_free(module_);
     keel_module_free(other_);
-    keel_close(context_);
+    keel_context_free(context_);
     std::filesystem::remove_all(folder_);
   }
 
   void Ok(keel_rc rc) { ASSERT_EQ(rc, KEEL_OK) << Said(); }
   // The message of the last call; reading it clears it.
   std::string Said() {
-    std::string text = std::string(keel_error_message(error_)) + " | " + keel_error_hint(error_);
+    std::string text = std::string(keel_error_text(error_, KEEL_ERROR_MESSAGE)) + " | " +
+                       keel_error_text(error_, KEEL_ERROR_HINT);
     keel_error_free(error_);
     error_ = nullptr;
     return text;
@@ -211,7 +228,8 @@ class Misuse : public testing::Test {
   void Named(const char* function, const char* parameter, const Call& call) {
     keel_rc rc = Do(call);
     EXPECT_EQ(rc, KEEL_INVALID) << function << ": " << parameter;
-    std::string words = std::string(function) + ": '" + parameter, said = keel_error_message(error_);
+    std::string words = std::string(function) + ": '" + parameter,
+                said = keel_error_text(error_, KEEL_ERROR_MESSAGE);
     EXPECT_EQ(said.rfind(words, 0), 0u) << "wanted \"" << words << "...\", got: " << said;
     Done(rc);
   }
@@ -219,13 +237,15 @@ class Misuse : public testing::Test {
   void Fails(const char* function, const char* parameter, const Call& call) {
     keel_rc rc = Do(call);
     EXPECT_NE(rc, KEEL_OK) << function << ": " << parameter;
-    EXPECT_NE(rc, KEEL_INTERNAL) << function << ": " << parameter << ": " << keel_error_message(error_);
+    EXPECT_NE(rc, KEEL_INTERNAL) << function << ": " << parameter << ": "
+                                 << keel_error_text(error_, KEEL_ERROR_MESSAGE);
     Done(rc);
   }
   template <typename Call>
   void Survives(const char* function, const char* parameter, const Call& call) {
     keel_rc rc = Do(call);
-    EXPECT_NE(rc, KEEL_INTERNAL) << function << ": " << parameter << ": " << keel_error_message(error_);
+    EXPECT_NE(rc, KEEL_INTERNAL) << function << ": " << parameter << ": "
+                                 << keel_error_text(error_, KEEL_ERROR_MESSAGE);
     Done(rc);
   }
   template <typename Call>

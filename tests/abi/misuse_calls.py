@@ -9,9 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-FLAGS = {"on", "runs", "unique", "result", "reverse", "version", "rtol", "atol", "begin_ns", "end_ns", "length", "sign", "room",
-         "entries_from", "index", "axis"}  # any value means something, or is checked by hand
-FREES = ("_free", "_release", "_close")  # called with NULL only
+FLAGS = {"on", "runs", "unique", "result", "output", "known_only", "reverse", "version", "rtol", "atol", "begin_ns", "end_ns", "length",
+         "room", "entries_from", "index", "axis"}  # any value means something, or is checked by hand
+FREES = "_free"  # called with NULL only
 
 
 def pointer(param):
@@ -60,12 +60,14 @@ class Calls:
         if self.name.endswith(FREES):
             yield f"{self.name}(nullptr);"
             return
+        if self.name == "keel_error_new":  # always fails, and makes an error in its output; see misuse_callback_test.cc
+            return
         for at, p in enumerate(self.params):
             if pointer(p) and p["name"] != "err":
                 yield from self.of_pointer(at, p)
             elif self.fails and not pointer(p):
                 yield from self.of_number(at, p)
-        if self.fails and len(self.params) > 1 and self.name != "keel_fail":  # which fails with the code that it is given
+        if self.fails and len(self.params) > 1:
             nothing = ", ".join("nullptr" if pointer(p) else "{}" for p in self.params)
             yield f'Fails("{self.name}", "everything", [&] {{ return {self.name}({nothing}); }});'
 

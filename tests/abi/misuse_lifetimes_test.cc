@@ -20,15 +20,15 @@ class MisusedLifetimes : public Misuse {
     keel_context* c = nullptr;
     keel_module* m = nullptr;
     keel_session* s = nullptr;
-    Ok(keel_open(nullptr, 0, &c, &error_));
+    Ok(keel_context_new(nullptr, 0, &c, &error_));
     Ok(keel_plugin_load(c, KEEL_TEST_PLUGINS "/keel-reference.so", &error_));
     Ok(keel_array_new(c, KEEL_F32, kShape, 1, &out->array, &error_));
-    Ok(keel_variable_new(c, out->array, &out->variable, &error_));
-    Ok(keel_op_bind(c, "reference", "neg", 0, nullptr, nullptr, 0, &out->op, &error_));
+    Ok(keel_variable_new(c, nullptr, out->array, nullptr, 0, &out->variable, &error_));
+    Ok(keel_op_new(c, "reference", "neg", 0, nullptr, nullptr, 0, &out->op, &error_));
     Ok(keel_module_parse(c, kText, std::char_traits<char>::length(kText), &m, &error_));
     Ok(keel_session_new(m, "reference", nullptr, 0, &s, &error_));
-    Ok(keel_session_prepare(s, nullptr, 0, nullptr, 0, nullptr, 0, &out->plan, &error_));
-    keel_close(c);
+    Ok(keel_plan_new(s, nullptr, 0, nullptr, 0, nullptr, 0, &out->plan, &error_));
+    keel_context_free(c);
     keel_module_free(m);
     keel_session_free(s);
   }
@@ -40,15 +40,15 @@ TEST_F(MisusedLifetimes, ObjectsKeepWhatTheyNeedOfAClosedContext) {
   keel_array *negated = nullptr, *ran = nullptr, *read = nullptr, *foreign = nullptr;
   Ok(keel_apply(kept.op, &kept.array, 1, &negated, 1, &error_));
   Ok(keel_plan_run(kept.plan, &kept.array, 1, &ran, 1, &error_));
-  Ok(keel_variable_read(kept.variable, &read, &error_));
+  Ok(keel_variable_read(kept.variable, nullptr, nullptr, &read, &error_));
   keel_tensor t;
   keel_array_tensor(read, &t);
   EXPECT_EQ(static_cast<float*>(t.data)[0], 0);
   Ok(keel_apply(op_, &kept.array, 1, &foreign, 1, &error_));  // an op of another context
-  for (keel_array* a : {kept.array, negated, ran, read, foreign}) keel_array_release(a);
+  for (keel_array* a : {kept.array, negated, ran, read, foreign}) keel_array_free(a);
   keel_plan_free(kept.plan);
   keel_op_free(kept.op);
-  keel_variable_release(kept.variable);
+  keel_variable_free(kept.variable);
 }
 
 TEST_F(MisusedLifetimes, SymbolicArraysBelongToOneTrace) {
@@ -58,18 +58,19 @@ TEST_F(MisusedLifetimes, SymbolicArraysBelongToOneTrace) {
   Ok(keel_trace_new(context_, "other", "reference", &other, &error_));
   Ok(keel_trace_param(trace_, "x", KEEL_F32, nullptr, 0, &in[0], &error_));
   Ok(keel_trace_param(other, "x", KEEL_F32, nullptr, 0, &in[1], &error_));
-  Ok(keel_op_bind(context_, "reference", "add", 0, nullptr, nullptr, 0, &add, &error_));
+  Ok(keel_op_new(context_, "reference", "add", 0, nullptr, nullptr, 0, &add, &error_));
   ExpectInvalid(keel_apply(add, in, 2, &out, 1, &error_), "operands of two traces");
   EXPECT_TRUE(keel_array_symbolic(in[0]));
   keel_tensor t;
   keel_array_tensor(in[0], &t);
   EXPECT_EQ(t.data, nullptr);
   keel_variable* v = nullptr;
-  ExpectInvalid(keel_variable_new(context_, in[1], &v, &error_), "first value depends on parameter \"x\"");
+  ExpectInvalid(keel_variable_new(context_, nullptr, in[1], nullptr, 0, &v, &error_),
+                "first value depends on parameter \"x\"");
   ExpectError(keel_array_to(context_, in[1], nullptr, &out, &error_), KEEL_PRECONDITION, "is symbolic");
   keel_trace_free(other);
   Survives("keel_apply", "in", [&] { return keel_apply(op_, &in[1], 1, Out<keel_array*>(), 1, &error_); });
-  for (keel_array* a : in) keel_array_release(a);
+  for (keel_array* a : in) keel_array_free(a);
   keel_op_free(add);
 }
 
@@ -84,8 +85,8 @@ void CallsKeel(void* arg) {
   keel_array *x = nullptr, *y = nullptr;
   with->rc = keel_array_new(with->context, KEEL_F32, &shape, 1, &x, nullptr);
   if (with->rc == KEEL_OK) with->rc = keel_apply(with->op, &x, 1, &y, 1, nullptr);
-  keel_array_release(x);
-  keel_array_release(y);
+  keel_array_free(x);
+  keel_array_free(y);
 }
 
 TEST_F(MisusedLifetimes, AReleaseMayCallKeel) {
@@ -95,9 +96,9 @@ TEST_F(MisusedLifetimes, AReleaseMayCallKeel) {
   Reentered with{context_, op_};
   keel_array* a = nullptr;
   keel_value v;
-  Ok(keel_array_wrap(context_, &t, CallsKeel, &with, &a, &error_));
+  Ok(keel_array_from_tensor(context_, &t, CallsKeel, &with, &a, &error_));
   Ok(keel_graph_constant(graph_, "held", a, &v, &error_));
-  keel_array_release(a);
+  keel_array_free(a);
   EXPECT_EQ(with.rc, KEEL_UNKNOWN) << "the module holds it";
   keel_module_free(std::exchange(other_, nullptr));
   EXPECT_EQ(with.rc, KEEL_OK);
@@ -112,7 +113,7 @@ TEST_F(MisusedLifetimes, AnObserverStopsARun) {
   keel_array* out = nullptr;
   int seen = 0;
   Ok(keel_session_new(module_, "reference", &observe, 1, &s, &error_));
-  Ok(keel_session_prepare(s, nullptr, 0, nullptr, 0, nullptr, 0, &plan, &error_));
+  Ok(keel_plan_new(s, nullptr, 0, nullptr, 0, nullptr, 0, &plan, &error_));
   ExpectError(keel_plan_run_observed(plan, &array_, 1, &out, 1, Stops, &seen, &error_), KEEL_CANCELLED,
               "stopped after \"y\" by its observer");
   EXPECT_EQ(seen, 1);
@@ -122,19 +123,19 @@ TEST_F(MisusedLifetimes, AnObserverStopsARun) {
 
 void TakesItselfAwayAndCancels(void* context, int32_t, const char*, uint64_t) {
   keel_print_hook(static_cast<keel_context*>(context), nullptr, nullptr);
-  keel_cancel(static_cast<keel_context*>(context), 1);
+  keel_context_cancel(static_cast<keel_context*>(context), 1);
 }
 
 TEST_F(MisusedLifetimes, AHookOfPrintMayTakeItselfAwayAndCancel) {
   keel_op* print = nullptr;
   keel_array* out = nullptr;
-  Ok(keel_op_bind(context_, "reference", "print", 0, nullptr, nullptr, 0, &print, &error_));
+  Ok(keel_op_new(context_, "reference", "print", 0, nullptr, nullptr, 0, &print, &error_));
   keel_print_hook(context_, TakesItselfAwayAndCancels, context_);
-  ExpectError(keel_apply(print, &array_, 1, nullptr, 0, &error_), KEEL_CANCELLED, "by keel_cancel");
-  ExpectError(keel_apply(op_, &array_, 1, &out, 1, &error_), KEEL_CANCELLED, "by keel_cancel");
-  keel_cancel(context_, 0);
+  ExpectError(keel_apply(print, &array_, 1, nullptr, 0, &error_), KEEL_CANCELLED, "by keel_context_cancel");
+  ExpectError(keel_apply(op_, &array_, 1, &out, 1, &error_), KEEL_CANCELLED, "by keel_context_cancel");
+  keel_context_cancel(context_, 0);
   Ok(keel_apply(op_, &array_, 1, &out, 1, &error_));
-  keel_array_release(out);
+  keel_array_free(out);
   keel_op_free(print);
 }
 
@@ -142,7 +143,7 @@ TEST_F(MisusedLifetimes, AnotherThreadMayReleaseAnArray) {
   for (int i = 0; i < 20; i++) {
     keel_array* a = nullptr;
     Ok(keel_array_new(context_, KEEL_F32, kShape, 1, &a, &error_));
-    std::thread([a] { keel_array_release(a); }).join();
+    std::thread([a] { keel_array_free(a); }).join();
   }
 }
 
@@ -156,13 +157,13 @@ TEST_F(MisusedLifetimes, ContextsLeaveNoFilesAndNoThreads) {
     keel_context* c = nullptr;
     keel_op* exp = nullptr;
     keel_array* y = nullptr;
-    Ok(keel_open(nullptr, 0, &c, &error_));
-    Ok(keel_plugin_scan(c, &error_));
-    Ok(keel_op_bind(c, "reference", "exp", 0, nullptr, nullptr, 0, &exp, &error_));
+    Ok(keel_context_new(nullptr, 0, &c, &error_));
+    Ok(keel_plugin_load(c, nullptr, &error_));
+    Ok(keel_op_new(c, "reference", "exp", 0, nullptr, nullptr, 0, &exp, &error_));
     Ok(keel_apply(exp, &array_, 1, &y, 1, &error_));
-    keel_array_release(y);
+    keel_array_free(y);
     keel_op_free(exp);
-    keel_close(c);
+    keel_context_free(c);
     if (i == 0) files = Entries("/proc/self/fd"), threads = Entries("/proc/self/task");
   }
   EXPECT_EQ(Entries("/proc/self/fd"), files);
@@ -175,15 +176,15 @@ TEST_F(MisusedLifetimes, AddressSanitizerSeesDeadHandles) {
   const char* dead = "heap-use-after-free|double-free";
   keel_array *a = nullptr, *y = nullptr;
   Ok(keel_array_new(context_, KEEL_F32, kShape, 1, &a, &error_));
-  EXPECT_DEATH((keel_array_release(a), keel_array_release(a)), dead);
-  EXPECT_DEATH((keel_array_release(a), keel_apply(op_, &a, 1, &y, 1, nullptr)), dead);
-  keel_array_release(a);
+  EXPECT_DEATH((keel_array_free(a), keel_array_free(a)), dead);
+  EXPECT_DEATH((keel_array_free(a), keel_apply(op_, &a, 1, &y, 1, nullptr)), dead);
+  keel_array_free(a);
   EXPECT_DEATH((keel_module_free(module_), keel_module_free(module_)), dead);
-  EXPECT_DEATH((keel_close(context_), keel_close(context_)), dead);
+  EXPECT_DEATH((keel_context_free(context_), keel_context_free(context_)), dead);
   keel_value v;
   EXPECT_DEATH((keel_module_free(other_), keel_graph_param(graph_, "p", KEEL_F32, nullptr, 0, &v, nullptr)),
                dead);
-  keel_plugin_scan(nullptr, &error_);
+  keel_plugin_load(nullptr, nullptr, &error_);
   EXPECT_DEATH((keel_error_free(error_), keel_error_free(error_)), dead);
 }
 #endif

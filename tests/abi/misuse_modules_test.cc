@@ -18,7 +18,7 @@ TEST_F(MisusedModules, ParametersOfAGraph) {
   expect("p", {-1}, "a dim must be from 0 to 1099511627776");
   expect("p", {INT64_MIN, INT64_MIN}, "'p' has ");
   expect("p", {KEEL_DIM_HANDLES - 5}, "'p' has a dim that is a handle of another module");
-  expect("p", std::vector<keel_dim>(100, 1), "'ndim' is 100; 0 to 8 are possible");
+  expect("p", std::vector<keel_dim>(100, 1), "'ndim' is 100; at least 0 and at most 8");
   expect(std::string(4999, 'a'), {}, "has 4999 bytes; the limit is 1024");
   expect("\xff\xfe", {}, "is not UTF-8");
 }
@@ -30,12 +30,14 @@ TEST_F(MisusedModules, NodesAndValuesOfAGraph) {
                 "1 results here, got room for 5");
   const char* none = "of graph \"main\"";
   ExpectError(keel_graph_result(graph_, "z", 12345, &error_), KEEL_NOT_FOUND, none);
-  ExpectError(keel_graph_type(graph_, 999, nullptr, nullptr, nullptr, &error_), KEEL_NOT_FOUND, none);
+  ExpectError(keel_graph_value_at(graph_, 999, nullptr, nullptr, nullptr, nullptr, nullptr, &error_),
+              KEEL_NOT_FOUND, none);
   keel_text* name = nullptr;
-  ExpectError(keel_graph_value_at(graph_, 55, &name, nullptr, &error_), KEEL_NOT_FOUND, none);
+  ExpectError(keel_graph_value_at(graph_, 55, &name, nullptr, nullptr, nullptr, nullptr, &error_),
+              KEEL_NOT_FOUND, none);
   ExpectError(keel_graph_node_at(graph_, 55, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &error_),
               KEEL_NOT_FOUND, "graph 'main' has 2 nodes, none is 55");
-  Ok(keel_graph_type(graph_, x, nullptr, nullptr, nullptr, &error_));
+  Ok(keel_graph_value_at(graph_, x, nullptr, nullptr, nullptr, nullptr, nullptr, &error_));
 }
 
 TEST_F(MisusedModules, SizesRulesAndEntriesAsText) {

@@ -39,24 +39,26 @@ class PassesTest : public testing::Test {
     plugin_.passes = kPasses;
     plugin_.n_passes = 2;
     plugin_.pass_stride = sizeof(keel_pass);
-    ASSERT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK);
     ASSERT_EQ(keel_plugin_load(context_, KEEL_TEST_PLUGINS "/keel-reference.so", nullptr), KEEL_OK);
     ASSERT_EQ(keel_plugin_add(context_, &plugin_, nullptr), KEEL_OK);
     ASSERT_EQ(keel_module_parse(context_, kText, std::strlen(kText), &module_, nullptr), KEEL_OK);
   }
   void TearDown() override {
     keel_module_free(module_);
-    keel_close(context_);
+    keel_context_free(context_);
   }
 
   static std::string Take(keel_text* text) {
-    std::string out(keel_text_data(text), keel_text_size(text));
+    uint64_t size = 0;
+    const char* data = keel_text_data(text, &size);
+    std::string out(data, size);
     keel_text_free(text);
     return out;
   }
   std::string Text() {
     keel_text* text = nullptr;
-    EXPECT_EQ(keel_module_text(module_, &text, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_module_report(module_, "text", &text, nullptr), KEEL_OK);
     return Take(text);
   }
 
@@ -67,7 +69,7 @@ class PassesTest : public testing::Test {
     keel_plan* plan = nullptr;
     keel_text* report = nullptr;
     EXPECT_EQ(keel_session_new(module_, "reference", &option, key ? 1 : 0, &session, nullptr), KEEL_OK);
-    EXPECT_EQ(keel_session_prepare(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_plan_new(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
     keel_array *in = nullptr, *out = nullptr;
     int64_t shape[] = {1};
     EXPECT_EQ(keel_array_new(context_, KEEL_F32, shape, 1, &in, nullptr), KEEL_OK);
@@ -76,8 +78,8 @@ class PassesTest : public testing::Test {
     keel_array_tensor(out, &y);
     EXPECT_EQ(*static_cast<const float*>(y.data), 1.0f);
     EXPECT_EQ(keel_plan_report(plan, &in, 1, &report, nullptr), KEEL_OK);
-    keel_array_release(in);
-    keel_array_release(out);
+    keel_array_free(in);
+    keel_array_free(out);
     keel_plan_free(plan);
     keel_session_free(session);
     return Json::parse(Take(report));
@@ -110,7 +112,7 @@ TEST_F(PassesTest, AFaultIsReportedOnceAndTheResultStays) {
   EXPECT_NE(Plan("level", "3")["passes"][0]["skipped"].get<std::string>().find("counted wrong"),
             std::string::npos);
   keel_text* passes = nullptr;
-  ASSERT_EQ(keel_report(context_, "passes", &passes, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_context_report(context_, "passes", &passes, nullptr), KEEL_OK);
   Json list = Json::parse(Take(passes));
   EXPECT_EQ(list[0]["name"], "faulty");
   EXPECT_TRUE(list[0].contains("disabled"));
@@ -125,13 +127,14 @@ TEST_F(PassesTest, ModulesAreOptimisedInPlace) {
   EXPECT_NE(Text().find("y = call(x){body=@all} : f32[b]"), std::string::npos) << Text();
   Plan("level", "0");
   keel_plan* plan = nullptr;  // an older session still works
-  EXPECT_EQ(keel_session_prepare(old, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+  EXPECT_EQ(keel_plan_new(old, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
   keel_plan_free(plan);
   keel_session_free(old);
   keel_error* err = nullptr;
   keel_kv bad{"level", "4"};
   EXPECT_EQ(keel_module_optimize(module_, nullptr, "reference", &bad, 1, nullptr, &err), KEEL_INVALID);
-  EXPECT_STREQ(keel_error_message(err), "option \"level\": got \"4\", wanted a number from 0 to 3");
+  EXPECT_STREQ(keel_error_text(err, KEEL_ERROR_MESSAGE),
+               "option \"level\": got \"4\", wanted a number from 0 to 3");
   keel_error_free(err);
 }
 

@@ -37,10 +37,10 @@ class PluginDoor : public testing::Test {
     trace_ = folder_ / "trace";
     setenv("KEEL_TEST_TRACE", trace_.c_str(), 1);
     unsetenv("KEEL_PLUGIN_PATH");
-    ASSERT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK);
   }
   void TearDown() override {
-    keel_close(context_);
+    keel_context_free(context_);
     fs::remove_all(folder_);
   }
 
@@ -56,16 +56,17 @@ class PluginDoor : public testing::Test {
     keel_rc rc = keel_plugin_load(context_, path.c_str(), &error);
     if (code) *code = rc;
     if (rc == KEEL_OK) return "";
-    std::string text = std::string(keel_error_message(error)) + "\n" + keel_error_hint(error);
+    std::string text = std::string(keel_error_text(error, KEEL_ERROR_MESSAGE)) + "\n" +
+                       keel_error_text(error, KEEL_ERROR_HINT);
     keel_error_free(error);
     return text;
   }
   // The last entry of report "plugins" for a path, as JSON text; "" if there is none.
   std::string Reported(const std::string& path) {
     keel_text* text = nullptr;
-    if (keel_report(context_, "plugins", &text, nullptr) != KEEL_OK) return "no report";
+    if (keel_context_report(context_, "plugins", &text, nullptr) != KEEL_OK) return "no report";
     std::vector<json> attempts;
-    CollectAttempts(json::parse(keel_text_data(text)), &attempts);
+    CollectAttempts(json::parse(keel_text_data(text, nullptr)), &attempts);
     keel_text_free(text);
     std::string found;
     for (const json& attempt : attempts)
@@ -101,7 +102,8 @@ TEST_F(PluginDoor, AnOlderDraftIsRefusedWithBothNumbersAndTheRemedy) {
   ExpectRefused("older-draft", {"draft 0", "draft " + std::to_string(KEEL_ABI_DRAFT), "rebuild the plugin"});
 }
 TEST_F(PluginDoor, ANewerDraftIsRefusedWithBothNumbersAndTheRemedy) {
-  ExpectRefused("newer-draft", {"draft 77", "draft " + std::to_string(KEEL_ABI_DRAFT), "update libkeel"});
+  ExpectRefused("newer-draft", {"draft 77", "draft " + std::to_string(KEEL_ABI_DRAFT),
+                                "update libkeel, or rebuild the plugin"});
 }
 TEST_F(PluginDoor, ANewerMinorIsRefusedWithBothNumbersAndTheRemedy) {
   ExpectRefused("newer-minor",
@@ -216,14 +218,14 @@ TEST_F(PluginDoor, AScanTakesTheGoodAndReportsEachRefusal) {
   Copy("good", "libkeel-good.so");  // another prefix: ignored
   keel_kv option = {"plugins", folder_.c_str()};
   keel_context* context = nullptr;
-  ASSERT_EQ(keel_open(&option, 1, &context, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_context_new(&option, 1, &context, nullptr), KEEL_OK);
   std::swap(context, context_);
-  EXPECT_EQ(keel_plugin_scan(context_, nullptr), KEEL_OK);
+  EXPECT_EQ(keel_plugin_load(context_, nullptr, nullptr), KEEL_OK);
   EXPECT_NE(Reported(folder_ / "keel-good.so"), "");
   EXPECT_NE(Reported(folder_ / "keel-newer-draft.so").find("draft 77"), std::string::npos);
   EXPECT_EQ(Reported(folder_ / "libkeel-good.so"), "");
   EXPECT_EQ(Trace(), "good 0\n");
-  keel_close(context);
+  keel_context_free(context);
 }
 
 TEST_F(PluginDoor, RelativeFoldersInKeelPluginPathAreNotSearched) {
@@ -231,7 +233,7 @@ TEST_F(PluginDoor, RelativeFoldersInKeelPluginPathAreNotSearched) {
   fs::path before = fs::current_path();
   fs::current_path(folder_);
   setenv("KEEL_PLUGIN_PATH", ".", 1);
-  EXPECT_EQ(keel_plugin_scan(context_, nullptr), KEEL_OK);
+  EXPECT_EQ(keel_plugin_load(context_, nullptr, nullptr), KEEL_OK);
   fs::current_path(before);
   unsetenv("KEEL_PLUGIN_PATH");
   EXPECT_NE(Reported(".").find("absolute"), std::string::npos) << Reported(".");

@@ -68,13 +68,14 @@ keel_plugin Table() {
 // The code and message of keel_plugin_add in a fresh context.
 keel_rc Add(const keel_plugin* table, std::string* message = nullptr, uint32_t* devices = nullptr) {
   keel_context* context = nullptr;
-  EXPECT_EQ(keel_open(nullptr, 0, &context, nullptr), KEEL_OK);
+  EXPECT_EQ(keel_context_new(nullptr, 0, &context, nullptr), KEEL_OK);
   keel_error* error = nullptr;
   keel_rc code = keel_plugin_add(context, table, &error);
-  if (message) *message = error ? keel_error_message(error) : "";
-  if (devices) *devices = keel_device_count(context);
+  if (message) *message = error ? keel_error_text(error, KEEL_ERROR_MESSAGE) : "";
+  if (devices)
+    for (*devices = 0; keel_device_name(context, *devices);) ++*devices;
   keel_error_free(error);
-  keel_close(context);
+  keel_context_free(context);
   return code;
 }
 

@@ -80,13 +80,13 @@ class Warm : public testing::TestWithParam<const char*> {
   void SetUp() override {
     std::string plugin = std::string(KEEL_TEST_PLUGINS "/keel-") + GetParam() + ".so";
     keel_kv one = {"threads", "1"};
-    ASSERT_EQ(keel_open(&one, 1, &context_, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_context_new(&one, 1, &context_, nullptr), KEEL_OK);
     if (keel_plugin_load(context_, plugin.c_str(), nullptr) != KEEL_OK)
       GTEST_SKIP() << "this build has no plugin " << plugin;
   }
   void TearDown() override {
-    for (keel_array* a : arrays_) keel_array_release(a);
-    keel_close(context_);
+    for (keel_array* a : arrays_) keel_array_free(a);
+    keel_context_free(context_);
   }
 
   template <class T>
@@ -111,7 +111,7 @@ class Warm : public testing::TestWithParam<const char*> {
       if (i == 10) counting = true;
       keel_array* result = nullptr;
       keel_rc rc = call(&result);
-      keel_array_release(result);
+      keel_array_free(result);
       if (rc != KEEL_OK) {
         counting = false;
         FAIL() << what << " failed with code " << rc;
@@ -125,7 +125,7 @@ class Warm : public testing::TestWithParam<const char*> {
 
   void ApplyTwo(const char* name, keel_array* a, keel_array* b) {
     keel_op* op = nullptr;
-    ASSERT_EQ(keel_op_bind(context_, GetParam(), name, 0, nullptr, nullptr, 0, &op, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_op_new(context_, GetParam(), name, 0, nullptr, nullptr, 0, &op, nullptr), KEEL_OK);
     keel_array* in[] = {a, b};
     ExpectNothing(name, [&](keel_array** out) { return keel_apply(op, in, 2, out, 1, nullptr); });
     keel_op_free(op);
@@ -138,7 +138,7 @@ class Warm : public testing::TestWithParam<const char*> {
     std::string text = "keel 1 opset core 1\n\n" + function;
     ASSERT_EQ(keel_module_parse(context_, text.c_str(), text.size(), &module, nullptr), KEEL_OK);
     ASSERT_EQ(keel_session_new(module, GetParam(), nullptr, 0, &session, nullptr), KEEL_OK);
-    ASSERT_EQ(keel_session_prepare(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_plan_new(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
     ExpectNothing(function.c_str(), [&](keel_array** out) {
       return keel_plan_run(plan, in.data(), static_cast<uint32_t>(in.size()), out, 1, nullptr);
     });
@@ -154,9 +154,9 @@ class Warm : public testing::TestWithParam<const char*> {
 TEST(Counters, SeeWhatLibkeelDoes) {
   counting = true;
   keel_context* context = nullptr;
-  keel_open(nullptr, 0, &context, nullptr);
-  keel_plugin_scan(context, nullptr);
-  keel_close(context);
+  keel_context_new(nullptr, 0, &context, nullptr);
+  keel_plugin_load(context, nullptr, nullptr);
+  keel_context_free(context);
   counting = false;
   EXPECT_GT(allocations.exchange(0), 10);
   EXPECT_GT(frees.exchange(0), 10);
@@ -198,7 +198,7 @@ TEST_P(Warm, PlanOfSizesInTurn) {
       "keel 1 opset core 1\n\nfn @main(a: f32[n]) -> f32[n] {\n  y = add(a, a)\n  return y\n}\n";
   ASSERT_EQ(keel_module_parse(context_, text.c_str(), text.size(), &module, nullptr), KEEL_OK);
   ASSERT_EQ(keel_session_new(module, GetParam(), nullptr, 0, &session, nullptr), KEEL_OK);
-  ASSERT_EQ(keel_session_prepare(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_plan_new(session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
   keel_array* in[] = {Filled(KEEL_F32, {3}, 1.0f), Filled(KEEL_F32, {300}, 1.0f)};
   int turn = 0;
   ExpectNothing("sizes in turn",
@@ -211,16 +211,16 @@ TEST_P(Warm, PlanOfSizesInTurn) {
 // A program of one addition in the context of the arguments.
 keel_rc AddThem(void* op, keel_trace* trace, const keel_leaf* in, uint32_t, keel_error** err) {
   keel_array *operands[] = {in[0].array, in[1].array}, *y = nullptr;
-  keel_rc rc = keel_trace_apply(trace, static_cast<keel_op*>(op), operands, 2, &y, 1, err);
+  keel_rc rc = keel_trace_apply(trace, nullptr, static_cast<keel_op*>(op), operands, 2, &y, 1, err);
   if (rc == KEEL_OK) rc = keel_trace_result(trace, "y", y, err);
-  keel_array_release(y);
+  keel_array_free(y);
   return rc;
 }
 
 TEST_P(Warm, CallsOfFunctions) {
   keel_op* add = nullptr;
   keel_function* f = nullptr;
-  ASSERT_EQ(keel_op_bind(context_, GetParam(), "add", 0, nullptr, nullptr, 0, &add, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_op_new(context_, GetParam(), "add", 0, nullptr, nullptr, 0, &add, nullptr), KEEL_OK);
   ASSERT_EQ(keel_function_new(context_, "f", GetParam(), nullptr, 0, AddThem, add, nullptr, &f, nullptr),
             KEEL_OK);
   keel_leaf leaves[2][3] = {};
@@ -232,7 +232,7 @@ TEST_P(Warm, CallsOfFunctions) {
   int turn = 0;
   ExpectNothing("two sizes in turn", [&](keel_array** out) {
     uint32_t n = 0;
-    return keel_function_call(f, nullptr, "(a,a,s)", leaves[turn++ % 2], 3, out, 1, &n, nullptr);
+    return keel_function_call(f, nullptr, nullptr, "(a,a,s)", leaves[turn++ % 2], 3, out, 1, &n, nullptr);
   });
   keel_function_free(f);
   keel_op_free(add);

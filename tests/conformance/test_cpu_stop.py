@@ -1,4 +1,4 @@
-"""Long runs on the cpu device stop soon after keel_cancel, and work divided for that purpose gives right results.
+"""Long runs on the cpu device stop soon after keel_context_cancel, and work divided for that purpose gives right results.
 
 The test cancels a run after a tenth of its earlier time; it must end, cancelled, before half of that time; on a shared machine,
 one attempt in five must succeed. Afterwards the same plan gives the same answer as before.
@@ -76,7 +76,7 @@ def test_long_runs_stop(name):
         start = time.perf_counter()
         plan.run(*inputs)
         whole = time.perf_counter() - start
-        asking = threading.Timer(whole / 10, lambda: keel_abi.lib().keel_cancel(context, 1))
+        asking = threading.Timer(whole / 10, lambda: keel_abi.lib().keel_context_cancel(context, 1))
         asking.start()
         start, code = time.perf_counter(), None
         try:
@@ -85,7 +85,7 @@ def test_long_runs_stop(name):
             code = e.code
         took = time.perf_counter() - start
         asking.join()
-        keel_abi.lib().keel_cancel(context, 0)
+        keel_abi.lib().keel_context_cancel(context, 0)
         assert code in (None, "CANCELLED")
         return code and took < whole / 2
     assert any(attempt() for _ in range(25))  # on a busy machine the cancelling thread may be late

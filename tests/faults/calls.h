@@ -24,12 +24,12 @@ class Own {
  private:
   T* p_ = nullptr;
 };
-using OwnContext = Own<keel_context, keel_close>;
+using OwnContext = Own<keel_context, keel_context_free>;
 using OwnModule = Own<keel_module, keel_module_free>;
 using OwnSession = Own<keel_session, keel_session_free>;
 using OwnPlan = Own<keel_plan, keel_plan_free>;
 using OwnOp = Own<keel_op, keel_op_free>;
-using OwnArray = Own<keel_array, keel_array_release>;
+using OwnArray = Own<keel_array, keel_array_free>;
 using OwnText = Own<keel_text, keel_text_free>;
 
 // Makes calls until one fails: Try(f, args...) is f(args..., &error).
@@ -41,7 +41,9 @@ struct Calls {
     keel_error* error = nullptr;
     outcome.rc = f(args..., &error);
     if (outcome.rc == KEEL_OK) return true;
-    if (error) std::snprintf(outcome.message, sizeof outcome.message, "%s", keel_error_message(error));
+    if (error)
+      std::snprintf(outcome.message, sizeof outcome.message, "%s",
+                    keel_error_text(error, KEEL_ERROR_MESSAGE));
     keel_error_free(error);
     return false;
   }
@@ -51,7 +53,7 @@ inline bool MakeArray(Calls& c, keel_context* context, std::pair<const float*, i
                       keel_array** out) {
   int64_t shape[] = {data.second / 2, 2};
   keel_tensor t = {const_cast<float*>(data.first), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
-  return c.Try(keel_array_copy_from, context, &t, out);
+  return c.Try(keel_array_from_tensor, context, &t, nullptr, nullptr, out);
 }
 
 inline bool Equals(keel_array* a, const float* wanted, size_t n) {

@@ -35,7 +35,7 @@ bool Open(Calls& c, keel_context** context) {
   void* library = dlopen(KEEL_TEST_HOSTILE, RTLD_NOW);  // stays loaded
   if (!library) return false;
   reinterpret_cast<void (*)(void (*)(int))>(dlsym(library, "hostile_spare"))(Spare);
-  return c.Try(keel_open, nullptr, 0u, context) &&
+  return c.Try(keel_context_new, nullptr, 0u, context) &&
          c.Try(keel_plugin_load, *context, KEEL_TEST_PLUGINS "/keel-cpu.so") &&
          c.Try(keel_plugin_load, *context, KEEL_TEST_PLUGINS "/keel-passes.so") &&
          c.Try(keel_plugin_load, *context, KEEL_TEST_HOSTILE);
@@ -50,7 +50,7 @@ void Run(Calls& c, keel_context* context, const keel_kv* options, uint32_t n_opt
   OwnArray x, there;
   if (!c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module)) return;
   if (!c.Try(keel_session_new, module, "hostile:0", options, n_options, &session)) return;
-  if (!c.Try(keel_session_prepare, session, kNone, 0u, kNone, 0u, kNone, 0u, &plan)) return;
+  if (!c.Try(keel_plan_new, session, kNone, 0u, kNone, 0u, kNone, 0u, &plan)) return;
   if (!MakeArray(c, context, {kX, 4}, &x)) return;
   if (!c.Try(keel_array_to, context, static_cast<keel_array*>(x), "hostile:0", &there)) return;
   for (keel_array* feed : {static_cast<keel_array*>(x), static_cast<keel_array*>(there)}) {
@@ -74,7 +74,7 @@ Outcome RunTwice(const keel_kv* options, uint32_t n_options) {
     std::snprintf(c.outcome.message, sizeof c.outcome.message, "the device does not work any more: %.400s",
                   again.outcome.message);
   }
-  keel_close(context);
+  keel_context_free(context);
   return c.outcome;
 }
 

@@ -54,9 +54,25 @@ void RoundTrip(Calls& c, keel_context* context, Take take, Give give) {
 
 Outcome Dlpack(keel_context* context) {
   Calls c;
-  RoundTrip<DLManagedTensorVersioned>(c, context, keel_array_from_dlpack, keel_array_to_dlpack);
-  if (c.outcome.rc == KEEL_OK)
-    RoundTrip<DLManagedTensor>(c, context, keel_array_from_dlpack_legacy, keel_array_to_dlpack_legacy);
+  using Versioned = DLManagedTensorVersioned;
+  using Legacy = DLManagedTensor;
+  RoundTrip<Versioned>(
+      c, context,
+      [](keel_context* on, Versioned* take, keel_array** out, keel_error** err) {
+        return keel_array_from_dlpack(on, take, nullptr, out, err);
+      },
+      [](keel_array* array, Versioned** out, keel_error** err) {
+        return keel_array_to_dlpack(array, out, nullptr, err);
+      });
+  if (c.outcome.rc != KEEL_OK) return c.outcome;
+  RoundTrip<Legacy>(
+      c, context,
+      [](keel_context* on, Legacy* take, keel_array** out, keel_error** err) {
+        return keel_array_from_dlpack(on, nullptr, take, out, err);
+      },
+      [](keel_array* array, Legacy** out, keel_error** err) {
+        return keel_array_to_dlpack(array, nullptr, out, err);
+      });
   return c.outcome;
 }
 

@@ -31,7 +31,7 @@ class Faults : public ::testing::TestWithParam<std::tuple<Scenario, Injected>> {
     context_ = NewContext();
     ASSERT_TRUE(context_);
   }
-  static void TearDownTestSuite() { keel_close(context_); }
+  static void TearDownTestSuite() { keel_context_free(context_); }
   static keel_context* context_;
 };
 keel_context* Faults::context_ = nullptr;

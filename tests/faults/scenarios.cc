@@ -62,14 +62,14 @@ void RunModule(Calls& c, keel_context* context, keel_module* module, const char*
   OwnPlan plan;
   OwnArray x;
   if (!c.Try(keel_session_new, module, device, nullptr, 0u, &session)) return;
-  if (!c.Try(keel_session_prepare, session, kNone, 0u, kNone, 0u, kNone, 0u, &plan)) return;
+  if (!c.Try(keel_plan_new, session, kNone, 0u, kNone, 0u, kNone, 0u, &plan)) return;
   if (!MakeArray(c, context, {kX, 4}, &x)) return;
   for (int i = 0; i < 2; i++) {
     keel_array *in[] = {x}, *out[2] = {};
     if (!c.Try(keel_plan_run, plan, in, 1u, out, 2u)) return;
     c.outcome.right = c.outcome.right && Equals(out[0], kY, 6);
-    keel_array_release(out[0]);
-    keel_array_release(out[1]);
+    keel_array_free(out[0]);
+    keel_array_free(out[1]);
   }
 }
 
@@ -89,8 +89,11 @@ Outcome ParseAndPrint(keel_context* context) {
   OwnModule module;
   OwnText text, info;
   if (c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module) &&
-      c.Try(keel_module_text, module, &text) && c.Try(keel_module_info, module, &info))
-    c.outcome.right = keel_text_size(text) > 100 && keel_text_size(info) > 100;
+      c.Try(keel_module_report, module, "text", &text) && c.Try(keel_module_report, module, "info", &info)) {
+    uint64_t sizes[2] = {};
+    keel_text_data(text, &sizes[0]), keel_text_data(info, &sizes[1]);
+    c.outcome.right = sizes[0] > 100 && sizes[1] > 100;
+  }
   return c.outcome;
 }
 
@@ -101,7 +104,7 @@ Outcome BuildByHand(keel_context* context) {
   keel_dim b = 0;
   if (!c.Try(keel_module_new, context, &module)) return c.outcome;
   if (!c.Try(keel_module_dim, module, "2*b+1", &b)) return c.outcome;
-  if (!c.Try(keel_graph_new, module, "main", &graph)) return c.outcome;
+  if (!c.Try(keel_graph_new, module, "main", nullptr, &graph)) return c.outcome;
   keel_value x = 0, y = 0;
   keel_dim dims[] = {b, 2};
   if (!c.Try(keel_graph_param, graph, "x", KEEL_F32, dims, 2, &x)) return c.outcome;
@@ -118,9 +121,11 @@ Outcome Differentiate(keel_context* context) {
   keel_graph *graph = nullptr, *grad = nullptr;
   keel_value ys[2] = {}, w = 0, dw = KEEL_NO_VALUE;
   if (c.Try(keel_module_parse, context, kModel, uint64_t{sizeof kModel - 1}, &module) &&
-      c.Try(keel_module_graph, module, nullptr, &graph) && c.Try(keel_graph_copy, graph, "grad", &grad) &&
-      c.Try(keel_graph_find, graph, "y", &ys[0]) && c.Try(keel_graph_find, graph, "s", &ys[1]) &&
-      c.Try(keel_graph_find, graph, "w", &w) &&
+      c.Try(keel_module_graph, module, nullptr, &graph) &&
+      c.Try(keel_graph_new, nullptr, "grad", graph, &grad) &&
+      c.Try(keel_graph_find, graph, "y", &ys[0], nullptr) &&
+      c.Try(keel_graph_find, graph, "s", &ys[1], nullptr) &&
+      c.Try(keel_graph_find, graph, "w", &w, nullptr) &&
       c.Try(keel_graph_gradient, grad, ys, 2u, nullptr, &w, 1u, 0u, &dw))
     c.outcome.right = dw != KEEL_NO_VALUE;
   return c.outcome;
@@ -146,7 +151,7 @@ Outcome Eager(keel_context* context) {
   OwnArray x, y;
   OwnOp op;
   if (!MakeArray(c, context, {kX, 4}, &x) ||
-      !c.Try(keel_op_bind, context, "cpu", "add", 0u, nullptr, nullptr, 0u, &op))
+      !c.Try(keel_op_new, context, "cpu", "add", 0u, nullptr, nullptr, 0u, &op))
     return c.outcome;
   keel_array* in[] = {x, x};
   if (!c.Try(keel_apply, op, in, 2u, &y, 1u)) return c.outcome;
@@ -159,7 +164,7 @@ Outcome Reports(keel_context* context) {
   Calls c;
   for (const char* what : {"plugins", "devices", "ops:cpu"}) {
     OwnText text;
-    if (!c.Try(keel_report, context, what, &text)) break;
+    if (!c.Try(keel_context_report, context, what, &text)) break;
   }
   return c.outcome;
 }
@@ -183,7 +188,7 @@ Outcome FromNothing(keel_context*) {
   Calls c;
   OwnContext context;
   OwnModule module;
-  if (c.Try(keel_open, nullptr, 0u, &context) && LoadPlugins(c, context) &&
+  if (c.Try(keel_context_new, nullptr, 0u, &context) && LoadPlugins(c, context) &&
       c.Try(keel_module_load, context, File("model").c_str(), &module))
     RunModule(c, context, module, "reference");
   return c.outcome;
@@ -196,7 +201,7 @@ Outcome Optimize(keel_context* context) {
   OwnText report;
   if (c.Try(keel_module_load, context, File("model").c_str(), &module) &&
       c.Try(keel_module_optimize, module, nullptr, "cpu", nullptr, 0u, &report)) {
-    c.outcome.right = std::strstr(keel_text_data(report), "\"epilogue\"") != nullptr;
+    c.outcome.right = std::strstr(keel_text_data(report, nullptr), "\"epilogue\"") != nullptr;
     RunModule(c, context, module, "cpu");
   }
   return c.outcome;
@@ -230,7 +235,7 @@ const std::vector<Scenario>& Scenarios() {
 keel_context* NewContext() {
   Calls c;
   keel_context* context = nullptr;
-  bool ok = c.Try(keel_open, nullptr, 0u, &context) && LoadPlugins(c, context);
+  bool ok = c.Try(keel_context_new, nullptr, 0u, &context) && LoadPlugins(c, context);
   return ok ? context : nullptr;
 }
 

@@ -34,15 +34,16 @@ class Concurrent : public testing::TestWithParam<uint64_t> {
     auto set = reinterpret_cast<void (*)(const char*, uint64_t)>(dlsym(library, "hostile_set"));
     get_ = reinterpret_cast<uint64_t (*)(const char*)>(dlsym(library, "hostile_get"));
     set("seed", GetParam());
-    ASSERT_EQ(keel_open(nullptr, 0, &context_, nullptr), KEEL_OK);
+    ASSERT_EQ(keel_context_new(nullptr, 0, &context_, nullptr), KEEL_OK);
     keel_error* error = nullptr;
-    ASSERT_EQ(keel_plugin_load(context_, KEEL_TEST_HOSTILE, &error), KEEL_OK) << keel_error_message(error);
+    ASSERT_EQ(keel_plugin_load(context_, KEEL_TEST_HOSTILE, &error), KEEL_OK)
+        << keel_error_text(error, KEEL_ERROR_MESSAGE);
     ASSERT_EQ(keel_module_parse(context_, kText, sizeof kText - 1, &module_, &error), KEEL_OK)
-        << keel_error_message(error);
+        << keel_error_text(error, KEEL_ERROR_MESSAGE);
   }
   void TearDown() override {
     keel_module_free(module_);
-    keel_close(context_);
+    keel_context_free(context_);
     EXPECT_EQ(get_("violations"), 0u);
     for (const char* what : {"segments", "queues", "devices", "states"}) EXPECT_EQ(get_(what), 0u) << what;
   }
@@ -75,7 +76,7 @@ class Concurrent : public testing::TestWithParam<uint64_t> {
   keel_plan* Prepare(const char* device, keel_session** session) {
     EXPECT_EQ(keel_session_new(module_, device, nullptr, 0, session, nullptr), KEEL_OK);
     keel_plan* plan = nullptr;
-    EXPECT_EQ(keel_session_prepare(*session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
+    EXPECT_EQ(keel_plan_new(*session, nullptr, 0, nullptr, 0, nullptr, 0, &plan, nullptr), KEEL_OK);
     return plan;
   }
 
@@ -87,10 +88,11 @@ class Concurrent : public testing::TestWithParam<uint64_t> {
     keel_rc rc = keel_plan_run(plan, in, 2, out, 2, &error);
     wrong_ += rc != (bad ? KEEL_RANGE : KEEL_OK);
     if (rc == KEEL_OK) wrong_ += !Right(out[0], rows, value) || !Right(out[1], 1, value);
-    if (bad && error) wrong_ += std::string(keel_error_message(error)).find("\"row\"") == std::string::npos;
+    if (bad && error)
+      wrong_ += std::string(keel_error_text(error, KEEL_ERROR_MESSAGE)).find("\"row\"") == std::string::npos;
     keel_error_free(error);
     for (keel_array* a : {in[0], in[1], out[0], out[1]})
-      if (a) keel_array_release(a);
+      if (a) keel_array_free(a);
   }
 
   template <typename Job>
@@ -134,20 +136,20 @@ TEST_P(Concurrent, SeveralPlansOfOneSessionAndOfOthers) {
     wrong_ += keel_session_run(shared, feeds, in, 2, fetches, &row, 1, nullptr, 0, nullptr) != KEEL_OK;
     wrong_ += !row || !Right(row, 1, 9);
     for (keel_array* a : {in[0], in[1], row})
-      if (a) keel_array_release(a);
+      if (a) keel_array_free(a);
   });
   keel_session_free(shared);
 }
 
 TEST_P(Concurrent, MovesAndEagerOps) {
   keel_op* op = nullptr;
-  ASSERT_EQ(keel_op_bind(context_, "hostile:1", "add", 0, nullptr, nullptr, 0, &op, nullptr), KEEL_OK);
+  ASSERT_EQ(keel_op_new(context_, "hostile:1", "add", 0, nullptr, nullptr, 0, &op, nullptr), KEEL_OK);
   InThreads([&](int t, int i) {
     int64_t rows = 1 + (t * 7 + i) % 50;
     keel_array *x = Feed(rows, static_cast<float>(t + i)), *y = nullptr, *there = nullptr;
     for (const char* place : {"hostile:0", "hostile:1", "hostile:0"}) {
       wrong_ += keel_array_to(context_, there ? there : x, place, &y, nullptr) != KEEL_OK;
-      if (there) keel_array_release(there);
+      if (there) keel_array_free(there);
       there = std::exchange(y, nullptr);
     }
     keel_array *back = nullptr, *sum = nullptr, *z = nullptr;
@@ -157,7 +159,7 @@ TEST_P(Concurrent, MovesAndEagerOps) {
     wrong_ += !sum || keel_array_to(context_, sum, nullptr, &z, nullptr) != KEEL_OK;
     for (int64_t k = 0; z && k < 2 * rows; k++) wrong_ += Data<float>(z)[k] != 2 * Data<float>(x)[k];
     for (keel_array* a : {x, there, back, sum, z})
-      if (a) keel_array_release(a);
+      if (a) keel_array_free(a);
   });
   keel_op_free(op);
 }

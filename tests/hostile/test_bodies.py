@@ -60,13 +60,13 @@ def test_an_endless_loop_is_stopped():
             plan.run(np.zeros(3, np.float32))
         e.value.__traceback__ = None
     plan = session(context, ENDLESS).prepare()
-    thread = threading.Thread(target=lambda: (time.sleep(0.05), keel_abi.lib().keel_cancel(context, 1)))
+    thread = threading.Thread(target=lambda: (time.sleep(0.05), keel_abi.lib().keel_context_cancel(context, 1)))
     thread.start()
-    with pytest.raises(keel_abi.KeelError, match="by keel_cancel") as e:
+    with pytest.raises(keel_abi.KeelError, match="by keel_context_cancel") as e:
         plan.run(np.zeros(3, np.float32))
     e.value.__traceback__ = None
     thread.join()
-    keel_abi.lib().keel_cancel(context, 0)
+    keel_abi.lib().keel_context_cancel(context, 0)
     check(session(context, FIBONACCI).prepare().run(np.int32(3)), [np.int32(2), np.int32(3), np.int32(7)])
 
 

@@ -1,4 +1,4 @@
-"""keel_cancel and a time limit stop runs on a slow device before all work is encoded; then the same plan computes the right
+"""keel_context_cancel and a time limit stop runs on a slow device before all work is encoded; then the same plan computes the right
 answer. The test counts launches instead of measuring time."""
 import gc
 import os
@@ -60,12 +60,12 @@ def test_cancel(options):
 
     def cancel():
         time.sleep(0.05)
-        keel_abi.lib().keel_cancel(context, 1)
+        keel_abi.lib().keel_context_cancel(context, 1)
 
-    stopped(plan, "by keel_cancel", cancel)
-    with pytest.raises(keel_abi.KeelError, match='stopped after "n0" by keel_cancel'):
+    stopped(plan, "by keel_context_cancel", cancel)
+    with pytest.raises(keel_abi.KeelError, match='stopped after "n0" by keel_context_cancel'):
         plan.run(X)  # until it is cleared
-    keel_abi.lib().keel_cancel(context, 0)
+    keel_abi.lib().keel_context_cancel(context, 0)
     np.testing.assert_array_equal(plan.run(X)[0], X)
 
 
@@ -79,7 +79,7 @@ def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
 
     def took():
         hostile.put(delay=20_000, commands=0)
-        thread = threading.Timer(0.03, lambda: keel_abi.lib().keel_cancel(context, 1))
+        thread = threading.Timer(0.03, lambda: keel_abi.lib().keel_context_cancel(context, 1))
         if how == "cancel":
             thread.start()
         begin = time.monotonic()
@@ -91,7 +91,7 @@ def test_a_stop_leaves_to_the_device_what_is_encoded(how, options):
         if how == "cancel":
             thread.join()
         hostile.put(delay=0)
-        keel_abi.lib().keel_cancel(context, 0)
+        keel_abi.lib().keel_context_cancel(context, 0)
         return end - begin - 0.03
 
     assert any(took() < 0.05 for _ in range(10))

@@ -99,7 +99,7 @@ def test_what_needs_host_memory_names_the_device():
     tries = {"plan on the host": lambda: module.session("reference").prepare().run(there),
              "plan on another device": lambda: module.session("hostile:0").prepare().run(there),
              "constant": lambda: graph.constant(there),
-             "dlpack": lambda: keel_abi.call("keel_array_to_dlpack", there, C.byref(out))}
+             "dlpack": lambda: keel_abi.call("keel_array_to_dlpack", there, C.byref(out), None)}
     for what, attempt in tries.items():
         with pytest.raises(keel_abi.KeelError) as e:
             attempt()

@@ -89,7 +89,7 @@ class Oracle:
         from keel_abi import options as pairs
         out = C.c_void_p()
         call("keel_module_optimize", module, None, encode(device), *pairs(options), C.byref(out))
-        report = json.loads(lib().keel_text_data(out))
+        report = json.loads(lib().keel_text_data(out, None))
         lib().keel_text_free(out)
         check_passes(report["passes"])
         return module.to_text()

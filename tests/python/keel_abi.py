@@ -30,11 +30,9 @@ class Dim(int):  # a handle of keel_module_dim
 
 class KeelError(Exception):
     def __init__(self, rc, error):
-        def text(part):
-            return getattr(lib(), "keel_error_" + part)(error).decode() if error else ""
         self.code = CODES.get(rc, str(rc))
-        self.message, self.op, self.node = text("message"), text("op"), text("node")
-        self.plugin, self.hint = text("plugin"), text("hint")
+        self.message, self.op, self.node, self.plugin, self.hint = (
+            lib().keel_error_text(error, part).decode() if error else "" for part in range(5))
         super().__init__(f"{self.code}: {self.message} [op {self.op!r} node {self.node!r} plugin {self.plugin!r}] "
                          f"hint: {self.hint}")
 
@@ -46,11 +44,8 @@ def lib():
     global _library
     if _library is None:
         _library = C.CDLL(LIBRARY)
-        for name in ("message", "op", "node", "plugin", "hint"):
-            getattr(_library, "keel_error_" + name).restype = C.c_char_p
-        _library.keel_version.restype = _library.keel_text_data.restype = C.c_char_p
-        _library.keel_text_size.restype = C.c_uint64
-        _library.keel_array_device.restype = C.c_char_p
+        for name in ("version", "error_text", "text_data", "array_device", "device_name"):
+            getattr(_library, "keel_" + name).restype = C.c_char_p
         _library.keel_array_retain.restype = C.c_void_p
     return _library
 
@@ -85,7 +80,7 @@ class Handle:
     def text(self, name, *args):
         out = C.c_void_p()
         call(name, self, *args, C.byref(out))
-        result = lib().keel_text_data(out).decode()
+        result = lib().keel_text_data(out, None).decode()
         lib().keel_text_free(out)
         return result
 
@@ -99,7 +94,7 @@ def _release(key):
 
 
 class Array(Handle):
-    free = "keel_array_release"
+    free = "keel_array_free"
 
     def to(self, device=None):
         """The array on a device, or in host memory."""
@@ -178,14 +173,14 @@ def attributes(items):
 
 
 class Context(Handle):
-    free = "keel_close"
+    free = "keel_context_free"
 
     def __init__(self, plugins=True, **opts):
         out = C.c_void_p()
-        call("keel_open", *options(opts), C.byref(out))
+        call("keel_context_new", *options(opts), C.byref(out))
         super().__init__(out)
         if plugins:
-            call("keel_plugin_scan", self)
+            call("keel_plugin_load", self, None)
 
     def load_plugin(self, path):
         call("keel_plugin_load", self, encode(path))
@@ -198,14 +193,13 @@ class Context(Handle):
         call("keel_plugin_add", self, C.byref(self.plugin))
 
     def devices(self):
-        out, found = C.c_char_p(), []
-        for i in range(lib().keel_device_count(self)):
-            call("keel_device_name", self, i, C.byref(out))
-            found.append(out.value.decode())
+        found = []
+        while name := lib().keel_device_name(self, len(found)):
+            found.append(name.decode())
         return found
 
     def report(self, what):
-        return json.loads(self.text("keel_report", encode(what)))
+        return json.loads(self.text("keel_context_report", encode(what)))
 
     def array(self, array):
         """A keel array over the numpy array's memory."""
@@ -216,7 +210,7 @@ class Context(Handle):
         key = id(tensor)
         _wrapped[key] = (array, tensor)
         try:
-            call("keel_array_wrap", self, C.byref(tensor), _release, C.c_void_p(key), C.byref(out))
+            call("keel_array_from_tensor", self, C.byref(tensor), _release, C.c_void_p(key), C.byref(out))
         except KeelError:
             _wrapped.pop(key)
             raise
@@ -224,7 +218,7 @@ class Context(Handle):
 
     def bind(self, device, op, version=0, **attrs):
         args, keep = attributes(attrs)
-        return self.make(Op, "keel_op_bind", encode(device), encode(op), version, *args)
+        return self.make(Op, "keel_op_new", encode(device), encode(op), version, *args)
 
     def apply(self, device, op, *inputs, n_out=1, **attrs):
         return self.bind(device, op, **attrs)(*inputs, n_out=n_out)
@@ -234,7 +228,7 @@ class Context(Handle):
 
     def variable(self, value):
         keep, values = pointers(self, [value])
-        return self.make(Variable, "keel_variable_new", C.c_void_p(values[0]))
+        return self.make(Variable, "keel_variable_new", None, C.c_void_p(values[0]), None, 0)
 
     def print_hook(self, hook):
         """hook(stream, line) receives the output of `print`; None: the default."""
@@ -280,7 +274,7 @@ class VariableNumber(int):
 
 
 class Variable(Handle):
-    free = "keel_variable_release"
+    free = "keel_variable_free"
 
     def context(self):
         handle = self
@@ -289,15 +283,17 @@ class Variable(Handle):
         return handle
 
     def read(self):
-        return self.make(Array, "keel_variable_read").numpy()
+        return self.make(Array, "keel_variable_read", None, None).numpy()
 
     def assign(self, value):
-        keep, values = pointers(self.context(), [value])
-        call("keel_variable_assign", self, C.c_void_p(values[0]))
+        self.write("assign", value)
 
     def add(self, value, sign=1):
+        self.write("assign_add" if sign > 0 else "assign_sub", value)
+
+    def write(self, how, value):
         keep, values = pointers(self.context(), [value])
-        call("keel_variable_add", self, C.c_void_p(values[0]), sign)
+        call("keel_variable_write", self, None, encode(how), C.c_void_p(values[0]))
 
 
 class Graph(Handle):
@@ -323,24 +319,25 @@ class Graph(Handle):
         call("keel_graph_result", self, encode(name), C.c_uint32(value))
 
     def find(self, name):
-        return self.value("keel_graph_find", encode(name))
+        call("keel_graph_find", self, encode(name), C.byref(out := C.c_uint32()), None)
+        return out.value
 
     def copy(self, name):
         out = C.c_void_p()
-        call("keel_graph_copy", self, encode(name), C.byref(out))
+        call("keel_graph_new", None, encode(name), self, C.byref(out))
         return Graph(out, *self.keep)
 
-    def gradient(self, ys, xs, seeds=None, zeros=False):
+    def gradient(self, ys, xs, seeds=None, zeros=False, flags=0):
         """Returns a value for each x; None where no y depends on it. seeds: values, or None for ones."""
         def array(values):
             return (C.c_uint32 * max(1, len(values)))(*[NO_VALUE if v is None else v for v in values])
         out = (C.c_uint32 * max(1, len(xs)))()
         call("keel_graph_gradient", self, array(ys), len(ys), None if seeds is None else array(seeds), array(xs),
-             len(xs), C.c_uint32(zeros), out)
+             len(xs), C.c_uint32(flags | zeros), out)
         return [None if v == NO_VALUE else v for v in out[:len(xs)]]
 
     def jacobian(self, y, x):
-        return self.value("keel_graph_jacobian", C.c_uint32(y), C.c_uint32(x))
+        return self.gradient([y], [x], zeros=True, flags=2)[0]
 
     @property
     def number(self):
@@ -349,7 +346,7 @@ class Graph(Handle):
 
     def type(self, value):
         dtype, shape, ndim = C.c_uint32(), (C.c_int64 * 8)(), C.c_int32()
-        call("keel_graph_type", self, C.c_uint32(value), C.byref(dtype), shape, C.byref(ndim))
+        call("keel_graph_value_at", self, C.c_uint32(value), None, None, C.byref(dtype), shape, C.byref(ndim))
         return dtype_of(dtype.value & 255, dtype.value >> 8 & 255), list(shape[:ndim.value])
 
 
@@ -363,7 +360,7 @@ class Module(Handle):
         return Dim(out.value)
 
     def graph(self, name):
-        return self.make(Graph, "keel_graph_new", encode(name))
+        return self.make(Graph, "keel_graph_new", encode(name), None)
 
     def graph_of(self, entry=None):
         return self.make(Graph, "keel_module_graph", encode(entry))
@@ -387,8 +384,8 @@ class Module(Handle):
     def save(self, path):
         call("keel_module_save", self, encode(path))
 
-    def to_text(self): return self.text("keel_module_text")
-    def info(self): return json.loads(self.text("keel_module_info"))
+    def to_text(self): return self.text("keel_module_report", b"text")
+    def info(self): return json.loads(self.text("keel_module_report", b"info"))
 
     def session(self, device, **opts):
         return self.make(Session, "keel_session_new", encode(device), *options(opts))
@@ -402,7 +399,7 @@ class Session(Handle):
         return self.keep[0].keep[0]
 
     def prepare(self, feeds=None, fetches=None, targets=None):
-        return self.make(Plan, "keel_session_prepare", *names(feeds), *names(fetches), *names(targets))
+        return self.make(Plan, "keel_plan_new", *names(feeds), *names(fetches), *names(targets))
 
     def run(self, feeds, fetches, targets=None):
         """feeds: {name: array}; returns a list of arrays."""
@@ -416,12 +413,16 @@ class Session(Handle):
 class Plan(Handle):
     free = "keel_plan_free"
 
+    def outputs(self):
+        lib().keel_plan_counts(self, None, C.byref(n := C.c_uint32()))
+        return n.value
+
     def run(self, *inputs):
         return [array.numpy() for array in self.run_arrays(*inputs)]
 
     def run_arrays(self, *inputs):
         keep, ins = pointers(self.keep[0].context, inputs)
-        n = lib().keel_plan_outputs(self)
+        n = self.outputs()
         out = (C.c_void_p * max(1, n))()
         call("keel_plan_run", self, ins, len(inputs), out, n)
         return [Array(C.c_void_p(p), self) for p in out[:n]]

@@ -17,9 +17,9 @@ OBSERVER = C.CFUNCTYPE(C.c_int32, C.c_void_p, C.POINTER(Event))
 def run_observed(plan, observer, *inputs):
     """observer(event) after each launch; a true result stops the run. Results are dropped."""
     keep, ins = pointers(plan.keep[0].context, inputs)
-    n = lib().keel_plan_outputs(plan)
+    n = plan.outputs()
     out = (C.c_void_p * max(1, n))()
     told = OBSERVER(lambda _, event: int(bool(observer(event.contents))))
     call("keel_plan_run_observed", plan, ins, len(inputs), out, n, told, None)
     for array in out[:n]:
-        lib().keel_array_release(C.c_void_p(array))
+        lib().keel_array_free(C.c_void_p(array))

@@ -79,7 +79,7 @@ def call(name, /, **given):
             for p in params if p["name"] in slots}
     error = made.pop("err", [None])[0]
     if error:
-        raise RuntimeError(f"{rc}: {LIB.keel_error_message(error.pointer).decode()}")
+        raise RuntimeError(f"{rc}: {LIB.keel_error_text(error.pointer, K['KEEL_ERROR_MESSAGE']).decode()}")
     results = [m if "count" in p else m[0] for p in params if (m := made.get(p["name"])) is not None]
     return results[0] if len(results) == 1 else results or rc
 
@@ -92,7 +92,7 @@ def numpy_of(array):
 
 
 def test_a_binding_made_of_abi_json_runs_a_graph():
-    context = call("keel_open", options=[])
+    context = call("keel_context_new", options=[])
     call("keel_plugin_load", context=context, path=str(BUILD / "lib/keel/plugins/keel-reference.so").encode())
     module = call("keel_module_new", context=context)
     graph = call("keel_graph_new", module=module, name=b"main")
@@ -111,7 +111,7 @@ def test_a_binding_made_of_abi_json_runs_a_graph():
 
 def test_errors_of_such_a_binding_are_exceptions():
     with pytest.raises(RuntimeError, match="3: .*bogus"):
-        call("keel_open", options=[struct("keel_kv")(b"bogus", b"1")])
+        call("keel_context_new", options=[struct("keel_kv")(b"bogus", b"1")])
 
 
 def test_the_compiler_agrees_with_constants_and_layouts(tmp_path):

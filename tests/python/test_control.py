@@ -85,10 +85,10 @@ def test_an_endless_loop_is_stopped(device, body):
         plan_of(context, text, device, timeout_ms=50).run(np.float32(1))
     assert e.value.code == "CANCELLED"
     plan = plan_of(context, text, device)
-    threading.Thread(target=lambda: (time.sleep(0.05), keel_abi.lib().keel_cancel(context, 1))).start()
-    with pytest.raises(KeelError, match="by keel_cancel"):
+    threading.Thread(target=lambda: (time.sleep(0.05), keel_abi.lib().keel_context_cancel(context, 1))).start()
+    with pytest.raises(KeelError, match="by keel_context_cancel"):
         plan.run(np.float32(1))
-    keel_abi.lib().keel_cancel(context, 0)
+    keel_abi.lib().keel_context_cancel(context, 0)
     check(plan_of(context, POWERS, device).run(np.float32(2), np.int32(3)), [np.int32(3), np.float32(8)])
 
 

@@ -8,8 +8,8 @@ CODE = """
 import ctypes, _ctypes, sys
 for _ in range(3):
     keel, context = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
-    assert keel.keel_open(None, 0, ctypes.byref(context), None) == 0
-    keel.keel_close(context)
+    assert keel.keel_context_new(None, 0, ctypes.byref(context), None) == 0
+    keel.keel_context_free(context)
     _ctypes.dlclose(keel._handle)
 """
 

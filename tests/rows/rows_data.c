@@ -12,7 +12,7 @@ static void Z13(void) {
   EXPECT(strcmp(keel_array_device(y), home) == 0);
   check(keel_array_to(context, y, NULL, &back, &error));
   EXPECT(strcmp(keel_array_device(back), "") == 0 && is(back, KEEL_I32, 2, two));
-  keel_array_release(x), keel_array_release(there), keel_array_release(y);
+  keel_array_free(x), keel_array_free(there), keel_array_free(y);
 }
 /* tests/data keeps files in their original form. */
 static void V14(void) {
@@ -25,7 +25,8 @@ static void V14(void) {
   keel_session_free(session), keel_module_free(module);
   module = NULL;
   EXPECT(keel_module_parse(context, newer, strlen(newer), &module, &error) == KEEL_INVALID && !module);
-  EXPECT(strstr(keel_error_message(error), "version 2 of the text form; this reader knows 1") != NULL);
+  EXPECT(strstr(keel_error_text(error, KEEL_ERROR_MESSAGE),
+                "version 2 of the text form; this reader knows 1") != NULL);
   keel_error_free(error), error = NULL;
 }
 

@@ -22,7 +22,8 @@ static keel_error* error;
 
 static inline void check(keel_rc rc) {
   if (rc == KEEL_OK) return;
-  fprintf(stderr, "on %s: %s\n", device, error ? keel_error_message(error) : "an error without a message");
+  fprintf(stderr, "on %s: %s\n", device,
+          error ? keel_error_text(error, KEEL_ERROR_MESSAGE) : "an error without a message");
   exit(1);
 }
 
@@ -51,7 +52,7 @@ static inline keel_rc try_apply(const char* op, keel_array* a, keel_array* b, ke
                                 keel_error** err) {
   keel_op* bound = NULL;
   keel_array* in[2];
-  keel_rc rc = keel_op_bind(context, device, op, 0, NULL, NULL, 0, &bound, err);
+  keel_rc rc = keel_op_new(context, device, op, 0, NULL, NULL, 0, &bound, err);
   in[0] = a, in[1] = b;
   if (rc == KEEL_OK) rc = keel_apply(bound, in, b ? 2 : 1, out, 1, err);
   keel_op_free(bound);
@@ -72,7 +73,7 @@ static inline int is(keel_array* a, keel_dt dtype, int64_t n, const void* wanted
   for (d = 0; d < t.ndim; d++) size *= t.shape[d];
   same = size == n && ((uint32_t)t.dtype.code | (uint32_t)t.dtype.bits << 8 | 1u << 16) == dtype &&
          memcmp((char*)t.data + t.byte_offset, wanted, (size_t)n * 4) == 0;
-  keel_array_release(a);
+  keel_array_free(a);
   return same;
 }
 static inline int is_f32(keel_array* a, float v) { return is(a, KEEL_F32, 1, &v); }
@@ -105,15 +106,15 @@ static inline keel_array* call2(keel_function* f, keel_leaf a, keel_leaf b, uint
   keel_array* out = NULL;
   uint32_t n_out = 0;
   leaves[0] = a, leaves[1] = b;
-  check(keel_function_call(f, NULL, "", leaves, n, &out, 1, &n_out, &error));
+  check(keel_function_call(f, NULL, NULL, "", leaves, n, &out, 1, &n_out, &error));
   return out;
 }
 static inline keel_array* call1(keel_function* f, keel_array* a) { return call2(f, leaf(a), leaf(a), 1); }
 static inline int report_has(keel_function* f, const char* part) {
   keel_text* text = NULL;
   int has;
-  check(keel_function_report(f, &text, &error));
-  has = strstr(keel_text_data(text), part) != NULL;
+  check(keel_function_report(f, "report", &text, &error));
+  has = strstr(keel_text_data(text, NULL), part) != NULL;
   keel_text_free(text);
   return has;
 }
@@ -132,8 +133,8 @@ static inline keel_rc matmul_add(void* arg, keel_trace* t, const keel_leaf* l, u
   (void)arg, (void)n, ran++;
   if (rc == KEEL_OK) rc = try_apply("add", product, four, &sum, err);
   if (rc == KEEL_OK) rc = result(t, sum, err);
-  keel_array_release(weights), keel_array_release(four);
-  keel_array_release(product), keel_array_release(sum);
+  keel_array_free(weights), keel_array_free(four);
+  keel_array_free(product), keel_array_free(sum);
   return rc;
 }
 static inline keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n, keel_error** err) {
@@ -141,7 +142,7 @@ static inline keel_rc relu(void* arg, keel_trace* t, const keel_leaf* l, uint32_
   keel_rc rc = try_apply("maximum", zero, l[0].array, &y, err);
   (void)arg, (void)n, ran++;
   if (rc == KEEL_OK) rc = result(t, y, err);
-  keel_array_release(zero), keel_array_release(y);
+  keel_array_free(zero), keel_array_free(y);
   return rc;
 }
 static inline keel_array* mse(keel_array* a, keel_array* b) {
@@ -149,7 +150,7 @@ static inline keel_array* mse(keel_array* a, keel_array* b) {
   keel_array* difference = apply("sub", a, b);
   keel_array* square = apply("pow", difference, two);
   keel_array* mean = apply("reduce_mean", square, NULL);
-  keel_array_release(two), keel_array_release(difference), keel_array_release(square);
+  keel_array_free(two), keel_array_free(difference), keel_array_free(square);
   return mean;
 }
 static inline keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
@@ -157,7 +158,7 @@ static inline keel_rc mse_program(void* arg, keel_trace* t, const keel_leaf* l, 
   keel_array* mean = mse(l[0].array, l[1].array);
   keel_rc rc = result(t, mean, err);
   (void)arg, (void)n, ran++;
-  keel_array_release(mean);
+  keel_array_free(mean);
   return rc;
 }
 static inline keel_array* power(keel_array* x, int n) {
@@ -165,7 +166,7 @@ static inline keel_array* power(keel_array* x, int n) {
   int i;
   for (i = 1; i < n; i++, y = next) {
     next = apply("matmul", y, x);
-    keel_array_release(y);
+    keel_array_free(y);
   }
   return y;
 }
@@ -174,7 +175,7 @@ static inline keel_rc power_program(void* arg, keel_trace* t, const keel_leaf* l
   keel_array* y = power(l[0].array, (int)l[1].i);
   keel_rc rc = result(t, y, err);
   (void)arg, (void)n, ran++;
-  keel_array_release(y);
+  keel_array_free(y);
   return rc;
 }
 /* x * x + 2, of an array or of a number */
@@ -186,7 +187,7 @@ static inline keel_rc square_program(void* arg, keel_trace* t, const keel_leaf* 
   keel_array* y = apply("add", square, two);
   keel_rc rc = result(t, y, err);
   (void)arg, (void)n, ran++;
-  keel_array_release(x), keel_array_release(two), keel_array_release(square), keel_array_release(y);
+  keel_array_free(x), keel_array_free(two), keel_array_free(square), keel_array_free(y);
   return rc;
 }
 static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l, uint32_t n,
@@ -194,7 +195,7 @@ static inline keel_rc unused_gather(void* arg, keel_trace* t, const keel_leaf* l
   keel_array *one = i32(1), *y = NULL;
   keel_rc rc = try_apply("gather", l[0].array, one, &y, err);
   (void)arg, (void)n;
-  keel_array_release(one), keel_array_release(y);
+  keel_array_free(one), keel_array_free(y);
   return rc == KEEL_OK ? result(t, l[0].array, err) : rc;
 }
 
@@ -206,16 +207,13 @@ struct row {
 static inline int run_row(int argc, char** argv, const struct row* rows, size_t n) {
   size_t i;
   uint32_t d;
-  check(keel_open(NULL, 0, &context, &error));
-  check(keel_plugin_scan(context, &error));
-  EXPECT(argc == 2 && keel_device_count(context) > 0);
+  check(keel_context_new(NULL, 0, &context, &error));
+  check(keel_plugin_load(context, NULL, &error));
+  EXPECT(argc == 2 && keel_device_name(context, 0));
   for (i = 0; i < n && strcmp(rows[i].row, argv[1]) != 0; i++) continue;
   EXPECT(i < n);
-  for (d = 0; d < keel_device_count(context); d++) {
-    check(keel_device_name(context, d, &device, &error));
-    rows[i].run();
-  }
-  keel_close(context);
+  for (d = 0; (device = keel_device_name(context, d)) != NULL; d++) rows[i].run();
+  keel_context_free(context);
   return 0;
 }
 #endif

@@ -198,7 +198,7 @@ TEST_P(CaptureGradient, WhatIsComputedWhileTracingIsSaid) {
     tape.watch(c);
     keel_array *in[] = {c.get(), c.get()}, *square = nullptr;
     keel_op* mul = keel::detail::here().op(keel::OpId::mul);
-    keel::call(keel_tape_apply, keel::detail::tape_handle(), mul, in, 2u, &square, 1u);
+    keel::call(keel_trace_apply, nullptr, keel::detail::tape_handle(), mul, in, 2u, &square, 1u);
     return tape.gradient(Tensor(keel::Array(square)) * x, c);
   });
   EXPECT_TRUE(Has(Failure([&] { f(Tensor(1.f)); }), "was computed from a source while it was traced"));

@@ -24,7 +24,7 @@ class KeelSide:
         self.plan = self.load(path).session(device).prepare()
         self.keep, self.inputs = k.pointers(self.context, inputs)
         self.count, self.outputs = len(inputs), (C.c_void_p * 1)()
-        self.run, self.release, self.error = k.lib().keel_plan_run, k.lib().keel_array_release, C.c_void_p()
+        self.run, self.release, self.error = k.lib().keel_plan_run, k.lib().keel_array_free, C.c_void_p()
         self.release.argtypes = [C.c_void_p]
 
     def load(self, path):

@@ -17,7 +17,7 @@ namespace {
 keel_context* Context() {
   static keel_context* context = [] {
     keel_context* made = nullptr;
-    if (keel_open(nullptr, 0, &made, nullptr) || keel_plugin_add(made, keel_onnx_plugin(), nullptr))
+    if (keel_context_new(nullptr, 0, &made, nullptr) || keel_plugin_add(made, keel_onnx_plugin(), nullptr))
       __builtin_trap();
     return made;
   }();
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   keel_module* module = nullptr;
   keel_error* error = nullptr;
   keel_rc rc = keel_module_import(Context(), path.c_str(), nullptr, 0, nullptr, nullptr, 0, &module, &error);
-  if (rc != KEEL_OK && !*keel_error_message(error)) __builtin_trap();
+  if (rc != KEEL_OK && !*keel_error_text(error, KEEL_ERROR_MESSAGE)) __builtin_trap();
   keel_error_free(error);
   keel_module_free(module);
   close(file);

@@ -28,7 +28,7 @@ class Array {
     return *this;
   }
   /// Drops the reference; the data is freed with the last one.
-  ~Array() { keel_array_release(p_); }
+  ~Array() { keel_array_free(p_); }
 
   /// A new contiguous row-major array of zeros.
   static Array zeros(const Context& context, keel_dt dtype, std::span<const int64_t> shape) {
@@ -39,7 +39,7 @@ class Array {
   /// A contiguous copy of a tensor of any strides.
   static Array copy_of(const Context& context, const keel_tensor& tensor) {
     keel_array* out = nullptr;
-    call(keel_array_copy_from, context.get(), &tensor, &out);
+    call(keel_array_from_tensor, context.get(), &tensor, nullptr, nullptr, &out);
     return Array(out);
   }
   /// A contiguous copy of `values`, row by row; Error KEEL_INVALID unless their number is the number of
@@ -172,7 +172,7 @@ class Op {
   Op(const Context& context, const std::string& device, const std::string& op, const Attrs& attrs = {},
      uint32_t version = 0) {
     keel_op* out = nullptr;
-    call(keel_op_bind, context.get(), device.c_str(), op.c_str(), version, attrs.names(), attrs.data(),
+    call(keel_op_new, context.get(), device.c_str(), op.c_str(), version, attrs.names(), attrs.data(),
          attrs.size(), &out);
     handle_.reset(out);
   }

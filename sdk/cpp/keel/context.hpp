@@ -38,20 +38,20 @@ class Context {
   explicit Context(const Options& options = {}) {
     std::vector<keel_kv> kv = options.view();
     keel_context* out = nullptr;
-    call(keel_open, kv.data(), static_cast<uint32_t>(kv.size()), &out);
+    call(keel_context_new, kv.data(), static_cast<uint32_t>(kv.size()), &out);
     handle_.reset(out);
   }
   keel_context* get() const { return handle_.get(); }
 
   /// Loads every usable plugin of the standard folders; report("plugins") lists each with its state.
-  void scan_plugins() { call(keel_plugin_scan, get()); }
+  void scan_plugins() { call(keel_plugin_load, get(), nullptr); }
   /// Loads one plugin file; Error if it is refused.
   void load_plugin(const std::string& path) { call(keel_plugin_load, get(), path.c_str()); }
   /// Registers a plugin linked into the program; `plugin` is borrowed and should be static.
   void add_plugin(const keel_plugin* plugin) { call(keel_plugin_add, get(), plugin); }
 
   /// Stops all runs of this context, present and future, until cancel(false). Any thread; async-signal-safe.
-  void cancel(bool on = true) const { keel_cancel(get(), on); }
+  void cancel(bool on = true) const { keel_context_cancel(get(), on); }
 
   /// The destination of `print`; as keel_print_hook. NULL: stderr.
   void print_to(keel_print_fn hook, void* arg) const { keel_print_hook(get(), hook, arg); }
@@ -59,26 +59,22 @@ class Context {
   /// Names of the devices: "cpu", "cuda:1".
   std::vector<std::string> devices() const {
     std::vector<std::string> names;
-    for (uint32_t i = 0; i < keel_device_count(get()); i++) {
-      const char* name = nullptr;
-      call(keel_device_name, get(), i, &name);
-      names.emplace_back(name);
-    }
+    for (uint32_t i = 0; const char* name = keel_device_name(get(), i); i++) names.emplace_back(name);
     return names;
   }
 
   /// The bound ops of a device, for keel::Scope. Borrowed from the context.
   detail::Home& home(const std::string& device) const { return homes_->at(get(), device); }
 
-  /// JSON; `what` as in keel_report.
+  /// JSON; `what` as in keel_context_report.
   std::string report(const std::string& what) const {
     keel_text* text = nullptr;
-    call(keel_report, get(), what.c_str(), &text);
+    call(keel_context_report, get(), what.c_str(), &text);
     return take_text(text);
   }
 
  private:
-  Handle<keel_context, keel_close> handle_;
+  Handle<keel_context, keel_context_free> handle_;
   std::unique_ptr<detail::Homes> homes_ = std::make_unique<detail::Homes>();  // freed before the context
 };
 

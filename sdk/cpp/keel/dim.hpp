@@ -49,7 +49,7 @@ class Dim {
   keel_dim handle() const {
     if (!symbolic()) return number_;
     keel_dim out = 0;
-    call(keel_trace_known_dim, need_trace(), text_.c_str(), &out);
+    call(keel_trace_dim, need_trace(), text_.c_str(), 1, &out);
     return out;
   }
 

@@ -31,8 +31,8 @@ struct StandaloneEntry {
     Graph graph = module->graph_of("");
     for (const auto& [param, value] : graph.ports(false)) {
       names.push_back(param);
-      call(keel_graph_type, graph.get(), value, &dtypes.emplace_back(), static_cast<int64_t*>(nullptr),
-           static_cast<int32_t*>(nullptr));
+      call(keel_graph_value_at, graph.get(), value, nullptr, nullptr, &dtypes.emplace_back(),
+           static_cast<int64_t*>(nullptr), static_cast<int32_t*>(nullptr));
     }
     results = graph.ports(true).size();
     std::string info = module->info();

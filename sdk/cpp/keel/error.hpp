@@ -36,10 +36,10 @@ class Error : public std::runtime_error {
   /// Copies the fields of a C error object and frees it.
   static Error take(keel_rc code, keel_error* e) {
     if (!e) return Error(code, "the call failed without a message");
-    Error error(code, keel_error_message(e), keel_error_hint(e));
-    error.op_ = keel_error_op(e);
-    error.node_ = keel_error_node(e);
-    error.plugin_ = keel_error_plugin(e);
+    Error error(code, keel_error_text(e, KEEL_ERROR_MESSAGE), keel_error_text(e, KEEL_ERROR_HINT));
+    error.op_ = keel_error_text(e, KEEL_ERROR_OP);
+    error.node_ = keel_error_text(e, KEEL_ERROR_NODE);
+    error.plugin_ = keel_error_text(e, KEEL_ERROR_PLUGIN);
     keel_error_free(e);
     return error;
   }
@@ -149,7 +149,9 @@ using Handle = std::unique_ptr<T, Free<free_function>>;
 /// Copies a keel_text to a string and frees it.
 inline std::string take_text(keel_text* text) {
   Handle<keel_text, keel_text_free> owner(text);
-  return std::string(keel_text_data(text), keel_text_size(text));
+  uint64_t size = 0;
+  const char* data = keel_text_data(text, &size);
+  return std::string(data, size);
 }
 
 }  // namespace keel

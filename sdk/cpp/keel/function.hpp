@@ -74,7 +74,7 @@ inline keel_rc run_program(void*, keel_trace* trace, const keel_leaf* leaves, ui
   Invocation& mine = *this_call;
   const auto fail = [&](keel_rc code, const char* text) {
     mine.thrown.push_back({text, std::current_exception()});
-    return keel_fail(code, text, error);
+    return keel_error_new(code, text, error);
   };
   try {
     mine.run(mine, {leaves, n}, trace);
@@ -101,9 +101,7 @@ inline keel_rc call_function(keel_function* f, const Leaves& leaves, keel_array*
   const char* structure = leaves.structure.c_str();
   const keel_leaf* list = leaves.list.data();
   auto count = static_cast<uint32_t>(leaves.list.size());
-  keel_rc rc = tape_handle() ? keel_tape_call_within(tape_handle(), f, this_trace, structure, list, count,
-                                                     out, room, n, error)
-                             : keel_function_call(f, this_trace, structure, list, count, out, room, n, error);
+  keel_rc rc = keel_function_call(f, this_trace, tape_handle(), structure, list, count, out, room, n, error);
   return rc == KEEL_OK ? cut({out, *n}, error) : rc;
 }
 
@@ -234,7 +232,7 @@ class Function {
     perform(
         [&](auto err) {
           return keel_function_module(get(), leaves.structure.c_str(), leaves.list.data(),
-                                      static_cast<uint32_t>(leaves.list.size()), &out, err);
+                                      static_cast<uint32_t>(leaves.list.size()), &out, nullptr, err);
         },
         args...);
     return Module::take(out);
@@ -249,13 +247,13 @@ class Function {
   /// JSON: the traces, each with signature, reason, trace_ms, plan_ms, calls.
   std::string report() const {
     keel_text* out = nullptr;
-    call(keel_function_report, get(), &out);
+    call(keel_function_report, get(), "report", &out);
     return take_text(out);
   }
   /// A block per trace: the call, its arguments and results with their dtypes and shapes.
   std::string signatures() const {
     keel_text* out = nullptr;
-    call(keel_function_signatures, get(), &out);
+    call(keel_function_report, get(), "signatures", &out);
     return take_text(out);
   }
   /// The reason of each trace, and its captures; for people.
@@ -286,7 +284,7 @@ class Function {
     return n + std::atoll(text.c_str() + text.rfind("\"dropped\":") + 10);
   }
   /// Calls of this function run its code on numbers, without a trace.
-  void run_eagerly(bool on = true) const { keel_function_run_eagerly(get(), on); }
+  void run_eagerly(bool on = true) const { keel_run_eagerly(nullptr, get(), on); }
   keel_function* get() const { return state_->handle.get(); }
 
  private:
@@ -301,7 +299,7 @@ class Function {
   static void run(detail::Invocation& erased, std::span<const keel_leaf> leaves, keel_trace* trace) {
     auto& mine = static_cast<Typed<A...>&>(erased);
     const Function& f = mine.of;
-    detail::BodyScope body(f.state_->home, trace, keel_trace_tape(trace) ? detail::this_tape : nullptr);
+    detail::BodyScope body(f.state_->home, trace, detail::is_taped(trace) ? detail::this_tape : nullptr);
     std::tuple<std::decay_t<const A>...> copies(mine.args);
     detail::Replace put(leaves);
     std::apply([&](auto&... copy) { (detail::each_leaf(copy, put), ...); }, copies);
@@ -347,7 +345,9 @@ Function<std::decay_t<Code>> function(const std::string& name, Code&& code,
 
 /// All functions of the process, or of a context, run their code on numbers at each call, for a debugger.
 inline void run_eagerly(bool on = true) { detail::eager_process = on; }
-inline void run_eagerly(const Context& context, bool on = true) { keel_run_eagerly(context.get(), on); }
+inline void run_eagerly(const Context& context, bool on = true) {
+  keel_run_eagerly(context.get(), nullptr, on);
+}
 /// The same for this thread, until the end of the scope.
 class [[nodiscard]] Eagerly {
  public:

@@ -167,7 +167,7 @@ inline Tensor placeholder(keel_dt dtype, const std::vector<Size>& shape, const s
     dims.push_back(size.number);
     if (size.number >= 0) continue;
     open->sizes += size.text.empty();
-    call(keel_trace_dim, open->trace.get(), symbol.c_str(), &dims.back());
+    call(keel_trace_dim, open->trace.get(), symbol.c_str(), 0, &dims.back());
   }
   keel_array* out = nullptr;
   call(keel_trace_param, open->trace.get(), name.c_str(), dtype, dims.data(),

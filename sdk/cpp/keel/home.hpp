@@ -51,7 +51,7 @@ class Attributes {
 
   keel_op* bind(keel_context* context, const char* device, const char* op) const {
     keel_op* out = nullptr;
-    call(keel_op_bind, context, device, op, 0u, names_.data(), attrs_.data(), n_, &out);
+    call(keel_op_new, context, device, op, 0u, names_.data(), attrs_.data(), n_, &out);
     return out;
   }
   /// Appends a key to `out`: equal bytes for equal op and attributes.
@@ -152,7 +152,17 @@ inline constinit thread_local bool trace_takes_all =
 inline void (*note_place)(keel_trace*, const Place&) = [](keel_trace* trace, const Place& where) {
   if (where.line) keel_trace_source(trace, where.file, where.line);
 };
-inline bool writes() { return keel_trace_writes(this_trace) != 0; }
+inline bool writes() {
+  int32_t writes = 0;
+  keel_trace_info(this_trace, nullptr, &writes);
+  return writes != 0;
+}
+/// A tape records the program of this trace.
+inline bool is_taped(const keel_trace* trace) {
+  keel_tape* tape = nullptr;
+  keel_trace_info(trace, &tape, nullptr);
+  return tape != nullptr;
+}
 
 /// An active tape of this thread, and the next outer one (tape.hpp). handle null: recording is off.
 struct Recorder {

@@ -86,7 +86,7 @@ class Graph {
       int64_t shape[KEEL_MAX_RANK];
       int32_t ndim = 0;
       Value value{v, name_of(v), 0, {}};
-      call(keel_graph_type, p_, v, &value.dtype, shape, &ndim);
+      call(keel_graph_value_at, p_, v, nullptr, nullptr, &value.dtype, shape, &ndim);
       value.shape.assign(shape, shape + ndim);
       all.push_back(std::move(value));
     }
@@ -95,7 +95,7 @@ class Graph {
   /// By its own name or the name of one of its results: "sum", "sum:0". Error KEEL_NOT_FOUND.
   Node node(const std::string& name) const {
     uint32_t found = KEEL_NO_VALUE;
-    call(keel_graph_find_node, p_, name.c_str(), &found);
+    call(keel_graph_find, p_, name.c_str(), nullptr, &found);
     if (found != KEEL_NO_VALUE) return node_at(found);
     keel_value value = find(name);
     bool parameter = false;
@@ -118,19 +118,19 @@ class Graph {
   /// The name that find() accepts; "v12" for the unnamed result of node 12.
   std::string name_of(keel_value value) const {
     keel_text* name = nullptr;
-    call(keel_graph_value_at, p_, value, &name, none());
+    call(keel_graph_value_at, p_, value, &name, nullptr, nullptr, nullptr, nullptr);
     return take_text(name);
   }
   /// By name, a result's name, "v12" for the unnamed result of node 12, or "split:1". Error KEEL_NOT_FOUND.
   keel_value find(const std::string& name) const {
     keel_value out = KEEL_NO_VALUE;
-    call(keel_graph_find, p_, name.c_str(), &out);
+    call(keel_graph_find, p_, name.c_str(), &out, nullptr);
     return out;
   }
   /// A copy in the same module, with the same value numbers and without results.
   Graph copy(const std::string& name) const {
     keel_graph* out = nullptr;
-    call(keel_graph_copy, p_, name.c_str(), &out);
+    call(keel_graph_new, nullptr, name.c_str(), p_, &out);
     return Graph(out);
   }
   /// Appends the gradient of the sum of ys, each weighted by its seed if `seeds` is not empty. Returns one
@@ -150,7 +150,8 @@ class Graph {
   /// Appends the Jacobian of y with respect to x, of shape dims of y + dims of x.
   keel_value jacobian(keel_value y, keel_value x) {
     keel_value out = KEEL_NO_VALUE;
-    call(keel_graph_jacobian, p_, y, x, &out);
+    call(keel_graph_gradient, p_, &y, 1u, nullptr, &x, 1u, KEEL_GRADIENT_JACOBIAN | KEEL_GRADIENT_ZEROS,
+         &out);
     return out;
   }
 
@@ -224,7 +225,7 @@ class Module {
   /// A new empty graph, owned by the module; nullptr: without a name.
   Graph graph(const char* name = nullptr) {
     keel_graph* out = nullptr;
-    call(keel_graph_new, get(), name, &out);
+    call(keel_graph_new, get(), name, nullptr, &out);
     return Graph(out);
   }
   /// The graph of an entry ("": the only entry); also of a loaded module.
@@ -246,7 +247,7 @@ class Module {
   /// A block per entry: arguments and results with their dtypes and shapes.
   std::string signatures() const {
     keel_text* out = nullptr;
-    call(keel_module_signatures, get(), &out);
+    call(keel_module_report, get(), "signatures", &out);
     return take_text(out);
   }
   /// Writes a .keel file, complete or not at all.
@@ -254,13 +255,13 @@ class Module {
   /// The text form.
   std::string text() const {
     keel_text* out = nullptr;
-    call(keel_module_text, get(), &out);
+    call(keel_module_report, get(), "text", &out);
     return take_text(out);
   }
   /// The text form with long constants abbreviated.
   std::string outline() const {
     keel_text* out = nullptr;
-    call(keel_module_outline, get(), &out);
+    call(keel_module_report, get(), "outline", &out);
     return take_text(out);
   }
   /// Runs the passes for a device on the graph of an entry; options "level", "passes". Returns JSON: the
@@ -275,7 +276,7 @@ class Module {
   /// JSON: entries, graphs, op counts, constants, metadata, cases.
   std::string info() const {
     keel_text* out = nullptr;
-    call(keel_module_info, get(), &out);
+    call(keel_module_report, get(), "info", &out);
     return take_text(out);
   }
   /// Sets a string of the file's metadata.

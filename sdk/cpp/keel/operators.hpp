@@ -196,8 +196,9 @@ inline bool belongs_to_trace(OpId id, bool of_its_sizes) {
 inline keel_rc apply_op(keel_op* op, bool to_trace, keel_array* const* in, size_t n,
                         std::span<keel_array*> out, keel_error** error) {
   auto n_in = static_cast<uint32_t>(n), n_out = static_cast<uint32_t>(out.size());
-  if (to_trace) return keel_trace_apply(this_trace, op, in, n_in, out.data(), n_out, error);
-  if (keel_tape* tape = tape_handle()) return keel_tape_apply(tape, op, in, n_in, out.data(), n_out, error);
+  if (to_trace) return keel_trace_apply(this_trace, nullptr, op, in, n_in, out.data(), n_out, error);
+  if (keel_tape* tape = tape_handle())
+    return keel_trace_apply(nullptr, tape, op, in, n_in, out.data(), n_out, error);
   return keel_apply(op, in, n_in, out.data(), n_out, error);
 }
 

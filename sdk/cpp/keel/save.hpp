@@ -40,8 +40,8 @@ inline bool add_gradient(Module& module, const std::string& entry, const std::st
     std::vector<std::pair<std::string, keel_value>> list = source.ports(results);
     std::erase_if(list, [&](const auto& port) {
       keel_dt dtype = 0;
-      call(keel_graph_type, source.get(), port.second, &dtype, static_cast<int64_t*>(nullptr),
-           static_cast<int32_t*>(nullptr));
+      call(keel_graph_value_at, source.get(), port.second, nullptr, nullptr, &dtype,
+           static_cast<int64_t*>(nullptr), static_cast<int32_t*>(nullptr));
       const DtypeRow* row = find_dtype(dtype);
       return !row || row->kind != 'f';
     });
@@ -82,9 +82,7 @@ class VariablePaths {
  public:
   NamedVariables list;
   void variable(const Variable& v) {
-    auto same = [&](const auto& known) {
-      return keel_variable_id(known.second.get()) == keel_variable_id(v.get());
-    };
+    auto same = [&](const auto& known) { return known.second.id() == v.id(); };
     if (!v || std::any_of(list.begin(), list.end(), same)) return;
     std::vector<std::string> path = path_;
     if (std::string own = v.name(); !own.empty() || path.empty()) {

@@ -21,8 +21,16 @@ class Plan {
  public:
   explicit Plan(keel_plan* take) : handle_(take) {}
   keel_plan* get() const { return handle_.get(); }
-  uint32_t inputs() const { return keel_plan_inputs(get()); }
-  uint32_t outputs() const { return keel_plan_outputs(get()); }
+  uint32_t inputs() const {
+    uint32_t n = 0;
+    keel_plan_counts(get(), &n, nullptr);
+    return n;
+  }
+  uint32_t outputs() const {
+    uint32_t n = 0;
+    keel_plan_counts(get(), nullptr, &n);
+    return n;
+  }
 
   /// Inputs in the order of the feeds (dtypes and shapes are checked); returns the results in the order of
   /// the fetches.
@@ -104,7 +112,7 @@ class Session {
                std::span<const std::string> targets = {}) const {
     std::vector<const char*> f = c_strings(feeds), r = c_strings(fetches), t = c_strings(targets);
     keel_plan* out = nullptr;
-    call(keel_session_prepare, get(), f.empty() ? nullptr : f.data(), static_cast<uint32_t>(f.size()),
+    call(keel_plan_new, get(), f.empty() ? nullptr : f.data(), static_cast<uint32_t>(f.size()),
          r.empty() ? nullptr : r.data(), static_cast<uint32_t>(r.size()), t.empty() ? nullptr : t.data(),
          static_cast<uint32_t>(t.size()), &out);
     return Plan(out);

@@ -173,7 +173,7 @@ class Leaves {
   }
   void variable(const Variable& v) {  // by identity
     structure += 'V';
-    add({KEEL_LEAF_I64, 0, nullptr, nullptr, static_cast<int64_t>(keel_variable_id(v.get())), 0, nullptr});
+    add({KEEL_LEAF_I64, 0, nullptr, nullptr, static_cast<int64_t>(v.id()), 0, nullptr});
   }
   void fixed(bool v) {
     structure += 'b';

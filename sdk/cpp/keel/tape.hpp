@@ -125,9 +125,9 @@ class Tape {
   keel_tape* get() const { return handle_.get(); }
 
   /// Records ops on `t` from now on. Only floating-point tensors have gradients.
-  void watch(const Tensor& t) { call(keel_tape_watch, get(), t.get()); }
+  void watch(const Tensor& t) { call(keel_tape_watch, get(), t.get(), nullptr); }
   /// Records the reads of the variable from now on.
-  void watch(const Variable& v) { call(keel_tape_watch_variable, get(), v.get()); }
+  void watch(const Variable& v) { call(keel_tape_watch, get(), nullptr, v.get()); }
   /// Drops all records and watches; the tape can then be used again.
   void reset() { keel_tape_reset(get()); }
 
@@ -214,8 +214,10 @@ class Tape {
   auto jacobian(const Tensor& target, const X& sources, bool zeros = false) {
     Asked asked;
     return answer(asked, sources, [&](keel_array** out) {
-      call(keel_tape_jacobian, get(), target.get(), asked.xs.data(), asked.variables.data(),
-           static_cast<uint32_t>(asked.xs.size()), zeros ? KEEL_GRADIENT_ZEROS : 0, out);
+      keel_array* y = target.get();
+      call(keel_tape_gradient, get(), &y, 1u, nullptr, asked.xs.data(), asked.variables.data(),
+           static_cast<uint32_t>(asked.xs.size()), KEEL_GRADIENT_JACOBIAN | (zeros ? KEEL_GRADIENT_ZEROS : 0),
+           out);
     });
   }
   std::vector<Tensor> jacobian(const Tensor& target, std::initializer_list<Source> sources,
@@ -230,7 +232,7 @@ class Tape {
     if (!seeds.empty() && seeds.size() != ys.size())
       throw Error(KEEL_INVALID,
                   std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " targets");
-    call(keel_tape_gradient_of, get(), ys.data(), static_cast<uint32_t>(ys.size()),
+    call(keel_tape_gradient, get(), ys.data(), static_cast<uint32_t>(ys.size()),
          seeds.empty() ? nullptr : seeds.data(), asked.xs.data(), asked.variables.data(),
          static_cast<uint32_t>(asked.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0, out);
   }

@@ -125,7 +125,7 @@ class Tensor {
     if (here.contiguous()) return here;
     keel_tensor view = here.tensor();
     keel_array* out = nullptr;
-    call(keel_array_copy_from, detail::here().context(), &view, &out);
+    call(keel_array_from_tensor, detail::here().context(), &view, nullptr, nullptr, &out);
     return Array(out);
   }
 

@@ -31,8 +31,8 @@ class Variable {
     keel_kv kv[] = {{"trainable", options.trainable ? "1" : "0"}, {"name", options.name.c_str()}};
     keel_error* error = nullptr;
     Tensor value = initial.device().empty() ? initial : initial.to("");
-    keel_rc rc = keel_variable_make(detail::this_trace, detail::here().context(), value.get(), kv,
-                                    options.name.empty() ? 1 : 2, &p_, &error);
+    keel_rc rc = keel_variable_new(detail::here().context(), detail::this_trace, value.get(), kv,
+                                   options.name.empty() ? 1 : 2, &p_, &error);
     if (rc != KEEL_OK) throw Error::take(rc, error).within("Variable(" + initial.type() + ")", where);
   }
   explicit Variable(std::initializer_list<Literal> rows, const VariableOptions& options = {},
@@ -40,7 +40,7 @@ class Variable {
       : Variable(Tensor(rows), options, where) {}
   /// A new variable with a copy of `initial` and its dtype and shape, which do not change.
   Variable(const Context& context, const Array& initial) {
-    call(keel_variable_new, context.get(), initial.get(), &p_);
+    call(keel_variable_new, context.get(), nullptr, initial.get(), nullptr, 0, &p_);
   }
   /// The module's variable of that name; Error KEEL_NOT_FOUND.
   Variable(Module& module, const std::string& name) {
@@ -53,11 +53,25 @@ class Variable {
     std::swap(p_, o.p_);
     return *this;
   }
-  ~Variable() { keel_variable_release(p_); }
+  ~Variable() { keel_variable_free(p_); }
   keel_variable* get() const { return p_; }
   explicit operator bool() const { return p_ != nullptr; }
-  std::string name() const { return keel_variable_name(p_); }
-  bool trainable() const { return keel_variable_trainable(p_) != 0; }
+  std::string name() const {
+    const char* name = "";
+    keel_variable_info(p_, &name, nullptr, nullptr);
+    return name;
+  }
+  bool trainable() const {
+    int32_t trainable = 0;
+    keel_variable_info(p_, nullptr, &trainable, nullptr);
+    return trainable != 0;
+  }
+  /// Equal for all handles of one variable; 0 if this has none.
+  uint64_t id() const {
+    uint64_t id = 0;
+    keel_variable_info(p_, nullptr, nullptr, &id);
+    return id;
+  }
   keel_dt dtype() const { return read().dtype(); }
   std::vector<int64_t> shape() const {
     Array now = read();
@@ -67,7 +81,7 @@ class Variable {
   /// Its value at this point of the program.
   Tensor value() const {
     keel_array* out = nullptr;
-    call(keel_trace_read, detail::this_trace, detail::tape_handle(), p_, &out);
+    call(keel_variable_read, p_, detail::this_trace, detail::tape_handle(), &out);
     keel_error* error = nullptr;
     if (keel_rc rc = detail::cut({&out, 1}, &error); rc != KEEL_OK) throw Error::take(rc, error);
     return Tensor(Array(out));
@@ -82,21 +96,21 @@ class Variable {
   /// The present value without a copy; later writes do not change the array, which is read-only.
   Array read() const {
     keel_array* out = nullptr;
-    call(keel_variable_read, p_, &out);
+    call(keel_variable_read, p_, nullptr, nullptr, &out);
     return Array(out);
   }
   template <std::same_as<Array> A>
   void assign(const A& value) const {
-    call(keel_variable_assign, p_, value.get());
+    call(keel_variable_write, p_, nullptr, "assign", value.get());
   }
   /// Atomic: concurrent additions are all applied.
   template <std::same_as<Array> A>
   void assign_add(const A& value) const {
-    call(keel_variable_add, p_, value.get(), 1);
+    call(keel_variable_write, p_, nullptr, "assign_add", value.get());
   }
   template <std::same_as<Array> A>
   void assign_sub(const A& value) const {
-    call(keel_variable_add, p_, value.get(), -1);
+    call(keel_variable_write, p_, nullptr, "assign_sub", value.get());
   }
 
   /// Adds it to the module under that name; returns its number in nodes' attributes.
@@ -113,7 +127,7 @@ class Variable {
     keel_error* error = nullptr;
     Array value = v.weak() ? v.settle(detail::here().context(), dtype()) : Array(keel_array_retain(v.get()));
     if (value && *keel_array_device(value.get())) value = Tensor(value).to("").array();
-    if (keel_rc rc = keel_trace_write(detail::this_trace, p_, how, value.get(), &error); rc != KEEL_OK)
+    if (keel_rc rc = keel_variable_write(p_, detail::this_trace, how, value.get(), &error); rc != KEEL_OK)
       throw Error::take(rc, error).within(std::string(how) + "(" + v.type() + ")", v.where());
   }
   keel_variable* p_ = nullptr;

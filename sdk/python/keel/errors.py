@@ -82,8 +82,8 @@ def _in_python(text):
     """C++ names in a message as Python's: keel::cast(x, KEEL_F32) becomes keel.cast(x, keel.f32)."""
     text = re.sub(r"\[\{([^{}]*)\}\]", r"[\1]", text)
     text = re.sub(r"\bcast\((\w+)\)\{to=(\w+)\}", r"keel.cast(\1, keel.\2)", text)
-    for said, spelled in (("keel::", "keel."), ("keel_cancel(context, 0)", "keel.cancel(False)"),
-                          ("keel_cancel", "keel.cancel")):
+    for said, spelled in (("keel::", "keel."), ("keel_context_cancel(context, 0)", "keel.cancel(False)"),
+                          ("keel_context_cancel", "keel.cancel")):
         text = text.replace(said, spelled)
     return re.sub(r"\bKEEL_([A-Z]+\d+)\b", lambda m: "keel." + m.group(1).lower(), text)
 

@@ -63,7 +63,7 @@ Figure Measure(std::string name, double limit, double work, Body body) {
 
 inline void Check(keel_rc rc, keel_error* error) {
   if (rc == KEEL_OK) return;
-  std::fprintf(stderr, "hot: %s\n", error ? keel_error_message(error) : "failed");
+  std::fprintf(stderr, "hot: %s\n", error ? keel_error_text(error, KEEL_ERROR_MESSAGE) : "failed");
   std::exit(1);
 }
 template <class F, class... A>
@@ -88,7 +88,7 @@ keel_array* Filled(keel_context* c, keel_dt dtype, std::vector<int64_t> shape, T
 
 inline keel_op* Bind(keel_context* c, const char* device, const char* name) {
   keel_op* op = nullptr;
-  Call(keel_op_bind, c, device, name, 0u, static_cast<const char* const*>(nullptr),
+  Call(keel_op_new, c, device, name, 0u, static_cast<const char* const*>(nullptr),
        static_cast<const keel_attr*>(nullptr), 0u, &op);
   return op;
 }
@@ -103,7 +103,7 @@ struct Prepared {
     Call(keel_session_new, module, device, static_cast<const keel_kv*>(options.data()),
          static_cast<uint32_t>(options.size()), &session);
     const char* const* none = nullptr;
-    Call(keel_session_prepare, session, none, 0u, none, 0u, none, 0u, &plan);
+    Call(keel_plan_new, session, none, 0u, none, 0u, none, 0u, &plan);
   }
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;

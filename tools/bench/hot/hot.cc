@@ -62,7 +62,7 @@ void Eager(Bench& b) {
     return [=] {
       keel_array* y;
       Apply(op, x, x, &y);
-      keel_array_release(y);
+      keel_array_free(y);
     };
   };
   b.Add("eager add, f32 scalars", 30, 1, once(add, scalar));
@@ -72,17 +72,17 @@ void Eager(Bench& b) {
   b.Add("eager add, dependent chain", 30, 1, [&] {
     keel_array* z;
     Apply(add, y, scalar, &z);
-    keel_array_release(y);
+    keel_array_free(y);
     y = z;
   });
   b.Add("array of 4 KB made and released", 0, 1, [&] {
     keel_array* z;
     int64_t shape[] = {1000};
     keel_array_new(b.context, KEEL_F32, shape, 1, &z, nullptr);
-    keel_array_release(z);
+    keel_array_free(z);
   });
-  for (keel_array* a : {scalar, thousand, y}) keel_array_release(a);
-  for (keel_array* a : matrices.All()) keel_array_release(a);
+  for (keel_array* a : {scalar, thousand, y}) keel_array_free(a);
+  for (keel_array* a : matrices.All()) keel_array_free(a);
   keel_op_free(add);
   keel_op_free(matmul);
 }
@@ -110,12 +110,12 @@ struct Mixed {
     keel_array* x = operands[pick / ops.size()];
     keel_array*& y = kept[place];
     place = place + 1 == kept.size() ? 0 : place + 1;
-    keel_array_release(y);
+    keel_array_free(y);
     Apply(ops[pick % ops.size()], x, x, &y);
   }
   ~Mixed() {
-    for (keel_array* a : operands) keel_array_release(a);
-    for (keel_array* a : kept) keel_array_release(a);
+    for (keel_array* a : operands) keel_array_free(a);
+    for (keel_array* a : kept) keel_array_free(a);
     for (keel_op* op : ops) keel_op_free(op);
   }
 };
@@ -142,7 +142,7 @@ void Evicted(Bench& b) {
       keel_array* y;
       Apply(add, x, x, &y);
       double end = hot::Now();
-      keel_array_release(y);
+      keel_array_free(y);
       timer.push_back(middle - start);
       ns.push_back(end - middle);
     }
@@ -150,7 +150,7 @@ void Evicted(Bench& b) {
     for (double& n : ns) n -= cost.median;
     b.figures.push_back(hot::Summarise(name, 0, ns));
   }
-  keel_array_release(x);
+  keel_array_free(x);
   keel_op_free(add);
 }
 
@@ -191,9 +191,9 @@ void Plans(Bench& b) {
       keel_array* y;
       if (keel_plan_run(p.plan, in.data(), static_cast<uint32_t>(in.size()), &y, 1, nullptr) != KEEL_OK)
         std::abort();
-      keel_array_release(y);
+      keel_array_free(y);
     });
-    for (keel_array* a : in) keel_array_release(a);
+    for (keel_array* a : in) keel_array_free(a);
   };
   auto scalar = [&](float v) { return Filled(b.context, KEEL_F32, {}, v); };
   run("plan of 1 node", 50, 1, Text("a: f32[], b: f32[]) -> f32[]", "  y = add(a, b)\n", "y"),
@@ -224,7 +224,7 @@ void Stops(Bench& b) {
       hot::Prepared p(b.context, b.device, text);
       b.figures.push_back(hot::StopLatency(b.context, name, p.plan, in));
     }
-    for (keel_array* a : in) keel_array_release(a);
+    for (keel_array* a : in) keel_array_free(a);
   };
   stop("stop: 2,000 additions of 1M", Text("a: f32[n], b: f32[]) -> f32[n]", Body(1000), "s999"),
        [&]() -> Arrays {
@@ -256,11 +256,11 @@ void PowerEager(Bench& b) {
     keel_array *last = keel_array_retain(xs.Next()), *next;
     for (int i = 0; i < 100; i++, last = next) {
       Apply(matmul, last, xs.Next(), &next);
-      keel_array_release(last);
+      keel_array_free(last);
     }
-    keel_array_release(last);
+    keel_array_free(last);
   });
-  for (keel_array* x : xs.All()) keel_array_release(x);
+  for (keel_array* x : xs.All()) keel_array_free(x);
   keel_op_free(matmul);
 
   keel::Context context;
@@ -339,8 +339,8 @@ int main(int argc, char** argv) {
       b.wanted = argv[i];
   }
   const keel_kv options[] = {{"threads", "1"}};
-  Call(keel_open, static_cast<const keel_kv*>(options), 1u, &b.context);
-  Call(keel_plugin_scan, b.context);
+  Call(keel_context_new, static_cast<const keel_kv*>(options), 1u, &b.context);
+  Call(keel_plugin_load, b.context, nullptr);
   Eager(b);
   MixedCalls(b);
   Evicted(b);
@@ -351,6 +351,6 @@ int main(int argc, char** argv) {
   });
   Sdk(b);
   Stops(b);
-  keel_close(b.context);
+  keel_context_free(b.context);
   json ? PrintJson(b.figures) : PrintText(b.figures);
 }

@@ -21,12 +21,12 @@ struct Program {  // n dependent additions
     for (int i = 0; i < self->nodes; i++) {
       keel_array* operands[] = {y ? y : x, in[1].array};
       keel_array* next = nullptr;
-      if (keel_rc rc = keel_trace_apply(trace, self->add, operands, 2, &next, 1, err)) return rc;
-      keel_array_release(y);
+      if (keel_rc rc = keel_trace_apply(trace, nullptr, self->add, operands, 2, &next, 1, err)) return rc;
+      keel_array_free(y);
       y = next;
     }
     keel_rc rc = keel_trace_result(trace, "y", y, err);
-    keel_array_release(y);
+    keel_array_free(y);
     return rc;
   }
 };
@@ -42,8 +42,8 @@ void Functions(keel_context* c, const char* device, keel_op* add, const AddFigur
   figure("function of 1 node, called", 75, 1, [&] {
     keel_array* y;
     uint32_t n;
-    Must(keel_function_call(f, nullptr, "", leaves, 2, &y, 1, &n, nullptr));
-    keel_array_release(y);
+    Must(keel_function_call(f, nullptr, nullptr, "", leaves, 2, &y, 1, &n, nullptr));
+    keel_array_free(y);
   });
   figure("trace: of 10,000 nodes, a node", 1000, many.nodes, [&] {
     keel_trace* trace = nullptr;
@@ -54,7 +54,7 @@ void Functions(keel_context* c, const char* device, keel_op* add, const AddFigur
       Must(keel_trace_param(trace, nullptr, KEEL_F32, nullptr, 0, &p.array, nullptr));
     Must(Program::Run(&many, trace, params, 2, nullptr));
     Must(keel_trace_end(trace, &m, nullptr));
-    for (keel_leaf& p : params) keel_array_release(p.array);
+    for (keel_leaf& p : params) keel_array_free(p.array);
     keel_trace_free(trace);
     keel_module_free(m);
   });
@@ -62,12 +62,12 @@ void Functions(keel_context* c, const char* device, keel_op* add, const AddFigur
     keel_function* g = nullptr;
     keel_module* m = nullptr;
     Must(keel_function_new(c, "g", device, nullptr, 0, Program::Run, &many, nullptr, &g, nullptr));
-    Must(keel_function_module(g, "", leaves, 2, &m, nullptr));
+    Must(keel_function_module(g, "", leaves, 2, &m, nullptr, nullptr));
     keel_module_free(m);
     keel_function_free(g);
   });
   keel_function_free(f);
-  keel_array_release(x);
+  keel_array_free(x);
 }
 
 void Tapes(keel_context* c, const char* device, keel_op* add, const AddFigure& figure) {
@@ -81,29 +81,29 @@ void Tapes(keel_context* c, const char* device, keel_op* add, const AddFigure& f
     figure(name, 0, 1, [&] {
       if (recorded++ == 1000) {  // as long as a training step
         keel_tape_reset(tape);
-        Must(keel_tape_watch(tape, x, nullptr));
+        Must(keel_tape_watch(tape, x, nullptr, nullptr));
         recorded = 0;
       }
       keel_array *in[] = {x, x}, *y;
-      Must(keel_tape_apply(tape, op, in, 2, &y, 1, nullptr));
-      keel_array_release(y);
+      Must(keel_trace_apply(nullptr, tape, op, in, 2, &y, 1, nullptr));
+      keel_array_free(y);
     });
     keel_tape_free(tape);
-    keel_array_release(x);
+    keel_array_free(x);
   }
   keel_array* x = Filled(c, KEEL_F32, {}, 1.5f);
   figure("gradient of x * x, recorded and taken", 0, 1, [&] {
     keel_tape* tape = nullptr;
     Must(keel_tape_new(c, device, nullptr, 0, nullptr, &tape, nullptr));
-    Must(keel_tape_watch(tape, x, nullptr));
+    Must(keel_tape_watch(tape, x, nullptr, nullptr));
     keel_array *in[] = {x, x}, *y, *dx;
-    Must(keel_tape_apply(tape, mul, in, 2, &y, 1, nullptr));
-    Must(keel_tape_gradient(tape, &y, 1, nullptr, &x, 1, 0, &dx, nullptr));
-    keel_array_release(y);
-    keel_array_release(dx);
+    Must(keel_trace_apply(nullptr, tape, mul, in, 2, &y, 1, nullptr));
+    Must(keel_tape_gradient(tape, &y, 1, nullptr, &x, nullptr, 1, 0, &dx, nullptr));
+    keel_array_free(y);
+    keel_array_free(dx);
     keel_tape_free(tape);
   });
-  keel_array_release(x);
+  keel_array_free(x);
   keel_op_free(mul);
 }
 

@@ -1,4 +1,4 @@
-// stop.h: latency of keel_cancel in different kinds of long runs.
+// stop.h: latency of keel_context_cancel in different kinds of long runs.
 #pragma once
 
 #include <thread>
@@ -15,14 +15,14 @@ inline Figure StopLatency(keel_context* c, std::string name, keel_plan* plan, st
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30 + 7 * i));
       asked = Now();
-      keel_cancel(c, 1);
+      keel_context_cancel(c, 1);
     });
     keel_array* y = nullptr;
     keel_rc rc = keel_plan_run(plan, in.data(), static_cast<uint32_t>(in.size()), &y, 1, nullptr);
     double ended = Now();
     other.join();
-    keel_cancel(c, 0);
-    keel_array_release(y);
+    keel_context_cancel(c, 0);
+    keel_array_free(y);
     if (rc == KEEL_CANCELLED) ns.push_back(ended - asked);
   }
   if (ns.empty()) ns.push_back(-1);  // every run ended before the cancel

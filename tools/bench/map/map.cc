@@ -60,9 +60,11 @@ void Bench(keel_context* context, const Chain& chain, int64_t n, int rounds) {
   }
   std::vector<float> y(static_cast<size_t>(n));
   keel_array* result = nullptr;
+  uint32_t n_in = 0;
+  keel_plan_counts(keel.plan, &n_in, nullptr);
   const auto run = [&] {
-    keel_array_release(result);
-    Call(keel_plan_run, keel.plan, arrays.data(), keel_plan_inputs(keel.plan), &result, 1u);
+    keel_array_free(result);
+    Call(keel_plan_run, keel.plan, arrays.data(), n_in, &result, 1u);
   };
   const auto hand = [&] { chain.hand(data[0], data[1], data[2], y.data(), n); };
   run();
@@ -82,8 +84,8 @@ void Bench(keel_context* context, const Chain& chain, int64_t n, int rounds) {
     std::printf("| %s | %lld | %.4g | %.4g | %s |\n", chain.name, static_cast<long long>(n), turns.Micros(0),
                 turns.Micros(1), turns.Ratio(0, 1).c_str());
   }
-  for (keel_array* a : arrays) keel_array_release(a);
-  keel_array_release(result);
+  for (keel_array* a : arrays) keel_array_free(a);
+  keel_array_free(result);
 }
 
 }  // namespace
@@ -93,12 +95,12 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i++)
     if (!std::strcmp(argv[i], "--rounds")) rounds = std::atoi(argv[i + 1]);
   keel_context* context = nullptr;
-  Call(keel_open, static_cast<const keel_kv*>(nullptr), 0u, &context);
-  Call(keel_plugin_scan, context);
+  Call(keel_context_new, static_cast<const keel_kv*>(nullptr), 0u, &context);
+  Call(keel_plugin_load, context, nullptr);
   std::printf(
       "| ops | elements | Keel, us | by hand, us | ratio [quartiles] |\n| --- | --- | --- | --- | --- |\n");
   for (const Chain& chain : kChains)
     for (int64_t n : {1, 64, 1000, 4096, 65536, 1 << 20, 1 << 24}) Bench(context, chain, n, rounds);
-  keel_close(context);
+  keel_context_free(context);
   return 0;
 }

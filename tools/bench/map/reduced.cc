@@ -52,7 +52,7 @@ void Bench(keel_context* context, const Case& c, int64_t n, int rounds) {
   std::vector<float> y(static_cast<size_t>(std::max(kColumns, n / kColumns)));
   keel_array* result[2] = {};
   const auto run = [&](const hot::Prepared& plan, keel_array** out) {
-    keel_array_release(*out);
+    keel_array_free(*out);
     Call(keel_plan_run, plan.plan, in, 2u, out, 1u);
   };
   const auto fused = [&] { run(one, &result[0]); };
@@ -72,7 +72,7 @@ void Bench(keel_context* context, const Case& c, int64_t n, int rounds) {
   std::printf("| %s | %lld | %.4g | %.4g | %.4g | %s | %s |\n", c.name, static_cast<long long>(n),
               turns.Micros(0), turns.Micros(1), turns.Micros(2), turns.Ratio(0, 1).c_str(),
               turns.Ratio(0, 2).c_str());
-  for (keel_array* a : {in[0], in[1], result[0], result[1]}) keel_array_release(a);
+  for (keel_array* a : {in[0], in[1], result[0], result[1]}) keel_array_free(a);
 }
 
 }  // namespace
@@ -82,13 +82,13 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i++)
     if (!std::strcmp(argv[i], "--rounds")) rounds = std::atoi(argv[i + 1]);
   keel_context* context = nullptr;
-  Call(keel_open, static_cast<const keel_kv*>(nullptr), 0u, &context);
-  Call(keel_plugin_scan, context);
+  Call(keel_context_new, static_cast<const keel_kv*>(nullptr), 0u, &context);
+  Call(keel_plugin_load, context, nullptr);
   std::printf(
       "| ops | elements | one launch, us | two | by hand | of two [quartiles] | of the hand's |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n");
   for (const Case& c : kCases)
     for (int64_t n : {1 << 12, 1 << 16, 1 << 20, 1 << 24}) Bench(context, c, n, rounds);
-  keel_close(context);
+  keel_context_free(context);
   return 0;
 }

@@ -36,7 +36,7 @@ class Net {
                static_cast<keel_tape*>(nullptr), &made);
     keel::Handle<keel_tape, keel_tape_free> owner;
     owner.reset(made);
-    for (const Array& p : params) keel::call(keel_tape_watch, made, p.get());
+    for (const Array& p : params) keel::call(keel_tape_watch, made, p.get(), nullptr);
     tape = trace ? nullptr : made;
     *loss = Loss(x, labels, params);
     tape = nullptr;
@@ -51,9 +51,9 @@ class Net {
     keel_array *ins[] = {in.get()...}, *out = nullptr;
     constexpr uint32_t n = sizeof...(in);
     if (trace)
-      keel::call(keel_trace_apply, trace, op.get(), ins, n, &out, 1u);
+      keel::call(keel_trace_apply, trace, nullptr, op.get(), ins, n, &out, 1u);
     else if (tape)
-      keel::call(keel_tape_apply, tape, op.get(), ins, n, &out, 1u);
+      keel::call(keel_trace_apply, nullptr, tape, op.get(), ins, n, &out, 1u);
     else
       keel::call(keel_apply, op.get(), ins, n, &out, 1u);
     return Array(out);
@@ -61,7 +61,7 @@ class Net {
   static Arrays Gradient(keel_tape* of, const Array& loss, std::span<const Array> params) {
     keel_array* y = loss.get();
     std::vector<keel_array*> xs = keel::raw(params), out(params.size());
-    keel::call(keel_tape_gradient, of, &y, 1u, static_cast<keel_array* const*>(nullptr), xs.data(),
+    keel::call(keel_tape_gradient, of, &y, 1u, static_cast<keel_array* const*>(nullptr), xs.data(), nullptr,
                static_cast<uint32_t>(xs.size()), 0u, out.data());
     return keel::take_arrays(out);
   }
@@ -92,8 +92,8 @@ class Traced {
     std::vector<keel_leaf> leaves = Leaves(in);
     keel_array* out[16];
     uint32_t n = 0;
-    keel::call(keel_function_call, handle_.get(), static_cast<keel_trace*>(nullptr), "", leaves.data(),
-               static_cast<uint32_t>(leaves.size()), out, 16u, &n);
+    keel::call(keel_function_call, handle_.get(), static_cast<keel_trace*>(nullptr), nullptr, "",
+               leaves.data(), static_cast<uint32_t>(leaves.size()), out, 16u, &n);
     return keel::take_arrays({out, out + n});
   }
   // JSON: the plan of its graph.
@@ -101,7 +101,7 @@ class Traced {
     std::vector<keel_leaf> leaves = Leaves(in);
     keel_module* out = nullptr;
     keel::call(keel_function_module, handle_.get(), "", leaves.data(), static_cast<uint32_t>(leaves.size()),
-               &out);
+               &out, nullptr);
     return keel::Session(keel::Module::take(out), device).prepare().report();
   }
 

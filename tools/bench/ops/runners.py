@@ -28,7 +28,7 @@ class Keel:
             plan = self.context.import_file(file.name).session(self.device).prepare()
         keep, inputs = self.k.pointers(self.context, case.arrays()[0])
         n, outputs, error = len(keep), (C.c_void_p * 1)(), C.byref(C.c_void_p())
-        run, release = self.k.lib().keel_plan_run, self.k.lib().keel_array_release
+        run, release = self.k.lib().keel_plan_run, self.k.lib().keel_array_free
         release.argtypes = [C.c_void_p]
 
         def once():

@@ -1,6 +1,6 @@
-// stop.cc: latency from keel_cancel to the return of the run, for each kind of work (cases.h), and a check
-// that the plan still produces identical bits afterwards.
-// Usage: stop [--device cpu] [--tries 20] [--threads N] [PART OF A NAME]. See ../README.md.
+// stop.cc: latency from keel_context_cancel to the return of the run, for each kind of work (cases.h), and a
+// check that the plan still produces identical bits afterwards. Usage: stop [--device cpu] [--tries 20]
+// [--threads N] [PART OF A NAME]. See ../README.md.
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -139,7 +139,7 @@ Run RunOnce(keel_plan* plan, const Arrays& in, size_t results) {
                        static_cast<uint32_t>(results), nullptr);
   r.ended = hot::Now();
   if (r.rc == KEEL_OK) r.hash = HashOf(out);
-  for (keel_array* a : out) keel_array_release(a);
+  for (keel_array* a : out) keel_array_free(a);
   return r;
 }
 
@@ -154,11 +154,11 @@ std::vector<double> Tries(keel_context* context, keel_plan* plan, const Arrays& 
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(wait));
       asked = hot::Now();
-      keel_cancel(context, 1);
+      keel_context_cancel(context, 1);
     });
     const Run r = RunOnce(plan, in, results);
     other.join();
-    keel_cancel(context, 0);
+    keel_context_cancel(context, 0);
     if (r.rc == KEEL_CANCELLED) ns.push_back(r.ended - asked);
   }
   return ns;
@@ -183,7 +183,7 @@ bool Measure(keel_context* context, const Options& o, const stops::Case& c) {
                 worst / 1e6, ns.size(), worst > 25e6 ? " late" : "", same ? "" : " another answer");
     std::fflush(stdout);
   }
-  for (keel_array* a : in) keel_array_release(a);
+  for (keel_array* a : in) keel_array_free(a);
   return same;
 }
 
@@ -203,12 +203,12 @@ int main(int argc, char** argv) {
       o.wanted = argv[i];
   }
   keel_context* context = nullptr;
-  Call(keel_open, static_cast<const keel_kv*>(nullptr), 0u, &context);
-  Call(keel_plugin_scan, context);
+  Call(keel_context_new, static_cast<const keel_kv*>(nullptr), 0u, &context);
+  Call(keel_plugin_load, context, nullptr);
   std::printf("| work | whole, ms | median to stop, ms | worst | tries |\n| --- | --- | --- | --- | --- |\n");
   bool same = true;
   for (const stops::Case& c : stops::kCases)
     if (std::string(c.name).find(o.wanted) != std::string::npos) same &= Measure(context, o, c);
-  keel_close(context);
+  keel_context_free(context);
   return same ? 0 : 1;
 }

@@ -28,7 +28,7 @@ nb::handle signals, by_default;  // the module _signal, its default_int_handler;
 void stop_run() {
   int running = kRunning;
   if (!phase.compare_exchange_strong(running, kStopping)) return;
-  keel_cancel(context, 1);
+  keel_context_cancel(context, 1);
   phase = kStopped;
 }
 
@@ -105,7 +105,7 @@ void Run::end() {
     return;
   while (phase == kStopping) sched_yield();
   phase = kIdle;
-  keel_cancel(context, asked);
+  keel_context_cancel(context, asked);
 }
 
 void cancel(bool on) {
@@ -120,7 +120,7 @@ void install_interrupt() {
   Run::main_thread = nb::cast<pthread_t>(main.attr("ident"));
   pthread_atfork(nullptr, nullptr,
                  [] {  // the child has this thread only; a run of another thread does not exist there
-                   if (phase.exchange(kIdle) > kRunning) keel_cancel(context, asked);
+                   if (phase.exchange(kIdle) > kRunning) keel_context_cancel(context, asked);
                    Run::main_thread = pthread_self();
                  });
 }

@@ -1,7 +1,7 @@
 // interrupt.h: Ctrl-C stops the run of the main thread, which then raises KeyboardInterrupt.
 //
 // Python's handler of SIGINT only sets a flag, which the interpreter checks between two instructions; a run
-// is one instruction. So runs of the main thread install a handler that calls keel_cancel, then Python's. The
+// is one instruction. So runs of the main thread install a handler that calls keel_context_cancel, then Python's. The
 // run ends with KEEL_CANCELLED, and raising that error (errors.cc) makes Python raise KeyboardInterrupt.
 //
 // It is installed only while the program leaves SIGINT to Python: a handler of the program might not raise,
@@ -11,7 +11,7 @@
 // thread waiting at Python's wakeup fd would take two calls per run as well, and threads make fork() unsafe.)
 //
 // Runs of other threads are not interrupted, but end, too, while the main thread's run is being stopped,
-// since keel_cancel applies to contexts.
+// since keel_context_cancel applies to contexts.
 #ifndef KEEL_PYTHON_INTERRUPT_H
 #define KEEL_PYTHON_INTERRUPT_H
 #include <nanobind/nanobind.h>
@@ -39,7 +39,7 @@ class Run {
   static pthread_t main_thread;
 };
 
-/// keel_cancel on the default context; stays in effect while Ctrl-C is handled.
+/// keel_context_cancel on the default context; stays in effect while Ctrl-C is handled.
 void cancel(bool on);
 void install_interrupt();
 

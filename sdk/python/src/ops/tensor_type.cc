@@ -26,7 +26,7 @@ PyObject* text(const std::string& s) {
 }
 
 void destroy(PyObject* self) {
-  keel_array_release(array_of(self));
+  keel_array_free(array_of(self));
   PyObject_Free(self);
 }
 PyObject* make(PyTypeObject*, PyObject*, PyObject*) {

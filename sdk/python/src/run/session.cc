@@ -46,7 +46,7 @@ nb::list ports(keel::Module& module, const std::string& entry, bool results) {
     keel_dt dtype = 0;
     int64_t shape[KEEL_MAX_RANK];
     int32_t ndim = 0;
-    keel::call(keel_graph_type, graph.get(), value, &dtype, shape, &ndim);
+    keel::call(keel_graph_value_at, graph.get(), value, nullptr, nullptr, &dtype, shape, &ndim);
     nb::list dims;
     for (int32_t d = 0; d < ndim; d++) dims.append(shape[d]);
     out.append(nb::make_tuple(name, nb::handle(dtype_object(dtype)), nb::tuple(dims)));

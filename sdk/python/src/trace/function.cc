@@ -89,14 +89,14 @@ class Function {
     keel::call(keel_function_trace, state().handle.get(), number, &out);
     return keel::Module::take(out);
   }
-  std::string text(keel_rc (*what)(keel_function*, keel_text**, keel_error**)) {
+  std::string report(const char* what) {
     keel_text* out = nullptr;
-    keel::call(what, state().handle.get(), &out);
+    keel::call(keel_function_report, state().handle.get(), what, &out);
     return keel::take_text(out);
   }
   void run_eagerly(bool on) {
     eagerly_ = on;
-    keel_function_run_eagerly(state().handle.get(), on);
+    keel_run_eagerly(nullptr, state().handle.get(), on);
   }
   // Called by libkeel for a trace, or for an eager call.
   nb::object run(nb::handle self, nb::handle args) const {
@@ -187,7 +187,7 @@ struct Program : keel::detail::Invocation {
     count();
     f.written++;
     keel::detail::BodyScope body(f.state().home, trace,
-                                 keel_trace_tape(trace) ? keel::detail::this_tape : nullptr);
+                                 keel::detail::is_taped(trace) ? keel::detail::this_tape : nullptr);
     give(f.run(self, arguments(leaves)), trace);
   }
 
@@ -330,7 +330,7 @@ nb::tuple Function::concrete(nb::handle self, nb::args args, nb::kwargs keywords
   keel_module* out = nullptr;
   perform(program, false, [&](keel_error** error) {
     return keel_function_module(s.handle.get(), flat.leaves.structure.c_str(), flat.leaves.list.data(),
-                                static_cast<uint32_t>(flat.leaves.list.size()), &out, error);
+                                static_cast<uint32_t>(flat.leaves.list.size()), &out, nullptr, error);
   });
   nb::object like = program.like.is_valid() ? program.like : templates.find(flat.leaves);
   return nb::make_tuple(keel::Module::take(out), like);
@@ -376,9 +376,9 @@ void install_function(nb::module_& m) {
       .def("_concrete", [](nb::handle self, nb::args args,
                            nb::kwargs kw) { return nb::cast<Function&>(self).concrete(self, args, kw); })
       .def("_trace_module", &Function::trace)
-      .def("_report", [](Function& f) { return f.text(keel_function_report); })
+      .def("_report", [](Function& f) { return f.report("report"); })
       .def(
-          "signatures", [](Function& f) { return f.text(keel_function_signatures); },
+          "signatures", [](Function& f) { return f.report("signatures"); },
           "For people: a block per trace with its arguments and results.")
       .def("run_eagerly", &Function::run_eagerly, nb::arg("on") = true,
            "Calls of this function run its code on numbers, without a trace.");

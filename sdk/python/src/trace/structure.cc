@@ -152,7 +152,7 @@ nb::object by_type_or_identity(nb::handle leaf, Flat& flat) {
   keel_leaf made = leaf_of(KEEL_LEAF_I64);
   char letter = 'V';
   if (nb::isinstance<keel::Variable>(leaf)) {
-    made.i = static_cast<int64_t>(keel_variable_id(nb::cast<const keel::Variable&>(leaf).get()));
+    made.i = static_cast<int64_t>(nb::cast<const keel::Variable&>(leaf).id());
   } else {
     if (!is_tensor(kept.ptr()))
       if (keel::Tensor t = from_foreign(leaf, true); !t.empty()) kept = object_of(t);

@@ -99,9 +99,9 @@ class Tape {
     one.append(x);
     Sources source(one);
     if (source.arrays[0])
-      keel::call(keel_tape_watch, mine_.handle, source.arrays[0]);
+      keel::call(keel_tape_watch, mine_.handle, source.arrays[0], nullptr);
     else
-      keel::call(keel_tape_watch_variable, mine_.handle, source.variables[0]);
+      keel::call(keel_tape_watch, mine_.handle, nullptr, source.variables[0]);
   }
   void reset() { keel_tape_reset(mine_.handle); }
 
@@ -126,7 +126,7 @@ class Tape {
     Sources xs(sources);
     std::vector<keel_array*> ys = raw(targets), weights = raw(seeds), out(xs.size());
     without_gil([&] {
-      keel::call(keel_tape_gradient_of, mine_.handle, ys.data(), static_cast<uint32_t>(ys.size()),
+      keel::call(keel_tape_gradient, mine_.handle, ys.data(), static_cast<uint32_t>(ys.size()),
                  weights.empty() ? nullptr : weights.data(), xs.arrays.data(), xs.variables.data(), xs.size(),
                  zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
     });
@@ -136,8 +136,9 @@ class Tape {
     Sources xs(sources);
     std::vector<keel_array*> out(xs.size());
     without_gil([&] {
-      keel::call(keel_tape_jacobian, mine_.handle, target.get(), xs.arrays.data(), xs.variables.data(),
-                 xs.size(), zeros ? KEEL_GRADIENT_ZEROS : 0, out.data());
+      keel_array* y = target.get();
+      keel::call(keel_tape_gradient, mine_.handle, &y, 1u, nullptr, xs.arrays.data(), xs.variables.data(),
+                 xs.size(), KEEL_GRADIENT_JACOBIAN | (zeros ? KEEL_GRADIENT_ZEROS : 0), out.data());
     });
     return tensors(out);
   }

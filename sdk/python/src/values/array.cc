@@ -8,7 +8,7 @@ PyTypeObject tensor_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyObject* wrap(keel_array* take) noexcept {
   auto* self = static_cast<TensorObject*>(PyObject_Malloc(sizeof(TensorObject)));
   if (!self) {
-    keel_array_release(take);
+    keel_array_free(take);
     return PyErr_NoMemory();
   }
   self->array = take;

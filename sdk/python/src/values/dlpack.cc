@@ -49,17 +49,30 @@ keel::Tensor taken(PyObject* capsule, const char* name, const char* used, Import
 namespace keel_python {
 
 nb::object to_dlpack(const keel::Tensor& t, bool versioned) {
-  if (versioned) return capsule_of<Versioned, DLManagedTensorVersioned>(t, keel_array_to_dlpack);
-  return capsule_of<Legacy, DLManagedTensor>(t, keel_array_to_dlpack_legacy);
+  if (versioned)
+    return capsule_of<Versioned, DLManagedTensorVersioned>(
+        t, [](keel_array* array, DLManagedTensorVersioned** out, keel_error** error) {
+          return keel_array_to_dlpack(array, out, nullptr, error);
+        });
+  return capsule_of<Legacy, DLManagedTensor>(
+      t, [](keel_array* array, DLManagedTensor** out, keel_error** error) {
+        return keel_array_to_dlpack(array, nullptr, out, error);
+      });
 }
 
 keel::Tensor from_dlpack(nb::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), kName<Versioned>))
-    return taken<DLManagedTensorVersioned>(capsule.ptr(), kName<Versioned>, "used_dltensor_versioned",
-                                           keel_array_from_dlpack);
+    return taken<DLManagedTensorVersioned>(
+        capsule.ptr(), kName<Versioned>, "used_dltensor_versioned",
+        [](keel_context* context, DLManagedTensorVersioned* take, keel_array** out, keel_error** error) {
+          return keel_array_from_dlpack(context, take, nullptr, out, error);
+        });
   if (PyCapsule_IsValid(capsule.ptr(), kName<Legacy>))
-    return taken<DLManagedTensor>(capsule.ptr(), kName<Legacy>, "used_dltensor",
-                                  keel_array_from_dlpack_legacy);
+    return taken<DLManagedTensor>(
+        capsule.ptr(), kName<Legacy>, "used_dltensor",
+        [](keel_context* context, DLManagedTensor* take, keel_array** out, keel_error** error) {
+          return keel_array_from_dlpack(context, nullptr, take, out, error);
+        });
   throw keel::Error(KEEL_INVALID, "from_dlpack: not an unused DLPack capsule");
 }
 

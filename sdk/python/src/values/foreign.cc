@@ -85,8 +85,8 @@ keel::Tensor from_buffer(nb::handle value, bool copy) {
   keel_array* out = nullptr;
   keel_context* context = keel::detail::here().context();
   keel_error* error = nullptr;
-  keel_rc rc = copy ? keel_array_copy_from(context, &t, &out, &error)
-                    : keel_array_wrap(context, &t, release_buffer, shared.get(), &out, &error);
+  keel_rc rc = copy ? keel_array_from_tensor(context, &t, nullptr, nullptr, &out, &error)
+                    : keel_array_from_tensor(context, &t, release_buffer, shared.get(), &out, &error);
   if (copy || rc != KEEL_OK)
     PyBuffer_Release(view);
   else
@@ -95,7 +95,7 @@ keel::Tensor from_buffer(nb::handle value, bool copy) {
   return keel::Tensor(keel::Array(out));
 }
 
-void release_array(void* arg) { keel_array_release(static_cast<keel_array*>(arg)); }
+void release_array(void* arg) { keel_array_free(static_cast<keel_array*>(arg)); }
 
 }  // namespace
 
@@ -104,9 +104,10 @@ keel::Tensor bits_as(const keel::Tensor& t, keel_dt dtype) {
   view.dtype = keel::dtype_unpack(dtype);
   keel_array *kept = keel_array_retain(t.get()), *out = nullptr;
   keel_error* error = nullptr;
-  keel_rc rc = keel_array_wrap(keel::detail::here().context(), &view, release_array, kept, &out, &error);
+  keel_rc rc =
+      keel_array_from_tensor(keel::detail::here().context(), &view, release_array, kept, &out, &error);
   if (rc == KEEL_OK) return keel::Tensor(keel::Array(out));
-  keel_array_release(kept);
+  keel_array_free(kept);
   throw keel::Error::take(rc, error);
 }
 
@@ -124,7 +125,7 @@ keel::Tensor from_foreign(nb::handle value, bool copy) {
   if (!copy || !shared.device().empty()) return shared;
   keel_tensor view = shared.array().tensor();
   keel_array* out = nullptr;
-  keel::call(keel_array_copy_from, keel::detail::here().context(), &view, &out);
+  keel::call(keel_array_from_tensor, keel::detail::here().context(), &view, nullptr, nullptr, &out);
   return keel::Tensor(keel::Array(out));
 }
 

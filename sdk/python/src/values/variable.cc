@@ -63,7 +63,7 @@ void install_variable(nb::module_& m) {
       .def_prop_ro("dtype", [](const Variable& v) { return nb::borrow(dtype_object(v.dtype())); })
       .def_prop_ro("shape", [](const Variable& v) { return nb::tuple(nb::cast(v.shape())); })
       .def_prop_ro("ndim", [](const Variable& v) { return v.shape().size(); })
-      .def_prop_ro("id", [](const Variable& v) { return keel_variable_id(v.get()); })
+      .def_prop_ro("id", &Variable::id)
       .def(
           "value",
           [](const Variable& v) {

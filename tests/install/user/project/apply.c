@@ -8,7 +8,8 @@
 
 static void check(keel_rc code, keel_error* error) {
   if (code == KEEL_OK) return;
-  fprintf(stderr, "apply: %s (%s)\n", keel_error_message(error), keel_error_hint(error));
+  fprintf(stderr, "apply: %s (%s)\n", keel_error_text(error, KEEL_ERROR_MESSAGE),
+          keel_error_text(error, KEEL_ERROR_HINT));
   exit(1);
 }
 
@@ -22,9 +23,9 @@ int main(int argc, char** argv) {
   keel_array *in[2], *out = NULL;
   int i;
   if (argc != 4) return 2;
-  check(keel_open(NULL, 0, &context, &error), error);
-  check(keel_plugin_scan(context, &error), error);
-  check(keel_op_bind(context, argv[1], argv[2], 0, NULL, NULL, 0, &op, &error), error);
+  check(keel_context_new(NULL, 0, &context, &error), error);
+  check(keel_plugin_load(context, NULL, &error), error);
+  check(keel_op_new(context, argv[1], argv[2], 0, NULL, NULL, 0, &op, &error), error);
   view.data = numbers;
   view.device.type = 1;
   view.ndim = 1;
@@ -32,14 +33,14 @@ int main(int argc, char** argv) {
   view.dtype.bits = 32;
   view.dtype.lanes = 1;
   view.shape = shape;
-  for (i = 0; i < 2; i++) check(keel_array_copy_from(context, &view, &in[i], &error), error);
+  for (i = 0; i < 2; i++) check(keel_array_from_tensor(context, &view, NULL, NULL, &in[i], &error), error);
   check(keel_apply(op, in, (uint32_t)atoi(argv[3]), &out, 1, &error), error);
   keel_array_tensor(out, &view);
   for (i = 0; i < 4; i++) printf("%g ", ((float*)((char*)view.data + view.byte_offset))[i]);
   printf("\n");
-  for (i = 0; i < 2; i++) keel_array_release(in[i]);
-  keel_array_release(out);
+  for (i = 0; i < 2; i++) keel_array_free(in[i]);
+  keel_array_free(out);
   keel_op_free(op);
-  keel_close(context);
+  keel_context_free(context);
   return 0;
 }
