@@ -27,7 +27,14 @@ class Versioned(C.Structure):  # DLManagedTensorVersioned
                 ("flags", C.c_uint64), ("tensor", Tensor)]
 
 
-FORMS = {"legacy": (Managed, "_legacy"), "versioned": (Versioned, "")}
+FORMS = {"legacy": Managed, "versioned": Versioned}
+
+
+def one_of(form, pointer):
+    """The parameters `versioned` and `legacy`."""
+    return (pointer, None) if form == "versioned" else (None, pointer)
+
+
 Deleter = C.CFUNCTYPE(None, C.c_void_p)
 
 

@@ -184,7 +184,7 @@ def test_seeds_of_another_type_are_refused(context):
 
 def test_unknown_flags_are_refused(context):
     g = graph_of(context, "x: f64[2]", "  y = exp(x)").graph_of()
-    refused(lambda: g.gradient([g.find("y")], [g.find("x")], zeros=6), "INVALID", "flags 6")
+    refused(lambda: g.gradient([g.find("y")], [g.find("x")], zeros=6), "INVALID", "'flags' is 6")
 
 
 FOREIGN = """opset foreign 1
