@@ -1,5 +1,5 @@
-// stop.h: cancellation and time limits of runs: one flag per context, which keel_context_cancel sets, and a thread
-// that sets the flag of a run at its deadline. Plugins read the flag as keel_env.cancelled.
+// stop.h: cancellation and time limits of runs: one flag per context, which keel_context_cancel sets, and a
+// thread that sets the flag of a run at its deadline. Plugins read the flag as keel_env.cancelled.
 #pragma once
 
 #include <pthread.h>
@@ -32,8 +32,8 @@ class Stopper {
 
   StopFlag asked{0};  // async-signal-safe to set; stays set until it is cleared
 
-  // During its lifetime the thread sets `flag` at the deadline or after keel_context_cancel. Without a thread (in a
-  // forked child) Over() checks the deadline.
+  // During its lifetime the thread sets `flag` at the deadline or after keel_context_cancel. Without a thread
+  // (in a forked child) Over() checks the deadline.
   class Limit {
    public:
     Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag);

@@ -50,6 +50,18 @@ def held(null):
     return ready, neg
 
 
+def test_a_small_op_waits_without_the_gil(null):
+    """This thread gives the ticket that the op waits for: with the GIL held by the op it could not."""
+    x = ready_array()
+    keel.neg(x)
+    null.device_reset()
+    null.null_hold(1)
+    run = started(lambda: keel.neg(x))
+    until(lambda: counts("null").get("blocked_waits"))
+    null.null_hold(0)
+    ended(run)
+
+
 def test_a_ready_array_is_read_only_after_another_threads_op(held, null):
     """Both use the one transfer queue, in turn."""
     ready, neg = held

@@ -1,8 +1,9 @@
 // interrupt.h: Ctrl-C stops the run of the main thread, which then raises KeyboardInterrupt.
 //
 // Python's handler of SIGINT only sets a flag, which the interpreter checks between two instructions; a run
-// is one instruction. So runs of the main thread install a handler that calls keel_context_cancel, then Python's. The
-// run ends with KEEL_CANCELLED, and raising that error (errors.cc) makes Python raise KeyboardInterrupt.
+// is one instruction. So runs of the main thread install a handler that calls keel_context_cancel, then
+// Python's. The run ends with KEEL_CANCELLED, and raising that error (errors.cc) makes Python raise
+// KeyboardInterrupt.
 //
 // It is installed only while the program leaves SIGINT to Python: a handler of the program might not raise,
 // so its run must not be stopped, and handlers of other libraries are not replaced. signal.signal() may

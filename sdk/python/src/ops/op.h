@@ -14,7 +14,15 @@ PyObject* apply_operator(keel::OpId id, PyObject* const* in, size_t n) noexcept;
 
 inline constexpr int64_t kBig = 2048;  // ops on this many elements or more release the GIL
 
-inline bool is_big(const keel_array* array) { return elements_of(array) >= kBig; }
+/// Also true of an array in device memory, whose op may wait for the device.
+inline bool is_big(const keel_array* array) {
+  constexpr int32_t kHostMemory = 1;  // kDLCPU
+  keel_tensor view;
+  keel_array_tensor(array, &view);
+  int64_t size = 1;
+  for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
+  return size >= kBig || view.device.type > kHostMemory;
+}
 
 /// The hot path: one load for the bound op, no operands copied.
 template <size_t n>
