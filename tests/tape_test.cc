@@ -299,7 +299,7 @@ TEST_P(Tapes, Jacobians) {
   EXPECT_FALSE(Jacobian(tape.handle.get(), y, other));
   EXPECT_EQ(Values(Jacobian(tape.handle.get(), y, other, KEEL_GRADIENT_ZEROS)), (Floats{0, 0}));
   EXPECT_EQ(Values(outer.gradient({d}, {x})[0]), (Floats{2, 2}));
-  EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(tape.handle.get(), Array(), x); }), "'y' is NULL"));
+  EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(tape.handle.get(), Array(), x); }), "'ys[0]' is NULL"));
   EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(tape.handle.get(), y, x, 8); }),
                              "keel_tape_gradient: 'flags' is 10"));
   EXPECT_TRUE(keel_test::Has(Failure([&] { Jacobian(nullptr, y, x); }), "tape"));
