@@ -370,7 +370,7 @@ TEST_P(Control, BadInput) {
   });
   EXPECT_TRUE(Has(said, "value \"v0\", f32[n], of the trace of \"f.v2.then\" cannot be used in the trace of"))
       << said;
-  EXPECT_TRUE(Has(said, "leaves it as a result")) << said;
+  EXPECT_TRUE(Has(said, "return the value as a result of its body")) << said;
   said = Fails([&](keel_trace*, const Array& x) {  // this loop is not known to be part of a trace
     return While(nullptr, {I(0)}, {[&](auto, auto&) { return Arrays{positive(x)}; }}, x_)[0];
   });

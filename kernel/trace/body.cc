@@ -1,8 +1,13 @@
-// body.cc: bodies of control nodes while they are written: traces within traces; see trace.h.
+// body.cc: bodies of control nodes as nested traces; see trace.h.
 //
-// How to read it: Begin opens a body, into which everything is written that its parent's symbols meet until
-// Leave. Control gives finished bodies the same parameters, those for what any of them captured included, and
-// adds the node.
+// How to read it: Begin opens a body; until Leave all nodes are added to it, even if their operands belong to
+// an outer trace. Outer values become parameters, constants stay constants, so that passes can see them; a
+// gradient with respect to a constant makes it an operand first (grad/lift.h). Control gives all bodies of a
+// node the same parameters, including the captures of each, moves reads of variables that no body writes
+// before the node, where gradients reach them, and adds the node. Nodes that a body added while an outer tape
+// was paused are followed by stop_gradient. Cases that gradients cannot reach are errors: a read of a
+// variable that the body also writes, and a gradient inside a body with respect to a value that the tape
+// watched before.
 #include <algorithm>
 
 #include "kernel/base/free_name.h"
@@ -11,7 +16,7 @@
 namespace keel {
 namespace {
 
-// Attributes of a control op that name its bodies, in order; a list takes them all.
+// The attributes that hold the bodies of a control op, in order; list: one attribute holds all bodies.
 struct BodyAttrs {
   std::string_view op;
   const char* names[2];
@@ -34,7 +39,7 @@ AttrValue Number(int32_t kind, int64_t i) {
 Trace* Trace::Current() {
   Trace* at = this;
   while (at->parent_) at = at->parent_.get();
-  while (Trace* inner = at->inner_) at = inner;
+  while (Trace* inner = at->open_body_) at = inner;
   return at;
 }
 
@@ -45,11 +50,11 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, st
   graph->module = module_.get();
   graph->name = absl::StrCat(graph_->name, ".v", graph_->nodes.size(), ".", wanted.label);
   auto body = std::make_shared<Trace>(module_, graph.get(), device_);
-  body->own_ = std::move(graph);
+  body->body_graph_ = std::move(graph);
   body->parent_ = shared_from_this();
   body->mutex_ = mutex_;
-  body->branch_ = wanted.branch;
-  body->variables_ = variables_;
+  body->is_branch_ = wanted.branch;
+  body->allows_variables_ = allows_variables_;
   body->entries_from_ = wanted.entries_from;
   for (size_t i = 0; i < wanted.like.size(); i++) {
     ASSIGN_OR_RETURN(ValueId value, ValueFor(wanted.like[i]));
@@ -61,12 +66,12 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, st
     }
     ASSIGN_OR_RETURN(params->emplace_back(), body->Param("", std::move(type)));
   }
-  inner_ = body.get();
+  open_body_ = body.get();
   return body;
 }
 
 void Trace::Leave() {
-  if (parent_ && parent_->inner_ == this) parent_->inner_ = nullptr;
+  if (parent_ && parent_->open_body_ == this) parent_->open_body_ = nullptr;
 }
 
 void Trace::Hide(NodeId from, NodeId to) {
@@ -84,23 +89,25 @@ absl::Status Trace::Finish(std::span<keel_array* const> results) {
 absl::Status Trace::CheckControl(const ControlWanted& wanted) {
   const BodyAttrs* kind = std::ranges::find(kBodyAttrs, wanted.op, &BodyAttrs::op);
   if (kind == std::end(kBodyAttrs))
-    return NotFound("\"", wanted.op, "\" runs no bodies; there are cond, switch, while, scan");
+    return NotFound("\"", wanted.op, "\" runs no bodies; use cond, switch, while or scan");
   size_t n = kind->list ? std::max<size_t>(wanted.bodies.size(), 1) : kind->names[1] ? 2 : 1;
   if (wanted.bodies.size() != n)
     return Invalid("a ", wanted.op, " has ", n, n > 1 ? " bodies" : " body", ", got ", wanted.bodies.size());
   for (const Trace* body : wanted.bodies) {
-    if (!body || !body->parent_) return Invalid("what a ", wanted.op, " is given is no body: begin one");
-    if (!body->open_) return Invalid("the body \"", body->graph_->name, "\" is that of another node already");
+    if (!body || !body->parent_)
+      return Invalid("an operand of ", wanted.op, " is not a body: begin a body first");
+    if (!body->is_open_)
+      return Invalid("the body \"", body->graph_->name, "\" is that of another node already");
     if (body->parent_ != wanted.bodies[0]->parent_)
-      return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", wanted.op, " stands in \"",
-                              body->parent_->graph_->name, "\", another one in \"",
+      return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", wanted.op, " is part of \"",
+                              body->parent_->graph_->name, "\", the first body of \"",
                               wanted.bodies[0]->parent_->graph_->name, "\""),
                       kErrorHint, "end each body before the next one begins");
   }
   return absl::OkStatus();
 }
 
-// What belongs to traces around becomes a parameter, constants stay constants.
+// Values of outer traces become parameters, constants stay constants.
 absl::StatusOr<ValueId> Trace::FromParent(keel_array* array) {
   if (auto it = captured_.find(array); it != captured_.end()) return it->second;
   ASSIGN_OR_RETURN(ValueId outer, parent_->ValueFor(array));
@@ -120,8 +127,8 @@ absl::StatusOr<ValueId> Trace::Captured(ValueId outer) {
   return param;
 }
 
-// As a graph of the module: the parameters that the body began with, around those for all that any of them
-// captured, and without reads that were lifted, whose values are captured too.
+// Copies the body into the module. Parameters: those from Begin, with the captures of all bodies of the node
+// before the entries. Reads that LiftReads moved out are omitted; their values are captures.
 absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number) {
   std::vector<ValueId> map(graph_->values.size(), kNoValue), own;
   auto taken = [&](const std::string& name) { return module_->GraphNumber(name).ok(); };
@@ -170,7 +177,7 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
   return absl::OkStatus();
 }
 
-// What bodies read and none of them writes is read once, before the node. Gradients do not find other reads.
+// Moves reads of variables that no body writes before the node. Gradients do not reach the other reads.
 absl::Status Trace::LiftReads(const ControlWanted& wanted) {
   auto lose = [&](const std::shared_ptr<Variable>& variable) {
     links_.push_back({kNoValue, variable, {}});
@@ -251,7 +258,7 @@ absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef
 absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", wanted.op)));
-  if (const Trace* inner = inner_)
+  if (const Trace* inner = open_body_)
     return Invalid("the body \"", inner->graph_->name, "\" has not ended: a ", wanted.op,
                    " cannot be added before it");
   size_t graphs = module_->graphs.size();

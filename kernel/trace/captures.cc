@@ -1,8 +1,7 @@
-// captures.cc: what the code of a function takes from outside of its arguments.
+// captures.cc: inputs of a function other than its arguments.
 //
-// A trace keeps what it saw: arrays that it captured, and numbers of the host language, of which Keel sees no
-// more than the constants that they became. So whether they changed is found by tracing once more and
-// comparing the two modules.
+// A trace contains captured arrays and numbers of the host language; Keel sees such a number only as a
+// constant. Therefore a change is detected by retracing and comparing the two modules.
 #include <cstring>
 
 #include "absl/strings/str_split.h"
@@ -13,9 +12,9 @@
 namespace keel {
 namespace {
 
-constexpr uint64_t kShownBytes = 256;  // of a constant: longer ones are compared by their bytes alone
+constexpr uint64_t kShownBytes = 256;  // of a constant's text; Compare also compares the bytes
 
-// Variables are left out: their elements are those of now.
+// Without variables: their text contains their current elements.
 std::vector<std::string> LinesOf(const Module& module) {
   std::vector<std::string> lines;
   for (std::string_view line : absl::StrSplit(PrintText(module, kShownBytes), '\n'))
@@ -25,10 +24,9 @@ std::vector<std::string> LinesOf(const Module& module) {
 
 absl::Status Changed(const Graph& graph, std::string_view was, std::string_view now) {
   return Annotate(
-      Error(absl::StatusCode::kFailedPrecondition, "what function \"", graph.name,
-            "\" takes from outside of its arguments changed since it was traced; its graph had\n  ", was,
-            "\nand would have now\n  ", now),
-      kErrorHint, "pass what changes as an argument, or make a new function for the new value");
+      Error(absl::StatusCode::kFailedPrecondition, "the captures of function \"", graph.name,
+            "\" changed since it was traced; its graph had\n  ", was, "\nand would have now\n  ", now),
+      kErrorHint, "pass the changing value as an argument, or create a new function for the new value");
 }
 
 absl::Status Compare(const Concrete& before, const Concrete& after) {
@@ -47,7 +45,7 @@ absl::Status Compare(const Concrete& before, const Concrete& after) {
 
 }  // namespace
 
-// Scalars are left out, for literals are among them.
+// Without scalars: literals of the program would be listed, too.
 void ReportCaptures(const Concrete& concrete, Json* json) {
   json->Key("variables").BeginArray();
   for (const ModuleVariable& variable : concrete.module->variables) json->String(variable.name);

@@ -1,4 +1,4 @@
-// context.h: what belongs to one keel_context: its ops, plugins and settings. Contexts share nothing.
+// context.h: the state of a keel_context: ops, plugins and settings. Contexts share nothing.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@ struct Context {
   Passes passes{registry};
   uint32_t threads = 1;
   uint64_t memory = 0;
-  std::string plugins;  // folder in place of the one beside libkeel
+  std::string plugins;  // replaces the plugin folder next to libkeel
   Stopper stopper;
   GradientCache gradients;
   Printer printer;
-  std::atomic<bool> eager{false};  // functions run their program in place of a trace
+  std::atomic<bool> eager{false};  // functions run their program eagerly, without tracing
   PlanOptions Options() {
     PlanOptions options;
     options.threads = threads;

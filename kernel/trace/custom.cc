@@ -1,9 +1,8 @@
-// custom.cc: results whose gradient the program brings itself. They become those of a `call` whose body gives
-// back what it is given, so that what computed them stays where it is; its vjp is what the program's backward
-// code writes into a trace of its own.
+// custom.cc: gradients defined by the program. The results pass through a `call` whose body is the identity,
+// so the nodes that computed them stay in place; its vjp is the backward code, recorded in a separate trace.
 //
-// How to read it: Trace::Custom. The graph of a call holds no constants: those that backward code captured
-// become operands of the call, whose gradients are zeros, as are those of the results that were given.
+// How to read it: Trace::Custom. The graph of a call contains no constants: captures of the backward code
+// become operands of the call. Their gradients are zeros, as are the gradients of the forwarded results.
 #include <algorithm>
 
 #include "kernel/device/move.h"
@@ -25,14 +24,14 @@ ValueId Shaped(NodeWriter& writer, const char* op, const char* attr, ValueId v, 
   return writer.ok() ? out[0] : 0;
 }
 
-// Without a constant.
+// Zeros from a `dim` node: the graph of a call contains no constants.
 ValueId Zeros(NodeWriter& writer, const TensorType& type) {
   ValueId zero = writer.Node(
       "dim", {}, {{"dtype", KEEL_ATTR_DTYPE, static_cast<int64_t>(type.dtype)}, {"of", KEEL_ATTR_DIM, 0}});
   return type.dims.empty() ? zero : Shaped(writer, "fill", "dims", zero, type.dims);
 }
 
-bool Fits(const DimTable& dims, const TensorType& a, const TensorType& b) {
+bool MayBeEqual(const DimTable& dims, const TensorType& a, const TensorType& b) {
   if (a.dtype != b.dtype || a.dims.size() != b.dims.size()) return false;
   for (size_t d = 0; d < a.dims.size(); d++) {
     Order order = dims.Compare(a.dims[d], b.dims[d]);
@@ -43,7 +42,7 @@ bool Fits(const DimTable& dims, const TensorType& a, const TensorType& b) {
 
 bool Floating(const TensorType& type) { return IsFloating(type.dtype); }
 
-// Whether backward code gave a gradient of the right type for each x that is a float.
+// An error unless the backward code returned a gradient of the right type for each floating x.
 absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph) {
   std::span<const ValueId> xs(graph.params.data(), wanted.xs.size());
   const Values& dxs = graph.results;
@@ -52,22 +51,22 @@ absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph) {
   if (static_cast<size_t>(floats) != dxs.size())
     return Annotate(Invalid("custom gradient \"", wanted.name, "\": backward gives ", dxs.size(),
                             " gradients, wanted ", floats),
-                    kErrorHint, "one for each argument that is a float, in their order");
+                    kErrorHint, "return one gradient per floating argument, in their order");
   for (size_t i = 0, next = 0; i < xs.size(); i++) {
     if (!Floating(type(xs[i]))) continue;
     const TensorType &got = type(dxs[next++]), &of = type(xs[i]);
-    if (!Fits(graph.module->dims, got, of))
+    if (!MayBeEqual(graph.module->dims, got, of))
       return Annotate(
           Invalid("custom gradient \"", wanted.name, "\": the gradient of argument ", i, " is ",
                   Print(got, graph.module->dims), ", but the argument is ", Print(of, graph.module->dims)),
           kErrorHint,
-          "a gradient has the dtype and dims of its argument: cast it, sum over what was broadcast");
+          "a gradient has the dtype and dims of its argument: cast it, or sum over broadcast dims");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint32_t> WritePass(Module& module, std::string_view name, const std::vector<TensorType>& in,
-                                   size_t first, size_t count) {
+absl::StatusOr<uint32_t> WriteIdentity(Module& module, std::string_view name,
+                                       const std::vector<TensorType>& in, size_t first, size_t count) {
   auto number = static_cast<uint32_t>(module.graphs.size());
   ASSIGN_OR_RETURN(Graph * graph, NewGraph(module, name));
   absl::Status status;
@@ -81,7 +80,7 @@ absl::StatusOr<uint32_t> WritePass(Module& module, std::string_view name, const 
 
 }  // namespace
 
-// Its parameters: xs, ys, cotangents; behind them what it takes from here.
+// Its parameters: xs, ys, cotangents, then its captures from this trace.
 absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& wanted) {
   std::vector<keel_array*> like(wanted.xs.begin(), wanted.xs.end());
   like.insert(like.end(), wanted.ys.begin(), wanted.ys.end());
@@ -89,7 +88,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& 
                        [](keel_array* y) { return IsFloating(y->dtype); });
   std::vector<ArrayRef> params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true}, &params));
-  back->variables_ = false;
+  back->allows_variables_ = false;
   absl::StatusOr<std::vector<ArrayRef>> made = wanted.backward(back, std::move(params));
   back->Leave();
   RETURN_IF_ERROR(made.status());
@@ -138,7 +137,7 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   params.insert(params.begin() + static_cast<ptrdiff_t>(nx), given.begin(), given.end());
   ASSIGN_OR_RETURN(uint32_t vjp,
                    ExtractGraph(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
-  ASSIGN_OR_RETURN(uint32_t body, WritePass(*module_, wanted.name, types, nx, ny));
+  ASSIGN_OR_RETURN(uint32_t body, WriteIdentity(*module_, wanted.name, types, nx, ny));
   Attrs attrs = MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}});
   ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));
   ASSIGN_OR_RETURN(NodeId node, Add(*call, std::move(in), attrs));
@@ -158,8 +157,8 @@ absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* ou
   return status;
 }
 
-// As a recorded call of a small graph, which steps of a training loop share: what it reads and captures is
-// fed. The results are arrays of their own, in the same memory.
+// Records a call of a small graph that all steps of a training loop share: its reads and captures are feeds.
+// The results are new arrays that share the memory of the ys.
 absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
   auto module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("custom"));
@@ -177,7 +176,7 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
   std::vector<TraceLink> links;
   RETURN_IF_ERROR(trace->End(&links));
   Values feeds = graph->params;
-  for (const TraceLink& link : links) {  // what backward code reads is of now
+  for (const TraceLink& link : links) {  // reads of the backward code use the current values
     if (link.value == kNoValue) continue;
     feeds.push_back(link.value);
     in.push_back(params.emplace_back(link.variable ? link.variable->Read() : link.array).get());

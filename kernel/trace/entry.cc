@@ -1,7 +1,8 @@
-// entry.cc: an entry of another module, written into a trace node by node, as if its program were called
-// there. So what was saved is differentiated, trained and saved again as what is written in code.
+// entry.cc: copies an entry of another module into a trace, node by node, so that a loaded model can be
+// differentiated, trained and saved like traced code.
 //
-// How to read it: Sizes says what the symbols of the entry's parameters are here; then Trace::WriteEntry.
+// How to read it: EntrySizes maps the symbols of the entry's parameters to sizes of the trace; then
+// Trace::WriteEntry.
 
 #include "absl/strings/ascii.h"
 #include "kernel/dims/rule.h"
@@ -11,45 +12,45 @@
 namespace keel {
 namespace {
 
-using Hold = std::function<absl::Status(const std::string& rule)>;
+using AddRule = std::function<absl::Status(const std::string& rule)>;
 
-class Sizes {
+class EntrySizes {
  public:
-  // hold: is given what must hold here and only a run can tell.
-  Sizes(const EntryWanted& wanted, DimTable& to, Hold hold)
+  // add_rule: adds a rule that only a run can check.
+  EntrySizes(const EntryWanted& wanted, DimTable& to, AddRule add_rule)
       : wanted_(wanted),
         from_(wanted.from.dims),
         to_(to),
-        hold_(std::move(hold)),
-        here_(from_.symbol_count(), kOpen) {}
+        add_rule_(std::move(add_rule)),
+        bound_(from_.symbol_count(), kUnbound) {}
 
-  // A parameter is given that type.
+  // Binds symbols that are whole dims of the parameter.
   absl::Status Bind(ValueId param, const TensorType& given) {
     const TensorType& type = wanted_.graph.values[param].type;
     if (given.dtype != type.dtype || given.dims.size() != type.dims.size()) return Wrong(param, given);
     for (size_t d = 0; d < type.dims.size(); d++)
       if (std::optional<size_t> symbol = from_.symbol_index(type.dims[d]))
-        if (here_[*symbol] == kOpen) here_[*symbol] = given.dims[d];
+        if (bound_[*symbol] == kUnbound) bound_[*symbol] = given.dims[d];
     return absl::OkStatus();
   }
-  // Then, where a symbol stands in expressions only: with a parameter of 2*n, which is given m, n is m//2.
-  // Check says what must hold for that to be true.
+  // Then binds symbols that occur in expressions only: for a parameter of size 2*n and an operand of size m,
+  // n is m//2. Check adds the rule that makes this exact.
   [[gnu::noinline]] absl::Status Solve(ValueId param, const TensorType& given) {
     const Dims& dims = wanted_.graph.values[param].type.dims;
     for (size_t d = 0; d < dims.size(); d++) {
       std::vector<size_t> open;
       from_.Symbols(dims[d], &open);
-      std::erase_if(open, [this](size_t symbol) { return here_[symbol] != kOpen; });
+      std::erase_if(open, [this](size_t symbol) { return bound_[symbol] != kUnbound; });
       if (!open.empty() && std::count(open.begin(), open.end(), open[0]) == std::ssize(open))
-        RETURN_IF_ERROR(SolveFor(&here_[open[0]], dims[d], given.dims[d]));
+        RETURN_IF_ERROR(SolveFor(&bound_[open[0]], dims[d], given.dims[d]));
     }
     return absl::OkStatus();
   }
-  // When all are bound: the parameter's dims here, of which those of what is given are known to be no others.
+  // After binding: the dims of the parameter in this trace; an error if they cannot equal the operand's dims.
   absl::StatusOr<Dims> Check(ValueId param, const TensorType& given) {
     Dims dims = wanted_.graph.values[param].type.dims;
     for (size_t d = 0; d < dims.size(); d++) {
-      ASSIGN_OR_RETURN(dims[d], Here(dims[d], from_));
+      ASSIGN_OR_RETURN(dims[d], MapDim(dims[d], from_));
       ASSIGN_OR_RETURN(bool holds, Holds({given.dims[d], dims[d], true}));
       if (!holds) return Wrong(param, given);
     }
@@ -60,41 +61,42 @@ class Sizes {
       DimTable table(from_);
       ASSIGN_OR_RETURN(std::vector<DimRule> rules, ParseRule(text, table));
       for (DimRule rule : rules) {
-        ASSIGN_OR_RETURN(rule.a, Here(rule.a, table));
-        ASSIGN_OR_RETURN(rule.b, Here(rule.b, table));
+        ASSIGN_OR_RETURN(rule.a, MapDim(rule.a, table));
+        ASSIGN_OR_RETURN(rule.b, MapDim(rule.b, table));
         ASSIGN_OR_RETURN(bool holds, Holds(rule));
-        if (!holds) return Invalid("entry \"", wanted_.name, "\": \"", text, "\" does not hold; ", Bound());
+        if (!holds)
+          return Invalid("entry \"", wanted_.name, "\": \"", text, "\" does not hold; ", PrintBound());
       }
     }
     return absl::OkStatus();
   }
-  absl::StatusOr<Dim> Here(Dim dim) const { return Here(dim, from_); }
+  absl::StatusOr<Dim> MapDim(Dim dim) const { return MapDim(dim, from_); }
 
  private:
-  static constexpr Dim kOpen = INT64_MAX;  // nothing says yet how large it is
-  // A dim is a line in that symbol, with a value at 0 and at 1.
+  static constexpr Dim kUnbound = INT64_MAX;  // no parameter determines it yet
+  // A dim is linear in the symbol: its values at 0 and 1 determine offset and slope.
   absl::Status SolveFor(Dim* symbol, Dim dim, Dim given) {
     Dim at[2];
     for (Dim i : {0, 1}) {
       *symbol = i;
-      ASSIGN_OR_RETURN(at[i], Here(dim));
+      ASSIGN_OR_RETURN(at[i], MapDim(dim));
     }
-    *symbol = kOpen;
+    *symbol = kUnbound;
     if (IsSymbolic(at[0]) || IsSymbolic(at[1]) || at[0] >= at[1]) return absl::OkStatus();
     std::string text = absl::StrCat("max((", to_.Print(given), "-", at[0]);  // sizes are not negative
     absl::StrAppend(&text, ")//", at[1] - at[0], ", 0)");
     ASSIGN_OR_RETURN(*symbol, to_.Parse(text, true));
     return absl::OkStatus();
   }
-  std::string Bound() const {
+  std::string PrintBound() const {
     std::string out;
-    for (size_t i = 0; i < here_.size(); i++)
-      if (here_[i] != kOpen)
-        absl::StrAppend(&out, out.empty() ? "" : ", ", from_.symbol_name(i), " is ", to_.Print(here_[i]));
+    for (size_t i = 0; i < bound_.size(); i++)
+      if (bound_[i] != kUnbound)
+        absl::StrAppend(&out, out.empty() ? "" : ", ", from_.symbol_name(i), " is ", to_.Print(bound_[i]));
     return out;
   }
-  // By its text, with what is bound in place of symbols; what stands before a bracket is max or min.
-  absl::StatusOr<Dim> Here(Dim dim, const DimTable& of) const {
+  // Substitutes bound symbols in the text of the dim; a word before '(' is max or min.
+  absl::StatusOr<Dim> MapDim(Dim dim, const DimTable& of) const {
     if (!IsSymbolic(dim)) return dim;
     std::string text = of.Print(dim), out;
     auto part_of_name = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
@@ -106,9 +108,9 @@ class Sizes {
                     (end == text.size() || text[end] != '(');
       if (symbol) {
         std::optional<Dim> known = from_.FindSymbol(word);
-        Dim found = known ? here_[*from_.symbol_index(*known)] : kOpen;
-        if (found == kOpen)
-          return Unimplemented("entry \"", wanted_.name, "\": no parameter says how large ", word, " is");
+        Dim found = known ? bound_[*from_.symbol_index(*known)] : kUnbound;
+        if (found == kUnbound)
+          return Unimplemented("entry \"", wanted_.name, "\": no parameter determines the size ", word);
         absl::StrAppend(&out, "(", to_.Print(found), ")");
       } else {
         out += word;
@@ -117,10 +119,10 @@ class Sizes {
     }
     return to_.Parse(out, true);
   }
-  // false: never.
+  // false: the rule never holds. An undecided rule is left to each run.
   absl::StatusOr<bool> Holds(const DimRule& rule) {
     if (std::optional<bool> decided = DecidedForAll(rule, to_)) return *decided;
-    RETURN_IF_ERROR(hold_(PrintRule(rule, to_)));
+    RETURN_IF_ERROR(add_rule_(PrintRule(rule, to_)));
     return true;
   }
   absl::Status Wrong(ValueId param, const TensorType& given) const {
@@ -131,16 +133,16 @@ class Sizes {
   const EntryWanted& wanted_;
   const DimTable& from_;
   DimTable& to_;
-  Hold hold_;
-  std::vector<Dim> here_;  // of each symbol
+  AddRule add_rule_;
+  std::vector<Dim> bound_;  // by symbol
 };
 
 }  // namespace
 
-// Checked by each run: a rule of the program that all this is part of.
+// Each run checks the rule, so it belongs to the outermost trace.
 absl::Status Trace::AddRuleOfSizes(const std::string& rule) { return Program().graph_->AddRule(rule); }
 
-// What only a run can tell is written down: bodies want the very dims of their parameters.
+// Gives a value the dims of a parameter if only a run can check their equality: bodies need identical dims.
 absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {
   ASSIGN_OR_RETURN(const OpDef* reshape, module_->catalogue->Find("reshape", 0));
   AttrValue to;
@@ -156,13 +158,13 @@ absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>*
   RETURN_IF_ERROR(CheckOpen("write an entry"));
   const Graph& source = wanted.graph;
   if (wanted.from.catalogue != module_->catalogue || &wanted.from == module_.get())
-    return Invalid("entry \"", wanted.name, "\" is of ",
-                   &wanted.from == module_.get() ? "the module that is being written" : "another context");
+    return Invalid("entry \"", wanted.name, "\" is part of ",
+                   &wanted.from == module_.get() ? "the module being traced" : "another context");
   if (wanted.in.size() != source.params.size())
     return Invalid("entry \"", wanted.name, "\" takes ", source.params.size(), " arrays, got ",
                    wanted.in.size());
   std::vector<ValueId> at(source.values.size(), kNoValue);
-  Sizes sizes(wanted, module_->dims, [&](const std::string& rule) { return AddRuleOfSizes(rule); });
+  EntrySizes sizes(wanted, module_->dims, [&](const std::string& rule) { return AddRuleOfSizes(rule); });
   for (size_t i = 0; i < wanted.in.size(); i++) {
     ASSIGN_OR_RETURN(at[source.params[i]], ValueFor(wanted.in[i]));
     RETURN_IF_ERROR(sizes.Bind(source.params[i], graph_->values[at[source.params[i]]].type));
@@ -177,7 +179,7 @@ absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>*
   }
   RETURN_IF_ERROR(sizes.CheckRules());
   auto variable = [&](const ModuleVariable& v) { return NumberOf(v.storage, v.name); };
-  Linker linker(*module_, wanted.from, {[&](Dim d) { return sizes.Here(d); }, variable});
+  Linker linker(*module_, wanted.from, {[&](Dim d) { return sizes.MapDim(d); }, variable});
   size_t graphs = module_->graphs.size();
   absl::Status status = WriteNodes(wanted, linker, &at);
   if (!status.ok()) DropUnusedGraphs(module_.get(), graphs, graph_);

@@ -1,5 +1,5 @@
-// function.cc: calls of functions: eager, inlined into a trace, or by a concrete function that is found or
-// traced. See function.h; calls like those before are in function_call.cc.
+// function.cc: slow path of calls: run eagerly, inlined into a trace, or by a concrete function that is
+// looked up or traced. See function.h; function_call.cc has the fast path for repeated calls.
 #include "kernel/trace/function.h"
 
 #include <optional>
@@ -15,10 +15,10 @@
 namespace keel {
 namespace {
 
-constexpr size_t kMostKeys = 4096;  // of exact sizes that were met; more than the traces themselves
+constexpr size_t kMostKeys = 4096;  // of exact sizes; several may refer to one trace
 
 struct Running;
-// The functions whose programs this thread runs, innermost last.
+// A linked list of the functions whose programs this thread is running, innermost first.
 thread_local const Running* innermost = nullptr;
 
 struct Running {
@@ -34,7 +34,7 @@ struct Running {
   }
   const Function* function;
   const Running* outer;
-  bool written;  // into the trace of a caller; run eagerly, recursion is that of the program
+  bool written;  // inlined into the caller's trace; eager recursion is allowed
 };
 
 absl::Status Recursion(std::string_view name) {
@@ -89,7 +89,7 @@ absl::Status Function::CallCold(Tracing* within, Tape* tape, const Arguments& ar
   bool misfit = false;
   absl::Status status = CallConcrete(&concrete, tape, arguments, &misfit, results);
   if (misfit) {
-    absl::StatusOr<std::shared_ptr<Concrete>> only = ForOneSize(arguments, status);
+    absl::StatusOr<std::shared_ptr<Concrete>> only = TraceExactSizes(arguments, status);
     if (!only.ok()) return options_.signature.empty() ? only.status() : status;
     concrete = *std::move(only);
     status = CallConcrete(&concrete, tape, arguments, nullptr, results);
@@ -103,12 +103,13 @@ absl::Status Function::CallConcrete(std::shared_ptr<Concrete>* concrete, Tape* t
                                     const Arguments& arguments, bool* misfit, Results* results) {
   if (options_.check_captures) RETURN_IF_ERROR(CheckCaptures(**concrete, arguments));
   if (tape) {
-    ASSIGN_OR_RETURN(*concrete, Apart(std::move(*concrete), *tape, arguments));
+    ASSIGN_OR_RETURN(*concrete, RetraceForTape(std::move(*concrete), *tape, arguments));
   }
   return RunPlan(**concrete, tape, arguments, misfit, results);
 }
 
-// Where many kinds of calls take turns, most are not worth their place.
+// If many signatures alternate, only one call in kTurns replaces an entry: replacing one in every call would
+// cost more than it saves.
 void Function::Remember(const Arguments& arguments, std::shared_ptr<Concrete> concrete) {
   constexpr uint32_t kTurns = 16;
   if (!warm_.HasFreeSlot() && forgotten_.fetch_add(1, std::memory_order_relaxed) % kTurns) return;
@@ -123,10 +124,10 @@ Function::Key Function::KeyOf(const Arguments& arguments) const {
   return key;
 }
 
-// One trace of a signature serves all calls, unless its program asked for more than all have in common.
+// With a declared signature one trace serves all calls, unless its program needed specific sizes.
 absl::StatusOr<std::shared_ptr<Concrete>> Function::Find(const Arguments& arguments) {
   const bool one = !options_.signature.empty() && !by_sizes_;
-  if (std::shared_ptr<Concrete> known = Known(one ? "" : KeyOf(arguments).bytes.view())) return known;
+  if (std::shared_ptr<Concrete> known = FindKnown(one ? "" : KeyOf(arguments).bytes.view())) return known;
   if (tracing_.mine()) return Recursion(name_);
   std::lock_guard tracing(tracing_);
   return FindOrTrace(arguments);
@@ -138,7 +139,7 @@ std::shared_ptr<Concrete> Function::Touch(const std::shared_ptr<Concrete>& concr
   return concrete;
 }
 
-std::shared_ptr<Concrete> Function::Known(std::string_view key) {
+std::shared_ptr<Concrete> Function::FindKnown(std::string_view key) {
   std::lock_guard lock(mutex_);
   auto it = by_key_.find(key);
   return it == by_key_.end() ? nullptr : Touch(it->second);
@@ -148,7 +149,7 @@ bool Function::Fits(const Concrete& concrete, std::span<const int64_t> sizes,
                     std::span<const int64_t> declared) const {
   std::optional<std::vector<int64_t>> symbols = concrete.sizes.Fit(sizes);
   if (concrete.declared) symbols.emplace(declared.begin(), declared.end());
-  return symbols && std::ranges::all_of(concrete.asked->guards, [&](const DimRule& guard) {
+  return symbols && std::ranges::all_of(concrete.size_queries->guards, [&](const DimRule& guard) {
            absl::StatusOr<bool> holds = Holds(guard, concrete.module->dims, *symbols);
            return holds.ok() && *holds;
          });
@@ -157,12 +158,12 @@ bool Function::Fits(const Concrete& concrete, std::span<const int64_t> sizes,
 absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments& arguments) {
   const bool has_signature = !options_.signature.empty();
   if (has_signature && !by_sizes_)
-    if (std::shared_ptr<Concrete> known = Known("")) return known;  // by another thread, just now
+    if (std::shared_ptr<Concrete> known = FindKnown("")) return known;  // another thread traced it meanwhile
   Key key = KeyOf(arguments);
-  if (std::shared_ptr<Concrete> known = Known(key.bytes.view())) return known;
+  if (std::shared_ptr<Concrete> known = FindKnown(key.bytes.view())) return known;
   std::vector<int64_t> declared;
   if (by_sizes_) {
-    ASSIGN_OR_RETURN(declared, SignedSizes(arguments));
+    ASSIGN_OR_RETURN(declared, SignatureSizes(arguments));
   }
   std::string name(key.bytes.view());
   {
@@ -174,23 +175,23 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::FindOrTrace(const Arguments&
     }
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, WriteWide(arguments, key));
-  if (has_signature && (!made->declared || !made->asked->guards.empty())) by_sizes_ = true;
+  if (has_signature && (!made->declared || !made->size_queries->guards.empty())) by_sizes_ = true;
   if (has_signature && !by_sizes_) name.clear();
   std::lock_guard lock(mutex_);
   Add(name, made);
   return made;
 }
 
-// A graph was made for more sizes than it serves: what a run of it would check does not hold for these.
-absl::StatusOr<std::shared_ptr<Concrete>> Function::ForOneSize(const Arguments& arguments,
-                                                               const absl::Status& why) {
-  if (!options_.signature.empty()) RETURN_IF_ERROR(SignedSizes(arguments).status());
+// For arguments that match a size pattern but violate a rule that a run checks.
+absl::StatusOr<std::shared_ptr<Concrete>> Function::TraceExactSizes(const Arguments& arguments,
+                                                                    const absl::Status& why) {
+  if (!options_.signature.empty()) RETURN_IF_ERROR(SignatureSizes(arguments).status());
   if (tracing_.mine()) return Recursion(name_);
   std::lock_guard tracing(tracing_);
   Key key = KeyOf(arguments);
   SizePattern only{{key.sizes.begin(), key.sizes.end()}, 0};
   ASSIGN_OR_RETURN(std::shared_ptr<Concrete> made, Write(arguments, std::move(only), false));
-  absl::StrAppend(&made->reason, "; a trace for more sizes does not take these: ", why.message());
+  absl::StrAppend(&made->reason, "; a trace for more sizes does not accept these: ", why.message());
   made->kind = key.kind_view();
   by_sizes_ = !options_.signature.empty();
   std::lock_guard lock(mutex_);
@@ -198,7 +199,7 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::ForOneSize(const Arguments& 
   return made;
 }
 
-// Literal sizes before symbols: the most specific trace that fits is taken.
+// Sorted by number of symbols, so that the most specific matching trace is found first.
 void Function::Add(const std::string& key, std::shared_ptr<Concrete> made) {
   std::vector<std::shared_ptr<Concrete>>& same = kinds_[made->kind].traces;
   auto at = same.begin();
@@ -235,14 +236,14 @@ absl::Status Function::MakePlan(Concrete& concrete) {
   return absl::OkStatus();
 }
 
-absl::Status Function::Planned(Concrete& concrete) {
-  concrete.planned.Do([&] { concrete.plan_error = MakePlan(concrete); });
+absl::Status Function::EnsurePlan(Concrete& concrete) {
+  concrete.plan_once.Do([&] { concrete.plan_error = MakePlan(concrete); });
   return concrete.plan_error;
 }
 
-absl::Status Function::TapedPlanned(Concrete& concrete) {
-  concrete.taped_planned.Do([&] { concrete.taped_error = MakeTapedPlan(concrete); });
-  return concrete.taped_error;
+absl::Status Function::EnsureTapedPlan(Concrete& concrete) {
+  concrete.taped_plan_once.Do([&] { concrete.taped_plan_error = MakeTapedPlan(concrete); });
+  return concrete.taped_plan_error;
 }
 
 absl::Status Function::MakeTapedPlan(Concrete& concrete) {
@@ -263,7 +264,7 @@ absl::Status Function::MakeTapedPlan(Concrete& concrete) {
     ASSIGN_OR_RETURN(concrete.taped_plan, PlanOf(graph, fetches));
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(Planned(concrete));
+  RETURN_IF_ERROR(EnsurePlan(concrete));
   concrete.taped_plan = concrete.plan;
   return absl::OkStatus();
 }
@@ -272,7 +273,7 @@ absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& 
                                Results* results) {
   RETURN_IF_ERROR(CheckArity(*concrete.graph, arguments));
   Arguments::Arrays feeds = arguments.OnlyArrays();
-  RETURN_IF_ERROR(tape ? TapedPlanned(concrete) : Planned(concrete));
+  RETURN_IF_ERROR(tape ? EnsureTapedPlan(concrete) : EnsurePlan(concrete));
   if (misfit && (concrete.declared || concrete.sizes.symbols)) {
     Plan& plan = tape ? *concrete.taped_plan : *concrete.plan;
     absl::Status fits = plan.Sizes({feeds.data(), feeds.size()}, concrete.module->dims).status();
@@ -284,10 +285,11 @@ absl::Status Function::RunPlan(Concrete& concrete, Tape* tape, const Arguments& 
   return concrete.plan->Run({feeds.data(), feeds.size()}, {results->data(), results->size()});
 }
 
-// A number that the tape watches must not be one with a literal: it is not where it is watched when it is
-// captured, so the code is traced again.
-absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concrete> concrete,
-                                                          const Tape& tape, const Arguments& arguments) {
+// Equal scalars share one constant unless a tape knows them when they are captured. If the tape watches a
+// scalar that was captured before, the program is retraced so that the scalar becomes a separate constant.
+absl::StatusOr<std::shared_ptr<Concrete>> Function::RetraceForTape(std::shared_ptr<Concrete> concrete,
+                                                                   const Tape& tape,
+                                                                   const Arguments& arguments) {
   auto shared = [&] {
     return std::ranges::any_of(concrete->links, [&](const TraceLink& link) {
       return link.array && tape.WatchesOrOuter(link.array.get()) && IsShared(*concrete->graph, link.value);
@@ -296,9 +298,9 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Apart(std::shared_ptr<Concre
   if (!shared()) return concrete;
   if (tracing_.mine()) return Recursion(name_);
   std::lock_guard tracing(tracing_);
-  for (; shared(); concrete = concrete->apart) {
-    if (concrete->apart) continue;
-    ASSIGN_OR_RETURN(concrete->apart, Write(arguments, concrete->sizes, concrete->declared));
+  for (; shared(); concrete = concrete->retraced) {
+    if (concrete->retraced) continue;
+    ASSIGN_OR_RETURN(concrete->retraced, Write(arguments, concrete->sizes, concrete->declared));
   }
   return concrete;
 }
@@ -347,7 +349,7 @@ std::string Function::Report() const {
     json.Key("plan_ms").Double(concrete->plan_ms);
     json.Key("calls").Int(static_cast<int64_t>(concrete->calls.load()));
     json.Key("guards").BeginArray();
-    for (const DimRule& guard : concrete->asked->guards)
+    for (const DimRule& guard : concrete->size_queries->guards)
       json.String(PrintRule(guard, concrete->module->dims));
     json.EndArray();
     ReportCaptures(*concrete, &json);

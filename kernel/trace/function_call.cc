@@ -1,5 +1,5 @@
-// function_call.cc: the warm way of a function's call: from arguments like those of an earlier call to its
-// plan, without a lock or an allocation. What it does not know, function.cc does, and leaves it here.
+// function_call.cc: the fast path of a call: from arguments that match a recent call to its plan, without a
+// lock or an allocation. function.cc handles all other calls and adds them to the table of recent calls.
 #include "kernel/trace/function.h"
 
 namespace keel {
@@ -22,7 +22,7 @@ absl::Status Function::Call(Tracing* within, Tape* tape, const Arguments& argume
 absl::Status Function::CallWarm(const Warm& warm, const Arguments& arguments, Results* results) {
   Concrete& concrete = *warm.concrete;
   concrete.calls.fetch_add(1, std::memory_order_relaxed);
-  uint64_t now = clock_.load(std::memory_order_relaxed) + 1;  // exact for one thread
+  uint64_t now = clock_.load(std::memory_order_relaxed) + 1;  // concurrent calls may share a count
   clock_.store(now, std::memory_order_relaxed);
   concrete.last_call.store(now, std::memory_order_relaxed);
   Arguments::Arrays feeds = arguments.OnlyArrays();

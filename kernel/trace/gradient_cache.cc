@@ -1,4 +1,4 @@
-// gradient_cache.cc: from a recording to a graph with its gradient, and a plan of that.
+// gradient_cache.cc: builds the graph of a recording, its gradient and the plan; see gradient_cache.h.
 #include "kernel/trace/gradient_cache.h"
 
 #include <algorithm>
@@ -18,15 +18,15 @@ void AppendAll(std::string* key, const std::vector<uint32_t>& numbers) {
   key->append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint32_t));
 }
 
-// The recording as a graph, and which of its values are fed: those that were kept, and the seeds.
-struct Written {
+// The recording as a graph; feeds are the kept values and the seeds.
+struct RecordedGraph {
   std::shared_ptr<Module> module;
   Graph* graph = nullptr;
   std::vector<ValueId> values, feeds, seeds;
 };
 
-absl::StatusOr<Written> WriteGraph(const Context& context, const Recording& recording) {
-  Written w;
+absl::StatusOr<RecordedGraph> WriteGraph(const Context& context, const Recording& recording) {
+  RecordedGraph w;
   w.module = std::make_shared<Module>(context.catalogue);
   ASSIGN_OR_RETURN(w.graph, w.module->AddGraph("gradient"));
   w.values.assign(recording.values.size(), kNoValue);
@@ -38,7 +38,7 @@ absl::StatusOr<Written> WriteGraph(const Context& context, const Recording& reco
   for (const Recording::Step& step : recording.steps) {
     std::vector<ValueId> in;
     for (uint32_t v : step.in) in.push_back(at(v));
-    ASSIGN_OR_RETURN(std::vector<ValueId> out, (*step.what)->Write(w.graph, std::move(in)));
+    ASSIGN_OR_RETURN(std::vector<ValueId> out, (*step.taped)->Write(w.graph, std::move(in)));
     for (size_t r = 0; r < out.size(); r++)
       if (step.out[r] != kNoValue) w.values[step.out[r]] = out[r];
   }
@@ -54,7 +54,7 @@ absl::StatusOr<Written> WriteGraph(const Context& context, const Recording& reco
 }
 
 // The gradients of the known ys with respect to the known xs, one for each result.
-absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, const Written& w) {
+absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, const RecordedGraph& w) {
   std::vector<ValueId> ys, seeds, xs;
   for (size_t i = 0; i < recording.ys.size(); i++) {
     if (recording.ys[i] == kNoValue) continue;
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, c
   return AddUp(w.graph, all, recording.to, recording.count);
 }
 
-absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, const Written& w,
+absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, const RecordedGraph& w,
                                              const std::vector<ValueId>& fetches) {
   PlanOptions options = context.Options();
   options.results_on_device = true;
@@ -81,7 +81,7 @@ absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, c
 
 absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recording& recording) {
   auto made = std::make_shared<GradientPlan>();
-  ASSIGN_OR_RETURN(Written w, WriteGraph(context, recording));
+  ASSIGN_OR_RETURN(RecordedGraph w, WriteGraph(context, recording));
   ASSIGN_OR_RETURN(std::vector<ValueId> dxs, WriteGradient(recording, w));
   std::vector<ValueId> fetches;
   for (ValueId dx : dxs) {
@@ -128,7 +128,7 @@ std::string Recording::Key() const {
   Append(&key, zeros);
   Append(&key, jacobian);
   for (const Step& step : steps) {
-    Append(&key, step.what->get());
+    Append(&key, step.taped->get());
     AppendAll(&key, step.in);
     AppendAll(&key, step.out);
   }
@@ -156,9 +156,9 @@ absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context&
   }
   ASSIGN_OR_RETURN(std::shared_ptr<GradientPlan> made, Make(context, recording));
   made->key = std::move(key);
-  for (const Recording::Step& step : recording.steps) made->alive.push_back(*step.what);
+  for (const Recording::Step& step : recording.steps) made->alive.push_back(*step.taped);
   plans_.push_front(made);
-  if (plans_.size() > kMost) plans_.pop_back();
+  if (plans_.size() > kMaxPlans) plans_.pop_back();
   return made;
 }
 
@@ -167,7 +167,7 @@ std::shared_ptr<const Taped> GradientCache::Share(std::shared_ptr<const Taped> g
   auto it = std::ranges::find_if(shared_, [&](const auto& g) { return Taped::SameGraphs(*g, *graph); });
   if (it == shared_.end()) it = shared_.insert(it, std::move(graph));
   shared_.splice(shared_.begin(), shared_, it);
-  if (shared_.size() > kMost) shared_.pop_back();
+  if (shared_.size() > kMaxPlans) shared_.pop_back();
   return shared_.front();
 }
 

@@ -1,4 +1,8 @@
-// gradient_cache.h: gradients of recordings as plans, kept by the recordings' structure.
+// gradient_cache.h: plans of gradients, cached by the structure of the recording.
+//
+// A recording is cut to the part between sources and targets, renumbered and serialised to bytes. Equal bytes
+// have equal gradients, so the second step of a training loop finds an optimised plan. An outer tape records
+// such a gradient as one call of its graph and expands the nodes only to differentiate it.
 #pragma once
 
 #include <list>
@@ -15,23 +19,23 @@ namespace keel {
 
 struct Context;
 
-// The part of a tape between xs and ys, with values numbered in order of appearance. What of two recordings
-// has the same key has the same gradient graph.
+// The part of a tape between xs and ys; values are numbered in order of appearance. Recordings with equal
+// keys have equal gradient graphs.
 struct Recording {
   struct Step {
-    const std::shared_ptr<const Taped>* what;
-    std::vector<uint32_t> in, out;  // kNoValue: left out
+    const std::shared_ptr<const Taped>* taped;
+    std::vector<uint32_t> in, out;  // kNoValue: omitted
   };
   struct Value {
     TensorType type;
-    keel_array* kept = nullptr;  // its elements, which a plan is fed
-    bool computed = false;       // by a step
+    keel_array* kept = nullptr;  // elements, fed to the plan
+    bool computed = false;       // result of a step
   };
   std::vector<Step> steps;
   std::vector<Value> values;
-  std::vector<uint32_t> ys, xs;    // kNoValue: not among the values
-  std::vector<uint32_t> to;        // by x: the result that it counts for
-  uint32_t count = 0;              // of results
+  std::vector<uint32_t> ys, xs;    // kNoValue: not recorded
+  std::vector<uint32_t> to;        // by x: index of the result that it is added to
+  uint32_t count = 0;              // number of results
   std::vector<keel_array*> seeds;  // null: ones
   bool zeros = false, jacobian = false;
   Device* device = nullptr;
@@ -42,32 +46,32 @@ struct Recording {
 // A gradient that is ready to run.
 struct GradientPlan {
   std::string key;
-  std::vector<std::shared_ptr<const Taped>> alive;  // the key has their addresses
+  std::vector<std::shared_ptr<const Taped>> alive;  // owned because the key contains their addresses
   std::shared_ptr<Plan> plan;                       // null: nothing is connected
-  std::shared_ptr<const Taped> taped;               // the graph, for tapes around this one
+  std::shared_ptr<const Taped> taped;               // recorded by outer tapes
   std::vector<bool> connected;                      // by result
 };
 
-// One for each x; of no y: kNoValue.
+// Jacobians of ys[0] with respect to each x; kNoValue for each if ys is empty.
 absl::StatusOr<std::vector<ValueId>> Jacobians(Graph& graph, std::span<const ValueId> ys,
                                                std::span<const ValueId> xs, bool zeros,
                                                const std::vector<bool>* through = nullptr);
-// Adds up the parts (kNoValue: none) of each of `count` results, which `to` names in ascending order.
+// Sums the parts (kNoValue: none) of each of `count` results; to[i] is the result of parts[i], ascending.
 absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId> parts,
                                            std::span<const uint32_t> to, size_t count);
 
 class GradientCache {
  public:
   absl::StatusOr<std::shared_ptr<const GradientPlan>> Find(Context& context, const Recording& recording);
-  // The graph, or the one like it that was shared before: recordings of both have the same key then.
+  // Returns an equal graph that was shared before, or `graph`; recordings then have equal keys.
   std::shared_ptr<const Taped> Share(std::shared_ptr<const Taped> graph);
   size_t plans();  // for tests
 
  private:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMaxPlans = 64;
   Mutex mutex_;
-  std::list<std::shared_ptr<const GradientPlan>> plans_;  // used last first
-  std::list<std::shared_ptr<const Taped>> shared_;        // so, too
+  std::list<std::shared_ptr<const GradientPlan>> plans_;  // most recently used first
+  std::list<std::shared_ptr<const Taped>> shared_;        // most recently used first
 };
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// key.cc: see key.h. One row of a table for each kind of leaf.
+// key.cc: see key.h. kKinds has a row per leaf kind.
 #include "kernel/trace/key.h"
 
 #include "absl/strings/str_join.h"
@@ -31,7 +31,7 @@ const Kind kKinds[] = {
      [](const keel_leaf& l) { return std::string(l.i ? "bool true" : "bool false"); }},
     {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.i); },
      [](const keel_leaf& l) { return absl::StrCat("i64 ", l.i); }},
-    {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.f); },  // by its bits: -0.0 is not 0.0
+    {[](const keel_leaf& l, KeyBytes* key) { Append(key, l.f); },  // compared by bits: -0.0 is not 0.0
      [](const keel_leaf& l) { return "f64 " + PrintElement(DType::kF64, &l.f); }},
     {[](const keel_leaf& l, KeyBytes* key) { key->Add(l.s, std::strlen(l.s) + 1); },
      [](const keel_leaf& l) { return absl::StrCat("str \"", l.s, "\""); }},
@@ -58,7 +58,7 @@ absl::Status Arguments::Check(bool* symbolic) const {
 }
 
 absl::Status Arguments::NoRoom(size_t results) const {
-  return Invalid("the function gives ", results, " results, got room for ", room);
+  return Invalid("the function returns ", results, " results, got room for ", room);
 }
 
 void Arguments::Key(KeyBytes* kind, LeafDims* dims) const {

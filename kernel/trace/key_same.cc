@@ -1,11 +1,10 @@
-// key_same.cc: the warm half of key.h: is this call like an earlier one?
+// key_same.cc: the hot part of key.h: comparison of a call with an earlier one.
 #include "kernel/trace/key.h"
 
 namespace keel {
 namespace {
 
-// Of the same kind, and the same value. A kind that this does not know is never the same: its call is looked
-// up.
+// a and b have the same kind. Unknown kinds never match: such calls take the slow path, which reports them.
 bool SameStatic(const keel_leaf& a, const keel_leaf& b, const std::string& text) {
   switch (a.kind) {
     case KEEL_LEAF_NONE:

@@ -88,7 +88,7 @@ absl::Status Linker::CopyNode(const Graph& source, const Node& node, std::vector
   return absl::OkStatus();
 }
 
-// Graphs, which are there, and variables that an attribute names.
+// Maps graph and variable numbers of an attribute; AttrsOf has copied the graphs.
 absl::Status Linker::MapNumbers(AttrValue& value) {
   if (value.kind == KEEL_ATTR_GRAPH && value.i >= 0) value.i = graphs_[static_cast<size_t>(value.i)];
   if (value.kind == KEEL_ATTR_GRAPHS)

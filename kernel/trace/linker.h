@@ -1,5 +1,5 @@
-// linker.h: graphs of one module in another, with all that they run: constants and variables are found again
-// or made anew there. A name that is taken gets a number.
+// linker.h: copies graphs into another module, including called graphs; constants and variables are reused if
+// the target has them. A taken name gets a numeric suffix.
 #pragma once
 
 #include "kernel/graph/graph.h"
@@ -7,10 +7,10 @@
 
 namespace keel {
 
-// What becomes of what a graph names.
+// Maps dims and variables of the source module to the target module.
 struct LinkRules {
-  DimMap dims;                                                                   // of the other module
-  std::function<absl::StatusOr<uint32_t>(const ModuleVariable&)> variable = {};  // absent: under its name
+  DimMap dims;
+  std::function<absl::StatusOr<uint32_t>(const ModuleVariable&)> variable = {};  // absent: added by name
 };
 
 class Linker {
@@ -18,11 +18,11 @@ class Linker {
   Linker(Module& to, const Module& from, LinkRules rules)
       : to_(to), from_(from), rules_(std::move(rules)), graphs_(from.graphs.size(), -1) {}
 
-  // The number of that graph in the other module; those that it runs come first.
+  // The number of the graph in the target module; called graphs are copied before it.
   absl::StatusOr<int64_t> GraphFor(int64_t number);
-  // The same memory is one constant. `user` (may be null): a graph that brings names of its own.
+  // Reuses a constant with the same memory. `user` (may be null): a graph whose value names must stay unique.
   absl::StatusOr<uint32_t> ConstantFor(uint32_t number, const Graph* user);
-  // Of a node; the graphs that it runs come along.
+  // The mapped attributes of a node; copies the graphs that it calls.
   absl::StatusOr<Attrs> AttrsOf(const Node& node);
   absl::StatusOr<TensorType> TypeOf(TensorType type) const;
   absl::StatusOr<Origin> ScopeOf(const Node& node);  // for Graph::scope
@@ -35,7 +35,7 @@ class Linker {
   Module& to_;
   const Module& from_;
   LinkRules rules_;
-  std::vector<int64_t> graphs_;  // by number: that in the other module; -1: not there yet
+  std::vector<int64_t> graphs_;  // number in the target module; -1: not copied yet
 };
 
 }  // namespace keel

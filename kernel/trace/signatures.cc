@@ -1,4 +1,4 @@
-// signatures.cc: what the traces of a function take and give, for people.
+// signatures.cc: readable signatures of a function's traces.
 #include "kernel/graph/signature.h"
 #include "kernel/trace/function.h"
 

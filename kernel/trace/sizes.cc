@@ -25,18 +25,18 @@ bool SizeLedger::AlwaysEqual(size_t a, size_t b) const {
 }
 
 void SizeLedger::Remember(std::span<const int64_t> sizes) {
-  if (seen_.size() == kMost) seen_.erase(seen_.begin());
+  if (seen_.size() == kMaxCalls) seen_.erase(seen_.begin());
   seen_.emplace_back(sizes.begin(), sizes.end());
-  kept_.resize(sizes.size());
+  literal_.resize(sizes.size());
 }
 
 SizePattern SizeLedger::Next(uint32_t after) const {
   SizePattern pattern{seen_.back(), 0};
-  for (size_t i = 0; i < kept_.size(); i++) {
+  for (size_t i = 0; i < literal_.size(); i++) {
     std::set<int64_t> distinct;
     for (const auto& call : seen_)
       if (call[i] >= 2) distinct.insert(call[i]);
-    if (kept_[i] || pattern.dims[i] < 2 || distinct.size() <= after) continue;
+    if (literal_[i] || pattern.dims[i] < 2 || distinct.size() <= after) continue;
     size_t same = 0;
     while (same < i && !(pattern.dims[same] < 0 && AlwaysEqual(same, i))) same++;
     pattern.dims[i] = same < i ? pattern.dims[same] : -1 - static_cast<int64_t>(pattern.symbols++);
@@ -44,10 +44,10 @@ SizePattern SizeLedger::Next(uint32_t after) const {
   return pattern;
 }
 
-void SizeLedger::Keep(const SizePattern& pattern, std::span<const size_t> symbols) {
-  for (size_t i = 0; i < kept_.size(); i++) {
+void SizeLedger::KeepLiteral(const SizePattern& pattern, std::span<const size_t> symbols) {
+  for (size_t i = 0; i < literal_.size(); i++) {
     const bool mentioned = std::ranges::count(symbols, static_cast<size_t>(-1 - pattern.dims[i])) > 0;
-    if (pattern.dims[i] < 0 && (symbols.empty() || mentioned)) kept_[i] = true;
+    if (pattern.dims[i] < 0 && (symbols.empty() || mentioned)) literal_[i] = true;
   }
 }
 

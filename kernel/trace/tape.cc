@@ -1,4 +1,4 @@
-// tape.cc: recording, and cutting out the part that a gradient needs. See tape.h.
+// tape.cc: recording, and extraction of the part that a gradient needs. See tape.h.
 #include "kernel/trace/tape.h"
 
 #include "kernel/device/move.h"
@@ -28,7 +28,7 @@ void SerialIndex::AddSlot(uint64_t serial, uint32_t number) {
 }
 
 namespace {
-// Two symbolic arrays may stand for one value.
+// Two symbolic arrays may represent one value.
 bool SameValue(const keel_array* a, const keel_array* b) {
   if (a == b || !a->symbolic() || !b->symbolic()) return a == b;
   return Trace::Of(a) == Trace::Of(b) && Trace::ValueOf(a) == Trace::ValueOf(b);
@@ -57,22 +57,22 @@ absl::Status Tape::Watch(keel_array* array) {
   return absl::OkStatus();
 }
 
-Tape::HeldVariable& Tape::Held(const std::shared_ptr<Variable>& variable) {
-  HeldVariable& held = variables_[variable.get()];
+Tape::VariableState& Tape::StateOf(const std::shared_ptr<Variable>& variable) {
+  VariableState& held = variables_[variable.get()];
   held.variable = variable;
   return held;
 }
 
 void Tape::Saw(const std::shared_ptr<Variable>& variable, keel_array* value) {
   if (outer_) outer_->Saw(variable, value);
-  if (Off()) return;
-  HeldVariable& held = Held(variable);
+  if (IsInactive()) return;
+  VariableState& held = StateOf(variable);
   bool watch =
       held.watched || (options_.watch_variables && variable->trainable() && IsFloating(variable->dtype()));
   if (!watch || std::ranges::any_of(held.reads, [&](const ArrayRef& r) { return SameValue(r.get(), value); }))
     return;
   held.reads.push_back(ArrayRef::Share(value));
-  Watch(value).IgnoreError();  // of a read just now
+  Watch(value).IgnoreError();  // fails for ended traces only
 }
 
 uint32_t Tape::Find(const keel_array* array) const {
@@ -87,32 +87,32 @@ bool Tape::Watches(const keel_array* array) const {
 
 void Tape::Lost(const std::shared_ptr<Variable>& variable) {
   if (outer_) outer_->Lost(variable);
-  if (!Off()) Held(variable).lost = true;
+  if (!IsInactive()) StateOf(variable).lost = true;
 }
 
 [[gnu::cold]] absl::Status Tape::CheckReads(const std::shared_ptr<Variable>& variable) {
-  if (!Held(variable).lost) return absl::OkStatus();
+  if (!StateOf(variable).lost) return absl::OkStatus();
   return Annotate(Unimplemented("gradient: variable \"", variable->name(),
-                                "\" was read in a body that also writes it, where gradients do not find it"),
+                                "\" was read in a body that also writes it, which gradients do not reach"),
                   kErrorHint,
-                  "carry its value as an argument, and assign what comes out behind the loop or branch");
+                  "carry its value as an argument and assign the result after the loop or branch");
 }
 
-uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& what) {
-  if (last_what_.first == what.get()) return last_what_.second;
-  auto it = what_numbers_.find(what.get());
-  if (it == what_numbers_.end()) {
-    it = what_numbers_.emplace(what.get(), static_cast<uint32_t>(whats_.size())).first;
-    whats_.push_back(what);
+uint32_t Tape::NumberOf(const std::shared_ptr<const Taped>& taped) {
+  if (last_taped_.first == taped.get()) return last_taped_.second;
+  auto it = taped_numbers_.find(taped.get());
+  if (it == taped_numbers_.end()) {
+    it = taped_numbers_.emplace(taped.get(), static_cast<uint32_t>(taped_ops_.size())).first;
+    taped_ops_.push_back(taped);
   }
-  last_what_ = *it;
+  last_taped_ = *it;
   return it->second;
 }
 
-void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
+void Tape::Record(const std::shared_ptr<const Taped>& taped, Device* device, std::span<keel_array* const> in,
                   std::span<keel_array* const> out) {
-  if (outer_) outer_->Record(what, device, in, out);
-  if (Off() || !what->differentiable) return;
+  if (outer_) outer_->Record(taped, device, in, out);
+  if (IsInactive() || !taped->differentiable) return;
   Taped::Reads reads;
   bool any = false;
   absl::InlinedVector<uint32_t, 8> known;
@@ -120,11 +120,11 @@ void Tape::Record(const std::shared_ptr<const Taped>& what, Device* device, std:
     known.push_back(Find(in[i]));
     if (known[i] == kNone || !values_[known[i]].watched) continue;
     any = true;
-    reads.in |= what->ReadsOf(i).in;
-    reads.out |= what->ReadsOf(i).out;
+    reads.in |= taped->ReadsOf(i).in;
+    reads.out |= taped->ReadsOf(i).out;
   }
   if (!any) return;
-  entries_.push_back({NumberOf(what), static_cast<uint32_t>(operands_.size()),
+  entries_.push_back({NumberOf(taped), static_cast<uint32_t>(operands_.size()),
                       static_cast<uint16_t>(in.size()), static_cast<uint16_t>(out.size()), device});
   auto keep = [&](uint32_t v, keel_array* array, bool read) {
     operands_.push_back(v);
@@ -144,13 +144,13 @@ void Tape::Reset() {
   dims_.clear();
   entries_.clear();
   operands_.clear();
-  whats_.clear();
-  what_numbers_.clear();
-  last_what_ = {nullptr, 0};
+  taped_ops_.clear();
+  taped_numbers_.clear();
+  last_taped_ = {nullptr, 0};
   used_ = false;
 }
 
-// The entries that lie between sources and targets.
+// Marks the entries on a path from a source to a target.
 std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const {
   std::vector<bool> depends(values_.size()), leads(values_.size()), between(entries_.size());
   for (uint32_t x : xs)
@@ -177,7 +177,8 @@ std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vect
 Recording Tape::Slice(const GradientOf& of) const {
   std::vector<uint32_t> ys, xs;
   for (keel_array* y : of.ys) ys.push_back(Find(y));
-  for (keel_array* x : of.xs) xs.push_back(Watches(x) ? Find(x) : kNone);  // of others too little was kept
+  for (keel_array* x : of.xs)
+    xs.push_back(Watches(x) ? Find(x) : kNone);  // the tape kept too little of unwatched arrays
   Recording r;
   r.device = device_;
   r.zeros = of.zeros;
@@ -200,7 +201,7 @@ Recording Tape::Slice(const GradientOf& of) const {
   for (size_t e = 0; e < entries_.size(); e++) {
     if (!between[e]) continue;
     const Entry& entry = entries_[e];
-    Recording::Step step{&whats_[entry.what], {}, {}};
+    Recording::Step step{&taped_ops_[entry.taped], {}, {}};
     const uint32_t* values = &operands_[entry.values_at];
     for (uint32_t i = 0; i < entry.n_in; i++) step.in.push_back(use(values[i], false));
     for (uint32_t i = 0; i < entry.n_out; i++) step.out.push_back(use(values[entry.n_in + i], true));
@@ -251,7 +252,7 @@ Recording Tape::Slice(const GradientOf& of) const {
   return absl::OkStatus();
 }
 
-// The kept arrays go; the structure too, for nobody can ask any more.
+// Frees the kept arrays and the structure: a non-persistent tape allows one gradient.
 void Tape::Forget() {
   Reset();
   used_ = true;

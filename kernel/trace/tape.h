@@ -1,13 +1,16 @@
-// tape.h: what a program did with watched arrays, so that gradients can be taken afterwards. A tape is a
-// list of applied ops and called graphs. For a gradient, the part between the sources and the targets is
-// written as a graph, kernel/grad appends the gradient, and a plan runs it on the arrays that were kept;
-// recordings of the same structure (the steps of a training loop) share one plan (gradient_cache.h).
+// tape.h: a record of ops and called graphs on watched arrays, for gradients. For a gradient, the part
+// between sources and targets is copied into a graph, kernel/grad appends the gradient, and a plan runs it on
+// the kept arrays. Recordings of equal structure (the steps of a training loop) share one plan
+// (gradient_cache.h).
 //
-// An array is known by its serial number, which it gets when a tape first sees it, so a value whose
-// elements no rule reads need not be kept alive. One thread at a time may use a tape.
+// The tape identifies an array by a serial number, assigned on first use, and keeps only elements that a
+// gradient rule of a watched operand reads: a chain of additions keeps nothing, a chain of products its
+// factors. It also keeps the variable values that it saw being read; a later write allocates a new array.
 //
-// In a trace nothing is recorded, for the graph has it all: the tape remembers what is watched there, from
-// which node on, and what is hidden from it (traced_tape.cc).
+// Inside a trace nothing is recorded, because the graph is the record: the tape stores the watched values,
+// each with its first node, and the hidden nodes (traced_tape.cc).
+//
+// Not thread-safe: one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +25,8 @@
 
 namespace keel {
 
-// From serial numbers to small ones; only grows. Arrays that a thread makes have serials in a row, so theirs
-// are places of a list; the others, whose serial may lie between these, are in a hash table.
+// A map from serial numbers to small numbers; only grows. A thread creates arrays with consecutive serials,
+// so those index a vector; other serials, possibly between them, are in a hash table.
 class SerialIndex {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
@@ -34,7 +37,7 @@ class SerialIndex {
       if (slots_[at].serial == serial || !slots_[at].serial) return slots_[at].number;
   }
   void Add(uint64_t serial, uint32_t number, bool fresh) {
-    constexpr uint64_t kGap = 64;  // what others may have made between two of ours
+    constexpr uint64_t kGap = 64;  // serials of other threads between two of this thread
     if (fresh && row_.empty()) first_ = serial;
     if (uint64_t at = serial - first_; fresh && at - row_.size() < kGap) [[likely]] {
       if (at > row_.size()) row_.resize(at, kNone);
@@ -53,7 +56,7 @@ class SerialIndex {
   };
   size_t Slot(uint64_t serial) const { return serial * 0x9e3779b97f4a7c15u >> 32 & mask_; }
   uint64_t first_ = 0;
-  std::vector<uint32_t> row_;  // of serials from first_ on
+  std::vector<uint32_t> row_;  // by serial - first_
   std::vector<Entry> slots_;
   size_t mask_ = 0, used_ = 0;
 };
@@ -62,42 +65,42 @@ class Tape {
  public:
   struct Options {
     bool persistent = false;
-    bool watch_variables = true;  // trainable ones, when they are read
+    bool watch_variables = true;  // watch trainable variables when they are read
   };
-  // The device is where gradients run for which nothing was computed. `outer` (or null) records the same,
-  // and the gradients.
+  // `device` runs gradients that need no recorded op. `outer` (or null) records the same ops and the
+  // gradients.
   Tape(std::shared_ptr<Context> context, Device* device, const Options& options, Tape* outer)
       : context_(std::move(context)), device_(device), outer_(outer), options_(options) {}
 
   absl::Status Watch(keel_array* array);
-  // What is read of it from now on.
-  void Watch(const std::shared_ptr<Variable>& variable) { Held(variable).watched = true; }
-  // A body begins in a trace: what is computed there while this tape is paused is hidden from all that are
-  // around it.
+  // Watches all later reads of the variable.
+  void Watch(const std::shared_ptr<Variable>& variable) { StateOf(variable).watched = true; }
+  // A body begins: its nodes that are added while this tape is paused stay hidden from tapes outside the
+  // body.
   void Enter(Trace* body);
-  // This was read of it just now.
+  // Records a read of the variable.
   void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
-  // It was read in a body, where no gradient finds it.
+  // Records a read in a body, which gradients do not reach.
   void Lost(const std::shared_ptr<Variable>& variable);
-  // An error if it was, so that what ReadsOf says is not all.
+  // An error after Lost(): ReadsOf is then incomplete.
   absl::Status CheckReads(const std::shared_ptr<Variable>& variable);
-  // All that was read of it and watched.
+  // The watched reads of the variable.
   std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) {
-    return Held(variable).reads;
+    return StateOf(variable).reads;
   }
   bool Watches(const keel_array* array) const;
   bool WatchesOrOuter(const keel_array* array) const {
     return Watches(array) || (outer_ && outer_->WatchesOrOuter(array));
   }
-  // Operands (null: left out) and results of what was just computed. Nothing if no operand is watched.
-  void Record(const std::shared_ptr<const Taped>& what, Device* device, std::span<keel_array* const> in,
+  // Records a computation with its operands (null: omitted) and results, unless no operand is watched.
+  void Record(const std::shared_ptr<const Taped>& taped, Device* device, std::span<keel_array* const> in,
               std::span<keel_array* const> out);
-  // Null where no y depends on an x, or zeros.
+  // A result is null (or zeros, if requested) if no y depends on its xs.
   absl::Status Gradient(const GradientOf& of, Results* out);
-  // As Trace::Custom, of what was just computed from arrays with elements (custom.cc).
+  // Trace::Custom for concrete arrays (custom.cc).
   absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
   void Reset();
-  void Pause(bool on);  // as often off as on
+  void Pause(bool on);  // nests: each Pause(true) needs a Pause(false)
 
  private:
   struct Value {
@@ -107,7 +110,7 @@ class Tape {
     ArrayRef kept;
   };
   struct Entry {
-    uint32_t what, values_at;  // its operands, then its results
+    uint32_t taped, values_at;  // operands, then results
     uint16_t n_in, n_out;
     Device* device;
   };
@@ -115,13 +118,13 @@ class Tape {
 
   uint32_t Find(const keel_array* array) const;  // kNone: not recorded, or null
   uint32_t Number(keel_array* array, bool watched, bool fresh = false);
-  uint32_t NumberOf(const std::shared_ptr<const Taped>& what);
-  struct HeldVariable {
-    std::shared_ptr<Variable> variable;  // its address stays its own
+  uint32_t NumberOf(const std::shared_ptr<const Taped>& taped);
+  struct VariableState {
+    std::shared_ptr<Variable> variable;  // keeps the address, the key of variables_, valid
     bool watched = false, lost = false;
     std::vector<ArrayRef> reads;
   };
-  HeldVariable& Held(const std::shared_ptr<Variable>& variable);
+  VariableState& StateOf(const std::shared_ptr<Variable>& variable);
   absl::Status WatchTraced(keel_array* array);
   TraceWatch& Traced(Trace* trace);
   absl::Status WriteGradient(Trace* trace, const GradientOf& of, Results* out);
@@ -130,7 +133,7 @@ class Tape {
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
 
   void Forget();
-  bool Off() const { return paused_ || (used_ && !options_.persistent); }
+  bool IsInactive() const { return paused_ || (used_ && !options_.persistent); }
 
   std::shared_ptr<Context> context_;
   Device* device_;
@@ -138,16 +141,16 @@ class Tape {
   Options options_;
   uint32_t paused_ = 0;
   bool used_ = false;
-  HashMap<const Variable*, HeldVariable> variables_;
+  HashMap<const Variable*, VariableState> variables_;
   std::vector<TraceWatch> traces_;
   SerialIndex numbers_;
   std::vector<Value> values_;
   std::vector<int64_t> dims_;
   std::vector<Entry> entries_;
   std::vector<uint32_t> operands_;
-  std::vector<std::shared_ptr<const Taped>> whats_;
-  HashMap<const Taped*, uint32_t> what_numbers_;
-  std::pair<const Taped*, uint32_t> last_what_{nullptr, 0};  // programs repeat themselves
+  std::vector<std::shared_ptr<const Taped>> taped_ops_;
+  HashMap<const Taped*, uint32_t> taped_numbers_;
+  std::pair<const Taped*, uint32_t> last_taped_{nullptr, 0};  // of the previous entry: ops often repeat
 };
 
 }  // namespace keel

@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// A variadic operand or result is one to its rule; it stands for all from its place on.
+// Rules see a variadic operand or result as one value: its bit extends to all further bits.
 uint64_t Bits(const std::vector<bool>& read, bool variadic) {
   uint64_t bits = 0;
   for (size_t i = 0; i < read.size(); i++) {
@@ -30,7 +30,7 @@ bool SameNode(const Node& a, const Node& b) {
          a.attrs == b.attrs;
 }
 
-// fed: the elements of these constants do not count.
+// fed: constants whose elements are not compared.
 bool SameGraph(const Graph& a, const Graph& b, std::span<const ValueId> fed) {
   if (a.values.size() != b.values.size() || a.params != b.params || a.results != b.results) return false;
   for (ValueId v = 0; v < a.values.size(); v++) {
@@ -69,7 +69,7 @@ std::shared_ptr<const Taped> Taped::Of(std::shared_ptr<const Module> owner, cons
   return taped;
 }
 
-// Sizes that have names may differ though their handles do not.
+// Graphs with symbolic sizes never compare equal: equal handles may mean different expressions.
 bool Taped::SameGraphs(const Taped& a, const Taped& b) {
   const Module &x = *a.owner, &y = *b.owner;
   if (a.feeds != b.feeds || a.fetches != b.fetches || x.devices != y.devices || x.dims.symbol_count() ||
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<ValueId>> Taped::Write(Graph* to, std::vector<ValueId
   Transplant here(*graph->module, *to->module);
   for (size_t i = 0; i < feeds.size(); i++) {
     at[feeds[i]] = operands[i];
-    if (operands[i] != kNoValue) here.Learn(graph->values[feeds[i]].type, to->values[operands[i]].type);
+    if (operands[i] != kNoValue) here.BindSymbols(graph->values[feeds[i]].type, to->values[operands[i]].type);
   }
   RETURN_IF_ERROR(here.Write(*graph, NeededNodes(*graph, feeds, fetches, {}), to, &at));
   for (ValueId v : fetches) {

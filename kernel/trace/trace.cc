@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-constexpr std::string_view kForeign = "a traced function sees its own arguments and concrete arrays only";
+constexpr std::string_view kForeign = "a traced function can use its own arguments and concrete arrays only";
 
 struct TracedValue : SymbolicValue {
   TracedValue(std::shared_ptr<Trace> of, ValueId id) : trace(std::move(of)), value(id) {}
@@ -51,11 +51,10 @@ absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
 }
 
 absl::Status Trace::CheckOpen(std::string_view doing) const {
-  if (open_) return absl::OkStatus();
+  if (is_open_) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the trace of \"", graph_->name,
                         "\" has ended: cannot ", doing),
-                  kErrorHint,
-                  "a symbolic array has no meaning outside of its function: return it as a result");
+                  kErrorHint, "a symbolic array is only valid inside its function: return it as a result");
 }
 
 absl::StatusOr<ArrayRef> Trace::Symbol(ValueId value) {
@@ -83,7 +82,7 @@ void Trace::At(const char* file, uint32_t line) noexcept {
       std::lock_guard lock(*mutex_);
       file_ = file, in_file_ = 0;
       if (file) in_file_ = module_->Source(file, 0);
-    } catch (const std::bad_alloc&) {  // then it is unknown
+    } catch (const std::bad_alloc&) {  // the source stays unknown
     }
   source_ = in_file_ && !(line >> Origin::kLineBits) ? in_file_ | line : 0;
 }
@@ -97,7 +96,7 @@ std::string Trace::Unique(std::string name) {
   auto taken = [&](const std::string& n) {
     return graph_->by_name.contains(n) || graph_->nodes_by_name.contains(n) || module_->FindConstant(n).ok();
   };
-  uint32_t& next = next_[name];
+  uint32_t& next = next_suffix_[name];
   std::string free = next ? absl::StrCat(name, "_", next) : name;
   while (taken(free)) free = absl::StrCat(name, "_", ++next);
   next++;
@@ -111,7 +110,7 @@ std::string Trace::NameFor(std::string_view given, std::string_view otherwise) {
 
 namespace {
 
-// What becomes a constant.
+// Constants are contiguous and in host memory.
 absl::StatusOr<ArrayRef> RowsOnHost(keel_array* array) {
   ASSIGN_OR_RETURN(ArrayRef rows, MoveTo(array, nullptr));
   return rows->contiguous ? absl::StatusOr<ArrayRef>(std::move(rows)) : CopyArray(rows->view);
@@ -125,8 +124,8 @@ absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* arra
   ASSIGN_OR_RETURN(ArrayRef rows, RowsOnHost(array));
   std::string own = NameFor(name, "const");
   if (!own.empty() && (graph_->by_name.contains(own) || graph_->nodes_by_name.contains(own)))
-    return Error(absl::StatusCode::kAlreadyExists, "graph '", graph_->name, "' has a value '", own,
-                 "' already: names are unique in a graph");
+    return Error(absl::StatusCode::kAlreadyExists, "graph '", graph_->name, "' already has a value '", own,
+                 "': names are unique in a graph");
   ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf(own, std::move(rows))));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   return Symbol(value);
@@ -143,12 +142,12 @@ absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique
 absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
   if (auto it = captured_.find(array); it != captured_.end()) return it->second;
   ASSIGN_OR_RETURN(ArrayRef rows, RowsOnHost(array));
-  bool known = array->serial.load(std::memory_order_relaxed) != 0;  // to a tape, which may watch it
+  bool known = array->serial.load(std::memory_order_relaxed) != 0;  // to a tape that may watch it
   ASSIGN_OR_RETURN(uint32_t number,
                    module_->AddConstant(ConstantOf("", std::move(rows)), known && IsFloating(array->dtype)));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   captured_.emplace(array, value);
-  links_.push_back({value, nullptr, ArrayRef::Share(array)});  // alive, so that its address stays its own
+  links_.push_back({value, nullptr, ArrayRef::Share(array)});  // alive while captured_ has its address
   return value;
 }
 
@@ -159,11 +158,10 @@ absl::StatusOr<ValueId> Trace::ValueFor(keel_array* array) {
   if (parent_) return FromParent(array);
   if (!traced) return Capture(array);
   return Annotate(Invalid(traced->Describe(), " cannot be used in the trace of \"", graph_->name, "\""),
-                  kErrorHint,
-                  traced->trace->parent_ ? "what a body computes leaves it as a result" : kForeign);
+                  kErrorHint, traced->trace->parent_ ? "return the value as a result of its body" : kForeign);
 }
 
-absl::StatusOr<ValueId> Trace::Inside(keel_array* array) {
+absl::StatusOr<ValueId> Trace::Import(keel_array* array) {
   std::lock_guard lock(*mutex_);
   return ValueFor(array);
 }
@@ -171,7 +169,7 @@ absl::StatusOr<ValueId> Trace::Inside(keel_array* array) {
 absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string& device,
                           std::span<keel_array* const> in, std::span<keel_array*> out) {
   std::lock_guard lock(*mutex_);
-  if (!open_) return CheckOpen(absl::StrCat("apply ", OpName(op)));
+  if (!is_open_) return CheckOpen(absl::StrCat("apply ", OpName(op)));
   std::vector<ValueId> operands;
   operands.reserve(in.size());
   for (keel_array* array : in) {
@@ -200,11 +198,11 @@ absl::StatusOr<NodeId> Trace::Add(const OpDef& op, std::vector<ValueId> in, cons
   ASSIGN_OR_RETURN(NodeId node, graph_->AddNode(&op, std::move(in), attrs, names, declared));
   if (MustRun(*graph_, graph_->nodes[node]))
     for (uint32_t written : EffectsOf(*graph_, graph_->nodes[node]).writes)
-      current_.erase(written), written_.insert(written);
+      current_reads_.erase(written), written_.insert(written);
   return node;
 }
 
-NodeId Trace::Now() const {
+NodeId Trace::NextNode() const {
   std::lock_guard lock(*mutex_);
   return static_cast<NodeId>(graph_->nodes.size());
 }
@@ -219,12 +217,12 @@ absl::Status Trace::Result(std::string_view name, keel_array* array) {
 absl::Status Trace::End(std::vector<TraceLink>* links) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("end it again"));
-  if (const Trace* inner = inner_)
+  if (const Trace* inner = open_body_)
     return Annotate(Invalid("the body \"", inner->graph_->name, "\" of \"", graph_->name, "\" has not ended"),
-                    kErrorHint, "keel_body_end ends it, keel_trace_free gives it up");
-  open_ = false;
+                    kErrorHint, "end it with keel_body_end or discard it with keel_trace_free");
+  is_open_ = false;
   captured_.clear();
-  current_.clear();
+  current_reads_.clear();
   if (links) *links = std::move(links_);
   if (!parent_) links_.clear();
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// trace_gradient.cc: gradients within a trace: of its own nodes, as far as a tape would have recorded them.
+// trace_gradient.cc: gradients inside a trace, through the nodes that a tape would have recorded.
 #include <algorithm>
 
 #include "kernel/grad/gradient.h"
@@ -9,9 +9,9 @@
 
 namespace keel {
 
-// Which values are watched when all is done, and through which nodes: those that read a value after it was
-// watched. A tape that ran eagerly beside the program would have seen the same.
-std::vector<bool> Trace::Watched(const TraceWatch& watch, std::vector<bool>* through) const {
+// The watched values after the last node, and in `through` the nodes that read a value after it was watched:
+// the same that a tape records in an eager run.
+std::vector<bool> Trace::WatchedValues(const TraceWatch& watch, std::vector<bool>* through) const {
   std::vector<bool> watched(graph_->values.size());
   std::vector<std::pair<NodeId, ValueId>> sources;
   for (auto [value, since] : watch.values) sources.emplace_back(since, value);
@@ -42,7 +42,7 @@ bool IsShared(const Graph& graph, ValueId value) {
          graph.module->constants[v.index].name.empty();
 }
 
-// Of watched constants, those that bodies hold become operands of their nodes.
+// Watched constants that bodies contain become operands of the control nodes.
 absl::Status Trace::LiftWatched(const TraceWatch& watch) {
   std::vector<ValueId> constants;
   for (const TraceLink& link : links_)
@@ -51,33 +51,32 @@ absl::Status Trace::LiftWatched(const TraceWatch& watch) {
     if (IsShared(*graph_, value))
       return Annotate(Unimplemented("gradient: ", Print(graph_->values[value].type, module_->dims),
                                     " was used in the trace of \"", graph_->name,
-                                    "\" before a tape watched it, where equal numbers are one"),
+                                    "\" before a tape watched it; equal scalars share one constant"),
                       kErrorHint, "watch it before its first use");
   for (auto [value, since] : watch.values)
     if (graph_->values[value].kind == ValueKind::kConstant) constants.push_back(value);
   return LiftConstants(*graph_, constants);
 }
 
-// What a body computes from watched values of the program around it leads on there, where its gradient cannot
-// go.
-absl::Status Trace::CheckBorder(const TraceWatch& watch) {
+// A gradient inside a body cannot continue in outer traces: captures must not depend on watched values.
+absl::Status Trace::CheckBodyBoundary(const TraceWatch& watch) {
   const TraceWatch* around = parent_ ? watch.other(parent_.get()) : nullptr;
   if (!around) return absl::OkStatus();
   RETURN_IF_ERROR(parent_->LiftWatched(*around));
-  std::vector<bool> through, watched = parent_->Watched(*around, &through);
+  std::vector<bool> through, watched = parent_->WatchedValues(*around, &through);
   for (const auto& [outer, param] : captures_)
     if (watched[outer])
       return Annotate(
-          Unimplemented("gradient in the body \"", graph_->name, "\" of what was watched before it, \"",
-                        parent_->graph_->ValueName(outer), "\""),
-          kErrorHint, "begin the tape in the body, or take the gradient behind the branch or loop");
-  return parent_->CheckBorder(*around);
+          Unimplemented("gradient in the body \"", graph_->name, "\" of the outer value \"",
+                        parent_->graph_->ValueName(outer), "\", which was watched before the body began"),
+          kErrorHint, "begin the tape in the body, or take the gradient after the branch or loop");
+  return parent_->CheckBodyBoundary(*around);
 }
 
 absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a gradient"));
-  RETURN_IF_ERROR(CheckBorder(watch));
+  RETURN_IF_ERROR(CheckBodyBoundary(watch));
   RETURN_IF_ERROR(LiftWatched(watch));
   std::vector<ValueId> ys, seeds, xs;
   auto all = [&](std::span<keel_array* const> arrays, std::vector<ValueId>* values) -> absl::Status {
@@ -89,7 +88,7 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
   RETURN_IF_ERROR(all(of.ys, &ys));
   RETURN_IF_ERROR(all(of.seeds, &seeds));
   RETURN_IF_ERROR(all(of.xs, &xs));
-  std::vector<bool> through, watched = Watched(watch, &through);
+  std::vector<bool> through, watched = WatchedValues(watch, &through);
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
   graph_->scope = {0, source_};

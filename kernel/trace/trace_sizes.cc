@@ -1,16 +1,16 @@
-// trace_sizes.cc: what a program asks of its sizes while it is traced. What holds for all of them is
-// answered; else the call that the trace is written for answers, and the trace serves the calls with the same
-// answer.
+// trace_sizes.cc: queries of a program on symbolic sizes during a trace. An answer that is valid for all
+// sizes is returned directly. Otherwise the call being traced determines the answer, which becomes a guard:
+// the trace serves only calls with the same answer.
 #include "kernel/trace/trace.h"
 
 namespace keel {
 namespace {
 
-absl::StatusOr<std::vector<int64_t>> OfCall(const SizesAsked* asked, const std::string& expression) {
-  if (asked && asked->of_call) return asked->of_call();
+absl::StatusOr<std::vector<int64_t>> OfCall(const SizeQueries* queries, const std::string& expression) {
+  if (queries && queries->call_sizes) return queries->call_sizes();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the size ", expression,
                         " of a trace is no number while it is traced"),
-                  kErrorHint, "keel::dim(size) is a tensor that has it when the graph runs");
+                  kErrorHint, "use keel::dim(size), a tensor with the size at run time");
 }
 
 }  // namespace
@@ -31,15 +31,15 @@ absl::StatusOr<int64_t> Trace::SizeNumber(std::string_view expression) {
   std::lock_guard lock(*mutex_);
   ASSIGN_OR_RETURN(Dim dim, module_->dims.Parse(expression, true));
   if (!IsSymbolic(dim)) return dim;
-  SizesAsked* asked = Program().asked_.get();
+  SizeQueries* queries = Program().size_queries_.get();
   std::string text = module_->dims.Print(dim);
-  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, OfCall(asked, text));
-  module_->dims.Symbols(dim, &asked->numbers);
-  if (asked->number.empty()) asked->number = std::move(text);
+  ASSIGN_OR_RETURN(std::vector<int64_t> symbols, OfCall(queries, text));
+  module_->dims.Symbols(dim, &queries->numbers);
+  if (queries->number.empty()) queries->number = std::move(text);
   return module_->dims.Evaluate(dim, symbols);
 }
 
-// a != b is written down as a < b or a > b: rules know no other.
+// Rules have no !=: a != b is recorded as a < b or a > b.
 absl::StatusOr<bool> Trace::SizeRuleHolds(std::string_view text) {
   std::lock_guard lock(*mutex_);
   DimTable& dims = module_->dims;
@@ -49,7 +49,8 @@ absl::StatusOr<bool> Trace::SizeRuleHolds(std::string_view text) {
     if (decided && !*decided) return false;
     if (decided) continue;
     Trace& program = Program();
-    ASSIGN_OR_RETURN(std::vector<int64_t> symbols, OfCall(program.asked_.get(), PrintRule(rule, dims)));
+    ASSIGN_OR_RETURN(std::vector<int64_t> symbols,
+                     OfCall(program.size_queries_.get(), PrintRule(rule, dims)));
     ASSIGN_OR_RETURN(bool holds, keel::Holds(rule, dims, symbols));
     if (!holds) {
       DimRule less{rule.a, rule.b, false};
@@ -66,7 +67,7 @@ absl::StatusOr<bool> Trace::SizeRuleHolds(std::string_view text) {
 absl::Status Trace::Guard(const DimRule& rule) {
   std::string text = PrintRule(rule, module_->dims);
   if (std::ranges::count(graph_->rules, text)) return absl::OkStatus();
-  asked_->guards.push_back(rule);
+  size_queries_->guards.push_back(rule);
   return graph_->AddRule(text);
 }
 

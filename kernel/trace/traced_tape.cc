@@ -1,22 +1,22 @@
-// traced_tape.cc: what a tape remembers of traces; see tape.h.
+// traced_tape.cc: state of a tape for each trace; see tape.h.
 #include "kernel/trace/tape.h"
 
 namespace keel {
 namespace {
-constexpr NodeId kStill = UINT32_MAX;  // hidden until further notice
+constexpr NodeId kStillHidden = UINT32_MAX;  // hidden until the tape resumes
 }
 
-// Of a value around a body in which the tape began, the body's own is watched: gradients do not leave it.
+// A tape that began in a body watches the body's parameter for an outer value: gradients do not leave bodies.
 absl::Status Tape::WatchTraced(keel_array* array) {
   Trace *home = Trace::Of(array), *trace = home, *body = home->Current();
   for (; body && body != home; body = body->parent())
-    if (!Traced(body).around) trace = body;
-  if (!body) trace = home;  // it has ended
+    if (!Traced(body).predates_body) trace = body;
+  if (!body) trace = home;  // the trace of the array has ended
   ValueId value = Trace::ValueOf(array);
   if (trace != home) {
-    ASSIGN_OR_RETURN(value, trace->Inside(array));
+    ASSIGN_OR_RETURN(value, trace->Import(array));
   }
-  Traced(trace).values.emplace_back(value, trace->Now());
+  Traced(trace).values.emplace_back(value, trace->NextNode());
   return absl::OkStatus();
 }
 
@@ -30,31 +30,31 @@ TraceWatch& Tape::Traced(Trace* trace) {
     auto found = std::ranges::find_if(traces_, [&](const TraceWatch& w) { return w.trace.get() == other; });
     return found == traces_.end() ? nullptr : &*found;
   };
-  if (paused_) watch.hidden.emplace_back(trace->Now(), kStill);
+  if (paused_) watch.hidden.emplace_back(trace->NextNode(), kStillHidden);
   return watch;
 }
 
 void Tape::Enter(Trace* body) {
-  Traced(body).around = true;
+  Traced(body).predates_body = true;
   if (outer_) outer_->Enter(body);
 }
 
 void Tape::Pause(bool on) {
   if (!on && !paused_) return;
   paused_ += on ? 1 : -1;
-  if (paused_ > on) return;  // it was paused before, or is still
+  if (paused_ > on) return;  // nested: already paused, or still paused
   for (TraceWatch& watch : traces_) {
     if (on) {
-      watch.hidden.emplace_back(watch.trace->Now(), kStill);
+      watch.hidden.emplace_back(watch.trace->NextNode(), kStillHidden);
       continue;
     }
     auto& [from, to] = watch.hidden.back();
-    to = watch.trace->Now();
-    if (watch.around) watch.trace->Hide(from, to);
+    to = watch.trace->NextNode();
+    if (watch.predates_body) watch.trace->Hide(from, to);
   }
 }
 
-// As eagerly, a tape does not see the gradients that it takes itself.
+// A tape does not record the gradients that it computes, as in an eager run; their nodes become hidden.
 absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* out) {
   for (Trace* around = trace; around; around = around->parent()) Traced(around);
   std::vector<uint32_t> ys, xs;
@@ -64,11 +64,11 @@ absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* ou
   if (std::ranges::find(between, true) != between.end())
     return Annotate(Unimplemented("gradient: a constant of the trace of \"", trace->graph()->name,
                                   "\" was computed from a source while it was traced"),
-                    kErrorHint, "give the source to the function as an argument, or make it a variable");
-  NodeId first = trace->Now();
+                    kErrorHint, "pass the source to the function as an argument, or make it a variable");
+  NodeId first = trace->NextNode();
   TraceWatch& watch = Traced(trace);
   RETURN_IF_ERROR(trace->Gradient(of, watch, {out->data(), out->size()}));
-  if (!paused_) watch.hidden.emplace_back(first, trace->Now());
+  if (!paused_) watch.hidden.emplace_back(first, trace->NextNode());
   return absl::OkStatus();
 }
 

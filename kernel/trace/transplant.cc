@@ -5,7 +5,7 @@
 
 namespace keel {
 
-void Transplant::Learn(const TensorType& type, const TensorType& given) {
+void Transplant::BindSymbols(const TensorType& type, const TensorType& given) {
   for (size_t d = 0; d < type.dims.size() && d < given.dims.size(); d++)
     if (auto symbol = from_.dims.symbol_index(type.dims[d])) symbols_[*symbol] = given.dims[d];
 }
@@ -15,7 +15,8 @@ absl::StatusOr<Dim> Transplant::Size(Dim dim) const {
   std::vector<size_t> used;
   from_.dims.Symbols(dim, &used);
   for (size_t symbol : used)
-    if (symbols_[symbol] < 0) return Internal("what ", from_.dims.Print(dim), " is here is not known");
+    if (symbols_[symbol] < 0)
+      return Internal("the size ", from_.dims.Print(dim), " is unknown in the target module");
   return from_.dims.Evaluate(dim, symbols_);
 }
 
@@ -78,8 +79,8 @@ absl::Status Transplant::Write(const Graph& from, const std::vector<bool>& nodes
     if (!nodes[n]) continue;
     const Node& node = from.nodes[n];
     if (HasEffect(*node.op))
-      return Unimplemented("its gradient would compute '", from.NodeName(n), "' of graph '", from.name, "' (",
-                           OpName(*node.op), ") again, which has an effect");
+      return Unimplemented("its gradient would recompute '", from.NodeName(n), "' of graph '", from.name,
+                           "' (", OpName(*node.op), "), which has an effect");
     std::vector<ValueId> in;
     for (ValueId v : node.in) {
       ASSIGN_OR_RETURN(in.emplace_back(), Find(from, v, to, at));

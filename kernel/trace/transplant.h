@@ -1,6 +1,6 @@
-// transplant.h: nodes of one module written into a graph of another, for sizes that are known there: symbols
-// become numbers, and the constants and bodies that nodes name come along. Effects stay behind: they happened
-// when the nodes were run.
+// transplant.h: copies nodes into a graph of another module for known sizes: symbols become numbers;
+// referenced constants and bodies are copied, too. A node with an effect is an error: the effect has already
+// happened.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,11 @@ class Transplant {
  public:
   Transplant(const Module& from, Module& to) : from_(from), to_(to), symbols_(from.dims.symbol_count(), -1) {}
 
-  // What stands for a value of that type has this one, which tells symbols.
-  void Learn(const TensorType& type, const TensorType& given);
-  // at: by value of `from`, what stands for it (kNoValue: nothing yet); nodes add what they compute.
+  // Binds the symbols of `type` to the sizes of `given`, the type of the corresponding value in the target.
+  void BindSymbols(const TensorType& type, const TensorType& given);
+  // at: the value in `to` for each value of `from` (kNoValue: none yet); extended by the copied nodes.
   absl::Status Write(const Graph& from, const std::vector<bool>& nodes, Graph* to, std::vector<ValueId>* at);
-  // A value that is there, or a constant.
+  // The value in `to` for v; copies a constant on first use.
   absl::StatusOr<ValueId> Find(const Graph& from, ValueId v, Graph* to, std::vector<ValueId>* at);
 
  private:
@@ -28,7 +28,7 @@ class Transplant {
 
   const Module& from_;
   Module& to_;
-  std::vector<int64_t> symbols_;  // -1: not known
+  std::vector<int64_t> symbols_;  // -1: unbound
   HashMap<int64_t, int64_t> bodies_;
 };
 

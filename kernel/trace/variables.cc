@@ -1,11 +1,10 @@
-// variables.cc: variables in traces: reading and writing them, and the first values of those that are made.
+// variables.cc: reads, writes and initial values of variables in traces.
 #include "kernel/base/free_name.h"
 #include "kernel/trace/trace.h"
 
 namespace keel {
 
-// Under its own name (or `name`) where that is free in the module, else with a number behind it; without one:
-// v0, v1 ...
+// Adds the variable under its name, or else `name`, or else v0, v1 ...; a taken name gets a numeric suffix.
 absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name) {
   const std::vector<ModuleVariable>& all = module_->variables;
   for (uint32_t v = 0; v < all.size(); v++)
@@ -17,21 +16,21 @@ absl::StatusOr<uint32_t> Trace::NumberOf(const std::shared_ptr<Variable>& variab
       variable);
 }
 
-// Program order: the node stands where the program is. What nothing wrote since is not read again.
+// The node is added in program order. A variable without a write since its last read is not read again.
 absl::StatusOr<ArrayRef> Trace::Read(const std::shared_ptr<Variable>& variable) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("read a variable"));
   ASSIGN_OR_RETURN(uint32_t number, NumberOf(variable));
-  if (auto it = current_.find(number); it != current_.end()) return Symbol(it->second);
-  if (branch_ && !written_.contains(number)) {  // nothing stands between the branch and this
+  if (auto it = current_reads_.find(number); it != current_reads_.end()) return Symbol(it->second);
+  if (is_branch_ && !written_.contains(number)) {  // same value as before the branch
     ASSIGN_OR_RETURN(ArrayRef outer, parent_->Read(variable));
     ASSIGN_OR_RETURN(ValueId value, ValueFor(outer.get()));
-    current_[number] = value;
+    current_reads_[number] = value;
     return Symbol(value);
   }
   ASSIGN_OR_RETURN(NodeId node, AddOnVariable("read", number, {}));
   ValueId value = graph_->nodes[node].out[0];
-  current_[number] = value;
+  current_reads_[number] = value;
   links_.push_back({value, variable, {}});
   return Symbol(value);
 }
@@ -55,13 +54,13 @@ absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number
 
 absl::Status Trace::MayMakeVariable() const {
   RETURN_IF_ERROR(CheckOpen("make a variable"));
-  if (variables_) return absl::OkStatus();
+  if (allows_variables_) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "function \"", graph_->name,
-                        "\" makes a variable, but was traced before: each trace would make another one"),
+                        "\" makes a variable, but was traced before: each trace would make another variable"),
                   kErrorHint, "make it on the first call only and keep it, or outside of the function");
 }
 
-// Walks back from the value. An error tells by which way it comes from what has no value yet.
+// Walks back from the value. The error names the path from a parameter or effect to the value.
 absl::Status Trace::CheckConstant(ValueId value) const {
   std::vector<ValueId> user(graph_->values.size(), kNoValue), todo{value};
   auto refuse = [&](std::string_view what, ValueId v) {
@@ -69,7 +68,7 @@ absl::Status Trace::CheckConstant(ValueId value) const {
     for (; v != value; absl::StrAppend(&path, " -> ", graph_->ValueName(v))) v = user[v];
     return Annotate(Invalid("a variable's first value depends on ", what, " of \"", graph_->name,
                             "\": ", path, "; it is computed once, from constants and shapes"),
-                    kErrorHint, "make the variable with a value that is known, and assign the other one");
+                    kErrorHint, "make the variable with a known value, then assign the computed value");
   };
   while (!todo.empty()) {
     ValueId v = todo.back();

@@ -1,6 +1,6 @@
-// write.cc: the graph of a function for the arguments of a call, and why it is written.
+// write.cc: traces the graph of a function for the arguments of a call and records the reason.
 //
-// How to read it: WriteWide writes it for as many sizes as it can; Write for a pattern of them.
+// How to read it: WriteWide traces for as many sizes as possible; Write traces for one size pattern.
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -22,20 +22,20 @@ std::string SignatureOf(const Graph& g) {
                       g.results.size() == 1 ? list(g.results, false) : "(" + list(g.results, false) + ")");
 }
 
-// May a trace for fewer sizes succeed?
-bool MayNarrow(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
-  if (made.ok()) return !(*made)->asked->numbers.empty();
+// Whether a trace for fewer sizes may succeed.
+bool CanNarrow(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
+  if (made.ok()) return !(*made)->size_queries->numbers.empty();
   return !absl::IsCancelled(made.status()) && !absl::IsDeadlineExceeded(made.status());
 }
 
-std::string WhyNarrow(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
-  if (made.ok()) return absl::StrCat("the program needs ", (*made)->asked->number, " as a number");
+std::string NarrowingReason(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
+  if (made.ok()) return absl::StrCat("the program needs ", (*made)->size_queries->number, " as a number");
   return absl::StrCat("with symbols the trace fails: ", made.status().message());
 }
 
 }  // namespace
 
-// Why the arguments needed a new trace: the first leaf that differs from the trace that is nearest.
+// The reason for a new trace: the first leaf that differs from the trace with the most equal leaves.
 std::string Function::Reason(const Arguments& arguments) const {
   std::lock_guard lock(mutex_);
   size_t n = arguments.leaves.size(), best_score = 0;
@@ -74,9 +74,9 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::WriteWide(const Arguments& a
   absl::StatusOr<std::shared_ptr<Concrete>> made;
   for (;; pattern = has_signature ? std::move(pattern) : ledger.Next(options_.any_after)) {
     made = Write(arguments, pattern, declared);
-    if ((!declared && !pattern.symbols) || !MayNarrow(made)) break;
-    if (why.empty()) why = WhyNarrow(made), widest = made.status();
-    ledger.Keep(pattern, made.ok() ? (*made)->asked->numbers : std::vector<size_t>());
+    if ((!declared && !pattern.symbols) || !CanNarrow(made)) break;
+    if (why.empty()) why = NarrowingReason(made), widest = made.status();
+    ledger.KeepLiteral(pattern, made.ok() ? (*made)->size_queries->numbers : std::vector<size_t>());
     declared = false;
   }
   if (!made.ok()) return has_signature && !widest.ok() ? widest : made.status();
@@ -111,8 +111,8 @@ absl::Status Function::Begin(const Arguments& arguments, Concrete* concrete, std
   return absl::OkStatus();
 }
 
-// A module with a graph that has no more than the parameters of the signature.
-absl::StatusOr<std::unique_ptr<Module>> Function::Signed() const {
+// A module with a graph that contains the parameters of the signature only.
+absl::StatusOr<std::unique_ptr<Module>> Function::SignatureModule() const {
   std::string name = SpellName(name_);
   std::pair<std::string_view, std::string_view> parts =
       absl::StrSplit(options_.signature, absl::MaxSplits(" where ", 1));
@@ -123,15 +123,15 @@ absl::StatusOr<std::unique_ptr<Module>> Function::Signed() const {
 }
 
 absl::Status Function::CheckSignature() const {
-  return options_.signature.empty() ? absl::OkStatus() : Signed().status();
+  return options_.signature.empty() ? absl::OkStatus() : SignatureModule().status();
 }
 
 absl::Status Function::CheckDeclared(const Concrete& concrete) const {
   if (options_.signature.empty() || concrete.declared) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "function \"", name_,
                         "\" has no graph for all sizes of its signature (", options_.signature,
-                        "), but one for each: ", concrete.reason),
-                  kErrorHint, "the traces that are there can be had by their numbers");
+                        "), only traces for literal sizes: ", concrete.reason),
+                  kErrorHint, "get an existing trace by its number");
 }
 
 absl::Status Function::CheckArity(const Graph& graph, const Arguments& arguments) const {
@@ -139,11 +139,11 @@ absl::Status Function::CheckArity(const Graph& graph, const Arguments& arguments
   size_t wanted = graph.params.size(), arrays = arguments.OnlyArrays().size();
   if (arrays == wanted && arguments.leaves.size() == wanted) return absl::OkStatus();
   return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
-                 arguments.leaves.size(), " arguments, of which ", arrays, " are arrays");
+                 arguments.leaves.size(), " arguments, ", arrays, " are arrays");
 }
 
-absl::StatusOr<std::vector<int64_t>> Function::SignedSizes(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Module> module, Signed());
+absl::StatusOr<std::vector<int64_t>> Function::SignatureSizes(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Module> module, SignatureModule());
   const Graph& graph = *module->graphs[0];
   RETURN_IF_ERROR(CheckArity(graph, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, PlanOf(graph, {}));
@@ -151,11 +151,10 @@ absl::StatusOr<std::vector<int64_t>> Function::SignedSizes(const Arguments& argu
   return plan->Sizes({feeds.data(), feeds.size()}, module->dims);
 }
 
-// The types that the options fix, in place of those of the arguments; a call that does not fit is refused by
-// the plan.
-absl::Status Function::BeginSigned(const Arguments& arguments, Concrete* concrete,
-                                   std::vector<ArrayRef>* params) {
-  ASSIGN_OR_RETURN(concrete->module, Signed());
+// Uses the types of the declared signature, not of the arguments; the plan rejects mismatching calls.
+absl::Status Function::BeginWithSignature(const Arguments& arguments, Concrete* concrete,
+                                          std::vector<ArrayRef>* params) {
+  ASSIGN_OR_RETURN(concrete->module, SignatureModule());
   concrete->graph = concrete->module->graphs[0].get();
   RETURN_IF_ERROR(CheckArity(*concrete->graph, arguments));
   auto trace = std::make_shared<keel::Trace>(concrete->module, concrete->graph, device_->name());
@@ -175,10 +174,10 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
   block.Note("reason", concrete->reason);
   concrete->declared = declared;
   concrete->sizes = declared ? SizePattern() : std::move(sizes);
-  concrete->asked = std::make_shared<SizesAsked>();
+  concrete->size_queries = std::make_shared<SizeQueries>();
   for (size_t i = 0; i < arguments.leaves.size(); i++) concrete->leaves.push_back(arguments.Describe(i));
   std::vector<ArrayRef> params;
-  RETURN_IF_ERROR(declared ? BeginSigned(arguments, concrete.get(), &params)
+  RETURN_IF_ERROR(declared ? BeginWithSignature(arguments, concrete.get(), &params)
                            : Begin(arguments, concrete.get(), &params));
   std::vector<keel_leaf> leaves(arguments.leaves.begin(), arguments.leaves.end());
   size_t param = 0;
@@ -193,13 +192,13 @@ absl::StatusOr<std::shared_ptr<Concrete>> Function::Write(const Arguments& argum
     std::lock_guard lock(mutex_);
     if (!all_.empty() || dropped_) tracing.trace->RefuseVariables();
   }
-  tracing.trace->Ask(concrete->asked);
-  concrete->asked->of_call = [&]() -> absl::StatusOr<std::vector<int64_t>> {
-    if (declared) return SignedSizes(arguments);
+  tracing.trace->RecordSizeQueries(concrete->size_queries);
+  concrete->size_queries->call_sizes = [&]() -> absl::StatusOr<std::vector<int64_t>> {
+    if (declared) return SignatureSizes(arguments);
     return *concrete->sizes.Fit(KeyOf(arguments).sizes);
   };
   absl::Status written = RunProgram(tracing, leaves);
-  concrete->asked->of_call = nullptr;
+  concrete->size_queries->call_sizes = nullptr;
   RETURN_IF_ERROR(Annotate(std::move(written), kErrorNode, name_));
   for (const auto& [name, array] : tracing.results) RETURN_IF_ERROR(tracing.trace->Result(name, array.get()));
   RETURN_IF_ERROR(tracing.trace->End(&concrete->links));

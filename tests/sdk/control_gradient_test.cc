@@ -279,7 +279,7 @@ TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
     EXPECT_TRUE(Has(e.what(), read));
     hint = e.hint();
   }
-  EXPECT_EQ(hint, "carry its value as an argument, and assign what comes out behind the loop or branch");
+  EXPECT_EQ(hint, "carry its value as an argument and assign the result after the loop or branch");
 
   auto inside = keel::function("f", [&](const Tensor& x) {
     Tape tape;
@@ -288,7 +288,7 @@ TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
     return keel::cond(
         x > 0, [&] { return tape.gradient(u * x, x); }, [&] { return x; });
   });
-  EXPECT_TRUE(Has(Failure([&] { inside(Tensor(1.f)); }), "of what was watched before it"));
+  EXPECT_TRUE(Has(Failure([&] { inside(Tensor(1.f)); }), "which was watched before the body began"));
   Tensor c = {3.f};
   auto captured = keel::function("f", [&](const Tensor& x) {
     Tape tape;
@@ -301,7 +301,7 @@ TEST_P(ControlGradient, WhatGradientsDoNotFindIsSaid) {
     return keel::cond(
         reduce_sum(x) > 0, [&] { return tape.gradient(u * c, c); }, scaled);
   });
-  EXPECT_TRUE(Has(Failure([&] { captured(Tensor{1.f}); }), "of what was watched before it"));
+  EXPECT_TRUE(Has(Failure([&] { captured(Tensor{1.f}); }), "which was watched before the body began"));
 }
 
 // Constants of a body can be watched there as elsewhere.
