@@ -25,8 +25,8 @@ class SlotCache {
   SlotCache() = default;
   ~SlotCache() { Clear(); }
 
-  // The first object for which fits() holds, or null. lost() receives an unsuitable object whose slot was
-  // refilled by another thread during the check.
+  // The first object that fits() accepts, or null. lost() receives a rejected object whose slot another
+  // thread refilled during the check.
   template <typename Fits, typename Lost>
   std::unique_ptr<T> Take(Fits fits, Lost lost) {
     size_t first = ThreadNumber(), misses = 0;

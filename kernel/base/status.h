@@ -1,7 +1,7 @@
 // status.h: how the kernel reports failure. Read this before any other kernel file.
 //
-// Errors are absl::Status; its codes equal those of keel_rc. The details that the C ABI reports apart from
-// the message (op, node, plugin, hint) are payloads; see Annotate.
+// Errors are absl::Status; its codes equal the codes of keel_rc. The details that the C ABI reports apart
+// from the message (op, node, plugin, hint) are payloads; see Annotate.
 #pragma once
 
 #include <cstdint>
