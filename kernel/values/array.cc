@@ -17,7 +17,7 @@ absl::StatusOr<DType> CheckTensor(const keel_tensor& t) {
   std::optional<DType> dtype = DTypeOf(t.dtype);
   if (!dtype)
     return Invalid("dtype code ", t.dtype.code, ", ", t.dtype.bits, " bits, ", t.dtype.lanes,
-                   " lanes is not one that Keel stores");
+                   " lanes is not a dtype of Keel");
   if (t.ndim < 0 || t.ndim > KEEL_MAX_RANK)
     return Invalid("a tensor's ndim is ", t.ndim, "; 0 to ", KEEL_MAX_RANK, " are possible");
   if (t.ndim > 0 && !t.shape) return Invalid("a tensor's shape is NULL, but ndim is ", t.ndim);
