@@ -2,8 +2,8 @@
 // that it needs and the cotangents, recomputes the rest of the forward run, and computes the gradients.
 //
 // cond, switch: a node of the same op with the same index.
-// scan: a scan in the reverse direction. The forward node is replaced by one that also stacks the carried
-// values of each iteration and the results of expensive ops (products, convolutions).
+// scan: a scan in the reverse direction. A new forward node replaces the original; it also stacks the
+// carried values of each iteration and the results of expensive ops (products, convolutions).
 // while: nested scans, because stacking requires a known length; see WhileGradient.
 #pragma once
 

@@ -25,7 +25,7 @@ struct GradientRequest {
 // (NotFound).
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientRequest& wanted);
 
-// The derivatives of each element of y with respect to each element of x; dims: those of y, then those of x.
+// The derivatives of each element of y with respect to each element of x; dims: dims of y, then dims of x.
 // Computes one gradient per element of y, in a scan. zeros, through: see GradientRequest.
 absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros = true,
                                  const std::vector<bool>* through = nullptr);

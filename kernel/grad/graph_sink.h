@@ -21,7 +21,7 @@ class GraphSink : public BodySink {
   // A tensor filled with `number`. (The type is passed by value, because types move when the graph grows.)
   absl::StatusOr<Value> Filled(TensorType type, double number);
 
-  // Replaces operands and attributes of a node, which may thereby get additional results.
+  // Replaces operands and attributes of a node; the number of its results may grow.
   absl::Status ExtendNode(NodeId node, std::vector<Value> in, Attrs attrs);
 
   Graph& graph() { return graph_; }

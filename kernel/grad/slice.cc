@@ -64,8 +64,8 @@ class GraphExtractor {
 
   absl::StatusOr<Attrs> AttrsWithoutEffects(const Node& node) {
     if (HasEffect(*node.op))
-      return Unimplemented("its gradient would compute '", from_.ValueName(node.out[0]), "' (",
-                           OpName(*node.op), ") again, but it has an effect");
+      return Unimplemented("its gradient would recompute '", from_.ValueName(node.out[0]), "' (",
+                           OpName(*node.op), "), which has an effect");
     std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
     for (uint32_t& body : bodies) {
       ASSIGN_OR_RETURN(body, WithoutEffects(*from_.module, body));

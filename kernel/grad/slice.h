@@ -15,8 +15,8 @@ absl::StatusOr<Graph*> NewGraph(Module& module, std::string_view stem);
 // A copy outside the module, which may grow.
 std::unique_ptr<Graph> CopyGraph(const Graph& graph);
 
-// Effects in the extracted graph: those of all nodes that must run, or none, because a recomputation must not
-// print or write again.
+// Effects in the extracted graph: all effects, or none, because a recomputation must not print or write
+// again.
 enum class Keep : uint8_t { kEffects, kNone };
 
 // Extracts a new graph that computes `results` from `params`, values of `from`; returns its index. Types and
