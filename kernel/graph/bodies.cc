@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// Appends a graph after those that it calls. Uses an explicit stack: in an invalid module, calls may nest as
+// Appends a graph after its callees. Uses an explicit stack: in an invalid module, calls may nest as
 // deep as there are graphs.
 absl::Status Append(const Module& m, uint32_t start, std::vector<uint8_t>* state,
                     std::vector<uint32_t>* order) {

@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// The graphs in `start` and those that they call.
+// The graphs in `start` and their callees.
 std::vector<bool> Reached(const Module& m, std::vector<uint32_t> start) {
   std::vector<bool> reached(m.graphs.size());
   while (!start.empty()) {

@@ -1,4 +1,4 @@
-// effects.h: side effects of nodes, including those of the graphs that they call. Effects take place in the
+// effects.h: side effects of nodes, including the effects of called graphs. Effects take place in the
 // order of the nodes; plans preserve it. The order is not stored.
 #pragma once
 

@@ -40,7 +40,7 @@ class Encoder {
   std::vector<uint64_t> segment_sizes_, constant_offsets_;
   std::vector<uint8_t> type_dtypes_, value_kinds_, attr_kinds_;
   Column file_values_;  // value id -> index in the file, for the current graph
-  Column file_graphs_;  // graph index -> index in the file, where graphs follow those that they call
+  Column file_graphs_;  // graph index -> index in the file, where callees come first
   Column type_ends_, constant_names_, constant_types_, op_names_, op_versions_;
   std::vector<int64_t> type_dims_, attr_values_, attr_integers_;
   Column graph_rule_ends_, graph_rules_, graph_names_, graph_value_ends_, graph_node_ends_,
@@ -144,7 +144,7 @@ int64_t Encoder::AttrNumber(const AttrValue& v) {
   return static_cast<int64_t>(attr_floats_.size());
 }
 
-// The values in the order in which a loader creates them. Results added to a node later have higher ids.
+// The values in the loader's order of creation. Results added to a node later have higher ids.
 std::vector<ValueId> InOrder(const Graph& g) {
   std::vector<ValueId> order;
   NodeId last = 0;

@@ -72,7 +72,7 @@ struct Node {
   const OpDef* op;
   std::vector<ValueId> in;  // kNoValue: omitted
   std::vector<ValueId> out;
-  Attrs attrs;  // without those that equal constant defaults
+  Attrs attrs;  // omits attributes that equal constant defaults
   Origin origin;
   std::string name;  // of a node without results, unique among value names; "": v<node>
 };
@@ -200,7 +200,7 @@ absl::Status CheckIsolated(const Graph& body);
 // The graphs that a node calls.
 std::vector<uint32_t> BodiesOf(const Attrs&);
 std::vector<uint32_t> BodiesOf(const OpDef&, const Attrs&);  // in the order of the op's attributes
-// All graphs, each after those that it calls; an error if one calls itself.
+// All graphs, callees first; an error if a graph calls itself.
 absl::StatusOr<std::vector<uint32_t>> CallOrder(const Module&);
 
 // Checks length, UTF-8 and control bytes. (Names other than [A-Za-z_][A-Za-z0-9_.]* are quoted in text.)

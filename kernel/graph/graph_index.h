@@ -36,7 +36,7 @@ struct Module::Index {
 };
 
 // Converts attributes to canonical form: sorted, unique, known to the op, of the declared kind (a scalar is
-// allowed for a list), without those that equal a constant default.
+// allowed for a list); omits attributes that equal a constant default.
 absl::Status CanonicalAttrs(const OpFacts&, const DimTable&, Attrs*);
 absl::Status CheckAttrs(const OpDef& op, Attrs attrs);  // names and kinds
 

@@ -54,7 +54,7 @@ Types TypesOf(const std::vector<Constant>& constants) {
   return types;
 }
 
-// Compares the types of a case's constants with those of the entry's values.
+// Compares the types of a case's constants with the types of the entry's values.
 absl::Status CheckFit(const Module& m, std::string_view what, const Types& types, const Graph& g,
                       const std::vector<ValueId>& values) {
   if (types.size() != values.size())
