@@ -1,5 +1,5 @@
 // control.cc: types of the control ops. kRules has one row per rule named by `out y...: by RULE`: the types
-// of the bodies' parameters, and those of the results.
+// of the bodies' parameters and of the results.
 
 #include <algorithm>
 

@@ -131,7 +131,7 @@ class Resolver {
     return Items(p, o.name, o.variadic, bound);
   }
 
-  // Also rejects patterns in which two groups have unknown length.
+  // Also rejects patterns with two groups of unknown length.
   absl::Status Items(Pattern* p, std::string_view where, bool variadic, std::set<uint16_t>* bound) {
     int open = 0;
     std::set<uint16_t> mine;

@@ -1,4 +1,4 @@
-// infer_internal.h: the steps of inference, in the order in which Infer (infer.cc) runs them.
+// infer_internal.h: the steps of inference, in the order of Infer (infer.cc).
 #pragma once
 
 #include "kernel/opset/eval.h"

@@ -182,8 +182,8 @@ absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {
     env.type_bound_by[ref.index] = static_cast<int16_t>(operand);
   } else if (bound != got) {
     int by = env.type_bound_by[ref.index];
-    std::string who = by < 0 ? "the variable" : env.OperandName(static_cast<size_t>(by));
-    return DTypeClash(env, got, bound, who + " is ", operand);
+    std::string other = by < 0 ? "the variable" : env.OperandName(static_cast<size_t>(by));
+    return DTypeClash(env, got, bound, other + " is ", operand);
   }
   return absl::OkStatus();
 }
@@ -290,7 +290,7 @@ absl::Status MatchOperands(Env& env) {
 
 namespace {
 
-// The dtype of a literal that no operand determines: i32 or f32, or else one that the op accepts.
+// The dtype of a literal that no operand determines: i32 or f32, or else a dtype that the op accepts.
 DType FreeLiteral(DTypeSet set, bool floating) {
   constexpr DType kInts[] = {DType::kI32, DType::kI64, DType::kF32, DType::kU64, DType::kF64, DType::kBool};
   constexpr DType kFloats[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};

@@ -118,7 +118,7 @@ std::string_view EffectOn(const OpDef&);  // the attribute that names the variab
 std::string_view VarAttr(const OpDef&);   // the attribute that names a variable, or ""
 bool MayFail(const OpDef&, DType first);  // depending on its data, if the first operand has this dtype
 bool IsClose(const OpDef&);               // results may differ between devices by rounding
-bool IsTypedByGraph(const OpDef&);        // `call`: its types are those of its body
+bool IsTypedByGraph(const OpDef&);        // `call`: its body determines its types
 bool IsControl(const OpDef&);             // cond, switch, while, scan: the kernel runs the bodies
 ShapeRule ShapeRuleOf(const OpDef&);
 struct OperandInfo {
