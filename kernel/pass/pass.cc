@@ -122,9 +122,9 @@ absl::Status ParsePasses(const std::string& text, PassChoice* choice) {
     (name[0] == '+' ? choice->on : name[0] == '-' ? choice->off : choice->only).push_back(name.substr(sign));
   }
   if (!choice->only.empty() && !(choice->on.empty() && choice->off.empty()))
-    return Annotate(Invalid("option \"passes\": got \"", text, "\", which mixes names with and without sign"),
-                    kErrorHint,
-                    "either \"fold,map\" (only these) or \"+fast,-map\" (in addition to those of the level)");
+    return Annotate(
+        Invalid("option \"passes\": got \"", text, "\", which mixes names with and without sign"), kErrorHint,
+        "either \"fold,map\" (only these) or \"+fast,-map\" (changes to the passes of the level)");
   return absl::OkStatus();
 }
 

@@ -13,8 +13,8 @@
 
 namespace keel {
 
-// The selection of passes. `only`: exactly these; otherwise those of the level, with some enabled or disabled
-// by name.
+// The selection of passes. `only`: exactly these; otherwise the passes of the level, with some enabled or
+// disabled by name.
 struct PassChoice {
   int32_t level = 2;  // 0: none ... 3: also passes that may change results
   bool level_given = false;
@@ -24,7 +24,7 @@ struct PassChoice {
 
   bool given() const { return level_given || !only.empty() || !on.empty() || !off.empty(); }
 };
-// "fold,map": only these; "+fast,-map": in addition to those of the level.
+// "fold,map": only these; "+fast,-map": changes to the passes of the level.
 absl::Status ParsePasses(const std::string& text, PassChoice* choice);
 
 struct PassRun {
