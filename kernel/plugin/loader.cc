@@ -100,7 +100,8 @@ void Registry::Scan(const std::string& folder_option) {
 
 void Registry::ScanFolder(const std::string& folder, const std::string& source) {
   if (folder.empty() || folder[0] != '/')
-    return Record(folder, source, Verdict::kSkipped, "not an absolute path: only those are searched");
+    return Record(folder, source, Verdict::kSkipped,
+                  "not an absolute path: only absolute paths are searched");
   std::error_code error;
   std::vector<std::string> files, rules;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
