@@ -92,13 +92,13 @@ class Reader {
     for (const Pass& other : plugin_->passes)
       if (pass->name == other.table.name) return lex_.FailAt(at, "this file already has this pass");
     if (lex_.Peek().kind == Token::kString) {
-      ASSIGN_OR_RETURN(pass->about, lex_.String("what the pass does"));
+      ASSIGN_OR_RETURN(pass->about, lex_.String("a description of the pass"));
     }
     keel_pass& table = entry.table;
     table.phase = KEEL_PHASE_CANON;
     RETURN_IF_ERROR(ParseClauses(pass.get(), &table));
     if (entry.extends && (table.level || table.exactness || !pass->after.empty() || !pass->before.empty()))
-      return lex_.FailAt(at, "level, exactness and order are those of the extended pass: omit them");
+      return lex_.FailAt(at, "the extended pass defines level, exactness and order: omit them");
     if (!table.level) table.level = table.exactness == KEEL_FAST ? 3 : 1;
     table.name = pass->name.c_str();
     table.about = pass->about.c_str();
