@@ -1,7 +1,7 @@
 // pool.h: the caching allocator for device memory. It splits large segments into pieces and keeps freed
 // pieces for reuse.
 //
-// Allocate returns a Allocation. Its block is in the list of all blocks of its segment, so that free
+// Allocate returns an Allocation. Its block is in the list of all blocks of its segment, so that free
 // neighbours coalesce. A free block records the last ticket of each queue that used it: the same queue may
 // reuse it immediately (queues are in order), another queue only when that ticket is done.
 #pragma once
