@@ -47,8 +47,8 @@ Results Share(Arrays arrays) {
   return shared;
 }
 
-absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& trace, const BodyWanted& wanted,
-                                             const Code& block) {
+absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& trace,
+                                             const BodyRequest& wanted, const Code& block) {
   std::vector<ArrayRef> params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
   if (within && within->tracing.tape) within->tracing.tape->Enter(body.get());
@@ -63,11 +63,11 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
   return body;
 }
 
-absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlWanted wanted) {
+absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlRequest wanted) {
   Tape* tape = within ? within->tracing.tape : nullptr;
   if (tape)
-    wanted.saw = [tape](const std::shared_ptr<Variable>& variable, keel_array* value) {
-      value ? tape->Saw(variable, value) : tape->Lost(variable);
+    wanted.on_read = [tape](const std::shared_ptr<Variable>& variable, keel_array* value) {
+      value ? tape->RecordRead(variable, value) : tape->RecordUnreachableRead(variable);
     };
   std::vector<ArrayRef> made;
   RETURN_IF_ERROR(Annotate(trace.Control(wanted, &made), kErrorOp, wanted.op));
@@ -120,10 +120,10 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
   }
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({&selector, 1}));
   std::vector<std::shared_ptr<Trace>> bodies;
-  ControlWanted wanted{op, {&selector, 1}, {}, {}, {}, {}};
+  ControlRequest wanted{op, {&selector, 1}, {}, {}, {}, {}};
   for (size_t b = 0; b < blocks.size(); b++) {
     std::string numbered = absl::StrCat("branches", b);
-    BodyWanted body{index ? std::string_view(numbered) : labels[b], {}};
+    BodyRequest body{index ? std::string_view(numbered) : labels[b], {}};
     body.branch = true;
     ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
     wanted.bodies.push_back(bodies.back().get());
@@ -203,7 +203,7 @@ absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const
                                    const Code& code) {
   std::vector<keel_array*> all(scan.carry.begin(), scan.carry.end());
   all.insert(all.end(), scan.xs.begin(), scan.xs.end());
-  BodyWanted wanted{"body", all, scan.carry.size()};
+  BodyRequest wanted{"body", all, scan.carry.size()};
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, Write(within, trace, wanted, code));
   return AddNode(within, trace,
                  {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}});
@@ -305,11 +305,11 @@ keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n
     const Code blocks[] = {{test, test_arg}, {body, body_arg}};
     ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{init, n}}));
     if (!trace) return Give(WhileNow(within, Share({init, n}), blocks[0], blocks[1]), out, n, &made);
-    BodyWanted wanted{"test", {init, n}};
+    BodyRequest wanted{"test", {init, n}};
     ASSIGN_OR_RETURN(std::shared_ptr<Trace> first, Write(within, *trace, wanted, blocks[0]));
     wanted.label = "body";
     ASSIGN_OR_RETURN(std::shared_ptr<Trace> second, Write(within, *trace, wanted, blocks[1]));
-    ControlWanted node{"while", {init, n}, {}, {first.get(), second.get()}, {}, {}};
+    ControlRequest node{"while", {init, n}, {}, {first.get(), second.get()}, {}, {}};
     return Give(AddNode(within, *trace, node), out, n, &made);
   });
 }
@@ -337,7 +337,7 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
                    return Error(absl::StatusCode::kFailedPrecondition,
                                 "a body is written within a trace: there is none");
                  std::vector<ArrayRef> made;
-                 BodyWanted wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
+                 BodyRequest wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
                  ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
                  *body = new keel_trace{At(within, std::move(begun))};
                  (*body)->tracing.owns_body = true;
@@ -366,7 +366,7 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
                {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out},
                [&]() -> absl::Status {
                  if (!n_bodies) return Invalid(op, " has no body");
-                 ControlWanted wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
+                 ControlRequest wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
                  for (uint32_t b = 0; b < n_bodies; b++) {
                    wanted.bodies.push_back(bodies[b]->tracing.trace.get());
                  }

@@ -196,7 +196,7 @@ keel_rc keel_trace_custom(keel_trace* within, keel_tape* tape, const char* name,
         if (!trace && within && within->tracing.trace) trace = within->tracing.trace->Current();
         Tape* on = tape || !within ? tape : within->tracing.tape;
         TracedBody body = BodyOf(backward, arg, nullptr);
-        CustomWanted wanted{
+        CustomGradientRequest wanted{
             name, {xs, n_xs}, {ys, n_ys}, [&](std::shared_ptr<Trace> back, std::vector<ArrayRef> in) {
               return RunBackward(body, {nullptr, std::move(back), {}}, in);
             }};

@@ -63,27 +63,28 @@ keel_rc keel_module_link(keel_module* m, keel_module* from, const char* entry, c
 keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, const char* entry,
                          keel_array* const* in, uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out,
                          keel_error** err) {
-  return Guard(
-      err, "within module in[n]* out[room] n_out", {within, m, in, n, out, room, n_out},
-      [&, caller = __func__]() -> absl::Status {
-        if (!within->tracing.trace)
-          return Annotate(
-              Error(absl::StatusCode::kFailedPrecondition, caller, "() is for programs that are traced"),
-              kErrorHint, "a session runs an entry on arrays with elements");
-        Tape* records = tape ? tape : within->tracing.tape;
-        std::lock_guard lock(m->state->mutex);
-        const Module& from = *m->state->module;
-        ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
-        EntryWanted wanted{from, *from.graphs[found->graph], found->name, {in, n}, {}};
-        if (records)
-          wanted.saw = [&](const std::shared_ptr<Variable>& v, keel_array* value) { records->Saw(v, value); };
-        std::vector<ArrayRef> results;
-        RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
-        if (results.size() > room)
-          return Invalid("entry \"", found->name, "\" gives ", results.size(), " results, got room for ",
-                         room);
-        for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
-        *n_out = static_cast<uint32_t>(results.size());
-        return absl::OkStatus();
-      });
+  return Guard(err, "within module in[n]* out[room] n_out", {within, m, in, n, out, room, n_out},
+               [&, caller = __func__]() -> absl::Status {
+                 if (!within->tracing.trace)
+                   return Annotate(Error(absl::StatusCode::kFailedPrecondition, caller,
+                                         "() is for programs that are traced"),
+                                   kErrorHint, "a session runs an entry on arrays with elements");
+                 Tape* records = tape ? tape : within->tracing.tape;
+                 std::lock_guard lock(m->state->mutex);
+                 const Module& from = *m->state->module;
+                 ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
+                 EntryRequest wanted{from, *from.graphs[found->graph], found->name, {in, n}, {}};
+                 if (records)
+                   wanted.on_read = [&](const std::shared_ptr<Variable>& v, keel_array* value) {
+                     records->RecordRead(v, value);
+                   };
+                 std::vector<ArrayRef> results;
+                 RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
+                 if (results.size() > room)
+                   return Invalid("entry \"", found->name, "\" gives ", results.size(),
+                                  " results, got room for ", room);
+                 for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
+                 *n_out = static_cast<uint32_t>(results.size());
+                 return absl::OkStatus();
+               });
 }

@@ -102,13 +102,13 @@ absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
   ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : sources.arrays) raw.push_back(array.get());
-  GradientOf of{{w.ys, w.n_ys},
-                {},
-                raw,
-                sources.to,
-                w.n_xs,
-                (w.flags & KEEL_GRADIENT_ZEROS) != 0,
-                (w.flags & KEEL_GRADIENT_JACOBIAN) != 0};
+  TapeGradientRequest of{{w.ys, w.n_ys},
+                         {},
+                         raw,
+                         sources.to,
+                         w.n_xs,
+                         (w.flags & KEEL_GRADIENT_ZEROS) != 0,
+                         (w.flags & KEEL_GRADIENT_JACOBIAN) != 0};
   if (w.seeds) of.seeds = {w.seeds, w.n_ys};
   Results made;
   RETURN_IF_ERROR(t->Gradient(of, &made));

@@ -149,7 +149,7 @@ keel_rc keel_variable_read(keel_variable* v, keel_trace* within, keel_tape* tape
       value = v->storage->Read();
     }
     Tape* records = tape ? tape : within ? within->tracing.tape : nullptr;
-    if (records) records->Saw(v->storage, value.get());
+    if (records) records->RecordRead(v->storage, value.get());
     *out = value.Detach();
     return absl::OkStatus();
   });

@@ -43,23 +43,24 @@ Trace* Trace::Current() {
   return at;
 }
 
-absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params) {
+absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyRequest& request,
+                                                    std::vector<ArrayRef>* params) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("begin a body"));
   auto graph = std::make_unique<Graph>();
   graph->module = module_.get();
-  graph->name = absl::StrCat(graph_->name, ".v", graph_->nodes.size(), ".", wanted.label);
+  graph->name = absl::StrCat(graph_->name, ".v", graph_->nodes.size(), ".", request.label);
   auto body = std::make_shared<Trace>(module_, graph.get(), device_);
   body->body_graph_ = std::move(graph);
   body->parent_ = shared_from_this();
   body->mutex_ = mutex_;
-  body->is_branch_ = wanted.branch;
+  body->is_branch_ = request.branch;
   body->allows_variables_ = allows_variables_;
-  body->entries_from_ = wanted.entries_from;
-  for (size_t i = 0; i < wanted.like.size(); i++) {
-    ASSIGN_OR_RETURN(ValueId value, ValueFor(wanted.like[i]));
+  body->entries_from_ = request.entries_from;
+  for (size_t i = 0; i < request.like.size(); i++) {
+    ASSIGN_OR_RETURN(ValueId value, ValueFor(request.like[i]));
     TensorType type = graph_->values[value].type;
-    if (i >= wanted.entries_from) {
+    if (i >= request.entries_from) {
       if (type.dims.empty())
         return Invalid("operand ", i, " of a scan is a scalar: it has no dim to go over");
       type.dims.erase(type.dims.begin());
@@ -86,22 +87,23 @@ absl::Status Trace::Finish(std::span<keel_array* const> results) {
   return End();
 }
 
-absl::Status Trace::CheckControl(const ControlWanted& wanted) {
-  const BodyAttrs* kind = std::ranges::find(kBodyAttrs, wanted.op, &BodyAttrs::op);
+absl::Status Trace::CheckControl(const ControlRequest& request) {
+  const BodyAttrs* kind = std::ranges::find(kBodyAttrs, request.op, &BodyAttrs::op);
   if (kind == std::end(kBodyAttrs))
-    return NotFound("\"", wanted.op, "\" runs no bodies; use cond, switch, while or scan");
-  size_t n = kind->list ? std::max<size_t>(wanted.bodies.size(), 1) : kind->names[1] ? 2 : 1;
-  if (wanted.bodies.size() != n)
-    return Invalid("a ", wanted.op, " has ", n, n > 1 ? " bodies" : " body", ", got ", wanted.bodies.size());
-  for (const Trace* body : wanted.bodies) {
+    return NotFound("\"", request.op, "\" runs no bodies; use cond, switch, while or scan");
+  size_t n = kind->list ? std::max<size_t>(request.bodies.size(), 1) : kind->names[1] ? 2 : 1;
+  if (request.bodies.size() != n)
+    return Invalid("a ", request.op, " has ", n, n > 1 ? " bodies" : " body", ", got ",
+                   request.bodies.size());
+  for (const Trace* body : request.bodies) {
     if (!body || !body->parent_)
-      return Invalid("an operand of ", wanted.op, " is not a body: begin a body first");
+      return Invalid("an operand of ", request.op, " is not a body: begin a body first");
     if (!body->is_open_)
       return Invalid("the body \"", body->graph_->name, "\" is that of another node already");
-    if (body->parent_ != wanted.bodies[0]->parent_)
-      return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", wanted.op, " is part of \"",
+    if (body->parent_ != request.bodies[0]->parent_)
+      return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", request.op, " is part of \"",
                               body->parent_->graph_->name, "\", the first body of \"",
-                              wanted.bodies[0]->parent_->graph_->name, "\""),
+                              request.bodies[0]->parent_->graph_->name, "\""),
                       kErrorHint, "end each body before the next one begins");
   }
   return absl::OkStatus();
@@ -178,17 +180,17 @@ absl::Status Trace::Rewrite(const std::vector<ValueId>& captured, std::string_vi
 }
 
 // Moves reads of variables that no body writes before the node. Gradients do not reach the other reads.
-absl::Status Trace::LiftReads(const ControlWanted& wanted) {
+absl::Status Trace::LiftReads(const ControlRequest& request) {
   auto lose = [&](const std::shared_ptr<Variable>& variable) {
     links_.push_back({kNoValue, variable, {}});
-    if (wanted.saw) wanted.saw(variable, nullptr);
+    if (request.on_read) request.on_read(variable, nullptr);
   };
-  for (Trace* body : wanted.bodies) {
+  for (Trace* body : request.bodies) {
     for (const Node& node : body->graph_->nodes) {
       if (EffectOf(*node.op) != EffectKind::kRead) continue;
       auto number = static_cast<uint32_t>(node.attrs[0].value.i);
       const std::shared_ptr<Variable>& variable = module_->variables[number].storage;
-      if (std::ranges::any_of(wanted.bodies, [&](Trace* b) { return b->written_.contains(number); })) {
+      if (std::ranges::any_of(request.bodies, [&](Trace* b) { return b->written_.contains(number); })) {
         lose(variable);
         continue;
       }
@@ -201,15 +203,15 @@ absl::Status Trace::LiftReads(const ControlWanted& wanted) {
   return absl::OkStatus();
 }
 
-absl::Status Trace::RewriteAll(const ControlWanted& wanted, const std::vector<ValueId>& captured,
+absl::Status Trace::RewriteAll(const ControlRequest& request, const std::vector<ValueId>& captured,
                                Attrs* attrs) {
-  const BodyAttrs& kind = *std::ranges::find(kBodyAttrs, wanted.op, &BodyAttrs::op);
+  const BodyAttrs& kind = *std::ranges::find(kBodyAttrs, request.op, &BodyAttrs::op);
   AttrValue all;
   all.kind = KEEL_ATTR_GRAPHS;
-  for (size_t b = 0; b < wanted.bodies.size(); b++) {
+  for (size_t b = 0; b < request.bodies.size(); b++) {
     AttrValue one = Number(KEEL_ATTR_GRAPH, 0);
     std::string label = kind.list ? absl::StrCat(kind.names[0], b) : kind.names[b];
-    RETURN_IF_ERROR(wanted.bodies[b]->Rewrite(captured, label, &one));
+    RETURN_IF_ERROR(request.bodies[b]->Rewrite(captured, label, &one));
     if (kind.list)
       all.list.push_back(one.i);
     else
@@ -217,14 +219,14 @@ absl::Status Trace::RewriteAll(const ControlWanted& wanted, const std::vector<Va
   }
   if (kind.list) attrs->push_back({kind.names[0], all});
   if (kind.loop)
-    attrs->push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(wanted.before.size()))});
-  if (wanted.op == "scan")
+    attrs->push_back({"carry", Number(KEEL_ATTR_I64, static_cast<int64_t>(request.before.size()))});
+  if (request.op == "scan")
     attrs->push_back({"invariants", Number(KEEL_ATTR_I64, static_cast<int64_t>(captured.size()))});
   SortAttrs(attrs);
   return absl::OkStatus();
 }
 
-absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
+absl::Status Trace::AddControl(const ControlRequest& request, std::vector<ArrayRef>* results) {
   std::vector<ValueId> captured, in;
   auto add = [&](std::span<keel_array* const> arrays) -> absl::Status {
     for (keel_array* array : arrays) {
@@ -232,21 +234,21 @@ absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(add(wanted.before));
-  RETURN_IF_ERROR(LiftReads(wanted));
-  for (Trace* body : wanted.bodies)
+  RETURN_IF_ERROR(add(request.before));
+  RETURN_IF_ERROR(LiftReads(request));
+  for (Trace* body : request.bodies)
     for (const auto& [value, param] : body->captures_)
       if (std::ranges::find(captured, value) == captured.end()) captured.push_back(value);
   for (const TraceLink& link : links_)
-    if (link.variable && wanted.saw && std::ranges::find(captured, link.value) != captured.end()) {
+    if (link.variable && request.on_read && std::ranges::find(captured, link.value) != captured.end()) {
       ASSIGN_OR_RETURN(ArrayRef value, Symbol(link.value));
-      wanted.saw(link.variable, value.get());
+      request.on_read(link.variable, value.get());
     }
-  Attrs attrs = wanted.attrs;
-  RETURN_IF_ERROR(RewriteAll(wanted, captured, &attrs));
+  Attrs attrs = request.attrs;
+  RETURN_IF_ERROR(RewriteAll(request, captured, &attrs));
   in.insert(in.end(), captured.begin(), captured.end());
-  RETURN_IF_ERROR(add(wanted.entries));
-  ASSIGN_OR_RETURN(const OpDef* op, module_->catalogue->Find(wanted.op, 0));
+  RETURN_IF_ERROR(add(request.entries));
+  ASSIGN_OR_RETURN(const OpDef* op, module_->catalogue->Find(request.op, 0));
   graph_->scope = {0, source_};
   ASSIGN_OR_RETURN(NodeId node, Add(*op, std::move(in), attrs));
   for (ValueId value : graph_->nodes[node].out) {
@@ -255,14 +257,14 @@ absl::Status Trace::AddControl(const ControlWanted& wanted, std::vector<ArrayRef
   return absl::OkStatus();
 }
 
-absl::Status Trace::Control(const ControlWanted& wanted, std::vector<ArrayRef>* results) {
+absl::Status Trace::Control(const ControlRequest& request, std::vector<ArrayRef>* results) {
   std::lock_guard lock(*mutex_);
-  RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", wanted.op)));
+  RETURN_IF_ERROR(CheckOpen(absl::StrCat("add a ", request.op)));
   if (const Trace* inner = open_body_)
-    return Invalid("the body \"", inner->graph_->name, "\" has not ended: a ", wanted.op,
+    return Invalid("the body \"", inner->graph_->name, "\" has not ended: a ", request.op,
                    " cannot be added before it");
   size_t graphs = module_->graphs.size();
-  absl::Status status = AddControl(wanted, results);
+  absl::Status status = AddControl(request, results);
   if (!status.ok()) module_->DropGraphs(graphs);
   return status;
 }

@@ -43,13 +43,13 @@ bool MayBeEqual(const DimTable& dims, const TensorType& a, const TensorType& b) 
 bool Floating(const TensorType& type) { return IsFloating(type.dtype); }
 
 // An error unless the backward code returned a gradient of the right type for each floating x.
-absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph) {
-  std::span<const ValueId> xs(graph.params.data(), wanted.xs.size());
+absl::Status CheckGradients(const CustomGradientRequest& request, const Graph& graph) {
+  std::span<const ValueId> xs(graph.params.data(), request.xs.size());
   const Values& dxs = graph.results;
   auto type = [&](ValueId v) -> const TensorType& { return graph.values[v].type; };
   auto floats = std::ranges::count_if(xs, [&](ValueId x) { return Floating(type(x)); });
   if (static_cast<size_t>(floats) != dxs.size())
-    return Annotate(Invalid("custom gradient \"", wanted.name, "\": backward gives ", dxs.size(),
+    return Annotate(Invalid("custom gradient \"", request.name, "\": backward gives ", dxs.size(),
                             " gradients, wanted ", floats),
                     kErrorHint, "return one gradient per floating argument, in their order");
   for (size_t i = 0, next = 0; i < xs.size(); i++) {
@@ -57,7 +57,7 @@ absl::Status CheckGradients(const CustomWanted& wanted, const Graph& graph) {
     const TensorType &got = type(dxs[next++]), &of = type(xs[i]);
     if (!MayBeEqual(graph.module->dims, got, of))
       return Annotate(
-          Invalid("custom gradient \"", wanted.name, "\": the gradient of argument ", i, " is ",
+          Invalid("custom gradient \"", request.name, "\": the gradient of argument ", i, " is ",
                   Print(got, graph.module->dims), ", but the argument is ", Print(of, graph.module->dims)),
           kErrorHint,
           "a gradient has the dtype and dims of its argument: cast it, or sum over broadcast dims");
@@ -81,29 +81,30 @@ absl::StatusOr<uint32_t> WriteIdentity(Module& module, std::string_view name,
 }  // namespace
 
 // Its parameters: xs, ys, cotangents, then its captures from this trace.
-absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomWanted& wanted) {
-  std::vector<keel_array*> like(wanted.xs.begin(), wanted.xs.end());
-  like.insert(like.end(), wanted.ys.begin(), wanted.ys.end());
-  std::ranges::copy_if(wanted.ys, std::back_inserter(like),
+absl::StatusOr<std::shared_ptr<Trace>> Trace::WriteBackward(const CustomGradientRequest& request) {
+  std::vector<keel_array*> like(request.xs.begin(), request.xs.end());
+  like.insert(like.end(), request.ys.begin(), request.ys.end());
+  std::ranges::copy_if(request.ys, std::back_inserter(like),
                        [](keel_array* y) { return IsFloating(y->dtype); });
   std::vector<ArrayRef> params;
-  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({wanted.name, like, SIZE_MAX, true}, &params));
+  ASSIGN_OR_RETURN(std::shared_ptr<Trace> back, Begin({request.name, like, SIZE_MAX, true}, &params));
   back->allows_variables_ = false;
-  absl::StatusOr<std::vector<ArrayRef>> made = wanted.backward(back, std::move(params));
+  absl::StatusOr<std::vector<ArrayRef>> made = request.backward(back, std::move(params));
   back->Leave();
   RETURN_IF_ERROR(made.status());
   std::vector<keel_array*> dxs;
   for (const ArrayRef& dx : *made) dxs.push_back(dx.get());
   RETURN_IF_ERROR(back->Finish(dxs));
-  RETURN_IF_ERROR(CheckGradients(wanted, *back->graph_));
+  RETURN_IF_ERROR(CheckGradients(request, *back->graph_));
   return back;
 }
 
-absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, std::vector<ArrayRef>* out) {
+absl::Status Trace::CallCustom(const CustomGradientRequest& request, const Trace& back,
+                               std::vector<ArrayRef>* out) {
   Graph& graph = *back.graph_;
   absl::Status status;
   NodeWriter here(*graph_, &status), writer(graph, &status);
-  size_t nx = wanted.xs.size(), ny = wanted.ys.size();
+  size_t nx = request.xs.size(), ny = request.ys.size();
   Values params(graph.params.begin(), graph.params.end() - static_cast<ptrdiff_t>(back.captures_.size()));
   Values given, results, in;
   std::vector<TensorType> types;
@@ -114,13 +115,13 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   graph_->scope = {0, source_};
   for (size_t i = 0, next = 0; i < nx; i++) {
     const TensorType type = types.emplace_back(graph.values[params[i]].type);
-    ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(wanted.xs[i]));
+    ASSIGN_OR_RETURN(in.emplace_back(), ValueFor(request.xs[i]));
     if (!Floating(type)) continue;
     ValueId dx = graph.results[next++];
     results.push_back(graph.values[dx].type == type ? dx : Shaped(writer, "reshape", "to", dx, type.dims));
   }
   for (size_t i = 0; i < ny; i++) {
-    ASSIGN_OR_RETURN(ValueId y, ValueFor(wanted.ys[i]));
+    ASSIGN_OR_RETURN(ValueId y, ValueFor(request.ys[i]));
     pass(writer.Param(TensorType(graph.values[params[nx + i]].type)), y);
   }
   for (const auto& [outer, param] : back.captures_) pass(param, outer);
@@ -136,8 +137,8 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   RETURN_IF_ERROR(status);
   params.insert(params.begin() + static_cast<ptrdiff_t>(nx), given.begin(), given.end());
   ASSIGN_OR_RETURN(uint32_t vjp,
-                   ExtractGraph(graph, params, results, Keep::kNone, absl::StrCat(wanted.name, ".vjp")));
-  ASSIGN_OR_RETURN(uint32_t body, WriteIdentity(*module_, wanted.name, types, nx, ny));
+                   ExtractGraph(graph, params, results, Keep::kNone, absl::StrCat(request.name, ".vjp")));
+  ASSIGN_OR_RETURN(uint32_t body, WriteIdentity(*module_, request.name, types, nx, ny));
   Attrs attrs = MakeAttrs({{"body", KEEL_ATTR_GRAPH, body}, {"vjp", KEEL_ATTR_GRAPH, vjp}});
   ASSIGN_OR_RETURN(const OpDef* call, module_->catalogue->Find("call", 0));
   ASSIGN_OR_RETURN(NodeId node, Add(*call, std::move(in), attrs));
@@ -147,31 +148,31 @@ absl::Status Trace::CallCustom(const CustomWanted& wanted, const Trace& back, st
   return absl::OkStatus();
 }
 
-absl::Status Trace::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
+absl::Status Trace::Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a custom gradient"));
   size_t graphs = module_->graphs.size();
-  absl::StatusOr<std::shared_ptr<Trace>> back = WriteBackward(wanted);
-  absl::Status status = back.ok() ? CallCustom(wanted, **back, out) : back.status();
+  absl::StatusOr<std::shared_ptr<Trace>> back = WriteBackward(request);
+  absl::Status status = back.ok() ? CallCustom(request, **back, out) : back.status();
   if (!status.ok()) module_->DropGraphs(graphs);
   return status;
 }
 
 // Records a call of a small graph that all steps of a training loop share: its reads and captures are feeds.
 // The results are new arrays that share the memory of the ys.
-absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out) {
+absl::Status Tape::Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out) {
   auto module = std::make_shared<Module>(context_->catalogue);
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("custom"));
   auto trace = std::make_shared<Trace>(module, graph, device_->name());
   std::vector<keel_array*> in, xs, ys, made;
   std::vector<ArrayRef> params, results;
-  for (auto [arrays, to] : {std::pair(wanted.xs, &xs), std::pair(wanted.ys, &ys)})
+  for (auto [arrays, to] : {std::pair(request.xs, &xs), std::pair(request.ys, &ys)})
     for (keel_array* array : arrays) {
       in.push_back(array);
       ASSIGN_OR_RETURN(params.emplace_back(), trace->Param("", TypeOf(array)));
       to->push_back(params.back().get());
     }
-  RETURN_IF_ERROR(trace->Custom({wanted.name, xs, ys, wanted.backward}, &results));
+  RETURN_IF_ERROR(trace->Custom({request.name, xs, ys, request.backward}, &results));
   for (const ArrayRef& result : results) RETURN_IF_ERROR(trace->Result("", result.get()));
   std::vector<TraceLink> links;
   RETURN_IF_ERROR(trace->End(&links));
@@ -181,7 +182,7 @@ absl::Status Tape::Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out
     feeds.push_back(link.value);
     in.push_back(params.emplace_back(link.variable ? link.variable->Read() : link.array).get());
   }
-  for (keel_array* y : wanted.ys) {
+  for (keel_array* y : request.ys) {
     RETURN_IF_ERROR(NeedHostMemory("a result with a custom gradient", y));
     RetainArray(y);
     absl::StatusOr<ArrayRef> same = WrapArray(

@@ -17,16 +17,16 @@ using AddRule = std::function<absl::Status(const std::string& rule)>;
 class EntrySizes {
  public:
   // add_rule: adds a rule that only a run can check.
-  EntrySizes(const EntryWanted& wanted, DimTable& to, AddRule add_rule)
-      : wanted_(wanted),
-        from_(wanted.from.dims),
+  EntrySizes(const EntryRequest& request, DimTable& to, AddRule add_rule)
+      : request_(request),
+        from_(request.from.dims),
         to_(to),
         add_rule_(std::move(add_rule)),
         bound_(from_.symbol_count(), kUnbound) {}
 
   // Binds symbols that are whole dims of the parameter.
   absl::Status Bind(ValueId param, const TensorType& given) {
-    const TensorType& type = wanted_.graph.values[param].type;
+    const TensorType& type = request_.graph.values[param].type;
     if (given.dtype != type.dtype || given.dims.size() != type.dims.size()) return Wrong(param, given);
     for (size_t d = 0; d < type.dims.size(); d++)
       if (std::optional<size_t> symbol = from_.symbol_index(type.dims[d]))
@@ -36,7 +36,7 @@ class EntrySizes {
   // Then binds symbols that occur in expressions only: for a parameter of size 2*n and an operand of size m,
   // n is m//2. Check adds the rule that makes this exact.
   [[gnu::noinline]] absl::Status Solve(ValueId param, const TensorType& given) {
-    const Dims& dims = wanted_.graph.values[param].type.dims;
+    const Dims& dims = request_.graph.values[param].type.dims;
     for (size_t d = 0; d < dims.size(); d++) {
       std::vector<size_t> open;
       from_.Symbols(dims[d], &open);
@@ -48,7 +48,7 @@ class EntrySizes {
   }
   // After binding: the dims of the parameter in this trace; an error if they cannot equal the operand's dims.
   absl::StatusOr<Dims> Check(ValueId param, const TensorType& given) {
-    Dims dims = wanted_.graph.values[param].type.dims;
+    Dims dims = request_.graph.values[param].type.dims;
     for (size_t d = 0; d < dims.size(); d++) {
       ASSIGN_OR_RETURN(dims[d], MapDim(dims[d], from_));
       ASSIGN_OR_RETURN(bool holds, Holds({given.dims[d], dims[d], true}));
@@ -57,7 +57,7 @@ class EntrySizes {
     return dims;
   }
   absl::Status CheckRules() {
-    for (const std::string& text : wanted_.graph.rules) {
+    for (const std::string& text : request_.graph.rules) {
       DimTable table(from_);
       ASSIGN_OR_RETURN(std::vector<DimRule> rules, ParseRule(text, table));
       for (DimRule rule : rules) {
@@ -65,7 +65,7 @@ class EntrySizes {
         ASSIGN_OR_RETURN(rule.b, MapDim(rule.b, table));
         ASSIGN_OR_RETURN(bool holds, Holds(rule));
         if (!holds)
-          return Invalid("entry \"", wanted_.name, "\": \"", text, "\" does not hold; ", PrintBound());
+          return Invalid("entry \"", request_.name, "\": \"", text, "\" does not hold; ", PrintBound());
       }
     }
     return absl::OkStatus();
@@ -110,7 +110,7 @@ class EntrySizes {
         std::optional<Dim> known = from_.FindSymbol(word);
         Dim found = known ? bound_[*from_.symbol_index(*known)] : kUnbound;
         if (found == kUnbound)
-          return Unimplemented("entry \"", wanted_.name, "\": no parameter determines the size ", word);
+          return Unimplemented("entry \"", request_.name, "\": no parameter determines the size ", word);
         absl::StrAppend(&out, "(", to_.Print(found), ")");
       } else {
         out += word;
@@ -126,11 +126,11 @@ class EntrySizes {
     return true;
   }
   absl::Status Wrong(ValueId param, const TensorType& given) const {
-    return Invalid("entry \"", wanted_.name, "\": ", wanted_.graph.ValueName(param), " is ",
-                   Print(given, to_), ", wanted ", Print(wanted_.graph.values[param].type, from_));
+    return Invalid("entry \"", request_.name, "\": ", request_.graph.ValueName(param), " is ",
+                   Print(given, to_), ", wanted ", Print(request_.graph.values[param].type, from_));
   }
 
-  const EntryWanted& wanted_;
+  const EntryRequest& request_;
   const DimTable& from_;
   DimTable& to_;
   AddRule add_rule_;
@@ -153,20 +153,20 @@ absl::StatusOr<ValueId> Trace::Reshaped(ValueId value, const Dims& dims) {
   return graph_->nodes[node].out[0];
 }
 
-absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>* out) {
+absl::Status Trace::WriteEntry(const EntryRequest& request, std::vector<ArrayRef>* out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("write an entry"));
-  const Graph& source = wanted.graph;
-  if (wanted.from.catalogue != module_->catalogue || &wanted.from == module_.get())
-    return Invalid("entry \"", wanted.name, "\" is part of ",
-                   &wanted.from == module_.get() ? "the module being traced" : "another context");
-  if (wanted.in.size() != source.params.size())
-    return Invalid("entry \"", wanted.name, "\" takes ", source.params.size(), " arrays, got ",
-                   wanted.in.size());
+  const Graph& source = request.graph;
+  if (request.from.catalogue != module_->catalogue || &request.from == module_.get())
+    return Invalid("entry \"", request.name, "\" is part of ",
+                   &request.from == module_.get() ? "the module being traced" : "another context");
+  if (request.in.size() != source.params.size())
+    return Invalid("entry \"", request.name, "\" takes ", source.params.size(), " arrays, got ",
+                   request.in.size());
   std::vector<ValueId> at(source.values.size(), kNoValue);
-  EntrySizes sizes(wanted, module_->dims, [&](const std::string& rule) { return AddRuleOfSizes(rule); });
-  for (size_t i = 0; i < wanted.in.size(); i++) {
-    ASSIGN_OR_RETURN(at[source.params[i]], ValueFor(wanted.in[i]));
+  EntrySizes sizes(request, module_->dims, [&](const std::string& rule) { return AddRuleOfSizes(rule); });
+  for (size_t i = 0; i < request.in.size(); i++) {
+    ASSIGN_OR_RETURN(at[source.params[i]], ValueFor(request.in[i]));
     RETURN_IF_ERROR(sizes.Bind(source.params[i], graph_->values[at[source.params[i]]].type));
   }
   for (ValueId param : source.params) RETURN_IF_ERROR(sizes.Solve(param, graph_->values[at[param]].type));
@@ -179,9 +179,9 @@ absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>*
   }
   RETURN_IF_ERROR(sizes.CheckRules());
   auto variable = [&](const ModuleVariable& v) { return NumberOf(v.storage, v.name); };
-  Linker linker(*module_, wanted.from, {[&](Dim d) { return sizes.MapDim(d); }, variable});
+  Linker linker(*module_, request.from, {[&](Dim d) { return sizes.MapDim(d); }, variable});
   size_t graphs = module_->graphs.size();
-  absl::Status status = WriteNodes(wanted, linker, &at);
+  absl::Status status = WriteNodes(request, linker, &at);
   if (!status.ok()) DropUnusedGraphs(module_.get(), graphs, graph_);
   RETURN_IF_ERROR(status);
   for (ValueId v : source.results) {
@@ -190,8 +190,8 @@ absl::Status Trace::WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>*
   return absl::OkStatus();
 }
 
-absl::Status Trace::WriteNodes(const EntryWanted& wanted, Linker& linker, std::vector<ValueId>* at) {
-  const Graph& source = wanted.graph;
+absl::Status Trace::WriteNodes(const EntryRequest& request, Linker& linker, std::vector<ValueId>* at) {
+  const Graph& source = request.graph;
   for (ValueId v = 0; v < source.values.size(); v++) {
     if (source.values[v].kind != ValueKind::kConstant) continue;
     ASSIGN_OR_RETURN(uint32_t number, linker.ConstantFor(source.values[v].index, graph_));
@@ -199,10 +199,10 @@ absl::Status Trace::WriteNodes(const EntryWanted& wanted, Linker& linker, std::v
   }
   for (const Node& node : source.nodes) {
     if (OpName(*node.op) == "read") {
-      const ModuleVariable& read = wanted.from.variables[static_cast<size_t>(node.attrs[0].value.i)];
+      const ModuleVariable& read = request.from.variables[static_cast<size_t>(node.attrs[0].value.i)];
       RETURN_IF_ERROR(NumberOf(read.storage, read.name).status());
       ASSIGN_OR_RETURN(ArrayRef value, Read(read.storage));
-      if (wanted.saw) wanted.saw(read.storage, value.get());
+      if (request.on_read) request.on_read(read.storage, value.get());
       (*at)[node.out[0]] = ValueOf(value.get());
       continue;
     }

@@ -313,10 +313,10 @@ absl::Status Function::RunTaped(Concrete& concrete, Tape& tape, Arguments::Array
   for (const TraceLink& link : concrete.links) {
     bool watched = link.array && tape.WatchesOrOuter(link.array.get());
     captured |= watched;
-    if (link.variable && link.value == kNoValue) tape.Lost(link.variable);
+    if (link.variable && link.value == kNoValue) tape.RecordUnreachableRead(link.variable);
     if (!link.variable || link.value == kNoValue) continue;
     feeds.push_back(all[read++].get());
-    tape.Saw(link.variable, feeds.back());
+    tape.RecordRead(link.variable, feeds.back());
   }
   for (const TraceLink& link : concrete.links)
     if (captured && link.array) feeds.push_back(link.array.get());

@@ -63,8 +63,8 @@ Tape::VariableState& Tape::StateOf(const std::shared_ptr<Variable>& variable) {
   return held;
 }
 
-void Tape::Saw(const std::shared_ptr<Variable>& variable, keel_array* value) {
-  if (outer_) outer_->Saw(variable, value);
+void Tape::RecordRead(const std::shared_ptr<Variable>& variable, keel_array* value) {
+  if (outer_) outer_->RecordRead(variable, value);
   if (IsInactive()) return;
   VariableState& held = StateOf(variable);
   bool watch =
@@ -85,8 +85,8 @@ bool Tape::Watches(const keel_array* array) const {
   return number != kNone && values_[number].watched;
 }
 
-void Tape::Lost(const std::shared_ptr<Variable>& variable) {
-  if (outer_) outer_->Lost(variable);
+void Tape::RecordUnreachableRead(const std::shared_ptr<Variable>& variable) {
+  if (outer_) outer_->RecordUnreachableRead(variable);
   if (!IsInactive()) StateOf(variable).lost = true;
 }
 
@@ -174,18 +174,18 @@ std::vector<bool> Tape::Between(const std::vector<uint32_t>& ys, const std::vect
   return between;
 }
 
-Recording Tape::Slice(const GradientOf& of) const {
+Recording Tape::Slice(const TapeGradientRequest& request) const {
   std::vector<uint32_t> ys, xs;
-  for (keel_array* y : of.ys) ys.push_back(Find(y));
-  for (keel_array* x : of.xs)
+  for (keel_array* y : request.ys) ys.push_back(Find(y));
+  for (keel_array* x : request.xs)
     xs.push_back(Watches(x) ? Find(x) : kNone);  // the tape kept too little of unwatched arrays
   Recording r;
   r.device = device_;
-  r.zeros = of.zeros;
-  r.jacobian = of.jacobian;
-  r.to.assign(of.to.begin(), of.to.end());
-  r.count = of.count;
-  r.seeds.assign(of.seeds.begin(), of.seeds.end());
+  r.zeros = request.zeros;
+  r.jacobian = request.jacobian;
+  r.to.assign(request.to.begin(), request.to.end());
+  r.count = request.count;
+  r.seeds.assign(request.seeds.begin(), request.seeds.end());
   std::vector<uint32_t> renumbered(values_.size(), kNone);
   auto use = [&](uint32_t v, bool computed) {
     if (v == kNone) return kNoValue;
@@ -215,27 +215,27 @@ Recording Tape::Slice(const GradientOf& of) const {
     return static_cast<uint32_t>(r.values.size() - 1);
   };
   for (size_t i = 0; i < ys.size(); i++)
-    r.ys.push_back(use_or_type(ys[i], of.ys[i], of.zeros && of.jacobian));
-  for (size_t i = 0; i < xs.size(); i++) r.xs.push_back(use_or_type(xs[i], of.xs[i], of.zeros));
+    r.ys.push_back(use_or_type(ys[i], request.ys[i], request.zeros && request.jacobian));
+  for (size_t i = 0; i < xs.size(); i++) r.xs.push_back(use_or_type(xs[i], request.xs[i], request.zeros));
   return r;
 }
 
-[[gnu::cold]] absl::Status Tape::Gradient(const GradientOf& of, Results* out) {
+[[gnu::cold]] absl::Status Tape::Gradient(const TapeGradientRequest& request, Results* out) {
   if (used_ && !options_.persistent)
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
                           "jacobians)"),
                     kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
   used_ = true;
-  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(of.ys));
-  out->resize(of.count);
-  RETURN_IF_ERROR(trace ? WriteGradient(trace, of, out) : RunGradient(of, out));
+  ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(request.ys));
+  out->resize(request.count);
+  RETURN_IF_ERROR(trace ? WriteGradient(trace, request, out) : RunGradient(request, out));
   if (!options_.persistent) Forget();
   return absl::OkStatus();
 }
 
-[[gnu::cold]] absl::Status Tape::RunGradient(const GradientOf& of, Results* out) {
-  Recording recording = Slice(of);
+[[gnu::cold]] absl::Status Tape::RunGradient(const TapeGradientRequest& request, Results* out) {
+  Recording recording = Slice(request);
   ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
   std::vector<keel_array*> feeds;
   for (const Recording::Value& value : recording.values)
@@ -247,7 +247,7 @@ Recording Tape::Slice(const GradientOf& of) const {
   std::vector<keel_array*> raw;
   for (const ArrayRef& array : made) raw.push_back(array.get());
   if (outer_ && gradient->taped) outer_->Record(gradient->taped, recording.device, feeds, raw);
-  for (size_t i = 0, next = 0; i < of.count; i++)
+  for (size_t i = 0, next = 0; i < request.count; i++)
     if (gradient->connected[i]) (*out)[i] = std::move(made[next++]);
   return absl::OkStatus();
 }

@@ -79,10 +79,10 @@ class Tape {
   // body.
   void Enter(Trace* body);
   // Records a read of the variable.
-  void Saw(const std::shared_ptr<Variable>& variable, keel_array* value);
+  void RecordRead(const std::shared_ptr<Variable>& variable, keel_array* value);
   // Records a read in a body, which gradients do not reach.
-  void Lost(const std::shared_ptr<Variable>& variable);
-  // An error after Lost(): ReadsOf is then incomplete.
+  void RecordUnreachableRead(const std::shared_ptr<Variable>& variable);
+  // An error after RecordUnreachableRead(): ReadsOf is then incomplete.
   absl::Status CheckReads(const std::shared_ptr<Variable>& variable);
   // The watched reads of the variable.
   std::span<const ArrayRef> ReadsOf(const std::shared_ptr<Variable>& variable) {
@@ -96,9 +96,9 @@ class Tape {
   void Record(const std::shared_ptr<const Taped>& taped, Device* device, std::span<keel_array* const> in,
               std::span<keel_array* const> out);
   // A result is null (or zeros, if requested) if no y depends on its xs.
-  absl::Status Gradient(const GradientOf& of, Results* out);
+  absl::Status Gradient(const TapeGradientRequest& request, Results* out);
   // Trace::Custom for concrete arrays (custom.cc).
-  absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
+  absl::Status Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out);
   void Reset();
   void Pause(bool on);  // nests: each Pause(true) needs a Pause(false)
 
@@ -127,9 +127,9 @@ class Tape {
   VariableState& StateOf(const std::shared_ptr<Variable>& variable);
   absl::Status WatchTraced(keel_array* array);
   TraceWatch& Traced(Trace* trace);
-  absl::Status WriteGradient(Trace* trace, const GradientOf& of, Results* out);
-  absl::Status RunGradient(const GradientOf& of, Results* out);
-  Recording Slice(const GradientOf& of) const;
+  absl::Status WriteGradient(Trace* trace, const TapeGradientRequest& request, Results* out);
+  absl::Status RunGradient(const TapeGradientRequest& request, Results* out);
+  Recording Slice(const TapeGradientRequest& request) const;
   std::vector<bool> Between(const std::vector<uint32_t>& ys, const std::vector<uint32_t>& xs) const;
 
   void Forget();

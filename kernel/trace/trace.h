@@ -10,8 +10,9 @@
 // also returns the reads and passes them to the recording. The gradient with respect to a variable is the sum
 // over all values that were read while it was watched; writes pass no gradient.
 //
-// Thread-safe: a program and its bodies share one recursive lock, held while a node is added. Symbolic arrays
-// keep their trace alive. After End nothing can be added; use of a leaked array is an error with its name.
+// Thread-safe: a program and its bodies share one recursive lock, held while a node is added; while a body is
+// open, only one thread may write the program. Symbolic arrays keep their trace alive. After End nothing can
+// be added; use of a leaked array is an error with its name.
 #pragma once
 
 #include <atomic>
@@ -46,7 +47,7 @@ bool IsShared(const Graph& graph, ValueId value);
 
 // A request for gradients. The gradient of xs[i] is added to result to[i]; the xs of a variable are all its
 // reads.
-struct GradientOf {
+struct TapeGradientRequest {
   std::span<keel_array*const> ys, seeds, xs;  // seeds: empty, or one per y (null: ones)
   std::span<const uint32_t> to;               // ascending
   uint32_t count = 0;                         // number of results
@@ -55,7 +56,7 @@ struct GradientOf {
 };
 
 // A request for results equal to ys, computed from xs, whose gradient is `backward`.
-struct CustomWanted {
+struct CustomGradientRequest {
   std::string_view name;
   std::span<keel_array*const> xs, ys;
   // Receives a trace and its parameters: xs, ys and the cotangents of all floating ys. Returns a gradient for
@@ -76,7 +77,7 @@ struct TraceWatch {
 
 // A request for a body. Parameters have the types of `like`; from entries_from on, of its rows (dim 0
 // removed).
-struct BodyWanted {
+struct BodyRequest {
   std::string_view label;  // the op's attribute for the body
   std::span<keel_array* const> like;
   size_t entries_from = SIZE_MAX;
@@ -85,23 +86,23 @@ struct BodyWanted {
 
 // A request for a control node. Operands: the selector or carried values, the captures of the bodies,
 // entries.
-struct ControlWanted {
+struct ControlRequest {
   std::string_view op;
   std::span<keel_array*const> before, entries;
   std::vector<class Trace*> bodies;
   Attrs attrs;
   // Reports a read in a body to tapes; the array is null if gradients do not reach the read.
-  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
+  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> on_read;
 };
 
 // A request to copy an entry of another module into the trace.
-struct EntryWanted {
+struct EntryRequest {
   const Module& from;
   const Graph& graph;
   std::string_view name;
   std::span<keel_array* const> in;  // one per parameter
   // Reports reads to tapes; may be null.
-  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> saw;
+  std::function<void(const std::shared_ptr<Variable>&, keel_array*)> on_read;
 };
 
 class Trace : public std::enable_shared_from_this<Trace> {
@@ -124,11 +125,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status Result(std::string_view name, keel_array* array);
   // Appends the gradient: the same values as an eager run under the same tape. A result without a connection
   // to ys stays null.
-  absl::Status Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out);
+  absl::Status Gradient(const TapeGradientRequest& request, const TraceWatch& watch, std::span<ArrayRef> out);
   // Returns the ys with the custom gradient (custom.cc).
-  absl::Status Custom(const CustomWanted& wanted, std::vector<ArrayRef>* out);
+  absl::Status Custom(const CustomGradientRequest& request, std::vector<ArrayRef>* out);
   // Copies node by node; shares the variables of the source module (entry.cc).
-  absl::Status WriteEntry(const EntryWanted& wanted, std::vector<ArrayRef>* out);
+  absl::Status WriteEntry(const EntryRequest& request, std::vector<ArrayRef>* out);
   // links (may be null) receives reads and captures in program order.
   absl::Status End(std::vector<TraceLink>* links = nullptr);
 
@@ -138,7 +139,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // An error unless variables can be created now: only the first trace of a function may create them.
   absl::Status MayMakeVariable() const;
   void RefuseVariables() { allows_variables_ = false; }
-  // The elements of a value that depends on constants only: the initial value of a new variable.
+  // The elements of a value that depends on constants only: the initial value of a new variable. Runs a plan
+  // of the required nodes at once.
   absl::StatusOr<ArrayRef> Evaluate(keel_array* array, Device* device, const PlanOptions& options);
 
   // The source line of nodes added from now on. file: see keel_trace_source().
@@ -155,14 +157,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // adds finished bodies to the module; a discarded body leaves nothing.
   absl::StatusOr<ValueId> Import(keel_array* array);  // the value of an outer or concrete array in this trace
   Trace* Current();  // the innermost open body of the program, or the program itself
-  absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyWanted& wanted, std::vector<ArrayRef>* params);
+  absl::StatusOr<std::shared_ptr<Trace>> Begin(const BodyRequest& request, std::vector<ArrayRef>* params);
   void Leave();  // closes a body: later nodes are added to the parent
   // In a body: gradients of outer tapes do not pass these nodes.
   void Hide(NodeId from, NodeId to);
   absl::Status Finish(std::span<keel_array* const> results);
   Trace* parent() const { return parent_.get(); }  // null: no body
-  static absl::Status CheckControl(const ControlWanted& wanted);
-  absl::Status Control(const ControlWanted& wanted, std::vector<ArrayRef>* results);
+  static absl::Status CheckControl(const ControlRequest& request);
+  absl::Status Control(const ControlRequest& request, std::vector<ArrayRef>* results);
 
   // Sizes (trace_sizes.cc): an expression in canonical form; its value, and whether a rule of dims/rule.h
   // holds, for the call being traced. The SizeQueries record the answers that the trace depends on.
@@ -189,7 +191,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::Status AddRuleOfSizes(const std::string& rule);
   Trace& Program();  // the outermost trace
   absl::Status Guard(const DimRule& rule);
-  absl::Status WriteNodes(const EntryWanted& wanted, class Linker& linker, std::vector<ValueId>* at);
+  absl::Status WriteNodes(const EntryRequest& request, class Linker& linker, std::vector<ValueId>* at);
   absl::StatusOr<uint32_t> NumberOf(const std::shared_ptr<Variable>& variable, std::string_view name = {});
   absl::Status CheckConstant(ValueId value) const;
   std::vector<bool> WatchedValues(const TraceWatch& watch, std::vector<bool>* through) const;
@@ -197,16 +199,17 @@ class Trace : public std::enable_shared_from_this<Trace> {
   absl::StatusOr<ValueId> Captured(ValueId outer);
   absl::Status LiftWatched(const TraceWatch& watch);
   absl::Status CheckBodyBoundary(const TraceWatch& watch);
-  absl::Status LiftReads(const ControlWanted& wanted);
+  absl::Status LiftReads(const ControlRequest& request);
   absl::Status Rewrite(const std::vector<ValueId>& captured, std::string_view label, AttrValue* number);
-  absl::Status RewriteAll(const ControlWanted& wanted, const std::vector<ValueId>& captured, Attrs* attrs);
-  absl::Status AddControl(const ControlWanted& wanted, std::vector<ArrayRef>* results);
+  absl::Status RewriteAll(const ControlRequest& request, const std::vector<ValueId>& captured, Attrs* attrs);
+  absl::Status AddControl(const ControlRequest& request, std::vector<ArrayRef>* results);
   absl::Status CheckOpen(std::string_view doing) const;
   absl::StatusOr<ValueId> ValueFor(keel_array* array);
   absl::StatusOr<ValueId> Capture(keel_array* array);
   absl::StatusOr<ArrayRef> Symbol(ValueId value);
-  absl::StatusOr<std::shared_ptr<Trace>> WriteBackward(const CustomWanted& wanted);
-  absl::Status CallCustom(const CustomWanted& wanted, const Trace& back, std::vector<ArrayRef>* out);
+  absl::StatusOr<std::shared_ptr<Trace>> WriteBackward(const CustomGradientRequest& request);
+  absl::Status CallCustom(const CustomGradientRequest& request, const Trace& back,
+                          std::vector<ArrayRef>* out);
   std::string NameFor(std::string_view given, std::string_view otherwise);
   std::string Unique(std::string name);
 
@@ -230,7 +233,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   HashMap<const keel_array*, ValueId> captured_;  // kept alive by links_
   const char* file_ = nullptr;
   uint32_t in_file_ = 0, source_ = 0;  // Origin::source of line 0 of the file and of the current line
-  // Shared with all bodies. Recursive: a body calls its parent, and `saw` calls NextNode().
+  // Shared with all bodies. Recursive: a body calls its parent, and `on_read` calls NextNode().
   std::shared_ptr<RecursiveMutex> mutex_ = std::make_shared<RecursiveMutex>();
 };
 

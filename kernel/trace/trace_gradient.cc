@@ -73,7 +73,8 @@ absl::Status Trace::CheckBodyBoundary(const TraceWatch& watch) {
   return parent_->CheckBodyBoundary(*around);
 }
 
-absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std::span<ArrayRef> out) {
+absl::Status Trace::Gradient(const TapeGradientRequest& request, const TraceWatch& watch,
+                             std::span<ArrayRef> out) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("add a gradient"));
   RETURN_IF_ERROR(CheckBodyBoundary(watch));
@@ -85,28 +86,28 @@ absl::Status Trace::Gradient(const GradientOf& of, const TraceWatch& watch, std:
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(all(of.ys, &ys));
-  RETURN_IF_ERROR(all(of.seeds, &seeds));
-  RETURN_IF_ERROR(all(of.xs, &xs));
+  RETURN_IF_ERROR(all(request.ys, &ys));
+  RETURN_IF_ERROR(all(request.seeds, &seeds));
+  RETURN_IF_ERROR(all(request.xs, &xs));
   std::vector<bool> through, watched = WatchedValues(watch, &through);
   std::vector<ValueId> sources, others;
   for (ValueId x : xs) (watched[x] ? sources : others).push_back(x);
   graph_->scope = {0, source_};
   auto gradient = [&](std::span<const ValueId> of_ys, std::span<const ValueId> seed,
                       std::span<const ValueId> by) {
-    return of.jacobian ? Jacobians(*graph_, ys, by, of.zeros, &through)
-                       : keel::Gradient(*graph_, {of_ys, seed, by, of.zeros, &through});
+    return request.jacobian ? Jacobians(*graph_, ys, by, request.zeros, &through)
+                            : keel::Gradient(*graph_, {of_ys, seed, by, request.zeros, &through});
   };
   ASSIGN_OR_RETURN(std::vector<ValueId> found, gradient(ys, seeds, sources));
   through.assign(graph_->nodes.size(), false);
   std::vector<ValueId> zeros(others.size(), kNoValue);
-  if (of.zeros) {
+  if (request.zeros) {
     ASSIGN_OR_RETURN(zeros, gradient({}, {}, others));
   }
   std::vector<ValueId> parts;
   for (size_t i = 0, f = 0, z = 0; i < xs.size(); i++)
     parts.push_back(watched[xs[i]] ? found[f++] : zeros[z++]);
-  ASSIGN_OR_RETURN(std::vector<ValueId> sums, AddUp(graph_, parts, of.to, of.count));
+  ASSIGN_OR_RETURN(std::vector<ValueId> sums, AddUp(graph_, parts, request.to, request.count));
   for (size_t i = 0; i < sums.size(); i++) {
     if (sums[i] == kNoValue) continue;
     ASSIGN_OR_RETURN(out[i], Symbol(sums[i]));

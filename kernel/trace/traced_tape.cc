@@ -55,11 +55,11 @@ void Tape::Pause(bool on) {
 }
 
 // A tape does not record the gradients that it computes, as in an eager run; their nodes become hidden.
-absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* out) {
+absl::Status Tape::WriteGradient(Trace* trace, const TapeGradientRequest& request, Results* out) {
   for (Trace* around = trace; around; around = around->parent()) Traced(around);
   std::vector<uint32_t> ys, xs;
   for (const TraceLink& link : trace->links()) ys.push_back(Find(link.array.get()));
-  for (keel_array* x : of.xs) xs.push_back(Find(x));
+  for (keel_array* x : request.xs) xs.push_back(Find(x));
   std::vector<bool> between = Between(ys, xs);
   if (std::ranges::find(between, true) != between.end())
     return Annotate(Unimplemented("gradient: a constant of the trace of \"", trace->graph()->name,
@@ -67,7 +67,7 @@ absl::Status Tape::WriteGradient(Trace* trace, const GradientOf& of, Results* ou
                     kErrorHint, "pass the source to the function as an argument, or make it a variable");
   NodeId first = trace->NextNode();
   TraceWatch& watch = Traced(trace);
-  RETURN_IF_ERROR(trace->Gradient(of, watch, {out->data(), out->size()}));
+  RETURN_IF_ERROR(trace->Gradient(request, watch, {out->data(), out->size()}));
   if (!paused_) watch.hidden.emplace_back(first, trace->NextNode());
   return absl::OkStatus();
 }
