@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Occurrences per 1,000 words that an area may have. The goal is 3 everywhere: a form that is right in its place counts, too. Higher limits are
 # of areas that have not been reworded yet; they only fall.
-LIMITS = {"abi": 3, "cli": 3, "docs": 1, "kernel": 8, "plugins": 3, "sdk": 1, "tests": 2, "tools": 2, ".": 3}
+LIMITS = {"abi": 1, "cli": 1, "docs": 1, "kernel": 1, "plugins": 1, "sdk": 1, "tests": 2, "tools": 2, ".": 3}
 FORMS = {
     "a clause in place of a noun": r"\b[Ww]hat (?!to\b|happened|does|do\b)\w+",
     "a pronoun in place of a noun": r"\b([Tt]hose (that|which|who|of|with)|[Oo]ne (that|of which|whose)|[Nn]obody|[Ss]omebody|[Ww]hoever|[Ww]hatever)\b",
