@@ -5,7 +5,7 @@
 //
 // The tape identifies an array by a serial number, assigned on first use, and keeps only elements that a
 // gradient rule of a watched operand reads: a chain of additions keeps nothing, a chain of products its
-// factors. It also keeps the variable values that it saw being read; a later write allocates a new array.
+// factors. It also keeps the values of variable reads; a later write allocates a new array.
 //
 // Inside a trace nothing is recorded, because the graph is the record: the tape stores the watched values,
 // each with its first node, and the hidden nodes (traced_tape.cc).

@@ -9,7 +9,7 @@ namespace {
 absl::StatusOr<std::vector<int64_t>> OfCall(const SizeQueries* queries, const std::string& expression) {
   if (queries && queries->call_sizes) return queries->call_sizes();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "the size ", expression,
-                        " of a trace is no number while it is traced"),
+                        " is symbolic and has no value during the trace"),
                   kErrorHint, "use keel::dim(size), a tensor with the size at run time");
 }
 

@@ -30,7 +30,7 @@ bool CanNarrow(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
 
 std::string NarrowingReason(const absl::StatusOr<std::shared_ptr<Concrete>>& made) {
   if (made.ok()) return absl::StrCat("the program needs ", (*made)->size_queries->number, " as a number");
-  return absl::StrCat("with symbols the trace fails: ", made.status().message());
+  return absl::StrCat("tracing with symbolic sizes failed: ", made.status().message());
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ absl::Status Function::CheckArity(const Graph& graph, const Arguments& arguments
   size_t wanted = graph.params.size(), arrays = arguments.OnlyArrays().size();
   if (arrays == wanted && arguments.leaves.size() == wanted) return absl::OkStatus();
   return Invalid("function \"", name_, "\" takes (", options_.signature, "), ", wanted, " arrays; got ",
-                 arguments.leaves.size(), " arguments, ", arrays, " are arrays");
+                 arguments.leaves.size(), " arguments, ", arrays, " of them arrays");
 }
 
 absl::StatusOr<std::vector<int64_t>> Function::SignatureSizes(const Arguments& arguments) {
