@@ -1,4 +1,5 @@
-// binding.cc: symbols from fed shapes, sizes of all values, the recorded checks, launches.
+// binding.cc: solves symbols from the fed shapes, computes the sizes of all values, evaluates the recorded
+// checks and prepares launches.
 #include "kernel/plan/binding.h"
 
 #include "absl/strings/str_join.h"
@@ -19,7 +20,7 @@ std::string FedError(const Lowered& lowered, uint32_t value, std::span<const int
                       "\", which is ", Print(v.type, lowered.dims));
 }
 
-// Binds the only unbound symbol of an expression that is linear in it; otherwise an error.
+// Solves `expression` == `got` for its only unbound symbol; the expression must be linear in it.
 absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vector<int64_t>* symbols) {
   std::vector<size_t> mentioned, open;
   lowered.dims.Symbols(expression, &mentioned);
@@ -27,8 +28,7 @@ absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vec
     if ((*symbols)[s] == kUnbound) open.push_back(s);
   if (open.empty()) return absl::OkStatus();
   std::string text = lowered.dims.Print(expression);
-  if (open.size() > 1)
-    return Invalid("cannot solve dim ", text, " = ", got, ", which has more than one unknown symbol");
+  if (open.size() > 1) return Invalid("dim ", text, " = ", got, " has more than one unknown symbol");
   std::vector<int64_t> trial = *symbols;
   trial[open[0]] = 0;
   ASSIGN_OR_RETURN(int64_t at0, lowered.dims.Evaluate(expression, trial));
@@ -41,8 +41,8 @@ absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vec
   return absl::OkStatus();
 }
 
-absl::Status BindOne(const Lowered& lowered, uint32_t value, std::span<const int64_t> got, bool bare,
-                     std::vector<int64_t>* symbols) {
+absl::Status BindFeed(const Lowered& lowered, uint32_t value, std::span<const int64_t> got, bool bare,
+                      std::vector<int64_t>* symbols) {
   const Dims& dims = lowered.values[value].type.dims;
   if (dims.size() != got.size())
     return Invalid(FedError(lowered, value, got), " (", got.size(), " dims for ", dims.size(), ")");
@@ -136,7 +136,7 @@ absl::Status CheckMemory(const MemoryPlan& b, const PlanOptions& options) {
       kErrorHint, "raise the option \"memory\", or run smaller inputs; `keel plan` lists the arrays");
 }
 
-// The steps of a parallel section get disjoint scratch.
+// Steps of a parallel section have disjoint scratch.
 void PlaceScratch(const Binding& b, MemoryPlan* plan) {
   plan->scratch_at.assign(b.launches.size(), 0);
   for (const Section& section : plan->sections) {
@@ -150,17 +150,17 @@ void PlaceScratch(const Binding& b, MemoryPlan* plan) {
   }
 }
 
-// Plans memory for parallel sections. Keeps the serial plan if the parallel one exceeds the limit or, with
-// LaneUse::kAuto, needs much more memory.
-absl::Status TakeLanes(const Lowered& lowered, const PlanOptions& options, Binding* b) {
-  constexpr uint64_t kLittle = 1 << 20;
+// Adopts the parallel schedule unless its memory exceeds the limit or, with LaneUse::kAuto, is much larger
+// than the memory of the serial schedule.
+absl::Status TryLanes(const Lowered& lowered, const PlanOptions& options, Binding* b) {
+  constexpr uint64_t kSlack = 1 << 20;
   MemoryPlan parallel;
   ASSIGN_OR_RETURN(parallel.sections, PlanLanes(lowered, *b, options));
   if (parallel.sections.empty()) return absl::OkStatus();
   PlaceScratch(*b, &parallel);
   parallel = PlanMemory(lowered, options, *b, parallel);
-  const uint64_t in_turn = b->arena_bytes + b->scratch_bytes;
-  const bool much = parallel.arena_bytes + parallel.scratch_bytes > in_turn + in_turn / 4 + kLittle;
+  const uint64_t serial = b->arena_bytes + b->scratch_bytes;
+  const bool much = parallel.arena_bytes + parallel.scratch_bytes > serial + serial / 4 + kSlack;
   if (CheckMemory(parallel, options).ok() && !(much && options.lanes == LaneUse::kAuto))
     static_cast<MemoryPlan&>(*b) = std::move(parallel);
   return absl::OkStatus();
@@ -180,13 +180,13 @@ absl::StatusOr<std::vector<int64_t>> BindSymbols(const Lowered& lowered,
   for (size_t s = 0; known && s < symbols.size(); s++) symbols[s] = (*known)[s].value_or(kUnbound);
   for (bool bare : {true, false})
     for (size_t i = 0; i < fed.size(); i++)
-      RETURN_IF_ERROR(BindOne(lowered, lowered.feeds[i], fed[i], bare, &symbols));
+      RETURN_IF_ERROR(BindFeed(lowered, lowered.feeds[i], fed[i], bare, &symbols));
   for (size_t s = 0; known && s < symbols.size(); s++)
     if (symbols[s] == kUnbound)
-      return Invalid("the operands of the body do not determine symbol \"", lowered.dims.symbol_name(s),
+      return Invalid("the operands of the body do not determine the size \"", lowered.dims.symbol_name(s),
                      "\"");
   for (int64_t& s : symbols)
-    if (s == kUnbound) s = 0;  // no step depends on the symbol: otherwise SetShapes would need a feed
+    if (s == kUnbound) s = 0;  // no step depends on it: otherwise SetShapes would need a feed
   return symbols;
 }
 
@@ -205,7 +205,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Bind(const Lowered& lowered, std::vecto
   RETURN_IF_ERROR(CheckMemory(*b, options));
   RETURN_IF_ERROR(PrepareLaunches(lowered, options, b.get()));
   RETURN_IF_ERROR(CheckMemory(*b, options));
-  RETURN_IF_ERROR(TakeLanes(lowered, options, b.get()));
+  RETURN_IF_ERROR(TryLanes(lowered, options, b.get()));
   return b;
 }
 

@@ -1,5 +1,5 @@
-// calls.h: views of values without data pointers, and calls of steps: common to runs in host and device
-// memory.
+// calls.h: the views and calls shared by host and device runs of a binding: a view of each value, without its
+// data pointer, and the call of each step.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace keel {
 
 std::vector<keel_tensor> MakeViews(const Lowered& lowered, const Binding& binding, keel_devid device);
 
-// By step. The calls point into `operands`, which is filled here, and `operands` points into `views`: neither
-// may be reallocated. The caller sets the scratch, and the state of steps that are not device launches.
+// One call per step. Calls point into `operands`, which this fills and which points into `views`; neither
+// vector may reallocate afterwards. The caller sets the scratch, and the state of control and core steps.
 std::vector<keel_call> MakeCalls(const Lowered& lowered, const Binding& binding,
                                  std::vector<keel_tensor>& views, const keel_env* env,
                                  std::vector<keel_tensor*>* operands);

@@ -1,4 +1,4 @@
-// control.cc: see control.h. One row of kKinds for each op.
+// control.cc: see control.h. kKinds has a row for each op with the class that runs it.
 #include "kernel/plan/control.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace keel {
 namespace {
 
-// The common part of control steps: frames of the bodies, copies, errors.
-class Base : public Control {
+// Shared by all control steps: the frames of the bodies, copies and errors.
+class ControlBase : public Control {
  public:
-  Base(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
+  ControlBase(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
       : lowered_(lowered),
         step_(lowered.steps[step]),
         bound_(*binding.controls[step]),
@@ -43,7 +43,7 @@ class Base : public Control {
     absl::Status status = state_.machine->Copy(to, from, bytes);
     return status.ok() ? KEEL_OK : Fail(status);
   }
-  // Zeroes [from, end). On a device it may start at 0, because the entries are written later.
+  // Clears the bytes [from, end); on a device with its own memory [0, end).
   keel_rc Zero(char* to, uint64_t from, uint64_t end) {
     if (from == end) return KEEL_OK;
     if (!state_.machine) return std::memset(to + from, 0, end - from), KEEL_OK;
@@ -68,9 +68,9 @@ class Base : public Control {
   std::vector<std::unique_ptr<Frame>> frames_;
 };
 
-class Branches : public Base {
+class Branches : public ControlBase {
  public:
-  using Base::Base;
+  using ControlBase::ControlBase;
   keel_rc Run(const keel_call& call) override {
     int64_t index = 0;
     if (keel_rc rc = Index(*call.in[0], &index); rc != KEEL_OK) return rc;
@@ -84,7 +84,7 @@ class Branches : public Base {
   }
 
  private:
-  // True is the first body of a cond.
+  // The first body of a cond is the branch for true.
   keel_rc Index(const keel_tensor& t, int64_t* index) {
     union {
       uint8_t truth;
@@ -97,13 +97,12 @@ class Branches : public Base {
   }
 };
 
-// The carried values of a loop. Large values alternate between two buffers: the body reads `at` and writes
-// `next`, then they are swapped. Small values in host memory are copied back, which is cheaper than changing
-// the pointers.
-class Loop : public Base {
+// The carried values of a loop. A large value is double-buffered: the body reads `at` and writes `next`. A
+// small value in host memory is copied back after each iteration, which is cheaper than updating pointers.
+class Loop : public ControlBase {
  public:
   Loop(const Lowered& lowered, const Binding& binding, size_t step, RunState& state, char* scratch)
-      : Base(lowered, binding, step, state, scratch) {
+      : ControlBase(lowered, binding, step, state, scratch) {
     for (size_t i = 0; i < layout_.carry; i++) {
       if (frames_.back()->PassesThrough(i)) {
         untouched_.push_back(i);
@@ -117,7 +116,7 @@ class Loop : public Base {
 
  protected:
   void Begin(const keel_call& call) {
-    for (uint32_t i = 0; i < call.n_in && !layout_.Cut(i); i++) Feed(i, call.in[i]->data);
+    for (uint32_t i = 0; i < call.n_in && !layout_.IsSliced(i); i++) Feed(i, call.in[i]->data);
     for (size_t i : untouched_) frames_.back()->SetOutput(i, call.in[i]->data);
     for (Carried& c : large_) {
       c.at = call.in[c.number]->data;
@@ -131,7 +130,7 @@ class Loop : public Base {
       frames_.back()->SetOutput(c.number, c.next);
     }
   }
-  // Runs the body, which is the last graph, and makes its results the carried values.
+  // Runs the body, which is the last frame, and feeds its results to the next iteration.
   keel_rc Advance() {
     Frame& body = *frames_.back();
     for (const Carried& c : large_) body.SetOutput(c.number, c.next);
@@ -208,15 +207,15 @@ class Scan : public Loop {
                      *buffer == kGivenInPlace ? nullptr : scratch + *buffer});
       buffer++;
     };
-    for (size_t i = layout_.cut; i < step_.in.size() - layout_.behind; i++)
-      add(static_cast<uint32_t>(i), step_.in[i], &cut_);
+    for (size_t i = layout_.first_sliced; i < step_.in.size() - layout_.trailing; i++)
+      add(static_cast<uint32_t>(i), step_.in[i], &sliced_);
     for (size_t i = layout_.carry; i < step_.out.size(); i++)
       add(static_cast<uint32_t>(i), step_.out[i], &stacked_);
   }
 
   keel_rc Run(const keel_call& call) override {
     int64_t count = bound_.length;
-    if (layout_.behind)
+    if (layout_.trailing)
       if (keel_rc rc = Count(call, &count); rc != KEEL_OK) return rc;
     Begin(call);
     for (int64_t i = 0; i < count; i++) {
@@ -228,16 +227,16 @@ class Scan : public Loop {
   }
 
  private:
-  struct Stacked {  // an operand or result with one entry for each iteration
+  struct Stacked {  // an operand or result with one entry per iteration
     uint32_t number;
     uint64_t bytes;
-    char* buffer;  // null: entries are passed without a copy
+    char* buffer;  // null: the body uses the entry in place
     char* At(const keel_tensor* t, uint64_t entry) const {
       return static_cast<char*>(t->data) + entry * bytes;
     }
   };
 
-  // The number of iterations; stacked entries of the others are zeros.
+  // Reads the number of iterations and clears the stacked results of the remaining entries.
   keel_rc Count(const keel_call& call, int64_t* count) {
     if (keel_rc rc = Read(call.in[call.n_in - 1]->data, count, sizeof *count); rc != KEEL_OK) return rc;
     if (*count < 0 || *count > bound_.length)
@@ -253,7 +252,7 @@ class Scan : public Loop {
 
   keel_rc Entry(const keel_call& call, uint64_t at) {
     Frame& body = *frames_[0];
-    for (const Stacked& x : cut_) {
+    for (const Stacked& x : sliced_) {
       char* entry = x.At(call.in[x.number], at);
       if (x.buffer)
         if (keel_rc rc = Copy(x.buffer, entry, x.bytes); rc != KEEL_OK) return rc;
@@ -269,7 +268,7 @@ class Scan : public Loop {
   }
 
   const bool reverse_;
-  std::vector<Stacked> cut_, stacked_;
+  std::vector<Stacked> sliced_, stacked_;
 };
 
 template <typename T>

@@ -1,5 +1,5 @@
-// control_bind.cc: the memory of control steps for one set of sizes, and the numbers of their steps.
-// One row of kLayouts for each op: how operands are passed to the bodies.
+// control_bind.cc: the memory of control steps, for one set of sizes, and the numbers of their steps.
+// kLayouts has a row for each op, which maps its operands to the inputs of the bodies.
 #include <algorithm>
 
 #include "kernel/base/align.h"
@@ -30,10 +30,10 @@ BodyLayout LayoutOf(const Step& step) {
   return {};
 }
 
-// Lays out the scratch of a step.
-class Room {
+// Allocates offsets in the scratch of a step.
+class ScratchLayout {
  public:
-  explicit Room(const Lowered& lowered) : align_(AlignmentOf(lowered)) {}
+  explicit ScratchLayout(const Lowered& lowered) : align_(AlignmentOf(lowered)) {}
   uint64_t Take(uint64_t bytes) {
     uint64_t at = end_;
     end_ += RoundUp(bytes, align_);
@@ -47,7 +47,7 @@ class Room {
   uint64_t end_ = 0;
 };
 
-// A symbol of the body that is also in the enclosing plan has the same value in both.
+// A symbol of the body has the same number as the symbol of that name in the enclosing plan.
 absl::StatusOr<std::vector<int64_t>> SymbolsOf(const Lowered& lowered, const Binding& binding,
                                                const Lowered& body,
                                                std::span<const std::span<const int64_t>> fed) {
@@ -64,20 +64,21 @@ absl::StatusOr<std::shared_ptr<Binding>> BindBody(const Lowered& lowered, const 
                                                   const BodyLayout& layout, const Lowered& body,
                                                   const Binding& binding, const PlanOptions& options) {
   std::vector<std::span<const int64_t>> fed;
-  for (size_t i = layout.skip; i < step.in.size() - layout.behind; i++) {
+  for (size_t i = layout.skip; i < step.in.size() - layout.trailing; i++) {
     std::span<const int64_t> shape = binding.shapes[step.in[i]];
-    fed.push_back(layout.Cut(i - layout.skip) ? shape.subspan(1) : shape);
+    fed.push_back(layout.IsSliced(i - layout.skip) ? shape.subspan(1) : shape);
   }
   ASSIGN_OR_RETURN(std::vector<int64_t> symbols, SymbolsOf(lowered, binding, body, fed));
   return Bind(body, std::move(symbols), options);
 }
 
-// On a device entries are passed without a copy only if each is aligned.
-void TakeEntries(const Lowered& lowered, const Step& step, const BodyLayout& layout, const Binding& b,
-                 Room* room, ControlBinding* out) {
+// On a device, entries are used in place only if each one is aligned.
+void PlaceEntries(const Lowered& lowered, const Step& step, const BodyLayout& layout, const Binding& b,
+                  ScratchLayout* room, ControlBinding* out) {
   std::vector<uint32_t> stacked;
-  for (size_t i = layout.cut; i < step.in.size() - layout.behind; i++) stacked.push_back(step.in[i]);
-  if (layout.cut != ~size_t{0})
+  for (size_t i = layout.first_sliced; i < step.in.size() - layout.trailing; i++)
+    stacked.push_back(step.in[i]);
+  if (layout.first_sliced != ~size_t{0})
     for (size_t i = layout.carry; i < step.out.size(); i++) stacked.push_back(step.out[i]);
   for (uint32_t v : stacked) {
     auto length = static_cast<uint64_t>(b.shapes[v][0]);
@@ -99,10 +100,10 @@ absl::StatusOr<std::unique_ptr<ControlBinding>> BindControl(const Lowered& lower
     ASSIGN_OR_RETURN(length, lowered.dims.Evaluate(length, binding.symbols));
   }
   out->length = length;
-  Room room(lowered);
+  ScratchLayout room(lowered);
   for (size_t i = 0; i < layout.carry; i++)
     out->buffers.push_back(room.Take(BytesOf(lowered, binding, step.out[i])));
-  TakeEntries(lowered, step, layout, binding, &room, out.get());
+  PlaceEntries(lowered, step, layout, binding, &room, out.get());
   out->flag_at = room.Take(1);
   uint64_t most = 0;
   for (const auto& body : step.bodies) {

@@ -1,4 +1,4 @@
-// core.cc: see core.h. One routine for each op, one table of them.
+// core.cc: see core.h. One function per op; FindOp has the table.
 #include "kernel/plan/core.h"
 
 #include <cstring>
@@ -22,11 +22,11 @@ keel_rc Read(const keel_call* call) {
   return KEEL_OK;
 }
 
-void DropOver(CoreRun& run) {
-  for (CoreRun* holder = run.over; holder; holder = holder->also_over) holder->array = {};
+void ReleaseArrays(CoreRun& run) {
+  for (CoreRun* holder = run.releases; holder; holder = holder->next_released) holder->array = {};
 }
 
-// A copy, for a value that the variable cannot take over: a feed, a constant, a part of the arena.
+// Copies a value whose memory the variable cannot own: a feed, a constant or a value in the arena.
 absl::StatusOr<ArrayRef> CopyOf(const keel_tensor& t, const Variable& variable) {
   ASSIGN_OR_RETURN(ArrayRef array, NewArray(variable.dtype(), variable.shape(), false));
   if (array->count) std::memcpy(array->data(), static_cast<char*>(t.data) + t.byte_offset, array->bytes());
@@ -41,15 +41,15 @@ keel_rc Assign(const keel_call* call) {
     if (!copy.ok()) return HostFail(copy.status());
     value = *std::move(copy);
   }
-  DropOver(run);
+  ReleaseArrays(run);
   run.variable->Assign(std::move(value));
-  if (!run.next) return KEEL_OK;
-  return HostFail(run.next->MakeArrays());  // now, to reuse the memory that was just freed
+  if (!run.allocates) return KEEL_OK;
+  return HostFail(run.allocates->MakeArrays());  // usually reuses the memory that was just released
 }
 
 keel_rc AddTo(const keel_call* call) {
   CoreRun& run = RunOf(call);
-  DropOver(run);
+  ReleaseArrays(run);
   const keel_tensor& x = *call->in[0];
   return HostFail(run.variable->Add(static_cast<const char*>(x.data) + x.byte_offset, run.core->subtract));
 }
@@ -85,8 +85,8 @@ keel_rc NoThrow(const keel_call* call) {
   }
 }
 
-// "a {} b {}" cut at its holes; {{ and }} are braces.
-absl::StatusOr<std::vector<std::string>> CutFormat(const std::string& format) {
+// Splits "a {} b {}" at its placeholders; {{ and }} are literal braces.
+absl::StatusOr<std::vector<std::string>> SplitFormat(const std::string& format) {
   std::vector<std::string> pieces(1);
   for (size_t i = 0; i < format.size(); i++) {
     char c = format[i], next = i + 1 < format.size() ? format[i + 1] : '\0';
@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<std::string>> CutFormat(const std::string& format) {
     } else if (c == '{' && next == '}') {
       pieces.emplace_back(), i++;
     } else if (c == '{' || c == '}') {
-      return Annotate(Invalid("format \"", format, "\" has a lone '", std::string(1, c), "' at ", i),
+      return Annotate(Invalid("format \"", format, "\" has an unmatched '", std::string(1, c), "' at ", i),
                       kErrorHint, "write {} for an operand, {{ and }} for braces");
     } else {
       pieces.back() += c;
@@ -110,10 +110,10 @@ absl::Status FillPrint(const Attrs& attrs, size_t operands, Core* core) {
   core->text.assign(operands + 1, " ");
   core->text.front() = core->text.back() = "";
   if (format.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(core->text, CutFormat(format));
+  ASSIGN_OR_RETURN(core->text, SplitFormat(format));
   if (core->text.size() == operands + 1) return absl::OkStatus();
-  return Annotate(Invalid("format \"", format, "\" has ", core->text.size() - 1, " holes but print has ",
-                          operands, " operands"),
+  return Annotate(Invalid("format \"", format, "\" has ", core->text.size() - 1,
+                          " placeholders but print has ", operands, " operands"),
                   kErrorHint, "write one {} for each operand");
 }
 
@@ -157,7 +157,7 @@ Impl MakeImpl() {
 }  // namespace
 
 absl::Status CoreRun::MakeArrays() {
-  for (CoreRun* run = this; run; run = run->also_next) {
+  for (CoreRun* run = this; run; run = run->next_allocated) {
     ASSIGN_OR_RETURN(run->array, NewArray(run->variable->dtype(), run->variable->shape(), false));
     SetData(*run);
   }

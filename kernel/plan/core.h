@@ -1,5 +1,6 @@
-// core.h: core ops, which the kernel runs itself on the host for every device: variable ops, print and
-// assert. Their steps look like any launch; the state of the launch is a CoreRun.
+// core.h: core ops, which the kernel runs on the host for every device: variable ops, print and assert. A
+// core step is launched like any other step; its CoreRun, the state of the launch, holds its data for one
+// run.
 #pragma once
 
 #include <memory>
@@ -20,43 +21,43 @@ struct Graph;
 struct Node;
 struct Module;
 
-// A core step of a plan, independent of runs.
+// The parts of a core step that are fixed at planning.
 struct Core {
   keel_rc (*run)(const keel_call* call);  // call->state: a CoreRun
   bool reads = false, writes = false, takes_array = false;
   bool subtract = false;
   std::shared_ptr<Variable> variable;
-  size_t number = 0;  // of the variable in its module
+  size_t number = 0;  // index of the variable in its module
   Printer* printer = nullptr;
   int32_t stream = 0;
   int64_t edge = 3;
-  std::vector<std::string> text;  // print: the pieces around the operands; assert: the message
+  std::vector<std::string> text;  // print: the text around the operands; assert: the message
 };
 
-// One step in one run. It holds its array until the first write to the variable after the array's last use,
-// or to the end of the run. Long graphs have many core steps, so all data of a run is here, contiguous in
-// memory.
+// A core step in one run. Its array is released at the first write to the variable after the array's last
+// use, or at the end of the run. The CoreRuns of a frame are contiguous, because long graphs have many.
 struct CoreRun {
   const Core* core = nullptr;
   Variable* variable = nullptr;
-  std::span<keel_tensor*> views;  // of values in `array`, which is read or will be assigned
+  std::span<keel_tensor*> views;  // of values in `array`: the value read, or the value to be assigned
   ArrayRef array;
-  const CoreRun* shares = nullptr;  // assign: the read whose array is assigned without a copy
-  // Linked lists: the head is in the first pointer, the second pointer links the elements.
-  CoreRun *over = nullptr, *also_over = nullptr;  // writes: steps whose arrays have no later use
-  CoreRun *next = nullptr, *also_next = nullptr;  // assign: steps that compute before the next assign
+  const CoreRun* shares = nullptr;  // assign: the read whose array it can assign without a copy
+  // Intrusive lists: a head, and the link to the next element.
+  CoreRun *releases = nullptr, *next_released = nullptr;    // write: runs whose arrays it releases
+  CoreRun *allocates = nullptr, *next_allocated = nullptr;  // assign: runs whose arrays it allocates
 
-  bool Computes() const { return core->takes_array && !views.empty(); }  // into an array of its own
-  absl::Status MakeArrays();                                             // for this and its also_next list
+  // Whether the assigned value is computed into a separate array, which the variable then takes.
+  bool Computes() const { return core->takes_array && !views.empty(); }
+  absl::Status MakeArrays();  // for this and the following runs of its list
 };
 
 bool IsCore(const OpDef& op);
-// An error if print's format does not fit its operands.
+// Fails if the format of a print does not match its operands.
 absl::StatusOr<std::shared_ptr<const Core>> MakeCore(const OpDef& op, const Attrs& attrs, size_t operands,
                                                      const Module& module, Printer* printer);
-// The impl and plugin of core steps, for messages and reports.
+// The placeholder impl of core and control steps, so that each step has an impl and a plugin.
 const Impl* CoreImpl();
-// A device with host memory and no impls; core steps of plans for other devices run on it.
+// A device with host memory and no impls. It runs the core steps of plans for devices with their own memory.
 Device* HostDevice();
 
 }  // namespace keel

@@ -1,12 +1,12 @@
-// device_control.cc: control steps on a device with memory of its own. Bodies encode their launches on the
-// compute queue. The host waits only for predicates and effects; other runs may use the queue meanwhile.
+// device_control.cc: control steps on a device with its own memory. Bodies encode their launches on the
+// compute queue of the run. The host waits only for predicates and effects, and releases the queue meanwhile.
 #include "kernel/plan/device_runner.h"
 #include "kernel/plan/step.h"
 
 namespace keel {
 namespace {
 
-constexpr size_t kAhead = 64;  // launches of bodies encoded before the host waits
+constexpr size_t kAhead = 64;  // launches of bodies that the host encodes before it waits for them
 
 }  // namespace
 
@@ -29,7 +29,8 @@ absl::StatusOr<DeviceAddress> DeviceRunner::Locate(const void* pointer) const {
       if (holds(place.segment)) return DeviceAddress{place.segment, address - place.segment->address};
   for (const keel_segment* segment : segments_)
     if (holds(segment)) return DeviceAddress{segment, address - segment->address};
-  return Internal("device ", device_.name(), ": an address of a control step is in no segment of its run");
+  return Internal("device ", device_.name(),
+                  ": an address of a control step is outside all segments of its run");
 }
 
 absl::Status DeviceRunner::EncodeControl(size_t s) {
@@ -39,7 +40,7 @@ absl::Status DeviceRunner::EncodeControl(size_t s) {
   return std::exchange(state_.error, absl::OkStatus());
 }
 
-// Submits the encoded commands and releases the queue to other runs while the host runs `what`.
+// Submits all encoded work and releases the queue to other runs while the host executes `what`.
 absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
   ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
   encoder_.reset();
@@ -48,7 +49,7 @@ absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
   return status;
 }
 
-// Downloads the fault word, too: after a fault the value of a predicate is invalid.
+// Also reads the fault word, because a predicate computed after a fault is undefined.
 absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
   std::vector<Stager::Part> parts;
   if (bytes) {
@@ -64,7 +65,7 @@ absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) 
   return fault_.word ? FaultError(fault_) : absl::OkStatus();
 }
 
-// Launches in flight may still use the target, so the host waits for them first.
+// Work in flight may still use the destination, so the host waits for it first.
 absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
   ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   uint64_t ticket = 0;
@@ -82,7 +83,7 @@ absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
   return encoder_->Copy(target, source, bytes);
 }
 
-// Devices fill whole words; allocations are rounded up to words.
+// A fill covers whole 32-bit words; memory of values is padded to whole words.
 absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
   ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
   return encoder_->Fill(place, (bytes + 3) / 4 * 4, 0);

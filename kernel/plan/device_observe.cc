@@ -1,5 +1,5 @@
-// device_observe.cc: device work outside plain runs (device_runner.cc): upload of constants, folding of one
-// launch, observed launches.
+// device_observe.cc: single operations on a device: uploads of constants, launches for constant folding, and
+// observed runs. Normal runs are in device_runner.cc.
 #include <algorithm>
 
 #include "kernel/plan/device_runner.h"
@@ -9,17 +9,17 @@
 namespace keel {
 namespace {
 
-// Allocations of one launch, freed after it.
-class Pieces {
+// Allocations for one launch. The destructor frees them; unless `done`, the launch may still use them.
+class LaunchMemory {
  public:
-  explicit Pieces(Accelerator& device) : device_(device) {}
-  ~Pieces() {
+  explicit LaunchMemory(Accelerator& device) : device_(device) {}
+  ~LaunchMemory() {
     bool settled = done || device_.pool().TrySettle();
     for (const Allocation& piece : pieces_)
       settled ? device_.pool().Free(piece, {}) : device_.pool().FreeUnsettled(piece);
   }
   absl::StatusOr<Allocation> Take(uint64_t bytes, int queue) {
-    pieces_.emplace_back();  // before, so that no piece is lost
+    pieces_.emplace_back();  // may throw, so it precedes the allocation
     ASSIGN_OR_RETURN(pieces_.back(), device_.pool().Allocate(bytes, queue));
     return pieces_.back();
   }
@@ -30,17 +30,17 @@ class Pieces {
   std::vector<Allocation> pieces_;
 };
 
-// A launch whose operands are in host memory.
-class OneRun {
+// A single launch on the device with operands and results in host memory.
+class SingleLaunch {
  public:
-  OneRun(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
+  SingleLaunch(const Lowered& lowered, const Step& step, const Launch& launch, uint32_t threads)
       : lowered_(lowered), device_(*lowered.accelerator), step_(step), launch_(launch), pieces_(device_) {
     env_ = {sizeof(keel_env), threads, &HostTable(), device_.handle(), device_.queue(KEEL_QUEUE_COMPUTE),
             &cancelled_,      0};
   }
 
   absl::Status Run(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
-    RETURN_IF_ERROR(DeviceAddress(in, out));
+    RETURN_IF_ERROR(PlaceOperands(in, out));
     ASSIGN_OR_RETURN(Allocation fault, pieces_.Take(sizeof(Fault), KEEL_QUEUE_COMPUTE));
     ASSIGN_OR_RETURN(Allocation scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
     env_.fault = fault.address();
@@ -56,7 +56,7 @@ class OneRun {
   }
 
  private:
-  absl::Status DeviceAddress(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
+  absl::Status PlaceOperands(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
     views_.reserve(in.size() + out.size());
     for (const keel_tensor* t : in) {
       operands_.push_back(nullptr);
@@ -109,7 +109,7 @@ class OneRun {
   Accelerator& device_;
   const Step& step_;
   const Launch& launch_;
-  Pieces pieces_;
+  LaunchMemory pieces_;
   std::vector<Allocation> results_;
   std::vector<keel_tensor> views_;
   std::vector<keel_tensor*> operands_;
@@ -123,7 +123,7 @@ class OneRun {
 absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Launch& launch,
                              std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out,
                              uint32_t threads) {
-  return OneRun(lowered, step, launch, threads).Run(in, out);
+  return SingleLaunch(lowered, step, launch, threads).Run(in, out);
 }
 
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
@@ -133,7 +133,7 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
             code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
             : fault.bound ? absl::StrCat("index ", fault.index, " is not in [0, ", fault.bound, ")")
                           : "an index out of range or a division by zero",
-            ", found by device ", device, " while it ran");
+            ", found by device ", device, " during the launch");
   return Annotate(StepError(status, step), kErrorPlugin, step.impl->plugin->name);
 }
 
@@ -166,7 +166,7 @@ absl::Status UploadConstants(Lowered* lowered) {
   return status;
 }
 
-// One launch at a time, each with a ticket, so that the host can read its values.
+// Submits each launch separately, so that the host can read its values before the next launch.
 absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   for (size_t s = 0; s < calls_.size(); s++) {
     {
@@ -188,22 +188,22 @@ absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
   return EncodeLast(encoder, out);
 }
 
-// Of the plan or of a body. All earlier launches are covered by last_ticket_.
-absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& there) {
+// Shows a step of the plan or of a body to the observer. Requires that last_ticket_ covers its launch.
+absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& device_call) {
   std::vector<Block> blocks;
   std::vector<keel_tensor> views;
   std::vector<keel_tensor*> operands;
   std::vector<Stager::Part> parts{
       {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}};
-  std::vector<const keel_tensor*> values(there.in, there.in + there.n_in);
-  values.insert(values.end(), there.out, there.out + there.n_out);
+  std::vector<const keel_tensor*> values(device_call.in, device_call.in + device_call.n_in);
+  values.insert(values.end(), device_call.out, device_call.out + device_call.n_out);
   views.reserve(values.size());
   for (const keel_tensor* value : values) {
     operands.push_back(nullptr);
     if (!value) continue;
     uint64_t bytes = BytesOf(*value);
     blocks.push_back(NewBlock(bytes));
-    if (!blocks.back()) return Exhausted("no memory to show a value of ", bytes, " bytes");
+    if (!blocks.back()) return Exhausted("no memory for an observed value of ", bytes, " bytes");
     views.push_back(*value);
     views.back().data = blocks.back().get();
     views.back().device = {1, 0};
@@ -214,9 +214,9 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
   }
   RETURN_IF_ERROR(device_.stager().Download(parts));
   if (fault_.word) return FaultError(fault_);
-  keel_call call = there;
+  keel_call call = device_call;
   call.in = operands.data();
-  call.out = operands.data() + there.n_in;
+  call.out = operands.data() + device_call.n_in;
   return state_.Show(lowered, s, call);
 }
 

@@ -1,5 +1,5 @@
-// device_runner.cc: building a device's runner, and its run. Constants, observed launches and folding are in
-// device_observe.cc.
+// device_runner.cc: construction and normal runs of a DeviceRunner. Constants, observed runs and constant
+// folding are in device_observe.cc.
 #include "kernel/plan/device_runner.h"
 
 #include <algorithm>
@@ -39,17 +39,17 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
 }
 
 DeviceRunner::~DeviceRunner() {
-  auto give = [this](const Allocation& piece) {
+  auto release = [this](const Allocation& piece) {
     if (broken_ && !abandoned_)
       device_.pool().FreeUnsettled(piece);
-    else  // a run that is not stopped ends with a wait
+    else  // a run that was not stopped has waited for its work
       device_.pool().Free(piece, abandoned_.value_or(Tickets{}));
   };
-  give(memory_);
-  for (const Allocation& piece : staged_) give(piece);
+  release(memory_);
+  for (const Allocation& piece : staged_) release(piece);
 }
 
-// One allocation: arena, scratch, results to download, fault word.
+// Allocates one block: arena, scratch, downloaded results, fault word.
 absl::Status DeviceRunner::TakeMemory() {
   uint64_t align = device_.alignment(), end = RoundUp(binding_.arena_bytes, align);
   scratch_at_ = end;
@@ -88,11 +88,11 @@ void DeviceRunner::BuildCalls() {
     if (lowered_.steps[s].bodies.empty()) continue;
     controls_[s] = MakeControl(lowered_, binding_, s, state_, static_cast<char*>(call.scratch));
     call.state = controls_[s].get();
-    call.count = 1;  // run it even if its results have no elements
+    call.count = 1;  // runs even if its results are empty
   }
 }
 
-// Finds the first step that needs each feed, and the step after which each result is complete.
+// Finds the first step that uses each feed, and the step that completes each result.
 void DeviceRunner::FindUses() {
   size_t steps = lowered_.steps.size();
   feeds_at_.resize(steps + 1);
@@ -141,7 +141,7 @@ absl::Status DeviceRunner::MakeResults(std::span<ArrayRef> out) {
   return absl::OkStatus();
 }
 
-// Feeds on the device are used in place; host feeds are uploaded.
+// Uses feeds on the device in place and uploads host feeds.
 absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
   for (size_t i = 0; i < feeds.size(); i++) {
     if (!feed_used_[i]) continue;
@@ -179,7 +179,7 @@ absl::Status DeviceRunner::EncodeStep(Encoder& encoder, size_t s) {
   return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
 }
 
-// Copies fetches of feeds, constants and other results; then sets the ticket that their download waits for.
+// Copies fetches of feeds, constants and other results, then submits: the ticket starts their downloads.
 absl::Status DeviceRunner::EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out) {
   const std::vector<uint32_t>& ready = results_after_[after_step];
   bool last = after_step + 1 == results_after_.size();
@@ -222,7 +222,7 @@ absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRe
   return absl::OkStatus();
 }
 
-// The device runs one batch while the next is encoded; between batches other runs may use the queue.
+// The device executes one batch while the host encodes the next. Between batches other runs may encode.
 absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
   pace_.Begin();
   size_t from = 0;
@@ -249,7 +249,8 @@ absl::Status DeviceRunner::FaultError(const Fault& fault) const {
   size_t step = (fault.word >> 8) - 1;
   if (const Step* at = FindStep(lowered_, static_cast<uint32_t>(step)))
     return FaultStatus(fault, *at, device_.name());
-  return Internal("device ", device_.name(), ": the fault word is ", fault.word, ", which names no launch");
+  return Internal("device ", device_.name(), ": the fault word ", fault.word,
+                  " does not refer to a launch of the plan");
 }
 
 absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
@@ -338,7 +339,7 @@ absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOpt
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
       return Annotate(Error(absl::StatusCode::kFailedPrecondition, "feed \"",
                             lowered.values[lowered.feeds[i]].name, "\" is in the memory of device ",
-                            DeviceOf(feeds[i]), ", the plan runs on ", lowered.accelerator->name()),
+                            DeviceOf(feeds[i]), " but the plan runs on ", lowered.accelerator->name()),
                       kErrorHint, "copy it with keel_array_to");
   std::unique_ptr<DeviceRunner> runner;
   {

@@ -1,4 +1,4 @@
-// fold.cc: running a step at planning time, and scalar literals.
+// fold.cc: see fold.h.
 #include "kernel/plan/fold.h"
 
 #include "kernel/graph/constant.h"
@@ -62,8 +62,7 @@ absl::Status Fold(Lowered& lowered, const Step& step, const PlanOptions& options
     in.push_back(nullptr);
     if (v == kNoValue) continue;
     const Constant& root = lowered.constants[lowered.values[lowered.Root(v)].index];
-    // The dims of an alias differ from its root's.
-    views.push_back(ViewOf(root, lowered.values[v].type.dims));
+    views.push_back(ViewOf(root, lowered.values[v].type.dims));  // an alias has different dims from its root
     in.back() = &views.back();
   }
   std::vector<ArrayRef> arrays;

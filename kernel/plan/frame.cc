@@ -1,4 +1,4 @@
-// frame.cc: the loop that runs a frame; frame_build.cc builds it.
+// frame.cc: runs a frame; frame_build.cc builds it.
 #include "kernel/plan/frame.h"
 
 #include <cstring>
@@ -32,12 +32,12 @@ keel_rc Frame::Fail(const absl::Status& status) {
   return static_cast<keel_rc>(status.code());
 }
 
-// Ends a run after a failed launch or a stop request; an impl that stops early may still return KEEL_OK.
+// Reports a failed launch or a stopped run. An impl may return KEEL_OK after it stopped early.
 keel_rc Frame::EndEarly(keel_rc rc, size_t step) {
   const Step& at = lowered_.steps[step];
-  if (RunState* own = own_of_.empty() ? nullptr : own_of_[step])
+  if (RunState* own = lane_state_of_.empty() ? nullptr : lane_state_of_[step])
     state_.error = std::exchange(own->error, absl::OkStatus());
-  if (!state_.error.ok()) return static_cast<keel_rc>(state_.error.code());  // of a body
+  if (!state_.error.ok()) return static_cast<keel_rc>(state_.error.code());  // set by a body
   if (rc != KEEL_OK && rc != KEEL_CANCELLED)
     return Fail(NameDevice(lowered_, RunError(*state_.host, rc, at)));
   return Fail(Stopped(at.name, *state_.options));
@@ -68,10 +68,10 @@ keel_rc Frame::CopyOutputs() {
 keel_rc Frame::Run() {
   if (core_.empty()) [[likely]]
     return RunSteps();
-  absl::Status made = first_ ? first_->MakeArrays() : absl::OkStatus();
+  absl::Status made = allocate_first_ ? allocate_first_->MakeArrays() : absl::OkStatus();
   keel_rc rc = made.ok() ? RunSteps() : Fail(made);
   if (rc == KEEL_OK) [[likely]] {
-    for (CoreRun* run = held_; run; run = run->also_over) run->array = {};
+    for (CoreRun* run = release_last_; run; run = run->next_released) run->array = {};
   } else {
     for (CoreRun& run : core_) run.array = {};
   }
@@ -80,7 +80,7 @@ keel_rc Frame::Run() {
 
 inline keel_rc Frame::RunStep(size_t s, bool watched) {
   const keel_call& call = calls_[s];
-  // An impl with one result is not called if the result has no elements.
+  // A launch whose only result is empty is skipped, so impls need not handle it.
   if (call.count || call.n_out != 1) {
     keel_rc rc = runs_[s](&call);
     if (rc != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) [[unlikely]]
@@ -109,14 +109,14 @@ keel_rc Frame::RunSections() {
       continue;
     }
     for (uint32_t s : binding_.sections[i].steps) {
-      if (own_of_[s]) own_of_[s]->Take(state_, state_.host, state_.observe);
+      if (lane_state_of_[s]) lane_state_of_[s]->InheritFrom(state_, state_.host, state_.observe);
       if (keel_rc rc = RunStep(s, watched); rc != KEEL_OK) return rc;
     }
   }
   return copied_.empty() ? KEEL_OK : CopyOutputs();
 }
 
-// Calls the observer for a parallel section after the whole section.
+// The observer is called after the whole parallel section has finished, on the thread of the run.
 keel_rc Frame::ShowLanes(const Lanes& lanes) {
   for (const Lanes::Job& job : lanes.jobs())
     if (state_.observe)

@@ -1,8 +1,8 @@
-// frame.h: the launches of one binding, of a plan or of a body, ready to run on the memory that the caller
-// provides. Views and calls are built once; a run only sets pointers and calls.
+// frame.h: the launches of one binding, of a plan or of a body, on memory of the caller. Views and calls are
+// built once; a run only sets pointers and calls the launches.
 //
-// How to read it: RunState is shared by the frames of one runner. The launch of a control step is RunControl,
-// its state a Control (control.h), which owns the frames of its bodies.
+// How to read it: RunState is shared by the frames of one runner. The launch of a control step is RunControl;
+// its state is a Control (control.h), which owns the frames of its bodies.
 #pragma once
 
 #include <memory>
@@ -19,19 +19,19 @@ struct Moment {
   int64_t begin = 0, end = 0;
 };
 
-// Called after each launch, including launches of bodies; false stops the run.
+// Called after each launch, including launches in bodies; false stops the run.
 using Observe = bool (*)(void* arg, const Lowered& lowered, size_t step, const keel_call& call,
                          const Moment& when);
 
 class Frame;
 
-// The operations of frames on a device with memory of its own.
+// Operations on a device with its own memory, for the frames of bodies.
 class Machine {
  public:
   virtual ~Machine() = default;
-  // Downloads synchronously; an error if an earlier launch failed. 0 bytes: only checks earlier launches.
+  // Waits and downloads to the host; returns the error if a previous launch failed. 0 bytes: only checks.
   virtual absl::Status Fetch(const void* address, void* to, uint64_t bytes) = 0;
-  // Uploads after earlier launches.
+  // Uploads from the host, after all launches that use the destination.
   virtual absl::Status Store(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Copy(void* to, const void* from, uint64_t bytes) = 0;
   virtual absl::Status Zero(void* to, uint64_t bytes) = 0;
@@ -42,20 +42,20 @@ class Machine {
 struct RunState {
   keel_env env{};
   const PlanOptions* options = nullptr;
-  const StopFlag* stop = nullptr;         // the flag that launches read
-  const Stopper::Limit* limit = nullptr;  // of the current run
+  const StopFlag* stop = nullptr;         // the flag that launches poll
+  const Stopper::Limit* limit = nullptr;  // time limit of the current run; null: none
   Observe observe = nullptr;
   void* arg = nullptr;
-  int64_t shown = 0;               // when the observer last returned
-  const HostCall* host = nullptr;  // collects the errors of impls
+  int64_t shown = 0;               // time at which the observer last returned
+  const HostCall* host = nullptr;  // collects error messages of impls
   Machine* machine = nullptr;      // null: host memory
-  absl::Status error;              // of the frame whose Run did not return KEEL_OK
+  absl::Status error;              // set when a frame's Run fails
 
   // Calls the observer, which may stop the run. `when` null: the launch began when the observer last
   // returned.
   absl::Status Show(const Lowered& lowered, size_t step, const keel_call& call, const Moment* when = nullptr);
-  // Copies the state of a run into this state, which belongs to one step.
-  void Take(const RunState& run, const HostCall* call, Observe observer) {
+  // Copies the run's settings to the separate state of a parallel step.
+  void InheritFrom(const RunState& run, const HostCall* call, Observe observer) {
     limit = run.limit;
     arg = run.arg;
     shown = run.shown;
@@ -71,13 +71,13 @@ class Lanes;
 
 class Frame {
  public:
-  // The memory has the size that the binding specifies and must outlive the frame.
+  // `arena` and `scratch`: at least binding.arena_bytes and scratch_bytes; must outlive the frame.
   Frame(const Lowered& lowered, const Binding& binding, RunState& state, char* arena, char* scratch);
   ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  // Where feeds are and results go; on a device: addresses.
+  // Set the memory of feeds and results: host pointers or device addresses.
   void SetFeed(size_t i, void* data) {
     for (const View& view : feed_views_[i]) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
@@ -85,8 +85,8 @@ class Frame {
     outputs_[i].data = data;
     for (const View& view : outputs_[i].views) view.tensor->data = static_cast<char*>(data) + view.offset;
   }
-  keel_rc Run();  // unless KEEL_OK: state.error is set
-  // Whether result i is feed i unchanged, so that a loop need not copy it.
+  keel_rc Run();  // sets state.error on failure
+  // Whether result i is feed i, unchanged, so that a loop need not copy it.
   bool PassesThrough(size_t i) const;
 
   const Lowered& lowered() const { return lowered_; }
@@ -99,8 +99,8 @@ class Frame {
   };
   struct Output {
     void* data = nullptr;
-    std::vector<View> views;              // written in place
-    const keel_tensor* source = nullptr;  // copied after the run if there are no views
+    std::vector<View> views;              // of values written directly to the output
+    const keel_tensor* source = nullptr;  // the value to copy from; null: written in place
     uint64_t bytes = 0;
   };
   void BuildViews(char* arena);
@@ -109,7 +109,7 @@ class Frame {
   void BuildCore();
   void BuildCoreViews();
   void LinkCore();
-  void BuildOwn();
+  void BuildLaneStates();
   void BuildSections();
   keel_rc RunStep(size_t step, bool watched);
   keel_rc RunSteps();
@@ -117,7 +117,7 @@ class Frame {
   keel_rc ShowLanes(const Lanes& lanes);
   keel_rc EndEarly(keel_rc rc, size_t step);
   keel_rc Fail(const absl::Status& status);
-  bool Watch(size_t step);  // time limit, observer and device after a launch; false: stop
+  bool Watch(size_t step);  // time limit, device and observer, after each launch; false: stop
   keel_rc CopyOutputs();
 
   const Lowered& lowered_;
@@ -131,15 +131,15 @@ class Frame {
   std::vector<Output> outputs_;
   std::vector<uint32_t> copied_;  // outputs with a source
   std::vector<std::unique_ptr<Control>> controls_;
-  std::vector<std::unique_ptr<RunState>> own_;  // of steps that run in parallel
-  std::vector<RunState*> own_of_;               // by step, or empty; null: the frame's state
-  std::vector<std::unique_ptr<Lanes>> lanes_;   // by section; null: in order
-  std::vector<CoreRun> core_;                   // of core steps
-  std::vector<CoreRun*> core_of_;               // by step, or empty
+  std::vector<std::unique_ptr<RunState>> lane_states_;  // states of parallel steps
+  std::vector<RunState*> lane_state_of_;                // by step, empty without sections; null: state_
+  std::vector<std::unique_ptr<Lanes>> lanes_;           // by section; null: serial
+  std::vector<CoreRun> core_;                           // of core steps
+  std::vector<CoreRun*> core_of_;                       // by step, empty without core steps
   std::vector<keel_tensor*> core_views_;
-  // Lists: core steps whose arrays are allocated at the start, and released at the end, of a run.
-  CoreRun *first_ = nullptr, *held_ = nullptr;
-  std::vector<std::unique_ptr<HostOpOnDevice>> host_ops_;  // of core steps whose values are on a device
+  // Lists of core runs whose arrays are allocated at the start, and released at the end of a run.
+  CoreRun *allocate_first_ = nullptr, *release_last_ = nullptr;
+  std::vector<std::unique_ptr<HostOpOnDevice>> host_ops_;  // of core steps, if values are in device memory
 };
 
 }  // namespace keel

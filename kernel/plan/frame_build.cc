@@ -1,4 +1,4 @@
-// frame_build.cc: the views and calls of a frame, built once for a binding and the memory it runs on.
+// frame_build.cc: builds the views and calls of a frame.
 #include "kernel/plan/frame.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Frame::Frame(const Lowered& lowered, const Binding& binding, RunState& state, ch
   BuildViews(arena);
   BuildOutputs();
   BuildCore();
-  BuildOwn();
+  BuildLaneStates();
   BuildCalls(scratch);
   BuildSections();
 }
@@ -57,14 +57,14 @@ void Frame::BuildCalls(char* scratch) {
     keel_call& call = calls_[s];
     if (step.core) call.state = core_of_[s];
     char* room = binding_.scratch_at.empty() ? scratch : scratch + binding_.scratch_at[s];
-    RunState* own = own_of_.empty() ? nullptr : own_of_[s];
+    RunState* own = lane_state_of_.empty() ? nullptr : lane_state_of_[s];
     call.scratch = room;
     if (own) call.env = &own->env;
     auto run = binding_.launches[s]->launch.run;
     if (!step.bodies.empty()) {
       controls_.push_back(MakeControl(lowered_, binding_, s, own ? *own : state_, room));
       call.state = controls_.back().get();
-      call.count = 1;  // run it even if its results have no elements
+      call.count = 1;  // runs even if its results are empty
       run = RunControl;
     }
     if (step.core && lowered_.accelerator) {
@@ -81,16 +81,16 @@ void Frame::BuildCalls(char* scratch) {
   }
 }
 
-// Steps of parallel sections have one thread and an error state each.
-void Frame::BuildOwn() {
+// Parallel steps run on one thread each and have separate error states.
+void Frame::BuildLaneStates() {
   if (binding_.sections.empty()) return;
-  own_of_.resize(lowered_.steps.size());
+  lane_state_of_.resize(lowered_.steps.size());
   for (const Section& section : binding_.sections)
     for (uint32_t s : section.steps) {
       if (!section.parallel) continue;
-      own_.push_back(std::make_unique<RunState>(state_));
-      own_.back()->env.threads = 1;
-      own_of_[s] = own_.back().get();
+      lane_states_.push_back(std::make_unique<RunState>(state_));
+      lane_states_.back()->env.threads = 1;
+      lane_state_of_[s] = lane_states_.back().get();
     }
 }
 
@@ -103,7 +103,7 @@ void Frame::BuildSections() {
     std::ranges::fill(job_of, kNoValue);
     for (uint32_t s : section.steps) {
       auto number = static_cast<uint32_t>(jobs.size());
-      Lanes::Job& job = jobs.emplace_back(Lanes::Job{s, &calls_[s], runs_[s], own_of_[s], {}, 0, {}});
+      Lanes::Job& job = jobs.emplace_back(Lanes::Job{s, &calls_[s], runs_[s], lane_state_of_[s], {}, 0, {}});
       for (uint32_t v : lowered_.steps[s].in) {
         uint32_t from = v == kNoValue ? kNoValue : job_of[lowered_.Root(v)];
         if (from == kNoValue) continue;

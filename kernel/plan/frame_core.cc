@@ -1,4 +1,4 @@
-// frame_core.cc: the state of a frame's core steps (core.h), built once.
+// frame_core.cc: builds the CoreRuns of a frame (core.h).
 #include <algorithm>
 
 #include "kernel/plan/frame.h"
@@ -8,7 +8,7 @@ namespace {
 
 bool InArray(const Storage& at) { return at.kind == Storage::kVariable || at.kind == Storage::kAssigned; }
 
-// The first and the last step that use the array of a core step.
+// The first and the last step that read or write the array of a core step.
 struct Uses {
   size_t first, last;
 };
@@ -28,7 +28,7 @@ std::vector<Uses> FindUses(const Lowered& lowered, const Binding& binding) {
   return uses;
 }
 
-// By variable of the module, the steps that write it.
+// By variable of the module: the steps that write it.
 std::vector<std::vector<size_t>> FindWrites(const std::vector<Step>& steps) {
   std::vector<std::vector<size_t>> writes;
   for (size_t s = 0; s < steps.size(); s++) {
@@ -40,8 +40,8 @@ std::vector<std::vector<size_t>> FindWrites(const std::vector<Step>& steps) {
   return writes;
 }
 
-void Push(CoreRun* run, CoreRun* CoreRun::*also, CoreRun** list) {
-  run->*also = *list;
+void Push(CoreRun* run, CoreRun* CoreRun::*link, CoreRun** list) {
+  run->*link = *list;
   *list = run;
 }
 
@@ -79,9 +79,9 @@ void Frame::BuildCoreViews() {
     if (core_of_[s]) core_of_[s]->views = {at, views[s].size()};
 }
 
-// Arrays are allocated as late and released as early as possible: their memory is then still in the cache,
-// and a variable that is the only owner of its array is updated in place. Steps never move across a write, so
-// runs follow the order of the steps.
+// Arrays are allocated as late and released as early as possible, so that their memory is likely still in a
+// cache, and so that a variable whose array has no other owner is updated in place. Steps never move across a
+// write, so their order is the order of execution.
 void Frame::LinkCore() {
   const std::vector<Uses> uses = FindUses(lowered_, binding_);
   const std::vector<std::vector<size_t>> writes = FindWrites(lowered_.steps);
@@ -92,12 +92,13 @@ void Frame::LinkCore() {
     if (run->core->takes_array) assigns.push_back(s);
     if (run->Computes()) {
       auto before = std::ranges::lower_bound(assigns, uses[s].first);
-      Push(run, &CoreRun::also_next, before == assigns.begin() ? &first_ : &core_of_[before[-1]]->next);
+      Push(run, &CoreRun::next_allocated,
+           before == assigns.begin() ? &allocate_first_ : &core_of_[before[-1]]->allocates);
     }
     if (!run->core->reads && !run->Computes()) continue;
     const std::vector<size_t>& all = writes[run->core->number];
-    auto over = std::ranges::upper_bound(all, uses[s].last);
-    Push(run, &CoreRun::also_over, over == all.end() ? &held_ : &core_of_[*over]->over);
+    auto write = std::ranges::upper_bound(all, uses[s].last);
+    Push(run, &CoreRun::next_released, write == all.end() ? &release_last_ : &core_of_[*write]->releases);
   }
 }
 

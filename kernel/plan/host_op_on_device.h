@@ -1,6 +1,6 @@
-// host_op_on_device.h: core ops in bodies whose values are in device memory. The host downloads the operands
-// and uploads the value of a variable read. A download also returns the faults of all earlier launches, so an
-// effect happens only if every earlier launch succeeded.
+// host_op_on_device.h: core ops in bodies whose values are in device memory. The host downloads the operands,
+// and uploads the result of a `read`. A download also checks the fault word of all previous launches, so an
+// effect only happens if they succeeded.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class HostOpOnDevice {
 
   CoreRun& core_;
   RunState& state_;
-  std::vector<keel_tensor> operands_;  // copies of the device's operands, in host memory
+  std::vector<keel_tensor> operands_;  // the device operands, with pointers to host copies
   std::vector<std::vector<char>> bytes_;
 };
 

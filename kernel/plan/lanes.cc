@@ -1,4 +1,4 @@
-// lanes.cc: see lanes.h: the choice of steps that run in parallel.
+// lanes.cc: see lanes.h: selects the steps that run in parallel.
 #include "kernel/plan/lanes.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace keel {
 namespace {
 
-// Estimated overhead in nanoseconds: of a parallel section, of a step in it, of a launch in a loop.
+// Overheads in nanoseconds: of a parallel section, of each of its steps, of a launch in a body.
 constexpr uint64_t kSection = 5'000, kHandOver = 200, kLaunch = 20;
-constexpr int64_t kGuess = 10;         // iterations of a loop of unknown length
-constexpr size_t kMostSteps = 20'000;  // longer plans run serially, which bounds the cost of planning
+constexpr int64_t kGuess = 10;         // assumed iterations of a loop of unknown length
+constexpr size_t kMostSteps = 20'000;  // larger plans run serially, which bounds the time of planning
 
-// Nanoseconds with all threads and with one; 0: unknown.
+// Nanoseconds on all threads and on one thread; 0: unknown.
 struct Time {
-  uint64_t together = 0, lane = 0;
+  uint64_t all_threads = 0, one_thread = 0;
 };
 
-// Times of steps as the device estimates them.
+// Execution times of steps, as estimated by the device.
 class Times {
  public:
   Times(const Lowered& lowered, keel_dev dev, uint32_t threads)
@@ -31,8 +31,8 @@ class Times {
     if (step.core) return Time();
     if (!step.bodies.empty()) return OfBodies(step, *b.controls[s]);
     ASSIGN_OR_RETURN(keel_node node, ViewStep(l, step, b.symbols));
-    auto ask = [&](uint32_t threads) { return device_.cost(dev_, &HostTable(), &node, threads); };
-    return Time{ask(threads_), ask(1)};
+    auto estimate = [&](uint32_t threads) { return device_.cost(dev_, &HostTable(), &node, threads); };
+    return Time{estimate(threads_), estimate(1)};
   }
 
  private:
@@ -41,13 +41,14 @@ class Times {
     for (size_t i = 0; i < step.bodies.size(); i++)
       for (size_t s = 0; s < step.bodies[i]->steps.size(); s++) {
         ASSIGN_OR_RETURN(Time time, OfStep(*step.bodies[i], *bound.bodies[i], s));
-        if (!time.lane) return Time();
-        sum.together += time.together + kLaunch;
-        sum.lane += time.lane + kLaunch;
+        if (!time.one_thread) return Time();
+        sum.all_threads += time.all_threads + kLaunch;
+        sum.one_thread += time.one_thread + kLaunch;
       }
-    if (bound.layout.OneOf()) return Time{sum.together / step.bodies.size(), sum.lane / step.bodies.size()};
+    if (bound.layout.IsBranch())
+      return Time{sum.all_threads / step.bodies.size(), sum.one_thread / step.bodies.size()};
     auto times = static_cast<uint64_t>(bound.length ? bound.length : kGuess);
-    return Time{sum.together * times, sum.lane * times};
+    return Time{sum.all_threads * times, sum.one_thread * times};
   }
 
   const keel_device& device_;
@@ -59,7 +60,7 @@ bool HasCore(const Step& step) {
   auto in = [](const std::shared_ptr<Lowered>& body) { return std::ranges::any_of(body->steps, HasCore); };
   return step.core || std::ranges::any_of(step.bodies, in);
 }
-// Whether no step may move across it: it writes, prints or checks.
+// A step that writes, prints or asserts; no step may move across it.
 bool IsBarrier(const Step& step) {
   return HasCore(step) && !(step.core && step.core->reads && !step.core->writes);
 }
@@ -72,14 +73,14 @@ class Scheduler {
   absl::StatusOr<std::vector<Section>> Run() {
     Connect();
     if (IsChain()) return std::vector<Section>();
-    RETURN_IF_ERROR(Ask());
+    RETURN_IF_ERROR(EstimateTimes());
     for (uint32_t s = 0; s < n_; s++)
       if (!waits_[s]) Ready(s);
-    while (!alone_.empty() || !parallel_.empty()) {
-      while (!alone_.empty()) Add(Pop(&alone_));
-      std::vector<uint32_t> group;  // all steps that can run before the next serial step
+    while (!serial_.empty() || !parallel_.empty()) {
+      while (!serial_.empty()) Add(Pop(&serial_));
+      std::vector<uint32_t> group;  // all steps that can run in parallel before the next serial step
       while (!parallel_.empty()) group.push_back(Pop(&parallel_));
-      if (Wins(group)) {
+      if (IsFaster(group)) {
         found_ = true;
         sections_.push_back({std::move(group), true});
       } else {
@@ -92,7 +93,7 @@ class Scheduler {
  private:
   using Queue = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;  // lowest number first
 
-  absl::Status Ask() {
+  absl::Status EstimateTimes() {
     ASSIGN_OR_RETURN(keel_dev dev, l_.device->Open());
     const Times times(l_, dev, options_.threads);
     times_.resize(n_);
@@ -101,10 +102,11 @@ class Scheduler {
     }
     return absl::OkStatus();
   }
-  // Serial steps: those of unknown cost, those that gain from more threads, and core steps.
-  bool CanRunInParallel(uint32_t s) const {
+  // Steps with an unknown time, steps that use several threads well, and core steps run serially.
+  bool IsParallel(uint32_t s) const {
     if (HasCore(l_.steps[s])) return false;
-    return options_.lanes == LaneUse::kAll || (times_[s].lane && times_[s].together * 3 > times_[s].lane * 2);
+    return options_.lanes == LaneUse::kAll ||
+           (times_[s].one_thread && times_[s].all_threads * 3 > times_[s].one_thread * 2);
   }
 
   // Adds edges from producers to consumers, and to and from barriers.
@@ -123,9 +125,9 @@ class Scheduler {
       barrier = s;
     }
   }
-  // Whether each step depends on the previous one.
+  // Whether each step depends on its predecessor, so that no two can run in parallel.
   bool IsChain() const {
-    std::vector<uint32_t> before(n_, 0);  // the longest path to each step
+    std::vector<uint32_t> before(n_, 0);  // length of the longest path to each step
     for (uint32_t s = 0; s < n_; s++) {
       if (before[s] != s) return false;
       for (uint32_t next : next_[s]) before[next] = std::max(before[next], s + 1);
@@ -137,7 +139,7 @@ class Scheduler {
     waits_[to]++;
   }
 
-  void Ready(uint32_t s) { (CanRunInParallel(s) ? parallel_ : alone_).push(s); }
+  void Ready(uint32_t s) { (IsParallel(s) ? parallel_ : serial_).push(s); }
   uint32_t Pop(Queue* queue) {
     uint32_t s = queue->top();
     queue->pop();
@@ -150,22 +152,22 @@ class Scheduler {
     sections_.back().steps.push_back(s);
   }
 
-  // Whether a parallel run of the group takes at most four fifths of the serial time.
-  bool Wins(const std::vector<uint32_t>& group) {
+  // Whether the parallel section takes less than 4/5 of the serial time, by list scheduling.
+  bool IsFaster(const std::vector<uint32_t>& group) {
     if (group.size() < 2) return false;
     if (options_.lanes == LaneUse::kAll) return true;
-    uint64_t in_turn = 0, end = 0;
-    std::vector<uint64_t> lanes(options_.threads);  // the time at which each is free
+    uint64_t serial = 0, end = 0;
+    std::vector<uint64_t> lanes(options_.threads);  // time at which each lane is free
     ready_.resize(n_);
     for (uint32_t s : group) ready_[s] = 0;
     for (uint32_t s : group) {
-      in_turn += times_[s].together;
+      serial += times_[s].all_threads;
       uint64_t& lane = *std::ranges::min_element(lanes);
-      lane = std::max(lane, ready_[s]) + times_[s].lane + kHandOver;
+      lane = std::max(lane, ready_[s]) + times_[s].one_thread + kHandOver;
       for (uint32_t next : next_[s]) ready_[next] = std::max(ready_[next], lane);
       end = std::max(end, lane);
     }
-    return (end + kSection) * 5 < in_turn * 4;
+    return (end + kSection) * 5 < serial * 4;
   }
 
   const Lowered& l_;
@@ -176,7 +178,7 @@ class Scheduler {
   std::vector<uint64_t> ready_;
   std::vector<std::vector<uint32_t>> next_;
   std::vector<uint32_t> waits_;
-  Queue alone_, parallel_;
+  Queue serial_, parallel_;
   std::vector<Section> sections_;
   bool found_ = false;
 };

@@ -1,5 +1,5 @@
-// lanes_run.cc: see lanes.h: the run of one parallel section. A lane that finishes a job continues with one
-// of its consumers; idle lanes take the other jobs that became ready.
+// lanes_run.cc: see lanes.h: runs one parallel section. A thread that finishes a job continues with a job
+// that this made ready, if any; idle threads take the other ready jobs from a shared stack.
 #include <thread>
 
 #include "kernel/plan/lanes.h"
@@ -27,7 +27,7 @@ bool Lanes::Run() {
 }
 
 void Lanes::Work() {
-  HostCall host;  // discards errors: the serial rerun reports them
+  HostCall host;  // its error messages are dropped: the serial rerun reports them
   const uint32_t lane = lanes_.fetch_add(1);
   for (uint32_t j = kNone; Take(&j);) {
     if (RunJob(jobs_[j], host, lane) != KEEL_OK || state_.stop->load(std::memory_order_relaxed)) {
@@ -38,7 +38,7 @@ void Lanes::Work() {
   }
 }
 
-// Keeps *job, or waits for a ready job if it is kNone. False: no job is left, or the section has failed.
+// Keeps *job unless it is kNone, else waits for a ready job. False: the section has finished or failed.
 bool Lanes::Take(uint32_t* job) {
   for (; *job == kNone; std::this_thread::yield()) {
     if (!left_.load(std::memory_order_acquire)) return false;
@@ -56,15 +56,15 @@ bool Lanes::Take(uint32_t* job) {
 keel_rc Lanes::RunJob(Job& job, HostCall& host, uint32_t lane) {
   const keel_call& call = *job.call;
   if (!call.count && call.n_out == 1) return KEEL_OK;
-  job.own->Take(state_, &host, nullptr);
+  job.state->InheritFrom(state_, &host, nullptr);
   job.when = {lane, state_.observe ? Now() : 0, 0};
   keel_rc rc = job.run(&call);
-  job.own->error = absl::OkStatus();
+  job.state->error = absl::OkStatus();
   if (state_.observe) job.when.end = Now();
   return rc;
 }
 
-// Returns a job that became ready, or kNone.
+// Returns a job that became ready, or kNone; adds the others to the ready stack.
 uint32_t Lanes::Finish(const Job& job) {
   uint32_t mine = kNone;
   for (uint32_t next : job.next) {

@@ -1,4 +1,4 @@
-// lower.cc: prune, then emit each node in program order: as an alias, as a step of the device's impl, or as
+// lower.cc: prunes, then emits each node in program order: as an alias, as a step of the device's impl, or as
 // the nodes of its body. Steps with constant operands are folded at once (fold.cc).
 #include "kernel/plan/lower.h"
 
@@ -39,7 +39,7 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // BodySink: receives the nodes of composites' bodies.
+  // BodySink: receives the nodes of the bodies of composites.
   absl::StatusOr<std::vector<Value>> Node(std::string_view op, std::span<const Value> in,
                                           const Attrs& attrs) override {
     ASSIGN_OR_RETURN(const OpDef* def, out_.catalogue->Find(op, 0));
@@ -56,7 +56,7 @@ class Lowering : public BodySink {
     return dims_[d] = mine;
   }
 
-  // Converts types and attributes from the dims of the module to the dims of the plan.
+  // Converts the dims of types and attributes from the module's table to the plan's table.
   template <typename T>
   absl::StatusOr<T> Translate(T what) {
     RETURN_IF_ERROR(MapDims(translate_, &what));
@@ -76,18 +76,19 @@ class Lowering : public BodySink {
     return absl::OkStatus();
   }
 
-  // Rules whose sizes are fed; a session may have pruned the parameters of others.
+  // Adds the rules whose sizes are fed; feeds may have cut off the parameters of the others.
   absl::Status AddRules() {
     for (const std::string& text : graph_->rules) {
       absl::StatusOr<std::vector<DimRule>> rules = ParseRule(text, out_.dims);
       if (!rules.ok()) continue;
       for (const DimRule& r : *rules)
-        out_.checks.push_back({r.a, r.b, r.equal, absl::StrCat("\"", text, "\" does not hold", FedBy(r))});
+        out_.checks.push_back(
+            {r.a, r.b, r.equal, absl::StrCat("\"", text, "\" does not hold", DescribeFeed(r))});
     }
     return absl::OkStatus();
   }
-  // The feed in the rule, for the message.
-  std::string FedBy(const DimRule& rule) const {
+  // Describes the first feed with a symbol of the rule.
+  std::string DescribeFeed(const DimRule& rule) const {
     std::vector<size_t> wanted;
     for (Dim d : {rule.a, rule.b}) out_.dims.Symbols(d, &wanted);
     for (uint32_t v : out_.feeds)
@@ -106,7 +107,7 @@ class Lowering : public BodySink {
     const keel::Value& value = graph_->values[v];
     if (value.kind == ValueKind::kParam) return NotFed(*graph_, v);
     if (value.kind != ValueKind::kConstant)
-      return Internal("value ", graph_->ValueName(v), " was not planned");
+      return Internal("value ", graph_->ValueName(v), " is not a result of a lowered node");
     out_.constants.push_back(graph_->module->constants[value.index]);
     return map_[v] = AddValue({value.type, graph_->ValueName(v), Where::kConstant,
                                static_cast<uint32_t>(out_.constants.size() - 1)});
@@ -144,19 +145,19 @@ class Lowering : public BodySink {
     ASSIGN_OR_RETURN(Attrs attrs, Translate(node.attrs));
     ASSIGN_OR_RETURN(std::vector<Value> out, Emit(*node.op, std::move(in), attrs, names));
     for (size_t i = 0; i < out.size(); i++) {
-      if (map_[node.out[i]] != kNoValue) continue;  // fed
+      if (map_[node.out[i]] != kNoValue) continue;  // the result is fed
       map_[node.out[i]] = out[i];
-      RETURN_IF_ERROR(Specialise(graph_->values[node.out[i]], out[i]));
+      RETURN_IF_ERROR(AddDeclaredType(graph_->values[node.out[i]], out[i]));
     }
     return absl::OkStatus();
   }
 
-  // A declared type may be more specific than the inferred one: it is checked at binding.
-  absl::Status Specialise(const keel::Value& written, uint32_t value) {
+  // A type declared in the graph may be more specific than the inferred type; the binding checks it.
+  absl::Status AddDeclaredType(const keel::Value& written, uint32_t value) {
     ASSIGN_OR_RETURN(TensorType type, Translate(written.type));
     Dims& dims = out_.values[value].type.dims;
     if (type.dims.size() != dims.size())
-      return Internal("value \"", written.name, "\" changed its rank in planning");
+      return Internal("value \"", written.name, "\" has another rank in the plan than in the graph");
     for (size_t d = 0; d < dims.size(); d++) {
       if (type.dims[d] == dims[d]) continue;
       out_.checks.push_back(
@@ -175,7 +176,8 @@ class Lowering : public BodySink {
                                        : Operand{Operand::kTyped, out_.values[v].type});
     Inferred inferred;
     RETURN_IF_ERROR(Infer(op, operands, attrs, out_.dims, &inferred, &types_, &vars_));
-    for (Inferred::Check& check : inferred.checks) check.message = At(source_, std::move(check.message));
+    for (Inferred::Check& check : inferred.checks)
+      check.message = WithSource(source_, std::move(check.message));
     out_.checks.insert(out_.checks.end(), inferred.checks.begin(), inferred.checks.end());
     if (IsAlias(op, in, inferred)) return AddAlias(in[0], inferred.results[0], names);
     Step step;
@@ -188,8 +190,8 @@ class Lowering : public BodySink {
     if (IsControl(op)) return AddControl(std::move(step), inferred, names);
     if (IsCore(op)) return AddCore(std::move(step), inferred, names);
     ASSIGN_OR_RETURN(step.body, BodyOf(*graph_->module, op, step.attrs, out_.dims, translate_));
-    // An observer wants to see every node.
-    bool effects = step.body && HasEffects(*graph_->module, step.attrs);  // not allowed in device impls
+    // Inlines calls for observers, which see every node, and calls with effects, which impls may not have.
+    bool effects = step.body && HasEffects(*graph_->module, step.attrs);
     if (!step.body || !(options_.observe || effects)) {
       Step probe = step;
       ASSIGN_OR_RETURN(step.impl,
@@ -210,8 +212,8 @@ class Lowering : public BodySink {
     return AddResults(inferred, names);
   }
 
-  // Some devices run a loop or a branch as one launch.
-  absl::Status OfferWhole(Step* step, const Inferred& inferred) {
+  // Chooses the device's impl for the whole control step, if it has one.
+  absl::Status ChooseWholeImpl(Step* step, const Inferred& inferred) {
     if (options_.observe || HasEffects(*graph_->module, step->attrs) ||
         !out_.device->plugin().impls.contains(std::string(OpName(*step->op))))
       return absl::OkStatus();
@@ -231,14 +233,14 @@ class Lowering : public BodySink {
   // Lowers each body separately, for the same device.
   absl::StatusOr<std::vector<Value>> AddControl(Step step, const Inferred& inferred,
                                                 const std::vector<std::string>& names) {
-    RETURN_IF_ERROR(OfferWhole(&step, inferred));
+    RETURN_IF_ERROR(ChooseWholeImpl(&step, inferred));
     if (step.impl) return AddStep(std::move(step), inferred, names);
     for (uint32_t number : BodiesOf(*step.op, step.attrs)) {
       const Graph& body = *graph_->module->graphs[number];
       PlanOptions options = options_;
       options.prefix = absl::StrCat(body.name, "/");
       ASSIGN_OR_RETURN(std::unique_ptr<Lowered> lowered,
-                       Lower(body, out_.device, body.params, body.results, TargetsInside(body), options));
+                       Lower(body, out_.device, body.params, body.results, BodyTargets(body), options));
       for (const auto& [node, what] : lowered->lacking) out_.lacking[node_].insert(what.begin(), what.end());
       step.bodies.push_back(std::move(lowered));
     }
@@ -251,7 +253,7 @@ class Lowering : public BodySink {
   }
 
   // Nodes of a body that run even if their results are unused.
-  std::vector<NodeId> TargetsInside(const Graph& body) const {
+  std::vector<NodeId> BodyTargets(const Graph& body) const {
     if (!options_.strict) return MustRunNodes(body);
     std::vector<NodeId> all(body.nodes.size());
     for (NodeId n = 0; n < all.size(); n++) all[n] = n;
@@ -292,7 +294,7 @@ class Lowering : public BodySink {
     return out;
   }
 
-  // Inlines a call that no impl runs; its nodes are named after the call.
+  // Emits the nodes of the body of a call that has no impl; their names are prefixed with the call's name.
   absl::StatusOr<std::vector<Value>> Inline(const Step& call, const std::vector<std::string>& names) {
     const Graph& body = *graph_->module->graphs[BodiesOf(call.attrs)[0]];
     std::vector<uint32_t> map(body.values.size(), kNoValue);
@@ -304,9 +306,9 @@ class Lowering : public BodySink {
     std::swap(map_, map);
     std::string outer = std::exchange(body_of_, prefix);
     absl::Status status;
-    std::vector<bool> needed = NeededInside(body);
+    std::vector<bool> needed = NeededBodyNodes(body);
     for (size_t n = 0; status.ok() && n < body.nodes.size(); n++)
-      if (needed[n]) status = AddNode(body.nodes[n], NamesInside(body, body.nodes[n], results));
+      if (needed[n]) status = AddNode(body.nodes[n], BodyNodeNames(body, body.nodes[n], results));
     std::vector<Value> out;
     for (ValueId v : body.results) out.push_back(map_[v]);
     body_of_ = outer;
@@ -316,13 +318,13 @@ class Lowering : public BodySink {
     return out;
   }
 
-  std::vector<bool> NeededInside(const Graph& body) const {
+  std::vector<bool> NeededBodyNodes(const Graph& body) const {
     if (options_.strict) return std::vector<bool>(body.nodes.size(), true);
     return NeededNodes(body, body.params, body.results, MustRunNodes(body));
   }
 
-  std::vector<std::string> NamesInside(const Graph& body, const keel::Node& node,
-                                       const HashMap<ValueId, std::string>& results) {
+  std::vector<std::string> BodyNodeNames(const Graph& body, const keel::Node& node,
+                                         const HashMap<ValueId, std::string>& results) {
     std::vector<std::string> names;
     bool any = false;
     for (ValueId v : node.out) {
@@ -363,10 +365,10 @@ class Lowering : public BodySink {
     if (!options_.observe && !IsControl(*step.op) && CanFold(out_, step, &folded_bytes_)) {
       absl::Status folded = Fold(out_, step, options_);
       if (folded.ok()) return step.out;
-      // A device failure is reported, except when only its memory is exhausted.
+      // Errors of an accelerator are fatal, except for bad data and exhausted memory.
       if (out_.accelerator && !absl::IsOutOfRange(folded) && !absl::IsResourceExhausted(folded))
         return folded;
-      // An error in its data is left to the run, which may never reach the step.
+      // Otherwise the step stays in the plan and fails in a run, if it is ever reached.
     }
     std::vector<Value> out = step.out;
     out_.steps.push_back(std::move(step));
@@ -380,15 +382,15 @@ class Lowering : public BodySink {
       if (parts.size() < kMaxMissingShown)
         parts.push_back(absl::StrCat(what, count > 1 ? absl::StrCat(" x", count) : ""));
     return Annotate(
-        Unimplemented("device ", out_.device->name(), " has no impl, and the op no body, for ",
-                      missing_.size(), missing_.size() == 1 ? " op: " : " ops: ", absl::StrJoin(parts, ", "),
+        Unimplemented("device ", out_.device->name(), " has no impl for ", missing_.size(),
+                      missing_.size() == 1 ? " op" : " ops", " without a body: ", absl::StrJoin(parts, ", "),
                       missing_.size() > kMaxMissingShown ? ", ..." : ""),
         kErrorHint,
         absl::StrCat("`keel ops --device ", out_.device->plugin().name,
-                     "` lists what it has; run on another device, or name one as fallback"));
+                     "` lists its ops; run on another device, or name one as fallback"));
   }
 
-  const Graph* graph_;  // or the body being inlined
+  const Graph* graph_;  // the graph, or the body being inlined
   Lowered& out_;
   const PlanOptions& options_;
   std::vector<uint32_t> map_;  // graph value -> plan value
@@ -403,8 +405,8 @@ class Lowering : public BodySink {
   const VarTypeOf vars_ = [this](int64_t v) { return graph_->module->VariableType(v); };
   std::map<std::string, size_t> missing_;
   const std::string* source_ = nullptr;  // of the current node
-  std::string body_of_;
-  NodeId node_ = 0;  // the current node of the top-level graph
+  std::string body_of_;                  // name of the call or composite being inlined; empty: none
+  NodeId node_ = 0;                      // the current node of the outermost graph
   uint64_t folded_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// lower.h: the first half of planning: from a graph with feeds and fetches to a list of steps that a
-// device can run: pruned, composites without an impl replaced by their bodies, aliases and constant parts
-// resolved. A binding (binding.h) adds everything that depends on sizes.
+// lower.h: the first half of planning. Lowers a graph with feeds and fetches to a list of steps for a device:
+// prunes unneeded nodes, replaces composites that the device has no impl for by their bodies, resolves
+// aliases and folds constants. binding.h does the second half, which depends on sizes.
 #pragma once
 
 #include <forward_list>
@@ -21,7 +21,7 @@
 
 namespace keel {
 
-// A launch that a device prepared for one node; released by the destructor.
+// A prepared node. The destructor releases the state of the device.
 struct Launch {
   keel_launch launch{};
   keel_dev dev = nullptr;
@@ -39,10 +39,10 @@ struct DeviceConstants;  // device_runner.h
 enum class Where : uint8_t { kFeed, kConstant, kComputed, kAlias };
 
 struct PlanValue {
-  TensorType type;  // dims of the plan's own table
+  TensorType type;  // with dims of Lowered::dims
   std::string name;
   Where where = Where::kComputed;
-  uint32_t index = 0;  // feed number, constant number, or the value that this is an alias of
+  uint32_t index = 0;  // kFeed: feed number; kConstant: constant number; kAlias: the aliased value
 };
 
 struct Lowered;
@@ -50,16 +50,16 @@ struct Step {  // one launch
   const OpDef* op = nullptr;
   const Impl* impl = nullptr;
   std::string name;
-  const std::string* source = nullptr;  // "model.py:12", of Lowered::sources; null: unknown
-  std::vector<uint32_t> in, out;        // plan values; kNoValue: omitted
-  Attrs attrs;                          // complete; dims symbolic
+  const std::string* source = nullptr;  // "model.py:12", in Lowered::sources; null: unknown
+  std::vector<uint32_t> in, out;        // plan values; kNoValue: omitted operand
+  Attrs attrs;                          // with defaults; dims may be symbolic
   std::vector<DType> in_dtypes;
-  bool needs_dims = false;                          // prepared for each binding
-  std::shared_ptr<Launch> launch;                   // set unless needs_dims
+  bool needs_dims = false;                          // must be prepared for each binding
+  std::shared_ptr<Launch> launch;                   // shared by all bindings; null if needs_dims
   std::shared_ptr<const Body> body;                 // of a call
-  std::vector<std::shared_ptr<const Body>> graphs;  // of a control step that the device runs as one launch
-  std::vector<std::shared_ptr<Lowered>> bodies;     // of a control step (control.h), in the order of its op
-  std::shared_ptr<const Core> core;                 // of a core step (core.h)
+  std::vector<std::shared_ptr<const Body>> graphs;  // bodies of a control step that has a device impl
+  std::vector<std::shared_ptr<Lowered>> bodies;     // of other control steps (control.h), in the op's order
+  std::shared_ptr<const Core> core;                 // of a core step; null: a launch of the device
 };
 
 struct Lowered {
@@ -67,21 +67,21 @@ struct Lowered {
   std::shared_ptr<Catalogue> catalogue;
   Device* device = nullptr;
   std::shared_ptr<Accelerator> accelerator;   // null: host memory
-  std::shared_ptr<DeviceConstants> uploaded;  // constants there
+  std::shared_ptr<DeviceConstants> uploaded;  // constants in the accelerator's memory
   DimTable dims;
   std::vector<PlanValue> values;
   std::vector<Step> steps;
-  std::vector<Constant> constants;  // used constants, and results of the constant part
+  std::vector<Constant> constants;  // used constants and results of constant folding
   std::vector<uint32_t> feeds, fetches;
   std::vector<Inferred::Check> checks;
-  std::forward_list<std::string> sources;  // of steps
+  std::forward_list<std::string> sources;  // Step::source points here
   bool exact_convolution = false;          // as in the options
-  uint32_t first_step = 0;          // the number of its first step among those of a plan with all bodies
-  std::vector<std::string> folded;  // names of nodes that ran once, at planning
-  std::vector<uint32_t> value_of;   // of a probe: by value of the graph; kNoValue: not needed
-  std::map<NodeId, std::set<std::string>> lacking;  // of a probe: ops that the device cannot run
+  uint32_t first_step = 0;          // number of the first step, counted over the plan and all its bodies
+  std::vector<std::string> folded;  // names of nodes folded at planning
+  std::vector<uint32_t> value_of;   // probes only: by graph value, its plan value; kNoValue: not needed
+  std::map<NodeId, std::set<std::string>> lacking;  // probes only: ops that the device cannot run
 
-  // The value that holds the bytes.
+  // The value that owns the memory of `value`, after all aliases.
   uint32_t Root(uint32_t value) const {
     while (values[value].where == Where::kAlias) value = values[value].index;
     return value;
@@ -93,23 +93,23 @@ enum class LaneUse : uint8_t { kOff, kAuto, kAll };  // which launches run in pa
 struct PlanOptions {
   uint32_t threads = 1;
   LaneUse lanes = LaneUse::kAuto;
-  uint64_t memory = 0;             // bytes that a run may plan; 0: no limit
-  bool observe = false;            // separate memory for each value, no folding, calls inlined
-  bool profile = false;            // runs may be observed; the plan is unchanged
-  Stopper* stopper = nullptr;      // stops runs
+  uint64_t memory = 0;             // limit of arena, scratch and results of a run in bytes; 0: no limit
+  bool observe = false;            // no memory reuse, no constant folding, calls inlined
+  bool profile = false;            // allows observers of runs without changing the plan
+  Stopper* stopper = nullptr;      // stops runs (stop.h); null: runs cannot be stopped
   Printer* printer = nullptr;      // null: the default
-  bool strict = false;             // all nodes run, including those of bodies
-  bool exact_convolution = false;  // each sum of a convolution depends on its own cells only
-  uint32_t timeout_ms = 0;         // of a run; needs the stopper; 0: no limit
-  std::shared_ptr<const PassReport> passes = nullptr;  // the passes applied to the graph, for the report
-  bool probe = false;                                  // record missing impls instead of returning an error
-  bool results_on_device = false;                      // where the device has memory of its own
-  std::string prefix;                                  // of the names of a body's steps
-  size_t nodes = 0, needed = 0;                        // of the graph before passes, for the report
+  bool strict = false;             // also run nodes of bodies whose results are unused
+  bool exact_convolution = false;  // each output of a convolution reads only its own window: no Winograd
+  uint32_t timeout_ms = 0;         // time limit of a run; requires the stopper; 0: no limit
+  std::shared_ptr<const PassReport> passes = nullptr;  // of the passes before planning, for the report
+  bool probe = false;                                  // collect missing impls instead of failing
+  bool results_on_device = false;                      // if the device has its own memory
+  std::string prefix;                                  // of step names, for steps of a body
+  size_t nodes = 0, needed = 0;                        // node counts of the original graph, for the report
 };
 
-// Checks that each parameter read by the needed nodes or the fetches is fed. Runs before passes, whose
-// rewriting would obscure the error.
+// Fails unless all parameters that the needed nodes and the fetches use are fed. Called before passes and
+// devices receive the graph.
 absl::Status CheckFed(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                       const std::vector<bool>& needed);
 absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* device,
@@ -117,14 +117,14 @@ absl::StatusOr<std::unique_ptr<Lowered>> Lower(const Graph& graph, Device* devic
                                                std::span<const ValueId> fetches,
                                                std::span<const NodeId> targets, const PlanOptions& options);
 
-// The step as its impl's prepare sees it; dims evaluated with one number per symbol, or -1 where symbolic
-// if `symbols` is empty.
+// The view of the step for its impl's `prepare`. Dims are evaluated with `symbols`, one number per symbol; if
+// it is empty, symbolic dims are -1.
 absl::StatusOr<keel_node> ViewStep(const Lowered& lowered, const Step& step,
                                    std::span<const int64_t> symbols);
 absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const Step& step,
                                                 const keel_node& node);
 
-// Constant parts with larger results are computed in each run.
+// Limit of the total size of folded constants; further steps run in each run.
 inline constexpr uint64_t kMaxFoldedBytes = uint64_t{2} << 30;
 
 }  // namespace keel

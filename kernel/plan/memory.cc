@@ -1,8 +1,8 @@
-// memory.cc: the memory plan of a binding, made in one traversal of the schedule. A result gets a free range
-// of the arena (best fit), or the memory of an operand whose live range ends here if its impl works in place.
-// A range is freed after the last use of its value; in a parallel section, at the end of the section. Fetched
-// results are written directly into the caller's array. A value that contains sub-buffers (sub_buffers.h) is
-// placed when its first part is computed.
+// memory.cc: assigns storage to the values of a binding, in one pass over the schedule. A result takes the
+// best-fitting free block of the arena, or the memory of an operand if the impl supports in-place results and
+// this is the operand's last use. A block is freed after its last use, in a parallel section at the end of
+// the section. Fetched results are written directly to the caller's array. A value with parts (sub_buffers.h)
+// is allocated when the first of its parts is computed.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr size_t kNever = ~size_t{0};
 
-// Free ranges of an arena that grows at its end.
+// Free list of an arena that grows at its end.
 class Arena {
  public:
-  uint64_t Take(uint64_t size) {
+  uint64_t Allocate(uint64_t size) {
     if (auto it = by_size_.lower_bound({size, 0}); it != by_size_.end()) {
       auto [free_size, at] = *it;
       Remove(at, free_size);
@@ -28,14 +28,14 @@ class Arena {
     }
     uint64_t at = end_;
     if (auto last = by_place_.rbegin(); last != by_place_.rend() && last->first + last->second == end_) {
-      at = last->first;  // a free range at the end grows
+      at = last->first;  // extend the free block at the end
       Remove(at, end_ - at);
     }
     end_ = at + size;
     return at;
   }
 
-  void Give(uint64_t at, uint64_t size) {
+  void Free(uint64_t at, uint64_t size) {
     auto next = by_place_.lower_bound(at);
     if (next != by_place_.end() && at + size == next->first) size += Remove(next->first, next->second);
     auto after = by_place_.lower_bound(at);
@@ -92,7 +92,7 @@ class Planner {
 
   uint64_t Rounded(uint32_t v) const { return RoundUp(Bytes(v), AlignmentOf(l_)); }
 
-  // Feeds, constants, and the first fetch of each computed root.
+  // Places values outside the arena: feeds, constants, variables, and fetched roots, each in its first fetch.
   void PlaceOutside() {
     for (size_t v = 0; v < l_.values.size(); v++) {
       const PlanValue& value = l_.values[v];
@@ -116,7 +116,7 @@ class Planner {
     for (size_t s = 0; s < l_.steps.size(); s++) PlaceAssigned(s);
   }
 
-  // In host memory an assigned value is computed into an array of its own, which the variable takes over.
+  // In host memory, an assigned value is computed into a separate array, which the variable then takes.
   void PlaceAssigned(size_t s) {
     if (l_.accelerator || !l_.steps[s].core || !l_.steps[s].core->takes_array) return;
     uint32_t root = l_.Root(l_.steps[s].in[0]);
@@ -161,7 +161,7 @@ class Planner {
     for (uint32_t root : dying) Free(root);
   }
 
-  // Appends the roots in the arena whose last use is this step.
+  // Adds the roots in the arena whose last use is this step.
   void FindDying(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].in) {
       uint32_t root = v == kNoValue ? kNoValue : Whole(v);
@@ -170,14 +170,14 @@ class Planner {
         dying->push_back(root);
     }
   }
-  // Appends the unused results of this step.
+  // Adds the unused results of this step.
   void FindUnread(size_t s, std::vector<uint32_t>* dying) {
     for (uint32_t v : l_.steps[s].out)
       if (!sub_buffers_.IsPart(v) && last_use_[v] == kNever && plan_.storage[v].kind == Storage::kArena)
         dying->push_back(v);
   }
 
-  // `dying`: operands whose memory may be reused in place; null: none.
+  // `dying`: operands whose memory a result may reuse; null: no reuse.
   void PlaceResults(size_t s, std::vector<uint32_t>* dying) {
     const Step& step = l_.steps[s];
     for (uint32_t result : step.out) {
@@ -187,8 +187,8 @@ class Planner {
       placed_[v] = true;
       uint64_t size = Rounded(v);
       plan_.unshared_bytes += size;
-      if (dying && TakeOver(step, v, dying)) continue;
-      plan_.storage[v] = {Storage::kArena, size ? arena_.Take(size) : 0};
+      if (dying && ReuseOperand(step, v, dying)) continue;
+      plan_.storage[v] = {Storage::kArena, size ? arena_.Allocate(size) : 0};
     }
   }
 
@@ -197,11 +197,11 @@ class Planner {
   }
 
   void Free(uint32_t root) {
-    if (uint64_t size = Rounded(root)) arena_.Give(plan_.storage[root].place, size);
+    if (uint64_t size = Rounded(root)) arena_.Free(plan_.storage[root].place, size);
   }
 
-  // In place: result 0 gets the memory of an operand of the same type whose live range ends here.
-  bool TakeOver(const Step& step, uint32_t v, std::vector<uint32_t>* dying) {
+  // In place: result 0 reuses the memory of an operand of the same type whose last use is this step.
+  bool ReuseOperand(const Step& step, uint32_t v, std::vector<uint32_t>* dying) {
     if (options_.observe || v != step.out[0] || !(step.impl->table.flags & KEEL_IMPL_INPLACE)) return false;
     for (uint32_t operand : step.in) {
       if (operand == kNoValue || l_.values[operand].type.dtype != l_.values[v].type.dtype ||
@@ -241,8 +241,8 @@ MemoryPlan PlanMemory(const Lowered& lowered, const PlanOptions& options, const 
   auto plan = [&](bool parts) { return Planner(lowered, options, binding, schedule).Run(parts); };
   MemoryPlan with = plan(!options.observe && !lowered.accelerator);
   if (with.is_noop.empty()) return with;
-  // A containing value is allocated long before its last part is computed: reject that if it takes much more
-  // memory.
+  // A value with parts may be live long before its last part is computed; parts are dropped if that costs
+  // more than an eighth of the arena.
   MemoryPlan without = plan(false);
   return with.arena_bytes <= without.arena_bytes + without.arena_bytes / 8 ? std::move(with)
                                                                            : std::move(without);

@@ -48,7 +48,7 @@ std::string DescribeTypes(const Inferred& inferred, std::span<const DType> in) {
 absl::Status NotFed(const Graph& graph, ValueId v) {
   return Annotate(Invalid("You must feed a value for parameter \"", graph.ValueName(v), "\", which is ",
                           Print(graph.values[v].type, graph.module->dims)),
-                  kErrorHint, "feed it, or fetch something that does not need it");
+                  kErrorHint, "feed it, or fetch only values that do not depend on it");
 }
 
 }  // namespace keel

@@ -8,7 +8,7 @@
 namespace keel {
 namespace {
 
-// A plan of the node alone.
+// Evaluates a node with constant operands, using a plan of this node alone.
 absl::StatusOr<std::vector<Constant>> Evaluate(Device* device, const PlanOptions& options, const Graph& graph,
                                                NodeId number) {
   const Node& node = graph.nodes[number];
@@ -41,9 +41,9 @@ PassTarget TargetOf(Device* device, const PlanOptions& options) {
   return {device, [=](const Graph& graph, NodeId node) { return Evaluate(device, options, graph, node); }};
 }
 
-// Converts a graph, feeds and fetches to the input of passes.
-PassGraph PlanGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
-                    std::span<const NodeId> targets) {
+// The graph with feeds, fetches and targets as a PassGraph; ToPlannedGraph converts back.
+PassGraph ToPassGraph(const Graph& graph, std::span<const ValueId> feeds, std::span<const ValueId> fetches,
+                      std::span<const NodeId> targets) {
   PassGraph start{nullptr, &graph, {feeds.begin(), feeds.end()}, {fetches.begin(), fetches.end()}, {},
                   {},      true};
   for (NodeId n : targets) {
@@ -63,7 +63,7 @@ NodeId CallWithEffects(Rewrite& work) {
   return kNoValue;
 }
 
-PlannedGraph Planned(const PassGraph& end, size_t fetches) {
+PlannedGraph ToPlannedGraph(const PassGraph& end, size_t fetches) {
   auto split = end.roots.begin() + static_cast<ptrdiff_t>(fetches);
   std::vector<NodeId> nodes = end.effects;
   for (auto root = split; root != end.roots.end(); ++root)
@@ -71,7 +71,7 @@ PlannedGraph Planned(const PassGraph& end, size_t fetches) {
   return {end.owner, end.graph, end.feeds, {end.roots.begin(), split}, std::move(nodes)};
 }
 
-// Releases pages of mapped constants: little of the data that passes read is read again.
+// Passes read all constants, but planning rereads only few of them.
 void DropPages(const Module& module) {
   for (const Constant& c : module.constants) DropPages(c);
 }
@@ -86,25 +86,25 @@ absl::StatusOr<std::shared_ptr<Plan>> Optimizer::Make(const Graph& graph, Device
   TimedBlock block("plan", graph.name);
   block.Note("device", device->name());
   if (!passes) return Plan::Make(graph, device, feeds, fetches, targets, options);
-  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
+  PassGraph start = ToPassGraph(graph, feeds, fetches, targets);
   auto report = std::make_shared<PassReport>();
   ASSIGN_OR_RETURN(PassGraph end, passes->Run(start, TargetOf(device, options), choice, report.get()));
   DropPages(*graph.module);
   options.passes = report;
   if (!end.owner) return Plan::Make(graph, device, feeds, fetches, targets, options);
-  PlannedGraph best = Planned(end, fetches.size());
+  PlannedGraph best = ToPlannedGraph(end, fetches.size());
   return Plan::Make(*best.graph, device, best.feeds, best.fetches, best.targets, options);
 }
 
 absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                                              std::span<const NodeId> targets) {
-  PassGraph start = PlanGraph(graph, feeds, fetches, targets);
+  PassGraph start = ToPassGraph(graph, feeds, fetches, targets);
   Rewrite work(start, {device, nullptr});
   for (NodeId n = CallWithEffects(work); n != kNoValue; n = CallWithEffects(work))
     RETURN_IF_ERROR(work.Inline(n));
   ASSIGN_OR_RETURN(PassGraph end, work.Finish());
-  return Planned(end, fetches.size());
+  return ToPlannedGraph(end, fetches.size());
 }
 
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,

@@ -1,4 +1,4 @@
-// optimize.h: runs passes before planning, and on a module.
+// optimize.h: runs passes before planning, or on a module.
 #pragma once
 
 #include <memory>
@@ -11,34 +11,33 @@
 
 namespace keel {
 
-// The passes of a session. A pass is specific to one device, so each part of a placed plan is optimised
-// alone.
+// The passes of a session. Passes target one device, so each part of a placed plan is optimised separately.
 struct Optimizer {
   Passes* passes;  // null: none
   PassChoice choice;
-  // Plan::Make of the optimised graph; the report of the plan includes the report of the passes.
+  // Optimises the graph and makes a plan of it; the plan's report lists the passes and their edits.
   absl::StatusOr<std::shared_ptr<Plan>> Make(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                                              std::span<const NodeId> targets, PlanOptions options) const;
 };
 
-// The arguments of Plan::Make; the owner must live until it returns.
+// Arguments of Plan::Make; `owner` must outlive the call.
 struct PlannedGraph {
   std::shared_ptr<Module> owner;
   const Graph* graph;
   std::vector<ValueId> feeds, fetches;
   std::vector<NodeId> targets;
 };
-// Inlines calls with effects, so that each node can be placed.
+// Inlines all calls with effects, so that each node can be placed separately.
 absl::StatusOr<PlannedGraph> WriteOutEffects(const Graph& graph, Device* device,
                                              std::span<const ValueId> feeds, std::span<const ValueId> fetches,
                                              std::span<const NodeId> targets);
 
-// A copy of the graph's module in which passes have rewritten the graph; null if they changed nothing.
+// A copy of the graph's module with the optimised graph; null if the passes changed nothing.
 absl::StatusOr<std::shared_ptr<Module>> OptimizeModule(Passes& passes, const PassChoice& choice,
                                                        const Graph& graph, Device* device,
                                                        const PlanOptions& options, PassReport* report);
 
-void WriteReport(Json& json, const PassReport& report);  // members "level" and "passes"
+void WriteReport(Json& json, const PassReport& report);  // writes the members "level", "passes", "dumps"
 
 }  // namespace keel

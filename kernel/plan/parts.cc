@@ -1,5 +1,5 @@
-// parts.cc: the split of a placed graph into parts, and their run. Effects and operands order nodes;
-// otherwise all ready nodes of the current device precede a change of device.
+// parts.cc: splits a placed graph into parts, and runs them. Nodes keep the order that operands and effects
+// require; within it, all nodes that can run on the current device precede the first node of another device.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -15,21 +15,21 @@ namespace {
 
 using Group = std::vector<const PlacedNode*>;
 
-// Groups of nodes, each for one device, in the order of their run.
+// Divides the nodes into groups in execution order; each group is on one device.
 class Grouping {
  public:
   Grouping(const Graph& graph, const std::vector<PlacedNode>& placed) : placed_(placed) {
-    std::vector<size_t> maker(graph.values.size(), kNobody);
-    size_t last_effect = kNobody;
+    std::vector<size_t> maker(graph.values.size(), kNone);
+    size_t last_effect = kNone;
     next_.resize(placed.size());
     open_.assign(placed.size(), 0);
     for (size_t i = 0; i < placed.size(); i++) {
       const Node& node = graph.nodes[placed[i].node];
       for (ValueId v : node.in)
-        if (v != kNoValue && maker[v] != kNobody) Edge(maker[v], i);
+        if (v != kNoValue && maker[v] != kNone) Edge(maker[v], i);
       for (ValueId v : node.out) maker[v] = i;
       if (!(graph.effects.MustRun() ? IsOrdered(graph, node) : HasAnyEffect(graph, node))) continue;
-      if (last_effect != kNobody) Edge(last_effect, i);
+      if (last_effect != kNone) Edge(last_effect, i);
       last_effect = i;
     }
   }
@@ -56,7 +56,7 @@ class Grouping {
   }
 
  private:
-  static constexpr size_t kNobody = ~size_t{0};
+  static constexpr size_t kNone = ~size_t{0};
   void Edge(size_t from, size_t to) {
     next_[from].push_back(to);
     open_[to]++;
@@ -64,7 +64,7 @@ class Grouping {
   // The device of the first ready node.
   Device* NextDevice() {
     Device* best = nullptr;
-    size_t first = kNobody;
+    size_t first = kNone;
     for (auto& [device, heap] : ready_)
       if (!heap.empty() && heap.top() < first) {
         first = heap.top();
@@ -75,7 +75,7 @@ class Grouping {
 
   const std::vector<PlacedNode>& placed_;
   std::vector<std::vector<size_t>> next_;
-  std::vector<size_t> open_;  // operands not yet computed
+  std::vector<size_t> open_;  // by node: number of unfinished predecessors
   std::map<Device*, std::priority_queue<size_t, std::vector<size_t>, std::greater<>>> ready_;
 };
 
@@ -105,7 +105,7 @@ class Splitter {
     FindLeaving(groups);
     for (size_t g = 0; g < groups.size(); g++)
       RETURN_IF_ERROR(AddPart(groups[g], static_cast<int>(g), *parts));
-    RETURN_IF_ERROR(AddLoose(device, *parts));
+    RETURN_IF_ERROR(AddPassthrough(device, *parts));
     for (ValueId v : fetches_) parts->fetches.push_back(Slot(v));
     parts->slots = slots_;
     parts->results_on_device = options_.results_on_device;
@@ -120,7 +120,7 @@ class Splitter {
     return slot_[v];
   }
 
-  // Values used outside of the group that computes them.
+  // Finds the values that are used outside the group that computes them.
   void FindLeaving(const std::vector<Group>& groups) {
     leaving_.resize(groups.size());
     for (size_t g = 0; g < groups.size(); g++)
@@ -144,12 +144,12 @@ class Splitter {
       for (ValueId v : graph_.nodes[p->node].in)
         if (v != kNoValue && (feed_of_[v] != kNoValue || (made_in_[v] >= 0 && made_in_[v] != g)))
           entering.insert(v);
-    // A feed that is the result of a node also cuts the graph of its part.
+    // A fed result of a node of this group is a feed of this part, too.
     for (const PlacedNode* p : group)
       for (ValueId v : graph_.nodes[p->node].out)
         if (feed_of_[v] != kNoValue) entering.insert(v);
     std::vector<NodeId> also;
-    for (const PlacedNode* p : group)  // a target, or a node with effects and no used results
+    for (const PlacedNode* p : group)  // targets, and nodes with effects
       if (MustRun(graph_, graph_.nodes[p->node]) || std::ranges::find(targets_, p->node) != targets_.end())
         also.push_back(p->node);
     const std::set<ValueId>& leaving = leaving_[static_cast<size_t>(g)];
@@ -160,7 +160,7 @@ class Splitter {
   absl::Status Add(Device* device, std::vector<ValueId> in, const std::vector<ValueId>& out,
                    const std::vector<NodeId>& also, Parts& parts) {
     size_t used = in.size();
-    for (ValueId v : feeds_)  // sizes of symbols come from the plan's own feeds
+    for (ValueId v : feeds_)  // the numbers of symbols are solved from the feeds of the whole plan
       if (Symbolic(v) && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
     PlanOptions options = options_;
     options.results_on_device = true;
@@ -176,13 +176,13 @@ class Splitter {
     return absl::OkStatus();
   }
 
-  // Fetches that no node makes: feeds and constants.
-  absl::Status AddLoose(Device* device, Parts& parts) {
-    std::set<ValueId> loose;
+  // Adds a part for fetches that no node computes: feeds and constants.
+  absl::Status AddPassthrough(Device* device, Parts& parts) {
+    std::set<ValueId> passthrough;
     for (ValueId v : fetches_)
-      if (made_in_[v] < 0) loose.insert(v);
-    if (loose.empty()) return absl::OkStatus();
-    std::vector<ValueId> all(loose.begin(), loose.end()), in;
+      if (made_in_[v] < 0) passthrough.insert(v);
+    if (passthrough.empty()) return absl::OkStatus();
+    std::vector<ValueId> all(passthrough.begin(), passthrough.end()), in;
     for (ValueId v : all)
       if (feed_of_[v] != kNoValue) in.push_back(v);
     return Add(device, in, all, {}, parts);
@@ -216,22 +216,22 @@ class Splitter {
   std::span<const NodeId> targets_;
   const Optimizer& optimizer_;
   const PlanOptions& options_;
-  std::vector<int> made_in_;       // by value: group; -1: none
-  std::vector<uint32_t> feed_of_;  // by value
-  std::vector<uint32_t> slot_;     // by value
+  std::vector<int> made_in_;       // by value: the group that computes it; -1: none
+  std::vector<uint32_t> feed_of_;  // by value: its feed, or kNoValue
+  std::vector<uint32_t> slot_;     // by value: its slot, or kNoValue
   std::vector<std::set<ValueId>> leaving_;
-  std::vector<std::pair<ValueId, size_t>> entering_;  // with their part
+  std::vector<std::pair<ValueId, size_t>> entering_;  // values with the part that uses them
   uint32_t slots_ = 0;
 };
 
-// An observer that counts launches over all parts.
-struct Shifted {
+// Forwards events with launch numbers that count over all parts.
+struct EventForwarder {
   Observer observer;
   void* arg;
   size_t before;
 };
-bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
-  auto* s = static_cast<Shifted*>(arg);
+bool ForwardEvent(void* arg, const Lowered& lowered, const Event& event) {
+  auto* s = static_cast<EventForwarder*>(arg);
   return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
 }
 
@@ -240,13 +240,13 @@ bool TellShifted(void* arg, const Lowered& lowered, const Event& event) {
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                         void* arg, const Deadline* end) const {
   std::vector<ArrayRef> made(slots);
-  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // so that a value is copied once
-  Shifted shifted{observer, arg, 0};
+  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // copies each array once per device
+  EventForwarder forwarder{observer, arg, 0};
   for (const Part& part : parts) {
     std::vector<keel_array*> feeds;
     for (const Source& s : part.feeds) {
       keel_array* array = s.outside ? in[s.index] : made[s.index].get();
-      // Plans upload host arrays themselves.
+      // The part's plan uploads host arrays itself.
       if (array->device_block() && array->device_block()->home->name() != part.device->name()) {
         ArrayRef& copy = moved[{array, part.device->host_memory() ? nullptr : part.device}];
         if (!copy) {
@@ -257,13 +257,13 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
       feeds.push_back(array);
     }
     std::vector<ArrayRef> results(part.results.size());
-    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? TellShifted : nullptr, &shifted, end));
+    RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? ForwardEvent : nullptr, &forwarder, end));
     for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
     for (uint32_t slot : part.last_use) {
       std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
       made[slot] = {};
     }
-    shifted.before += CountSteps(part.plan->lowered());
+    forwarder.before += CountSteps(part.plan->lowered());
   }
   for (size_t i = 0; i < out.size(); i++) {
     out[i] = made[fetches[i]];

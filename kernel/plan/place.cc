@@ -1,4 +1,5 @@
-// place.cc: the device of each node: by pattern, scope, default; then the fallback for missing impls.
+// place.cc: chooses the device of each node by pattern, scope or default; then moves nodes whose device has
+// no impl to the fallback.
 #include "kernel/plan/place.h"
 
 #include <algorithm>
@@ -27,14 +28,14 @@ absl::Status CheckPatterns(const Graph& graph, const Placing& placing) {
     for (size_t n = 0; n < std::min<size_t>(graph.nodes.size(), 8); n++)
       some.push_back(graph.NodeName(static_cast<NodeId>(n)));
     return Annotate(NotFound("place: \"", rule.pattern, "\" matches no node of graph \"", graph.name,
-                             "\", whose nodes are ", absl::StrJoin(some, ", "),
+                             "\"; its nodes are ", absl::StrJoin(some, ", "),
                              graph.nodes.size() > some.size() ? ", ..." : ""),
                     kErrorHint, "write PATTERN=DEVICE with * and ? for parts of names");
   }
   return absl::OkStatus();
 }
 
-// Nodes for which the device has neither an impl nor a body to inline, with the missing ops.
+// Nodes that the device can run neither with an impl nor with a body, and their missing ops.
 absl::StatusOr<std::map<NodeId, std::set<std::string>>> Lacking(const Graph& graph, Device* device,
                                                                 std::span<const ValueId> feeds,
                                                                 std::span<const ValueId> wanted,
@@ -52,13 +53,13 @@ absl::Status LackError(const Graph& graph, const std::vector<std::pair<PlacedNod
     if (shown.size() < kMaxShown)
       shown.push_back(
           absl::StrCat(what, " \"", graph.NodeName(placed->node), "\" on ", placed->device->name()));
-  return Annotate(Unimplemented("no impl, and the op no body, for ", lacking.size(),
+  return Annotate(Unimplemented("no impl or body for ", lacking.size(),
                                 lacking.size() == 1 ? " node: " : " nodes: ", absl::StrJoin(shown, ", "),
                                 lacking.size() > shown.size() ? ", ..." : ""),
                   kErrorHint, "place them on another device, or name one as fallback");
 }
 
-// All nodes that their device cannot run.
+// The placed nodes that their device cannot run, and their missing ops.
 absl::StatusOr<std::vector<std::pair<PlacedNode*, std::string>>> AllLacking(const Graph& graph,
                                                                             std::vector<PlacedNode>& placed,
                                                                             std::span<const ValueId> feeds,
@@ -140,7 +141,7 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
         p = {n, rule.device, absl::StrCat("pattern ", rule.pattern)};
         break;
       }
-    if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "only the host can"};
+    if (IsCore(*node.op) && !p.device->host_memory()) p = {n, HostDevice(), "runs only on the host"};
     placed.push_back(std::move(p));
   }
   ASSIGN_OR_RETURN(auto lacking, AllLacking(graph, placed, feeds, wanted, targets));

@@ -1,8 +1,8 @@
-// place.h: the assignment of nodes to devices, and plans of several parts.
+// place.h: assigns nodes to devices, and plans with several parts.
 //
-// How to read it: Place chooses a device for each node and records the reason; Split cuts the graph into
-// parts, each a plan for one device, fed by earlier parts. Parts::Run runs them in order and moves arrays
-// between devices.
+// How to read it: Place chooses the device of each node and records the reason. Plan::MakePlaced (parts.cc)
+// splits the graph into parts. Each part is a plan for one device, fed with results of earlier parts.
+// Parts::Run runs the parts in order and copies arrays between devices.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,19 @@
 namespace keel {
 
 struct PlaceRule {
-  std::string pattern;  // of names of nodes or values; * and ?
+  std::string pattern;  // glob with * and ?, of node or value names
   Device* device;
 };
-struct Placing {  // from the session; a node follows its first matching rule, else its scope, else the
-                  // default
+// Placement options of a session. A node follows the first matching rule, else its scope, else the default.
+struct Placing {
   std::vector<PlaceRule> rules;
-  Device* fallback = nullptr;  // for nodes without an impl on their device; null: that is an error
-  std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device of a scope's name
+  Device* fallback = nullptr;  // for nodes that their device has no impl for; null: fail
+  std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device with a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);
-// Nodes that the host runs while others are on a device with memory of its own.
-bool CallsEffects(const Graph& graph, const Node& node);  // a call of a graph with effects
+// Whether the node calls a graph with effects.
+bool CallsEffects(const Graph& graph, const Node& node);
+// Whether some needed nodes must run on the host even if the device has its own memory.
 bool NeedsHost(const Graph& graph, const std::vector<bool>& needed);
 bool MatchesGlob(std::string_view pattern, std::string_view text);
 
@@ -41,21 +42,21 @@ absl::StatusOr<std::vector<PlacedNode>> Place(const Graph& graph, Device* device
                                               std::span<const ValueId> wanted,
                                               std::span<const NodeId> targets);
 
-// The parts of a placed plan, and their report.
+// The parts of a placed plan, and the placement for its report.
 struct Parts {
-  struct Source {  // where a feed of a part comes from
-    bool outside;  // a feed of the plan; else a value that an earlier part made
-    uint32_t index;
-    bool used;  // false: only its sizes are used
+  struct Source {    // of a feed of a part
+    bool outside;    // a feed of the plan; else the result of an earlier part
+    uint32_t index;  // number of the feed, or slot
+    bool used;       // false: only its sizes are read
   };
   struct Part {
     Device* device;
     std::shared_ptr<Plan> plan;
     std::vector<Source> feeds;
     std::vector<uint32_t> results;   // slots
-    std::vector<uint32_t> last_use;  // slots whose last use is in this part
+    std::vector<uint32_t> last_use;  // slots to release after this part
   };
-  struct Crossing {  // a value that is copied
+  struct Crossing {  // a value that is copied between memories
     ValueId value;
     std::string from, to;
   };
@@ -64,8 +65,8 @@ struct Parts {
   };
   std::vector<Row> rows;
   std::vector<Crossing> crossings;
-  std::vector<uint32_t> value_of;  // graph value -> value of the whole plan's Lowered, for sizes and names
-  std::vector<Part> parts;         // one part: empty, the plan itself runs
+  std::vector<uint32_t> value_of;  // by graph value: value of the whole plan's Lowered, for sizes and names
+  std::vector<Part> parts;         // empty if all nodes are on one device: the plan itself runs
   std::vector<uint32_t> fetches;   // slots
   uint32_t slots = 0;
   bool results_on_device = false;

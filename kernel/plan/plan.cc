@@ -1,4 +1,5 @@
-// plan.cc: from fed arrays to a binding, from a binding to a runner. The warm path is in plan_run.cc.
+// plan.cc: construction of plans and cold runs: finds the binding for the feeds, and a runner for the
+// binding. Warm runs are in plan_run.cc.
 #include "kernel/plan/plan.h"
 
 #include "absl/container/inlined_vector.h"
@@ -11,7 +12,7 @@
 namespace keel {
 namespace {
 
-// Copies strided feeds to row-major order for the run.
+// Copies strided feeds to row-major arrays for the run.
 absl::Status MakeContiguous(std::span<keel_array* const> in, absl::InlinedVector<keel_array*, 8>* ready,
                             std::vector<ArrayRef>* copies) {
   for (keel_array* array : in) {
@@ -34,7 +35,7 @@ bool Relay(void* arg, const Lowered& lowered, size_t step, const keel_call& call
   return watch->observer(watch->arg, lowered, {lowered.steps[step], call, lowered.first_step + step, when});
 }
 
-// Prepares the steps that do not depend on sizes, including those of bodies.
+// Prepares the launches that do not depend on sizes, also of bodies, and uploads the constants.
 absl::Status PrepareSteps(Lowered* lowered) {
   for (Step& step : lowered->steps) {
     for (auto& body : step.bodies) RETURN_IF_ERROR(PrepareSteps(body.get()));
@@ -78,7 +79,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
     if (in[i]->dtype != value.type.dtype)
       return Annotate(
           Invalid("feed \"", value.name, "\": got dtype ", Name(in[i]->dtype), ", wanted ", wanted),
-          kErrorHint, "convert the array; nothing is cast silently");
+          kErrorHint, "convert the array; feeds are not cast implicitly");
   }
   return absl::OkStatus();
 }
@@ -130,12 +131,12 @@ Plan::Plan(std::unique_ptr<Lowered> lowered, PlanOptions options)
 
 Plan::~Plan() = default;
 
-// On devices with memory of their own, or on several.
+// Runs on a device with its own memory, or on several devices.
 absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                                 void* arg, const Deadline* end) {
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding, FindBinding(in));
   if (!lowered_->accelerator) {
-    Deadline limit = EndOfRun(options_, end);  // shared by all parts
+    Deadline limit = EndOfRun(options_, end);  // one deadline for all parts
     return parts_->Run(in, out, observer, arg, options_.timeout_ms ? &limit : nullptr);
   }
   absl::InlinedVector<keel_array*, 8> feeds;

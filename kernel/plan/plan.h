@@ -1,7 +1,7 @@
-// plan.h: the frozen executable of one (graph, feeds, fetches, targets, device), shared by threads. A Binding
-// holds the size-dependent state (the 16 used last are kept), a Runner the state of one run. A warm run takes
-// an idle runner by one atomic exchange, compares the shapes of the feeds with the runner's, and returns it:
-// no lock, no allocation, no search.
+// plan.h: the immutable executable of one (graph, feeds, fetches, targets, device). Thread-safe. A Binding
+// holds the state that depends on sizes; the plan keeps the 16 most recently used bindings. A Runner holds
+// the state of one run. A warm run takes an idle runner with one atomic exchange, checks that the feeds'
+// shapes equal its shapes, and returns it: no lock, no allocation, no search.
 #pragma once
 
 #include <list>
@@ -17,7 +17,7 @@
 
 namespace keel {
 
-struct Event {  // the argument of an observer, after a launch
+struct Event {  // passed to the observer after each launch
   const Step& step;
   const keel_call& call;
   size_t index;
@@ -37,7 +37,7 @@ class Plan {
                                                     std::span<const ValueId> fetches,
                                                     std::span<const NodeId> targets,
                                                     const PlanOptions& options);
-  // With nodes on several devices; each part is optimised for its own device.
+  // A plan with nodes on several devices; each part is optimised for its device.
   static absl::StatusOr<std::shared_ptr<Plan>> MakePlaced(const Graph& graph, Device* device,
                                                           const Placing& placing, const Optimizer& optimizer,
                                                           std::span<const ValueId> feeds,
@@ -48,17 +48,18 @@ class Plan {
   bool observable() const { return options_.observe || options_.profile; }
   size_t inputs() const { return lowered_->feeds.size(); }
   size_t outputs() const { return lowered_->fetches.size(); }
-  // `end`: the deadline of the enclosing run, if this run is a part of another.
+  // Thread-safe. `end`: deadline of the enclosing run; null: the plan's own time limit applies.
   absl::Status Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer = nullptr,
                    void* arg = nullptr, const Deadline* end = nullptr);
-  // The values of these symbols, found by name, in a run with these feeds; an error if the feeds do not fit.
+  // The numbers of `symbols`, matched by name, for a run with these feeds; fails if the feeds have the wrong
+  // shapes or dtypes.
   absl::StatusOr<std::vector<int64_t>> Sizes(std::span<keel_array* const> in, const DimTable& symbols);
-  // JSON; with the sizes of values that are known or determined by `in`.
+  // A JSON report; includes sizes of values if the plan has no symbols or if `in` is not empty.
   absl::StatusOr<std::string> Report(std::span<keel_array* const> in);
 
  private:
   Plan(std::unique_ptr<Lowered> lowered, PlanOptions options);
-  // A runner with the types and shapes that it was built for.
+  // A runner with its binding and the types of the feeds that it was built for.
   struct Ready {
     struct Feed {
       uint8_t type_key;
@@ -70,7 +71,7 @@ class Plan {
     bool Fits(std::span<keel_array* const> in) const;
   };
 
-  // Launches on the timeline (plan_timeline.cc).
+  // Runs with its launches on the timeline (plan_timeline.cc).
   absl::Status RunShown(std::span<keel_array* const> in, std::span<ArrayRef> out, const Deadline* end);
   absl::Status RunWatched(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                           void* arg, const Deadline* end);
@@ -93,7 +94,7 @@ class Plan {
   std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;
   Mutex mutex_;
-  std::list<std::shared_ptr<Binding>> bindings_;  // used last first
+  std::list<std::shared_ptr<Binding>> bindings_;  // most recently used first
 };
 
 }  // namespace keel

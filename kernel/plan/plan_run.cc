@@ -1,4 +1,4 @@
-// plan_run.cc: the warm path of a run, with an idle runner for these types and shapes.
+// plan_run.cc: warm runs: reuses an idle runner for the types and shapes of the feeds.
 #include "kernel/plan/plan.h"
 
 namespace keel {
@@ -22,7 +22,7 @@ void Plan::GiveBack(std::unique_ptr<Ready> ready) {
   if (std::unique_ptr<Ready> other = idle_.Put(std::move(ready))) Park(std::move(other));
 }
 
-// Returns the runner to the pool of its binding, or destroys it if the pool is full.
+// Returns the runner to the pool of its binding; if the pool is full, destroys it.
 void Plan::Park(std::unique_ptr<Ready> ready) {
   for (auto& slot : ready->binding->pool) {
     Runner* empty = nullptr;

@@ -1,5 +1,5 @@
-// plan_timeline.cc: a run on the timeline: each launch on the track of the device and lane where it ran,
-// within a span of the run.
+// plan_timeline.cc: records runs on the timeline: each launch on the track of its device and lane, within the
+// span of its run.
 #include "kernel/plan/plan.h"
 
 namespace keel {

@@ -13,7 +13,7 @@ void WriteAll(int file, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(file, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // there is no channel to report the error
+    if (n <= 0) return;  // print has no way to report the error
     text.remove_prefix(static_cast<size_t>(n));
   }
 }

@@ -1,4 +1,4 @@
-// report.cc: a plan as JSON: launches in order, folded nodes, memory.
+// report.cc: writes a plan as JSON: launches in order, folded nodes, placement, memory.
 #include <algorithm>
 
 #include "kernel/base/json.h"
@@ -42,7 +42,7 @@ void WriteStep(Json& json, const Lowered& l, const Step& step, const Binding* b,
   json.EndObject();
 }
 
-// In the order of the step numbers: a control step precedes the steps of its bodies.
+// In the order of NumberSteps: the steps of a plan, then of its bodies.
 void WriteSteps(Json& json, const Lowered& l, const Binding* b, std::string_view owner) {
   for (const Step& step : l.steps) WriteStep(json, l, step, b, owner);
   for (size_t s = 0; s < l.steps.size(); s++)
@@ -74,7 +74,7 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
   json.Key("arena_bytes").Int(static_cast<int64_t>(b.arena_bytes));
   json.Key("unshared_bytes").Int(static_cast<int64_t>(b.unshared_bytes));
   json.Key("in_place").Int(static_cast<int64_t>(b.in_place));
-  json.Key("still").Int(std::ranges::count(b.is_noop, true));  // launches replaced by sub-buffers
+  json.Key("still").Int(std::ranges::count(b.is_noop, true));  // launches with all results in place
   json.Key("scratch_bytes").Int(static_cast<int64_t>(b.scratch_bytes));
   json.Key("result_bytes").Int(static_cast<int64_t>(b.output_bytes));
   json.Key("constant_bytes").Int(static_cast<int64_t>(constants));
@@ -82,7 +82,7 @@ void WriteMemory(Json& json, const Lowered& l, const Binding& b) {
 
 }  // namespace
 
-// The device of each node, with the reason; copies between memories, with their bytes if the sizes are known.
+// The device of each node with the reason, and the copies between memories, with their bytes if known.
 void Plan::ReportParts(Json& json, const Binding* binding) const {
   json.Key("placement").BeginArray();
   for (const Parts::Row& row : parts_->rows)

@@ -1,4 +1,4 @@
-// runner.cc: building a runner, and its run.
+// runner.cc: see runner.h.
 #include "kernel/plan/runner.h"
 
 namespace keel {
@@ -10,7 +10,7 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Make(const Lowered& lowered, con
   r->scratch_ = NewBlock(r->binding_->scratch_bytes);
   if (!r->arena_ || !r->scratch_)
     return Annotate(Exhausted("no memory for the ", r->binding_->arena_bytes + r->binding_->scratch_bytes,
-                              " bytes that a run plans"),
+                              " bytes of values and scratch of a run"),
                     kErrorHint, "run smaller inputs");
   ASSIGN_OR_RETURN(keel_dev dev, lowered.device->Open());
   r->options_ = options;

@@ -1,5 +1,5 @@
-// runner.h: the state of one run of a binding: its memory, and a frame on it. Built once, pooled, used by one
-// thread at a time.
+// runner.h: one run of a binding: its memory, and a frame on it. Built once, pooled, used by one thread at a
+// time.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ class Runner {
  public:
   static absl::StatusOr<std::unique_ptr<Runner>> Make(const Lowered& lowered, const Binding& binding,
                                                       const PlanOptions& options);
-  // Feeds are contiguous and have the bound shapes; returns one new array for each fetch. `end`: the deadline
-  // of the enclosing run, if this run is a part of another.
+  // Feeds must be contiguous and have the shapes of the binding; creates an array for each fetch. `end`:
+  // deadline of the enclosing run, or null.
   absl::Status Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe, void* arg,
                    const Deadline* end = nullptr);
 
@@ -25,7 +25,7 @@ class Runner {
   absl::Status MakeOutputs(std::span<ArrayRef> out);
 
   const Lowered& lowered_;
-  const Binding* binding_;  // its pool keeps the idle runner
+  const Binding* binding_;  // owns the pool of this runner
   Block arena_, scratch_;
   PlanOptions options_;
   RunState state_;

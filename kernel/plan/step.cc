@@ -1,4 +1,4 @@
-// step.cc: views of steps for plugins, preparing and running one.
+// step.cc: views of steps for plugins, preparation, errors and runs of single steps.
 #include "kernel/plan/step.h"
 
 #include <cstdlib>
@@ -83,7 +83,7 @@ absl::StatusOr<std::shared_ptr<Launch>> Prepare(const Lowered& lowered, const St
   if (!launch->launch.run) launch->launch.run = impl.run;
   if (!launch->launch.run)
     return Annotate(Internal("impl \"", impl.name ? impl.name : "", "\" of ", OpName(*node.op),
-                             " prepared a launch without run"),
+                             " prepared a launch without a run function"),
                     kErrorPlugin, lowered.device->plugin().name);
   DropPages(lowered, step);
   return launch;
@@ -117,7 +117,7 @@ uint64_t BytesOf(const keel_tensor& t) {
   return n;
 }
 
-std::string At(const std::string* source, std::string message) {
+std::string WithSource(const std::string* source, std::string message) {
   if (source) absl::StrAppend(&message, " (", *source, ")");
   return message;
 }
@@ -125,8 +125,9 @@ std::string At(const std::string* source, std::string message) {
 absl::Status StepError(const absl::Status& status, const Step& step) {
   std::string op(OpName(*step.op));
   std::string named = absl::StrCat(op, " \"", step.name, "\": ", status.message());
-  return Annotate(Annotate(absl::Status(status.code(), At(step.source, std::move(named))), kErrorOp, op),
-                  kErrorNode, step.name);
+  return Annotate(
+      Annotate(absl::Status(status.code(), WithSource(step.source, std::move(named))), kErrorOp, op),
+      kErrorNode, step.name);
 }
 
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step) {

@@ -1,4 +1,4 @@
-// step.h: the call struct and the errors of a step, and the run of a single step outside of a plan.
+// step.h: single steps: the fields of their call, their errors, and a run outside of a plan.
 #pragma once
 
 #include <span>
@@ -8,33 +8,34 @@
 
 namespace keel {
 
-// Sets the flags and the count of a call from the shapes of its operands and results; all are contiguous.
+// Sets the flags and the count of a call from the shapes of its operands and results, which must be
+// contiguous.
 void SetShapeFlags(keel_call* call);
 
-// The size of a contiguous tensor.
+// Size of a contiguous tensor.
 uint64_t BytesOf(const keel_tensor& t);
 
-// The message, followed by the source line if it is known.
-std::string At(const std::string* source, std::string message);
-// An error of a step, with its op, node and line.
+// Appends the source location to the message, if it is known.
+std::string WithSource(const std::string* source, std::string message);
+// Adds the op, node and source location of the step to an error.
 absl::Status StepError(const absl::Status& status, const Step& step);
-// The error of a launch, with node, op and plugin.
+// The error of a failed launch, with node, op and plugin.
 absl::Status RunError(const HostCall& call, keel_rc rc, const Step& step);
 
-// Adds the name of a device with memory of its own to an error; other devices are named by their plugin only.
+// Adds the name of the device if it has its own memory; for host devices the plugin's name is sufficient.
 absl::Status NameDevice(const Lowered& lowered, const absl::Status& status);
 
-// The error of a run stopped after that step by keel_context_cancel or by its time limit.
+// The error of a run stopped after the step `after`: cancelled, or by its time limit if timeout_ms > 0.
 absl::Status Stopped(const std::string& after, uint32_t timeout_ms = 0);
 absl::Status Stopped(const std::string& after, const PlanOptions& options);
-// The deadline of a run that begins now; null without a limit.
+// The deadline of a run that begins now: `given` if not null. Requires options.timeout_ms > 0 otherwise.
 Deadline EndOfRun(const PlanOptions& options, const Deadline* given);
 
-// Releases the pages of the step's mapped constants, which are reloaded on the next read: most constants are
-// read once, to be packed.
+// Releases the pages of the step's mapped constants until the next read; most constants are read only once,
+// by `prepare`.
 void DropPages(const Lowered& lowered, const Step& step);
 
-// Prepares and runs a step with no symbolic dims on given tensors.
+// Prepares and runs a step without symbolic dims on tensors in host memory.
 absl::Status RunOnce(const Lowered& lowered, const Step& step, std::span<const keel_tensor* const> in,
                      std::span<keel_tensor* const> out, uint32_t threads);
 
@@ -42,7 +43,7 @@ struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
 using Block = std::unique_ptr<char, FreeDeleter>;
-// 64-byte aligned; null if there is no memory. A block of 0 bytes is not null.
+// A 64-byte aligned block, also for 0 bytes; null if memory is exhausted.
 Block NewBlock(uint64_t bytes);
 
 }  // namespace keel

@@ -8,7 +8,7 @@
 
 namespace keel {
 
-// Polling interval for keel_context_cancel in runs with a limit: a signal handler cannot wake a thread.
+// The interval of checks for cancellation: a signal handler may cancel, but cannot wake the thread.
 constexpr auto kTick = std::chrono::milliseconds(5);
 
 namespace {
@@ -31,7 +31,7 @@ Stopper::~Stopper() {
   pthread_join(thread_, nullptr);
 }
 
-// All signals are blocked, so that they go to threads of the program.
+// Starts the thread with all signals blocked, so that handlers of the program never run on it.
 bool Stopper::Start() {
   if (started_) return pid_ == getpid();
   sigset_t all, before;
@@ -86,7 +86,7 @@ Stopper::Limit::Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag)
 Stopper::Limit::~Limit() {
   if (!watched_) return;
   std::lock_guard lock(stopper_.mutex_);
-  // In a forked child the neighbours in the list do not exist: they were on threads of the parent.
+  // In a forked child the list has limits of threads that do not exist there.
   if (stopper_.pid_ != getpid()) return;
   *link_ = next_;
   if (next_) next_->link_ = link_;

@@ -1,5 +1,5 @@
-// stop.h: cancellation and time limits of runs: one flag per context, which keel_context_cancel sets, and a
-// thread that sets the flag of a run at its deadline. Plugins read the flag as keel_env.cancelled.
+// stop.h: stops runs. Each context has a flag that cancels all its runs, and a thread that sets the flag of a
+// run with a time limit at its deadline. Plugins read the flag through keel_env.cancelled.
 #pragma once
 
 #include <pthread.h>
@@ -13,11 +13,10 @@
 
 namespace keel {
 
-// Of one run. As a parameter, null means the time limit of the run's options.
-using Deadline = std::chrono::steady_clock::time_point;
-using StopFlag = std::atomic<int32_t>;  // 0: continue
+using Deadline = std::chrono::steady_clock::time_point;  // of one run
+using StopFlag = std::atomic<int32_t>;                   // not 0: stop
 static_assert(sizeof(StopFlag) == sizeof(int32_t) && StopFlag::is_always_lock_free);
-// As plugins read it; C has no atomics before C11.
+// The type of keel_env.cancelled, without atomics, which C has only since C11.
 inline const volatile int32_t* Exported(const StopFlag& flag) {
   return reinterpret_cast<const volatile int32_t*>(&flag);
 }
@@ -30,10 +29,10 @@ class Stopper {
   Stopper(const Stopper&) = delete;
   Stopper& operator=(const Stopper&) = delete;
 
-  StopFlag asked{0};  // async-signal-safe to set; stays set until it is cleared
+  StopFlag asked{0};  // cancels all runs until it is cleared; async-signal-safe to set
 
-  // During its lifetime the thread sets `flag` at the deadline or after keel_context_cancel. Without a thread
-  // (in a forked child) Over() checks the deadline.
+  // Scope of a time limit: sets `flag` at the deadline or on cancellation. In a forked child, which has no
+  // watching thread, the run must check Over() itself.
   class Limit {
    public:
     Limit(Stopper& stopper, Clock::time_point end, StopFlag& flag);
@@ -57,7 +56,7 @@ class Stopper {
   bool Start();
 
   Mutex mutex_;
-  sem_t changed_;  // not a condition variable, which could not be destroyed in a forked child
+  sem_t changed_;  // not a condition variable: a forked child could not destroy it while the thread waits
   Limit* first_ = nullptr;
   bool started_ = false, ending_ = false;
   pid_t pid_ = 0;
