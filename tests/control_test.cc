@@ -296,7 +296,7 @@ TEST_P(Control, BodiesBetweenBeginAndEnd) {
     EXPECT_TRUE(Writes(then.get()));
     EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get()}); }), "a cond has 2 bodies, got 1"));
     EXPECT_TRUE(Has(Failure([&] { run("add", p, {then.get()}); }), "\"add\" runs no bodies"));
-    EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get(), t}); }), "no body"));
+    EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get(), t}); }), "is not a body"));
     Array y = run("cond", p, {then.get(), otherwise.get()});
     EXPECT_TRUE(Has(Failure([&] {
                       run("cond", p, {then.get(), otherwise.get()});

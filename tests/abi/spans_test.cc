@@ -69,7 +69,7 @@ TEST_F(Spans, LeaveOutOtherArguments) {
                              "{\"a\":-}",
                              "{\"a\":NaN}",
                              "{\"a\":Infinity}",
-                             "{\"a\":tru}",
+                             "{\"a\":tr}",
                              "{\"a\":\"\n\"}",
                              "{\"a\":\"\\x\"}",
                              "{\"a\":\"\\u12g4\"}",

@@ -28,7 +28,7 @@ BAD = [
     ("a clause", "keel rules 1\npass a loud\n", "2:8", "expected rule, pass or extend"),
     ("a level", "keel rules 1\npass a level 7\n", "2:6", "level 7, wanted 1 to 3"),
     ("no level", "keel rules 1\npass a level 0\n", "2:6", "wanted 1 to 3"),
-    ("an extension of another level", "keel rules 1\nextend simplify level 2\n", "2:8", "those of the extended pass"),
+    ("an extension of another level", "keel rules 1\nextend simplify level 2\n", "2:8", "the extended pass defines level"),
     ("the pass's name", "keel rules 1\npass Loud\n", "2:6", "lower case"),
     ("a pass twice", HEAD + "pass mine\n", "3:6", "already has this pass"),
     ("no match", HEAD + "rule a build x\n", "3:8", "expected 'match'"),

@@ -195,7 +195,8 @@ def test_handlers_of_other_libraries_stay():
 import faulthandler, os, signal, sys, threading, keel, numpy as np
 f = keel.function(lambda n: keel.while_loop((keel.array(np.int64(0)), n), lambda i, n: i < n, lambda i, n: (i + 1, n))[0])
 n, sent = keel.array(np.int64(5 * 10**7)), []
-faulthandler.register(signal.SIGINT, sys.stdout)
+f(keel.array(np.int64(1)))  # traced before the signal: faulthandler cannot read a frame that is changing
+faulthandler.register(signal.SIGINT, sys.stdout, all_threads=False)
 threading.Timer(0.02, lambda: (os.kill(os.getpid(), signal.SIGINT), sent.append(1))).start()
 while not sent:
     assert f(n).item() == 5 * 10**7

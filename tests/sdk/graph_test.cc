@@ -44,7 +44,7 @@ TEST_P(Graphs, NamesAreUnique) {
   for (const keel::Value& v : g.values()) names.push_back(v.name);
   EXPECT_EQ(names,
             (std::vector<std::string>{"const", "const_1", "add", "add_1", "placeholder", "placeholder_1"}));
-  EXPECT_TRUE(Has(Failure([] { keel::constant(3, "const"); }), "has a value 'const' already"));
+  EXPECT_TRUE(Has(Failure([] { keel::constant(3, "const"); }), "already has a value 'const'"));
   EXPECT_TRUE(Has(Failure([] { keel::placeholder(KEEL_F32, {}, "add"); }), "has a value 'add' already"));
   EXPECT_TRUE(Has(Failure([&] { keel::named(sum, "add_1"); }), "has a value 'add_1' already"));
   keel::named(sum, "add_1", true);
