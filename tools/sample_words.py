@@ -123,7 +123,8 @@ def present(commit, before, now, names, item):
     here = in_file(commit, before, now, item, new) if new in now else (0, "")
     if here[0] >= 2 * ALIKE:
         return here[1]
-    elsewhere = ((likeness(item[2], t), t) for name in now if not name.endswith((*BINARY_LIKE, ".md"))
+    base = item[0].split("/")[-1]
+    elsewhere = ((likeness(item[2], t) + 0.1 * name.endswith("/" + base), t) for name in now if not name.endswith((*BINARY_LIKE, ".md"))
                  for _, t in cached_texts(name, now[name]) if is_message(t) == is_message(item[2]))
     there = max(elsewhere, default=(0, ""))
     return there[1] if there[0] > max(here[0], ALIKE) else here[1] or "(deleted)"
