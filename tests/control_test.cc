@@ -344,8 +344,8 @@ TEST_P(Control, BadInput) {
   EXPECT_TRUE(Has(Failure([&] {
                     Cond(nullptr, F({1, 2}), x_, x_);
                   }),
-                  "the predicate is f32[2], wanted bool[]"));
-  EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, Scalar(1), {x_}); }), "the index is f32[], wanted i32[]"));
+                  "the predicate is f32[2], expected bool[]"));
+  EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, Scalar(1), {x_}); }), "the index is f32[], expected i32[]"));
   EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, I(0), {}); }), "a switch has no branch"));
   EXPECT_TRUE(Has(Failure([&] { Cond(nullptr, Do("less", I(1), I(2)), gives(I(1)), x_, 0); }),
                   "there are 1 results, got room for 0"));

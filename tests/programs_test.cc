@@ -142,7 +142,7 @@ TEST_P(Programs, BadInput) {
   EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"name", ""}}); }), "");
   EXPECT_NE(Failure([&] {
               New(nullptr, Vector({1}), {{"trainable", "no"}});
-            }).find("wanted 0 or 1"),
+            }).find("expected 0 or 1"),
             std::string::npos);
   Trace trace(context_, "f");
   Array x = trace.param("x", 3);

@@ -94,7 +94,7 @@ def symbol_faults(build):
     own = {name for library in beside for name in exported(library)}  # libraries installed next to plugins
     for plugin in plugins:
         if exported(plugin) != ["keel_plugin_v0"]:
-            yield f"{plugin.name} exports {exported(plugin)}; wanted keel_plugin_v0 only"
+            yield f"{plugin.name} exports {exported(plugin)}; expected keel_plugin_v0 only"
         needs = sorted(set(re.findall(r"\bU (keel_\w+)", output("nm", "-D", plugin))) - own)
         if needs:
             yield f"{plugin.name} needs {needs}; a plugin gets all from the host table"

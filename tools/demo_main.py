@@ -84,7 +84,7 @@ def show_types(files, folder):
     files = [Path(f) for f in files or six_files(folder)]
     for path in files:
         if not path.is_file() or not os.access(path, os.R_OK):
-            sys.exit(f"cannot read {path}: wanted a file")
+            sys.exit(f"cannot read {path}: expected a file")
     features = [file_features(f, config) for f in files]
     judged = [(f, x) for f, x in zip(files, features) if long_enough(x, config)]
     for path in [f for f, x in zip(files, features) if not long_enough(x, config)]:

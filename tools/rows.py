@@ -49,7 +49,7 @@ def reasons():
             continue
         match = re.fullmatch(rf"([VZTK]\d+)((?: (?:{'|'.join(map(re.escape, NAMES))}))+): (\S.*)", line)
         if not match or match.group(1) not in ROWS:
-            faults.append(f"waiting.txt:{number}: wanted ROW LANGUAGES: reason, got: {line}")
+            faults.append(f"waiting.txt:{number}: expected ROW LANGUAGES: reason, got: {line}")
             continue
         for language in match.group(2).split():
             found[match.group(1), language] = match.group(3)

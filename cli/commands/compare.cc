@@ -46,7 +46,7 @@ std::vector<std::string> pick_devices(const keel::Context& context, const std::s
     start = comma + 1;
   }
   if (out.size() < 2)
-    throw Fail(kUsage, "-d " + list + ": wanted two devices or more", "for example -d reference,cpu");
+    throw Fail(kUsage, "-d " + list + ": expected two devices or more", "for example -d reference,cpu");
   return out;
 }
 
@@ -131,7 +131,7 @@ void print_difference(const std::optional<Difference>& d, const std::string& goo
         d->diff.got, other);
   print_values("inputs", d->seen.in);
   print_values(("outputs on " + other).c_str(), d->seen.out);
-  print_values(("wanted, from " + good).c_str(), {{d->name, d->want.array}});
+  print_values(("expected, from " + good).c_str(), {{d->name, d->want.array}});
 }
 
 // Adds a row per output; returns whether all are within tolerance.

@@ -273,7 +273,7 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
     done = r.at + r.length;
   }
   expression += s.text.substr(done, to - done);
-  if (trimmed(expression).empty()) fail(s, from, "wanted an expression", kUsage);
+  if (trimmed(expression).empty()) fail(s, from, "expected an expression", kUsage);
   for (size_t k = 0; k < results; k++) names += (k ? ", r" : "r") + std::to_string(k);
   std::string before = results == 1 ? "  return " : "  " + names + " = ";
   try {

@@ -50,7 +50,7 @@ void save_results(const std::string& path, const NamedArrays& results) {
     return write_output(path, results.size() == 1 ? write_npy(results[0].second) : write_npz(results));
   bool npy = path.ends_with(".npy");
   if (!npy && !path.ends_with(".npz"))
-    throw Fail(kUsage, "-o " + path + ": wanted a name that ends in .npz or .npy", "for example -o @out.npz");
+    throw Fail(kUsage, "-o " + path + ": expected a name that ends in .npz or .npy", "for example -o @out.npz");
   if (npy && results.size() != 1)
     throw Fail(kUsage,
                fmt::format("-o {}: .npy holds one array, the entry has {} results", path, results.size()),

@@ -41,9 +41,9 @@ Verdict verify_case(const keel::Context& context, const Model& model, uint32_t i
     verdict.text += fmt::format("\n    {}: ", entry.results[i].name);
     verdict.text +=
         diff.same_type
-            ? fmt::format("{} of {} elements outside, max|abs| {:.3g}; element {}: got {}, wanted {}",
+            ? fmt::format("{} of {} elements outside, max|abs| {:.3g}; element {}: got {}, expected {}",
                           diff.outside, got[i].size(), diff.max_abs, diff.first, diff.got, diff.wanted)
-            : fmt::format("got {}, wanted {}", type_text(got[i].tensor()), type_text(c.expected[i].tensor()));
+            : fmt::format("got {}, expected {}", type_text(got[i].tensor()), type_text(c.expected[i].tensor()));
   }
   return verdict;
 }

@@ -33,7 +33,7 @@ std::string read_file(const std::string& path) {
   Descriptor d{path == "-" ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat st;
   if (d.fd < 0 || fstat(d.fd, &st) != 0) fail_errno("cannot read", path);
-  if (S_ISDIR(st.st_mode)) throw Fail(kBadFile, path + " is a folder, wanted a file");
+  if (S_ISDIR(st.st_mode)) throw Fail(kBadFile, path + " is a folder, expected a file");
   std::string out;
   size_t used = 0;
   out.resize(S_ISREG(st.st_mode) ? static_cast<size_t>(st.st_size) + 1 : 65536);

@@ -75,13 +75,13 @@ void fill_literals(T* out, size_t count, std::string_view text, const std::strin
   if (trim(text).empty()) parts.clear();
   if (parts.size() != 1 && parts.size() != count)
     throw Fail(kUsage,
-               fmt::format("{}: got {} values, wanted {} (or one, to fill)", what, parts.size(), count));
+               fmt::format("{}: got {} values, expected {} (or one, to fill)", what, parts.size(), count));
   std::vector<T> one(1);
   for (size_t i = 0; i < parts.size(); i++) {
     T v{};
     if (!parse_literal(parts[i], v))
       throw Fail(kUsage, fmt::format("{}: \"{}\" is no {} value", what, parts[i], dtype),
-                 "wanted numbers, range, randn(SEED), rand(SEED), randint(LO,HI,SEED) or @FILE");
+                 "expected numbers, range, randn(SEED), rand(SEED), randint(LO,HI,SEED) or @FILE");
     if (parts.size() == 1)
       std::fill_n(out, count, v);
     else
@@ -122,7 +122,7 @@ Call parse_call(std::string_view text, const std::string& what) {
   }
   if (!good || call.args.size() > known->max_args)
     throw Fail(kUsage, fmt::format("{}: cannot read \"{}\"", what, text),
-               "wanted range, randn(SEED), rand(SEED) or randint(LO,HI,SEED), with whole numbers");
+               "expected range, randn(SEED), rand(SEED) or randint(LO,HI,SEED), with whole numbers");
   return call;
 }
 

@@ -29,7 +29,7 @@ std::string memory_bytes(const std::string& text) {
   uint64_t bytes = 0;
   if (digits == 0 || text.empty() || text.size() > 15 || unit == 0 ||
       __builtin_mul_overflow(std::stoull(text), unit, &bytes))
-    throw Fail(kUsage, "--memory " + text + ": wanted a number of bytes", "for example --memory 512M");
+    throw Fail(kUsage, "--memory " + text + ": expected a number of bytes", "for example --memory 512M");
   return std::to_string(bytes);
 }
 
@@ -122,7 +122,7 @@ keel::Module import_model(const keel::Context& context, const std::string& path,
 std::string stdin_path() {
   static const std::string path = [] {
     std::string bytes = read_file("-");
-    if (bytes.empty()) throw Fail(kBadFile, "stdin is empty, wanted a model");
+    if (bytes.empty()) throw Fail(kBadFile, "stdin is empty, expected a model");
     int fd = memfd_create("stdin", MFD_CLOEXEC);
     std::string name = fmt::format("/proc/self/fd/{}", fd);
     for (size_t done = 0; fd >= 0 && done < bytes.size();) {

@@ -44,7 +44,7 @@ class Parser {
         h.shape = tuple();
         seen[2] = true;
       } else {
-        fail(key == "descr" ? "a structured dtype, wanted a plain one" : "the unknown key '" + key + "'");
+        fail(key == "descr" ? "a structured dtype, expected a plain one" : "the unknown key '" + key + "'");
       }
       eat(',');
     }
@@ -67,7 +67,7 @@ class Parser {
     return true;
   }
   void want(char c) {
-    if (!eat(c)) fail(s_.empty() ? "its end" : "'" + std::string(s_.substr(0, 8)) + "', wanted '" + c + "'");
+    if (!eat(c)) fail(s_.empty() ? "its end" : "'" + std::string(s_.substr(0, 8)) + "', expected '" + c + "'");
   }
   std::string string() {
     skip();
@@ -86,7 +86,7 @@ class Parser {
       s_.remove_prefix(std::string_view(word).size());
       return value;
     }
-    fail("'" + std::string(s_.substr(0, 8)) + "', wanted True or False");
+    fail("'" + std::string(s_.substr(0, 8)) + "', expected True or False");
   }
   std::vector<int64_t> tuple() {
     std::vector<int64_t> out;
@@ -96,7 +96,7 @@ class Parser {
       int64_t v = 0;
       auto [end, error] = std::from_chars(s_.data(), s_.data() + s_.size(), v);
       if (error != std::errc() || v < 0)
-        fail("'" + std::string(s_.substr(0, 24)) + "', wanted a dim from 0 to 2^63-1");
+        fail("'" + std::string(s_.substr(0, 24)) + "', expected a dim from 0 to 2^63-1");
       s_.remove_prefix(static_cast<size_t>(end - s_.data()));
       eat('L');  // Python 2 wrote 3L
       out.push_back(v);
@@ -114,7 +114,7 @@ Header parse_header(std::string_view bytes, const std::string& where) {
   if (!is_npy(bytes) || bytes.size() < 12) throw Fail(kBadFile, where + ": not a whole .npy file");
   bool short_form = bytes[6] == 1;
   if (bytes[6] < 1 || bytes[6] > 3)
-    throw Fail(kBadFile, where + ": .npy version " + std::to_string(bytes[6]) + ", wanted 1, 2 or 3");
+    throw Fail(kBadFile, where + ": .npy version " + std::to_string(bytes[6]) + ", expected 1, 2 or 3");
   size_t start = short_form ? 10 : 12;
   size_t length = short_form ? number_at<uint16_t>(bytes, 8) : number_at<uint32_t>(bytes, 8);
   if (length > bytes.size() - start) throw Fail(kBadFile, where + ": the .npy header is cut off");
@@ -181,7 +181,7 @@ keel::Array read_npy(const keel::Context& context, std::string_view bytes, const
   size_t total = checked_bytes(h, element, where), have = bytes.size() - h.data_at;
   if (have < total)
     throw Fail(kBadFile, where + ": the .npy data is cut off: got " + std::to_string(have) +
-                             " bytes, wanted " + std::to_string(total));
+                             " bytes, expected " + std::to_string(total));
   keel::Array array = keel::Array::zeros(context, dtype, h.shape);
   if (total == 0) return array;
   char* out = static_cast<char*>(array.data());

@@ -52,7 +52,7 @@ class Zip {
     if (m.method == 8)
       data = inflate_raw(data, m, hold);
     else if (m.method != 0)
-      fail("'" + m.name + "' is packed by method " + std::to_string(m.method) + ", wanted stored or deflate");
+      fail("'" + m.name + "' is packed by method " + std::to_string(m.method) + ", expected stored or deflate");
     if (data.size() != m.size) fail("'" + m.name + "' has another size than the archive says");
     if (crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()) != m.crc)
       fail("the checksum of '" + m.name + "' is wrong: the file is damaged");

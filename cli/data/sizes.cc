@@ -31,7 +31,7 @@ std::string list(const std::vector<std::string>& names) { return names.empty() ?
 
 Shape parse_shape(const std::string& argument, std::string_view text) {
   auto refuse = [&] {
-    throw Fail(kUsage, "--shape " + argument + ": wanted NAME=SIZES",
+    throw Fail(kUsage, "--shape " + argument + ": expected NAME=SIZES",
                "for example --shape x=1,3,48,192; ? leaves a size as it is");
   };
   Shape shape;

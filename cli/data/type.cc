@@ -149,7 +149,7 @@ Dims parse_dims(const std::vector<std::string>& assignments) {
     size_t equals = a.find('=');
     std::optional<int64_t> v;
     if (equals != std::string::npos && equals > 0) v = eval_dim(std::string_view(a).substr(equals + 1), {});
-    if (!v || *v < 0) throw Fail(kUsage, "--dim " + a + ": wanted NAME=NUMBER", "for example --dim b=4");
+    if (!v || *v < 0) throw Fail(kUsage, "--dim " + a + ": expected NAME=NUMBER", "for example --dim b=4");
     auto [at, added] = dims.emplace(a.substr(0, equals), *v);
     if (!added && at->second != *v)
       throw Fail(kUsage, fmt::format("--dim {} is given twice: {} and {}", at->first, at->second, *v));

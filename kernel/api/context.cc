@@ -135,7 +135,7 @@ absl::StatusOr<uint64_t> ParseNumber(std::string_view what, const std::string& t
   uint64_t n = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc() || end != text.data() + text.size() || n < min || n > max)
-    return Invalid("option \"", std::string(what), "\": got \"", text, "\", wanted a number from ", min,
+    return Invalid("option \"", std::string(what), "\": got \"", text, "\", expected a number from ", min,
                    " to ", max);
   return n;
 }
@@ -159,7 +159,7 @@ absl::Status SetTimeout(const std::string& value, uint32_t* ms) {
 
 absl::Status SetFlag(std::string_view what, const std::string& value, bool* flag) {
   if (value != "0" && value != "1")
-    return Invalid("option \"", what, "\": got \"", value, "\", wanted 0 or 1");
+    return Invalid("option \"", what, "\": got \"", value, "\", expected 0 or 1");
   *flag = value == "1";
   return absl::OkStatus();
 }

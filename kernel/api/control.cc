@@ -102,7 +102,7 @@ absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool in
   bool fits =
       index ? array->dtype == DType::kI32 || array->dtype == DType::kI64 : array->dtype == DType::kBool;
   if (!fits || array->view.ndim)
-    return Invalid(what, " is ", TypeText(array), ", wanted ", index ? "i32[] or i64[]" : "bool[]");
+    return Invalid(what, " is ", TypeText(array), ", expected ", index ? "i32[] or i64[]" : "bool[]");
   if (array->dtype == DType::kBool) return *here->data() != 0;
   if (array->dtype == DType::kI64) return *reinterpret_cast<int64_t*>(here->data());
   return *reinterpret_cast<int32_t*>(here->data());

@@ -61,7 +61,7 @@ constexpr Option kSessionOptions[] = {
     {"results",
      [](void* s, const std::string& v) {
        if (v != "host" && v != "device")
-         return Invalid("option \"results\": got \"", v, "\", wanted host or device");
+         return Invalid("option \"results\": got \"", v, "\", expected host or device");
        static_cast<NewSession*>(s)->options.results_on_device = v == "device";
        return absl::OkStatus();
      }},
@@ -76,14 +76,14 @@ constexpr Option kSessionOptions[] = {
     {"feeds",
      [](void* s, const std::string& v) {
        if (v != "cast" && v != "exact")
-         return Invalid("option \"feeds\": got \"", v, "\", wanted cast or exact");
+         return Invalid("option \"feeds\": got \"", v, "\", expected cast or exact");
        static_cast<NewSession*>(s)->exact_feeds = v == "exact";
        return absl::OkStatus();
      }},
     {"lanes",
      [](void* s, const std::string& v) {
        if (v != "off" && v != "auto" && v != "all")
-         return Invalid("option \"lanes\": got \"", v, "\", wanted off, auto or all");
+         return Invalid("option \"lanes\": got \"", v, "\", expected off, auto or all");
        static_cast<NewSession*>(s)->options.lanes = v == "off"   ? LaneUse::kOff
                                                     : v == "all" ? LaneUse::kAll
                                                                  : LaneUse::kAuto;
@@ -116,7 +116,7 @@ absl::StatusOr<Placing> ReadPlacing(Registry& registry, const NewSession& wanted
     size_t split = rule.rfind('=');
     if (split == std::string::npos || split == 0 || split + 1 == rule.size())
       return Invalid("option \"place\": got \"", rule,
-                     "\", wanted PATTERN=DEVICE, for example \"conv*=cpu\"");
+                     "\", expected PATTERN=DEVICE, for example \"conv*=cpu\"");
     ASSIGN_OR_RETURN(Device * device, registry.FindDevice(rule.substr(split + 1)));
     placing.rules.push_back({rule.substr(0, split), device});
   }

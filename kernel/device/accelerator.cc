@@ -39,7 +39,7 @@ absl::Status Accelerator::ReadInfo() {
   }
   if (!info_.alignment) info_.alignment = 64;
   if (std::popcount(info_.alignment) != 1 || info_.alignment > kMaxAlignment)
-    return Invalid("device ", name(), ": info: alignment ", info_.alignment, "; wanted a power of two up to ",
+    return Invalid("device ", name(), ": info: alignment ", info_.alignment, "; expected a power of two up to ",
                    kMaxAlignment);
   info_.alignment = std::max<uint64_t>(info_.alignment, 64);
   return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
   table().segment_free(handle(), &segment);
   return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes returned ", segment.bytes,
                   " bytes at device address ", segment.address, ", host pointer ",
-                  segment.host ? "set" : "NULL", "; wanted all bytes, aligned to ", alignment());
+                  segment.host ? "set" : "NULL", "; expected all bytes, aligned to ", alignment());
 }
 
 void Accelerator::FreeSegment(const keel_segment& segment) {

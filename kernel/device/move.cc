@@ -121,11 +121,11 @@ absl::Status WaitFor(keel_array* array) {
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
   if (array && array->symbolic())
     return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
-                          " is symbolic: ", array->symbolic()->Describe(), "; wanted an array with elements"),
+                          " is symbolic: ", array->symbolic()->Describe(), "; expected an array with elements"),
                     kErrorHint, "elements exist only when the traced function runs");
   if (!array || !array->device_block()) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
-                        " is in the memory of device ", DeviceOf(array), "; wanted an array in host memory"),
+                        " is in the memory of device ", DeviceOf(array), "; expected an array in host memory"),
                   kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
 }
 

@@ -94,10 +94,10 @@ absl::Status Ascending(std::string_view name, Col<uint32_t> ends, size_t total) 
   uint32_t before = 0;
   for (size_t i = 0; i < ends.size(); i++) {
     if (ends[i] < before || ends[i] > total)
-      return Invalid(name, "[", i, "] is ", ends[i], "; wanted ", before, " to ", total);
+      return Invalid(name, "[", i, "] is ", ends[i], "; expected ", before, " to ", total);
     before = ends[i];
   }
-  if (before != total) return Invalid(name, " ends at ", before, "; wanted ", total);
+  if (before != total) return Invalid(name, " ends at ", before, "; expected ", total);
   return absl::OkStatus();
 }
 

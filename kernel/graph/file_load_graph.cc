@@ -10,7 +10,7 @@ absl::Status Loader::FillList(size_t row, size_t total, size_t* used, size_t* be
   *begin = *used;
   auto stated = static_cast<uint64_t>(c_.attr_values[row]);
   if (stated < *begin || stated > total)
-    return Invalid("attr_values[", row, "] is ", c_.attr_values[row], "; wanted ", *begin, " to ", total);
+    return Invalid("attr_values[", row, "] is ", c_.attr_values[row], "; expected ", *begin, " to ", total);
   *end = *used = stated;
   return absl::OkStatus();
 }

@@ -65,7 +65,7 @@ absl::Status CheckFit(const Module& m, std::string_view what, const Types& types
     for (size_t d = 0; fits && d < got.dims.size(); d++)
       fits = IsSymbolic(want.dims[d]) || got.dims[d] == want.dims[d];
     if (!fits)
-      return Invalid(what, " ", i, " ('", g.ValueName(values[i]), "') is ", Print(got, m.dims), "; wanted ",
+      return Invalid(what, " ", i, " ('", g.ValueName(values[i]), "') is ", Print(got, m.dims), "; expected ",
                      Print(want, m.dims));
   }
   return absl::OkStatus();

@@ -78,7 +78,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
     if (!in[i]) return Invalid("feed \"", value.name, "\" is missing; it is ", wanted);
     if (in[i]->dtype != value.type.dtype)
       return Annotate(
-          Invalid("feed \"", value.name, "\": got dtype ", Name(in[i]->dtype), ", wanted ", wanted),
+          Invalid("feed \"", value.name, "\": got dtype ", Name(in[i]->dtype), ", expected ", wanted),
           kErrorHint, "convert the array; feeds are not cast implicitly");
   }
   return absl::OkStatus();

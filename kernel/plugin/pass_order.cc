@@ -49,13 +49,13 @@ absl::Status CheckPass(const keel_pass& p, size_t i) {
   bool word = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
-  if (!word) return Invalid("pass ", i, ": name \"", name, "\": wanted lower case letters, digits and '_'");
-  if (p.level < 1 || p.level > 3) return Invalid("pass \"", name, "\": level ", p.level, ", wanted 1 to 3");
+  if (!word) return Invalid("pass ", i, ": name \"", name, "\": expected lower case letters, digits and '_'");
+  if (p.level < 1 || p.level > 3) return Invalid("pass \"", name, "\": level ", p.level, ", expected 1 to 3");
   if (p.exactness < KEEL_EXACT || p.exactness > KEEL_FAST)
-    return Invalid("pass \"", name, "\": exactness ", p.exactness, ", wanted 0 to 2");
+    return Invalid("pass \"", name, "\": exactness ", p.exactness, ", expected 0 to 2");
   constexpr int32_t kPhases[] = {KEEL_PHASE_CANON, KEEL_PHASE_PLACED, KEEL_PHASE_LOWER};
   if (std::find(std::begin(kPhases), std::end(kPhases), p.phase) == std::end(kPhases))
-    return Invalid("pass \"", name, "\": phase ", p.phase, ", wanted 100, 200 or 300");
+    return Invalid("pass \"", name, "\": phase ", p.phase, ", expected 100, 200 or 300");
   return absl::OkStatus();
 }
 

@@ -110,7 +110,7 @@ absl::Status ReadImpls(const keel_plugin& t, Plugin* plugin) {
 absl::Status ReadDevice(const keel_plugin& t, Plugin* plugin) {
   if (!t.device) return t.n_impls ? Invalid("has impls but no device") : absl::OkStatus();
   if (t.device->struct_size < KEEL_END(keel_device, flags))
-    return Invalid("its device's table has ", t.device->struct_size, " bytes, wanted at least ",
+    return Invalid("its device's table has ", t.device->struct_size, " bytes, expected at least ",
                    KEEL_END(keel_device, flags));
   plugin->device = CopyDevice(t.device);
   const keel_device& d = plugin->device;
@@ -155,14 +155,14 @@ absl::Status CheckRows(const char* list, const void* rows, uint32_t n, uint32_t 
   constexpr uint32_t kMax = 1 << 16;
   if (n && (n > kMax || !rows))
     return Invalid("n_", list, " is ", n, rows ? "; at most 65536 are possible" : ", but the list is NULL");
-  if (n && stride < least) return Invalid(list, ": stride ", stride, ", wanted at least ", least);
+  if (n && stride < least) return Invalid(list, ": stride ", stride, ", expected at least ", least);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, const std::string& path) {
   if (!table) return Invalid("gave no table");
   if (table->struct_size < KEEL_END(keel_plugin, about))
-    return Invalid("its table has ", table->struct_size, " bytes, wanted at least ",
+    return Invalid("its table has ", table->struct_size, " bytes, expected at least ",
                    KEEL_END(keel_plugin, about));
   auto plugin = std::make_unique<Plugin>();
   plugin->table = CopyPlugin(table);
@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<Plugin>> ReadPlugin(const keel_plugin* table, con
                    " draft ", KEEL_ABI_DRAFT, ": rebuild the plugin with this version's keel_plugin.h");
   if (!t.name || !IsPluginName(t.name))
     return Invalid("plugin name \"", t.name ? t.name : "",
-                   "\": wanted lower case letters, digits, '-' and '_'");
+                   "\": expected lower case letters, digits, '-' and '_'");
   plugin->name = t.name;
   plugin->version = t.version ? t.version : "";
   plugin->about = t.about ? t.about : "";

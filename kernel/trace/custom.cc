@@ -50,7 +50,7 @@ absl::Status CheckGradients(const CustomGradientRequest& request, const Graph& g
   auto floats = std::ranges::count_if(xs, [&](ValueId x) { return Floating(type(x)); });
   if (static_cast<size_t>(floats) != dxs.size())
     return Annotate(Invalid("custom gradient \"", request.name, "\": backward gives ", dxs.size(),
-                            " gradients, wanted ", floats),
+                            " gradients, expected ", floats),
                     kErrorHint, "return one gradient per floating argument, in their order");
   for (size_t i = 0, next = 0; i < xs.size(); i++) {
     if (!Floating(type(xs[i]))) continue;

@@ -127,7 +127,7 @@ class EntrySizes {
   }
   absl::Status Wrong(ValueId param, const TensorType& given) const {
     return Invalid("entry \"", request_.name, "\": ", request_.graph.ValueName(param), " is ",
-                   Print(given, to_), ", wanted ", Print(request_.graph.values[param].type, from_));
+                   Print(given, to_), ", expected ", Print(request_.graph.values[param].type, from_));
   }
 
   const EntryRequest& request_;

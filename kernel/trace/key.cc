@@ -50,9 +50,9 @@ absl::Status Arguments::Check(bool* symbolic) const {
     const keel_leaf& leaf = leaves[i];
     if (leaf.kind < 0 || leaf.kind >= static_cast<int32_t>(std::size(kKinds)))
       return Invalid(NameOf(i), ": kind ", leaf.kind, " is not one of the KEEL_LEAF_ kinds");
-    if (leaf.kind == KEEL_LEAF_ARRAY && !leaf.array) return Invalid(NameOf(i), " is NULL; wanted an array");
+    if (leaf.kind == KEEL_LEAF_ARRAY && !leaf.array) return Invalid(NameOf(i), " is NULL; expected an array");
     if (leaf.kind == KEEL_LEAF_ARRAY && leaf.array->symbolic()) *symbolic = true;
-    if (leaf.kind == KEEL_LEAF_STR && !leaf.s) return Invalid(NameOf(i), " is NULL; wanted a text");
+    if (leaf.kind == KEEL_LEAF_STR && !leaf.s) return Invalid(NameOf(i), " is NULL; expected a text");
   }
   return absl::OkStatus();
 }

@@ -230,7 +230,7 @@ class Misuse : public testing::Test {
     EXPECT_EQ(rc, KEEL_INVALID) << function << ": " << parameter;
     std::string words = std::string(function) + ": '" + parameter,
                 said = keel_error_text(error_, KEEL_ERROR_MESSAGE);
-    EXPECT_EQ(said.rfind(words, 0), 0u) << "wanted \"" << words << "...\", got: " << said;
+    EXPECT_EQ(said.rfind(words, 0), 0u) << "expected \"" << words << "...\", got: " << said;
     Done(rc);
   }
   template <typename Call>

@@ -58,14 +58,14 @@ TEST_F(Misuse, CountsOfATableAreNamed) {
     expect(n == 1 ? "n_impls is 1, but the list is NULL" : "n_impls is 4294967295");
   }
   p.n_impls = 1, p.impls = &impl, p.impl_stride = 3;
-  expect("impls: stride 3, wanted at least");
+  expect("impls: stride 3, expected at least");
   p.n_impls = 0;
   p.importer_stride = sizeof(keel_importer), p.n_importers = UINT32_MAX;
   expect("n_importers is 4294967295");
   p.n_importers = 0, p.pass_stride = sizeof(keel_pass), p.n_passes = UINT32_MAX;
   expect("n_passes is 4294967295");
   p.n_passes = 0, p.device = &device, device.struct_size = 4;
-  expect("its device's table has 4 bytes, wanted at least");
+  expect("its device's table has 4 bytes, expected at least");
 }
 
 TEST_F(Misuse, StridesAndOffsetsThatLeaveTheMemoryAreRefused) {

@@ -122,9 +122,9 @@ TEST_F(MisusedValues, ArgumentsOfFunctionsAreChecked) {
   auto expect = [&](keel_leaf leaf, const char* words) {
     ExpectInvalid(keel_function_call(function_, nullptr, nullptr, "", &leaf, 1, &out, 1, &n, &error_), words);
   };
-  expect({KEEL_LEAF_ARRAY, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; wanted an array");
+  expect({KEEL_LEAF_ARRAY, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; expected an array");
   expect({99, 0, nullptr, nullptr, 0, 0, nullptr}, "kind 99 is not one of the KEEL_LEAF_ kinds");
-  expect({KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; wanted a text");
+  expect({KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; expected a text");
 }
 
 TEST_F(MisusedValues, ThreadsAreANumber) {
@@ -132,7 +132,7 @@ TEST_F(MisusedValues, ThreadsAreANumber) {
     keel_kv option = {"threads", text};
     keel_context* c = nullptr;
     ExpectInvalid(keel_context_new(&option, 1, &c, &error_),
-                  "option \"threads\": got \"" + std::string(text) + "\", wanted a number from 1 to 4096");
+                  "option \"threads\": got \"" + std::string(text) + "\", expected a number from 1 to 4096");
   }
 }
 

@@ -134,7 +134,7 @@ TEST_F(PassesTest, ModulesAreOptimisedInPlace) {
   keel_kv bad{"level", "4"};
   EXPECT_EQ(keel_module_optimize(module_, nullptr, "reference", &bad, 1, nullptr, &err), KEEL_INVALID);
   EXPECT_STREQ(keel_error_text(err, KEEL_ERROR_MESSAGE),
-               "option \"level\": got \"4\", wanted a number from 0 to 3");
+               "option \"level\": got \"4\", expected a number from 0 to 3");
   keel_error_free(err);
 }
 

@@ -185,7 +185,7 @@ TEST_F(Stop, RefusesLimitsThatAreNone) {
     EXPECT_EQ(keel_session_new(module_, "reference", &option, 1, &session, &error), KEEL_INVALID);
     EXPECT_EQ(
         std::string(keel_error_text(error, KEEL_ERROR_MESSAGE)),
-        std::string("option \"timeout_ms\": got \"") + bad + "\", wanted a number from 1 to 4294967295");
+        std::string("option \"timeout_ms\": got \"") + bad + "\", expected a number from 1 to 4294967295");
     keel_error_free(error);
   }
 }

@@ -15,7 +15,7 @@ def keel(tmp_path):
         done = subprocess.run([command(), *map(str, arguments)], cwd=tmp_path, input=stdin, timeout=60,
                               stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True)
         done.out, done.err = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
-        assert done.returncode == code, f"exit {done.returncode}, wanted {code}\n{done.out}\n{done.err}"
+        assert done.returncode == code, f"exit {done.returncode}, expected {code}\n{done.out}\n{done.err}"
         return done
     return run
 

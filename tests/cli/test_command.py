@@ -33,7 +33,7 @@ def test_run_prints_readable_arrays(keel, graph, one):
 def test_run_saves_npy_and_npz(keel, graph, tmp_path):
     keel("run", graph(), "-i", "x=1,2", "-o", "@y.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.array([[2, 3]], "f4"))
-    assert "wanted a name" in keel("run", graph(), "-i", "x=1,2", "-o", "y.txt", code=2).err
+    assert "expected a name" in keel("run", graph(), "-i", "x=1,2", "-o", "y.txt", code=2).err
     assert "cannot write" in keel("run", graph(), "-i", "x=1,2", "-o", "@no/such/y.npz", code=3).err
 
 
@@ -115,7 +115,7 @@ def test_cases_are_stored_and_verified(keel, graph, tmp_path):
     assert "[2.0, 3.0, 4.0, 5.0]" in text
     (tmp_path / "g2.txt").write_text(text.replace("[2.0, 3.0, 4.0, 5.0]", "[2.0, 3.0, 4.0, 6.0]"))
     out = keel("verify", "g2.txt", "-d", "reference", code=1).out
-    assert "FAIL" in out and "got 5" in out and "wanted 6" in out
+    assert "FAIL" in out and "got 5" in out and "expected 6" in out
 
 
 def test_inspect_tells_entries_ops_and_devices(keel, graph):

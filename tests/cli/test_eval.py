@@ -63,7 +63,7 @@ def test_json(keel):
     ('print "{} {}", 1', 2, "more {} than the 1 values", None),
     ('print "{}", 1, 2', 2, "2 values, but the text has 1 {}", None),
     ("1x = 2", 2, "expected a name, or names separated by commas, before '='", "1x"),
-    ("x =", 2, "wanted an expression", None),
+    ("x =", 2, "expected an expression", None),
     ('print "open', 5, "without its closing quote", '"open'),
     ("(1 + 2", 5, "line 1", None),
     ("1 + 2)", 5, "')' closes nothing", ")"),

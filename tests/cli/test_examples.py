@@ -98,4 +98,4 @@ entry main = @main (x) -> (d)
 def test_verify_fails_on_a_wrong_device(keel, graph, wrong, monkeypatch):
     monkeypatch.setenv("KEEL_PLUGIN_PATH", str(wrong))
     keel("convert", graph(), "g.keel", "--case", "-i", "x=1,2", "-d", "reference")
-    assert "got 0, wanted 2" in keel("verify", "g.keel", "-d", "wrong", code=1).out
+    assert "got 0, expected 2" in keel("verify", "g.keel", "-d", "wrong", code=1).out

@@ -150,7 +150,7 @@ def test_inputs_are_cast_within_their_kind(keel, one, tmp_path):
 @pytest.mark.parametrize("spec, words", [
     ("x", ["NAME=SPEC"]),
     ("=1", ["NAME=SPEC"]),
-    ("x=f32[2,2]=1,2,3", ["got 3", "wanted 4"]),
+    ("x=f32[2,2]=1,2,3", ["got 3", "expected 4"]),
     ("x=f32[2,2]", ["x=f32[2,2]=1,2,3,4"]),
     ("x=q7[2]=1", ["cannot read"]),
     ("x=f32[2,2]=one", ['"one"', "f32"]),
@@ -185,7 +185,7 @@ GOOD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
     (npy(GOOD.replace("(1, 2)", "(4294967296, 4294967296, 4294967296)")), "too large"),
     (npy(GOOD.replace("(1, 2)", "(99999999999999999999,)")), "dim"), (npy(GOOD.replace("(1, 2)", "(1, 2")), "dim"),
     (npy(GOOD.replace("(1, 2)", "(1,1,1,1,1,1,1,1,1)")), "more than 8"), (npy(GOOD.replace("False", "Maybe")), "True or False"),
-    (npy(GOOD.replace("'shape'", "'sharp'")), "sharp"), (npy("(" * 60), "wanted '{'"),
+    (npy(GOOD.replace("'shape'", "'sharp'")), "sharp"), (npy("(" * 60), "expected '{'"),
 ])
 def test_bad_npy_files_are_named(keel, graph, tmp_path, bytes_, word):
     (tmp_path / "x.npy").write_bytes(bytes_)

@@ -69,8 +69,8 @@ def test_unknown_names_and_contradictions_are_refused(keel, graph, command):
     assert "dim 0 is to be 5, but it is 4" in err("--shape", "x=2,4", "--shape", "z=5,2")
     assert "--dim b is given twice: 2 and 3" in err("--dim", "b=2", "--dim", "b=3")
     assert "--shape x is given twice" in err("--shape", "x=2,4", "--shape", "x=2,5")
-    assert "wanted NAME=SIZES" in err("--shape", "x=2,three") and "wanted NAME=SIZES" in err("--shape", "x")
-    assert "wanted NAME=NUMBER" in err("--dim", "b=two")
+    assert "expected NAME=SIZES" in err("--shape", "x=2,three") and "expected NAME=SIZES" in err("--shape", "x")
+    assert "expected NAME=NUMBER" in err("--dim", "b=two")
 
 
 def test_an_array_must_have_the_size_that_was_fixed(keel, graph):

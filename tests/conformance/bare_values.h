@@ -97,7 +97,7 @@ inline void ExpectClose(const std::string& got, const std::string& want, const B
     if (a == b) continue;
     const double least = t.dtype == KEEL_F16 ? 0x1p-14 : std::numeric_limits<float>::min();
     ASSERT_LE(std::fabs(a - b), ulps * Ulp(t.dtype) * std::max({std::fabs(b), floor, least}))
-        << "element " << i << ": " << a << ", wanted " << b;
+        << "element " << i << ": " << a << ", expected " << b;
   }
 }
 

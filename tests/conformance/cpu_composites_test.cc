@@ -18,7 +18,7 @@ void CompareElements(const keel_node& node, const std::vector<std::string>& oper
       if (std::isnan(want) ? std::isnan(a) : a == want) continue;
       ASSERT_LE(std::fabs(a - want),
                 b.ulps * bare::Ulp(node.out[0].dtype) * std::max(std::fabs(want), b.floor))
-          << "element " << i << ": " << a << ", wanted " << want;
+          << "element " << i << ": " << a << ", expected " << want;
     }
   }
 }

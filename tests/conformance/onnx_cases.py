@@ -151,9 +151,9 @@ def in_doubles(model, single=("Conv", "GlobalMaxPool")):
 
 def assert_similar(expected, got, rtol, atol, what=""):
     """Same number of outputs, shapes, dtypes; values within tolerance, NaN equal to NaN."""
-    assert len(expected) == len(got), f"{what}: {len(got)} outputs, wanted {len(expected)}"
+    assert len(expected) == len(got), f"{what}: {len(got)} outputs, expected {len(expected)}"
     for k, (want, have) in enumerate(zip(expected, got)):
-        assert want.shape == have.shape, f"{what}: output {k} has shape {have.shape}, wanted {want.shape}"
-        assert want.dtype == have.dtype, f"{what}: output {k} is {have.dtype}, wanted {want.dtype}"
+        assert want.shape == have.shape, f"{what}: output {k} has shape {have.shape}, expected {want.shape}"
+        assert want.dtype == have.dtype, f"{what}: output {k} is {have.dtype}, expected {want.dtype}"
         wide = np.float64 if want.dtype.kind == "V" or want.dtype.kind == "f" else want.dtype
         np.testing.assert_allclose(have.astype(wide), want.astype(wide), rtol, atol, err_msg=f"{what}: output {k}")

@@ -130,13 +130,13 @@ def difference(got, wanted, signs):
     for what, of in (("NaN", np.isnan), ("infinity", np.isposinf), ("-infinity", np.isneginf)):
         if not np.array_equal(of(got), of(wanted)):
             at = np.argwhere(of(got) != of(wanted))[0]
-            return f"{what} at {tuple(at)}: got {got[tuple(at)]}, wanted {wanted[tuple(at)]}"
+            return f"{what} at {tuple(at)}: got {got[tuple(at)]}, expected {wanted[tuple(at)]}"
     zeros = (got == 0) & (wanted == 0)
     if signs and not np.array_equal(np.signbit(got[zeros]), np.signbit(wanted[zeros])):
         return "the sign of a zero"
     finite = np.isfinite(wanted)
     close = np.isclose(got[finite], wanted[finite], rtol=1e-3, atol=2e-4)
-    return None if close.all() else f"{got[finite][~close][0]}, wanted {wanted[finite][~close][0]}"
+    return None if close.all() else f"{got[finite][~close][0]}, expected {wanted[finite][~close][0]}"
 
 
 def check(case, threads=2):

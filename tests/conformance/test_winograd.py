@@ -162,7 +162,7 @@ def test_exact_convolution_turns_it_off(context):
     wide = as_nodes(context, conv, [x.astype(np.float64)], [w.astype(np.float64)]).run(x.astype(np.float64))[0]
     error = {exact: abs(y - wide)[..., [5, 6, 6, 6, 7], [6, 5, 6, 7, 6]].max() for exact, y in ways.items()}
     assert error["1"] < 1e-5 < 1e-3 < error["0"], error
-    with pytest.raises(keel_abi.KeelError, match='option "exact_convolution": got "2", wanted 0 or 1'):
+    with pytest.raises(keel_abi.KeelError, match='option "exact_convolution": got "2", expected 0 or 1'):
         as_call(context, conv, [x], [w], exact_convolution="2")
 
 

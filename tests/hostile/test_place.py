@@ -123,8 +123,8 @@ fn @main(x: f32[3]) -> f32[3] {
 def test_bad_input_is_named():
     context = hostile.context(5)
     module = context.parse(text())
-    for place, message in [(("conv",), 'got "conv", wanted PATTERN=DEVICE'), (("=cpu",), "wanted PATTERN=DEVICE"),
-                           (("conv=",), "wanted PATTERN=DEVICE"), (("conv*=nowhere",), 'no device "nowhere"')]:
+    for place, message in [(("conv",), 'got "conv", expected PATTERN=DEVICE'), (("=cpu",), "expected PATTERN=DEVICE"),
+                           (("conv=",), "expected PATTERN=DEVICE"), (("conv*=nowhere",), 'no device "nowhere"')]:
         with pytest.raises(keel_abi.KeelError, match=message.replace("*", r"\*")):
             session(context, module, "cpu", *place)
     with pytest.raises(keel_abi.KeelError, match='no device "nowhere"'):
@@ -160,7 +160,7 @@ def test_command_line(tmp_path):
     table = keel("plan", file, "-d", "reference", "--place", "conv_*=hostile", "--dim", "b=2")
     assert table.returncode == 0, table.stderr
     assert "conv_a" in table.stdout and "pattern conv_*" in table.stdout and "copies between memories: 2" in table.stdout
-    for flags, exit, message in [(["--place", "conv"], 5, "wanted PATTERN=DEVICE"), (["--place", "zz*=cpu"], 2, "matches no node"),
+    for flags, exit, message in [(["--place", "conv"], 5, "expected PATTERN=DEVICE"), (["--place", "zz*=cpu"], 2, "matches no node"),
                                  (["--place", "conv*=moon"], 4, 'no device "moon"'), (["--fallback", "moon"], 4, 'no device "moon"')]:
         bad = keel(*run, *flags)
         assert bad.returncode != 0 and message in bad.stderr, (flags, bad.returncode, bad.stderr)

@@ -31,7 +31,7 @@ TEST_F(PassTest, CyclesAndTakenNamesAreRefusedAtLoad) {
   EXPECT_NE(taken.message().find("\"a\" is already defined by plugin \"p\""), std::string::npos) << taken;
   EXPECT_EQ(Names(registry_.Passes()), std::vector<std::string>{"a"});
   absl::Status level = Add("s", {{"z", 100, 4}});
-  EXPECT_NE(level.message().find("level 4, wanted 1 to 3"), std::string::npos) << level;
+  EXPECT_NE(level.message().find("level 4, expected 1 to 3"), std::string::npos) << level;
 }
 
 TEST_F(PassTest, LevelAndNamesChoose) {

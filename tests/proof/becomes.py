@@ -38,5 +38,5 @@ def becomes(oracle, graph, wanted):
     found = set(listed) <= set(ops) if wanted.startswith("~") else not set(listed) & set(ops) if wanted.startswith("!") \
         else Counter(listed) == Counter(ops)
     if not found:
-        raise Different(f"wanted {wanted!r}, got {' '.join(ops)!r}\n{made}")
+        raise Different(f"expected {wanted!r}, got {' '.join(ops)!r}\n{made}")
     return made

@@ -127,7 +127,7 @@ def test_a_profiled_plan_is_the_plain_one(mlp, device):
     assert run_watched(observed, rows(4))[0] == seen
     with pytest.raises(KeelError, match="not made to be observed"):
         run_watched(plain, rows(4))
-    with pytest.raises(KeelError, match='"profile": got "yes", wanted 0 or 1'):
+    with pytest.raises(KeelError, match='"profile": got "yes", expected 0 or 1'):
         mlp.session(device, profile="yes")
 
 

@@ -195,7 +195,7 @@ def test_many_threads_run_one_plan(context):
 
 
 def test_a_wrong_word_is_refused(context):
-    with pytest.raises(KeelError, match='option "lanes": got "yes", wanted off, auto or all'):
+    with pytest.raises(KeelError, match='option "lanes": got "yes", expected off, auto or all'):
         plan_of(context, TWO, lanes="yes")
 
 

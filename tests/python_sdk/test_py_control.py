@@ -43,7 +43,7 @@ def test_branches_of_different_types_are_errors(then, otherwise):
 
 @pytest.mark.parametrize("p", [1, 1., [True], keel.array([True, False])])
 def test_predicates_are_one_bool(p):
-    with pytest.raises(keel.InvalidError, match="predicate is .*wanted bool"):
+    with pytest.raises(keel.InvalidError, match="predicate is .*expected bool"):
         keel.cond(p, lambda: 1, lambda: 2)
     with pytest.raises(keel.InvalidError):
         keel.function(lambda q: keel.cond(q, lambda: 1, lambda: 2))(keel.array(p))

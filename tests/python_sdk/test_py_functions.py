@@ -68,7 +68,7 @@ def test_each_trace_of_the_ledger_has_its_text_and_svg():
 
 def test_wrong_options_are_said_once():
     for name in ("max_traces", "any_after"):
-        with pytest.raises(keel.InvalidError, match=f'^option "{name}": got "-1", wanted a number from'):
+        with pytest.raises(keel.InvalidError, match=f'^option "{name}": got "-1", expected a number from'):
             keel.function(lambda x: x, **{name: -1})(keel.array(1.))
 
 

@@ -124,7 +124,7 @@ BAD = [
     (traced(lambda x: np.asarray(x)), PreconditionError, "no value yet"),
     (of_an_old_trace, PreconditionError, "has ended.*\n.*return it as a result"),
     # control flow
-    (lambda: keel.cond(X, lambda: 1, lambda: 2), InvalidError, "predicate is .*wanted bool"),
+    (lambda: keel.cond(X, lambda: 1, lambda: 2), InvalidError, "predicate is .*expected bool"),
     (lambda: keel.switch(0, []), InvalidError, "no branches"),
     (traced(lambda i: keel.switch(i, []), ONE), InvalidError, "no branches"),
     (lambda: keel.while_loop(None, lambda i: True, lambda i: i), InvalidError, "include None"),
@@ -152,13 +152,13 @@ BAD = [
     (lambda: keel.save_checkpoint("a.ckpt", 3), InvalidError, "no keel.Variable in 3"),
     (lambda: MODULE.variable("q"), NotFoundError, "no variable 'q'"),
     (lambda: keel.Session(MODULE, "tpu"), DeviceError, 'no device "tpu"'),
-    (lambda: keel.Session(MODULE, threads="many"), InvalidError, "wanted a number from 1"),
+    (lambda: keel.Session(MODULE, threads="many"), InvalidError, "expected a number from 1"),
     (lambda: SESSION.run(), InvalidError, 'You must feed a value for parameter "x"'),
     (lambda: SESSION.run(x=[1.]), ShapeError, "Cannot feed value of shape"),
     (lambda: SESSION.run("q", {"x": X}), NotFoundError, "no value 'q'"),
     (lambda: SESSION.run(3, {"x": X}), TypeError, "feeds and fetches names.*not int"),
     (lambda: PLAN(X, X), InvalidError, "takes 1 inputs, got 2"),
-    (lambda: PLAN(np.ones((2, 2))), DTypeError, "got dtype f64, wanted f32"),
+    (lambda: PLAN(np.ones((2, 2))), DTypeError, "got dtype f64, expected f32"),
     (lambda: PLAN(x=X), TypeError, "positional inputs")]
 
 

@@ -66,7 +66,7 @@ def test_options_that_are_on_or_off_take_true_and_false(path):
         assert pickle.loads(pickle.dumps(session)).results == session.results
         assert keel.function(lambda x: x * 2, exact_convolution=on)(keel.array(2.)).item() == 4
     for wrong in (2, "yes", None):
-        with pytest.raises(keel.InvalidError, match='option "exact_convolution": got .*, wanted 0 or 1'):
+        with pytest.raises(keel.InvalidError, match='option "exact_convolution": got .*, expected 0 or 1'):
             keel.Session(path, entry="serve", exact_convolution=wrong)
 
 

@@ -105,7 +105,7 @@ TEST_P(Entries, TellSymbolsThatStandInExpressionsOnly) {
   auto fixed = keel::function("fixed", [&](const Tensor& x) { return half(x); });
   EXPECT_EQ(fixed(keel::zeros({9})).item<int64_t>(), 4);
   auto even = keel::function("even", [&](const Tensor& x) { return half(x); });
-  EXPECT_TRUE(Has(Failure([&] { even(keel::zeros({8})); }), "x is f32[8], wanted f32[2*k+1]"));
+  EXPECT_TRUE(Has(Failure([&] { even(keel::zeros({8})); }), "x is f32[8], expected f32[2*k+1]"));
 }
 
 TEST_P(Entries, SayWhatTheyTake) {
@@ -118,12 +118,12 @@ TEST_P(Entries, SayWhatTheyTake) {
             "entry \"count\" has 2 results, the type of this keel::Entry takes 1");
   EXPECT_EQ(Failure([&] { serve(); }), "entry \"serve\" takes (x), got 0 arguments");
   EXPECT_EQ(Failure([&] { serve(1, 2); }), "entry \"serve\" takes (x), got 2 arguments");
-  EXPECT_EQ(Failure([&] { serve(Tensor{{1, 2}}); }), "entry \"serve\": x is i32[1, 2], wanted f32[b, 2]");
+  EXPECT_EQ(Failure([&] { serve(Tensor{{1, 2}}); }), "entry \"serve\": x is i32[1, 2], expected f32[b, 2]");
   EXPECT_EQ(Failure([&] {
               serve(Tensor{{1.f, 2.f, 3.f}});
             }),
-            "entry \"serve\": x is f32[1, 3], wanted f32[b, 2]");
-  EXPECT_EQ(Failure([&] { serve(Tensor{1.f, 2.f}); }), "entry \"serve\": x is f32[2], wanted f32[b, 2]");
+            "entry \"serve\": x is f32[1, 3], expected f32[b, 2]");
+  EXPECT_EQ(Failure([&] { serve(Tensor{1.f, 2.f}); }), "entry \"serve\": x is f32[2], expected f32[b, 2]");
   EXPECT_EQ(Failure([&] {
               serve(keel::zeros({5, 2}));
             }),

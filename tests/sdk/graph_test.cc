@@ -186,7 +186,7 @@ TEST_P(Graphs, FeedsAreCastWithinTheirKind) {
   Tensor x = keel::placeholder(KEEL_F32, {}, "x");
   EXPECT_EQ(session.run(x, {{"x", 0.1}}).item<float>(), 0.1f);
   EXPECT_EQ(session.run(x, {{x, Tensor(std::vector<double>{1e-3}, {})}}).item<float>(), 1e-3f);
-  EXPECT_TRUE(Has(Failure([&] { keel::Session(g, "", {{"feeds", "some"}}); }), "wanted cast or exact"));
+  EXPECT_TRUE(Has(Failure([&] { keel::Session(g, "", {{"feeds", "some"}}); }), "expected cast or exact"));
 }
 
 TEST_P(Graphs, WrongFeedsAreToldByName) {

@@ -47,7 +47,7 @@ T with_tensors(const T& like, const std::vector<Array>& arrays) {
 template <class T>
 T decide(const char* what, const Tensor& t, std::initializer_list<keel_dt> dtypes) {
   if (t.ndim() || std::find(dtypes.begin(), dtypes.end(), t.dtype()) == dtypes.end())
-    throw Error(KEEL_INVALID, std::string(what) + " is " + t.type() + ", wanted " +
+    throw Error(KEEL_INVALID, std::string(what) + " is " + t.type() + ", expected " +
                                   (dtypes.size() == 1 ? "bool[]" : "i32[] or i64[]"));
   return t.template item<T>();
 }

@@ -41,5 +41,5 @@ class Clock:
 def judge(name, what, got, wanted, least=True):
     """The exit code: 0 if the goal is reached. least: larger is better."""
     reached = got >= wanted if least else got <= wanted
-    print(f"{name}: {what} {got:.4f}, wanted {'at least' if least else 'at most'} {wanted}: {'reached' if reached else 'MISSED'}")
+    print(f"{name}: {what} {got:.4f}, expected {'at least' if least else 'at most'} {wanted}: {'reached' if reached else 'MISSED'}")
     return 0 if reached else 1

@@ -43,7 +43,7 @@ def rebuild(like, tensors):
 def _decide(what, value, dtypes):
     if value.ndim or value.dtype not in dtypes:
         wanted = " or ".join(f"{d}[]" for d in dtypes)
-        raise InvalidError(f"{what} is {value.type}, wanted {wanted}")
+        raise InvalidError(f"{what} is {value.type}, expected {wanted}")
     return value.item()
 
 

@@ -142,7 +142,7 @@ TEST_F(GraphTest, CasesMustFit) {
   uint32_t bad = *m.AddConstant({"three", F32({3}), data, 12, nullptr});
   EXPECT_TRUE(m.AddCase({"a", "main", {good}, {good}, 0, 0}).ok());
   EXPECT_ERROR(m.AddCase({"a", "main", {good}, {good}, 0, 0}), "already");
-  EXPECT_ERROR(m.AddCase({"b", "main", {bad}, {good}, 0, 0}), "f32[3]; wanted f32[2]");
+  EXPECT_ERROR(m.AddCase({"b", "main", {bad}, {good}, 0, 0}), "f32[3]; expected f32[2]");
   EXPECT_ERROR(m.AddCase({"b", "main", {}, {good}, 0, 0}), "0 given");
   EXPECT_ERROR(m.AddCase({"b", "other", {good}, {good}, 0, 0}), "no entry 'other'");
   EXPECT_ERROR(m.AddCase({"b", "main", {good}, {good}, -1, 0}), "negative");
