@@ -295,7 +295,7 @@ TEST_P(Control, BodiesBetweenBeginAndEnd) {
     keel::call(keel_body_end, otherwise.get());
     EXPECT_TRUE(Writes(then.get()));
     EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get()}); }), "a cond has 2 bodies, got 1"));
-    EXPECT_TRUE(Has(Failure([&] { run("add", p, {then.get()}); }), "\"add\" runs no bodies"));
+    EXPECT_TRUE(Has(Failure([&] { run("add", p, {then.get()}); }), "\"add\" has no bodies"));
     EXPECT_TRUE(Has(Failure([&] { run("cond", p, {then.get(), t}); }), "is not a body"));
     Array y = run("cond", p, {then.get(), otherwise.get()});
     EXPECT_TRUE(Has(Failure([&] {
@@ -348,7 +348,7 @@ TEST_P(Control, BadInput) {
   EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, Scalar(1), {x_}); }), "the index is f32[], expected i32[]"));
   EXPECT_TRUE(Has(Failure([&] { Switch(nullptr, I(0), {}); }), "a switch has no branch"));
   EXPECT_TRUE(Has(Failure([&] { Cond(nullptr, Do("less", I(1), I(2)), gives(I(1)), x_, 0); }),
-                  "there are 1 results, got room for 0"));
+                  "1 results, but 'out' has room for 0"));
   for (bool traced : {false, true}) {
     Program carry = [&](keel_trace* t, const Array& x) {
       Block more{[&](auto, const Arrays& c) { return Arrays{positive(c[0])}; }};
@@ -359,10 +359,10 @@ TEST_P(Control, BadInput) {
     EXPECT_TRUE(Has(said, "is f32[] but the carried operand")) << said;
     Program scalar = [&](keel_trace* t, const Array& x) { return Scan(t, {}, {Sum(x)}, x_)[0]; };
     said = traced ? Fails(scalar) : Failure([&] { scalar(nullptr, F({1, 2})); });
-    EXPECT_TRUE(Has(said, "of a scan is a scalar: it has no dim to go over")) << said;
+    EXPECT_TRUE(Has(said, "of a scan is a scalar: it has no dim to scan over")) << said;
   }
   EXPECT_TRUE(Has(Failure([&] { Scan(nullptr, {}, {F({1}), F({1, 2})}, x_); }), "has 2 entries, not 1"));
-  EXPECT_TRUE(Has(Failure([&] { Scan(nullptr, {I(1)}, {}, x_); }), "the length must be given"));
+  EXPECT_TRUE(Has(Failure([&] { Scan(nullptr, {I(1)}, {}, x_); }), "set its length"));
   Array leaked;
   std::string said = Fails([&](keel_trace* t, const Array& x) {
     Cond(t, positive(x), {[&](auto, auto&) { return Arrays{leaked = Do("add", x, x)}; }}, gives(x));

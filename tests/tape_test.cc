@@ -358,7 +358,7 @@ TEST_P(Tapes, CustomGradientsThatDoNotFit) {
   EXPECT_TRUE(keel_test::Has(failure({[](const Array&, const Array&, const Array& dy) {
                                return Arrays{dy, dy};
                              }}),
-                             "custom gradient \"mine\": backward gives 2 gradients, expected 1"));
+                             "custom gradient \"mine\": backward returned 2 gradients, expected 1"));
   EXPECT_TRUE(
       keel_test::Has(failure({[&](const Array&, const Array&, const Array&) { return Arrays{Vector({1})}; }}),
                      "the gradient of argument 0 is f32[1], but the argument is f32[2]"));

@@ -56,7 +56,7 @@ TEST(Tiny, GraphByHand) {
   keel_session* nowhere = nullptr;
   EXPECT_EQ(keel_session_new(module, "gpu", nullptr, 0, &nowhere, &error), KEEL_NOT_FOUND);
   EXPECT_EQ(std::string(keel_error_text(error, KEEL_ERROR_MESSAGE)),
-            "no device \"gpu\"; there is reference:0");
+            "no device \"gpu\"; available devices: reference:0");
 
   keel_error_free(error);
   keel_array_free(in);

@@ -1,4 +1,4 @@
-// array.cc: the array family of keel.h.
+// array.cc: arrays (keel.h).
 #include "kernel/values/array.h"
 
 #include "kernel/api/handles.h"

@@ -1,4 +1,4 @@
-// call.cc: calls of functions and runs of plans of keel.h. This is the hot path, so it is separate from
+// call.cc: function calls and plan runs (keel.h). This is the hot path, so it is separate from
 // function.cc and session.cc.
 #include "kernel/api/call.h"
 

@@ -1,4 +1,4 @@
-// context.cc: errors, texts, options, contexts and plugins of keel.h.
+// context.cc: errors, texts, options, contexts and plugins (keel.h).
 #include <sched.h>
 
 #include <algorithm>
@@ -100,8 +100,8 @@ absl::Status CheckGiven(std::string_view function, const char* text, uint64_t ki
     auto need = static_cast<Need>(kinds & 15);
     uintptr_t pointer = given++->value;
     uint64_t n = need == Need::kPointer ? 1 : given++->value;
-    bool may_miss = need == Need::kLeftOut || need == Need::kLeftOutEntries;
-    bool whole = need == Need::kEntries || (need == Need::kLeftOutEntries && pointer);
+    bool may_miss = need == Need::kOptional || need == Need::kOptionalEntries;
+    bool whole = need == Need::kEntries || (need == Need::kOptionalEntries && pointer);
     bool fine = need == Need::kPointer ? pointer != 0
                                        : n <= kMost[kinds & 15] && (pointer || !n || may_miss) &&
                                              (!whole || FirstNull(pointer, n) == n);
@@ -119,7 +119,8 @@ absl::Status SetOptions(std::span<const Option> known, const keel_kv* given, uin
     if (option == known.end()) {
       std::vector<std::string> names;
       for (const Option& o : known) names.emplace_back(o.name);
-      return Invalid("option \"", given[i].key, "\" is not known; there are ", absl::StrJoin(names, ", "));
+      return Invalid("option \"", given[i].key, "\" is unknown; the options are ",
+                     absl::StrJoin(names, ", "));
     }
     for (uint32_t k = 0; k < i && !option->repeats; k++)
       if (std::string_view(given[k].key) == given[i].key)

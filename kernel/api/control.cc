@@ -78,7 +78,7 @@ absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlR
 
 absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t room, uint32_t* n_out) {
   RETURN_IF_ERROR(results.status());
-  if (results->size() > room) return Invalid("there are ", results->size(), " results, got room for ", room);
+  if (results->size() > room) return Invalid(results->size(), " results, but 'out' has room for ", room);
   for (size_t i = 0; i < results->size(); i++) out[i] = (*results)[i].Detach();
   *n_out = static_cast<uint32_t>(results->size());
   return absl::OkStatus();
@@ -86,11 +86,11 @@ absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t ro
 
 std::string TypeText(const keel_array* a) { return Print(TypeOf(a), DimTable()); }
 
-// Its elements, on the host.
+// A contiguous copy in host memory, or the array itself.
 absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
   if (array->symbolic())
-    return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements to go by"),
-                    kErrorHint, "give the trace as `within`, and the loop is written into it");
+    return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements"), kErrorHint,
+                    "pass the trace as 'within' to add the node to it");
   ASSIGN_OR_RETURN(ArrayRef here, MoveTo(array, nullptr));
   RETURN_IF_ERROR(WaitFor(here.get()));
   return here->contiguous ? here : CopyArray(here->view);
@@ -135,12 +135,13 @@ absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& 
   for (;;) {
     std::vector<keel_array*> in = Raw(carry);
     ASSIGN_OR_RETURN(Results decides, RunNow(within, test, in));
-    if (decides.size() != 1) return Invalid("test must give one bool[], gives ", decides.size(), " results");
+    if (decides.size() != 1)
+      return Invalid("test must return one bool[], but returns ", decides.size(), " results");
     ASSIGN_OR_RETURN(int64_t more, Decide("the test", decides[0].get(), false));
     if (!more) return carry;
     ASSIGN_OR_RETURN(Results next, RunNow(within, body, in));
     if (next.size() != carry.size())
-      return Invalid("body gives ", next.size(), " results but ", carry.size(), " are carried");
+      return Invalid("body returns ", next.size(), " results but ", carry.size(), " values are carried");
     for (size_t i = 0; i < next.size(); i++)
       if (TypeText(next[i].get()) != TypeText(carry[i].get()))
         return Invalid("result ", i, " of body is ", TypeText(next[i].get()), " but the carried operand is ",
@@ -149,7 +150,7 @@ absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& 
   }
 }
 
-struct ScanWanted {
+struct ScanArguments {
   Arrays carry, xs;
   keel_dim length;
   bool reverse;
@@ -169,21 +170,21 @@ absl::Status Stack(ArrayRef* all, const ArrayRef& one, int64_t i, int64_t length
     ASSIGN_OR_RETURN(*all, NewArray(entry->dtype, shape, false));
   }
   if ((*all)->dtype != entry->dtype || !std::ranges::equal((*all)->shape().subspan(1), entry->shape()))
-    return Invalid("a body gave ", TypeText(entry.get()), " after others that stack as ",
-                   TypeText(all->get()));
+    return Invalid("the body returned ", TypeText(entry.get()),
+                   ", but the results of earlier iterations are stacked as ", TypeText(all->get()));
   std::memcpy((*all)->data() + static_cast<uint64_t>(i) * entry->bytes(), entry->data(), entry->bytes());
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> LengthOf(const ScanWanted& scan) {
+absl::StatusOr<int64_t> LengthOf(const ScanArguments& scan) {
   int64_t length = scan.length;
   for (keel_array* x : scan.xs) {
-    if (!x->view.ndim) return Invalid("an operand of a scan is a scalar: it has no dim to go over");
+    if (!x->view.ndim) return Invalid("an operand of a scan is a scalar: it has no dim to scan over");
     if (length == -1) length = x->dims[0];
     if (x->dims[0] != length)
       return Invalid("an operand of a scan has ", x->dims[0], " entries, not ", length);
   }
-  if (length < 0) return Invalid("there is no operand to go over: the length must be given");
+  if (length < 0) return Invalid("the scan has no operand to scan over; set its length");
   return length;
 }
 
@@ -199,7 +200,7 @@ Attrs ScanAttrs(keel_dim length, bool reverse) {
   return attrs;
 }
 
-absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const ScanWanted& scan,
+absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const ScanArguments& scan,
                                    const Code& code) {
   std::vector<keel_array*> all(scan.carry.begin(), scan.carry.end());
   all.insert(all.end(), scan.xs.begin(), scan.xs.end());
@@ -210,7 +211,7 @@ absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const
 }
 
 // The body never runs: the types of its results come from a temporary trace.
-absl::StatusOr<Results> ScanNothing(const keel_trace* within, const ScanWanted& scan, const Code& code) {
+absl::StatusOr<Results> ScanEmpty(const keel_trace* within, const ScanArguments& scan, const Code& code) {
   std::shared_ptr<Context> context = within ? within->tracing.context : nullptr;
   auto module = std::make_shared<Module>(context ? context->catalogue : std::make_shared<Catalogue>());
   ASSIGN_OR_RETURN(Graph * graph, module->AddGraph("scan"));
@@ -229,16 +230,16 @@ absl::StatusOr<Results> ScanNothing(const keel_trace* within, const ScanWanted& 
   Results results = Share(scan.carry);
   for (size_t i = carry.size(); i < made.size(); i++) {
     if (std::ranges::count(made[i]->shape(), -1))
-      return Invalid("a scan of no entries stacks ", made[i]->symbolic()->Describe(),
-                     ": its shape depends on elements, and there are none");
+      return Invalid("a scan of 0 entries cannot stack ", made[i]->symbolic()->Describe(),
+                     ": its shape depends on elements");
     ASSIGN_OR_RETURN(results.emplace_back(), NewArray(made[i]->dtype, made[i]->shape(), false));
   }
   return results;
 }
 
-absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, const Code& body) {
+absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanArguments& scan, const Code& body) {
   ASSIGN_OR_RETURN(int64_t length, LengthOf(scan));
-  if (!length) return ScanNothing(within, scan, body);
+  if (!length) return ScanEmpty(within, scan, body);
   Results carry = Share(scan.carry), stacked;
   std::vector<ArrayRef> rows;
   for (keel_array* x : scan.xs) {
@@ -252,7 +253,7 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanWanted& scan, cons
     }
     ASSIGN_OR_RETURN(Results made, RunNow(within, body, Raw(in)));
     if (made.size() < carry.size())
-      return Invalid("body gives ", made.size(), " results but ", carry.size(), " are carried");
+      return Invalid("body returns ", made.size(), " results but ", carry.size(), " values are carried");
     stacked.resize(made.size() - carry.size());
     for (size_t r = 0; r < stacked.size(); r++)
       RETURN_IF_ERROR(Stack(&stacked[r], made[carry.size() + r], i, length));
@@ -319,7 +320,7 @@ keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n
                         keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
   return Guard(err, "carry[n_carry]* xs[n_xs]* body out[room] n_out",
                {carry, n_carry, xs, n_xs, body, out, room, n_out}, [&]() -> absl::Status {
-                 ScanWanted scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
+                 ScanArguments scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
                  ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
                  if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
                  return Give(ScanTraced(within, *trace, scan, {body, arg}), out, room, n_out);
@@ -335,7 +336,7 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
                  ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
                  if (!trace)
                    return Error(absl::StatusCode::kFailedPrecondition,
-                                "a body is written within a trace: there is none");
+                                "a body requires a trace: pass 'within' or a symbolic array");
                  std::vector<ArrayRef> made;
                  BodyRequest wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
                  ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
@@ -352,7 +353,7 @@ keel_rc keel_body_end(keel_trace* body, keel_error** err) {
   return Guard(err, "body", {body}, [&, caller = __func__]() -> absl::Status {
     RETURN_IF_ERROR(RefuseLent(body, caller, "body"));
     if (!body->tracing.trace)
-      return Invalid("keel_body_end: 'body' is an eager trace, which keel_body_begin never gives");
+      return Invalid("keel_body_end: 'body' is an eager trace; expected one from keel_body_begin");
     body->tracing.trace->Leave();
     return absl::OkStatus();
   });

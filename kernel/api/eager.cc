@@ -75,7 +75,7 @@ bool Broadcast(keel_array* const* in, uint32_t n, int64_t* dims, Result* r) {
   return rc == KEEL_OK || rc == KEEL_CANCELLED ? Stopped(step.name) : RunError(host, rc, step);
 }
 
-// Apart, so that others have no large frame.
+// A separate function: its stack buffer would enlarge the frame of every call.
 [[gnu::noinline]] keel_rc LaunchWithScratch(const Quick& quick, keel_call* call) {
   if (quick.scratch_bytes <= kStackScratch) {
     alignas(kAlign) char scratch[kStackScratch];

@@ -1,4 +1,4 @@
-// function.cc: functions, of keel.h. Their calls are in call.cc.
+// function.cc: functions (keel.h). Their calls are in call.cc.
 #include "kernel/trace/function.h"
 
 #include "kernel/api/handles.h"
@@ -12,7 +12,7 @@ namespace {
 absl::Status TakeError(keel_rc rc, const keel_error* error) {
   if (rc == KEEL_OK && !error) return absl::OkStatus();
   if (rc != KEEL_OK && !IsCode(rc))
-    return Error(absl::StatusCode::kUnknown, "the program returned ", rc, ", which is no code of Keel",
+    return Error(absl::StatusCode::kUnknown, "the program returned ", rc, ", which is not a Keel error code",
                  error ? ": " : "", error ? error->message : "");
   if (!error)
     return Error(static_cast<absl::StatusCode>(rc), "the program returned ", rc, " without an error");
@@ -30,7 +30,7 @@ absl::Status TakeError(keel_rc rc, const keel_error* error) {
 absl::Status keel::RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter) {
   if (!t->lent) return absl::OkStatus();
   return Invalid(function, ": '", parameter,
-                 "' is borrowed; it ends when the program that was given it returns");
+                 "' is borrowed: it ends when the program that received it returns");
 }
 
 absl::Status keel::CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code) {
@@ -147,7 +147,7 @@ keel_rc keel_function_module(keel_function* f, const char* structure, const keel
     bool symbolic = false;
     RETURN_IF_ERROR(arguments.Check(&symbolic));
     if (symbolic)
-      return Invalid("a function's module is made for arrays with elements, not for symbolic ones");
+      return Invalid("a symbolic array cannot select the module of a function; pass arrays with elements");
     ASSIGN_OR_RETURN(std::shared_ptr<Concrete> concrete, f->function->Find(arguments));
     RETURN_IF_ERROR(f->function->CheckDeclared(*concrete));
     RETURN_IF_ERROR(GiveModule(*f, *concrete, out));

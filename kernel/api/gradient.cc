@@ -1,4 +1,4 @@
-// gradient.cc: graphs that are there already, of keel.h: finding them and their values, copies, gradients.
+// gradient.cc: existing graphs (keel.h): lookup of graphs and values, copies, gradients.
 #include "kernel/grad/gradient.h"
 
 #include <optional>
@@ -18,7 +18,7 @@ keel_graph* HandleOf(ModuleState& state, Graph* graph) {
   return state.graphs.back().get();
 }
 
-// Of the only y with respect to each x; all of them, or an unchanged graph.
+// Jacobians of the single y with respect to each x. An error leaves the graph unchanged.
 absl::StatusOr<std::vector<ValueId>> AllJacobians(Graph& graph, const GradientRequest& wanted) {
   const size_t graphs = graph.module->graphs.size();
   std::optional<Graph> before;  // a single Jacobian undoes its own changes
@@ -36,11 +36,11 @@ absl::StatusOr<std::vector<ValueId>> AllJacobians(Graph& graph, const GradientRe
 
 absl::Status keel::CheckGradientFlags(std::string_view function, uint32_t flags, uint32_t n_ys, bool seeds) {
   if (flags & ~(KEEL_GRADIENT_ZEROS | KEEL_GRADIENT_JACOBIAN))
-    return Invalid(function, ": 'flags' is ", flags, "; there are KEEL_GRADIENT_ZEROS (1) and ",
+    return Invalid(function, ": 'flags' is ", flags, "; the flags are KEEL_GRADIENT_ZEROS (1) and ",
                    "KEEL_GRADIENT_JACOBIAN (2)");
   if (!(flags & KEEL_GRADIENT_JACOBIAN)) return absl::OkStatus();
-  if (n_ys != 1) return Invalid(function, ": 'n_ys' is ", n_ys, "; KEEL_GRADIENT_JACOBIAN needs one y");
-  if (seeds) return Invalid(function, ": 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN needs no seeds");
+  if (n_ys != 1) return Invalid(function, ": 'n_ys' is ", n_ys, "; KEEL_GRADIENT_JACOBIAN requires one y");
+  if (seeds) return Invalid(function, ": 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN takes no seeds");
   return absl::OkStatus();
 }
 
@@ -56,7 +56,8 @@ keel_rc keel_module_graph(keel_module* m, const char* entry, keel_graph** out, k
 keel_rc keel_graph_new(keel_module* m, const char* name, keel_graph* copy_of, keel_graph** out,
                        keel_error** err) {
   return Guard(err, "out", {out}, [&, caller = __func__]() -> absl::Status {
-    if (!m && !copy_of) return Invalid(caller, ": 'module' and 'copy_of' are both NULL; one is needed");
+    if (!m && !copy_of)
+      return Invalid(caller, ": 'module' and 'copy_of' are both NULL; at least one is required");
     ModuleState& state = m ? *m->state : *copy_of->owner;
     if (copy_of && copy_of->owner != &state)
       return Invalid(caller, ": 'copy_of' is a graph of another module");

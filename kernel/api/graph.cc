@@ -1,4 +1,4 @@
-// graph.cc: graphs by hand, of keel.h.
+// graph.cc: graphs built node by node (keel.h).
 #include "kernel/graph/graph.h"
 
 #include "kernel/api/handles.h"
@@ -157,7 +157,8 @@ keel_rc keel_graph_node_at(keel_graph* g, uint32_t i, keel_text** name, const ch
     std::lock_guard lock(g->owner->mutex);
     const Graph& graph = *g->graph;
     if (i >= graph.nodes.size())
-      return NotFound("graph '", graph.name, "' has ", graph.nodes.size(), " nodes, none is ", i);
+      return NotFound("graph '", graph.name, "' has ", graph.nodes.size(), " nodes; node ", i,
+                      " does not exist");
     const Node& node = graph.nodes[i];
     if (name) RETURN_IF_ERROR(GiveText(graph.NodeName(i), name));
     if (op) *op = OpName(*node.op).data();

@@ -118,7 +118,7 @@ keel_rc ReportNoMemory(const char* function, keel_error** err) noexcept;
 // it is a list, which may be NULL if its count is 0; then `*`: no entry is NULL, `?`: the list may be NULL,
 // `!`: both. (ndim): a count of dims; {size}: of bytes. Given contains the values in this order: each
 // pointer, then its count.
-enum class Need : uint64_t { kPointer = 1, kList, kEntries, kLeftOut, kDims, kBytes, kLeftOutEntries };
+enum class Need : uint64_t { kPointer = 1, kList, kEntries, kOptional, kDims, kBytes, kOptionalEntries };
 struct Needs {
   const char* text;
   uint64_t kinds = 0;  // four bits each, the first in the lowest
@@ -131,8 +131,8 @@ struct Needs {
                   : mark == '(' ? Need::kDims
                   : mark == '{' ? Need::kBytes
                   : mark == '*' ? Need::kEntries
-                  : mark == '?' ? Need::kLeftOut
-                  : mark == '!' ? Need::kLeftOutEntries
+                  : mark == '?' ? Need::kOptional
+                  : mark == '!' ? Need::kOptionalEntries
                                 : Need::kPointer;
       kinds |= static_cast<uint64_t>(need) << shift;
     }
@@ -217,14 +217,14 @@ absl::Status SetLevel(const std::string& value, PassChoice* choice);
 absl::Status CallBack(keel_trace& lent, absl::FunctionRef<keel_rc(keel_error**)> code);
 absl::Status RefuseLent(const keel_trace* t, std::string_view function, std::string_view parameter);
 
-// graph.cc: the facts of a type, each where a caller wants it; a symbolic dim is -1.
+// graph.cc: stores dtype, shape and rank of a type in the non-null outputs; a symbolic dim is -1.
 void GiveType(const TensorType& type, keel_dt* dtype, int64_t* shape, int32_t* ndim);
 // gradient.cc
 absl::Status CheckGradientFlags(std::string_view function, uint32_t flags, uint32_t n_ys, bool seeds);
 // For a text parameter with fixed choices.
 inline absl::Status UnknownChoice(std::string_view function, std::string_view parameter, std::string_view got,
                                   std::string_view choices) {
-  return Invalid(function, ": '", parameter, "' is \"", got, "\"; there are ", choices);
+  return Invalid(function, ": '", parameter, "' is \"", got, "\"; expected one of ", choices);
 }
 
 // report.cc

@@ -1,5 +1,4 @@
-// link.cc: entries of one module in another, of keel.h: as an entry there (linker.h), or written into a
-// trace.
+// link.cc: entries of one module in another (keel.h): linked as an entry (linker.h), or written into a trace.
 #include <algorithm>
 
 #include "kernel/api/handles.h"
@@ -34,7 +33,7 @@ absl::Status Link(Module& to, const Module& from, const char* entry, const char*
   std::string name = as ? as : found->name;
   RETURN_IF_ERROR(CheckName("an entry", name));
   if (to.FindEntry(name).ok())
-    return Error(absl::StatusCode::kAlreadyExists, "the module has an entry '", name, "' already");
+    return Error(absl::StatusCode::kAlreadyExists, "the module already has an entry '", name, "'");
   Linker linker(to, from, {[&](Dim d) -> absl::StatusOr<Dim> {
                   return IsSymbolic(d) ? to.dims.Parse(from.dims.Print(d)) : absl::StatusOr<Dim>(d);
                 }});
@@ -67,8 +66,8 @@ keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, co
                [&, caller = __func__]() -> absl::Status {
                  if (!within->tracing.trace)
                    return Annotate(Error(absl::StatusCode::kFailedPrecondition, caller,
-                                         "() is for programs that are traced"),
-                                   kErrorHint, "a session runs an entry on arrays with elements");
+                                         "() requires a program that is being traced"),
+                                   kErrorHint, "use a session to run an entry on arrays with elements");
                  Tape* records = tape ? tape : within->tracing.tape;
                  std::lock_guard lock(m->state->mutex);
                  const Module& from = *m->state->module;
@@ -81,8 +80,8 @@ keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, co
                  std::vector<ArrayRef> results;
                  RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
                  if (results.size() > room)
-                   return Invalid("entry \"", found->name, "\" gives ", results.size(),
-                                  " results, got room for ", room);
+                   return Invalid("entry \"", found->name, "\" returns ", results.size(),
+                                  " results, but 'out' has room for ", room);
                  for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
                  *n_out = static_cast<uint32_t>(results.size());
                  return absl::OkStatus();

@@ -1,4 +1,4 @@
-// module.cc: modules of keel.h: files, text, import, cases.
+// module.cc: modules (keel.h): files, text, import, test cases.
 #include <cstring>
 
 #include "kernel/api/handles.h"
@@ -41,7 +41,7 @@ absl::Status CheckTextSize(const Module& module) {
   for (const Constant& c : module.constants) bytes += c.bytes;
   if (bytes <= kMaxBytes) return absl::OkStatus();
   return Annotate(
-      Exhausted("the module's constants have ", bytes, " bytes; the text form is for at most ", kMaxBytes),
+      Exhausted("the module's constants have ", bytes, " bytes; the limit of the text form is ", kMaxBytes),
       kErrorHint, "save a file instead; `keel inspect` lists its content");
 }
 

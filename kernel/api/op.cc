@@ -49,7 +49,7 @@ struct keel_op {
 
 namespace {
 
-// Cold code is kept small and apart.
+// Keeps cold code out of the hot functions.
 #define KEEL_COLD [[gnu::cold, gnu::noinline]]
 KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op, keel_array* const* in,
                                                                     uint32_t n, Signature signature) {
@@ -94,8 +94,8 @@ KEEL_COLD absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, 
   if (trace) return trace->Apply(*op.op, op.attrs, op.device->name(), {in, n_in}, {out, n_out});
   ASSIGN_OR_RETURN(std::shared_ptr<keel_op::Entry> entry, FindEntry(op, in, n_in));
   if (entry->plan->outputs() != n_out)
-    return Invalid(std::string(OpName(*op.op)), " has ", entry->plan->outputs(), " results, got room for ",
-                   n_out);
+    return Invalid(std::string(OpName(*op.op)), " has ", entry->plan->outputs(),
+                   " results, but 'out' has room for ", n_out);
   std::vector<keel_array*> feeds;
   for (uint32_t i = 0; i < n_in; i++)
     if (in[i]) feeds.push_back(in[i]);

@@ -1,4 +1,4 @@
-// optimize.cc: passes on a module, of keel.h.
+// optimize.cc: passes on a module (keel.h).
 #include "kernel/api/handles.h"
 
 using namespace keel;
@@ -30,7 +30,7 @@ constexpr Option kOptions[] = {
      }},
 };
 
-// Handles of graphs follow to the new module; sessions keep the graph that they were made for.
+// Graph handles move to the new module; sessions keep the graph that they were created for.
 absl::Status Adopt(ModuleState& state, std::shared_ptr<Module> module) {
   for (auto& handle : state.graphs) {
     ASSIGN_OR_RETURN(handle->graph, module->FindGraph(handle->graph->name));

@@ -200,8 +200,9 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
     ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(4))));
     RETURN_IF_ERROR(ReportOps(c, device, json));
   } else {
-    return NotFound("report \"", std::string(what),
-                    "\"; there are plugins, devices, importers, passes, ops, ops:DEVICE");
+    return NotFound(
+        "report \"", std::string(what),
+        "\" does not exist; the reports are plugins, devices, importers, passes, ops, ops:DEVICE");
   }
   return json.Take();
 }

@@ -1,4 +1,4 @@
-// session.cc: sessions and plans of keel.h.
+// session.cc: sessions and plans (keel.h).
 #include <algorithm>
 
 #include "kernel/api/call.h"
@@ -261,8 +261,9 @@ absl::StatusOr<Plan*> WithoutDeclined(SessionState& s, Prepared& p, const Plan* 
   });
   if (moved && p.rules == s.placing.rules.size()) return why;  // it already runs there
   if (!MustRunNodes(*s.graph).empty())
-    return Annotate(why, kErrorHint,
-                    "the graph has effects, which may have been done: place the node with option \"place\"");
+    return Annotate(
+        why, kErrorHint,
+        "the graph has effects, which may have taken place: move the node with the option \"place\"");
   if (!moved) s.placing.rules.insert(s.placing.rules.begin(), {pattern, s.placing.fallback});
   p.rules = s.placing.rules.size();
   ASSIGN_OR_RETURN(std::shared_ptr<Plan> made, MakePlan(s, p));
@@ -287,7 +288,7 @@ struct Observed {
   absl::Status thrown;
 };
 
-bool TellObserver(void* arg, const Lowered& lowered, const Event& event) {
+bool CallObserver(void* arg, const Lowered& lowered, const Event& event) {
   auto* observed = static_cast<Observed*>(arg);
   observed->op = OpName(*event.step.op);
   observed->names.clear();
@@ -413,14 +414,14 @@ keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, kee
 
 keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_observer observer, void* arg, keel_error** err) {
-  return Guard(err, "plan in[n_in] out[n_out] observer", {p, in, n_in, out, n_out, observer},
-               [&]() -> absl::Status {
-                 Plan& plan = *p->plan.load();
-                 if (!plan.observable())
-                   return Error(absl::StatusCode::kFailedPrecondition,
-                                "the plan was not made to be observed: set the session option observe=1");
-                 Observed observed{observer, arg, {}, {}, {}};
-                 absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, TellObserver, &observed);
-                 return observed.thrown.ok() ? ran : observed.thrown;
-               });
+  return Guard(
+      err, "plan in[n_in] out[n_out] observer", {p, in, n_in, out, n_out, observer}, [&]() -> absl::Status {
+        Plan& plan = *p->plan.load();
+        if (!plan.observable())
+          return Error(absl::StatusCode::kFailedPrecondition,
+                       "the plan cannot be observed: create the session with the option \"observe\" = \"1\"");
+        Observed observed{observer, arg, {}, {}, {}};
+        absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, CallObserver, &observed);
+        return observed.thrown.ok() ? ran : observed.thrown;
+      });
 }

@@ -1,4 +1,4 @@
-// tape.cc: tapes of keel.h. keel_trace_apply is in op.cc, keel_function_call in call.cc.
+// tape.cc: tapes (keel.h). keel_trace_apply is in op.cc, keel_function_call in call.cc.
 #include "kernel/trace/tape.h"
 
 #include "kernel/api/handles.h"
@@ -45,7 +45,7 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
       if (!reads.empty()) continue;
       array = variables[i]->storage->Read();
     } else {
-      return Invalid("xs[", i, "] is NULL, and variables[", i, "] too");
+      return Invalid("xs[", i, "] and variables[", i, "] are both NULL; exactly one is needed");
     }
     sources.Add(i, {&array, 1});
   }

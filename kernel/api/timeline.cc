@@ -1,4 +1,4 @@
-// timeline.cc: the timeline of keel.h. Spans from outside are checked, so that the file stays valid JSON.
+// timeline.cc: the timeline (keel.h). Spans of the program are checked, so that the file stays valid JSON.
 #include "kernel/base/timeline.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// trace.cc: traces, of keel.h.
+// trace.cc: traces (keel.h).
 #include "kernel/trace/trace.h"
 
 #include "kernel/api/handles.h"
@@ -99,7 +99,7 @@ keel_rc keel_trace_end(keel_trace* t, keel_module** out, keel_error** err) {
     RETURN_IF_ERROR(RefuseLent(t, caller, "trace"));
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
-    if (trace.parent()) return Invalid("the trace is a body: keel_body_end ends it");
+    if (trace.parent()) return Invalid("the trace is a body: end it with keel_body_end");
     for (const auto& [name, array] : t->tracing.results) RETURN_IF_ERROR(trace.Result(name, array.get()));
     RETURN_IF_ERROR(trace.End());
     *out = HandleOf(t->tracing.context, trace.module());
@@ -147,7 +147,7 @@ keel_rc keel_trace_value(keel_trace* t, keel_array* array, keel_value* out, keel
     RETURN_IF_ERROR(NeedTrace(t, caller));
     Trace& trace = *t->tracing.trace;
     if (Trace::Of(array) != &trace)
-      return Invalid("the array is no value of the trace of \"", trace.graph()->name, "\"");
+      return Invalid("the array does not belong to the trace of \"", trace.graph()->name, "\"");
     *out = Trace::ValueOf(array);
     return absl::OkStatus();
   });

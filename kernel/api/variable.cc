@@ -1,4 +1,4 @@
-// variable.cc: variables and checkpoints of keel.h; the hook of `print`.
+// variable.cc: variables and checkpoints (keel.h); the hook of `print`.
 #include <algorithm>
 
 #include "kernel/api/handles.h"
@@ -70,13 +70,13 @@ absl::StatusOr<Write> FindWrite(std::string_view how) {
   if (how == "assign") return Write::kAssign;
   if (how == "assign_add") return Write::kAdd;
   if (how == "assign_sub") return Write::kSubtract;
-  return NotFound("a variable has no \"", how, "\"; there are assign, assign_add, assign_sub");
+  return NotFound("'how' is \"", how, "\"; expected assign, assign_add or assign_sub");
 }
 
 // Outside of traces.
 absl::Status WriteNow(Variable& variable, Write how, keel_array* value) {
   if (how != Write::kAssign && variable.dtype() == DType::kBool)
-    return Invalid("a bool variable cannot be added to");
+    return Invalid("assign_add and assign_sub do not support bool variables");
   ASSIGN_OR_RETURN(ArrayRef fitting, Fitting(&variable, value, how == Write::kAssign));
   if (how != Write::kAssign) return variable.Add(fitting->data(), how == Write::kSubtract);
   variable.Assign(std::move(fitting));

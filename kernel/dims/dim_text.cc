@@ -93,10 +93,10 @@ class Reader {
   }
 
   absl::Status Unknown(std::string_view name) {
-    std::string there;
+    std::string known;
     for (size_t s = 0; s < table_.symbol_count(); s++)
-      absl::StrAppend(&there, s ? ", " : "; there are ", table_.symbol_name(s));
-    return NotFound("no size is named ", name, there.empty() ? ": none has a name" : there);
+      absl::StrAppend(&known, s ? ", " : "; the sizes are ", table_.symbol_name(s));
+    return NotFound("no size is named ", name, known.empty() ? "; no size has a name" : known);
   }
 
   absl::StatusOr<Dim> Digits() {

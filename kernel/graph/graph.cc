@@ -17,8 +17,8 @@ namespace {
 absl::Status CheckNewName(const Graph& g, std::string_view what, std::string_view name) {
   RETURN_IF_ERROR(CheckName(what, name));
   if (!g.by_name.contains(name) && !g.nodes_by_name.contains(name)) return absl::OkStatus();
-  return Error(absl::StatusCode::kAlreadyExists, "graph '", g.name, "' has a value '", name,
-               "' already: names are unique in a graph");
+  return Error(absl::StatusCode::kAlreadyExists, "graph '", g.name, "' already has a value '", name,
+               "'; names must be unique within a graph");
 }
 
 absl::Status CheckValueCount(const Graph& g, size_t more) {
@@ -83,8 +83,8 @@ absl::Status CheckResults(const Graph& g, std::string_view op, const std::vector
 absl::Status CheckNotBody(const Graph& g) {
   if (!g.called) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "graph '", g.name,
-                        "' is the body of a call: it cannot be changed any more"),
-                  kErrorHint, "finish a graph before others call it");
+                        "' is the body of a call: it cannot be changed"),
+                  kErrorHint, "finish a graph before other graphs call it");
 }
 
 // Depth and size including the bodies of a new node. Both are limited, which bounds the work for any file.
@@ -144,7 +144,7 @@ absl::StatusOr<ValueId> Graph::AddParam(std::string_view name, TensorType type) 
 
 absl::Status Graph::AddRule(std::string_view text) {
   constexpr size_t kMaxRules = 256;
-  if (rules.size() == kMaxRules) return Exhausted("a graph has at most ", kMaxRules, " rules of sizes");
+  if (rules.size() == kMaxRules) return Exhausted("a graph has at most ", kMaxRules, " size rules");
   std::string rule(text);
   absl::RemoveExtraAsciiWhitespace(&rule);
   RETURN_IF_ERROR(ParseRule(rule, module->dims).status());
@@ -212,8 +212,8 @@ absl::Status Graph::AddResult(std::string_view name, ValueId value) {
     RETURN_IF_ERROR(CheckName("a result", name));
     for (const std::string& taken : result_names)
       if (taken == name)
-        return Error(absl::StatusCode::kAlreadyExists, "graph '", this->name, "' has a result '", name,
-                     "' already");
+        return Error(absl::StatusCode::kAlreadyExists, "graph '", this->name, "' already has a result '",
+                     name, "'");
   }
   results.push_back(value);
   result_names.emplace_back(name);
@@ -225,7 +225,7 @@ absl::Status Graph::NameValue(ValueId id, std::string_view name) {
   Value& v = values[id];
   if (v.name == name) return absl::OkStatus();
   if (v.kind == ValueKind::kConstant)
-    return Invalid("value ", id, " is a constant: its name is the constant's, '", v.name, "'");
+    return Invalid("value ", id, " is a constant and keeps its name, '", v.name, "'");
   RETURN_IF_ERROR(CheckNewName(*this, "a value", name));
   by_name.erase(v.name);
   v.name = std::string(name);

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxGraphs = 65536, kMaxEntries = 65536, kMaxMetadata = 65536, kMaxMetadataBytes = 16 << 20;
 
 absl::Status AlreadyExists(std::string_view what, std::string_view name) {
-  return Error(absl::StatusCode::kAlreadyExists, "the module has ", what, " '", name, "' already");
+  return Error(absl::StatusCode::kAlreadyExists, "the module already has ", what, " '", name, "'");
 }
 
 absl::Status CheckConstant(const Constant& c, const DimTable& dims) {
@@ -210,7 +210,8 @@ absl::StatusOr<const Entry*> Module::FindEntry(std::string_view name) const {
     return names.empty() ? std::string("it has none") : absl::StrCat("it has ", names, "'");
   };
   if (name.empty() && entries.size() == 1) return entries.data();
-  if (name.empty()) return NotFound("name the entry to use: the module does not have exactly one; ", list());
+  if (name.empty())
+    return NotFound("the module does not have exactly one entry, so the entry must be named; ", list());
   auto it = index->entries.find(name);
   if (it == index->entries.end()) return NotFound("the module has no entry '", name, "'; ", list());
   return &entries[it->second];

@@ -148,8 +148,8 @@ absl::Status FunctionReader::Return() {
   }
   lex_.Accept(";");
   if (!signature_.empty() && signature_.size() != count)
-    return r_.Fail(
-        at, absl::StrCat("the signature has ", signature_.size(), " results but return gives ", count));
+    return r_.Fail(at,
+                   absl::StrCat("the signature has ", signature_.size(), " results but return has ", count));
   return absl::OkStatus();
 }
 

@@ -212,8 +212,8 @@ absl::Status ReadOpset(TextReader& r) {
   Token at = r.lex.Peek();
   ASSIGN_OR_RETURN(int64_t version, r.lex.Int("the version of the opset"));
   if (version == 1) return absl::OkStatus();
-  return r.Fail(at,
-                absl::StrCat("this text needs version ", version, " of the opset core; this reader has 1"));
+  return r.Fail(at, absl::StrCat("this text requires version ", version,
+                                 " of the opset core; this reader supports version 1"));
 }
 
 absl::Status ReadModule(TextReader& r) {
@@ -221,7 +221,8 @@ absl::Status ReadModule(TextReader& r) {
   Token at = r.lex.Peek();
   ASSIGN_OR_RETURN(int64_t version, r.lex.Int("the version of the text form"));
   if (version != 1)
-    return r.Fail(at, absl::StrCat("this is version ", version, " of the text form; this reader knows 1"));
+    return r.Fail(
+        at, absl::StrCat("this is version ", version, " of the text form; this reader supports version 1"));
   RETURN_IF_ERROR(ReadOpset(r));
   while (!r.lex.AtEnd()) {
     const Declaration* found = nullptr;

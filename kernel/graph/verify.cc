@@ -32,7 +32,7 @@ absl::Status CheckNames(const Graph& g) {
     RETURN_IF_ERROR(CheckName("a value", name));
     if (!seen.insert(name).second) return Invalid("two values are called '", name, "'");
     auto it = g.by_name.find(name);
-    if (it == g.by_name.end() || it->second != id) return Invalid("the index of names misses '", name, "'");
+    if (it == g.by_name.end() || it->second != id) return Invalid("the name index lacks '", name, "'");
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@ absl::Status Arith(Env& env, BinOp op, int64_t a, int64_t b, int64_t* out) {
                                                 : env.dims.FloorDiv(a, b);
     if (op == BinOp::kMod && r.ok()) r = env.dims.Mul(*r, b);
     if (op == BinOp::kMod && r.ok()) r = env.dims.Sub(a, *r);
-    if (op == BinOp::kDiv) return env.Fail("'/' is not for dims; // rounds down");
+    if (op == BinOp::kDiv) return env.Fail("'/' does not apply to dims; use //, which rounds down");
     if (!r.ok()) return env.Fail(r.status().message());
     *out = *r;
     return absl::OkStatus();
@@ -33,7 +33,7 @@ absl::Status Arith(Env& env, BinOp op, int64_t a, int64_t b, int64_t* out) {
   else if (op == BinOp::kMod)
     *out = a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);
   else
-    return env.Fail("'/' is not for integers; // rounds down");
+    return env.Fail("'/' does not apply to integers; use //, which rounds down");
   return overflow || IsSymbolic(*out) ? env.Fail("an integer overflows 63 bits") : absl::OkStatus();
 }
 

@@ -31,7 +31,7 @@ std::string WrongCall(const Catalogue& catalogue, const OpDef& def, const Expr& 
   const OpDef& o = **op;
   if (!def.version &&
       (HasEffect(o) || IsTypedByGraph(o) || IsControl(o) || o.results.size() != 1 || o.results[0].variadic))
-    return call.text + " has an effect, bodies or several results: a rule cannot name it";
+    return call.text + " has an effect, bodies or several results, which rules do not support";
   bool spliced = std::any_of(call.parts.begin(), call.parts.end(),
                              [](const Expr& e) { return e.kind == Expr::kSplice; });
   if (!spliced &&

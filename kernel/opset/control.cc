@@ -56,12 +56,12 @@ absl::Status BranchParams(Env&, const Types& operands, Types* params) {
 }
 
 absl::Status BranchResults(Env& env, const Types&, const std::vector<NamedBody>& bodies, Types* out) {
-  if (bodies.empty()) return env.Fail("attribute branches names no graph");
+  if (bodies.empty()) return env.Fail("attribute branches is empty");
   const NamedBody& first = bodies[0];
   for (const NamedBody& body : bodies) {
     if (body.types.results.size() != first.types.results.size())
-      return env.Fail(Describe(body), " gives ", body.types.results.size(), " results but ", Describe(first),
-                      " gives ", first.types.results.size());
+      return env.Fail(Describe(body), " returns ", body.types.results.size(), " results but ",
+                      Describe(first), " returns ", first.types.results.size());
     for (size_t i = 0; i < first.types.results.size(); i++)
       if (!(body.types.results[i] == first.types.results[i]))
         return WrongResult(env, body, i, absl::StrCat("that of ", Describe(first)), first.types.results[i]);
@@ -81,7 +81,7 @@ absl::Status WhileParams(Env& env, const Types& operands, Types* params) {
 // The first results of a body must have the types of the carried operands.
 absl::Status CheckCarry(const Env& env, const NamedBody& body, const Types& operands, size_t carry) {
   if (body.types.results.size() < carry)
-    return env.Fail(Describe(body), " gives ", body.types.results.size(), " results but carry is ", carry);
+    return env.Fail(Describe(body), " returns ", body.types.results.size(), " results but carry is ", carry);
   for (size_t i = 0; i < carry; i++)
     if (!(body.types.results[i] == operands[i]))
       return WrongResult(env, body, i, absl::StrCat("the carried operand ", env.OperandName(i)), operands[i]);
@@ -92,12 +92,12 @@ absl::Status WhileResults(Env& env, const Types& operands, const std::vector<Nam
   const NamedBody &test = bodies[0], &body = bodies[1];
   auto carry = static_cast<size_t>(AttrNamed(env, "carry").i);
   if (test.types.results.size() != 1 || !(test.types.results[0] == TensorType{DType::kBool, {}}))
-    return env.Fail(Describe(test), " must give one bool[], gives ",
+    return env.Fail(Describe(test), " must return one bool[], but returns ",
                     test.types.results.size() == 1 ? keel::Print(test.types.results[0], env.dims)
                                                    : absl::StrCat(test.types.results.size(), " results"));
   RETURN_IF_ERROR(CheckCarry(env, body, operands, carry));
   if (body.types.results.size() != carry)
-    return env.Fail(Describe(body), " gives ", body.types.results.size(), " results but carry is ", carry);
+    return env.Fail(Describe(body), " returns ", body.types.results.size(), " results but carry is ", carry);
   out->assign(operands.begin(), operands.begin() + static_cast<ptrdiff_t>(carry));
   return absl::OkStatus();
 }
@@ -118,7 +118,7 @@ absl::Status SettleLength(Env& env, const Types& operands, size_t first) {
                       given ? std::string("length is ") : env.OperandName(first) + " has ",
                       env.Print(length));
   }
-  if (length == -1) return env.Fail("there is no operand to scan over: give the attribute length");
+  if (length == -1) return env.Fail("there is no operand to scan over; set the attribute length");
   return absl::OkStatus();
 }
 
@@ -186,12 +186,11 @@ Types OperandTypes(const Env& env, const std::vector<DType>& dtypes) {
 
 absl::Status CheckParams(const Env& env, const Types& given, const NamedBody& body) {
   if (body.types.params.size() != given.size())
-    return env.Fail(Describe(body), " takes ", body.types.params.size(), " operands but is given ",
-                    given.size());
+    return env.Fail(Describe(body), " takes ", body.types.params.size(), " operands but gets ", given.size());
   for (size_t i = 0; i < given.size(); i++)
     if (!(given[i] == body.types.params[i]))
       return env.Fail("parameter ", i, " of ", Describe(body), " is ",
-                      keel::Print(body.types.params[i], env.dims), " but is given ",
+                      keel::Print(body.types.params[i], env.dims), " but its operand is ",
                       keel::Print(given[i], env.dims));
   return absl::OkStatus();
 }
@@ -205,7 +204,7 @@ const ControlRule* FindControlRule(std::string_view name) {
 }
 
 absl::Status InferControl(Env& env, const GraphTypesOf* graphs, Inferred* out) {
-  if (!graphs) return env.Fail("names a graph, which only a node of a module can");
+  if (!graphs) return env.Fail("refers to a graph, which only nodes of a module may do");
   ASSIGN_OR_RETURN(std::vector<NamedBody> bodies, BodiesOf(env, *graphs));
   size_t first = env.def.required_operands;
   for (size_t i = first; i < env.operands.size() && !bodies.empty(); i++)

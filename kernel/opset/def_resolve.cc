@@ -311,7 +311,7 @@ class Resolver {
         return FailAt(*e, "strings, lists and '!' are not values");
       case Expr::kBinary:
         if (opset::Info(e->op).op.empty())
-          return FailAt(*e, absl::StrCat("'", opset::Info(e->op).text, "' is not for values"));
+          return FailAt(*e, absl::StrCat("'", opset::Info(e->op).text, "' does not apply to values"));
         break;
       case Expr::kCond:
         RETURN_IF_ERROR(Static(&e->parts[0]));

@@ -149,7 +149,7 @@ absl::Status FloatArith(const Env& env, BinOp op, double a, double b, Val* out) 
   else if (op == BinOp::kDiv)
     out->f = a / b;
   else
-    return env.Fail("'", Info(op).text, "' is not for floats");
+    return env.Fail("'", Info(op).text, "' does not apply to floats");
   return absl::OkStatus();
 }
 

@@ -33,7 +33,7 @@ std::string Env::PrintOperand(size_t index) const {
   if (o.kind == Operand::kTyped) return keel::Print(o.type, dims);
   return o.kind == Operand::kWeakInt     ? "an integer literal"
          : o.kind == Operand::kWeakFloat ? "a float literal"
-                                         : "left out";
+                                         : "omitted";
 }
 
 std::string Env::Print(std::span<const int64_t> list) const {
@@ -134,7 +134,7 @@ absl::Status CheckVjp(const Env& env, const GraphTypes& body, const GraphTypes& 
 
 // The operands of an op typed by a graph must have exactly the types of the graph's parameters.
 absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
-  if (!graphs) return env.Fail("names a graph, which only a node of a module can");
+  if (!graphs) return env.Fail("refers to a graph, which only nodes of a module may do");
   ASSIGN_OR_RETURN(GraphTypes body, (*graphs)(env.slots[env.def.typed_by].i));
   if (env.operands.size() != body.params.size())
     return env.Fail("its body takes ", body.params.size(), " operands, got ", env.operands.size());
@@ -160,7 +160,7 @@ absl::Status MatchGraph(Env& env, const GraphTypesOf* graphs, Inferred* out) {
 absl::Status MatchVariables(Env& env, const VarTypeOf* vars) {
   for (const AttrDef& a : env.def.attrs) {
     if (a.type != AttrDef::kVar) continue;
-    if (!vars) return env.Fail("names a variable, which only a node of a module can");
+    if (!vars) return env.Fail("refers to a variable, which only nodes of a module may do");
     ASSIGN_OR_RETURN(TensorType type, (*vars)(env.slots[a.slot].i));
     RETURN_IF_ERROR(MatchVariable(env, a, type));
   }

@@ -161,7 +161,7 @@ absl::Status DTypeClash(const Env& env, DType got, DType want, std::string_view 
   absl::Status status =
       env.Fail(env.OperandName(operand), " is ", keel::Name(got), " but ", why, keel::Name(want));
   return Annotate(std::move(status), kErrorHint,
-                  absl::StrCat("write cast(x){to=", keel::Name(want), "} where you mean it"));
+                  absl::StrCat("if the conversion is intended, write cast(x){to=", keel::Name(want), "}"));
 }
 
 absl::Status BindDType(Env& env, const Pattern& p, DType got, size_t operand) {

@@ -30,10 +30,10 @@ absl::Status CheckNames(const std::vector<Pass>& passes, const PassChoice& choic
   for (const auto* list : {&choice.only, &choice.on, &choice.off, &std::as_const(dumped)})
     for (const std::string& name : *list)
       if (!Contains(known, name))
-        return Annotate(
-            NotFound("no pass is named \"", name, "\"; there ",
-                     known.empty() ? "are none" : absl::StrCat("are ", absl::StrJoin(known, ", "))),
-            kErrorHint, "`keel passes` lists them with their plugins");
+        return Annotate(NotFound("no pass is named \"", name, "\"; ",
+                                 known.empty() ? "no passes are loaded"
+                                               : absl::StrCat("the passes are ", absl::StrJoin(known, ", "))),
+                        kErrorHint, "`keel passes` lists them with their plugins");
   return absl::OkStatus();
 }
 
@@ -170,7 +170,7 @@ absl::StatusOr<PassGraph> Passes::RunOn(const Job& job, PassGraph graph) {
 }
 
 std::string Passes::SkipReason(const Job& job, const std::string& name) {
-  if (job.report->Edits() >= job.choice.fuel) return "the fuel is used up";
+  if (job.report->Edits() >= job.choice.fuel) return "the edit limit (fuel) is reached";
   return Disabled(name);
 }
 

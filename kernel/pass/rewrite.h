@@ -28,7 +28,7 @@ struct PassGraph {
   const Graph* main = nullptr;            // of a body: the graph being planned
 };
 
-// A value's name, or its default name ("v3"); "" if another value is named so.
+// A value's name, or its default name ("v3"); "" if another value has that name.
 std::string KnownName(const Graph& graph, ValueId v);
 
 // Evaluates a node whose operands are all constants; one constant per result.

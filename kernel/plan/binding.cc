@@ -36,7 +36,8 @@ absl::Status Solve(const Lowered& lowered, Dim expression, int64_t got, std::vec
   ASSIGN_OR_RETURN(int64_t at1, lowered.dims.Evaluate(expression, trial));
   int64_t slope = at1 - at0;
   if (slope <= 0 || got < at0 || (got - at0) % slope)
-    return Invalid("no size of \"", lowered.dims.symbol_name(open[0]), "\" makes dim ", text, " ", got);
+    return Invalid("no size of \"", lowered.dims.symbol_name(open[0]), "\" makes dim ", text, " equal to ",
+                   got);
   (*symbols)[open[0]] = (got - at0) / slope;
   return absl::OkStatus();
 }
@@ -66,8 +67,8 @@ absl::Status BindFeed(const Lowered& lowered, uint32_t value, std::span<const in
     int64_t& number = (*symbols)[*symbol];
     if (number == kUnbound) number = got[d];
     if (number != got[d])
-      return Invalid(FedError(lowered, value, got), ": dim ", d, " is ", got[d], " but \"",
-                     lowered.dims.symbol_name(*symbol), "\" is ", number, " by an earlier feed");
+      return Invalid(FedError(lowered, value, got), ": dim ", d, " is ", got[d],
+                     ", but an earlier feed has \"", lowered.dims.symbol_name(*symbol), "\" = ", number);
   }
   return absl::OkStatus();
 }

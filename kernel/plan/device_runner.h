@@ -128,8 +128,9 @@ class DeviceRunner : private Machine {
   std::vector<keel_tensor> views_;            // by value
   std::vector<keel_tensor*> operands_;
   std::vector<keel_call> calls_;
-  std::vector<uint32_t> outside_;                // values whose address changes with each run
-  std::vector<std::vector<uint32_t>> feeds_at_;  // by step: feeds first used there; last entry: by fetches
+  std::vector<uint32_t> outside_;  // values whose address changes with each run
+  std::vector<std::vector<uint32_t>>
+      feeds_at_;  // by step: feeds first used there; last entry: first used by fetches
   std::vector<std::vector<uint32_t>> results_after_;  // by step + 1: fetches complete after that step
   std::vector<uint64_t> result_ticket_;               // by fetch, of the compute queue
   std::vector<bool> feed_used_;

@@ -163,7 +163,7 @@ class Lowering : public BodySink {
       out_.checks.push_back(
           {dims[d], type.dims[d], true,
            absl::StrCat("dim ", d, " of \"", written.name, "\" is declared ", out_.dims.Print(type.dims[d]),
-                        " but comes out as ", out_.dims.Print(dims[d]))});
+                        " but is ", out_.dims.Print(dims[d]))});
     }
     return absl::OkStatus();
   }

@@ -21,7 +21,7 @@ struct PlaceRule {
 // Placement options of a session. A node follows the first matching rule, else its scope, else the default.
 struct Placing {
   std::vector<PlaceRule> rules;
-  Device* fallback = nullptr;  // for nodes that their device has no impl for; null: fail
+  Device* fallback = nullptr;  // runs nodes that have no impl on their device; null: fail
   std::function<absl::StatusOr<Device*>(const std::string&)> find;  // the device with a scope's name
 };
 bool NeedsPlacing(const Graph& graph, const Placing& placing);

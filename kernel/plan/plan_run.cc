@@ -35,7 +35,7 @@ void Plan::Park(std::unique_ptr<Ready> ready) {
 absl::Status Plan::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer, void* arg,
                        const Deadline* end) {
   if (out.size() != outputs())
-    return Invalid("the plan gives ", outputs(), " results, got room for ", out.size());
+    return Invalid("the plan returns ", outputs(), " results, but 'out' has room for ", out.size());
   std::unique_ptr<Ready> ready = observer || Timeline::ShowsRuns() ? nullptr : TakeIdle(in);
   if (ready) [[likely]] {
     absl::Status status = ready->runner->Run(in, out, nullptr, nullptr, end);

@@ -31,7 +31,7 @@ absl::Status BuildNode(Graph& graph, const keel_node_spec& spec, std::span<keel_
                                               std::move(attrs), names));
   const std::vector<ValueId>& results = graph.nodes[node].out;
   if (results.size() != out.size())
-    return Invalid(spec.op, " has ", results.size(), " results here, got room for ", out.size());
+    return Invalid(spec.op, " has ", results.size(), " results here, but 'out' has room for ", out.size());
   std::copy(results.begin(), results.end(), out.begin());
   return absl::OkStatus();
 }

@@ -63,7 +63,8 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }
-  if (!array->contiguous) return Invalid("constant \"", name ? name : "", "\" is strided; give it row-major");
+  if (!array->contiguous)
+    return Invalid("constant \"", name ? name : "", "\" is strided; a constant must be row-major");
   Constant constant = ConstantOf(name ? name : "", std::move(array));
   if (e->source && e->source->Contains(constant.data)) constant.mapped = true;
   if (e->source && e->source->Contains(tensor.data) && !release) DropPages(tensor.data, constant.bytes);
@@ -132,7 +133,8 @@ absl::StatusOr<std::pair<const Plugin*, const keel_importer*>> Choose(Registry& 
   if (!best.second)
     return Annotate(Invalid(path, ": no importer recognises this file; available importers: ",
                             names.empty() ? "none" : absl::StrJoin(names, ", ")),
-                    kErrorHint, "a text begins with `keel 1`; `keel doctor` shows which plugins were found");
+                    kErrorHint,
+                    "a text form begins with `keel 1`; `keel doctor` shows which plugins were found");
   return best;
 }
 

@@ -208,8 +208,8 @@ absl::StatusOr<Device*> Registry::FindDevice(const std::string& name) {
     if (device->name() == name || device->name() == name + ":0") return device.get();
     names.push_back(device->name());
   }
-  absl::Status error = NotFound("no device \"", name, "\"; there ", names.size() == 1 ? "is " : "are ",
-                                names.empty() ? "none" : absl::StrJoin(names, ", "));
+  absl::Status error = NotFound(
+      "no device \"", name, "\"; available devices: ", names.empty() ? "none" : absl::StrJoin(names, ", "));
   for (const Attempt& attempt : attempts_)  // a plugin without devices reports why
     if (absl::StartsWith(attempt.reason, name) && absl::StrContains(attempt.reason, ", no device: "))
       return Annotate(error, kErrorHint, attempt.reason);

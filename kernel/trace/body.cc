@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Trace::Begin(const BodyRequest& request,
     TensorType type = graph_->values[value].type;
     if (i >= request.entries_from) {
       if (type.dims.empty())
-        return Invalid("operand ", i, " of a scan is a scalar: it has no dim to go over");
+        return Invalid("operand ", i, " of a scan is a scalar: it has no dim to scan over");
       type.dims.erase(type.dims.begin());
     }
     ASSIGN_OR_RETURN(params->emplace_back(), body->Param("", std::move(type)));
@@ -90,7 +90,7 @@ absl::Status Trace::Finish(std::span<keel_array* const> results) {
 absl::Status Trace::CheckControl(const ControlRequest& request) {
   const BodyAttrs* kind = std::ranges::find(kBodyAttrs, request.op, &BodyAttrs::op);
   if (kind == std::end(kBodyAttrs))
-    return NotFound("\"", request.op, "\" runs no bodies; use cond, switch, while or scan");
+    return NotFound("\"", request.op, "\" has no bodies; use cond, switch, while or scan");
   size_t n = kind->list ? std::max<size_t>(request.bodies.size(), 1) : kind->names[1] ? 2 : 1;
   if (request.bodies.size() != n)
     return Invalid("a ", request.op, " has ", n, n > 1 ? " bodies" : " body", ", got ",
@@ -99,7 +99,7 @@ absl::Status Trace::CheckControl(const ControlRequest& request) {
     if (!body || !body->parent_)
       return Invalid("an operand of ", request.op, " is not a body: begin a body first");
     if (!body->is_open_)
-      return Invalid("the body \"", body->graph_->name, "\" is that of another node already");
+      return Invalid("the body \"", body->graph_->name, "\" already belongs to another node");
     if (body->parent_ != request.bodies[0]->parent_)
       return Annotate(Invalid("the body \"", body->graph_->name, "\" of a ", request.op, " is part of \"",
                               body->parent_->graph_->name, "\", the first body of \"",

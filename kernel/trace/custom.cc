@@ -49,7 +49,7 @@ absl::Status CheckGradients(const CustomGradientRequest& request, const Graph& g
   auto type = [&](ValueId v) -> const TensorType& { return graph.values[v].type; };
   auto floats = std::ranges::count_if(xs, [&](ValueId x) { return Floating(type(x)); });
   if (static_cast<size_t>(floats) != dxs.size())
-    return Annotate(Invalid("custom gradient \"", request.name, "\": backward gives ", dxs.size(),
+    return Annotate(Invalid("custom gradient \"", request.name, "\": backward returned ", dxs.size(),
                             " gradients, expected ", floats),
                     kErrorHint, "return one gradient per floating argument, in their order");
   for (size_t i = 0, next = 0; i < xs.size(); i++) {

@@ -52,13 +52,13 @@ absl::Status Arguments::Check(bool* symbolic) const {
       return Invalid(NameOf(i), ": kind ", leaf.kind, " is not one of the KEEL_LEAF_ kinds");
     if (leaf.kind == KEEL_LEAF_ARRAY && !leaf.array) return Invalid(NameOf(i), " is NULL; expected an array");
     if (leaf.kind == KEEL_LEAF_ARRAY && leaf.array->symbolic()) *symbolic = true;
-    if (leaf.kind == KEEL_LEAF_STR && !leaf.s) return Invalid(NameOf(i), " is NULL; expected a text");
+    if (leaf.kind == KEEL_LEAF_STR && !leaf.s) return Invalid(NameOf(i), " is NULL; expected a string");
   }
   return absl::OkStatus();
 }
 
 absl::Status Arguments::NoRoom(size_t results) const {
-  return Invalid("the function returns ", results, " results, got room for ", room);
+  return Invalid("the function returns ", results, " results, but 'out' has room for ", room);
 }
 
 void Arguments::Key(KeyBytes* kind, LeafDims* dims) const {

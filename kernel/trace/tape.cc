@@ -225,7 +225,7 @@ Recording Tape::Slice(const TapeGradientRequest& request) const {
     return Annotate(Error(absl::StatusCode::kFailedPrecondition,
                           "A non-persistent tape can only be used to compute one set of gradients (or "
                           "jacobians)"),
-                    kErrorHint, "make the tape with the option \"persistent\" = \"1\"");
+                    kErrorHint, "create the tape with the option \"persistent\" = \"1\"");
   used_ = true;
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll(request.ys));
   out->resize(request.count);

@@ -42,7 +42,7 @@ absl::StatusOr<Trace*> Trace::OfAll(std::span<keel_array* const> arrays) {
     Trace* trace = Of(array);
     if (!trace || (first && Of(first)->Current() == trace->Current())) continue;
     if (first)
-      return Annotate(Invalid("operands of two traces: ", first->symbolic()->Describe(), ", and ",
+      return Annotate(Invalid("operands belong to two traces: ", first->symbolic()->Describe(), ", and ",
                               array->symbolic()->Describe()),
                       kErrorHint, kForeign);
     first = array;
@@ -125,7 +125,7 @@ absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* arra
   std::string own = NameFor(name, "const");
   if (!own.empty() && (graph_->by_name.contains(own) || graph_->nodes_by_name.contains(own)))
     return Error(absl::StatusCode::kAlreadyExists, "graph '", graph_->name, "' already has a value '", own,
-                 "': names are unique in a graph");
+                 "'; names must be unique within a graph");
   ASSIGN_OR_RETURN(uint32_t number, module_->AddConstant(ConstantOf(own, std::move(rows))));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   return Symbol(value);
@@ -134,7 +134,7 @@ absl::StatusOr<ArrayRef> Trace::Constant(std::string_view name, keel_array* arra
 absl::Status Trace::Rename(keel_array* array, std::string_view name, bool unique) {
   std::lock_guard lock(*mutex_);
   RETURN_IF_ERROR(CheckOpen("name a value"));
-  if (Of(array) != this) return Invalid("the array is no value of the trace of \"", graph_->name, "\"");
+  if (Of(array) != this) return Invalid("the array does not belong to the trace of \"", graph_->name, "\"");
   std::string own = NameFor(name, "value");
   return graph_->NameValue(ValueOf(array), unique ? Unique(std::move(own)) : own);
 }
@@ -147,7 +147,7 @@ absl::StatusOr<ValueId> Trace::Capture(keel_array* array) {
                    module_->AddConstant(ConstantOf("", std::move(rows)), known && IsFloating(array->dtype)));
   ASSIGN_OR_RETURN(ValueId value, graph_->AddConstant(number));
   captured_.emplace(array, value);
-  links_.push_back({value, nullptr, ArrayRef::Share(array)});  // alive while captured_ has its address
+  links_.push_back({value, nullptr, ArrayRef::Share(array)});  // keeps the address in captured_ valid
   return value;
 }
 
@@ -182,7 +182,7 @@ absl::Status Trace::Apply(const OpDef& op, const Attrs& attrs, const std::string
   ASSIGN_OR_RETURN(NodeId node, Add(op, std::move(operands), attrs));
   const std::vector<ValueId>& results = graph_->nodes[node].out;
   if (results.size() != out.size())
-    return Invalid(OpName(op), " has ", results.size(), " results, got room for ", out.size());
+    return Invalid(OpName(op), " has ", results.size(), " results, but 'out' has room for ", out.size());
   absl::InlinedVector<ArrayRef, 4> made;
   for (ValueId value : results) {
     ASSIGN_OR_RETURN(made.emplace_back(), Symbol(value));

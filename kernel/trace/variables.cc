@@ -53,11 +53,11 @@ absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number
 }
 
 absl::Status Trace::MayMakeVariable() const {
-  RETURN_IF_ERROR(CheckOpen("make a variable"));
+  RETURN_IF_ERROR(CheckOpen("create a variable"));
   if (allows_variables_) return absl::OkStatus();
   return Annotate(Error(absl::StatusCode::kFailedPrecondition, "function \"", graph_->name,
-                        "\" makes a variable, but was traced before: each trace would make another variable"),
-                  kErrorHint, "make it on the first call only and keep it, or outside of the function");
+                        "\" creates a variable, but was traced before: each trace would create another variable"),
+                  kErrorHint, "create it in the first call only and keep it, or create it outside the function");
 }
 
 // Walks back from the value. The error names the path from a parameter or effect to the value.
@@ -66,9 +66,9 @@ absl::Status Trace::CheckConstant(ValueId value) const {
   auto refuse = [&](std::string_view what, ValueId v) {
     std::string path = graph_->ValueName(v);
     for (; v != value; absl::StrAppend(&path, " -> ", graph_->ValueName(v))) v = user[v];
-    return Annotate(Invalid("a variable's first value depends on ", what, " of \"", graph_->name,
+    return Annotate(Invalid("a variable's initial value depends on ", what, " of \"", graph_->name,
                             "\": ", path, "; it is computed once, from constants and shapes"),
-                    kErrorHint, "make the variable with a known value, then assign the computed value");
+                    kErrorHint, "create the variable with a known value, then assign the computed value");
   };
   while (!todo.empty()) {
     ValueId v = todo.back();
@@ -94,8 +94,8 @@ absl::StatusOr<ArrayRef> Trace::Evaluate(keel_array* array, Device* device, cons
   const TensorType& type = graph_->values[value].type;
   for (Dim d : type.dims)
     if (IsSymbolic(d))
-      return Invalid("a variable's first value is ", Print(type, module_->dims),
-                     ": its shape must be numbers when it is made");
+      return Invalid("a variable's initial value is ", Print(type, module_->dims),
+                     ": its sizes must be numbers");
   ASSIGN_OR_RETURN(std::shared_ptr<Plan> plan, Plan::Make(*graph_, device, {}, {&value, 1}, {}, options));
   ArrayRef made;
   RETURN_IF_ERROR(plan->Run({}, {&made, 1}));

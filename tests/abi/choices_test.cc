@@ -47,7 +47,7 @@ TEST_F(Choices, ReportsOfAModule) {
   for (const char* what : {"", "Text", "report", "text "})
     ExpectInvalid(keel_module_report(module_, what, &text, &error_),
                   "keel_module_report: 'what' is \"" + std::string(what) +
-                      "\"; there are text, outline, info, signatures");
+                      "\"; expected one of text, outline, info, signatures");
   EXPECT_EQ(text, nullptr);
 }
 
@@ -57,7 +57,7 @@ TEST_F(Choices, ReportsOfAFunction) {
       Text(keel_function_report(function_, "report", &text, &error_), &text).rfind("{\"name\":\"f\"", 0), 0u);
   EXPECT_EQ(Text(keel_function_report(function_, "signatures", &text, &error_), &text), "");
   ExpectInvalid(keel_function_report(function_, "text", &text, &error_),
-                "keel_function_report: 'what' is \"text\"; there are report, signatures");
+                "keel_function_report: 'what' is \"text\"; expected one of report, signatures");
 }
 
 TEST_F(Choices, PartsOfAnError) {
@@ -120,7 +120,7 @@ TEST_F(Choices, AGraphIsNewOrACopy) {
   keel_value x = 7;
   uint32_t node = 7;
   ExpectInvalid(keel_graph_new(nullptr, "g", nullptr, &copy, &error_),
-                "keel_graph_new: 'module' and 'copy_of' are both NULL; one is needed");
+                "keel_graph_new: 'module' and 'copy_of' are both NULL; at least one is required");
   ExpectInvalid(keel_graph_new(module_, "g", graph_, &copy, &error_),
                 "keel_graph_new: 'copy_of' is a graph of another module");
   EXPECT_EQ(copy, nullptr);
@@ -192,10 +192,10 @@ TEST_F(Choices, JacobiansOfATape) {
     return keel_tape_gradient(tape_, ys, n_ys, seeds, &array_, nullptr, 1, flags, &dx, &error_);
   };
   ExpectInvalid(gradient(2, nullptr, KEEL_GRADIENT_JACOBIAN),
-                "keel_tape_gradient: 'n_ys' is 2; KEEL_GRADIENT_JACOBIAN needs one y");
+                "keel_tape_gradient: 'n_ys' is 2; KEEL_GRADIENT_JACOBIAN requires one y");
   ExpectInvalid(gradient(0, nullptr, KEEL_GRADIENT_JACOBIAN), "'n_ys' is 0");
   ExpectInvalid(gradient(1, &array_, KEEL_GRADIENT_JACOBIAN),
-                "keel_tape_gradient: 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN needs no seeds");
+                "keel_tape_gradient: 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN takes no seeds");
   ExpectInvalid(gradient(1, nullptr, 4), "keel_tape_gradient: 'flags' is 4");
   EXPECT_EQ(dx, nullptr);
   Ok(gradient(1, nullptr, KEEL_GRADIENT_JACOBIAN));  // calls with wrong arguments have not used the tape
@@ -212,9 +212,9 @@ TEST_F(Choices, JacobiansOfAGraph) {
     return keel_graph_gradient(graph_, ys, n_ys, seeds, xs, 2, flags, out, &error_);
   };
   ExpectInvalid(gradient(2, nullptr, KEEL_GRADIENT_JACOBIAN),
-                "keel_graph_gradient: 'n_ys' is 2; KEEL_GRADIENT_JACOBIAN needs one y");
+                "keel_graph_gradient: 'n_ys' is 2; KEEL_GRADIENT_JACOBIAN requires one y");
   ExpectInvalid(gradient(1, &seed, KEEL_GRADIENT_JACOBIAN),
-                "keel_graph_gradient: 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN needs no seeds");
+                "keel_graph_gradient: 'seeds' is not NULL; KEEL_GRADIENT_JACOBIAN takes no seeds");
   ExpectInvalid(gradient(1, nullptr, UINT32_MAX), "keel_graph_gradient: 'flags' is 4294967295");
   Ok(gradient(1, nullptr, KEEL_GRADIENT_JACOBIAN));
   for (keel_value v : out) {

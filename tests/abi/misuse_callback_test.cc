@@ -32,8 +32,8 @@ TEST_F(MisusedCallbacks, WhatACallbackDoesWrongIsToldAsSuch) {
     std::string words;
   };
   for (const Case& c :
-       {Case{Undeclared, KEEL_UNKNOWN, "returned 77, which is no code of Keel"},
-        Case{Negative, KEEL_UNKNOWN, "returned -7777, which is no code of Keel"},
+       {Case{Undeclared, KEEL_UNKNOWN, "returned 77, which is not a Keel error code"},
+        Case{Negative, KEEL_UNKNOWN, "returned -7777, which is not a Keel error code"},
         Case{Wordless, KEEL_RANGE,
              "the program returned " + std::to_string(KEEL_RANGE) + " without an error"},
         Case{BothWays, KEEL_INVALID, "returned KEEL_OK but stored an error: keel_trace_result: 'array'"},
@@ -83,7 +83,7 @@ Expected ExpectedOf(Way way) {
     case Way::kWithOk:
       return {KEEL_INVALID, "returned KEEL_OK but stored an error: the first error"};
     case Way::kUnknownCode:
-      return {KEEL_UNKNOWN, "returned 4711, which is no code of Keel: the first error"};
+      return {KEEL_UNKNOWN, "returned 4711, which is not a Keel error code: the first error"};
     case Way::kOtherCode:
       return {KEEL_RANGE, "the first error"};
     case Way::kReplaced:
@@ -252,13 +252,13 @@ TEST_F(MisusedCallbacks, TooLittleRoomIsSaidBeforeAnythingIsWritten) {
     return now;
   };
   ExpectInvalid(keel_function_call(f, nullptr, nullptr, "", leaves_.data(), 1, out, 1, &n, &error_),
-                "2 results, got room for 1");
+                "2 results, but 'out' has room for 1");
   EXPECT_EQ(count(), 0) << "a call that failed wrote";
   for (int call = 1; call <= 2; call++) {
     Ok(keel_function_call(f, nullptr, nullptr, "", leaves_.data(), 1, out, 2, &n, &error_));
     for (keel_array* a : out) keel_array_free(a);
     ExpectInvalid(keel_function_call(f, nullptr, nullptr, "", leaves_.data(), 1, out, 1, &n, &error_),
-                  "got room for 1");
+                  "'out' has room for 1");
     EXPECT_EQ(count(), call) << "a warm call that failed wrote";
   }
   keel_function_free(f);

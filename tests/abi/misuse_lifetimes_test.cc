@@ -59,14 +59,14 @@ TEST_F(MisusedLifetimes, SymbolicArraysBelongToOneTrace) {
   Ok(keel_trace_param(trace_, "x", KEEL_F32, nullptr, 0, &in[0], &error_));
   Ok(keel_trace_param(other, "x", KEEL_F32, nullptr, 0, &in[1], &error_));
   Ok(keel_op_new(context_, "reference", "add", 0, nullptr, nullptr, 0, &add, &error_));
-  ExpectInvalid(keel_apply(add, in, 2, &out, 1, &error_), "operands of two traces");
+  ExpectInvalid(keel_apply(add, in, 2, &out, 1, &error_), "operands belong to two traces");
   EXPECT_TRUE(keel_array_symbolic(in[0]));
   keel_tensor t;
   keel_array_tensor(in[0], &t);
   EXPECT_EQ(t.data, nullptr);
   keel_variable* v = nullptr;
   ExpectInvalid(keel_variable_new(context_, nullptr, in[1], nullptr, 0, &v, &error_),
-                "first value depends on parameter \"x\"");
+                "initial value depends on parameter \"x\"");
   ExpectError(keel_array_to(context_, in[1], nullptr, &out, &error_), KEEL_PRECONDITION, "is symbolic");
   keel_trace_free(other);
   Survives("keel_apply", "in", [&] { return keel_apply(op_, &in[1], 1, Out<keel_array*>(), 1, &error_); });

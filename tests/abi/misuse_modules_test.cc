@@ -27,7 +27,7 @@ TEST_F(MisusedModules, NodesAndValuesOfAGraph) {
   keel_value x = 0, out[5] = {};
   Ok(keel_graph_param(graph_, "p", KEEL_F32, nullptr, 0, &x, &error_));
   ExpectInvalid(keel_graph_node(graph_, nullptr, "neg", 0, nullptr, nullptr, 0, &x, 1, out, 5, &error_),
-                "1 results here, got room for 5");
+                "1 results here, but 'out' has room for 5");
   const char* none = "of graph \"main\"";
   ExpectError(keel_graph_result(graph_, "z", 12345, &error_), KEEL_NOT_FOUND, none);
   ExpectError(keel_graph_value_at(graph_, 999, nullptr, nullptr, nullptr, nullptr, nullptr, &error_),
@@ -36,7 +36,7 @@ TEST_F(MisusedModules, NodesAndValuesOfAGraph) {
   ExpectError(keel_graph_value_at(graph_, 55, &name, nullptr, nullptr, nullptr, nullptr, &error_),
               KEEL_NOT_FOUND, none);
   ExpectError(keel_graph_node_at(graph_, 55, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &error_),
-              KEEL_NOT_FOUND, "graph 'main' has 2 nodes, none is 55");
+              KEEL_NOT_FOUND, "graph 'main' has 2 nodes; node 55 does not exist");
   Ok(keel_graph_value_at(graph_, x, nullptr, nullptr, nullptr, nullptr, nullptr, &error_));
 }
 

@@ -91,8 +91,8 @@ TEST_F(MisusedValues, OperandsAndResultsOfAnOpAreCounted) {
   keel_op *add = Bound("add"), *concat = Bound("concat");
   keel_array* out[2] = {};
   ExpectInvalid(keel_apply(add, arrays_.data(), 1, out, 1, &error_), "takes 2 operands, got 1");
-  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 2, &error_), "1 results, got room for 2");
-  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 0, &error_), "1 results, got room for 0");
+  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 2, &error_), "1 results, but 'out' has room for 2");
+  ExpectInvalid(keel_apply(add, arrays_.data(), 2, out, 0, &error_), "1 results, but 'out' has room for 0");
   keel_array* holed[2] = {array_, nullptr};
   ExpectInvalid(keel_apply(add, holed, 2, out, 1, &error_), "b must be given");
   ExpectInvalid(keel_apply(concat, arrays_.data(), INT32_MAX, out, 1, &error_), "'n_in' is 2147483647");
@@ -124,7 +124,7 @@ TEST_F(MisusedValues, ArgumentsOfFunctionsAreChecked) {
   };
   expect({KEEL_LEAF_ARRAY, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; expected an array");
   expect({99, 0, nullptr, nullptr, 0, 0, nullptr}, "kind 99 is not one of the KEEL_LEAF_ kinds");
-  expect({KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; expected a text");
+  expect({KEEL_LEAF_STR, 0, nullptr, nullptr, 0, 0, nullptr}, "argument 0 is NULL; expected a string");
 }
 
 TEST_F(MisusedValues, ThreadsAreANumber) {
@@ -139,10 +139,10 @@ TEST_F(MisusedValues, ThreadsAreANumber) {
 TEST_F(MisusedValues, NamesThatNothingHas) {
   keel_text* text = nullptr;
   ExpectError(keel_context_report(context_, "bogus", &text, &error_), KEEL_NOT_FOUND,
-              "report \"bogus\"; there are ");
+              "report \"bogus\" does not exist; the reports are ");
   keel_tape* tape = nullptr;
   ExpectError(keel_tape_new(context_, "bogus", nullptr, 0, nullptr, &tape, &error_), KEEL_NOT_FOUND,
-              "no device \"bogus\"; there is reference:0");
+              "no device \"bogus\"; available devices: reference:0");
   keel_array* out = nullptr;
   ExpectInvalid(keel_tape_gradient(tape_, arrays_.data(), 1, nullptr, arrays_.data(), nullptr, 1, UINT32_MAX,
                                    &out, &error_),
@@ -168,7 +168,7 @@ TEST_F(MisusedValues, CheckpointsThatAreNone) {
   ExpectInvalid(load(file_), "this is not a Keel file");
   ExpectInvalid(load(fifo), "it is not a regular file");
   ExpectError(save(folder_, 1), KEEL_PRECONDITION, "it exists and is not a regular file");
-  ExpectError(save(file_, 2), KEEL_EXISTS, "has a variable 'w' already");
+  ExpectError(save(file_, 2), KEEL_EXISTS, "already has a variable 'w'");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ def test_fuel_ends_after_so_many_edits(keel, wrong):
         assert [p["edits"] for p in said["passes"]] == [min(fuel, 4)]
         gone = [line for line in said.get("text", "").splitlines() if line.startswith("-")]
         assert len(gone) == min(fuel, 4)  # the edited nodes; the other nodes' operands keep their names
-    assert "not run: the fuel is used up" in keel("optimize", wrong, "--fuel", "0").err
+    assert "not run: the edit limit (fuel) is reached" in keel("optimize", wrong, "--fuel", "0").err
     assert "--fuel" in keel("optimize", wrong, "--fuel", "many", code=5).err
 
 
@@ -72,7 +72,7 @@ def test_what_ran_before_the_fuel_ended_is_said_to_have(keel, tmp_path):
     path = tmp_path / "twice.keelt"
     path.write_text("keel 1\nfn @main(x: f32[2]) { return neg(neg(neg(neg(x)))) }\nentry main = @main (x)\n")
     lines = {line.split()[0]: line for line in keel("optimize", path, "--fuel", "1").err.splitlines() if line}
-    assert "not run again: the fuel is used up" in lines["simplify"] and "not run: the fuel is used up" in lines["map"]
+    assert "not run again: the edit limit (fuel) is reached" in lines["simplify"] and "not run: the edit limit (fuel) is reached" in lines["map"]
 
 
 def test_the_text_after_a_pass_is_shown(keel, wrong):

@@ -190,7 +190,7 @@ TEST_F(Opset, ErrorsNameOpOperandGotAndWanted) {
   absl::Status status =
       keel::Infer(**catalogue.Find("add", 0), Operands({"f32[2]", "f64[2]"}), {}, dims, &inferred);
   EXPECT_EQ(ErrorFact(status, kErrorOp), "add");
-  EXPECT_EQ(ErrorFact(status, kErrorHint), "write cast(x){to=f32} where you mean it");
+  EXPECT_EQ(ErrorFact(status, kErrorHint), "if the conversion is intended, write cast(x){to=f32}");
 }
 
 TEST_F(Opset, HostileOperandsAreErrors) {

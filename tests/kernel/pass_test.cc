@@ -59,7 +59,7 @@ TEST_F(PassTest, LevelAndNamesChoose) {
   PassChoice mixed;
   EXPECT_FALSE(ParsePasses("one,-two", &mixed).ok());
   auto unknown = passes_.Run({nullptr, graph_, {}, {}, {}, {}, false}, {device_, {}}, named("oen"), &report_);
-  EXPECT_NE(unknown.status().message().find("no pass is named \"oen\"; there are one, two, fast"),
+  EXPECT_NE(unknown.status().message().find("no pass is named \"oen\"; the passes are one, two, fast"),
             std::string::npos)
       << unknown.status();
 }

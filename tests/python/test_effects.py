@@ -311,7 +311,7 @@ def test_variables_of_a_program_and_of_graphs_are_the_same(context, device):
     other = context.module()
     assert other.variable("w", counter).number == 0
     assert other.variable("w", counter).number == 0, "it is there already"
-    with pytest.raises(keel_abi.KeelError, match="has a variable 'w' already"):
+    with pytest.raises(keel_abi.KeelError, match="already has a variable 'w'"):
         other.variable("w", context.variable(f32(1)))
     with pytest.raises(keel_abi.KeelError, match="no variable 'v'; it has 'w'"):
         other.variable("v")
@@ -412,9 +412,9 @@ def test_bad_variables_are_refused(context):
         v.assign(f32(1, 2, 3))
     with pytest.raises(keel_abi.KeelError, match=r"the variable is f32\[2\], got f64\[2\]"):
         v.add(np.zeros(2))
-    with pytest.raises(keel_abi.KeelError, match="no \"assign_mul\"; there are assign, assign_add, assign_sub"):
+    with pytest.raises(keel_abi.KeelError, match="is \"assign_mul\"; expected assign, assign_add or assign_sub"):
         v.write("assign_mul", f32(1, 2))
-    with pytest.raises(keel_abi.KeelError, match="cannot be added to"):
+    with pytest.raises(keel_abi.KeelError, match="do not support bool variables"):
         context.variable(np.bool_(True)).add(np.bool_(True))
     with pytest.raises(keel_abi.KeelError, match="names variable 0"):
         context.apply("reference", "read", var=keel_abi.VariableNumber(0))

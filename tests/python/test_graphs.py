@@ -125,7 +125,7 @@ def test_a_profiled_plan_is_the_plain_one(mlp, device):
     assert [op for op, _ in seen] == [launch["op"] for launch in plain.report()["launches"]]
     assert seen[0] == ("matmul", [4, 2]) and seen[-1] == ("reduce_sum", []) and total == y.sum()
     assert run_watched(observed, rows(4))[0] == seen
-    with pytest.raises(KeelError, match="not made to be observed"):
+    with pytest.raises(KeelError, match="the plan cannot be observed"):
         run_watched(plain, rows(4))
     with pytest.raises(KeelError, match='"profile": got "yes", expected 0 or 1'):
         mlp.session(device, profile="yes")

@@ -62,7 +62,7 @@ def test_text_and_file_keep_rules(tmp_path):
 
 
 @pytest.mark.parametrize("rule, message", [
-    ("k in 2..4", 'no size is named k; there are b, n'), ("b", "expected `in` with a range"), ("b in 4", "expected a range"),
+    ("k in 2..4", 'no size is named k; the sizes are b, n'), ("b", "expected `in` with a range"), ("b in 4", "expected a range"),
     ("b in ..", "expected a range"), ("b in 2..n n", "expected an operator"), ("b == ", "expected a number"),
     ("b // 0 == 1", "divided by zero"), ("b in 1.." + "9" * 1100, "longer than")])
 def test_bad_rules_are_named_with_their_place(rule, message):

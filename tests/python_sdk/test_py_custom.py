@@ -91,9 +91,9 @@ def test_functions_make_variables_on_their_first_trace():
     assert count.traces()[0]["variables"] == ["n"]
     again = keel.function(lambda x: keel.Variable(x.shape[0] * 1.).value() + x)
     again(one)
-    with pytest.raises(keel.PreconditionError, match="makes a variable"):
+    with pytest.raises(keel.PreconditionError, match="creates a variable"):
         again(keel.ones(3))
-    with pytest.raises(keel.InvalidError, match="first value"):
+    with pytest.raises(keel.InvalidError, match="initial value"):
         keel.function(lambda x: keel.Variable(x).value())(one)
 
 

@@ -150,7 +150,7 @@ def test_slots_are_made_on_the_first_trace_only():
     optimizer, w = keel.optim.SGD(0.1, momentum=0.9), [keel.Variable(1.), keel.Variable(2.)]
     step = keel.function(lambda k, g: optimizer.apply(g, w[k]))
     step(0, 1.)
-    with pytest.raises(keel.PreconditionError, match="makes a variable"):
+    with pytest.raises(keel.PreconditionError, match="creates a variable"):
         step(1, 1.)
     optimizer.state(w)
     step(1, 1.)

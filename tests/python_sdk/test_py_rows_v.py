@@ -134,7 +134,7 @@ def test_V14_old_files_stay_readable():
     module = keel.load(Path(__file__).resolve().parents[1] / "data/digits.keel")
     logits = keel.Session(module, entry="mlp").run(images=np.zeros((2, 64), "u1"))["logits"]
     assert logits.shape == (2, 10) and np.isfinite(logits.numpy()).all()
-    with pytest.raises(keel.InvalidError, match="version 2 of the text form; this reader knows 1"):
+    with pytest.raises(keel.InvalidError, match="version 2 of the text form; this reader supports version 1"):
         keel.parse("keel 2\n")
 
 

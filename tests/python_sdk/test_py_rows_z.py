@@ -142,7 +142,7 @@ def test_Z11_devices_by_name(tf1):
         assert 'y = add(placeholder, 1.0) @"reference:0"' in graph.as_graph_def()
     assert tf1.Session(graph=graph).run("z:0", {x: [1, 2]}).tolist() == [3, 4]
     if "cuda:0" not in keel.devices():
-        with pytest.raises(keel.DeviceError, match='no device "cuda:0"; there are cpu:0'):
+        with pytest.raises(keel.DeviceError, match='no device "cuda:0"; available devices: cpu:0'):
             tf1.device("/gpu:0").__enter__()
 
 

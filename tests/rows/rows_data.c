@@ -26,7 +26,7 @@ static void V14(void) {
   module = NULL;
   EXPECT(keel_module_parse(context, newer, strlen(newer), &module, &error) == KEEL_INVALID && !module);
   EXPECT(strstr(keel_error_text(error, KEEL_ERROR_MESSAGE),
-                "version 2 of the text form; this reader knows 1") != NULL);
+                "version 2 of the text form; this reader supports version 1") != NULL);
   keel_error_free(error), error = NULL;
 }
 

@@ -36,7 +36,7 @@ TEST_P(Rows, V14_OldFilesStayReadable) {
   std::vector<uint8_t> images(2 * 64, 3);
   EXPECT_EQ(Tensor(plan.run(std::vector{Tensor(images, {2, 64}).array()})[0]).type(), "f32[2, 10]");
   std::string newer = Failure([] { keel::Module::parse(keel::default_context(), "keel 2\n"); });
-  EXPECT_TRUE(Has(newer, "version 2 of the text form; this reader knows 1")) << newer;
+  EXPECT_TRUE(Has(newer, "version 2 of the text form; this reader supports version 1")) << newer;
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ def test_V14_old_files_stay_readable(keel, graph, on):
     """tests/data keeps files in their original form; each contains the expected answers."""
     old = Path(__file__).resolve().parents[1] / "data/digits.keel"
     assert keel("verify", old, *on).out.count("ok ") >= 4
-    assert "version 2 of the text form; this reader knows 1" in keel("dump", graph("keel 2\n"), code=3).err
+    assert "version 2 of the text form; this reader supports version 1" in keel("dump", graph("keel 2\n"), code=3).err
     assert "C ABI" in keel("--version").out
 
 

@@ -350,14 +350,14 @@ TEST_P(ControlFlow, BadInput) {
         return keel::while_loop(
             x, [](const Tensor& y) { return y < 9; }, [](const Tensor& y) { return y; });
       },
-      "while: test (@f.v0.test) must give one bool[], gives bool[2]");
+      "while: test (@f.v0.test) must return one bool[], but returns bool[2]");
   fails(
       [](const Tensor& x) {
         return keel::scan(x, keel::reduce_sum(x),
                           [](const Tensor& c, const Tensor& e) { return std::pair(c, e); })
             .first;
       },
-      "it has no dim to go over");
+      "it has no dim to scan over");
   Tensor leaked;
   fails(
       [&](const Tensor& x) {

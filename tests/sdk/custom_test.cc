@@ -194,7 +194,7 @@ std::string FailureOf(Backward backward, const Tensor& x = Tensor{2.f, 3.f}) {
 TEST_P(Customs, BadInput) {
   auto says = [](const std::string& text, const std::string& part) { EXPECT_TRUE(Has(text, part)) << text; };
   using T = const Tensor&;
-  says(FailureOf([](T, T, T dy) { return std::pair(dy, dy); }), "backward gives 2 gradients, expected 1");
+  says(FailureOf([](T, T, T dy) { return std::pair(dy, dy); }), "backward returned 2 gradients, expected 1");
   says(FailureOf([](T, T, T dy) { return keel::reduce_sum(dy); }),
        "custom gradient \"bad\": the gradient of argument 0 is f32[], but the argument is f32[2]");
   says(FailureOf([](T, T, T dy) { return keel::cast(dy, KEEL_F64); }),

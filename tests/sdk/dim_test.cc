@@ -251,7 +251,7 @@ TEST_P(Dims, BadInput) {
   EXPECT_TRUE(Has(tracing([](const Tensor& x) {
                     return keel::reshape(x, {keel::dim("d"), 3});
                   }),
-                  "no size is named d; there are b, c"));
+                  "no size is named d; the sizes are b, c"));
   EXPECT_TRUE(Has(tracing([](const Tensor& x) {
                     return keel::reshape(x, {keel::dim("b+"), 3});
                   }),

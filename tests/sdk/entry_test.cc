@@ -113,7 +113,7 @@ TEST_P(Entries, SayWhatTheyTake) {
   EXPECT_EQ(Failure([&] { Entry(module, "gone"); }),
             "the module has no entry 'gone'; it has 'serve', 'count'");
   EXPECT_EQ(Failure([&] { Entry{module}; }),
-            "name the entry to use: the module does not have exactly one; it has 'serve', 'count'");
+            "the module does not have exactly one entry, so the entry must be named; it has 'serve', 'count'");
   EXPECT_EQ(Failure([&] { Entry(module, "count"); }),
             "entry \"count\" has 2 results, the type of this keel::Entry takes 1");
   EXPECT_EQ(Failure([&] { serve(); }), "entry \"serve\" takes (x), got 0 arguments");

@@ -45,8 +45,8 @@ TEST_P(Graphs, NamesAreUnique) {
   EXPECT_EQ(names,
             (std::vector<std::string>{"const", "const_1", "add", "add_1", "placeholder", "placeholder_1"}));
   EXPECT_TRUE(Has(Failure([] { keel::constant(3, "const"); }), "already has a value 'const'"));
-  EXPECT_TRUE(Has(Failure([] { keel::placeholder(KEEL_F32, {}, "add"); }), "has a value 'add' already"));
-  EXPECT_TRUE(Has(Failure([&] { keel::named(sum, "add_1"); }), "has a value 'add_1' already"));
+  EXPECT_TRUE(Has(Failure([] { keel::placeholder(KEEL_F32, {}, "add"); }), "already has a value 'add'"));
+  EXPECT_TRUE(Has(Failure([&] { keel::named(sum, "add_1"); }), "already has a value 'add_1'"));
   keel::named(sum, "add_1", true);
   EXPECT_EQ(g.node("add_1_1").op, "add");
   EXPECT_EQ(g.values().size(), 6u) << "failures leave nothing behind";
@@ -201,13 +201,13 @@ TEST_P(Graphs, WrongFeedsAreToldByName) {
                   "Cannot feed value of shape [3, 3] for \"x\", which is f32[4, 4]"));
   EXPECT_TRUE(Has(Failure([&] { session.run(y, {{"z", 1}}); }), "has no value 'z'"));
   EXPECT_TRUE(Has(Failure([&] { session.run("w", {{x, keel::zeros({4, 4})}}); }), "has no value 'w'"));
-  EXPECT_TRUE(Has(Failure([&] { session.run(Tensor(3)); }), "is no value of the trace"));
+  EXPECT_TRUE(Has(Failure([&] { session.run(Tensor(3)); }), "does not belong to the trace"));
   EXPECT_TRUE(Has(Failure([&] { session.run(y, {{x, y}}); }), "x"));
   keel::Graph other;
   keel::GraphScope there(other);
   Tensor z = keel::constant(1);
-  EXPECT_TRUE(Has(Failure([&] { session.run(z); }), "is no value of the trace"));
-  EXPECT_TRUE(Has(Failure([&] { x + z; }), "operands of two traces"));
+  EXPECT_TRUE(Has(Failure([&] { session.run(z); }), "does not belong to the trace"));
+  EXPECT_TRUE(Has(Failure([&] { x + z; }), "operands belong to two traces"));
 }
 
 TEST_P(Graphs, UnknownSizesAreToldByFeeds) {

@@ -113,7 +113,7 @@ TEST_P(Saves, WhatCannotBeLinkedIsToldAndLeavesNothing) {
   std::string before = into.text();
   EXPECT_TRUE(Has(Failure([&] { into.link(other, "", "g"); }), "variable 'w'"));
   EXPECT_EQ(into.text(), before);
-  EXPECT_TRUE(Has(Failure([&] { into.link(other, "", "f"); }), "an entry 'f' already"));
+  EXPECT_TRUE(Has(Failure([&] { into.link(other, "", "f"); }), "already has an entry 'f'"));
   EXPECT_TRUE(Has(Failure([&] { into.link(other, "h", "g"); }), "no entry 'h'"));
   EXPECT_TRUE(Has(Failure([&] { into.link(into, "f", "g"); }), "into itself"));
   EXPECT_TRUE(Has(Failure([&] { into.link(other, "f", ""); }), "name"));

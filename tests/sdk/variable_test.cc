@@ -87,7 +87,7 @@ TEST_P(VariablesInPrograms, LaterTracesMakeNone) {
   });
   f(Tensor{1.f});
   std::string failure = Failure([&] { f(Tensor{1.f, 2.f}); });
-  EXPECT_TRUE(Has(failure, "function \"f\" makes a variable, but was traced before")) << failure;
+  EXPECT_TRUE(Has(failure, "function \"f\" creates a variable, but was traced before")) << failure;
   EXPECT_TRUE(Has(failure, "(variable_test.cc:")) << failure;
   EXPECT_EQ(all.size(), 1u);
   EXPECT_EQ(Text(f(Tensor{3.f})), "f32[1] [3.]") << "and all is as before";

@@ -352,7 +352,7 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
     int64_t length = options.length.number();
     for (keel_array* x : over) {
       Tensor t{Array(keel_array_retain(x))};
-      if (!t.ndim()) throw Error(KEEL_INVALID, "an operand of scan is a scalar: it has no dim to go over");
+      if (!t.ndim()) throw Error(KEEL_INVALID, "an operand of scan is a scalar: it has no dim to scan over");
       if (length == -1) length = t.shape()[0];
       if (t.shape()[0] != length)
         throw Error(KEEL_INVALID, "an operand has " + std::to_string(t.shape()[0]) + " entries, not " +

@@ -175,7 +175,7 @@ def scan(init, xs, body, length=-1, reverse=False):
         return _scan_written(carry, over, body, length, reverse)
     for x in entries:
         if not x.ndim:
-            raise ShapeError("scan: an operand is a scalar: it has no dim to go over")
+            raise ShapeError("scan: an operand is a scalar: it has no dim to scan over")
         length = len(x) if length == -1 else length
         if len(x) != length:
             raise ShapeError(f"scan: an operand has {len(x)} entries, not {length}")

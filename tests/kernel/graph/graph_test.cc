@@ -44,14 +44,14 @@ TEST_F(GraphTest, UnnamedResultsAreCalledAfterTheirNode) {
 
 TEST_F(GraphTest, RefusesBadNames) {
   ASSERT_TRUE(g->AddParam("x", F32({})).ok());
-  EXPECT_ERROR(g->AddParam("x", F32({})).status(), "'x' already");
+  EXPECT_ERROR(g->AddParam("x", F32({})).status(), "already has a value 'x'");
   EXPECT_ERROR(g->AddParam("a\nb", F32({})).status(), "control byte 10");
   EXPECT_ERROR(g->AddParam("a\xff", F32({})).status(), "not UTF-8");
   EXPECT_TRUE(g->AddParam(std::string(1023, 'a'), F32({})).ok());
   EXPECT_TRUE(g->AddParam(std::string(1024, 'a'), F32({})).ok());
   EXPECT_ERROR(g->AddParam(std::string(1025, 'a'), F32({})).status(), "1025 bytes; the limit is 1024");
-  EXPECT_ERROR(g->AddNode(Op("neg"), {0}, {}, {"x"}).status(), "'x' already");
-  EXPECT_ERROR(m.AddGraph("main").status(), "'main' already");
+  EXPECT_ERROR(g->AddNode(Op("neg"), {0}, {}, {"x"}).status(), "already has a value 'x'");
+  EXPECT_ERROR(m.AddGraph("main").status(), "already has a graph 'main'");
   EXPECT_ERROR(m.AddGraph("").status(), "empty");
 }
 
@@ -111,7 +111,7 @@ TEST_F(GraphTest, ConstantsAndLiterals) {
   alignas(64) static const float data[4] = {1, 2, 3, 4};
   Constant c{"w", F32({2, 2}), data, sizeof data, nullptr};
   uint32_t w = *m.AddConstant(c);
-  EXPECT_ERROR(m.AddConstant(c).status(), "'w' already");
+  EXPECT_ERROR(m.AddConstant(c).status(), "already has a constant 'w'");
   c.name = "";
   EXPECT_EQ(m.constants[*m.AddConstant(c)].name, "c0");
   c.name = "short";
