@@ -69,7 +69,7 @@ int bench_command(const Args& args) {
   double load_ms = ms_since(start);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  say_made_up(args, inputs);
+  report_generated(args, inputs);
   start = Clock::now();
   keel::Plan plan = keel::Session(model.module, device, session_options(args, entry.name, &model)).prepare();
   double prepare_ms = ms_since(start);

@@ -28,7 +28,7 @@ class Search {
     Model model = open_model(context_, args_.file, args_, given_ = parse_inputs(context_, args_.inputs));
     entry_ = pick_entry(model, args_.entry);
     inputs_ = gather_inputs(context_, model, entry_, given_, args_, true);
-    say_made_up(args, inputs_);
+    report_generated(args, inputs_);
     want_ = run(model);
   }
 

@@ -164,7 +164,7 @@ int compare_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  say_made_up(args, inputs);
+  report_generated(args, inputs);
   Job job{context, model, entry, inputs, args};
 
   std::vector<std::vector<std::string>> rows{

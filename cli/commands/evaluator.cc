@@ -124,7 +124,7 @@ std::string unescaped(std::string_view quoted) {
 }
 
 // The error of the one-line module, without the parts that the user did not write.
-std::string told(std::string said) {
+std::string user_message(std::string said) {
   said = said.substr(0, said.find('\n'));
   if (size_t node = said.find("node '"), end = said.find("': ", node); end < said.size())
     said.erase(node, end + 3 - node);
@@ -280,7 +280,7 @@ std::vector<keel::Tensor> Evaluator::evaluate(const Statement& s, size_t from, s
     return settle(before + expression + (results == 1 ? "" : "\n  return " + names), lists);
   } catch (const keel::Error& e) {
     size_t place = from;
-    std::string said = told(e.what());
+    std::string said = user_message(e.what());
     if (size_t at = s.text.find("placeholder(", from); at < to && said.find("placeholder") < said.size())
       fail(s, at, "placeholder() is not compatible with eager execution.", kUsage,
            "statements run immediately; only parameters of a graph are fed (keel run)");

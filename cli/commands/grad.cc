@@ -32,7 +32,7 @@ void gradient_flags(Flags& flags, Args&) {
 }
 
 // One x: its name, its value, the value that is its gradient.
-struct Wanted {
+struct Derivative {
   std::string name, result;
   keel_value x = KEEL_NO_VALUE, dx = KEEL_NO_VALUE;
   bool connected = true;
@@ -67,17 +67,18 @@ std::string result_for(const std::string& name, const std::vector<std::string>& 
 }
 
 // Appends the Jacobians of the single y.
-void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
+void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys,
+                        std::vector<Derivative>& wanted) {
   if (ys.size() != 1)
     throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()),
                "name one with --of");
-  for (Wanted& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
+  for (Derivative& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
 }
 
 // Appends the gradients; zeros for an x on which the values do not depend.
-void differentiate(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Wanted>& wanted) {
+void differentiate(keel::Graph& graph, const std::vector<keel_value>& ys, std::vector<Derivative>& wanted) {
   std::vector<keel_value> xs;
-  for (const Wanted& w : wanted) xs.push_back(w.x);
+  for (const Derivative& w : wanted) xs.push_back(w.x);
   std::vector<keel_value> found = graph.gradient(ys, xs);
   for (size_t i = 0; i < wanted.size(); i++) {
     wanted[i].connected = found[i] != KEEL_NO_VALUE;
@@ -85,10 +86,10 @@ void differentiate(keel::Graph& graph, const std::vector<keel_value>& ys, std::v
   }
 }
 
-void report(const Args& args, const std::vector<std::string>& of, const std::vector<Wanted>& wanted,
+void report(const Args& args, const std::vector<std::string>& of, const std::vector<Derivative>& wanted,
             const std::string& text) {
   if (!args.json) {
-    for (const Wanted& w : wanted)
+    for (const Derivative& w : wanted)
       if (!w.connected)
         fmt::print(stderr, "{} does not depend on \"{}\": its gradient is zeros\n", join(of, ", "), w.name);
     print_text(text);
@@ -96,7 +97,7 @@ void report(const Args& args, const std::vector<std::string>& of, const std::vec
   }
   Json json{
       {"schema", "keel.grad/1"}, {"entry", grad_flags.entry_name}, {"of", of}, {"gradients", Json::array()}};
-  for (const Wanted& w : wanted)
+  for (const Derivative& w : wanted)
     json["gradients"].push_back({{"wrt", w.name}, {"result", w.result}, {"connected", w.connected}});
   if (!text.empty()) json["text"] = text;
   print_json(json);
@@ -111,7 +112,7 @@ int grad_command(const Args& args) {
   Model model = open_model(context, args.file, args);
   const Entry& entry = pick_entry(model, args.entry);
   std::vector<std::string> of = values_of(entry);
-  std::vector<Wanted> wanted;
+  std::vector<Derivative> wanted;
   at(Stage::kRun, [&] {
     const keel::Graph source = model.module.graph_of(entry.name);
     keel::Graph graph = source.copy(grad_flags.entry_name);
@@ -121,7 +122,7 @@ int grad_command(const Args& args) {
       wanted.push_back({name, result_for(name, of), source.find(name)});
     (grad_flags.as_jacobian ? differentiate_each : differentiate)(graph, ys, wanted);
     for (size_t i = 0; i < of.size(); i++) graph.result(of[i], ys[i]);
-    for (const Wanted& w : wanted) graph.result(w.result, w.dx);
+    for (const Derivative& w : wanted) graph.result(w.result, w.dx);
     model.module.entry(grad_flags.entry_name, graph);
   });
   std::string text;

@@ -66,7 +66,7 @@ double constant_bytes(const Model& model) {
 }
 
 // Reports the growth of a file or a graph on stderr.
-void say_growth(const Args& args, double constants_before, double constants_after) {
+void report_growth(const Args& args, double constants_before, double constants_after) {
   if (!args.output.empty() && args.output != "-") {
     auto before = static_cast<double>(file_size(args.file)),
          after = static_cast<double>(file_size(args.output));
@@ -114,7 +114,7 @@ int optimize_command(const Args& args) {
     print_json(json);
   } else {
     print_runs(passes);
-    say_growth(args, constants, constant_bytes(model));
+    report_growth(args, constants, constant_bytes(model));
     for (const Json& dump : report.value("dumps", Json::array()))
       print_text(fmt::format("# after {}\n{}\n", cell(dump.at("pass")), cell(dump.at("text"))));
     print_text(text);

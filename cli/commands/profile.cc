@@ -140,7 +140,7 @@ Json by_op(const Json& nodes) {
   return rows;
 }
 
-Json to_json(const Profile& profile, const Roof& roof) {
+Json to_json(const Profile& profile, const Roofline& roof) {
   double sum = 0;
   for (const Node& node : profile.nodes)
     if (!node.ms.empty()) sum += median(node.ms);
@@ -271,7 +271,7 @@ int profile_command(const Args& args) {
   Model model = open_model(context, args.file, args, given);
   const Entry& entry = pick_entry(model, args.entry);
   Inputs inputs = gather_inputs(context, model, entry, given, args, true);
-  say_made_up(args, inputs);
+  report_generated(args, inputs);
   keel::Options options = session_options(args, entry.name, &model);
   options.set("profile", "1");
   keel::Plan plan = keel::Session(model.module, device, options).prepare();
@@ -298,7 +298,7 @@ int profile_command(const Args& args) {
             {"device", device},
             {"threads", threads},
             {"n", profile.plain_ms.size()}};
-  json.update(to_json(profile, measure_roof(context, device, threads)));
+  json.update(to_json(profile, measure_roofline(context, device, threads)));
   if (interrupted()) json["stopped"] = "by Ctrl-C";
   args.json ? print_json(json) : print_report(json);
   if (interrupted())

@@ -50,7 +50,8 @@ void save_results(const std::string& path, const NamedArrays& results) {
     return write_output(path, results.size() == 1 ? write_npy(results[0].second) : write_npz(results));
   bool npy = path.ends_with(".npy");
   if (!npy && !path.ends_with(".npz"))
-    throw Fail(kUsage, "-o " + path + ": expected a name that ends in .npz or .npy", "for example -o @out.npz");
+    throw Fail(kUsage, "-o " + path + ": expected a name that ends in .npz or .npy",
+               "for example -o @out.npz");
   if (npy && results.size() != 1)
     throw Fail(kUsage,
                fmt::format("-o {}: .npy holds one array, the entry has {} results", path, results.size()),
@@ -212,8 +213,8 @@ int run_command(const Args& given_args) {
       observed ? WatchedRun(context, plan, model, args).run(inputs.arrays, stopped) : plan.run(inputs.arrays);
   if (stopped) return *stopped;
   auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
-  tell(args, fmt::format("device {}, ready after {:.2f} ms, ran {:.2f} ms", device, ms(prepared - start),
-                         ms(std::chrono::steady_clock::now() - prepared)));
+  log_verbose(args, fmt::format("device {}, ready after {:.2f} ms, ran {:.2f} ms", device,
+                                ms(prepared - start), ms(std::chrono::steady_clock::now() - prepared)));
   NamedArrays results;
   for (size_t i = 0; i < out.size(); i++)
     results.emplace_back(entry.results.at(i).name, packed(context, out[i]));

@@ -134,7 +134,7 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
     for (size_t i = 0; i < entry.params.size(); i++) {
       const Port& port = entry.params[i];
       const InputSpec* in = find_input(given, port.name);
-      if (!in || self_typed(*in) != own_shape) continue;
+      if (!in || has_type(*in) != own_shape) continue;
       out.arrays[i] = make_array(context, *in, &port.type, dims);
       if (args.cast_inputs || (!args.exact_inputs && same_kind(out.arrays[i].dtype(), port.type.dtype)))
         out.arrays[i] = cast_array(context, out.arrays[i], port.type.dtype);
@@ -153,7 +153,7 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
   return out;
 }
 
-void say_made_up(const Args& args, const Inputs& inputs) {
+void report_generated(const Args& args, const Inputs& inputs) {
   if (inputs.made_up.empty()) return;
   fmt::print(stderr, "keel {}: made up {}\n", args.command->name, join(inputs.made_up, ", "));
 }

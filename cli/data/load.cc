@@ -188,7 +188,7 @@ void read_info(Model& model) {
                            number_of(c, "rtol"), number_of(c, "atol")});
 }
 
-void tell(const Args& args, const std::string& what) {
+void log_verbose(const Args& args, const std::string& what) {
   if (args.verbose) fmt::print(stderr, "keel {}: {}\n", args.command->name, what);
 }
 
@@ -199,8 +199,8 @@ keel::Context open_context(const Args& args) {
   return at(Stage::kDevice, [&] {
     keel::Context context(options);
     context.scan_plugins();
-    tell(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "),
-                           ms_since(start)));
+    log_verbose(args, fmt::format("devices {}; plugins found in {:.1f} ms", join(context.devices(), ", "),
+                                  ms_since(start)));
     return context;
   });
 }
@@ -227,8 +227,8 @@ Model open_model(const keel::Context& context, const std::string& path, const Ar
   if (how == Opened::kImported) drop_taken(model);
   std::vector<std::string> names;
   for (const Entry& e : model.entries) names.push_back(e.name);
-  tell(args, fmt::format("opened {} ({}, entries {}) in {:.1f} ms", path == "-" ? "stdin" : path,
-                         kHow[static_cast<size_t>(how)], join(names, ", "), ms_since(start)));
+  log_verbose(args, fmt::format("opened {} ({}, entries {}) in {:.1f} ms", path == "-" ? "stdin" : path,
+                                kHow[static_cast<size_t>(how)], join(names, ", "), ms_since(start)));
   return model;
 }
 

@@ -18,7 +18,7 @@ namespace cli {
 
 keel::Context open_context(const Args& args);  // with the plugins found
 // With -v, on stderr: "keel run: opened m.keel in 3.1 ms".
-void tell(const Args& args, const std::string& what);
+void log_verbose(const Args& args, const std::string& what);
 // The report `what` of libkeel, parsed.
 Json facts(const keel::Context& context, const std::string& what);
 // Opens by content: a Keel file, its text form, or a format of an importer. An import that requires values of
@@ -45,7 +45,7 @@ struct Inputs {
 };
 Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
                      const std::vector<InputSpec>& given, const Args& args, bool make_up);
-void say_made_up(const Args& args, const Inputs& inputs);  // on stderr, if there are any
+void report_generated(const Args& args, const Inputs& inputs);  // on stderr, if there are any
 // The array, or a copy of it without gaps.
 keel::Array packed(const keel::Context& context, const keel::Array& array);
 

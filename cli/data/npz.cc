@@ -52,7 +52,8 @@ class Zip {
     if (m.method == 8)
       data = inflate_raw(data, m, hold);
     else if (m.method != 0)
-      fail("'" + m.name + "' is packed by method " + std::to_string(m.method) + ", expected stored or deflate");
+      fail("'" + m.name + "' is packed by method " + std::to_string(m.method) +
+           ", expected stored or deflate");
     if (data.size() != m.size) fail("'" + m.name + "' has another size than the archive says");
     if (crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()) != m.crc)
       fail("the checksum of '" + m.name + "' is wrong: the file is damaged");
@@ -139,7 +140,7 @@ uint32_t small(uint64_t v) {
 }
 
 // Common part of local and central headers: version to method, time, crc, sizes, name length.
-void put_common(std::string& out, const std::string& name, uint32_t crc, uint32_t size) {
+void put_common_header(std::string& out, const std::string& name, uint32_t crc, uint32_t size) {
   for (uint16_t v : {20, 0x800, 0, 0, 0x21}) put_number(out, v);  // version, utf-8, stored, 1980-01-01
   for (uint32_t v : {crc, size, size}) put_number(out, v);
   put_number(out, static_cast<uint16_t>(name.size()));
@@ -177,12 +178,12 @@ std::string write_npz(const NamedArrays& arrays) {
     uint32_t at = small(out.size()), size = small(data.size());
     auto crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
     put_number(out, kLocal);
-    put_common(out, file, crc, size);
+    put_common_header(out, file, crc, size);
     out += file;
     out += data;
     put_number(directory, kCentral);
     put_number(directory, uint16_t{20});
-    put_common(directory, file, crc, size);
+    put_common_header(directory, file, crc, size);
     for (uint16_t v : {0, 0, 0}) put_number(directory, v);  // comment, disk, internal attributes
     put_number(directory, uint32_t{0});
     put_number(directory, at);

@@ -112,7 +112,8 @@ std::vector<InputSpec> parse_inputs(const keel::Context& context, const std::vec
     }
     size_t equals = a.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Fail(kUsage, "-i " + a + ": expected NAME=SPEC or @FILE.npz", "for example -i x=f32[2,2]=1,2,3,4");
+      throw Fail(kUsage, "-i " + a + ": expected NAME=SPEC or @FILE.npz",
+                 "for example -i x=f32[2,2]=1,2,3,4");
     out.push_back({a.substr(0, equals), a.substr(equals + 1), {}});
   }
   for (size_t i = 0; i < out.size(); i++)
@@ -121,7 +122,7 @@ std::vector<InputSpec> parse_inputs(const keel::Context& context, const std::vec
   return out;
 }
 
-bool self_typed(const InputSpec& in) {
+bool has_type(const InputSpec& in) {
   if (in.ready) return true;
   if (!in.text.starts_with("@")) return in.text.find('[') != std::string::npos;
   FileSpec file = split_file(in.text.substr(1));

@@ -43,7 +43,7 @@ struct InputSpec {
 // Parses -i arguments; "@in.npz" gives one InputSpec per array in the file.
 std::vector<InputSpec> parse_inputs(const keel::Context& context, const std::vector<std::string>& arguments);
 // Whether it specifies dtype and shape.
-bool self_typed(const InputSpec& input);
+bool has_type(const InputSpec& input);
 // `want` is the entry's type, or null if unknown.
 keel::Array make_array(const keel::Context& context, const InputSpec& input, const Type* want,
                        const Dims& dims);

@@ -178,7 +178,7 @@ Work work_of(const keel_event& event) {
   return work;
 }
 
-Roof measure_roof(const keel::Context& context, const std::string& device, int threads) {
+Roofline measure_roofline(const keel::Context& context, const std::string& device, int threads) {
   return {matmul_gflops(context, device, threads), triad_gbytes(threads)};
 }
 

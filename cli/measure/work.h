@@ -26,10 +26,10 @@ double flops_of(const Operands& operands);
 
 // Measured limits with these threads (1 or more): the device's throughput on large f32 products; the host's
 // memory bandwidth (two reads, one write, larger than all caches).
-struct Roof {
+struct Roofline {
   double gflops = 0, gbytes = 0;  // a second
 };
-Roof measure_roof(const keel::Context& context, const std::string& device, int threads);
+Roofline measure_roofline(const keel::Context& context, const std::string& device, int threads);
 
 }  // namespace cli
 #endif

@@ -37,7 +37,7 @@ class Keys {
     const size_t equals = line.find(" = ");
     std::string outs = equals == std::string::npos ? "" : line.substr(0, equals);
     std::string right = spelled(line.substr(outs.size()));
-    Statement made{line, spelled_outs(outs) + right, ""};
+    Statement made{line, result_key(outs) + right, ""};
     for (const std::string& word : words(outs))
       if (is_number_name(word))
         known_[indent][word] = "#" + right.substr(3, right.find('(') - 3);  // " = add(..." by its op
@@ -57,7 +57,7 @@ class Keys {
     }
     return out;
   }
-  static std::string spelled_outs(const std::string& outs) {
+  static std::string result_key(const std::string& outs) {
     std::string out;
     for (const std::string& word : words(outs)) out += (is_number_name(word) ? "_" : word) + ",";
     return out;

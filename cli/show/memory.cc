@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Living {
+struct LiveRange {
   std::string name, type;
   uint64_t bytes = 0, offset = 0;
   size_t first = 0, last = 0;  // launches
@@ -30,8 +30,8 @@ std::vector<const Json*> outer_launches(const Json& report) {
 }
 
 // By place and name: a value that reuses an operand's memory is a different value.
-std::vector<Living> living(const std::vector<const Json*>& launches) {
-  std::vector<Living> all;
+std::vector<LiveRange> live_ranges(const std::vector<const Json*>& launches) {
+  std::vector<LiveRange> all;
   std::map<std::pair<std::string, uint64_t>, size_t> known;
   for (size_t i = 0; i < launches.size(); i++)
     for (const char* side : {"out", "in"})
@@ -53,11 +53,11 @@ struct Peak {
   size_t launch = 0;
   uint64_t bytes = 0;
 };
-Peak peak_of(const std::vector<Living>& values, size_t launches) {
+Peak peak_of(const std::vector<LiveRange>& values, size_t launches) {
   std::vector<uint64_t> born(launches), gone(launches + 1);
   std::map<std::pair<uint64_t, size_t>, uint64_t> taken_over;  // by place and launch: counted once
-  for (const Living& v : values) taken_over[{v.offset, v.last}] = v.bytes;
-  for (const Living& v : values) {
+  for (const LiveRange& v : values) taken_over[{v.offset, v.last}] = v.bytes;
+  for (const LiveRange& v : values) {
     born[v.first] += v.bytes;
     gone[v.last + 1] += v.bytes;
     const auto before = taken_over.find({v.offset, v.first});
@@ -74,15 +74,15 @@ Peak peak_of(const std::vector<Living>& values, size_t launches) {
   return peak;
 }
 
-void print_causes(const std::vector<Living>& values, const Peak& peak) {
+void print_causes(const std::vector<LiveRange>& values, const Peak& peak) {
   constexpr size_t kMost = 8;
-  std::vector<const Living*> causes;
-  for (const Living& v : values)
+  std::vector<const LiveRange*> causes;
+  for (const LiveRange& v : values)
     if (v.at(peak.launch)) causes.push_back(&v);
   std::sort(causes.begin(), causes.end(),
-            [](const Living* a, const Living* b) { return a->bytes > b->bytes; });
+            [](const LiveRange* a, const LiveRange* b) { return a->bytes > b->bytes; });
   std::vector<std::vector<std::string>> rows{{"array", "type", "bytes", "offset", "launches"}};
-  for (const Living* v : causes)
+  for (const LiveRange* v : causes)
     if (rows.size() <= kMost)
       rows.push_back({v->name, v->type, std::to_string(v->bytes), std::to_string(v->offset),
                       fmt::format("{} to {}", v->first, v->last)});
@@ -91,7 +91,7 @@ void print_causes(const std::vector<Living>& values, const Peak& peak) {
 }
 
 // One line per group of launches (at most 32), one cell per part of the arena (at most 64).
-void print_map(const std::vector<Living>& values, size_t launches, uint64_t arena) {
+void print_map(const std::vector<LiveRange>& values, size_t launches, uint64_t arena) {
   constexpr size_t kLines = 32, kCells = 64;
   const size_t step = (launches + kLines - 1) / kLines;
   const uint64_t cell = std::max<uint64_t>((arena + kCells - 1) / kCells, 1);
@@ -100,7 +100,7 @@ void print_map(const std::vector<Living>& values, size_t launches, uint64_t aren
   for (size_t from = 0; from < launches; from += step) {
     std::string line(cells, ' ');
     const size_t to = std::min(from + step, launches);
-    for (const Living& v : values) {
+    for (const LiveRange& v : values) {
       if (v.last < from || v.first >= to) continue;
       const char mark = v.first >= from ? '#' : ':';
       for (uint64_t c = v.offset / cell; c < cells && c * cell < v.offset + v.bytes; c++)
@@ -115,7 +115,7 @@ void print_map(const std::vector<Living>& values, size_t launches, uint64_t aren
 void print_memory(const nlohmann::ordered_json& report, bool map) {
   if (!report.contains("arena_bytes") || report.at("arena_bytes") == 0) return;
   const std::vector<const Json*> launches = outer_launches(report);
-  const std::vector<Living> values = living(launches);
+  const std::vector<LiveRange> values = live_ranges(launches);
   const Peak peak = peak_of(values, launches.size());
   const uint64_t arena = report.at("arena_bytes"), unshared = report.at("unshared_bytes");
   fmt::print("\nmemory: {} for values between launches, {} without reuse ({:.1f} times as much)\n",

@@ -33,7 +33,7 @@ absl::Status GiveExport(Managed* made, Managed** out) {
 keel_rc keel_array_new(keel_context* c, keel_dt code, const int64_t* shape, int32_t ndim, keel_array** out,
                        keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
-    if (Doubtful(0, c, shape, out) || static_cast<uint32_t>(ndim) > KEEL_MAX_RANK) [[unlikely]]
+    if (NeedsCheck(0, c, shape, out) || static_cast<uint32_t>(ndim) > KEEL_MAX_RANK) [[unlikely]]
       RETURN_IF_ERROR(CheckGiven("keel_array_new", "context shape(ndim) out", {c, shape, ndim, out}));
     std::optional<DType> dtype = DTypeOf(code);
     if (!dtype) return Invalid("dtype code ", code, " is not one of Keel's");
@@ -71,7 +71,7 @@ keel_rc keel_array_to_dlpack(keel_array* a, DLManagedTensorVersioned** versioned
 }
 
 void keel_array_tensor(const keel_array* a, keel_tensor* out) {
-  if (!Doubtful(0, a, out)) [[likely]]
+  if (!NeedsCheck(0, a, out)) [[likely]]
     *out = a->view;
   else if (out)
     *out = {};

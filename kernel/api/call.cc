@@ -24,7 +24,7 @@ keel_rc keel_function_call(keel_function* f, keel_trace* within, keel_tape* tape
                            const keel_leaf* leaves, uint32_t n, keel_array** out, uint32_t room,
                            uint32_t* n_out, keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
-    if (Doubtful(n | room, f, leaves, out, n_out)) [[unlikely]]
+    if (NeedsCheck(n | room, f, leaves, out, n_out)) [[unlikely]]
       RETURN_IF_ERROR(CheckGiven("keel_function_call", "function leaves[n] out[room] n_out",
                                  {f, leaves, n, out, room, n_out}));
     return CallFunction(f, within, tape, structure, {leaves, n}, {out, room}, n_out);
@@ -34,7 +34,7 @@ keel_rc keel_function_call(keel_function* f, keel_trace* within, keel_tape* tape
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                       keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
-    if (Doubtful(n_in | n_out, p, in, out)) [[unlikely]]
+    if (NeedsCheck(n_in | n_out, p, in, out)) [[unlikely]]
       RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
     const Operands operands{{in, n_in}, {out, n_out}};
     absl::Status status = RunPlan(*p->plan.load(std::memory_order_acquire), operands);

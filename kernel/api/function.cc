@@ -89,7 +89,7 @@ const Option kFunctionOptions[] = {
      [](void* o, const std::string& v) { return ParsePasses(v, &static_cast<Options*>(o)->passes); }},
 };
 
-TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<Taken> owner) {
+TracedBody BodyOf(keel_program program, void* arg, std::shared_ptr<CallerObject> owner) {
   return [program, arg, owner = std::move(owner)](Tracing& tracing, std::span<const keel_leaf> leaves) {
     keel_trace handle{std::move(tracing)};
     absl::Status done = CallBack(handle, [&](keel_error** error) {
@@ -125,7 +125,7 @@ keel_rc keel_function_new(keel_context* c, const char* name, const char* device,
                           keel_function** out, keel_error** err) {
   return Guard(err, "context name device options[n_options] program out",
                {c, name, device, options, n, program, out}, [&]() -> absl::Status {
-                 auto taken = std::make_shared<Taken>(arg);
+                 auto taken = std::make_shared<CallerObject>(arg);
                  RETURN_IF_ERROR(CheckName("a function", name));
                  FunctionOptions wanted;
                  wanted.plan = c->state->Options();

@@ -153,7 +153,7 @@ inline absl::Status CheckGiven(std::string_view function, Needs needs, Given giv
 }
 // A single branch for hot functions: false if all pointers and counts are valid, otherwise call CheckGiven.
 template <typename... T>
-bool Doubtful(uint32_t counts, const T*... pointers) {
+bool NeedsCheck(uint32_t counts, const T*... pointers) {
   return ((((reinterpret_cast<uintptr_t>(pointers) - 1) >> 63) | ...) | counts >> 20) != 0;
 }
 
@@ -187,10 +187,10 @@ inline keel_rc Guard(keel_error** err, Needs needs, Given given, absl::FunctionR
 
 // An object of the caller, released by release(arg) after its last use. A call that fails takes nothing, so
 // `release` is set after the last step that can fail.
-struct Taken {
+struct CallerObject {
   void* arg;
   void (*release)(void*) = nullptr;
-  ~Taken() {
+  ~CallerObject() {
     if (release) release(arg);
   }
 };

@@ -73,7 +73,7 @@ keel_rc keel_module_load(keel_context* c, const char* path, keel_module** out, k
 keel_rc keel_module_load_bytes(keel_context* c, const void* bytes, uint64_t size, void (*release)(void*),
                                void* arg, keel_module** out, keel_error** err) {
   return Guard(err, "context bytes{size} out", {c, bytes, size, out}, [&]() -> absl::Status {
-    auto taken = std::make_shared<Taken>(arg);
+    auto taken = std::make_shared<CallerObject>(arg);
     std::shared_ptr<const void> owner(taken, bytes);
     if (!release) owner = CopyBytes(bytes, size);
     if (!owner) return Exhausted("no memory for ", size, " bytes");

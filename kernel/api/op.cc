@@ -109,7 +109,7 @@ KEEL_COLD absl::Status Apply(keel_op& op, keel_array* const* in, uint32_t n_in, 
 
 namespace {
 
-struct Wanted {
+struct BindRequest {
   const char *device, *name;
   uint32_t version;
   const char* const* attr_names;
@@ -117,7 +117,7 @@ struct Wanted {
   uint32_t n_attrs;
 };
 
-KEEL_COLD absl::Status Bind(keel_context* c, const Wanted& w, keel_op** out) {
+KEEL_COLD absl::Status Bind(keel_context* c, const BindRequest& w, keel_op** out) {
   auto op = std::make_unique<keel_op>();
   op->context = c->state;
   ASSIGN_OR_RETURN(op->device, c->state->registry.FindDevice(w.device));
@@ -156,7 +156,7 @@ keel_rc ApplyNow(keel_op* op, keel_array* const* in, uint32_t n_in, keel_array**
       err,
       [&]() -> absl::Status {
         absl::Status error;
-        QuickTable::Outcome outcome = n_out == 1 && !Doubtful(0, op, in, out)
+        QuickTable::Outcome outcome = n_out == 1 && !NeedsCheck(0, op, in, out)
                                           ? op->quick.Apply(in, n_in, out, &error)
                                           : QuickTable::kUnknown;
         if (outcome == QuickTable::kDone) return absl::OkStatus();
@@ -219,7 +219,7 @@ KEEL_COLD static keel_rc CheckApply(keel_op* op, keel_array* const* in, uint32_t
 
 keel_rc keel_trace_apply(keel_trace* within, keel_tape* tape, keel_op* op, keel_array* const* in,
                          uint32_t n_in, keel_array** out, uint32_t n_out, keel_error** err) {
-  if (Doubtful(n_in | n_out, op, in, out)) [[unlikely]]
+  if (NeedsCheck(n_in | n_out, op, in, out)) [[unlikely]]
     if (keel_rc rc = CheckApply(op, in, n_in, out, n_out, err); rc != KEEL_OK) return rc;
   if (!within || !within->tracing.trace) {
     Tape* records = tape || !within ? tape : within->tracing.tape;

@@ -5,27 +5,32 @@ using namespace keel;
 
 namespace {
 
-struct Wanted {
+struct OptimizeOptions {
   PlanOptions options;
   PassChoice passes;
 };
 
 constexpr Option kOptions[] = {
     {"threads",
-     [](void* w, const std::string& v) { return SetThreads(v, &static_cast<Wanted*>(w)->options.threads); }},
+     [](void* w, const std::string& v) {
+       return SetThreads(v, &static_cast<OptimizeOptions*>(w)->options.threads);
+     }},
     {"memory",
-     [](void* w, const std::string& v) { return SetMemory(v, &static_cast<Wanted*>(w)->options.memory); }},
-    {"level", [](void* w, const std::string& v) { return SetLevel(v, &static_cast<Wanted*>(w)->passes); }},
+     [](void* w, const std::string& v) {
+       return SetMemory(v, &static_cast<OptimizeOptions*>(w)->options.memory);
+     }},
+    {"level",
+     [](void* w, const std::string& v) { return SetLevel(v, &static_cast<OptimizeOptions*>(w)->passes); }},
     {"passes",
-     [](void* w, const std::string& v) { return ParsePasses(v, &static_cast<Wanted*>(w)->passes); }},
+     [](void* w, const std::string& v) { return ParsePasses(v, &static_cast<OptimizeOptions*>(w)->passes); }},
     {"fuel",
      [](void* w, const std::string& v) -> absl::Status {
-       ASSIGN_OR_RETURN(static_cast<Wanted*>(w)->passes.fuel, ParseNumber("fuel", v, 0, UINT64_MAX));
+       ASSIGN_OR_RETURN(static_cast<OptimizeOptions*>(w)->passes.fuel, ParseNumber("fuel", v, 0, UINT64_MAX));
        return absl::OkStatus();
      }},
     {"dump_after",
      [](void* w, const std::string& v) {
-       static_cast<Wanted*>(w)->passes.dump = v;
+       static_cast<OptimizeOptions*>(w)->passes.dump = v;
        return absl::OkStatus();
      }},
 };
@@ -46,7 +51,7 @@ keel_rc keel_module_optimize(keel_module* m, const char* entry, const char* devi
   return Guard(
       err, "module device options[n_options]", {m, device, options, n_options}, [&]() -> absl::Status {
         ModuleState& state = *m->state;
-        Wanted wanted{state.context->Options(), {}};
+        OptimizeOptions wanted{state.context->Options(), {}};
         RETURN_IF_ERROR(SetOptions(kOptions, options, n_options, &wanted));
         ASSIGN_OR_RETURN(Device * target, state.context->registry.FindDevice(device));
         std::lock_guard lock(state.mutex);

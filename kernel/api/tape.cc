@@ -87,7 +87,7 @@ void keel_tape_reset(keel_tape* t) {
 
 namespace {
 
-struct Wanted {
+struct GradientArguments {
   keel_array* const* ys;
   uint32_t n_ys;
   keel_array* const* seeds;
@@ -96,7 +96,7 @@ struct Wanted {
   uint32_t n_xs, flags;
 };
 
-absl::Status TakeGradient(keel_tape* t, const Wanted& w, keel_array** out) {
+absl::Status TakeGradient(keel_tape* t, const GradientArguments& w, keel_array** out) {
   RETURN_IF_ERROR(CheckGradientFlags("keel_tape_gradient", w.flags, w.n_ys, w.seeds != nullptr));
   ASSIGN_OR_RETURN(Trace * trace, Trace::OfAll({w.ys, w.n_ys}));
   ASSIGN_OR_RETURN(Sources sources, SourcesOf(*t, w.xs, w.variables, w.n_xs, trace));

@@ -40,19 +40,19 @@ absl::Status Move(Transfer transfer, keel_context* c, const char* path, const ch
   return transfer(named, path, c->state->catalogue);
 }
 
-struct Making {
+struct VariableOptions {
   std::string name;
   bool trainable = true;
 };
 constexpr Option kVariableOptions[] = {
     {"name",
      [](void* m, const std::string& v) {
-       static_cast<Making*>(m)->name = v;
+       static_cast<VariableOptions*>(m)->name = v;
        return CheckName("a variable", v);
      }},
     {"trainable",
      [](void* m, const std::string& v) {
-       return SetFlag("trainable", v, &static_cast<Making*>(m)->trainable);
+       return SetFlag("trainable", v, &static_cast<VariableOptions*>(m)->trainable);
      }},
 };
 
@@ -107,7 +107,7 @@ struct WantedVariable {
 };
 
 absl::Status MakeVariable(const WantedVariable& w, keel_variable** out) {
-  Making wanted;
+  VariableOptions wanted;
   RETURN_IF_ERROR(
       SetOptions(kVariableOptions, w.options.data(), static_cast<uint32_t>(w.options.size()), &wanted));
   Trace* trace = TraceOf(w.within, w.initial);

@@ -14,7 +14,7 @@ absl::Status Accelerator::Finish(const HostCall& call, keel_rc rc, const char* f
 }
 
 absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Of(Device& device) {
-  return device.Accelerate(&Accelerator::Make);
+  return device.OpenAccelerator(&Accelerator::Make);
 }
 
 absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Make(std::shared_ptr<const OpenedDevice> opened) {
@@ -39,8 +39,8 @@ absl::Status Accelerator::ReadInfo() {
   }
   if (!info_.alignment) info_.alignment = 64;
   if (std::popcount(info_.alignment) != 1 || info_.alignment > kMaxAlignment)
-    return Invalid("device ", name(), ": info: alignment ", info_.alignment, "; expected a power of two up to ",
-                   kMaxAlignment);
+    return Invalid("device ", name(), ": info: alignment ", info_.alignment,
+                   "; expected a power of two up to ", kMaxAlignment);
   info_.alignment = std::max<uint64_t>(info_.alignment, 64);
   return absl::OkStatus();
 }

@@ -11,9 +11,9 @@ void DropBlock(void* arg) {
 
 // After a failed copy, work may still use the memory. Waits for the array's device; if that fails too, marks
 // both arrays as unsettled.
-struct Unsettled {
+struct SettleGuard {
   keel_array *array, *other = nullptr;
-  ~Unsettled() {
+  ~SettleGuard() {
     if (!array || array->device_block()->home->pool().TrySettle()) return;
     array->device_block()->unsettled = true;
     if (other) other->device_block()->unsettled = true;
@@ -49,7 +49,7 @@ absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
   }
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(device, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
   uint64_t ticket = 0;
-  Unsettled guard{made.get()};
+  SettleGuard guard{made.get()};
   RETURN_IF_ERROR(
       device.stager().Upload(ready->data(), made->device_block()->place(), ready->bytes(), &ticket));
   guard.array = nullptr;
@@ -62,7 +62,7 @@ absl::StatusOr<ArrayRef> Download(keel_array* array) {
   DeviceBlock& block = *array->device_block();
   // The transfer queue is in order, so only work of the compute queue needs a wait.
   Stager::Part part{block.place(), made->data(), made->bytes(), block.Last().of[KEEL_QUEUE_COMPUTE]};
-  Unsettled guard{array};
+  SettleGuard guard{array};
   RETURN_IF_ERROR(block.home->stager().Download({&part, 1}));
   guard.array = nullptr;
   return made;
@@ -77,7 +77,7 @@ absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
   if (!to.CanCopyFrom(*from.home)) return Unimplemented(to.name(), " cannot copy from ", from.home->name());
   RETURN_IF_ERROR(WaitFor(array));
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(to, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
-  Unsettled guard{made.get(), array};
+  SettleGuard guard{made.get(), array};
   uint64_t ticket = 0;
   {
     Encoder encoder(to, KEEL_QUEUE_TRANSFER);
@@ -120,13 +120,14 @@ absl::Status WaitFor(keel_array* array) {
 
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {
   if (array && array->symbolic())
-    return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
-                          " is symbolic: ", array->symbolic()->Describe(), "; expected an array with elements"),
+    return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what), " is symbolic: ",
+                          array->symbolic()->Describe(), "; expected an array with elements"),
                     kErrorHint, "elements exist only when the traced function runs");
   if (!array || !array->device_block()) return absl::OkStatus();
-  return Annotate(Error(absl::StatusCode::kFailedPrecondition, std::string(what),
-                        " is in the memory of device ", DeviceOf(array), "; expected an array in host memory"),
-                  kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
+  return Annotate(
+      Error(absl::StatusCode::kFailedPrecondition, std::string(what), " is in the memory of device ",
+            DeviceOf(array), "; expected an array in host memory"),
+      kErrorHint, "copy it with keel_array_to(..., NULL, ...)");
 }
 
 std::string DeviceOf(const keel_array* array) {

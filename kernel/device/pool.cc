@@ -246,15 +246,15 @@ bool Pool::TrySettle() noexcept {
 }
 
 absl::Status Pool::Settle() {
-  struct Before {  // frees the unsettled blocks, or puts them back
+  struct TakenBlocks {  // frees the unsettled blocks, or puts them back
     Pool& pool;
     PoolBlock* first;
     bool settled = false;
-    explicit Before(Pool& p) : pool(p) {
+    explicit TakenBlocks(Pool& p) : pool(p) {
       std::lock_guard lock(pool.mutex_);
       first = std::exchange(pool.unsettled_, nullptr);
     }
-    ~Before() {
+    ~TakenBlocks() {
       std::lock_guard lock(pool.mutex_);
       while (PoolBlock* b = first) {
         first = b->next_unsettled;
@@ -264,9 +264,9 @@ absl::Status Pool::Settle() {
           b->next_unsettled = std::exchange(pool.unsettled_, b);
       }
     }
-  } before(*this);
+  } blocks(*this);
   absl::Status status = source_.WaitForAll();
-  before.settled = status.ok();
+  blocks.settled = status.ok();
   return status;
 }
 

@@ -11,7 +11,7 @@ namespace {
 Wide Clamp(Wide v) { return std::clamp(v, -kInfinity, kInfinity); }
 bool Infinite(Wide v) { return v <= -kInfinity || v >= kInfinity; }
 
-Wide Times(Wide a, Wide b) {
+Wide Saturated(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
   Wide out = 0;
   if (Infinite(a) || Infinite(b) || __builtin_mul_overflow(a, b, &out))
@@ -20,7 +20,7 @@ Wide Times(Wide a, Wide b) {
 }
 
 // Longer products first, then by atom number: "b*s + b + 1".
-bool Before(const Term& a, const Term& b) {
+bool Precedes(const Term& a, const Term& b) {
   if (a.atoms.size() != b.atoms.size()) return a.atoms.size() > b.atoms.size();
   return a.atoms < b.atoms;
 }
@@ -35,7 +35,8 @@ Range operator+(Range a, Range b) {
 }
 
 Range operator*(Range a, Range b) {
-  Wide corners[] = {Times(a.lo, b.lo), Times(a.lo, b.hi), Times(a.hi, b.lo), Times(a.hi, b.hi)};
+  Wide corners[] = {Saturated(a.lo, b.lo), Saturated(a.lo, b.hi), Saturated(a.hi, b.lo),
+                    Saturated(a.hi, b.hi)};
   auto [lo, hi] = std::minmax_element(std::begin(corners), std::end(corners));
   return {*lo, *hi};
 }
@@ -46,7 +47,7 @@ int64_t FloorDivide(int64_t a, int64_t b) {
 }
 
 void AddTerm(Sum* into, Term term, bool* fits) {
-  auto place = std::lower_bound(into->terms.begin(), into->terms.end(), term, Before);
+  auto place = std::lower_bound(into->terms.begin(), into->terms.end(), term, Precedes);
   if (place == into->terms.end() || place->atoms != term.atoms) {
     if (term.coefficient != 0) into->terms.insert(place, std::move(term));
     return;

@@ -30,7 +30,7 @@ absl::StatusOr<keel_dev> Device::Open() {
   return opened_->handle;
 }
 
-absl::StatusOr<std::shared_ptr<Accelerator>> Device::Accelerate(MakeAccelerator make) {
+absl::StatusOr<std::shared_ptr<Accelerator>> Device::OpenAccelerator(MakeAccelerator make) {
   RETURN_IF_ERROR(Open().status());
   std::lock_guard lock(mutex_);
   if (!accelerator_) {

@@ -51,15 +51,15 @@ absl::StatusOr<ValueId> AddConstant(Edit* e, const char* name, const keel_tensor
                                     void* arg) {
   ArrayRef array;
   if (release) {
-    struct Unless {  // calls release exactly once, as documented in keel_plugin.h
+    struct ReleaseGuard {  // calls release exactly once, as documented in keel_plugin.h
       ReleaseFn release;
       void* arg;
-      ~Unless() {
+      ~ReleaseGuard() {
         if (release) release(arg);
       }
-    } unless{release, arg};
+    } guard{release, arg};
     ASSIGN_OR_RETURN(array, WrapArray(tensor, release, arg));
-    unless.release = nullptr;
+    guard.release = nullptr;
   } else {
     ASSIGN_OR_RETURN(array, CopyArray(tensor));
   }

@@ -71,7 +71,7 @@ class Device {
   // The accelerator of kernel/device; created by the first caller.
   using MakeAccelerator =
       absl::StatusOr<std::shared_ptr<Accelerator>> (*)(std::shared_ptr<const OpenedDevice>);
-  absl::StatusOr<std::shared_ptr<Accelerator>> Accelerate(MakeAccelerator make);
+  absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(MakeAccelerator make);
 
  private:
   std::shared_ptr<const Plugin> plugin_;

@@ -189,7 +189,7 @@ void IsNan(J& j, const JitOp& op) {
   CompareInto(j, TypeOf(j, op), j.K(op.out), j.V(op.in[0]), j.V(op.in[0]), kUnordered);
 }
 template <uint8_t kHow>
-void BesideLimit(J& j, const JitOp& op) {
+void CompareMagnitude(J& j, const JitOp& op) {
   const int width = Width(j, op);
   const double limit = kHow == kEqualOrdered ? std::numeric_limits<double>::infinity()
                        : width == 4          ? std::numeric_limits<float>::max()
@@ -317,8 +317,8 @@ constexpr JitRow kRows[] = {
     {"ceil", Floats, Rounded<2>},
     {"round", Floats, Rounded<4>},
     {"is_nan", Floats, IsNan},
-    {"is_inf", Floats, BesideLimit<kEqualOrdered>},
-    {"is_finite", Floats, BesideLimit<kLessEqualOrdered>},
+    {"is_inf", Floats, CompareMagnitude<kEqualOrdered>},
+    {"is_finite", Floats, CompareMagnitude<kLessEqualOrdered>},
     {"select", Chosen, SelectOp},
     {"clamp", Numbers, ClampOp},
     {"cast", CastsOf, CastOp},

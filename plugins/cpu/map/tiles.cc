@@ -19,10 +19,10 @@ MapLayout::MapLayout(const keel_call* c, const Map* m, const MapProgram* p)
       if (t.shape[d] != 1) found_[d + ndim - t.ndim] = t.shape[d];
   }
   count = Product(shape, ndim);
-  Lay();
+  Select();
 }
 
-void MapLayout::LayMany() {
+void MapLayout::SelectMany() {
   constexpr int64_t kLongRow = 256;
   if (ReadOperands()) {
     MergeDims();

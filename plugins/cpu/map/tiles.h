@@ -20,7 +20,7 @@ struct MapLayout {
   MapLayout(const keel_call* call, const Map* map, const MapProgram* program);
   MapLayout(const keel_call* c, const Map* m, const MapProgram* p, const keel_tensor& result)
       : call(c), map(m), program(p), shape(result.shape), ndim(result.ndim), count(keel_count(&result)) {
-    Lay();
+    Select();
   }
   MapLayout(const MapLayout&) = delete;
   MapLayout& operator=(const MapLayout&) = delete;
@@ -46,12 +46,12 @@ struct MapLayout {
 
  private:
   // Selects the traversal, and the fastest code for the one-element operands.
-  void Lay() {
-    if (count > 1) return LayMany();
+  void Select() {
+    if (count > 1) return SelectMany();
     for (const uint16_t v : program->operands) one[v] = false;  // a single element counts as a full operand
     if (!program->fused.empty()) code = &program->fused[0].code;
   }
-  void LayMany();
+  void SelectMany();
   bool ReadOperands();
   void MergeDims();
   void ChooseCode();

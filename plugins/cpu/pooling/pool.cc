@@ -107,7 +107,7 @@ void IndexRow(const keel_call* call, const Window& w, const int64_t* place, cons
   });
 }
 // Whether the window is small and never includes padding.
-bool SeesWhole(const Window& w) {
+bool IsSmallUnpadded(const Window& w) {
   bool whole = w.Cells(w.window) <= kMostCells;
   for (int d = 0; d < w.rank; d++)
     whole = whole && w.lo[d] == 0 && w.At(d, w.out[d] - 1, w.window[d] - 1) < w.image[d];
@@ -141,7 +141,7 @@ keel_rc RunMaxPoolIndex(const keel_call* call) {
   const Pool& s = State<Pool>(call);
   if (call->count == 0) return KEEL_OK;
   if constexpr (std::is_same_v<T, float>)
-    if (SeesWhole(s.w)) return IndexWhole(call, s, In<T>(call, 0), Out<int64_t>(call, 0)), Done(call);
+    if (IsSmallUnpadded(s.w)) return IndexWhole(call, s, In<T>(call, 0), Out<int64_t>(call, 0)), Done(call);
   const int64_t pixels = s.w.Cells(s.w.image);
   EachRow(call, s.w, [&](int64_t image, const int64_t* place, int64_t result, int64_t begin, int64_t end) {
     int64_t* y = Out<int64_t>(call, 0) + result;

@@ -104,7 +104,7 @@ keel_rc PrepareArg(const Node& node, keel_launch* launch) {
 // For small k: most elements do not precede the last of the best found so far.
 constexpr int64_t kFewest = 16;
 template <bool kMax, class T>
-void TopFew(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
+void TopSmallK(const keel_call* call, const T* x, int64_t n, int64_t k, T* values, int64_t* places) {
   Compute<T> best[kFewest];
   Compute<T> worst = {};
   int64_t have = 0;
@@ -135,7 +135,7 @@ keel_rc RunTopK(const keel_call* call) {
   if (k <= kFewest) {
     ParallelFor(call, rows, n, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++)
-        TopFew<kMax>(call, in + r * n, n, k, values + r * k, places + r * k);
+        TopSmallK<kMax>(call, in + r * n, n, k, values + r * k, places + r * k);
     });
     return Done(call);
   }

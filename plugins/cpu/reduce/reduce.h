@@ -36,7 +36,7 @@ class Reducer {
   Reducer(const keel_call* call, const ReduceOp& op, const ReduceShape& shape, const Source& source)
       : call_(call), op_(op), s_(shape), source_(source), y_(Out<char>(call, 0)) {}
   void Run() {
-    if (s_.count == 0) return Nothing();
+    if (s_.count == 0) return FillEmpty();
     if (s_.Lines()) return Lines();
     return s_.last_reduced ? Rows() : Columns();
   }
@@ -44,7 +44,7 @@ class Reducer {
  private:
   using Part = typename Source::Part;
 
-  void Nothing() {
+  void FillEmpty() {
     alignas(kAccumulatorSize) char acc[kAccumulatorSize];
     op_.start(acc, 1);
     for (int64_t i = 0; i < call_->count; i++) op_.finish(acc, 1, 0, y_ + i * op_.size);

@@ -254,7 +254,7 @@ keel_rc PrepareRegion(const Node& node, keel_launch* launch) {
   return KeepRegion(std::move(r), launch);
 }
 
-bool Possible(const Body& body, uint32_t n) {
+bool FitsRegion(const Body& body, uint32_t n) {
   const BodyNode& node = body.nodes[n];
   std::vector<PostOp> post;
   if (node.op == "reshape" || node.op == "identity" || FindImpl(node) != nullptr) return true;
@@ -281,7 +281,7 @@ int32_t MatchRegion(keel_dev, const keel_host* host, const keel_node* node) {
     bool contraction = false;
     for (uint32_t i = 0; i < body.nodes.size(); i++) {
       const BodyNode& n = body.nodes[i];
-      if (n.op == "call" || !Possible(body, i)) return 0;
+      if (n.op == "call" || !FitsRegion(body, i)) return 0;
       const bool anchor =
           (IsContraction(n.op) || IsConvGrad(n.op)) && body.values[n.out[0]].dtype == KEEL_F32;
       contraction |= anchor && !IsSmallProduct(body, n);

@@ -144,7 +144,7 @@ bool Reshape(Builder& b, const BodyNode& n) { return b.Alias(n); }
 
 // Ops that oneDNN refuses run by the plugin's own impls.
 template <EmitOp F>
-bool Refusable(Builder& b, const BodyNode& n) {
+bool TryOneDnn(Builder& b, const BodyNode& n) {
   try {
     return F(b, n);
   } catch (const dnnl::error&) {
@@ -157,14 +157,14 @@ struct Row {
   EmitOp emit;
 };
 constexpr Row kRows[] = {
-    {"max_pool", Refusable<Pool>},
-    {"avg_pool", Refusable<Pool>},
-    {"reduce_mean", Refusable<ImageMean>},
-    {"batch_norm", Refusable<BatchNorm>},
-    {"concat", Refusable<Concat>},
-    {"conv_grad_x", Refusable<EmitConvGradX>},
-    {"conv_grad_w", Refusable<EmitConvGradW>},
-    {"reduce_sum", Refusable<EmitChannelSum>},
+    {"max_pool", TryOneDnn<Pool>},
+    {"avg_pool", TryOneDnn<Pool>},
+    {"reduce_mean", TryOneDnn<ImageMean>},
+    {"batch_norm", TryOneDnn<BatchNorm>},
+    {"concat", TryOneDnn<Concat>},
+    {"conv_grad_x", TryOneDnn<EmitConvGradX>},
+    {"conv_grad_w", TryOneDnn<EmitConvGradW>},
+    {"reduce_sum", TryOneDnn<EmitChannelSum>},
     {"sum_to", EmitChannelSum},
     {"reshape", Reshape},
     {"identity", Reshape},
@@ -175,7 +175,7 @@ constexpr Row kRows[] = {
 EmitOp FindEmitter(const std::string& op) {
   for (const Row& row : kRows)
     if (op == row.op) return row.emit;
-  return Refusable<Elementwise>;
+  return TryOneDnn<Elementwise>;
 }
 
 }  // namespace keel_cpu

@@ -102,7 +102,7 @@ void Pool::Start() {
 }
 
 void* Pool::Work(void* pool) {
-  static_cast<Pool*>(pool)->Serve();
+  static_cast<Pool*>(pool)->RunWorker();
   return nullptr;
 }
 
@@ -215,7 +215,7 @@ int Pool::Call(int workers) {
 
 // ---- workers
 
-void Pool::Serve() {
+void Pool::RunWorker() {
   Region* r = nullptr;
   for (int number = 0;;) {
     if (!ClaimFirst(&r, &number)) {

@@ -72,7 +72,7 @@ class Pool {
 
   static void* Work(void* pool);
   void Start();  // starts one worker
-  void Serve();
+  void RunWorker();
   bool ClaimFirst(Region** r, int* number);
   int ClaimOwn(Region* r);
   int TakePart(Region* r);

@@ -109,7 +109,7 @@ class LoopRebuilder {
   }
 
  private:
-  enum Fate { kCarried, kCaptured, kDropped };
+  enum CarryKind { kCarried, kCaptured, kDropped };
 
   void find_unchanged() {
     for (size_t i = 0; i < loop_.carry; i++)
@@ -172,10 +172,10 @@ class LoopRebuilder {
   }
 
   // Indices of the old operands in the order of the new ones; hoisted values follow.
-  std::vector<size_t> kept(Fate fate) const {
+  std::vector<size_t> kept(CarryKind kind) const {
     std::vector<size_t> list;
     for (size_t i = 0; i < loop_.carry; i++)
-      if (carried_[i] == fate) list.push_back(i);
+      if (carried_[i] == kind) list.push_back(i);
     return list;
   }
   std::vector<size_t> before_hoisted() const {
@@ -280,7 +280,7 @@ class LoopRebuilder {
   Edit& e_;
   const Loop& loop_;
   std::vector<LoopGraph> graphs_;  // the body, then the test
-  std::vector<Fate> carried_;
+  std::vector<CarryKind> carried_;
   std::vector<bool> wanted_;           // by result: stacked results that are kept
   std::unordered_set<size_t> unread_;  // operands
 };

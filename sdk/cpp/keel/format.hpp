@@ -88,7 +88,7 @@ inline Parts scientific(Digits d, double exact, size_t places) {
 
 /// A number outside a list: 5.5, 0.0, 1e+16.
 template <class T>
-std::string lone(T v) {
+std::string scalar_text(T v) {
   if constexpr (std::is_same_v<T, bool>) {
     return v ? "True" : "False";
   } else if constexpr (!is_floating<T>) {
@@ -114,11 +114,11 @@ class Column {
   template <class T>
   void see(T v) {
     if constexpr (!is_floating<T>) {
-      width_ = std::max(width_, lone(v).size());
+      width_ = std::max(width_, scalar_text(v).size());
     } else {
       auto a = std::fabs(static_cast<double>(v));
       if (!std::isfinite(a)) {
-        special_ = std::max(special_, lone(v).size());
+        special_ = std::max(special_, scalar_text(v).size());
         return;
       }
       if (a == 0) return;
@@ -140,11 +140,11 @@ class Column {
   template <class T>
   std::string text(T v) const {
     if constexpr (!is_floating<T>) {
-      return padded(lone(v), width_);
+      return padded(scalar_text(v), width_);
     } else {
       size_t behind = fraction_ + 1 + tail_;
       size_t all = std::max(whole_ + behind, special_);
-      if (!std::isfinite(static_cast<double>(v))) return padded(lone(v), all);
+      if (!std::isfinite(static_cast<double>(v))) return padded(scalar_text(v), all);
       Parts p = parts(v);
       p.fraction.resize(fraction_, power_() ? '0' : ' ');
       if (!p.tail.empty()) p.tail.insert(2, tail_ - p.tail.size(), '0');
@@ -248,7 +248,7 @@ inline std::string to_string(const Tensor& t) {
     if (rows.shape().empty()) {
       T v;
       std::memcpy(&v, rows.data(), sizeof v);
-      out = detail::lone(v);
+      out = detail::scalar_text(v);
     } else {
       out = detail::Walk<T>(rows).text();
     }

@@ -86,7 +86,7 @@ class Mutex {
 
   // Returns null if all relevant mutexes are locked, else the first busy one; with `all` the others are
   // locked.
-  static Mutex* take(bool all) {
+  static Mutex* try_lock_all(bool all) {
     Mutex* busy = nullptr;
     int left = kMost;
     for (Mutex* m = first_; m && left && (all || !busy); m = m->after_) {
@@ -97,7 +97,7 @@ class Mutex {
     }
     return busy;
   }
-  static void give(Mutex* end = nullptr) {
+  static void unlock_all(Mutex* end = nullptr) {
     for (Mutex* m = first_; m != end; m = m->after_)
       if (std::exchange(m->forks_, false)) m->mutex_.unlock();
   }
@@ -113,10 +113,10 @@ class Mutex {
     for (int i = 1;; i++) {
       list().lock();
       const Clock::time_point now = Clock::now();
-      Mutex* busy = take(now >= keep);
+      Mutex* busy = try_lock_all(now >= keep);
       if (!busy || now >= end) return;
       if (now < keep) {
-        give(busy);
+        unlock_all(busy);
         busy->unlink();
         busy->link();  // the next attempt begins with it
       }
@@ -125,7 +125,7 @@ class Mutex {
     }
   }
   static void in_parent() {
-    give();
+    unlock_all();
     list().unlock();
   }
   static void in_child() {

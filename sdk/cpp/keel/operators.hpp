@@ -29,12 +29,12 @@ class Operand {
   template <detail::NumberRange R>
   Operand(const R& v, const Place& where = Place::current()) : Operand(Literal(v), where) {}
   Operand(const Literal& v, const Place& where = Place::current())
-      : kind_(kList), rare_(std::make_unique<Rare>(v)), where_(where) {}
+      : kind_(kList), extra_(std::make_unique<Extra>(v)), where_(where) {}
   /// A size is a literal: an integer with the value that it has in the run.
   Operand(const Dim& v, const Place& where = Place::current())
       : kind_(v.symbolic() ? kSize : kScalar), where_(where) {
     if (v.symbolic())
-      rare_ = std::make_unique<Rare>(Literal(), v);
+      extra_ = std::make_unique<Extra>(Literal(), v);
     else if (std::in_range<int32_t>(v.number()))
       scalar_ = static_cast<int32_t>(v.number());
     else
@@ -44,7 +44,7 @@ class Operand {
   static Operand computed(const Tensor& f64, const Place& where = Place::current()) {
     Operand out(none_, where);
     out.kind_ = kComputed;
-    out.rare_ = std::make_unique<Rare>(Literal(), 0, f64);
+    out.extra_ = std::make_unique<Extra>(Literal(), 0, f64);
     return out;
   }
   /// A class with its own conversion to Tensor.
@@ -67,7 +67,7 @@ class Operand {
       keel_array_tensor(array_, &view);
       return type_text(view);
     }
-    if (kind_ == kSize) return "the size " + rare_->size.text();
+    if (kind_ == kSize) return "the size " + extra_->size.text();
     return kind_ == kNone     ? "none"
            : kind_ == kScalar ? scalar_.text()
            : kind_ == kList   ? "a literal list"
@@ -76,11 +76,11 @@ class Operand {
   detail::Weak::Kind kind() const {
     if (kind_ == kSize || kind_ == kComputed)
       return kind_ == kSize ? detail::Weak::kI32 : detail::Weak::kFloat;
-    return kind_ == kScalar ? scalar_.kind : rare_->list.kind();
+    return kind_ == kScalar ? scalar_.kind : extra_->list.kind();
   }
   /// The literal as an array of that dtype; Error KEEL_INVALID if it does not fit.
   Array settle(keel_context* context, keel_dt dtype) const {
-    if (kind_ == kList) return rare_->list.to_array(context, dtype);
+    if (kind_ == kList) return extra_->list.to_array(context, dtype);
     if (kind_ != kScalar) return settle_in_trace(context, dtype);
     return number(context, dtype, scalar_);
   }
@@ -90,8 +90,8 @@ class Operand {
     throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be an operand").within("", where_);
   }
   enum Kind : uint8_t { kTensor, kScalar, kList, kNone, kSize, kComputed };
-  struct Rare {
-    Rare(Literal list, Dim size = 0, Tensor computed = {})
+  struct Extra {
+    Extra(Literal list, Dim size = 0, Tensor computed = {})
         : list(std::move(list)), size(std::move(size)), computed(std::move(computed)) {}
     Literal list;
     Dim size;
@@ -109,7 +109,7 @@ class Operand {
   keel_array* array_ = nullptr;
   Kind kind_ = kTensor;
   detail::Weak scalar_;
-  std::unique_ptr<Rare> rare_;
+  std::unique_ptr<Extra> extra_;
   Array own_;
   Place where_;
 };
@@ -300,12 +300,12 @@ inline OpId bits(const Operand& a, const Operand& b, OpId logical, OpId bitwise)
 // A size becomes a number only for dtypes that might not hold it, so that the range is checked.
 inline Array Operand::settle_in_trace(keel_context* context, keel_dt dtype) const {
   const DtypeRow* row = find_dtype(dtype);
-  Tensor value = rare_->computed;
+  Tensor value = extra_->computed;
   if (kind_ == kSize) {
     if (row->kind == 'b' || (row->kind != 'f' && row->size < 4))
-      return number(context, dtype, rare_->size.number());
+      return number(context, dtype, extra_->size.number());
     detail::Attributes at;
-    at.dim("of", rare_->size.handle());
+    at.dim("of", extra_->size.handle());
     value = detail::one(OpId::dim, {}, at, where_);
   } else if (row->kind != 'f') {
     throw Error(KEEL_INVALID,

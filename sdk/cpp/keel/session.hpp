@@ -44,13 +44,13 @@ class Plan {
   /// For plans of a session with the option "observe" or "profile" = "1". An exception of the observer stops
   /// the run and is rethrown; a run stopped by the observer returns an empty list.
   std::vector<Array> run_observed(std::span<const Array> in, const Observer& observer) const {
-    struct Bridge {
+    struct ObserverState {
       const Observer& observer;
       std::exception_ptr thrown;
       bool stopped = false;
-    } bridge{observer, nullptr};
+    } state{observer, nullptr};
     keel_observer trampoline = [](void* arg, const keel_event* event) -> int32_t {
-      Bridge& b = *static_cast<Bridge*>(arg);
+      ObserverState& b = *static_cast<ObserverState*>(arg);
       try {
         b.stopped = b.observer(*event);
       } catch (...) {
@@ -61,11 +61,11 @@ class Plan {
     std::vector<keel_array*> ins = raw(in), outs(outputs());
     keel_error* error = nullptr;
     keel_rc rc = keel_plan_run_observed(get(), ins.data(), static_cast<uint32_t>(ins.size()), outs.data(),
-                                        static_cast<uint32_t>(outs.size()), trampoline, &bridge, &error);
+                                        static_cast<uint32_t>(outs.size()), trampoline, &state, &error);
     if (rc == KEEL_OK) return take_arrays(outs);
     Error failure = Error::take(rc, error);
-    if (bridge.thrown) std::rethrow_exception(bridge.thrown);
-    if (rc == KEEL_CANCELLED && bridge.stopped) return {};
+    if (state.thrown) std::rethrow_exception(state.thrown);
+    if (rc == KEEL_CANCELLED && state.stopped) return {};
     throw failure;
   }
 

@@ -137,7 +137,9 @@ class Tape {
   class [[nodiscard]] Stopped {
    public:
     explicit Stopped(keel_tape* tape)
-        : tape_(tape), outside_(detail::this_trace && !at_work(tape)), mine_{nullptr, detail::this_tape} {
+        : tape_(tape),
+          outside_(detail::this_trace && !is_recording(tape)),
+          mine_{nullptr, detail::this_tape} {
       keel_tape_pause(tape_, 1);
       if (outside_) detail::this_tape = &mine_;
     }
@@ -149,7 +151,7 @@ class Tape {
     }
 
    private:
-    static bool at_work(keel_tape* tape) {
+    static bool is_recording(keel_tape* tape) {
       const detail::Recorder* at = detail::this_tape;
       while (at && at->handle != tape) at = at->outer;
       return at != nullptr;
@@ -161,7 +163,7 @@ class Tape {
   Stopped stop_recording() { return Stopped(get()); }
 
  private:
-  struct Asked {
+  struct Request {
     std::vector<Array> ys;
     std::vector<keel_array*> xs;
     std::vector<keel_variable*> variables;  // where xs is null
@@ -180,10 +182,10 @@ class Tape {
     }
   };
   template <class X, class Ask>
-  static auto answer(Asked& asked, const X& sources, const Ask& ask) {
-    auto source = [&](const auto& x) { return asked.source(x); };
+  static auto answer(Request& request, const X& sources, const Ask& ask) {
+    auto source = [&](const auto& x) { return request.source(x); };
     detail::map_leaves(sources, source);
-    std::vector<keel_array*> out(asked.xs.size());
+    std::vector<keel_array*> out(request.xs.size());
     ask(out.data());
     std::vector<Array> found = take_arrays(out);
     size_t next = 0;
@@ -197,10 +199,10 @@ class Tape {
   /// no target depends on the source. Error KEEL_PRECONDITION at a second call, unless persistent.
   template <class Y, class X>
   auto gradient(const Y& targets, const X& sources, const GradientOptions& options = {}) {
-    Asked asked;
-    auto target = [&](const auto& y) { return asked.target(y); };
+    Request request;
+    auto target = [&](const auto& y) { return request.target(y); };
     detail::map_leaves(targets, target);
-    return answer(asked, sources, [&](keel_array** out) { run(asked, options, out); });
+    return answer(request, sources, [&](keel_array** out) { run(request, options, out); });
   }
   template <class Y>
   std::vector<Tensor> gradient(const Y& targets, std::initializer_list<Source> sources,
@@ -212,12 +214,12 @@ class Tape {
   /// element of the target; counts as one use of the tape.
   template <class X>
   auto jacobian(const Tensor& target, const X& sources, bool zeros = false) {
-    Asked asked;
-    return answer(asked, sources, [&](keel_array** out) {
+    Request request;
+    return answer(request, sources, [&](keel_array** out) {
       keel_array* y = target.get();
-      call(keel_tape_gradient, get(), &y, 1u, nullptr, asked.xs.data(), asked.variables.data(),
-           static_cast<uint32_t>(asked.xs.size()), KEEL_GRADIENT_JACOBIAN | (zeros ? KEEL_GRADIENT_ZEROS : 0),
-           out);
+      call(keel_tape_gradient, get(), &y, 1u, nullptr, request.xs.data(), request.variables.data(),
+           static_cast<uint32_t>(request.xs.size()),
+           KEEL_GRADIENT_JACOBIAN | (zeros ? KEEL_GRADIENT_ZEROS : 0), out);
     });
   }
   std::vector<Tensor> jacobian(const Tensor& target, std::initializer_list<Source> sources,
@@ -226,15 +228,15 @@ class Tape {
   }
 
  private:
-  void run(const Asked& asked, const GradientOptions& options, keel_array** out) {
-    std::vector<keel_array*> ys = raw(asked.ys), seeds;
+  void run(const Request& request, const GradientOptions& options, keel_array** out) {
+    std::vector<keel_array*> ys = raw(request.ys), seeds;
     for (const Tensor& seed : options.seeds) seeds.push_back(seed.get());
     if (!seeds.empty() && seeds.size() != ys.size())
       throw Error(KEEL_INVALID,
                   std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) + " targets");
     call(keel_tape_gradient, get(), ys.data(), static_cast<uint32_t>(ys.size()),
-         seeds.empty() ? nullptr : seeds.data(), asked.xs.data(), asked.variables.data(),
-         static_cast<uint32_t>(asked.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0, out);
+         seeds.empty() ? nullptr : seeds.data(), request.xs.data(), request.variables.data(),
+         static_cast<uint32_t>(request.xs.size()), options.zeros ? KEEL_GRADIENT_ZEROS : 0, out);
   }
 
   Handle<keel_tape, keel_tape_free> handle_;

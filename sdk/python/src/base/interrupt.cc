@@ -52,7 +52,7 @@ void (*handler_of_python())(int) {
   return found;
 }
 
-void learn_handler_of_python() {
+void find_python_handler() {
   try {
     python = handler_of_python();
   } catch (nb::python_error& e) {  // setting a handler also runs the handlers of pending signals
@@ -63,12 +63,12 @@ void learn_handler_of_python() {
   }
 }
 
-void look_after_handler() {
+void install_handler() {
   struct sigaction now;
   if (sigaction(SIGINT, nullptr, &now)) return;
   ours = now.sa_handler == on_interrupt;
   if (ours || now.sa_flags & SA_SIGINFO || !left_to_python()) return;
-  if (!python) learn_handler_of_python();
+  if (!python) find_python_handler();
   if (now.sa_handler != python) return;  // of another library
   now.sa_handler = on_interrupt;
   ours = sigaction(SIGINT, &now, nullptr) == 0;
@@ -89,7 +89,7 @@ bool Run::begin() {
   if (int64_t now = ticks(); now != looked_at) [[unlikely]] {
     looked_at = now;
     context = keel::default_context().get();
-    look_after_handler();
+    install_handler();
   }
   phase.store(kRunning, std::memory_order_relaxed);
   if (PyOS_InterruptOccurred()) [[unlikely]] {  // Ctrl-C before the run

@@ -86,9 +86,9 @@ Tensor places_of(nb::handle i) {
   throw nb::python_error();
 }
 
-class Picking {
+class IndexWalk {
  public:
-  Picking(Tensor t, nb::handle indices) : out_(std::move(t)), all_(indices), left_(out_.ndim()) {
+  IndexWalk(Tensor t, nb::handle indices) : out_(std::move(t)), all_(indices), left_(out_.ndim()) {
     for (nb::handle i : all_) taking_ += !i.is_none() && i.ptr() != Py_Ellipsis;
     if (taking_ > left_)
       throw keel::Error(KEEL_RANGE, std::to_string(taking_) + " indices for " + out_.type());
@@ -133,7 +133,7 @@ PyObject* tensor_index(PyObject* self, PyObject* index) {
   return guarded([&] {
     nb::object indices =
         PyTuple_Check(index) ? nb::borrow(index) : nb::object(nb::make_tuple(nb::handle(index)));
-    return wrap(Picking(tensor_of(self), indices).run());
+    return wrap(IndexWalk(tensor_of(self), indices).run());
   });
 }
 

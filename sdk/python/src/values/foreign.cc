@@ -39,7 +39,7 @@ int release_dropped(void* = nullptr) {
   return 0;
 }
 
-bool python_ends() {
+bool is_python_ending() {
 #if PY_VERSION_HEX >= 0x030d0000
   return !Py_IsInitialized() || Py_IsFinalizing();
 #else
@@ -51,7 +51,7 @@ bool python_ends() {
 // the GIL waits for, so it must not wait for the GIL: if the GIL is not free, Python's main thread releases
 // the buffer later.
 void release_buffer(void* arg) {
-  if (python_ends()) return;
+  if (is_python_ending()) return;
   auto* mine = static_cast<Shared*>(arg);
   mine->next = dropped.load();
   while (!dropped.compare_exchange_weak(mine->next, mine)) continue;

@@ -83,7 +83,7 @@ std::optional<keel::Literal> literal(PyObject* o, bool exact) {
 }
 
 /// An operand that owns its tensor.
-struct Kept {
+struct OwnedTensor {
   keel::Tensor tensor;
   operator keel::Tensor() const { return tensor; }
 };
@@ -121,14 +121,14 @@ keel::Tensor found_tensor(nb::handle value) {
 
 std::optional<keel::Operand> find_operand(nb::handle value) {
   PyObject* o = value.ptr();
-  if (is_tensor(o)) return keel::Operand(Kept{tensor_of(o)}, kNowhere);
+  if (is_tensor(o)) return keel::Operand(OwnedTensor{tensor_of(o)}, kNowhere);
   if (value.is_none()) return keel::Operand(keel::None{}, kNowhere);
   if (std::optional<Weak> v = number(o, false)) return weak_operand(*v);
   if (std::optional<keel::Literal> v = literal(o, false)) return keel::Operand(*v, kNowhere);
   if (std::optional<keel::Operand> of_sizes = size_operand(value)) return of_sizes;
   keel::Tensor t = found_tensor(value);
   if (t.empty()) return std::nullopt;
-  return keel::Operand(Kept{t}, kNowhere);
+  return keel::Operand(OwnedTensor{t}, kNowhere);
 }
 
 keel::Operand need_operand(nb::handle value, const char* op, const char* parameter) {
