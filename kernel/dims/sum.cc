@@ -11,7 +11,7 @@ namespace {
 Wide Clamp(Wide v) { return std::clamp(v, -kInfinity, kInfinity); }
 bool Infinite(Wide v) { return v <= -kInfinity || v >= kInfinity; }
 
-Wide Saturated(Wide a, Wide b) {
+Wide SaturatedProduct(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
   Wide out = 0;
   if (Infinite(a) || Infinite(b) || __builtin_mul_overflow(a, b, &out))
@@ -35,8 +35,8 @@ Range operator+(Range a, Range b) {
 }
 
 Range operator*(Range a, Range b) {
-  Wide corners[] = {Saturated(a.lo, b.lo), Saturated(a.lo, b.hi), Saturated(a.hi, b.lo),
-                    Saturated(a.hi, b.hi)};
+  Wide corners[] = {SaturatedProduct(a.lo, b.lo), SaturatedProduct(a.lo, b.hi), SaturatedProduct(a.hi, b.lo),
+                    SaturatedProduct(a.hi, b.hi)};
   auto [lo, hi] = std::minmax_element(std::begin(corners), std::end(corners));
   return {*lo, *hi};
 }
