@@ -17,7 +17,7 @@ struct Args {
   bool json = false, verbose = false, exact_convolution = false;
   int threads = 0;  // 0: chosen by libkeel
   std::string memory, plugins, lanes;
-  // of some: flags.h declares them
+  // of some subcommands; declared in flags.h
   std::string file, device, entry, output;
   std::vector<std::string> inputs, dims, shapes, place;
   bool cast_inputs = false, exact_inputs = false;

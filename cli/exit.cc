@@ -71,7 +71,7 @@ constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
     {"option \"timeout_ms\"", "--time-limit"},
     {"option \"dump_after\"", "--dump-after"},
     {"load plugins first (keel_plugin_load); ", ""},
-    {", or name one as fallback", ", or say --fallback DEVICE"},
+    {", or name one as fallback", ", or give --fallback DEVICE"},
     {"name it as a target: it can be run but not fetched", "it has no result that could be fetched"},
     {"give it with fixed (command line: -i ", "give it (-i "},
 };

@@ -59,10 +59,10 @@ Flags& Flags::one_of(std::vector<std::string> values) {
 
 void global_flags(Flags& flags, Args& a) {
   flags.add("--json", a.json, "print one JSON object")
-      .add("-v,--verbose", a.verbose, "say more, on stderr")
+      .add("-v,--verbose", a.verbose, "print more, on stderr")
       .add("--threads", a.threads, "threads of a run", 1, 4096)
       .add("--memory", a.memory, "limit of a run: BYTES, 512M, 4G")
-      .add("--lanes", a.lanes, "launches of a run side by side: auto, off, all")
+      .add("--lanes", a.lanes, "parallel launches in a run: auto, off, all")
       .one_of({"auto", "off", "all"})
       .add("--exact-convolution", a.exact_convolution, "no Winograd convolution")
       .add("--plugins", a.plugins, "folder of plugins, instead of the default one");
@@ -77,10 +77,10 @@ void input_flags(Flags& flags, Args& a) {
       .add("-i,--input", a.inputs, "NAME=SPEC (x=@x.npy, x=f32[2,2]=1,2,3,4, x=randn(7)) or @FILE.npz",
            "INPUT")
       .add("--dim", a.dims, "size of a symbolic dim: b=4", "NAME=N")
-      .add("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? leaves one as it is)", "NAME=N,N,...")
+      .add("--shape", a.shapes, "sizes of an input: x=1,3,48,192 (? keeps a size)", "NAME=N,N,...")
       .add("--cast-inputs", a.cast_inputs,
            "convert inputs to any dtype (default: within a kind, such as f64 to f32)")
-      .add("--exact-inputs", a.exact_inputs, "convert nothing")
+      .add("--exact-inputs", a.exact_inputs, "do not convert inputs")
       .excludes("--cast-inputs");
 }
 
@@ -96,7 +96,7 @@ void placing_flags(Flags& flags, Args& a) {
   flags
       .add("--place", a.place,
            "PATTERN=DEVICE: run nodes of these names (with * and ?) there; may be repeated", "PATTERN=DEVICE")
-      .add("--fallback", a.fallback, "device for nodes that theirs lacks (default: that is an error)",
+      .add("--fallback", a.fallback, "device for nodes without an impl on their own (default: an error)",
            "DEVICE");
 }
 

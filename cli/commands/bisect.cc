@@ -65,7 +65,7 @@ class Search {
       Diff diff = diff_arrays(got[i], want_[i], tolerance_for(got[i].dtype(), args_.rtol, args_.atol));
       if (diff.ok()) continue;
       const std::string& name = entry_.results.at(i).name;
-      if (!diff.same_type) return fmt::format("output \"{}\" has another type", name);
+      if (!diff.same_type) return fmt::format("output \"{}\" has a different type", name);
       return fmt::format(
           "output \"{}\": {} elements outside, max|abs| {:.3g}; element {}: {}, without passes {}", name,
           diff.outside, diff.max_abs, diff.first, diff.got, diff.wanted);
@@ -103,7 +103,7 @@ void print_found(const Attempt& before, const Attempt& with, uint64_t all, bool 
                        {"pass", pass},
                        {"why", with.why},
                        {"diff", diff}});
-  fmt::print("edit {} of {}, by pass \"{}\", changes the answer\n  {}\n{}", with.edits, all, pass, with.why,
+  fmt::print("edit {} of {}, by pass \"{}\", changes the results\n  {}\n{}", with.edits, all, pass, with.why,
              diff);
 }
 
@@ -116,12 +116,13 @@ int bisect_command(const Args& args) {
     if (args.json)
       print_json({{"schema", "keel.bisect/1"}, {"ok", true}, {"edits", all}});
     else
-      fmt::print("none of {} edits changes the answer\n", all);
+      fmt::print("none of {} edits changes the results\n", all);
     return kOk;
   }
   Attempt good = search.attempt(0);
   if (!good.why.empty())
-    throw Fail(kCheckFailed, "without any edit too: " + good.why, "is the graph random?");
+    throw Fail(kCheckFailed, "the results differ even without edits: " + good.why,
+               "a graph with random results cannot be bisected");
   for (uint64_t low = 0, high = all; high - low > 1;) {
     uint64_t fuel = low + (high - low) / 2;
     Attempt middle = search.attempt(fuel);
@@ -133,7 +134,7 @@ int bisect_command(const Args& args) {
   return kCheckFailed;
 }
 
-const Command kBisect("bisect", "Find the edit of a pass that changes what a graph computes",
+const Command kBisect("bisect", "Find the edit of a pass that changes the results of a graph",
                       {file_argument, input_flags, device_flag, entry_flag, pass_flags, tolerance_flags},
                       bisect_command);
 

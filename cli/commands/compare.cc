@@ -115,7 +115,7 @@ Json difference_json(const Difference& d) {
 
 void print_difference(const std::optional<Difference>& d, const std::string& good, const std::string& other) {
   if (!d) {
-    fmt::print("no node of {} differs from {} by itself\n", other, good);
+    fmt::print("no single node of {} differs from {}\n", other, good);
     return;
   }
   fmt::print("first diverging node: {} \"{}\" ({})\n", d->seen.index, d->seen.node, d->seen.op);

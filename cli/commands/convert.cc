@@ -60,14 +60,14 @@ void refuse_unused(const Model& model, const std::vector<InputSpec>& given) {
     if (std::find(model.fixed.begin(), model.fixed.end(), in.name) != model.fixed.end()) continue;
     bool known = std::find(names.begin(), names.end(), in.name) != names.end();
     throw Fail(kUsage, "input \"" + in.name + "\" is not needed to convert this file",
-               known ? "leave it out, or say --case to store it as a test case" : closest(in.name, names));
+               known ? "omit it, or store it as a test case with --case" : closest(in.name, names));
   }
 }
 
 int convert_command(const Args& args) {
   const Form form = model_form(args, convert_flags.out_file);
   if (args.json && convert_flags.out_file == "-")
-    throw Fail(kUsage, "--json and the output - both write to stdout", "name a file, or leave out --json");
+    throw Fail(kUsage, "--json and the output - both write to stdout", "name a file, or omit --json");
   refuse_overwrite(args, convert_flags.out_file);
   Progress progress("convert");
   progress.say("reading " + args.file);

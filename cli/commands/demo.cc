@@ -22,8 +22,8 @@ std::string shipped_file() {
   std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::filesystem::path file = self.parent_path().parent_path() / kShipped;
   if (error || !std::filesystem::exists(file, error))
-    throw Fail(kBadFile, "the demo's file " + file.string() + " is not there",
-               "it is installed with the command; or name a file: keel verify FILE");
+    throw Fail(kBadFile, "the demo's file " + file.string() + " does not exist",
+               "reinstall the command, or verify another file: keel verify FILE");
   return file.string();
 }
 
@@ -62,7 +62,7 @@ Trained train(const Model& model, const std::string& device, const Args& args, c
 void print(const Trained& t, int64_t images) {
   fmt::print("retraining the first network on {}, from random weights:", t.device);
   for (size_t i = 0; i < t.losses.size(); i += kShown) fmt::print(" loss {:.3f},", t.losses[i]);
-  fmt::print(" {:.3f} after {} steps; {:.0f} of {} images right, {:.0f} before\n", t.losses.back(),
+  fmt::print(" {:.3f} after {} steps; {:.0f} of {} images correct, {:.0f} before\n", t.losses.back(),
              t.losses.size(), t.after * static_cast<float>(images), images,
              t.before * static_cast<float>(images));
 }

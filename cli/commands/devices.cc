@@ -16,7 +16,8 @@ int devices_command(const Args& args) {
     print_json({{"schema", "keel.devices/1"}, {"devices", devices}});
     return kOk;
   }
-  if (devices.empty()) fmt::print("no devices: keel doctor says why no plugin was taken\n");
+  if (devices.empty())
+    fmt::print("no devices; keel doctor lists the plugins found and why they were refused\n");
   std::vector<std::vector<std::string>> rows;
   for (const Json& d : devices) {
     double memory = d.value("memory", 0.0);

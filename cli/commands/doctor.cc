@@ -99,8 +99,9 @@ int doctor_command(const Args& args) {
   return kOk;
 }
 
-const Command kDoctor("doctor", "Explain this machine: every plugin tried and why it was taken or refused",
-                      {}, doctor_command);
+const Command kDoctor(
+    "doctor", "Describe this machine, and every plugin file with the reason why it was loaded or refused", {},
+    doctor_command);
 
 }  // namespace
 }  // namespace cli

@@ -16,7 +16,7 @@ struct {
 } dump_flags;
 
 void weights_flag(Flags& flags, Args&) {
-  flags.add("--weights", dump_flags.with_weights, "print all of them (-o does)");
+  flags.add("--weights", dump_flags.with_weights, "print long weights, too (the default with -o)");
 }
 
 int dump_command(const Args& args) {

@@ -45,14 +45,14 @@ void scan(const Statement& s, size_t from, size_t to, const F& f) {
     char c = s.text[i];
     if (c == '"') {
       size_t end = end_of_text(s.text, i);
-      if (end == std::string_view::npos || end > to) fail(s, i, "a text without its closing quote");
+      if (end == std::string_view::npos || end > to) fail(s, i, "missing closing quote");
       i = end - 1;
       continue;
     }
     f(i, open);
     if (std::string_view("([{").find(c) != std::string_view::npos) open += c;
     if (std::string_view(")]}").find(c) != std::string_view::npos) {
-      if (open.empty()) fail(s, i, fmt::format("'{}' closes nothing", c));
+      if (open.empty()) fail(s, i, fmt::format("unmatched '{}'", c));
       open.pop_back();
     }
   }
@@ -81,7 +81,7 @@ keel::Literal read_list(const Statement& s, size_t& at, int depth = 0) {
   auto skip = [&] {
     while (at < s.text.size() && std::isspace(static_cast<unsigned char>(s.text[at]))) at++;
   };
-  if (depth > KEEL_MAX_RANK) fail(s, at, fmt::format("a list nested more than {} deep", KEEL_MAX_RANK));
+  if (depth > KEEL_MAX_RANK) fail(s, at, fmt::format("lists are nested more than {} deep", KEEL_MAX_RANK));
   skip();
   if (at < s.text.size() && s.text[at] == '[') {
     std::vector<keel::Literal> rows;
@@ -91,7 +91,7 @@ keel::Literal read_list(const Statement& s, size_t& at, int depth = 0) {
       skip();
       if (at < s.text.size() && s.text[at] == ',') at++;
     }
-    if (at >= s.text.size()) fail(s, at, "a list without its closing bracket");
+    if (at >= s.text.size()) fail(s, at, "missing closing bracket of a list");
     at++;
     return keel::Literal(rows);
   }
@@ -107,7 +107,7 @@ keel::Literal read_list(const Statement& s, size_t& at, int depth = 0) {
   char* stop = nullptr;
   errno = 0;
   double d = std::strtod(word.c_str(), &stop);
-  if (word.empty() || *stop) fail(s, begin, "a list holds numbers, true, false and lists");
+  if (word.empty() || *stop) fail(s, begin, "a list contains numbers, true, false and lists only");
   if (!whole) return keel::Literal(d);
   int64_t i = std::strtoll(word.c_str(), nullptr, 10);
   if (errno == ERANGE) fail(s, begin, "the number is too large");
@@ -231,8 +231,7 @@ std::vector<Evaluator::List> Evaluator::lists_of(const Statement& s, size_t from
     bool inside = !lists.empty() && i < lists.back().at + lists.back().length;
     if (s.text[i] != '[' || inside || open.find('{') != std::string::npos) return;
     if (i > from && (is_word(s.text[i - 1]) || s.text[i - 1] == ')'))
-      fail(s, i, "indexing is not supported", kUsage,
-           "slice(x){start=[0], stop=[1]} and gather(x, [0]) take parts");
+      fail(s, i, "indexing is not supported", kUsage, "use slice(x){start=[0], stop=[1]} or gather(x, [0])");
     size_t end = i;
     try {
       keel::Literal literal = read_list(s, end);

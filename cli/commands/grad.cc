@@ -21,14 +21,14 @@ struct {
 
 void gradient_flags(Flags& flags, Args&) {
   flags
-      .add("--of", grad_flags.of, "value to differentiate; several: their sum (default: the only result)",
+      .add("--of", grad_flags.of, "value to differentiate; if repeated, their sum (default: the only result)",
            "NAME")
       .add("--wrt", grad_flags.wrt,
            "with respect to this parameter, constant or value; may be repeated (default: the float "
            "parameters)",
            "NAME")
       .add("--as", grad_flags.entry_name, "name of the new entry (default: grad)")
-      .add("--jacobian", grad_flags.as_jacobian, "each element of one value by each element, not its sum");
+      .add("--jacobian", grad_flags.as_jacobian, "the Jacobian of one value, not the gradient of its sum");
 }
 
 // One x: its name, its value, the value that is its gradient.
@@ -48,7 +48,7 @@ std::vector<std::string> values_of(const Entry& entry) {
   std::vector<std::string> names;
   for (const Port& p : entry.results) names.push_back(p.name);
   throw Fail(kUsage, "entry \"" + entry.name + "\" has several results: " + join(names, ", "),
-             "name the one to differentiate: --of " + (names.empty() ? "NAME" : names[0]));
+             "select one: --of " + (names.empty() ? "NAME" : names[0]));
 }
 
 std::vector<std::string> names_of(const Entry& entry) {
@@ -70,8 +70,8 @@ std::string result_for(const std::string& name, const std::vector<std::string>& 
 void differentiate_each(keel::Graph& graph, const std::vector<keel_value>& ys,
                         std::vector<Derivative>& wanted) {
   if (ys.size() != 1)
-    throw Fail(kUsage, "--jacobian is of one value, not of " + std::to_string(ys.size()),
-               "name one with --of");
+    throw Fail(kUsage, "--jacobian requires one value, got " + std::to_string(ys.size()),
+               "select one with --of");
   for (Derivative& w : wanted) w.dx = graph.jacobian(ys[0], w.x);
 }
 

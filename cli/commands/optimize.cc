@@ -19,10 +19,10 @@ struct {
 } optimize_flags;
 
 void edit_flags(Flags& flags, Args&) {
-  flags.add("--fuel", optimize_flags.fuel, "stop the passes after so many edits", "N")
+  flags.add("--fuel", optimize_flags.fuel, "stop the passes after N edits", "N")
       .add("--dump-after", optimize_flags.dump_after,
-           "print the text after each time that this pass edited, or all did", "PASS|all")
-      .add("--diff", optimize_flags.as_diff, "print only nodes that go (-) and come (+)");
+           "print the text after each edit round of this pass, or of all passes", "PASS|all")
+      .add("--diff", optimize_flags.as_diff, "print only removed (-) and added (+) nodes");
 }
 
 constexpr const char* kUnpack = "unpack";  // the pass that folds even if constants grow
@@ -84,7 +84,7 @@ int optimize_command(const Args& args) {
     model_form(args, args.output);
     refuse_overwrite(args, args.output);
     if (args.output == "-" && (args.json || optimize_flags.as_diff))
-      throw Fail(kUsage, "-o - writes the model to stdout, where --json and --diff write too", "name a file");
+      throw Fail(kUsage, "-o - and --json or --diff both write to stdout", "name a file");
   }
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
@@ -122,7 +122,7 @@ int optimize_command(const Args& args) {
   return any_failed(passes) ? kCheckFailed : kOk;
 }
 
-const Command kOptimize("optimize", "Let passes rewrite a graph; save it, or print it as text",
+const Command kOptimize("optimize", "Rewrite a graph with passes; save it, or print it as text",
                         {file_argument, output_flag, device_flag, entry_flag, text_flag, pass_flags,
                          edit_flags},
                         optimize_command);

@@ -13,10 +13,9 @@ void print_pass_table(const Json& passes) {
   constexpr const char* kClasses[] = {"exact", "close", "fast"};
   std::vector<std::vector<std::string>> rows{{"phase", "pass", "level", "class", "plugin", "about"}};
   for (const Json& p : passes)
-    rows.push_back(
-        {cell(p.at("phase")), cell(p.at("name")), p.at("level").dump(),
-         kClasses[p.at("exactness").get<int>()], cell(p.at("plugin")),
-         p.contains("disabled") ? "switched off: " + cell(p.at("disabled")) : cell(p.at("about"))});
+    rows.push_back({cell(p.at("phase")), cell(p.at("name")), p.at("level").dump(),
+                    kClasses[p.at("exactness").get<int>()], cell(p.at("plugin")),
+                    p.contains("disabled") ? "disabled: " + cell(p.at("disabled")) : cell(p.at("about"))});
   print_table(rows);
 }
 
@@ -26,7 +25,7 @@ int passes_command(const Args& args) {
   if (args.json)
     print_json({{"schema", "keel.passes/1"}, {"passes", passes}});
   else if (passes.empty())
-    fmt::print("no plugin brings passes\n");
+    fmt::print("no plugin provides passes\n");
   else
     print_pass_table(passes);
   return kOk;

@@ -65,10 +65,10 @@ int plan_command(const Args& args) {
   for (const Json& section : report.value("lanes", Json::array())) {
     std::vector<std::string> names;
     for (const Json& name : section) names.push_back(cell(name));
-    fmt::print("side by side: {}\n", join(names, ", "));
+    fmt::print("in parallel: {}\n", join(names, ", "));
   }
   print_memory(report, plan_flags.with_map);
-  if (!inputs.made_up.empty()) fmt::print("sizes from: {}\n", join(inputs.made_up, ", "));
+  if (!inputs.made_up.empty()) fmt::print("sizes taken from: {}\n", join(inputs.made_up, ", "));
   return kOk;
 }
 

@@ -34,7 +34,7 @@ void program_flags(Flags& flags, Args& a) {
   flags.add("--trace", a.trace, "file for a trace of all launches (Chrome, Perfetto)")
       .add("--program", profile_flags.is_program,
            "FILE is a program that uses Keel: report its traces, plans and runs")
-      .add("arguments", profile_flags.program_arguments, "of the program, after --");
+      .add("arguments", profile_flags.program_arguments, "arguments of the program, after --");
 }
 
 constexpr size_t kShown = 20, kInside = 6, kOps = 40;  // rows, rows of a region, columns of its ops
@@ -219,18 +219,19 @@ std::string distortion_text(const Json& json) {
   double low = 100 * json.at("distortion_low").get<double>(),
          high = 100 * json.at("distortion_high").get<double>();
   if (low <= 0 && high >= 0)
-    return fmt::format("watching changed nothing that shows ({:+.1f} to {:+.1f} %)", low, high);
-  return fmt::format("watching changed a run by {:+.1f} to {:+.1f} %", low, high);
+    return fmt::format("observation has no measurable effect on the time of a run ({:+.1f} to {:+.1f} %)",
+                       low, high);
+  return fmt::format("observation changes the time of a run by {:+.1f} to {:+.1f} %", low, high);
 }
 
 void print_report(const Json& json) {
   auto number = [&](const char* key) { return json.at(key).get<double>(); };
   const Json& roof = json.at("roof");
   print_text(fmt::format(
-      "{} on {}, {} threads: {:.4g} ms a run (median of {}); watched, its {} launches take {:.4g} ms\n",
+      "{} on {}, {} threads: {:.4g} ms per run (median of {}); observed, its {} launches take {:.4g} ms\n",
       cell(json.at("file")), cell(json.at("device")), cell(json.at("threads")), number("run_ms"),
       cell(json.at("n")), json.at("nodes").size(), number("launches_ms")));
-  print_text(fmt::format("{}\nroof measured here: {:.4g} GFLOP/s, {:.3g} GB/s of memory\n\n",
+  print_text(fmt::format("{}\nmeasured roofline: {:.4g} GFLOP/s, {:.3g} GB/s of memory\n\n",
                          distortion_text(json), roof.at("gflops").get<double>(),
                          roof.at("gbytes").get<double>()));
   print_rows(json.at("ops"), "op", "launches", roof);
@@ -243,7 +244,8 @@ void print_report(const Json& json) {
 
 namespace {
 
-// The nodes in the device's launches. Omitted, without an error, if the passes give another graph here.
+// The nodes in the device's launches. Omitted, without an error, if the passes produce a different graph
+// here.
 Regions regions_of(const keel::Context& context, const Args& args, const std::vector<InputSpec>& given,
                    const Entry& entry, const Inputs& inputs, const std::string& device) {
   Args quiet = args;
@@ -262,7 +264,8 @@ int profile_command(const Args& args) {
   }
   if (profile_flags.is_program) return profile_program(args, profile_flags.program_arguments);
   if (!profile_flags.program_arguments.empty())
-    throw Fail(kUsage, "arguments are for a program: " + profile_flags.program_arguments[0], "--program");
+    throw Fail(kUsage, "unexpected argument " + profile_flags.program_arguments[0],
+               "arguments after the file require --program");
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);
   std::vector<InputSpec> given = parse_inputs(context, args.inputs);
@@ -306,7 +309,7 @@ int profile_command(const Args& args) {
   return kOk;
 }
 
-const Command kProfile("profile", "Tell where a run spends its time, node by node; write a trace",
+const Command kProfile("profile", "Show where a run spends its time, node by node; write a trace",
                        {file_argument, input_flags, device_flag, entry_flag, placing_flags, count_flags,
                         program_flags, pass_flags},
                        profile_command);

@@ -26,17 +26,17 @@ struct {
 void observing_flags(Flags& flags, Args&) {
   flags
       .add("--watch", run_flags.watch,
-           "stop at the first node whose result has one: nan, inf or 'nan|inf'; 'conv*=nan': of the nodes of "
-           "these names")
+           "stop at the first result that contains one: nan, inf or 'nan|inf'; 'conv*=nan': only results of "
+           "these nodes")
       .add("--break", run_flags.break_at, "stop after this node and show its values");
 }
 
 void running_flags(Flags& flags, Args& a) {
-  flags.add("--strict", a.strict, "run all nodes, also unused ones, which may fail")
+  flags.add("--strict", a.strict, "run all nodes, including unused ones, which may fail")
       .add("--fetch", run_flags.fetch,
            "value to compute (\"y\", \"split:1\"); may be repeated (default: the entry's results)", "NAME")
       .add("--eagerly", run_flags.eagerly,
-           "run node by node as written, all of them, on the reference device (or -d)")
+           "run every node separately, as written, on the reference device (or -d)")
       .add("--checkpoint", a.checkpoint, "a checkpoint with the values of the file's variables");
 }
 
@@ -54,8 +54,8 @@ void save_results(const std::string& path, const NamedArrays& results) {
                "for example -o @out.npz");
   if (npy && results.size() != 1)
     throw Fail(kUsage,
-               fmt::format("-o {}: .npy holds one array, the entry has {} results", path, results.size()),
-               "write an .npz");
+               fmt::format("-o {}: .npy holds one array, but the entry has {} results", path, results.size()),
+               "use an .npz file");
   write_file(path, npy ? write_npy(results[0].second) : write_npz(results));
 }
 
@@ -154,7 +154,7 @@ class WatchedRun {
 void run_as_written(Args& args) {
   if (args.level > 0 || !args.passes.empty())
     throw Fail(kUsage, "--eagerly runs the graph as it is written, without passes",
-               "leave out --level, --passes");
+               "omit --level and --passes");
   if (args.device.empty()) args.device = "reference";
   args.level = 0;
   args.strict = true;
@@ -190,7 +190,7 @@ int run_command(const Args& given_args) {
   if (!args.output.empty()) {
     refuse_overwrite(args, results_path(args));
     if (args.json && args.output == "-")
-      throw Fail(kUsage, "--json and -o - both write to stdout", "name a file, or leave out --json");
+      throw Fail(kUsage, "--json and -o - both write to stdout", "name a file, or omit --json");
   }
   keel::Context context = open_context(args);
   std::string device = pick_device(context, args.device);

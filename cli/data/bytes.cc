@@ -29,7 +29,7 @@ struct Descriptor {
 std::string read_file(const std::string& path) {
   static bool read_stdin = false;
   if (path == "-" && std::exchange(read_stdin, true))
-    throw Fail(kUsage, "stdin cannot be read twice", "use - for one file only");
+    throw Fail(kUsage, "stdin cannot be read twice", "use - once only");
   Descriptor d{path == "-" ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat st;
   if (d.fd < 0 || fstat(d.fd, &st) != 0) fail_errno("cannot read", path);

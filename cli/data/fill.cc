@@ -80,7 +80,7 @@ void fill_literals(T* out, size_t count, std::string_view text, const std::strin
   for (size_t i = 0; i < parts.size(); i++) {
     T v{};
     if (!parse_literal(parts[i], v))
-      throw Fail(kUsage, fmt::format("{}: \"{}\" is no {} value", what, parts[i], dtype),
+      throw Fail(kUsage, fmt::format("{}: \"{}\" is not a valid {} value", what, parts[i], dtype),
                  "expected numbers, range, randn(SEED), rand(SEED), randint(LO,HI,SEED) or @FILE");
     if (parts.size() == 1)
       std::fill_n(out, count, v);
@@ -137,7 +137,7 @@ void generate(T* out, size_t count, const Call& call, const std::string& what, s
   }
   if (call.name == "randint") {
     if (call.args.size() < 2 || arg(0, 0) >= arg(1, 0))
-      throw Fail(kUsage, what + ": randint wants (LO,HI,SEED) with LO < HI; HI itself is never drawn");
+      throw Fail(kUsage, what + ": randint takes (LO,HI,SEED) with LO < HI; HI is exclusive");
     Random random(static_cast<uint64_t>(arg(2, 0)));
     uint64_t width = static_cast<uint64_t>(arg(1, 0)) - static_cast<uint64_t>(arg(0, 0));
     for (size_t i = 0; i < count; i++)
@@ -149,7 +149,7 @@ void generate(T* out, size_t count, const Call& call, const std::string& what, s
     bool normal = call.name == "randn";
     for (size_t i = 0; i < count; i++) out[i] = T(normal ? random.normal() : random.uniform());
   } else {
-    throw Fail(kUsage, fmt::format("{}: {} makes fractions, but the dtype is {}", what, call.name, dtype),
+    throw Fail(kUsage, fmt::format("{}: {} generates fractions, but the dtype is {}", what, call.name, dtype),
                "use randint(LO,HI,SEED)");
   }
 }

@@ -155,7 +155,7 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
 
 void report_generated(const Args& args, const Inputs& inputs) {
   if (inputs.made_up.empty()) return;
-  fmt::print(stderr, "keel {}: made up {}\n", args.command->name, join(inputs.made_up, ", "));
+  fmt::print(stderr, "keel {}: generated {}\n", args.command->name, join(inputs.made_up, ", "));
 }
 
 keel::Array packed(const keel::Context& context, const keel::Array& array) {

@@ -152,7 +152,7 @@ keel::Module open_module(const keel::Context& context, const std::string& path, 
 
 Json parse_json(const std::string& text, const std::string& what) {
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw Fail(kInternal, "libkeel's report on " + what + " is no JSON");
+  if (json.is_discarded()) throw Fail(kInternal, "libkeel's report on " + what + " is not JSON");
   return json;
 }
 
@@ -255,11 +255,12 @@ std::string pick_device(const keel::Context& context, const std::string& name) {
   if (name.empty() && devices.size() == 1) return devices[0];
   if (name.empty())
     throw Fail(kDevice, "no device chosen; devices found: " + list,
-               devices.empty() ? "keel doctor says why no plugin was taken" : "choose with -d DEVICE");
+               devices.empty() ? "keel doctor lists the plugins found and why they were refused"
+                               : "choose with -d DEVICE");
   if (has(name)) return name;
   std::string hint = closest(name, devices);
   throw Fail(kDevice, "no device \"" + name + "\"; devices found: " + list,
-             hint.empty() ? "keel doctor says why a plugin was not taken" : hint);
+             hint.empty() ? "keel doctor lists the plugins found and why they were refused" : hint);
 }
 
 keel::Options pass_options(const Args& args) {

@@ -67,14 +67,15 @@ class Parser {
     return true;
   }
   void want(char c) {
-    if (!eat(c)) fail(s_.empty() ? "its end" : "'" + std::string(s_.substr(0, 8)) + "', expected '" + c + "'");
+    if (!eat(c))
+      fail(s_.empty() ? "its end" : "'" + std::string(s_.substr(0, 8)) + "', expected '" + c + "'");
   }
   std::string string() {
     skip();
     char quote = !s_.empty() && s_.front() == '"' ? '"' : '\'';
     want(quote);
     size_t end = s_.find(quote);
-    if (end == std::string_view::npos) fail("a string without an end");
+    if (end == std::string_view::npos) fail("an unterminated string");
     std::string out(s_.substr(0, end));
     s_.remove_prefix(end + 1);
     return out;
@@ -100,7 +101,7 @@ class Parser {
       s_.remove_prefix(static_cast<size_t>(end - s_.data()));
       eat('L');  // Python 2 wrote 3L
       out.push_back(v);
-      if (!eat(',') && (skip(), s_.empty() || s_.front() != ')')) fail("a shape without an end");
+      if (!eat(',') && (skip(), s_.empty() || s_.front() != ')')) fail("an unterminated shape");
       if (out.size() > KEEL_MAX_RANK) fail("more than " + std::to_string(KEEL_MAX_RANK) + " dims");
     }
     return out;
@@ -117,7 +118,7 @@ Header parse_header(std::string_view bytes, const std::string& where) {
     throw Fail(kBadFile, where + ": .npy version " + std::to_string(bytes[6]) + ", expected 1, 2 or 3");
   size_t start = short_form ? 10 : 12;
   size_t length = short_form ? number_at<uint16_t>(bytes, 8) : number_at<uint32_t>(bytes, 8);
-  if (length > bytes.size() - start) throw Fail(kBadFile, where + ": the .npy header is cut off");
+  if (length > bytes.size() - start) throw Fail(kBadFile, where + ": the .npy header is truncated");
   Header h = Parser(bytes.substr(start, length), where).header();
   h.data_at = start + length;
   return h;
@@ -140,7 +141,7 @@ keel_dt dtype_of_descr(const std::string& descr, const std::string& where, keel_
   if (as == KEEL_BF16 && body == "u2") return as;
   for (const DescrRow& row : kDescrs)
     if (row.descr == body) return row.dtype;
-  throw Fail(kBadFile, where + ": dtype '" + descr + "' is none of Keel's",
+  throw Fail(kBadFile, where + ": dtype '" + descr + "' is not supported",
              "save it with numpy as bool, int8 to int64, uint8 to uint64, float16, float32 or float64");
 }
 
@@ -180,7 +181,7 @@ keel::Array read_npy(const keel::Context& context, std::string_view bytes, const
   auto element = static_cast<size_t>(keel::dtype_size(dtype));
   size_t total = checked_bytes(h, element, where), have = bytes.size() - h.data_at;
   if (have < total)
-    throw Fail(kBadFile, where + ": the .npy data is cut off: got " + std::to_string(have) +
+    throw Fail(kBadFile, where + ": the .npy data is truncated: got " + std::to_string(have) +
                              " bytes, expected " + std::to_string(total));
   keel::Array array = keel::Array::zeros(context, dtype, h.shape);
   if (total == 0) return array;

@@ -32,7 +32,7 @@ class Zip {
     if (end >= kLocator64Size && number_at<uint32_t>(b_, end - kLocator64Size) == kLocator64) {
       auto end64 = number_at<uint64_t>(b_, end - kLocator64Size + 8);
       need(end64, kEnd64Size);
-      if (number_at<uint32_t>(b_, end64) != kEnd64) fail("a zip64 end record is not where it should be");
+      if (number_at<uint32_t>(b_, end64) != kEnd64) fail("its zip64 end record is missing");
       count = number_at<uint64_t>(b_, end64 + 32);
       at = number_at<uint64_t>(b_, end64 + 48);
     }
@@ -44,7 +44,8 @@ class Zip {
   // The unpacked bytes; `hold` owns them if they were deflated.
   std::string_view unpack(const Member& m, std::string& hold) {
     need(m.header_at, kLocalSize);
-    if (number_at<uint32_t>(b_, m.header_at) != kLocal) fail("no member at the place of '" + m.name + "'");
+    if (number_at<uint32_t>(b_, m.header_at) != kLocal)
+      fail("the local header of '" + m.name + "' is missing");
     uint64_t at = m.header_at + kLocalSize + number_at<uint16_t>(b_, m.header_at + 26) +
                   number_at<uint16_t>(b_, m.header_at + 28);
     need(at, m.packed);
@@ -54,7 +55,7 @@ class Zip {
     else if (m.method != 0)
       fail("'" + m.name + "' is packed by method " + std::to_string(m.method) +
            ", expected stored or deflate");
-    if (data.size() != m.size) fail("'" + m.name + "' has another size than the archive says");
+    if (data.size() != m.size) fail("'" + m.name + "' does not have the size in the archive's directory");
     if (crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()) != m.crc)
       fail("the checksum of '" + m.name + "' is wrong: the file is damaged");
     return data;
@@ -63,13 +64,13 @@ class Zip {
  private:
   [[noreturn]] void fail(const std::string& what) { throw Fail(kBadFile, where_ + ": bad .npz: " + what); }
   void need(uint64_t at, uint64_t size) {
-    if (at > b_.size() || size > b_.size() - at) fail("it is cut off or damaged");
+    if (at > b_.size() || size > b_.size() - at) fail("it is truncated or damaged");
   }
   size_t find_end() {
-    if (b_.size() < kEndSize) fail("it is cut off");
+    if (b_.size() < kEndSize) fail("it is truncated");
     for (size_t back = 0; back <= 65535 && back + kEndSize <= b_.size(); back++)
       if (size_t at = b_.size() - kEndSize - back; number_at<uint32_t>(b_, at) == kEnd) return at;
-    fail("it has no directory (is it cut off?)");
+    fail("it has no directory (is it truncated?)");
   }
   Member central(uint64_t* at) {
     need(*at, kCentralSize);
@@ -106,7 +107,7 @@ class Zip {
   }
   std::string_view inflate_raw(std::string_view data, const Member& m, std::string& hold) {
     // Deflate compresses at most 1032 to 1, so a larger claimed size is false.
-    if (m.size / 1032 > data.size()) fail("'" + m.name + "' claims an impossible size");
+    if (m.size / 1032 > data.size()) fail("'" + m.name + "' has an impossible size");
     hold.resize(m.size);
     z_stream z{};
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
@@ -124,7 +125,8 @@ class Zip {
       out += room - z.avail_out;
     }
     inflateEnd(&z);
-    if (rc != Z_STREAM_END || out != m.size) fail("'" + m.name + "' does not inflate: the file is damaged");
+    if (rc != Z_STREAM_END || out != m.size)
+      fail("'" + m.name + "' cannot be decompressed: the file is damaged");
     return hold;
   }
 
@@ -134,8 +136,7 @@ class Zip {
 
 uint32_t small(uint64_t v) {
   if (v >= 0xffffffff)
-    throw Fail(kUsage, "an .npz of 4 GiB or more is not written",
-               "fetch fewer results, or write one as .npy");
+    throw Fail(kUsage, "cannot write an .npz of 4 GiB or more", "fetch fewer results, or write one as .npy");
   return static_cast<uint32_t>(v);
 }
 

@@ -57,7 +57,7 @@ bool same_file(const std::string& a, const std::string& b) {
 // A Keel file is written to a temporary file and renamed, so stdout needs a temporary file, too.
 std::string keel_bytes(const Model& model) {
   std::string folder = (std::filesystem::temp_directory_path() / "keel-XXXXXX").string();
-  if (!mkdtemp(folder.data())) throw Fail(kBadFile, "cannot make a folder for a temporary file: " + folder);
+  if (!mkdtemp(folder.data())) throw Fail(kBadFile, "cannot create a folder for a temporary file: " + folder);
   struct Remove {
     const std::string& folder;
     ~Remove() {
@@ -73,15 +73,15 @@ std::string keel_bytes(const Model& model) {
 
 Form model_form(const Args& args, const std::string& path) {
   std::optional<Form> form =
-      form_of(path, "a model is written as .keel, as text (.txt, .keelt), or drawn (.dot, .svg)");
+      form_of(path, "models are .keel files, text (.txt, .keelt) or drawings (.dot, .svg)");
   if (args.text && form && *form != Form::kText)
-    refuse(path, "--text under that name", "text is called .txt or .keelt");
+    refuse(path, "text under that name", "text files end in .txt or .keelt");
   return args.text ? Form::kText : form.value_or(Form::kKeel);
 }
 
 Form drawing_form(const Args& args, const std::string& path) {
   constexpr const char* kHint =
-      "a drawing is .dot or .svg; others by Graphviz: keel graph FILE | dot -Tpng -o FILE.png";
+      "drawings end in .dot or .svg; Graphviz writes other formats: keel graph FILE | dot -Tpng -o FILE.png";
   std::optional<Form> form = form_of(path, kHint);
   if (form == Form::kText && !args.svg) form = Form::kDot;
   if (form && *form != Form::kDot && *form != Form::kSvg) refuse(path, "a drawing under that name", kHint);
@@ -90,20 +90,20 @@ Form drawing_form(const Args& args, const std::string& path) {
                                           : std::nullopt;
   if (form && wanted && *form != *wanted)
     refuse(path, args.svg ? "--svg under that name" : "--dot under that name",
-           "leave out the flag, or change the name");
+           "omit the flag, or change the name");
   return wanted ? *wanted : form.value_or(Form::kDot);
 }
 
 void refuse_other_than_text(const std::string& path) {
   constexpr const char* kHint =
-      "text is called .txt or .keelt; keel convert writes Keel files, keel graph drawings";
+      "text files end in .txt or .keelt; keel convert writes Keel files, keel graph drawings";
   if (form_of(path, kHint).value_or(Form::kText) != Form::kText) refuse(path, "text under that name", kHint);
 }
 
 void refuse_other_than_json(const std::string& path) {
   std::string extension = extension_of(path);
   if (!extension.empty() && extension != ".json" && extension != ".trace")
-    refuse(path, fmt::format("{} files", extension), "a trace is called .json");
+    refuse(path, fmt::format("{} files", extension), "trace files end in .json");
 }
 
 const char* form_name(Form form) {
@@ -121,7 +121,7 @@ void refuse_overwrite(const Args& args, const std::string& path) {
       throw Fail(kUsage,
                  fmt::format("{}{} is read by this command: it would be overwritten", path,
                              in == path ? "" : " is " + in + ", which"),
-                 "write to another name");
+                 "choose another name");
   }
 }
 

@@ -32,7 +32,7 @@ std::string list(const std::vector<std::string>& names) { return names.empty() ?
 Shape parse_shape(const std::string& argument, std::string_view text) {
   auto refuse = [&] {
     throw Fail(kUsage, "--shape " + argument + ": expected NAME=SIZES",
-               "for example --shape x=1,3,48,192; ? leaves a size as it is");
+               "for example --shape x=1,3,48,192; ? keeps a size");
   };
   Shape shape;
   while (true) {
@@ -62,14 +62,13 @@ void bind_shape(const Port& port, const Shape& shape, bool alone, Dims& dims) {
     if (!shape[i] || is_symbol(d) != alone) continue;
     std::optional<int64_t> known = eval_dim(d, dims);
     if (known && *known != *shape[i])
-      throw Fail(
-          kUsage,
-          fmt::format("{}: dim {} is to be {}, but it is {} in {}", from, i, *shape[i], *known,
-                      port.type.text()),
-          eval_dim(d, {}) ? "a size that a file fixes can be changed only where a model is imported" : "");
+      throw Fail(kUsage,
+                 fmt::format("{}: dim {} cannot be {}: it is {} in {}", from, i, *shape[i], *known,
+                             port.type.text()),
+                 eval_dim(d, {}) ? "sizes fixed in a file can be changed only when a model is imported" : "");
     if (!learn_dim(d, *shape[i], dims))
       throw Fail(kUsage,
-                 fmt::format("{}: dim {} is to be {}, but no size makes {} that", from, i, *shape[i], d));
+                 fmt::format("{}: dim {} cannot be {}: no size makes {} equal to it", from, i, *shape[i], d));
   }
 }
 
@@ -83,7 +82,7 @@ Sizes parse_sizes(const Args& args) {
     if (equals == std::string::npos || name.empty()) (void)parse_shape(a, "-");
     Shape shape = parse_shape(a, std::string_view(a).substr(equals + 1));
     if (auto [at, added] = sizes.shapes.emplace(name, shape); !added && at->second != shape)
-      throw Fail(kUsage, fmt::format("--shape {} is given twice, with other sizes", name));
+      throw Fail(kUsage, fmt::format("--shape {} is given twice, with different sizes", name));
   }
   return sizes;
 }
@@ -134,7 +133,7 @@ void check_sizes(const Dims& fixed, const Entry& entry, const std::vector<keel::
       throw Fail(kUsage,
                  fmt::format("input \"{}\": dim {} is {}, but \"{}\" was fixed to {}", entry.params[i].name,
                              d, arrays[i].shape()[d], type.dims[d], *size),
-                 "leave out --dim and --shape, or give an array of that size");
+                 "omit --dim and --shape, or give an array of that size");
     }
   }
 }

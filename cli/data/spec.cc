@@ -34,9 +34,9 @@ std::vector<int64_t> sizes(const InputSpec& in, const Type& type, const Dims& di
       const std::set<std::string> open = symbols_in(d, dims);
       throw Fail(
           kUsage,
-          fmt::format("input \"{}\": the size of dim \"{}\" in {} is not known", in.name, d, type.text()),
-          fmt::format("say --dim {}=4, or write the type out: {}={}[...]=...",
-                      open.empty() ? d : *open.begin(), in.name, keel::dtype_name(type.dtype)));
+          fmt::format("input \"{}\": the size of dim \"{}\" in {} is unknown", in.name, d, type.text()),
+          fmt::format("give --dim {}=4, or the full type: {}={}[...]=...", open.empty() ? d : *open.begin(),
+                      in.name, keel::dtype_name(type.dtype)));
     }
     out.push_back(*v);
   }
@@ -69,7 +69,7 @@ keel::Array from_file(const keel::Context& context, const InputSpec& in, const T
   if (!type && want && file.suffix.empty()) type = *want;
   if (!type)
     throw Fail(kBadFile, fmt::format("input \"{}\": {} is neither .npy nor .npz", in.name, where),
-               fmt::format("for raw bytes say the type: {}=@{}:f32[2,3]", in.name, file.path));
+               fmt::format("for raw bytes add the type: {}=@{}:f32[2,3]", in.name, file.path));
   return from_raw(context, in, bytes, file, *type, dims);
 }
 
@@ -106,7 +106,8 @@ std::vector<InputSpec> parse_inputs(const keel::Context& context, const std::vec
   for (const std::string& a : arguments) {
     if (a.starts_with("@")) {
       std::string path = a.substr(1), bytes = read_file(path);
-      if (!is_zip(bytes)) throw Fail(kBadFile, path + " is not an .npz file", "for one array say NAME=" + a);
+      if (!is_zip(bytes))
+        throw Fail(kBadFile, path + " is not an .npz file", "for a single array give NAME=" + a);
       for (auto& [name, array] : read_npz(context, bytes, path)) out.push_back({name, a, array});
       continue;
     }
@@ -137,7 +138,7 @@ keel::Array make_array(const keel::Context& context, const InputSpec& in, const 
   auto [type, values] = split_typed(in);
   if (!type && want) type = *want;
   if (!type)
-    throw Fail(kUsage, fmt::format("input \"{}\": \"{}\" needs a type", in.name, in.text),
+    throw Fail(kUsage, fmt::format("input \"{}\": \"{}\" requires a type", in.name, in.text),
                fmt::format("for example {}=f32[2,2]={}", in.name, in.text));
   Dims dims = known;
   infer_dim(*type, values, dims);
@@ -162,7 +163,7 @@ keel::Array cast_array(const keel::Context& context, const keel::Array& array, k
         To* result = static_cast<To*>(out.data()) + i;
         if constexpr (is_floating<From> && !is_floating<To>) {
           if (!(std::fabs(v) < 9e18))
-            throw Fail(kTyped, fmt::format("{} cannot become {}", v, keel::dtype_name(dtype)));
+            throw Fail(kTyped, fmt::format("cannot convert {} to {}", v, keel::dtype_name(dtype)));
           *result =
               static_cast<To>(static_cast<int64_t>(v));  // wraps, where a direct cast would be undefined
         } else {

@@ -93,7 +93,7 @@ void keep_cases(const Model& model, keel::Module& to, const std::map<std::string
     try {
       check_sizes(dims.at(entry.name), entry, c.in);
     } catch (const Fail& fail) {
-      fmt::print(stderr, "keel convert: left out test case \"{}\": {}\n", stored.name, fail.message);
+      fmt::print(stderr, "keel convert: omitted test case \"{}\": {}\n", stored.name, fail.message);
       continue;
     }
     to.add_case(stored.name, entry.name, c, stored.rtol.value_or(0), stored.atol.value_or(0));
@@ -109,7 +109,7 @@ void specialise(const keel::Context& context, Model& model, const Args& args) {
                    [&](const Entry& e) { return has_symbol(e, dims[e.name]); }))
     return;
   if (model.entries.size() > 1 && args.verbose)
-    fmt::print(stderr, "keel convert: sizes go into all entries\n");
+    fmt::print(stderr, "keel convert: sizes apply to all entries\n");
   const std::string device = pick_device(context, args.device);
   at(Stage::kRun, [&] {
     keel::Module made =

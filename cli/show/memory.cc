@@ -96,7 +96,7 @@ void print_map(const std::vector<LiveRange>& values, size_t launches, uint64_t a
   const size_t step = (launches + kLines - 1) / kLines;
   const uint64_t cell = std::max<uint64_t>((arena + kCells - 1) / kCells, 1);
   const size_t cells = (arena + cell - 1) / cell;
-  fmt::print("map: a cell is {} bytes of the arena; ':' holds something, '#' is written\n", cell);
+  fmt::print("map: a cell is {} bytes of the arena; ':' in use, '#' written\n", cell);
   for (size_t from = 0; from < launches; from += step) {
     std::string line(cells, ' ');
     const size_t to = std::min(from + step, launches);

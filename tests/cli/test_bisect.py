@@ -39,7 +39,7 @@ INPUTS = ("-i", "x=f32[2]=1,2", "-i", "y=f32[2]=10,30")
 @pytest.mark.parametrize("device", ["reference", "cpu"])
 def test_the_edit_that_changes_the_answer_is_found(keel, wrong, device):
     got = keel("bisect", wrong, "-d", device, "--passes", "turn", *INPUTS, code=1)
-    assert got.out.startswith('edit 3 of 4, by pass "turn", changes the answer\n  output "d": 2 elements outside')
+    assert got.out.startswith('edit 3 of 4, by pass "turn", changes the results\n  output "d": 2 elements outside')
     lines = got.out.splitlines()
     assert any(l.startswith("-  c = sub(") for l in lines) and any(l.startswith("+") and "= sub(y, " in l for l in lines)
     said = json.loads(keel("bisect", wrong, "-d", device, "--passes", "turn", *INPUTS, "--json", code=1).out)
@@ -52,9 +52,9 @@ def test_other_passes_after_it_do_not_hide_it(keel, wrong):
 
 
 def test_passes_without_fault_are_said_to_be_so(keel, wrong):
-    assert keel("bisect", wrong, "--passes=-turn", *INPUTS).out.endswith("edits changes the answer\n")
+    assert keel("bisect", wrong, "--passes=-turn", *INPUTS).out.endswith("edits changes the results\n")
     assert keel("bisect", wrong, "--passes", "turn", "-i", "x=f32[2]=0,0", "-i", "y=f32[2]=1,2").out == (
-        "none of 4 edits changes the answer\n")  # 0 - 0 is 0 - 0
+        "none of 4 edits changes the results\n")  # 0 - 0 is 0 - 0
 
 
 def test_fuel_ends_after_so_many_edits(keel, wrong):

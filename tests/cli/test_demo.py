@@ -31,7 +31,7 @@ def test_a_command_without_its_file_says_so(tmp_path):
     (tmp_path / "bin").mkdir()
     shutil.copy(command(), tmp_path / "bin/keel")
     done = subprocess.run([tmp_path / "bin/keel", "demo"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 3 and f"{tmp_path}/share/keel/digits.keel is not there" in done.stderr
+    assert done.returncode == 3 and f"{tmp_path}/share/keel/digits.keel does not exist" in done.stderr
     assert "keel verify FILE" in done.stderr
 
 

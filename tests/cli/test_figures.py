@@ -46,7 +46,7 @@ def test_bench_gives_the_documented_figures(keel, graph):
     assert r["n"] == 20 and r["device"] == "reference" and r["peak_bytes"] > 0
     assert 0 < r["min_ms"] <= r["p50_ms"] <= r["p90_ms"] <= r["p99_ms"] and r["first_ms"] > 0 and r["load_ms"] > 0
     assert r["min_ms"] <= r["mean_ms"] and r["mean_low_ms"] < r["mean_ms"] < r["mean_high_ms"]
-    assert "made up x=f32[1,2]" in done.err
+    assert "generated x=f32[1,2]" in done.err
 
 
 def test_bench_tells_of_memory_and_of_the_machine(keel, graph):
@@ -139,7 +139,7 @@ def test_noise_is_not_told_as_what_watching_changed(keel, graph):
     text = keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30").out
     assert re.search(r"; watched, its \d launches take ", text)  # may take longer than a run without an observer
     assert r["distortion_low"] <= r["distortion"] <= r["distortion_high"]
-    assert "watching changed nothing that shows (" in text or " to " in text.splitlines()[1]
+    assert "observation has no measurable effect on the time of a run (" in text or " to " in text.splitlines()[1]
 
 
 def test_rows_that_are_not_picked_are_not_read(keel, one):
@@ -205,8 +205,8 @@ def test_a_trace_has_a_track_for_each_lane(keel, graph, tmp_path):
         ends = [e["ts"] + e["dur"] for e in sorted(events, key=lambda e: e["ts"])]
         starts = sorted(e["ts"] for e in events)
         assert all(end <= start + 0.01 for end, start in zip(ends, starts[1:])), "one lane does one thing at a time"
-    assert "side by side: z, a, c" in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "all").out
-    assert "side by side" not in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "off").out
+    assert "in parallel: z, a, c" in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "all").out
+    assert "in parallel" not in keel("plan", graph(LOOPS), "-d", "cpu", "--threads", "2", "--lanes", "off").out
     assert "--lanes" in keel("plan", graph(LOOPS), "--lanes", "some", code=2).err
 
 
@@ -218,7 +218,7 @@ def test_a_trace_marks_what_fell_back(keel, graph, tmp_path):
 
 def test_profile_prints_ops_and_nodes_beside_the_roof(keel, graph):
     done = keel("profile", graph(MATMUL), "-d", "reference", "-n", "3")
-    assert "made up x=f32[64,32]" in done.err and "its 2 launches take" in done.out and "roof measured here" in done.out
+    assert "generated x=f32[64,32]" in done.err and "its 2 launches take" in done.out and "measured roofline" in done.out
     heads = [line.split() for line in done.out.splitlines() if line.startswith("ms ")]
     assert heads[0][:4] == ["ms", "share", "op", "launches"] and heads[1][:4] == ["ms", "share", "node", "op"]
 

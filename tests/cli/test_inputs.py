@@ -177,8 +177,8 @@ GOOD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
 
 
 @pytest.mark.parametrize("bytes_, word", [
-    (b"", "neither"), (b"\x93NUM", "neither"), (b"\x93NUMPY", "whole"), (b"\x93NUMPY\x01\x00\xff\xff{}", "cut off"),
-    (npy(GOOD), "cut off"), (npy(GOOD, b"1234567"), "cut off"), (npy(GOOD, version=b"\x09\x00"), "version 9"),
+    (b"", "neither"), (b"\x93NUM", "neither"), (b"\x93NUMPY", "whole"), (b"\x93NUMPY\x01\x00\xff\xff{}", "truncated"),
+    (npy(GOOD), "truncated"), (npy(GOOD, b"1234567"), "truncated"), (npy(GOOD, version=b"\x09\x00"), "version 9"),
     (npy("{}"), "without descr"), (npy("{'descr': '<f4'"), "end"), (npy("   "), "end"),
     (npy(GOOD.replace("<f4", "|O")), "|O"), (npy(GOOD.replace("<f4", "<c8")), "<c8"), (npy(GOOD.replace("<f4", "")), "''"),
     (npy(GOOD.replace("'<f4'", "[('a', '<f4')]")), "structured"), (npy(GOOD.replace("(1, 2)", "(-1, 2)")), "-1"),

@@ -105,5 +105,5 @@ def test_a_full_disk_is_said_to_be_one(graph, tmp_path, arguments):
     with open("/dev/full", "w") as full:
         done = subprocess.run([command(), *arguments], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, text=True)
     assert done.returncode == 3
-    told = [line for line in done.stderr.splitlines() if "made up" not in line]
+    told = [line for line in done.stderr.splitlines() if "generated" not in line]
     assert len(told) == 1 and "cannot write to stdout: No space left on device" in told[0]

@@ -71,4 +71,4 @@ def test_the_exit_code_is_that_of_the_program(keel):
 def test_what_is_no_program_is_refused(keel, graph):
     assert "cannot run ./nope" in keel("profile", "--program", "./nope", code=3).err
     assert "did not write a complete timeline" in keel("profile", "--program", "/bin/true", code=3).err
-    assert "arguments are for a program" in keel("profile", graph(), "more", code=2).err
+    assert "require --program" in keel("profile", graph(), "more", code=2).err

@@ -87,4 +87,4 @@ def test_an_interrupted_profile_gives_what_it_has(at_terminal, graph):
     path = graph(CHAIN)
     code, err, out = at_terminal(80, "profile", path, "-d", "cpu", "-n", "5000000", stop=b"run ", stderr_only=True)
     assert code == 6 and re.search(r"stopped by Ctrl-C after \d+ of 5000000 runs", err)
-    assert "roof measured here" in out and "tanh" in out
+    assert "measured roofline" in out and "tanh" in out

@@ -60,7 +60,7 @@ entry f = @f (x) -> (c, d)
 
 def test_V7_independent_parts_run_side_by_side(keel, graph, tmp_path):
     path = graph(LOOPS)
-    assert "side by side: " in keel("plan", path, "-d", "cpu", "--threads", "2").out
+    assert "in parallel: " in keel("plan", path, "-d", "cpu", "--threads", "2").out
     keel("profile", path, "-d", "cpu", "--threads", "2", "-n", "50", "--trace", "t.json")
     named = {e["args"]["name"] for e in json.loads((tmp_path / "t.json").read_text()) if e["ph"] == "M"}
     assert {"planning", "cpu:0"} <= named <= {"planning", "cpu:0", "cpu:0, lane 1"}
@@ -71,7 +71,7 @@ def test_V7_independent_parts_run_side_by_side(keel, graph, tmp_path):
 def test_T3_folded_once_and_split_over_threads_and_devices(keel, graph):
     path = graph(LOOPS)
     plan = keel("plan", path, "-d", "cpu", "--threads", "2").out
-    assert " k " not in plan and " y " not in plan and "side by side: " in plan
+    assert " k " not in plan and " y " not in plan and "in parallel: " in plan
     split = keel("plan", path, "-d", "cpu", "--place", "b=reference").out
     assert "reference:0" in split
     assert keel("run", path, "-i", "x=randn(7)", "-d", "cpu", "--place", "b=reference").out == keel("run", path, "-i", "x=randn(7)", "-d", "cpu").out
