@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from regions import as_call, as_nodes
 
-# images, channels of a group in and out, groups, image, window, stride, dilation, padding before and behind
+# images, channels of a group in and out, groups, image, window, stride, dilation, padding before and after
 SHAPES = [(2, 3, 16, 1, (9, 8), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)), (1, 32, 32, 1, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)),
           (2, 1, 1, 16, (9, 17), (5, 3), (2, 2), (1, 1), (4, 0), (4, 2)), (1, 8, 8, 1, (12, 9), (3, 3), (2, 1), (2, 1), (2, 1), (1, 0)),
           (2, 16, 8, 1, (13, 18), (3, 5), (2, 1), (2, 2), (1, 2), (4, 3)), (1, 4, 32, 2, (20,), (5,), (1,), (1,), (2,), (2,)),

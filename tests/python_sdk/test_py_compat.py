@@ -263,7 +263,7 @@ def test_concrete_functions_take_the_tensors_alone(tf):
         for got in (made(x), made(a=x), made(x, 2), made(x, 2, 1.)):
             assert got.numpy().tolist() == [3, 5]
     for other in (lambda: f.get_concrete_function(spec, 2)(x, 3), lambda: f.get_concrete_function(a=spec, b=2, c=1.)(x, 2, c=2.)):
-        with pytest.raises(TypeError, match="was made concrete for (b=2, not 3|c=1.0, not 2.0)"):
+        with pytest.raises(TypeError, match="is concrete for (b=2, not 3|c=1.0, not 2.0)"):
             other()
     wide = tf.TensorSpec([None], tf.float32)
     for made, args in ((f, (wide, 2)), (tf.function(lambda a, b: a * b), (wide, wide))):

@@ -164,7 +164,7 @@ def test_slots_are_made_on_the_first_trace_only():
     (lambda w: keel.optim.SGD(0.1).apply([keel.ones(3)], [w]), r"f32\[3\]"),
     (lambda w: keel.optim.SGD(0.1).apply({"v": 1.}, {"w": w}), r"a gradient is at \.v, variable w at \.w"),
     (lambda w: keel.optim.SGD(0.1).apply([1., 2.], {"a": w, "b": keel.Variable(1.)}), r"a gradient is at \[0\], variable w at \.a"),
-    (lambda w: keel.optim.SGD(-0.1), "lr is -0.1"), (lambda w: keel.optim.SGD(0.1, nesterov=True), "needs a momentum"),
+    (lambda w: keel.optim.SGD(-0.1), "lr is -0.1"), (lambda w: keel.optim.SGD(0.1, nesterov=True), "requires a momentum"),
     (lambda w: keel.optim.Adam(beta2=1), "beta2 is 1"), (lambda w: keel.optim.clip_by_global_norm([None], 1.), "no gradients")])
 def test_wrong_steps_are_named_and_change_nothing(call, message):
     w = keel.Variable(2., name="w")

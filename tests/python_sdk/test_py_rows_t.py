@@ -106,7 +106,7 @@ def test_T8_the_graph_of_a_branch(tf):
     concrete = simple_relu.get_concrete_function(tf.constant(1))
     assert concrete.graph.as_graph_def() == simple_relu.concrete(keel.i32[()]).text() == GRAPH_OF_A_BRANCH
     assert concrete(tf.constant(7)).numpy() == 7
-    with pytest.raises(TypeError, match=r"made concrete for \['i32\[\]'\], not \['f32\[\]'\]"):
+    with pytest.raises(TypeError, match=r"is concrete for \['i32\[\]'\], not \['f32\[\]'\]"):
         concrete(tf.constant(7.))
 
 

@@ -111,7 +111,7 @@ bool RunBlock(const keel_call* call, const Winograd& w, int64_t block, char* wor
 keel_rc RunWinograd(const keel_call* call) {
   const Winograd& w = *State<std::unique_ptr<Winograd>>(call);
   const Team team(call);
-  SetThreads(1);  // the bits of a product depend on it, summand if the caller computes all blocks
+  SetThreads(1);  // also if the caller computes all blocks: the bits of a product depend on its threads
   std::atomic<bool> finite = true, failed = false;
   const auto run_slot = [&](int64_t slot) {
     dnnl::stream stream(Engine());  // workers have no stream of their own

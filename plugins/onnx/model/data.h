@@ -1,4 +1,4 @@
-// data.h: the numbers of a tensor, wherever they lie. Made by tensor.h.
+// data.h: the numbers of a tensor: in the model file, in another mapped file, or owned. See tensor.h.
 #pragma once
 #include <memory>
 #include <vector>

@@ -42,7 +42,7 @@ void squeeze(Call& c) {
     const bool drop =
         given ? std::count(axes.begin(), axes.end(), static_cast<int64_t>(k)) > 0 : dims[k] == 1;
     if (drop && !KEEL_DIM_IS_HANDLE(dims[k]) && dims[k] != 1)
-      c.invalid(cat("dim ", k, " has ", dims[k], " elements, so it cannot be squeezed out"));
+      c.invalid(cat("dim ", k, " has ", dims[k], " elements, so it cannot be squeezed"));
     if (!drop) to.push_back(dims[k]);
   }
   c.done("reshape", {c.in(0)}, Attrs().dims("to", to));

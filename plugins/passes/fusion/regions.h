@@ -48,7 +48,7 @@ class Claims {
       const std::vector<NodeId>& nodes);  // empty: accepted; else the nodes as they are now
   NodeId outline(const std::vector<NodeId>& nodes);
   bool hopeless() const { return taken_ == 0 && refused_ > kPatience; }
-  // after so many refusals without an acceptance, the device is not asked again
+  // after so many refusals without an acceptance, the device gets no further offers
   static constexpr int kPatience = 48;
   Edit& e_;
   std::string name_;

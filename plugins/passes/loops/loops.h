@@ -14,7 +14,8 @@ struct Loop {
   NodeId n;
   bool is_while;
   bool counted = false;
-  size_t carry, given, cut;  // operands: carried; passed to the graphs; index of the first scanned one
+  size_t carry, given, cut;  // numbers of carried operands and of operands passed to the graphs; index of the
+                             // first scanned operand
   int64_t body, test = -1;
   Ids in, out;
   bool pure;  // without effects, so it may be rebuilt

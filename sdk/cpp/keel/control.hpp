@@ -24,7 +24,8 @@ inline std::vector<keel_array*> need_tensors(const Leaves& leaves) {
   std::vector<keel_array*> arrays;
   for (const keel_leaf& leaf : leaves.list) {
     if (leaf.kind != KEEL_LEAF_ARRAY)
-      throw Error(KEEL_INVALID, "loops carry and bodies return tensors only", "write keel::Tensor(0) for 0");
+      throw Error(KEEL_INVALID, "loops carry, and bodies return, tensors only",
+                  "write keel::Tensor(0) for 0");
     if (!leaf.array)
       throw Error(KEEL_INVALID, "an empty Tensor, made by Tensor(), cannot be carried or returned");
     arrays.push_back(leaf.array);
@@ -358,7 +359,7 @@ auto scan(const C& init, const X& xs, const Code& body, const ScanOptions& optio
         throw Error(KEEL_INVALID, "an operand has " + std::to_string(t.shape()[0]) + " entries, not " +
                                       std::to_string(length));
     }
-    if (length < 0) throw Error(KEEL_INVALID, "scan has no operand to iterate over; set .length");
+    if (length < 0) throw Error(KEEL_INVALID, "scan has no operand to scan over; set .length");
     if (!length) {  // only a trace infers the stacked types
       std::optional<R> like;
       auto traced = function("scan", [&](const C& carry, const X& none) {

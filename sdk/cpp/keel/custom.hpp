@@ -73,8 +73,8 @@ struct CustomCall {
   static void give(keel_trace* trace, const std::array<Tensor, n>& x, const std::vector<keel_array*>& made) {
     if (made.size() != n)
       throw Error(KEEL_INVALID,
-                  "custom_gradient: backward gives " + std::to_string(made.size()) + " gradients, expected " +
-                      std::to_string(n) + ", one for each argument",
+                  "custom_gradient: backward returned " + std::to_string(made.size()) +
+                      " gradients, expected " + std::to_string(n) + ", one for each argument",
                   "return one for each argument, an empty Tensor for zeros and for arguments that are not "
                   "floating-point");
     for (size_t i = 0; i < n; i++) {

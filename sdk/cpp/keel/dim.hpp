@@ -109,7 +109,7 @@ class Dim {
   static bool either(const Dim& a, const Dim& b) { return a.symbolic() || b.symbolic(); }
   keel_trace* need_trace() const {
     if (detail::writes()) return detail::this_trace;
-    throw Error(KEEL_PRECONDITION, "the size " + text_ + " is a symbol, and no trace is being written",
+    throw Error(KEEL_PRECONDITION, "the size " + text_ + " is symbolic, and this thread writes no trace",
                 "x.dim(0) is the size of a tensor's dim, traced or not");
   }
   static Dim fits(bool overflow, const Dim& out) {

@@ -62,7 +62,7 @@ inline Module module_of(keel_trace* trace) {
 }
 inline OpenGraph& need_open(const Graph& graph) {
   if (graph.open()) return *graph.open();
-  throw Error(KEEL_PRECONDITION, "a graph of a module has no tensors",
+  throw Error(KEEL_PRECONDITION, "a graph of a module has no tensors, only values",
               "create the graph with keel::Graph g;");
 }
 /// The graph that this thread writes; null while it runs eagerly or traces a function.

@@ -50,7 +50,7 @@ inline Dim end_of_slice(const Dim& i, const Dim& size) {
 inline Tensor pick_one(const Tensor& t, const Index& index, int64_t dim) {
   Dim size = t.dim(dim), i = from_start(*index.number, size);
   if (!i.symbolic() && (i.number() < 0 || (!size.symbolic() && i.number() >= size.number())))
-    bad_index(t, index, dim, "no index " + index.number->text());
+    bad_index(t, index, dim, "index " + index.number->text() + " is out of range");
   return gather(Operand(t, index.where), i.symbolic() ? keel::dim(i) : i64(i.number()), {.axis = dim});
 }
 
@@ -68,7 +68,7 @@ inline Tensor pick_range(const Operand& t, const Tensor& of, int64_t dim, const 
 inline Tensor pick_slice(const Tensor& t, const Index& index, int64_t dim) {
   const Slice& s = index.slice;
   if (!s.start && !s.stop && s.step == 1) return t;
-  if (s.step < 1) bad_index(t, index, dim, "the step " + std::to_string(s.step));
+  if (s.step < 1) bad_index(t, index, dim, "step " + std::to_string(s.step) + " is below 1");
   Dim size = t.dim(dim), start = s.start ? end_of_slice(*s.start, size) : 0,
       stop = s.stop ? end_of_slice(*s.stop, size) : size;
   if (s.start && s.stop) stop = max(start, stop);

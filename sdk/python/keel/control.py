@@ -175,12 +175,12 @@ def scan(init, xs, body, length=-1, reverse=False):
         return _scan_written(carry, over, body, length, reverse)
     for x in entries:
         if not x.ndim:
-            raise ShapeError("scan: an operand is a scalar: it has no dim to scan over")
+            raise ShapeError("scan: an operand is a scalar and has no dim to scan over")
         length = len(x) if length == -1 else length
         if len(x) != length:
             raise ShapeError(f"scan: an operand has {len(x)} entries, not {length}")
     if length < 0:
-        raise InvalidError("scan: there is no operand to iterate over: give a length")
+        raise InvalidError("scan: there is no operand to scan over; set length")
     if not length:  # only a trace infers the stacked types
         from .function import Function
         return Function(lambda c, x: scan(c, x, body, length, reverse), "scan", {})(carry, over)

@@ -69,7 +69,7 @@ class Entry:
         given.update(keywords)
         if wrong or len(args) > len(self.parameters) or len(given) < len(self.parameters):
             wanted = ", ".join(name for name, *_ in self.parameters)
-            raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} arguments by place" + (
+            raise InvalidError(f"entry {self.name!r} takes ({wanted}), each once; got {len(args)} positional arguments" + (
                 f" and {', '.join(keywords)} by name" if keywords else ""))
         return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
 

@@ -33,7 +33,7 @@ def _bound(names, args, keywords):
     given = dict(zip(names, args))
     wrong = [name for name in keywords if name in given or name not in names]
     if len(args) > len(names) or wrong:
-        got = ", ".join([f"{len(args)} by place", *keywords]) if keywords else f"{len(args)} arguments"
+        got = ", ".join([f"{len(args)} positional", *keywords]) if keywords else f"{len(args)} arguments"
         raise TypeError(f"the module takes ({', '.join(names)}), got {got}")
     return {**given, **keywords}
 

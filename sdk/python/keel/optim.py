@@ -32,7 +32,7 @@ class Optimizer:
 
     def __init__(self, lr):
         if not isinstance(lr, (int, float, _keel.Tensor, _keel.Variable)) and not callable(lr) and not hasattr(lr, "__array__"):
-            raise TypeError(f"lr is a number, a tensor, a variable or a function of the steps made, not {lr!r}")
+            raise TypeError(f"lr is a number, a tensor, a variable or a function of the number of completed steps, not {lr!r}")
         if isinstance(lr, (int, float)) and lr < 0:
             raise InvalidError(f"lr is {lr}, expected a learning rate of at least 0")
         self.lr = lr
@@ -96,7 +96,7 @@ class SGD(Optimizer):
     def __init__(self, lr, momentum=0, nesterov=False, weight_decay=0):
         super().__init__(lr)
         if nesterov and not momentum:
-            raise InvalidError("SGD: nesterov needs a momentum", hint="SGD(lr, momentum=0.9, nesterov=True)")
+            raise InvalidError("SGD: nesterov requires a momentum", hint="SGD(lr, momentum=0.9, nesterov=True)")
         self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.slots = ("momentum",) if momentum else ()
 

@@ -153,8 +153,8 @@ class Shape:
             wrong += keywords
         wanted = [name for name, described in self.args.items() if self._has_tensors(described)]
         if wrong or not self.takes(len(args)) or any(name not in given for name in wanted):
-            raise InvalidError(f"entry {self._entry!r} takes ({', '.join(wanted)}), each once; got {len(args)} arguments "
-                               "by place" + (f" and {', '.join(keywords)} by name" if keywords else ""))
+            raise InvalidError(f"entry {self._entry!r} takes ({', '.join(wanted)}), each once; got {len(args)} "
+                               "positional arguments" + (f" and {', '.join(keywords)} by name" if keywords else ""))
         out = []
         for name, described in self.args.items():
             if name in given:

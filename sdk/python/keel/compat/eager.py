@@ -41,7 +41,7 @@ class ConcreteFunction:
         args, keywords = self._completed(args, keywords)
         types = _types((args, keywords))
         if self._types not in (None, types):
-            raise TypeError(f"the function was made concrete for {self._types}, not {types}")
+            raise TypeError(f"the function is concrete for {self._types}, not {types}")
         return self._function(*args, **keywords)
 
     def _completed(self, args, keywords):
@@ -50,7 +50,7 @@ class ConcreteFunction:
         given = {**dict(zip(names, args)), **keywords}
         for name, value in self._fixed.items():
             if name in given and not _types(given[name]) and given[name] != value:
-                raise TypeError(f"the function was made concrete for {name}={value!r}, not {given[name]!r}")
+                raise TypeError(f"the function is concrete for {name}={value!r}, not {given[name]!r}")
         if all(name in given for name in names):
             return args, keywords
         rest = [name for name in names if name not in self._fixed]

@@ -25,7 +25,7 @@ class Walk {
     PyObject* o = v.ptr();
     if (is_tensor(o)) return leaf_(v, place_);
     if (depth_ > 64)
-      throw keel::Error(KEEL_INVALID, "a structure is nested deeper than 64 levels, or holds itself");
+      throw keel::Error(KEEL_INVALID, "a structure is nested deeper than 64 levels, or contains itself");
     if (PyTuple_Check(o)) return PyTuple_CheckExact(o) ? sequence(v, "(") : named(v);
     if (PyList_CheckExact(o)) return nb::list(sequence(v, "["));
     if (PyDict_CheckExact(o)) return dict(v);
@@ -127,7 +127,7 @@ std::optional<keel_leaf> fixed(PyObject* o, std::string& shape) {
     leaf.s = PyUnicode_AsUTF8AndSize(o, &size);
     if (!leaf.s) throw nb::python_error();
     if (std::strlen(leaf.s) != static_cast<size_t>(size))
-      throw keel::Error(KEEL_INVALID, "a string among the arguments of a function holds a NUL");
+      throw keel::Error(KEEL_INVALID, "a string argument of a function contains a NUL character");
     return leaf;
   }
   if (!PyLong_CheckExact(o)) return std::nullopt;
