@@ -84,7 +84,7 @@ void replace_all(std::string& text, const std::string& from, std::string_view to
     text.replace(at, from.size(), to);
 }
 
-// Does it name a C function or a constant of the C API? Environment variables are for users, too.
+// Whether the text names a C function or a constant of the C API. Environment variables are for users, too.
 bool names_api(const std::string& text) {
   for (size_t at = 0; (at = text.find("keel_", at)) != std::string::npos; at++)
     if (at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) return true;

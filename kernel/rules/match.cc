@@ -241,7 +241,7 @@ class Attempt : public opset::LocalDims, public BodySink {
   std::vector<ValueId> values_;                                   // by operand of the rule
   std::vector<Operand> types_;                                    // their types
   std::vector<std::pair<const Expr*, const keel::Node*>> calls_;  // calls with attributes to match
-  uint32_t choices_ = 0, step_ = 0;                               // one bit per choice: swap the operands?
+  uint32_t choices_ = 0, step_ = 0;  // one bit per choice: whether the operands are swapped
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ bool is_binary(const Edit& e, NodeId n) {
   return (e.traits(n) & kBoth) == kBoth && e.ins(n).size() == 2;
 }
 
-bool surely_spreads(const Edit& e, const Dims& dims, const Dims& result) {
+bool surely_broadcasts(const Edit& e, const Dims& dims, const Dims& result) {
   if (dims.size() > result.size()) return false;
   for (size_t back = 1; back <= dims.size(); back++) {
     const keel_dim d = dims[dims.size() - back];

@@ -11,6 +11,6 @@ bool is_binary(const Edit& e, NodeId n);  // two operands, broadcast to each oth
 
 // Whether these dims are known to broadcast to the result's. If that depends on symbols, the run checks it,
 // and removing the operand would remove the check, too.
-bool surely_spreads(const Edit& e, const Dims& dims, const Dims& result);
+bool surely_broadcasts(const Edit& e, const Dims& dims, const Dims& result);
 
 }  // namespace keel_passes

@@ -88,7 +88,7 @@ NodeId Claims::outline(const std::vector<NodeId>& nodes) {
 }
 
 std::vector<NodeId> Claims::take(const std::vector<NodeId>& nodes) {
-  if (nodes.size() < least_ || hopeless()) return nodes;
+  if (nodes.size() < least_ || has_given_up()) return nodes;
   const NodeId call = outline(nodes);
   if (call == kNone) return nodes;
   if (e_.supported(call)) {
@@ -100,7 +100,7 @@ std::vector<NodeId> Claims::take(const std::vector<NodeId>& nodes) {
 }
 
 void Claims::claim(std::vector<NodeId> nodes) {
-  while (nodes.size() >= least_ && !hopeless()) {
+  while (nodes.size() >= least_ && !has_given_up()) {
     nodes = take(nodes);
     if (nodes.empty()) return;
     size_t good = 0, bad = nodes.size();  // the device accepts the first `good` nodes, not the first `bad`
@@ -130,7 +130,7 @@ bool Claims::whole(std::vector<NodeId>* nodes) {
 }
 
 void Claims::beginning(std::vector<NodeId> nodes) {
-  while (nodes.size() >= least_ && !hopeless()) {
+  while (nodes.size() >= least_ && !has_given_up()) {
     nodes = take(nodes);
     if (!nodes.empty()) nodes.pop_back();
   }

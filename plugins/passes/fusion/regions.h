@@ -47,7 +47,7 @@ class Claims {
   std::vector<NodeId> take(
       const std::vector<NodeId>& nodes);  // empty: accepted; else the nodes as they are now
   NodeId outline(const std::vector<NodeId>& nodes);
-  bool hopeless() const { return taken_ == 0 && refused_ > kPatience; }
+  bool has_given_up() const { return taken_ == 0 && refused_ > kPatience; }
   // after so many refusals without an acceptance, the device gets no further offers
   static constexpr int kPatience = 48;
   Edit& e_;

@@ -34,7 +34,7 @@ bool drop_broadcast(Edit& e, NodeId n) {
     const NodeId spread = e.producer(in[i]);
     if (!e.is(spread, "broadcast_to") && !e.is(spread, "fill")) continue;
     const keel_value x = e.in(spread, 0);
-    if (!surely_spreads(e, e.type(in[i]).dims, result)) continue;
+    if (!surely_broadcasts(e, e.type(in[i]).dims, result)) continue;
     if (!still_broadcasts(e, in, i, e.type(x).dims, result)) continue;
     in[i] = x;
     e.at(n);

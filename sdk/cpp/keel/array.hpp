@@ -84,7 +84,7 @@ class Array {
     keel_tensor t = tensor();
     return static_cast<char*>(t.data) + t.byte_offset;
   }
-  /// Row-major without gaps?
+  /// Whether the elements are row-major without gaps.
   bool contiguous() const {
     keel_tensor t = tensor();
     int64_t step = 1;

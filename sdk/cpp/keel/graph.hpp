@@ -122,7 +122,7 @@ inline Graph default_graph() {
   throw Error(KEEL_PRECONDITION, "there is no default graph: this thread runs eagerly",
               "keel::Graph g; keel::GraphScope in(g); makes one");
 }
-/// Do ops of this thread run immediately? Not in a GraphScope, nor while a function is traced.
+/// Whether ops of this thread run immediately. False in a GraphScope, and while a function is traced.
 inline bool executing_eagerly() { return !detail::this_trace; }
 
 /// NameScope("layer1"): names of new values begin with "layer1/" until its end; without effect outside a

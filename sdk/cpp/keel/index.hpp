@@ -37,7 +37,7 @@ namespace detail {
       .within("t[...]", index.where);
 }
 
-// Does the index count from the end? For n - 1 of n either answer selects the same entry.
+// Whether the index counts from the end. For n - 1 of n both results select the same entry.
 inline bool from_end(const Dim& i, const Dim& size) {
   return i.symbolic() ? (i - size).text() != "-1" && i < 0 : i.number() < 0;
 }

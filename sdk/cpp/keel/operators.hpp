@@ -56,7 +56,7 @@ class Operand {
   }
   Operand(None, const Place& where = Place::current()) : kind_(kNone), where_(where) {}
 
-  /// A literal, without a dtype of its own?
+  /// Whether it is a literal, without a dtype of its own.
   bool weak() const { return !array_ && kind_ != kNone; }
   keel_array* get() const { return array_; }
   const Place& where() const { return where_; }
@@ -187,9 +187,9 @@ inline keel_rc cut(std::span<keel_array*> made, keel_error** error) {
   return KEEL_OK;
 }
 
-/// Does the op become a node although no operand is symbolic? While a function is traced every op does, so
-/// that values computed from captured arrays are recomputed in each call, and gradients flow through them. In
-/// a GraphScope only ops with an effect or with symbolic sizes do.
+/// Whether the op becomes a node although no operand is symbolic. While a function is traced every op does,
+/// so that values computed from captured arrays are recomputed in each call, and gradients flow through them.
+/// In a GraphScope only ops with an effect or with symbolic sizes do.
 inline bool belongs_to_trace(OpId id, bool of_its_sizes) {
   return this_trace && (trace_takes_all || of_its_sizes || info(id).effect) && writes();
 }

@@ -74,7 +74,7 @@ class Entry:
         return [_keel.array(given[name], dtype if is_literal(given[name]) else None) for name, dtype, _ in self.parameters]
 
     def _is_flat(self, args, keywords):
-        """Are the arguments the entry's flat list of tensors?"""
+        """Whether the arguments are the entry's flat list of tensors."""
         names = {name for name, *_ in self.parameters}
         lists = not self._shape.takes(len(args)) and not keywords
         return lists or any(name in names and name not in self._shape.args for name in keywords)

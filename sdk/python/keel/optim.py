@@ -28,7 +28,7 @@ class Optimizer:
     steps, a float[], to one of these. Not thread-safe.
     """
     slots = ()      # shaped like the variable, initially zeros
-    counts = False  # does the formula use the step number?
+    counts = False  # whether the formula uses the step number
 
     def __init__(self, lr):
         if not isinstance(lr, (int, float, _keel.Tensor, _keel.Variable)) and not callable(lr) and not hasattr(lr, "__array__"):

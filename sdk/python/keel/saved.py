@@ -31,7 +31,7 @@ def note(module, entry, parameters, values, like):
 
 
 def is_flat(values, like):
-    """Are all arguments tensors or constants, and the results one tensor or a tuple of tensors?"""
+    """Whether all arguments are tensors or constants, and the results are one tensor or a tuple of tensors."""
     return _plain(like) and not any(isinstance(value, (tuple, list, dict)) or hasattr(type(value), "__dataclass_fields__")
                                     for value in values)
 
@@ -136,7 +136,7 @@ class Shape:
         return [*leaves(self.built(map(_Number, range(count))))] if self.structured else [*range(count)]
 
     def takes(self, count):
-        """May this number of positional arguments be passed?"""
+        """Whether this number of positional arguments is allowed."""
         return self._rest is not None or count <= len(self.args)
 
     def flat(self, args, keywords):

@@ -68,7 +68,7 @@ _keel.Module.variable.__doc__ = "The module's keel.Variable of that name."
 
 
 def is_literal(value):
-    """Does the value take the dtype of its destination?"""
+    """Whether the value takes the dtype of its destination."""
     return isinstance(value, (int, float, list, tuple))
 
 

@@ -22,7 +22,7 @@ class Spec:
 
 
 def of_method(code, signature, names):
-    """Does the signature omit the first parameter, self of a method?"""
+    """Whether the signature omits the first parameter, self of a method."""
     in_class = getattr(code, "__qualname__", "").split(".")[-2:-1] not in ([], ["<locals>"])
     if not names or not (in_class or names[0] in ("self", "cls")):
         return False

@@ -104,7 +104,7 @@ def reset_default_graph():
 
 
 def is_eager():
-    """Do ops run immediately? Not in a graph, and only after enable_eager_execution()."""
+    """Whether ops run immediately: only after enable_eager_execution(), and not in a graph."""
     return _State.eager and _keel.default_graph() is None
 
 

@@ -13,14 +13,14 @@ from .printing import shape_text
 
 
 def _in_body():
-    """Is a body of a branch or a loop being written? It captures values of the graph."""
+    """Whether this thread writes a body of a branch or a loop, which captures values of the graph."""
     return _keel.written_graph() is None and _keel.default_graph() is not None
 
 
 class Variable:
     """tf.Variable in a graph. All sessions share its value. Read it after its initializer has run.
 
-    ready: has a run set it? fills: the names of the nodes that set it.
+    ready: whether a run has set it. fills: the names of the nodes that set it.
     """
 
     def __init__(self, initial_value, trainable=True, collections=None, name=None, dtype=None, **_):

@@ -106,7 +106,7 @@ def _class_of(f):
 
 
 class _Names:
-    """taken: all names in the code of f; sets_attributes: does the code assign to attributes?"""
+    """taken: all names in the code of f; sets_attributes: whether the code assigns to attributes."""
 
     def __init__(self, f, node):
         self._class = _class_of(f)

@@ -18,7 +18,7 @@ class Carry:
     def __init__(self, places, where):
         self._places, self._where = places, where
         self.begin, self.dtypes = {}, {}  # found by the first trace: values of unset variables, dtypes of numbers
-        self._probes = None               # is the current trace for the dtypes of numbers?
+        self._probes = None               # whether the current trace finds the dtypes of numbers
         self.returned = ANY               # the value that the body returns, with zeros
         self.before, self._containers = places.values(), places.containers()
 
@@ -49,7 +49,7 @@ class Carry:
         return again
 
     def _open(self, k):
-        """Is it a number of unknown dtype?"""
+        """Whether it is a number of unknown dtype."""
         return is_number(self._leaves[k]) and k not in self.dtypes
 
     def enter(self, tensors):

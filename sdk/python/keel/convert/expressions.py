@@ -55,7 +55,7 @@ class Expressions(ast.NodeTransformer):
         return known is not None and getattr(known, "__module__", None) == "builtins" and node.id in names
 
     def decided(self, node):
-        """Is it a Python bool for all values?"""
+        """Whether the expression is a Python bool for all values."""
         if isinstance(node, ast.BoolOp):
             return all(map(self.decided, node.values))
         if isinstance(node, ast.UnaryOp):
@@ -65,7 +65,7 @@ class Expressions(ast.NodeTransformer):
         return isinstance(node, ast.Constant) or isinstance(node, ast.Call) and self.is_builtin(node.func, _ASKS)
 
     def unrolled(self, node):
-        """Is it a Python iterable for all values?"""
+        """Whether the expression is a Python iterable for all values."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return node.func.attr in ("items", "keys", "values") and not node.args
         if isinstance(node, ast.Call):

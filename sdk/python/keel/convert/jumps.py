@@ -45,7 +45,7 @@ class Jumps:
         return any("return" in self.leaving(s) for s in loop.body)
 
     def always(self, block):
-        """Is the end of the block unreachable?"""
+        """Whether the end of the block is unreachable."""
         return any(map(self.always_leaves, block))
 
     def always_leaves(self, s):

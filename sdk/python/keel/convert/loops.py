@@ -16,7 +16,7 @@ def mentions(code, name):
 
 
 def repeat(first, ask, step, places, where, body, counter=None):
-    """A loop of step(). first: run the first step? ask(): continue after a step that did not stop?
+    """A loop of step(). first: whether to run the first step. ask(): whether to continue after a step that did not stop.
 
     counter: an optional carried number, passed to ask and step. Returns how the loop ended, as branches.Ended, or None if
     the body has no jumps.

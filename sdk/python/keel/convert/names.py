@@ -60,7 +60,7 @@ def free(function):
 
 
 def suspends(function):
-    """Is a FunctionDef a generator?"""
+    """Whether a FunctionDef is a generator."""
     todo = list(function.body)
     while todo:
         node = todo.pop()

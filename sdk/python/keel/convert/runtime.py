@@ -96,7 +96,7 @@ def _ended(step):
 
 
 def finished(ended):
-    """Did the loop end without break or return?"""
+    """Whether the loop ended without break or return."""
     return ended is None or ended.finished
 
 

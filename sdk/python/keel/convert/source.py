@@ -26,7 +26,7 @@ def _libraries():
 
 @functools.lru_cache(maxsize=4096)
 def is_library(filename):
-    """Is it a file of a library, Python or Keel, not of the user's program?"""
+    """Whether the file is part of a library, Python or Keel, not of the user's program."""
     return filename == "<built-in>" or filename.startswith(("<frozen", *_libraries())) or is_own(filename)
 
 
@@ -83,7 +83,7 @@ def _parsed(text):
 
 
 def _fits(node, code):
-    """Was the code compiled from this node, by names and lines?"""
+    """Whether the code was compiled from this node, by names and lines."""
     if isinstance(node, ast.Lambda):
         name, first = "<lambda>", node.lineno
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -52,13 +52,13 @@ class Statements:
     # Statements that become functions.
 
     def _becomes_calls(self, s):
-        """Is it an `if` or a loop that may depend on tensors, or a Python one with a converted jump inside?"""
+        """Whether it is an `if` or a loop that may depend on tensors, or a Python one with a converted jump inside."""
         if isinstance(s, (ast.If, ast.While)):
             return not self._expressions.decided(s.test) or self._jumps_inside(s)
         return isinstance(s, ast.For) and (not self._expressions.unrolled(s.iter) or self._jumps_inside(s))
 
     def _jumps_inside(self, s):
-        """Does a converted statement inside it jump out of itself?"""
+        """Whether a converted statement inside it jumps out of itself."""
         return any(self._jumps.leaving(c) and (self._becomes_calls(c) or self._jumps_inside(c))
                    for block in blocks(s) for c in block)
 

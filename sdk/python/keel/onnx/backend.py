@@ -58,7 +58,7 @@ class KeelBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **options):
-        """Can the model be imported?"""
+        """Whether the model can be imported."""
         try:
             cls.prepare(model, device, **options)
         except Error:

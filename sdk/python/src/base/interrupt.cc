@@ -20,7 +20,7 @@ enum Phase { kIdle, kRunning, kStopping, kStopped };
 std::atomic<int> phase{kIdle};
 std::atomic<keel_context*> context{nullptr};
 bool asked = false;  // cancellation requested by the program
-bool ours = false;   // is our handler set? Valid as of looked_at
+bool ours = false;   // whether our handler is set, as of looked_at
 int64_t looked_at = 0;
 void (*python)(int) = nullptr;   // Python's handler, if known
 nb::handle signals, by_default;  // the module _signal, its default_int_handler; never freed
@@ -37,7 +37,7 @@ void on_interrupt(int signal) {
   python(signal);
 }
 
-/// Would SIGINT raise KeyboardInterrupt?
+/// Whether SIGINT would raise KeyboardInterrupt.
 bool left_to_python() { return signals.attr("getsignal")(SIGINT).is(by_default); }
 
 /// The C function that Python sets for every signal, read from an unused signal, since SIGINT may have

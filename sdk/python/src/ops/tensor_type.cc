@@ -214,7 +214,7 @@ PyGetSetDef facts[] = {
     {"ndim", get_ndim, nullptr, "Number of dims", nullptr},
     {"size", get_size, nullptr, "Number of elements", nullptr},
     {"device", get_device, nullptr, "'cuda:0'; '' for host memory", nullptr},
-    {"symbolic", get_symbolic, nullptr, "Is it a value of a trace, without elements?", nullptr},
+    {"symbolic", get_symbolic, nullptr, "Whether it is a value of a trace, without elements", nullptr},
     {"type", get_type, nullptr, "'f32[2, 3]'", nullptr},
     {"T", get_transposed, nullptr, "The transpose: the dims in reverse order", nullptr},
     {}};

@@ -392,7 +392,7 @@ void install_function(nb::module_& m) {
       "All functions of the process run their code on numbers at each call, for a debugger.");
   m.def(
       "executing_eagerly", [] { return !keel::detail::this_trace; },
-      "Do ops of this thread run immediately? Not while a function is traced.");
+      "Whether ops of this thread run immediately. False while a function is traced.");
 }
 
 }  // namespace keel_python

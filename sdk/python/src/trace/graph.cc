@@ -113,7 +113,7 @@ nb::list gradient(Graph& graph, const std::vector<Tensor>& ys, const std::vector
     out.append(v == KEEL_NO_VALUE ? nb::none() : object_of(keel::detail::need_open(graph).tensor(v)));
   return out;
 }
-/// Is it a value of this graph? False for values of other traces and for concrete tensors.
+/// Whether it is a value of this graph. False for values of other traces and for concrete tensors.
 bool owns(const Graph& graph, const Tensor& t) {
   keel_value value = KEEL_NO_VALUE;
   return t.symbolic() &&

@@ -145,7 +145,7 @@ class Tape {
 
  private:
   Recording mine_{};
-  std::vector<bool> outside_;  // for each stop: is the tape outside of the trace in progress?
+  std::vector<bool> outside_;  // for each stop: whether the tape is outside of the trace in progress
   std::vector<std::unique_ptr<NoRecord>> hidden_;
 };
 

@@ -28,7 +28,7 @@ inline int64_t elements_of(const keel_array* array) {
   for (int32_t d = 0; d < view.ndim; d++) size *= view.shape[d];
   return size;
 }
-/// Does a read have to wait for a device and copy?
+/// Whether a read has to wait for a device and copy.
 inline bool on_device(const keel::Tensor& t) { return t.get() && *keel_array_device(t.get()); }
 /// Runs `read`, which reads `t` and touches no Python objects. Releases the GIL while it waits for a device.
 template <class F>

@@ -17,7 +17,7 @@ keel::Operand need_operand(nb::handle value, const char* op, const char* paramet
 /// The same for a required operand: None raises a TypeError, too.
 keel::Operand need_value(nb::handle value, const char* op, const char* parameter);
 
-/// Can a literal of that kind be an element of the dtype?
+/// Whether a literal of that kind can be an element of the dtype.
 bool has_place(keel::detail::Weak::Kind kind, keel_dt dtype);
 /// As keel.array(): literals get the dtype, or (0) their default.
 keel::Tensor to_tensor(nb::handle value, keel_dt dtype = 0);
