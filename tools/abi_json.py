@@ -1,4 +1,4 @@
-"""Writes abi.json: what the headers of abi/ declare, for generators of language bindings.
+"""Writes abi.json: the declarations of the headers of abi/, for generators of language bindings.
 
 Usage: abi_json.py OUT
 
@@ -34,7 +34,7 @@ CONSTANTS = re.compile(r"#define (KEEL_(?:ABI_\w+|MAX_\w+|NO_\w+|DIM_HANDLES|[BF
 
 
 def headers():
-    """Those of the ABI, each after the headers that it includes."""
+    """The ABI headers, each after the headers that it includes."""
     order = []
 
     def add(path):
@@ -48,7 +48,7 @@ def headers():
 
 
 def tokens(text):
-    """(kind, text) of comments, words and punctuation; without preprocessor lines and what they leave out in C."""
+    """(kind, text) of comments, words and punctuation; without preprocessor lines and code that they exclude from C."""
     text = re.sub(r"\\\n", " ", text)
     text = re.sub(r"#ifdef __cplusplus\n(?:(?!#else|#endif).*\n)*", "", text)
     text = re.sub(r"^[ \t]*#[^\n]*?(/\*.*?\*/)?[ \t]*$", "", text, flags=re.M)
@@ -57,7 +57,7 @@ def tokens(text):
     return [(m.lastgroup, m[0], m.start(), text.count("\n", 0, m.start())) for m in re.finditer(pattern, text, re.S)]
 
 
-BEHIND = "/*<"  # before a comment that belongs to the entry that ended in its line
+BEHIND = "/*<"  # starts a comment that belongs to the entry on its left
 
 
 def plain(comment):
@@ -67,7 +67,7 @@ def plain(comment):
 
 
 def declarations(text):
-    """(words, doc) of each at the top level: the comment before it, or behind it in the same line."""
+    """(words, doc) of each top-level declaration; doc: the comment before it, or after it on the same line."""
     out, words, depth, doc, end, last = [], [], 0, "", -1, -1
     for kind, word, _, line in tokens(text):
         behind, last = line == last, line + word.count("\n")
@@ -119,7 +119,7 @@ def spell(words):
 
 class Abi:
     def __init__(self):
-        self.headers = {}  # and what each says of itself
+        self.headers = {}  # name: its first comment
         self.types, self.handles, self.structs, self.constants = {}, {}, {}, {}
         self.enums, self.callbacks, self.functions, self.opaque = {}, {}, {}, []
         for path in headers():

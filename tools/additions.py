@@ -1,10 +1,10 @@
 """How many files an addition edits, shown by making each one, building it and running it.
 
-Usage: additions.py BUILD [NAME...]    of the build folder BUILD, which must be fresh; all additions without a NAME
+Usage: additions.py BUILD [NAME...]    BUILD: an up-to-date build folder; NAME: an addition (default: all)
 
 The tree is not touched: each addition is made in a view of it (an overlay, in a mount namespace of its own) in which the
-build goes on from where BUILD stands. Needs root, or a kernel that lets users have namespaces. A new addition is a row
-of ADDITIONS: the files that it edits, the targets that it builds, the command that shows it, and what that prints.
+build continues from the state of BUILD. Needs root, or a kernel that allows user namespaces. A new addition is a row
+of ADDITIONS: the files that it edits, the targets that it builds, the command that shows it, and its output.
 """
 import os
 import subprocess
@@ -62,7 +62,7 @@ def replace(old, new):
     return edit
 
 
-# name: (most files, {file: its edit, or the text of a new one}, targets, shell command in BUILD, what it prints)
+# name: (most files, {file: its edit, or the text of a new one}, targets, shell command in BUILD, its output)
 ADDITIONS = {
     "composite op": (1, {"kernel/opset/composite.ops": append(CUBE)}, ["keel", "keel_cpp_ops"],
                      "bin/keel eval 'cube([1., 2.])' -d reference && bin/keel eval 'cube([2, 3])' -d cpu && "
@@ -88,7 +88,7 @@ ADDITIONS = {
 
 
 def make(name, build):
-    """In the view: edits, builds and runs. -> None, or what is wrong"""
+    """Edits, builds and runs in the view. Returns None, or the fault"""
     most, edits, targets, command, wanted = ADDITIONS[name]
     for path, edit in edits.items():
         file = ROOT / path

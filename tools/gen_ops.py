@@ -3,7 +3,7 @@
 Usage: gen_ops.py cpp FOLDER COMMAND...       write catalogue.hpp, ops_plain.hpp, ops.hpp into a folder;
                                               COMMAND prints libkeel's report "ops"
        gen_ops.py python FOLDER COMMAND...    write ops_table.inc and ops.pyi (gen_ops_python.py)
-       gen_ops.py BUILD --check               exit 1 and say so if a finished build has others, or git has any
+       gen_ops.py BUILD --check               exit 1 if the files of a finished build differ, or git tracks any
 
 catalogue.hpp numbers the ops; ops.hpp has one function for each: operands first, then attributes without a
 default, then a struct of the optional ones: matmul(a, b, {.ta = true}). A new type of attribute is a row of
@@ -44,7 +44,7 @@ def kind_of(attribute):
 
 
 def default_of(attribute):
-    """The default as C++, None if there is none (a parameter), "" if only Keel knows it (left out)."""
+    """The default as C++, None if there is none (a parameter), "" if libkeel computes it."""
     text, (cpp, _) = attribute["default"], kind_of(attribute)
     if text == "":
         return None
@@ -91,7 +91,7 @@ def comment(op):
 
 
 def options(op, optional):
-    """The struct of attributes that may be left out."""
+    """The struct of optional attributes."""
     if not optional:
         return []
     members = []
@@ -168,7 +168,7 @@ def function(op):
 
 
 def is_plain(op):
-    """Tensors in, a tensor out, nothing to choose: the short way."""
+    """Whether the op maps tensors to one tensor and has no attributes: the fast path."""
     return bool(op["operands"]) and not op["attributes"] and len(op["results"]) == 1 and not any(
         o["variadic"] for o in op["operands"])
 

@@ -1,7 +1,7 @@
-# progress.sh: how far a long step is.
+# progress.sh: the progress of a long step.
 #   COMMAND | progress TITLE     COMMAND writes lines "DONE TOTAL TEXT"; other lines are dropped
-# A terminal shows one line, which is written again; elsewhere it is a line every ten seconds. The last line says how long
-# the step took.
+# A terminal shows one line, which is rewritten; otherwise a line is written every ten seconds. The last line has the time of
+# the step.
 duration() { if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi; }
 
 progress() {

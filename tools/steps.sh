@@ -1,7 +1,7 @@
 # steps.sh: shared by tools/test, tools/sweep and .ci/run: steps with their times.
 #   step NAME COMMAND...   runs it; its wall and processor seconds (of all its processes) are kept for the table
 #   step_table             prints them
-# KEEL_STEPS names the file that keeps them, so that a script which runs another shows the other's steps, too.
+# KEEL_STEPS names the file with the times, so that a script that runs another also shows its steps.
 steps_owner=
 if [ -z "${KEEL_STEPS:-}" ]; then
   KEEL_STEPS=$(mktemp)
@@ -10,7 +10,7 @@ if [ -z "${KEEL_STEPS:-}" ]; then
 fi
 export KEEL_STEPS
 
-# Milliseconds of processor time that this shell and its finished children took: no fork between, or they would not count.
+# Milliseconds of processor time of this shell and its finished children. Without a subshell, which would count only itself.
 processor_ms() {
   local line fields=()
   times >"$KEEL_STEPS.times"

@@ -53,7 +53,7 @@ def test_of_a_peer_the_fastest_variant_counts():
     assert {name: w.name for name, w in field.workers.items()} == {"keel_python": "keel_python", "torch": "torch_compiled", "jax": "jax"}
     assert {name for name, side in made.items() if side.stopped} == {"keel", "torch"}
     assert field.times(3) == {"keel_python": [9] * 3, "torch": [1] * 3, "jax": [2] * 3}
-    row = row_of("r", "r", field.times(3), **field.told())
+    row = row_of("r", "r", field.times(3), **field.row())
     assert (row["best"], row["ratio"], row["rounds"], row["variants"]["torch"]) == ("torch", 9, 3, "torch_compiled")
 
 

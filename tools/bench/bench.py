@@ -29,7 +29,7 @@ if __name__ == "__main__":
     peers.use()
 
 import numpy as np  # noqa: E402
-from figures import MEMORY, interval, markdown, show, told  # noqa: E402
+from figures import MEMORY, interval, markdown, show, summary  # noqa: E402
 from host import host  # noqa: E402
 from models import WORKLOADS  # noqa: E402
 from others import OTHERS  # noqa: E402
@@ -115,7 +115,7 @@ class Field:
         runs = {n: max(1, min(20000, int(SPAN / self.looks[self.chosen.get(n, n)]))) for n in self.workers}
         return rounds_of(self.workers, rounds, runs)
 
-    def told(self):
+    def row(self):
         """The fields that this adds to a row of results."""
         return {"missing": self.missing, "variants": self.chosen, "looks_ms": {n: 1e3 * s for n, s in self.looks.items()}}
 
@@ -160,7 +160,7 @@ def compare(name, folder, args):
             serve, side, name, path, args.threads, args.device, args.cpu_time), MEMORY)
         if args.memory:
             return {"name": name, "what": what, "peak_bytes": field.peak, "missing": field.missing}
-        return row_of(name, what, field.times(args.rounds), peak_bytes=field.peak, **field.told())
+        return row_of(name, what, field.times(args.rounds), peak_bytes=field.peak, **field.row())
     finally:
         if field:
             field.stop()
@@ -171,7 +171,7 @@ def compare(name, folder, args):
 def refuse_unknown(parser, *pairs):
     for got, known in pairs:
         if unknown := set(got) - set(known):
-            parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+            parser.error(f"unknown name: {', '.join(sorted(unknown))}; the names are {', '.join(known)}")
 
 
 def parse(names):
@@ -195,7 +195,7 @@ def main():
     args, rows = parse(names), []
     report = {"schema": "keel.compare-bench/3", "threads": args.threads, "device": args.device, "cpu_time": args.cpu_time,
               "host": host(), "results": rows}
-    print(told(report), flush=True)
+    print(summary(report), flush=True)
     with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
         for name in args.names or names:
             try:

@@ -203,7 +203,7 @@ def parse():
     args = parser.parse_args()
     known = [*WORKS, *(["model"] if args.model else [])]
     if unknown := set(args.names) - set(known):
-        parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        parser.error(f"unknown name: {', '.join(sorted(unknown))}; the names are {', '.join(known)}")
     args.names = args.names or known
     return args
 

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from bench import SPAN, refuse_unknown, rounds_of, row_of, start_sides  # noqa: E402
-from figures import show, told  # noqa: E402
+from figures import show, summary  # noqa: E402
 from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
 
@@ -151,7 +151,7 @@ def main():
     refuse_unknown(parser, (args.names, ROWS), (args.sides, SIDES))
     report = {"schema": "keel.calls-bench/2", "threads": 1, "host": host(), "results": []}
     rows = report["results"]
-    print(told(report), flush=True)
+    print(summary(report), flush=True)
     for name in args.names or ROWS:
         rows.append(compare(name, args))
         print(show(rows[-1]), flush=True)

@@ -11,7 +11,7 @@ import textwrap
 from html import escape
 from pathlib import Path
 
-from figures import NAMES, time_text, told
+from figures import NAMES, summary, time_text
 
 WORKLOADS = {"resnet50": "ResNet-50, 1x3x224x224", "bert": "BERT-base, 1x128", "gpt2": "GPT-2 small, 1x128", "mlp60000": "MLP, 60,000 rows"}
 SIDES = {"keel_python": "#1b6ca8", "onnxruntime": "#b9770e", "torch": "#c0392b", "jax": "#8e44ad", "tensorflow": "#7f8c8d"}
@@ -38,7 +38,7 @@ def svg(report):
     parts = [part for i, name in enumerate(WORKLOADS) for part in bars(results[name], 10 + i * group)]
     bottom = 10 + len(WORKLOADS) * group
     rounds = min(results[name]["rounds"] for name in WORKLOADS)
-    lines = [f"Time per run, shorter is better; each runtime with its fastest settings, {rounds} interleaved rounds.", *textwrap.wrap(told(report), 95)]
+    lines = [f"Time per run, shorter is better; each runtime with its fastest settings, {rounds} interleaved rounds.", *textwrap.wrap(summary(report), 95)]
     foot = "".join(f'<text x="10" y="{bottom + 14 * (i + 1)}" fill="#555">{escape(line)}</text>' for i, line in enumerate(lines))
     height = bottom + 14 * len(lines) + 10
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="11">\n'

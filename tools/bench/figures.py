@@ -95,12 +95,12 @@ def markdown(report, sides, ours="keel_python"):
     """Markdown for a JSON report of bench.py: machine and settings, times, notes, peak memory, figures of Keel alone."""
     rows = report["results"]
     timed = [r for r in rows if "best" in r]
-    parts = [[told(report)], table(timed, sides, ours) if timed else [], [f"- {r['what']}: {r['note']}" for r in timed if "note" in r],
+    parts = [[summary(report)], table(timed, sides, ours) if timed else [], [f"- {r['what']}: {r['note']}" for r in timed if "note" in r],
              list(memory(rows)), [f"- {show(r).strip()}" for r in rows if "best" not in r and "peak_bytes" not in r]]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def told(report):
+def summary(report):
     """One sentence with date, machine, settings and versions of a report."""
     host = report["host"]
     peers = ", ".join(f"{NAMES.get(n, n)} {v}" for n, v in host["peers"].items())

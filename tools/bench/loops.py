@@ -21,7 +21,7 @@ if __name__ == "__main__":
     peers.use()
 import numpy as np  # noqa: E402
 from bench import row_of  # noqa: E402
-from figures import show, told  # noqa: E402
+from figures import show, summary  # noqa: E402
 from host import host  # noqa: E402
 
 STEPS, WIDTH, ITERATIONS = 100, 64, 1000
@@ -145,7 +145,7 @@ def main():
         os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     report = {"schema": "keel.loops-bench/1", "threads": args.threads, "host": host(), "results": []}
-    print(told(report), flush=True)
+    print(summary(report), flush=True)
     sides = {"keel": keel_side(args.threads, args.device)}
     for name, make in (("jax", jax_side), ("tensorflow", lambda: tf_side(False)), ("tensorflow_xla", lambda: tf_side(True))):
         try:

@@ -49,7 +49,7 @@ def has(module):
 
 
 def use():
-    """Restarts in the venv's Python. Peers that cannot be installed are listed and left out of the comparison.
+    """Restarts in the venv's Python. Peers that cannot be installed are listed and omitted from the comparison.
     --help is answered without installing anything."""
     if Path(sys.prefix) != VENV and not {"-h", "--help"} & set(sys.argv[1:]):
         for line, why in install().items():

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from figures import NAMES, markdown, memory, show, table, time_text, told, verdict
+from figures import NAMES, markdown, memory, show, summary, table, time_text, verdict
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("KEEL_BUILD", HERE.parents[1] / "build" / "release"))
@@ -51,7 +51,7 @@ def own(report):
 def training(report):
     """Each Keel side with the best peer of its kind."""
     rows = [r for r in report["results"] if "best" in r]
-    lines = [told(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
+    lines = [summary(report), "", "| step of SGD, MLP, 128 rows | Keel | best of its kind | of its time [95 %] | rounds |", "| --- | --- | --- | --- | --- |"]
     for r in rows:
         peer = f"{time_text(r['ms'][r['best']])} ({NAMES[r['best']]})"
         lines.append(f"| {r['what']} | {time_text(r['ms']['keel'])} | {peer} | {verdict(r)} | {r['rounds']} |")
@@ -60,7 +60,7 @@ def training(report):
 
 def calls(report):
     lines = table([r for r in report["results"] if "best" in r], ("keel_function", "torch", "jax", "tensorflow", "numpy"), "keel")
-    return "\n".join([told(report), "", *lines]) + "\n"
+    return "\n".join([summary(report), "", *lines]) + "\n"
 
 
 def hot(report):
@@ -75,7 +75,7 @@ LOADS = {"quiet": "nothing else", "busy": "{} busy process{}", "part": "{} busy 
 
 
 def busy(report):
-    lines = [told(report), "", "| work | other load | all threads | one thread | ONNX Runtime, all | Keel, of its own one thread | longest run |",
+    lines = [summary(report), "", "| work | other load | all threads | one thread | ONNX Runtime, all | Keel, of its own one thread | longest run |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for r in report["results"]:
         count = "".join(c for c in r["load"] if c.isdigit())
@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--into", nargs="*", type=Path, default=[])
     args = parser.parse_args()
     if unknown := set(args.only) - set(SCRIPTS):
-        parser.error(f"nothing is called {', '.join(sorted(unknown))}; there are {', '.join(SCRIPTS)}")
+        parser.error(f"unknown name: {', '.join(sorted(unknown))}; the names are {', '.join(SCRIPTS)}")
     args.folder.mkdir(parents=True, exist_ok=True)
     for name in args.only if args.measure else []:
         print(f"{name}: {measure(args.folder, name, args.rounds):.0f} s", flush=True)

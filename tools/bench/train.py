@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from bench import SPAN, rounds_of, row_of, start_sides  # noqa: E402
-from figures import ratio_text, time_text, told  # noqa: E402
+from figures import ratio_text, summary, time_text  # noqa: E402
 from forms.train_form import PEERS, WIDTHS, begin  # noqa: E402
 from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
@@ -126,9 +126,9 @@ def main():
     parser.add_argument("--json", help="a file for all figures")
     args = parser.parse_args()
     if unknown := set(args.sides) - {*KEEL, *PEERS}:
-        parser.error(f"there is no side {', '.join(sorted(unknown))}; there are {', '.join([*KEEL, *PEERS])}")
+        parser.error(f"unknown side: {', '.join(sorted(unknown))}; the sides are {', '.join([*KEEL, *PEERS])}")
     report = {"schema": "keel.train-bench/2", "threads": args.threads, "cpu_time": args.cpu_time, "host": host()}
-    print(told(report), flush=True)
+    print(summary(report), flush=True)
     with tempfile.TemporaryDirectory(prefix="keel-bench-") as folder:
         workers = start(args, folder)
         try:

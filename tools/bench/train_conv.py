@@ -23,7 +23,7 @@ if __name__ == "__main__":
     peers.use()
 
 from bench import Field, refuse_unknown, row_of  # noqa: E402
-from figures import show, told  # noqa: E402
+from figures import show, summary  # noqa: E402
 from forms.conv_form import SIDES, begin  # noqa: E402
 from host import host  # noqa: E402
 from worker import Worker  # noqa: E402
@@ -62,8 +62,8 @@ def main():
     finally:
         field.stop()
     what = f"training step of a convolution net, {args.batch} images 3x32x32"
-    report["results"] = [row_of("train_conv", what, times, **field.told())]
-    print(told(report), show(report["results"][0]), sep="\n")
+    report["results"] = [row_of("train_conv", what, times, **field.row())]
+    print(summary(report), show(report["results"][0]), sep="\n")
     if args.json:
         Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
 

@@ -12,7 +12,7 @@ add_custom_target(keel_plugins) # all of them
 add_custom_target(keel_tests) # all C++ tests, and the plugins that they load
 add_dependencies(keel_tests keel_plugins)
 
-# A plugin links nothing of ours and exports keel_plugin_v0 only; the headers of abi/ are all it sees, and the SDK's mutex.hpp.
+# A plugin links no library of Keel and exports keel_plugin_v0 only; it includes only abi/ and the SDK's mutex.hpp.
 function(keel_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
@@ -26,7 +26,7 @@ function(keel_add_plugin name)
   endif()
   target_link_options(keel-${name} PRIVATE
     "-Wl,--version-script=${CMAKE_SOURCE_DIR}/tools/cmake/plugin.map" -Wl,--exclude-libs,ALL)
-  if(NOT (KEEL_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)) # there the program brings the runtime
+  if(NOT (KEEL_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)) # there the program contains the runtime
     target_link_options(keel-${name} PRIVATE -Wl,--no-undefined)
   endif()
   set_target_properties(keel-${name} PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN"
@@ -47,14 +47,13 @@ function(keel_add_rules)
   endforeach()
 endfunction()
 
-# Tests know where things are by KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data) and
-# KEEL_TEST_BUILD (the build folder, with bin/ and lib/). ctest runs a program as a whole, for a process takes longer to begin
-# than most tests to run; each test's result is in tests/results/NAME.xml, which tools/count_tests.py counts.
-# The files of a folder are one program; headers that HEADERS names are then read once. With TOGETHER they are
-# compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they may hold anonymous namespaces only): half of
-# a test's compile time is what it shares with its neighbours. THREADED names the files whose tests share data between
+# Paths for tests: KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data), KEEL_TEST_BUILD (the build folder, with
+# bin/ and lib/). ctest runs a program as a whole, because starting a process takes longer than most tests; each test's result is in tests/results/NAME.xml, which tools/count_tests.py counts.
+# The files of a folder are one program; HEADERS are precompiled for it. With TOGETHER they are
+# compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they may contain anonymous namespaces only): half
+# of a test's compile time goes into code that it shares with its neighbours. THREADED names the files whose tests share data between
 # threads (a folder may name more than NAME has): a build with ThreadSanitizer contains no others.
-set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test takes 7, which is cheap once and dear to edit")
+set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test uses 7: a full build is faster, a rebuild after an edit slower")
 
 function(keel_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;LIBS;HEADERS;THREADED")
@@ -81,20 +80,20 @@ function(keel_add_test name)
     set(arg_HEADERS "")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}") # of a batch, which stands elsewhere
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}") # a batch is a file in another folder
   target_link_libraries(${name} PRIVATE keel::abi ${arg_LIBS} GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     "KEEL_TEST_PLUGINS=\"${KEEL_PLUGIN_OUTPUT}\"" "KEEL_TEST_BUILD=\"${CMAKE_BINARY_DIR}\""
     "KEEL_TEST_DATA=\"${CMAKE_SOURCE_DIR}/tests/data\"")
-  target_compile_options(${name} PRIVATE -O0) # what is tested is optimised; a test itself is compiled longer than it runs
+  target_compile_options(${name} PRIVATE -O0) # only tested code is optimised: tests take longer to compile than to run
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   keel_test_headers(${name} "${arg_SOURCES}" "${arg_HEADERS}")
-  if(arg_LIBS MATCHES "keel::keel|keel_kernel") # built alone, it finds the plugins that it loads
+  if(arg_LIBS MATCHES "keel::keel|keel_kernel") # so that a build of this target alone has the plugins that it loads
     add_dependencies(${name} keel_plugins)
   endif()
   if(wanted)
     add_dependencies(keel_tests ${name})
-    if(KEEL_SANITIZE STREQUAL "thread") # which is confused by children of a process that had threads before
+    if(KEEL_SANITIZE STREQUAL "thread") # which does not support children of a process that has had threads
       gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${name}" TIMEOUT 300)
     else()
       keel_run_test(${name} ${name})

@@ -8,7 +8,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 def targets(path):
-    """(target, resolved path) of each relative link of a Markdown file, code blocks left out."""
+    """(target, resolved path) of each relative link of a Markdown file, without code blocks."""
     text = _FENCE.sub("", path.read_text())
     return [(m["target"], (path.parent / m["target"]).resolve()) for m in _LINK.finditer(text)]
 

@@ -1,7 +1,7 @@
 """The op reference: one page for each file of the catalogue, one section for each op.
 
 Signatures, dtypes and documentation come from `keel ops --json`; the definition and the gradient rule are quoted from
-kernel/opset/*.ops; the example runs on the device `reference` while the page is written. Examples that need thought are in
+kernel/opset/*.ops; the example runs on the device `reference` while the page is written. Handwritten examples are in
 docs/reference/examples.txt; any other op gets operands that fit its patterns.
 """
 import json
