@@ -2,8 +2,8 @@
 
 Usage: check_stubs.py BUILD    exit 1 and list differences; BUILD contains python/keel with links to the stubs
 
-mypy.stubtest imports the package and compares names, arguments and their defaults. The stub of the ops is made by
-tools/gen_ops.py, whose --check sees that it is fresh.
+mypy.stubtest imports the package and compares names, arguments and their defaults. tools/gen_ops.py generates
+the stub of the ops; its --check verifies that it is up to date.
 """
 import os
 import shutil

@@ -48,11 +48,12 @@ function(keel_add_rules)
 endfunction()
 
 # Paths for tests: KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data), KEEL_TEST_BUILD (the build folder, with
-# bin/ and lib/). ctest runs a program as a whole, because starting a process takes longer than most tests; each test's result is in tests/results/NAME.xml, which tools/count_tests.py counts.
-# The files of a folder are one program; HEADERS are precompiled for it. With TOGETHER they are
-# compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they may contain anonymous namespaces only): half
-# of a test's compile time goes into code that it shares with its neighbours. THREADED names the files whose tests share data between
-# threads (a folder may name more than NAME has): a build with ThreadSanitizer contains no others.
+# bin/ and lib/). ctest runs a program as a whole, because starting a process takes longer than most tests; each test's result
+# is in tests/results/NAME.xml, which tools/count_tests.py counts. The files of a folder are one program; HEADERS are
+# precompiled for it. With TOGETHER they are compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they
+# may contain anonymous namespaces only): half of a test's compile time goes into code that it shares with its neighbours.
+# THREADED names the files whose tests share data between threads (a folder may name more than NAME has): a build with
+# ThreadSanitizer contains no others.
 set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test uses 7: a full build is faster, a rebuild after an edit slower")
 
 function(keel_add_test name)
