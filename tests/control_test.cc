@@ -301,7 +301,7 @@ TEST_P(Control, BodiesBetweenBeginAndEnd) {
     EXPECT_TRUE(Has(Failure([&] {
                       run("cond", p, {then.get(), otherwise.get()});
                     }),
-                    "is that of another node"));
+                    "already belongs to another node"));
     return y;
   });
   EXPECT_FALSE(Has(module.text(), "else_1")) << module.text();
@@ -375,7 +375,7 @@ TEST_P(Control, BadInput) {
     return While(nullptr, {I(0)}, {[&](auto, auto&) { return Arrays{positive(x)}; }}, x_)[0];
   });
   EXPECT_TRUE(Has(said, "the test is value")) << said;
-  EXPECT_TRUE(Has(said, "give the trace as `within`")) << said;
+  EXPECT_TRUE(Has(said, "pass the trace as 'within'")) << said;
   keel_block fails = [](void*, keel_trace*, keel_array* const*, uint32_t, keel_error** err) -> keel_rc {
     keel_array* none = nullptr;
     return keel_array_new(nullptr, KEEL_F32, nullptr, 0, &none, err);

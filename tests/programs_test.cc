@@ -137,7 +137,7 @@ TEST_P(Programs, BadInput) {
   EXPECT_EQ(keel_variable_write(w, nullptr, nullptr, nullptr, nullptr), KEEL_INVALID);
   EXPECT_NE(Failure([&] {
               Write(nullptr, w, "add", Vector({1, 2}));
-            }).find("there are assign, assign_add"),
+            }).find("expected assign, assign_add or assign_sub"),
             std::string::npos);
   EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"name", ""}}); }), "");
   EXPECT_NE(Failure([&] {
@@ -151,7 +151,7 @@ TEST_P(Programs, BadInput) {
   trace.end();
   EXPECT_NE(Failure([&] { Read(trace.handle.get(), w); }).find("has ended: cannot read a variable"),
             std::string::npos);
-  EXPECT_NE(Failure([&] { New(trace.handle.get(), Vector({1})); }).find("has ended: cannot make a variable"),
+  EXPECT_NE(Failure([&] { New(trace.handle.get(), Vector({1})); }).find("has ended: cannot create a variable"),
             std::string::npos);
   EXPECT_EQ(Values(Read(nullptr, w)), (Floats{1, 2}));
 }

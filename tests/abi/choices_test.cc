@@ -168,7 +168,7 @@ TEST_F(Choices, VariablesAreWrittenInThreeWays) {
     keel_array_free(now);
   }
   ExpectError(keel_variable_write(variable_, nullptr, "add", array_, &error_), KEEL_NOT_FOUND,
-              "there are assign, assign_add, assign_sub");
+              "expected assign, assign_add or assign_sub");
   const char* name = "?";
   int32_t trainable = 7;
   uint64_t id = 0, none = 7;

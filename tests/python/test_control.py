@@ -182,7 +182,7 @@ REFUSED = {
     "while(x, k){carry=2} test(x, k) { yield true } body(x, k) { yield x }": "returns 1 results but carry is 2",
     "while(x, k) test(x, k) { yield true } body(x, k) { yield x }": r"attribute carry \(i64\) must be given",
     "scan(x, k){carry=1} body(x, e) { yield x }": r"x\[1\] has no dim to scan over",
-    "scan(x){carry=1} body(x) { yield x }": "give the attribute length",
+    "scan(x){carry=1} body(x) { yield x }": "set the attribute length",
     "scan(x, z){} body(x, e) { yield x }": r"x\[1\] has m entries but x\[0\] has n",
     "scan(x){length=-2} body(x) { yield x }": "attribute length is -2",
     "scan(x){carry=1, invariants=1, length=2} body(x) { yield x }": "invariants is 1 but must be from 0 to 0",

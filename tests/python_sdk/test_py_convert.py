@@ -363,4 +363,4 @@ def test_passes_take_a_loop_in_a_loop(capfd):
                     c = (c - b) % 97
         return b + c
     assert keel.function(nested)(*map(keel.array, (4, 5, 3))).item() == nested(4, 5, 3) == 15
-    assert "switched off" not in capfd.readouterr().err
+    assert "is disabled" not in capfd.readouterr().err

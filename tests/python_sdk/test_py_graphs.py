@@ -73,7 +73,7 @@ def test_what_is_not_fed_is_no_fault_of_a_pass(g, capfd):
     for fetch in (z, y):
         with pytest.raises(keel.InvalidError, match='You must feed a value for parameter "y"'):
             session.run(fetch, {x: [1., 2.]})
-    assert "switched off" not in capfd.readouterr().err
+    assert "is disabled" not in capfd.readouterr().err
     np.testing.assert_allclose(session.run(z, {x: [1., 2.], y: [1., 2.]}), np.sqrt(np.exp([2., 4.]) * 2), rtol=1e-6)
 
 
