@@ -34,7 +34,7 @@ def pages(root, build):
         out[f"reference/cli/{name}.md"] = f"(cli-{name})=\n# keel {name}\n\n{about}.\n\n```text\n{help_of(build, name)}\n```\n"
     lines = ["# The command `keel`", "", "Flags that every subcommand takes, from `keel --help`:", "", "```text",
              help_of(build).split("Subcommands:")[0].rstrip(), "```", "",
-             "Inputs, exit codes and JSON output are explained in [Using the command](../../start/cli.md).", "", "| subcommand | does |", "| --- | --- |"]
+             "Inputs and exit codes: [The command line](../../start/cli.md). Passes, devices and JSON: [The command in detail](../command.md).", "", "| subcommand | does |", "| --- | --- |"]
     lines += [f"| [{name}](#cli-{name}) | {about} |" for name, about in commands]
     lines += ["", "```{toctree}", ":hidden:", "", *(name for name, _ in commands), "```", ""]
     out["reference/passes.md"] = passes(build)
