@@ -33,12 +33,16 @@ extern "C" {
 /* 1: the other side's struct_size includes member f of *p, and it is not NULL. */
 #define KEEL_HAS(p, T, f) ((p)->struct_size >= KEEL_END(T, f) && (p)->f)
 
-/* Marks for readers and for the generator of abi.json; they expand to nothing. Of a parameter: */
-#define KEEL_NULLABLE /* NULL is allowed; the comment states its meaning */
-#define KEEL_COUNT(n) /* a list (or bytes, or text) of n entries: a parameter, a number, or `returned` */
-#define KEEL_HOLES    /* a list whose entries may be NULL */
+/* Marks for readers and for the generator of abi.json; they expand to nothing. Of a parameter, or of a field
+ * of a struct: */
+#define KEEL_NULLABLE  /* may be NULL; the comment states the meaning of NULL. Also of a function's result */
+#define KEEL_COUNT(n)  /* a list (or bytes, or text) of n entries: a parameter, a number, or `returned` */
+#define KEEL_FILLED(n) /* output: only the first n entries are written; n is an output, too */
+#define KEEL_HOLES     /* a list whose entries may be NULL */
+/* Of a parameter: */
 #define KEEL_BORROWED /* output: stays the property of the first parameter's object; do not free it */
 #define KEEL_TAKEN    /* input: belongs to Keel once the call has succeeded */
+#define KEEL_KEPT     /* input: must outlive a call that succeeded; the comment states how long */
 /* Of a handle: */
 #define KEEL_SHARED   /* threads may use it at the same time */
 #define KEEL_CONFINED /* one thread at a time */
@@ -60,11 +64,6 @@ enum keel_status {
   KEEL_UNAVAILABLE = 14    /* a device or a library is not usable here */
 };
 
-typedef struct keel_str { /* not NUL-terminated */
-  const char* data;
-  uint64_t size;
-} keel_str;
-
 typedef struct keel_kv { /* NUL-terminated option name and value */
   const char* key;
   const char* value;
@@ -79,12 +78,12 @@ typedef struct keel_devid {
   int32_t type, id;
 } keel_devid;
 typedef struct keel_tensor {
-  void* data; /* first element at data + byte_offset */
-  keel_devid device;
-  int32_t ndim; /* 0 to KEEL_MAX_RANK */
+  KEEL_NULLABLE void* data; /* first element at data + byte_offset; NULL: no elements, or a symbolic array */
+  keel_devid device;        /* {1, 0}: host memory */
+  int32_t ndim;             /* 0 to KEEL_MAX_RANK */
   keel_dtype dtype;
-  int64_t* shape;   /* ndim numbers; -1: not known */
-  int64_t* strides; /* in elements; NULL: row-major, contiguous */
+  int64_t* shape KEEL_COUNT(ndim);                 /* -1: not known */
+  KEEL_NULLABLE int64_t* strides KEEL_COUNT(ndim); /* in elements; NULL: row-major, contiguous */
   uint64_t byte_offset;
 } keel_tensor;
 KEEL_SEALED(keel_tensor, byte_offset);
@@ -138,7 +137,8 @@ typedef struct keel_attr {
   uint32_t count;
   int64_t i;
   double f;
-  const void* p; /* borrowed: a caller's for the call, Keel's as long as the node lives */
+  /* Borrowed: a caller's for the call, Keel's as long as the node lives. NULL: the kind has no list. */
+  KEEL_NULLABLE const void* p;
 } keel_attr;
 KEEL_SEALED(keel_attr, p);
 

@@ -39,7 +39,7 @@ typedef struct keel_env {        /* shared by all launches of a run */
   uint32_t struct_size, threads; /* threads: how many this launch may use */
   const keel_host* host;
   keel_dev dev;
-  keel_queue queue;
+  KEEL_NULLABLE keel_queue queue;    /* NULL: a host-memory device */
   const volatile int32_t* cancelled; /* non-zero: stop soon and return KEEL_CANCELLED */
   uint64_t fault;                    /* device address of this run's fault bytes; 0: host memory */
 } keel_env;
@@ -52,19 +52,19 @@ enum keel_call_flag { KEEL_CALL_FLAT = 1 };
 typedef struct keel_call {
   uint32_t struct_size, flags;
   uint16_t n_in, n_out;
-  uint32_t fault;               /* value ORed with the error code in the fault bytes: launch number << 8 */
-  int64_t count;                /* elements of result 0 */
-  const keel_tensor* const* in; /* NULL: an omitted optional operand */
-  keel_tensor* const* out;      /* with memory */
-  void* state;                  /* from prepare; read-only, as concurrent runs share it */
-  void* scratch;                /* scratch_bytes, 64-byte aligned, private to this call */
+  uint32_t fault; /* value ORed with the error code in the fault bytes: launch number << 8 */
+  int64_t count;  /* elements of result 0 */
+  KEEL_HOLES const keel_tensor* const* in KEEL_COUNT(n_in); /* NULL: an omitted optional operand */
+  keel_tensor* const* out KEEL_COUNT(n_out);                /* with memory */
+  KEEL_NULLABLE void* state;   /* from prepare; read-only, as concurrent runs share it */
+  KEEL_NULLABLE void* scratch; /* scratch_bytes, 64-byte aligned, private to this call; NULL: none */
   const keel_env* env;
 } keel_call;
 KEEL_SEALED(keel_call, env);
 
-typedef struct keel_launch { /* filled by prepare */
-  uint32_t struct_size, flags;
-  void* state;
+typedef struct keel_launch {   /* filled by prepare */
+  uint32_t struct_size, flags; /* flags: 0 */
+  KEEL_NULLABLE void* state;   /* for run; NULL: it needs none */
   uint64_t scratch_bytes;
   /* Computes; on a device with queues: encodes on env->queue. KEEL_UNIMPLEMENTED, with nothing encoded: not
    * for these shapes; a session with a fallback then runs the node there. */
@@ -81,10 +81,10 @@ enum keel_impl_flag {
 };
 typedef struct keel_impl {
   const char* op;
-  uint32_t ver_min, ver_max; /* inclusive */
-  const char* types;         /* by type variable of the catalogue: "T=f32|f64 I=i32"; NULL: all types */
-  const char* name;          /* shown by `keel ops`: "oneDNN matmul" */
-  int32_t priority;          /* higher is tried first */
+  uint32_t ver_min, ver_max;       /* inclusive */
+  KEEL_NULLABLE const char* types; /* by type variable of the catalogue: "T=f32|f64 I=i32"; NULL: all types */
+  KEEL_NULLABLE const char* name;  /* shown by `keel ops`: "oneDNN matmul"; NULL: the plugin's name */
+  int32_t priority;                /* higher is tried first */
   uint32_t flags;
   /* 0: not for this node. NULL: for all. */
   KEEL_NULLABLE int32_t (*match)(keel_dev dev, const keel_host* host, const keel_node* node);
@@ -113,10 +113,10 @@ enum keel_segment_kind {
   KEEL_SEGMENT_READBACK = 2 /* cached host memory that the device writes: for downloads */
 };
 typedef struct keel_segment {
-  void* handle;     /* the plugin's */
-  uint64_t address; /* of the first byte on the device, aligned as the info says; DEVICE: not 0 */
-  void* host;       /* the same bytes for the host; DEVICE: NULL */
-  uint64_t bytes;   /* requested, or more */
+  KEEL_NULLABLE void* handle; /* the plugin's */
+  uint64_t address;           /* of the first byte on the device, aligned as the info says; DEVICE: not 0 */
+  KEEL_NULLABLE void* host;   /* the same bytes for the host; DEVICE: NULL */
+  uint64_t bytes;             /* requested, or more */
   uint32_t kind, reserved;
 } keel_segment;
 KEEL_SEALED(keel_segment, reserved);

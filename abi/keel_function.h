@@ -19,20 +19,22 @@ enum keel_leaf_kind {
   KEEL_LEAF_STR = 4,  /* s */
   KEEL_LEAF_ARRAY = 5 /* array */
 };
-typedef struct keel_leaf { /* borrowed for the call */
-  int32_t kind;
-  uint32_t reserved;
-  const char* name; /* of the parameter, for messages: "x", "layers[0].w"; NULL: Keel makes one */
-  keel_array* array;
+typedef struct keel_leaf { /* borrowed for the call; the member of its kind counts, others are not read */
+  int32_t kind;            /* a keel_leaf_kind */
+  uint32_t reserved;       /* 0 */
+  KEEL_NULLABLE const char*
+      name; /* of the parameter, for messages: "x", "layers[0].w"; NULL: Keel makes one */
+  KEEL_NULLABLE keel_array* array; /* NULL: the leaf is of another kind */
   int64_t i;
   double f;
-  const char* s; /* NUL-terminated */
+  KEEL_NULLABLE const char* s; /* NUL-terminated; NULL: the leaf is of another kind */
 } keel_leaf;
 KEEL_SEALED(keel_leaf, s);
 
 /* The program: applies ops to the arrays among the leaves and passes its results to keel_trace_result. The
  * same code runs eagerly, with concrete arrays and a trace that adds no nodes. It runs on the thread that
- * called the function, and may run again for another signature. */
+ * called the function, and may run again for another signature. leaves and trace are borrowed for the call.
+ */
 typedef keel_rc (*keel_program)(void* arg, keel_trace* trace, const keel_leaf* leaves KEEL_COUNT(n),
                                 uint32_t n, keel_error** err);
 /* Options:
@@ -44,11 +46,13 @@ typedef keel_rc (*keel_program)(void* arg, keel_trace* trace, const keel_leaf* l
  *   "check_captures"  "1": each call traces again, and is KEEL_PRECONDITION if the graph differs. A trace
  *                     keeps values that the program reads from outside its arguments; this finds such reads
  *   "threads", "memory", "timeout_ms", "level", "passes", "exact_convolution"  as in keel_session_new
- * release(arg) is called when the function is not used any more. */
+ * device: runs the graphs. program and arg must live until the function is freed and no call of it runs; then
+ * release(arg) is called once. */
 KEEL_API keel_rc keel_function_new(keel_context* context, const char* name, const char* device,
                                    const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
-                                   keel_program program, void* arg, KEEL_NULLABLE void (*release)(void* arg),
-                                   keel_function** out, keel_error** err);
+                                   KEEL_KEPT keel_program program, KEEL_KEPT void* arg,
+                                   KEEL_NULLABLE KEEL_KEPT void (*release)(void* arg), keel_function** out,
+                                   keel_error** err);
 KEEL_API void keel_function_free(keel_function* function);
 /* Writes at most `room` results to out, and their number to n_out. More results are KEEL_INVALID: the message
  * contains their number, and nothing was run or written (except by a program that runs eagerly or is written
@@ -57,10 +61,11 @@ KEEL_API void keel_function_free(keel_function* function);
 KEEL_API keel_rc keel_function_call(keel_function* function, KEEL_NULLABLE keel_trace* within,
                                     KEEL_NULLABLE keel_tape* tape, KEEL_NULLABLE const char* structure,
                                     const keel_leaf* leaves KEEL_COUNT(n), uint32_t n,
-                                    keel_array** out KEEL_COUNT(room), uint32_t room, uint32_t* n_out,
-                                    keel_error** err);
-/* on = 1: calls run the program itself, with concrete arrays and no trace. function NULL: all functions of
- * the context, which is not read otherwise and may then be NULL. */
+                                    keel_array** out KEEL_COUNT(room) KEEL_FILLED(n_out), uint32_t room,
+                                    uint32_t* n_out, keel_error** err);
+/* on = 1: later calls of the function run the program itself, with concrete arrays and no trace; 0: they
+ * trace again. function NULL: of all functions of the context. Else the context is not read and may be NULL.
+ */
 KEEL_API void keel_run_eagerly(KEEL_NULLABLE keel_context* context, KEEL_NULLABLE keel_function* function,
                                int32_t on);
 
@@ -70,7 +75,7 @@ KEEL_API void keel_run_eagerly(KEEL_NULLABLE keel_context* context, KEEL_NULLABL
 KEEL_API keel_rc keel_function_module(keel_function* function, KEEL_NULLABLE const char* structure,
                                       const keel_leaf* leaves KEEL_COUNT(n), uint32_t n, keel_module** out,
                                       KEEL_NULLABLE uint32_t* n_results, keel_error** err);
-/* The graph of an existing trace, by its place in the report. */
+/* The graph of an existing trace, by its place in the report, from 0. */
 KEEL_API keel_rc keel_function_trace(keel_function* function, uint32_t number, keel_module** out,
                                      keel_error** err);
 /* what: "report", JSON: name, traces (signature, reason, trace_ms, plan_ms, calls, guards, variables by name,

@@ -46,10 +46,10 @@ enum keel_effect {                                                              
 typedef struct keel_node_spec {
   uint32_t struct_size, version; /* version of the op; 0: the newest */
   const char* op;
-  const char* name; /* for messages and dumps; NULL: Keel makes one */
-  const keel_value* in;
-  const char* const* attr_names;
-  const keel_attr* attrs;
+  KEEL_NULLABLE const char* name;        /* for messages and dumps; NULL: Keel makes one */
+  const keel_value* in KEEL_COUNT(n_in); /* KEEL_NO_VALUE: omitted */
+  const char* const* attr_names KEEL_COUNT(n_attrs);
+  const keel_attr* attrs KEEL_COUNT(n_attrs);
   uint32_t n_in, n_attrs;
 } keel_node_spec;
 KEEL_SEALED(keel_node_spec, n_attrs);
@@ -58,7 +58,7 @@ KEEL_SEALED(keel_node_spec, n_attrs);
  * the results of each node. */
 typedef struct keel_body_node {
   const keel_node* node;
-  const uint32_t* in; /* value numbers; KEEL_NO_VALUE: omitted */
+  const uint32_t* in KEEL_COUNT(n_in); /* value numbers; KEEL_NO_VALUE: omitted */
   uint32_t n_in, n_out;
   uint32_t out; /* number of its first result */
   uint32_t reserved;
@@ -66,8 +66,8 @@ typedef struct keel_body_node {
 KEEL_SEALED(keel_body_node, reserved);
 typedef struct keel_body {
   uint32_t struct_size, n_nodes, n_values, n_results;
-  const keel_body_node* nodes;
-  const uint32_t* results; /* value numbers of the graph's results */
+  const keel_body_node* nodes KEEL_COUNT(n_nodes);
+  const uint32_t* results KEEL_COUNT(n_results); /* value numbers of the graph's results */
 } keel_body;
 KEEL_SEALED(keel_body, results);
 
@@ -98,7 +98,8 @@ typedef struct keel_host {
   /* The bytes belong to the importer until release(arg) is called: once, at any later time, or at once on
    * failure. release NULL: the bytes are copied now. */
   keel_rc (*constant)(keel_edit* edit, KEEL_NULLABLE const char* name, const keel_tensor* tensor,
-                      KEEL_NULLABLE void (*release)(void* arg), void* arg, keel_value* out);
+                      KEEL_NULLABLE KEEL_KEPT void (*release)(void* arg), KEEL_KEPT void* arg,
+                      keel_value* out);
   keel_rc (*add_node)(keel_edit* edit, const keel_node_spec* spec, keel_value* outs KEEL_COUNT(n_out),
                       uint32_t n_out);
   /* Type of a value, and data if it is constant. shape points to keel_dims, valid until the next edit. */

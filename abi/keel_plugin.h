@@ -17,15 +17,15 @@ extern "C" {
 typedef struct keel_source { /* a file, mapped read-only for the call, and longer if it is retained */
   uint32_t struct_size, reserved;
   const char* path; /* for messages and for files next to it; "" if it came from memory */
-  const uint8_t* data;
+  const uint8_t* data KEEL_COUNT(size);
   uint64_t size;
   /* Constants may point into data: for host->constant pass retain(source) as arg, and release. NULL: no
    * memory. */
   void* (*retain)(const struct keel_source* source);
   void (*release)(void* arg);
   /* Parameters with values from the caller: they become constants. */
-  const char* const* fixed_names;
-  const keel_tensor* fixed_values;
+  const char* const* fixed_names KEEL_COUNT(n_fixed);
+  const keel_tensor* fixed_values KEEL_COUNT(n_fixed);
   uint64_t n_fixed;
 } keel_source;
 KEEL_SEALED(keel_source, n_fixed);
@@ -51,8 +51,8 @@ typedef struct keel_pass {
   const char* about;               /* one line for `keel passes` */
   int32_t phase, level, exactness; /* level, 1 to 3: runs if the session's level is at least this */
   uint32_t flags;                  /* 0 */
-  const char* after;               /* passes of the same phase, blanks between; NULL: none */
-  const char* before;
+  KEEL_NULLABLE const char* after; /* passes of the same phase, blanks between; NULL: none */
+  KEEL_NULLABLE const char* before;
   /* Works on a private copy. If it fails or its result does not verify, the copy is dropped, and the pass is
    * reported and not used again in this context. */
   keel_rc (*run)(const keel_host* host, keel_edit* edit);
@@ -64,14 +64,14 @@ typedef struct keel_plugin {
   uint32_t struct_size, abi_minor, draft, build;
   const char* name; /* lower case, digits and '-'; the file is keel-NAME.so */
   const char* version;
-  const char* about; /* one line */
-  const keel_device* device;
-  const keel_impl* impls;
+  const char* about;                       /* one line */
+  KEEL_NULLABLE const keel_device* device; /* NULL: none */
+  const keel_impl* impls KEEL_COUNT(n_impls);
   uint32_t n_impls, impl_stride;
-  const char* ops; /* new ops ("vendor.name") in the language of the catalogue; NULL: none */
-  const keel_importer* importers;
+  KEEL_NULLABLE const char* ops; /* new ops ("vendor.name") in the language of the catalogue; NULL: none */
+  const keel_importer* importers KEEL_COUNT(n_importers);
   uint32_t n_importers, importer_stride;
-  const keel_pass* passes;
+  const keel_pass* passes KEEL_COUNT(n_passes);
   uint32_t n_passes, pass_stride;
 } keel_plugin;
 KEEL_SEALED(keel_plugin, pass_stride);

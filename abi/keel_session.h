@@ -29,9 +29,9 @@ KEEL_API keel_rc keel_session_new(keel_module* module, const char* device,
                                   const keel_kv* options KEEL_COUNT(n_options), uint32_t n_options,
                                   keel_session** out, keel_error** err);
 KEEL_API void keel_session_free(keel_session* session);
-/* Makes a plan, as keel_plan_new does, and runs it; the session keeps the plan. A feed of another dtype is
- * cast if its kind comes no later in bool, unsigned, signed, float; with the option "feeds" = "exact" it is
- * an error, as for plans. */
+/* Makes a plan, as keel_plan_new does, and runs it, as keel_plan_run does; the session keeps the plan. A feed
+ * of another dtype is cast if its kind comes no later in bool, unsigned, signed, float; with the option
+ * "feeds" = "exact" it is an error, as for plans. */
 KEEL_API keel_rc keel_session_run(keel_session* session,
                                   KEEL_NULLABLE const char* const* feeds KEEL_COUNT(n_in),
                                   keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
@@ -52,42 +52,45 @@ KEEL_API keel_rc keel_plan_new(keel_session* session,
                                uint32_t n_fetches, const char* const* targets KEEL_COUNT(n_targets),
                                uint32_t n_targets, keel_plan** out, keel_error** err);
 KEEL_API void keel_plan_free(keel_plan* plan);
+/* Of inputs (feeds) and outputs (fetches): n_in and n_out of a run. */
 KEEL_API void keel_plan_counts(const keel_plan* plan, KEEL_NULLABLE uint32_t* inputs,
                                KEEL_NULLABLE uint32_t* outputs);
-/* Input i, or with output = 1 output i: name and type. shape: room for KEEL_MAX_RANK numbers; -1: a symbolic
- * dim. KEEL_NOT_FOUND: there is no port i. */
+/* Input i, or with output = 1 output i: name and type. shape: ndim numbers; -1: a symbolic dim.
+ * KEEL_NOT_FOUND: there is no port i. */
 KEEL_API keel_rc keel_plan_port(const keel_plan* plan, int32_t output, uint32_t i,
                                 KEEL_NULLABLE keel_text** name, KEEL_NULLABLE keel_dt* dtype,
-                                KEEL_NULLABLE int64_t* shape KEEL_COUNT(KEEL_MAX_RANK),
+                                KEEL_NULLABLE int64_t* shape KEEL_COUNT(KEEL_MAX_RANK) KEEL_FILLED(ndim),
                                 KEEL_NULLABLE int32_t* ndim, keel_error** err);
-/* Several threads may run one plan at once. */
-KEEL_API keel_rc keel_plan_run(keel_plan* plan, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
-                               uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
-                               keel_error** err);
+/* in: an array for each input, of its dtype, with sizes that fit; out: an array for each output.
+ * KEEL_CANCELLED: keel_context_cancel, or the session's time limit. Several threads may run one plan at once.
+ */
+KEEL_API keel_rc keel_plan_run(keel_plan* plan, keel_array* const* in KEEL_COUNT(n_in), uint32_t n_in,
+                               keel_array** out KEEL_COUNT(n_out), uint32_t n_out, keel_error** err);
 /* JSON: passes (ms, edits), launches in order (node, op, impl, device), constant part, values with their
  * place in the arena, "lanes" (names of launches that run in parallel), bytes planned, "nodes" of the graph
  * and "needed_nodes"; with several devices "placement" (device and reason for each node) and "copies". `in`
  * gives the sizes of symbolic dims; NULL: they stay symbolic. */
-KEEL_API keel_rc keel_plan_report(keel_plan* plan,
-                                  KEEL_NULLABLE KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
+KEEL_API keel_rc keel_plan_report(keel_plan* plan, KEEL_NULLABLE keel_array* const* in KEEL_COUNT(n_in),
                                   uint32_t n_in, keel_text** out, keel_error** err);
 
 /* One launch of an observed or profiled plan. Pointers are valid during the call of the observer. */
 typedef struct keel_event {
-  uint32_t struct_size, n_in, n_out, index;
+  uint32_t struct_size, n_in, n_out;
+  uint32_t index;   /* of the launch in the plan, from 0 */
   const char* node; /* name of the node, as in messages; it can be fetched by it */
   const char* op;
-  const char* impl;
-  const keel_tensor* const* in;
-  const keel_tensor* const* out;
-  const char* const* out_names;
+  const char* impl;                                         /* "": it has no name */
+  KEEL_HOLES const keel_tensor* const* in KEEL_COUNT(n_in); /* NULL: an omitted optional operand */
+  const keel_tensor* const* out KEEL_COUNT(n_out);
+  const char* const* out_names KEEL_COUNT(n_out);
   int64_t begin_ns, end_ns; /* of a steady clock */
   uint32_t lane, reserved;  /* lane: launches with different lanes ran in parallel */
 } keel_event;
 KEEL_SEALED(keel_event, reserved);
-/* Called after each launch. Non-zero: the run stops and returns KEEL_CANCELLED. */
+/* Called after each launch, on the thread of the run. Non-zero: the run stops and returns KEEL_CANCELLED. */
 typedef int32_t (*keel_observer)(void* arg, const keel_event* event);
-KEEL_API keel_rc keel_plan_run_observed(keel_plan* plan, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
+/* keel_plan_run with an observer. KEEL_PRECONDITION: the session has neither "observe" nor "profile". */
+KEEL_API keel_rc keel_plan_run_observed(keel_plan* plan, keel_array* const* in KEEL_COUNT(n_in),
                                         uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
                                         keel_observer observer, void* arg, keel_error** err);
 

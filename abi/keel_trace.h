@@ -11,22 +11,25 @@
 extern "C" {
 #endif
 
+/* An empty graph of that name. device: nodes of ops that are bound to it run on the session's device; nodes
+ * of other ops keep the device of the op. */
 KEEL_API keel_rc keel_trace_new(keel_context* context, const char* name, const char* device, keel_trace** out,
                                 keel_error** err);
-KEEL_API void keel_trace_free(keel_trace* trace);
+KEEL_API void keel_trace_free(keel_trace* trace); /* discards a graph or body that has not ended */
 /* Gives a module whose only entry is the graph, under the trace's name. Symbolic arrays cannot be used any
- * more: each use is an error that names the value. */
+ * more: each use is an error that names the value. The trace is freed by the caller. */
 KEEL_API keel_rc keel_trace_end(keel_trace* trace, keel_module** out, keel_error** err);
 /* The module under construction: sessions may run its nodes while others are added. One thread at a time adds
  * nodes or makes plans; plans run on any thread. */
 KEEL_API keel_rc keel_trace_module(keel_trace* trace, keel_module** out, keel_error** err);
 
-/* ---- parameters, ops and results */
+/* ---- parameters, ops and results. name NULL: Keel makes one */
+/* Adds a parameter. dims: numbers, or dims of keel_trace_dim. */
 KEEL_API keel_rc keel_trace_param(keel_trace* trace, KEEL_NULLABLE const char* name, keel_dt dtype,
                                   const keel_dim* dims KEEL_COUNT(ndim), int32_t ndim, keel_array** out,
                                   keel_error** err);
-/* keel_apply. within: the trace that gets the node, even if no operand is symbolic; an eager trace records on
- * its tape. tape: records the op. */
+/* keel_apply. within: the trace that gets the node, even if no operand is symbolic; NULL: the trace of the
+ * symbolic operands. tape: records an op that runs at once; NULL: the tape of `within`, if it has one. */
 KEEL_API keel_rc keel_trace_apply(KEEL_NULLABLE keel_trace* within, KEEL_NULLABLE keel_tape* tape,
                                   keel_op* op, KEEL_HOLES keel_array* const* in KEEL_COUNT(n_in),
                                   uint32_t n_in, keel_array** out KEEL_COUNT(n_out), uint32_t n_out,
@@ -34,15 +37,17 @@ KEEL_API keel_rc keel_trace_apply(KEEL_NULLABLE keel_trace* within, KEEL_NULLABL
 /* A symbolic array for a constant with these elements, which are shared and must not be written any more. */
 KEEL_API keel_rc keel_trace_constant(keel_trace* trace, KEEL_NULLABLE const char* name, keel_array* array,
                                      keel_array** out, keel_error** err);
+/* Appends a result of the program, block, body or trace. */
 KEEL_API keel_rc keel_trace_result(keel_trace* trace, KEEL_NULLABLE const char* name, keel_array* array,
                                    keel_error** err);
 /* Inlines an entry of a module (NULL: its only one): gradients flow through it, and it uses the module's
- * variables. in: an array for each parameter; out: room for at most `room` results. KEEL_INVALID: sizes do
- * not fit; sizes that are unknown now are checked by each run. tape: records reads of variables. */
+ * variables. in: an array for each parameter. out: room for at most `room` results; n_out: their number; if
+ * there are more, nothing is added. KEEL_INVALID: sizes do not fit; sizes that are unknown now are checked by
+ * each run. tape: records reads of variables; NULL: the tape of `within`, if it has one. */
 KEEL_API keel_rc keel_trace_entry(keel_trace* within, KEEL_NULLABLE keel_tape* tape, keel_module* module,
                                   KEEL_NULLABLE const char* entry, keel_array* const* in KEEL_COUNT(n),
-                                  uint32_t n, keel_array** out KEEL_COUNT(room), uint32_t room,
-                                  uint32_t* n_out, keel_error** err);
+                                  uint32_t n, keel_array** out KEEL_COUNT(room) KEEL_FILLED(n_out),
+                                  uint32_t room, uint32_t* n_out, keel_error** err);
 
 /* ---- sizes. An expression is text: "b", "2*b+1". */
 /* known_only = 0: a symbol that does not exist is made. 1: it is KEEL_NOT_FOUND, and the message names it. */
@@ -71,12 +76,14 @@ KEEL_API keel_rc keel_trace_names(keel_trace* trace, const char* scope, keel_err
 /* Source line of the nodes added from now on; failed runs name it, also after loading from a file. file:
  * compared by address, so the text must live until the trace ends or another file is set; NULL: unknown.
  * Lines above 2^20 are unknown, too. */
-KEEL_API void keel_trace_source(keel_trace* trace, KEEL_NULLABLE const char* file, uint32_t line);
-/* Renames a parameter or a node's result. unique = 1: a number is appended to a name that is taken. */
+KEEL_API void keel_trace_source(keel_trace* trace, KEEL_NULLABLE KEEL_KEPT const char* file, uint32_t line);
+/* Renames a parameter or a node's result. unique = 1: a number is appended to a name that is taken; 0: such a
+ * name is KEEL_EXISTS. */
 KEEL_API keel_rc keel_trace_rename(keel_trace* trace, keel_array* array, const char* name, int32_t unique,
                                    keel_error** err);
-/* From a symbolic array to the number of its value in the graph, and back. */
+/* The number of a symbolic array's value in the graph. */
 KEEL_API keel_rc keel_trace_value(keel_trace* trace, keel_array* array, keel_value* out, keel_error** err);
+/* The reverse: a symbolic array for a value. KEEL_NOT_FOUND: there is no such value. */
 KEEL_API keel_rc keel_trace_array(keel_trace* trace, keel_value value, keel_array** out, keel_error** err);
 
 #ifdef __cplusplus

@@ -31,15 +31,19 @@ KEEL_API keel_rc keel_variable_write(keel_variable* variable, KEEL_NULLABLE keel
 /* name: "" if it has none; valid as long as the variable. id: equal for all handles of one variable. */
 KEEL_API void keel_variable_info(const keel_variable* variable, KEEL_NULLABLE KEEL_BORROWED const char** name,
                                  KEEL_NULLABLE int32_t* trainable, KEEL_NULLABLE uint64_t* id);
-KEEL_API keel_variable* keel_variable_retain(keel_variable* variable); /* the same variable */
-KEEL_API void keel_variable_free(keel_variable* variable);             /* drops a reference */
+/* Adds a reference; returns the same variable. */
+KEEL_API keel_variable* keel_variable_retain(keel_variable* variable);
+KEEL_API void keel_variable_free(keel_variable* variable); /* drops a reference */
 
-/* A checkpoint is a file of variables by name, with a checksum for each. Saving is atomic. Loading assigns
- * each variable its value in the file, or fails and changes none; other variables in the file are ignored. */
+/* ---- checkpoints: files of variables by name, with a checksum for each */
+/* Atomic: a file of that name is replaced by the whole new file, or stays. KEEL_EXISTS: a name is there
+ * twice. */
 KEEL_API keel_rc keel_checkpoint_save(keel_context* context, const char* path,
                                       const char* const* names KEEL_COUNT(n),
                                       keel_variable* const* variables KEEL_COUNT(n), uint32_t n,
                                       keel_error** err);
+/* Assigns each variable its value in the file, or fails and changes none; other variables in the file are
+ * ignored. */
 KEEL_API keel_rc keel_checkpoint_load(keel_context* context, const char* path,
                                       const char* const* names KEEL_COUNT(n),
                                       keel_variable* const* variables KEEL_COUNT(n), uint32_t n,

@@ -2,17 +2,20 @@
 
 Usage: abi_json.py OUT
 
-functions   header, doc, returns, params, and `one_at_a_time`: the parameters that no other thread may use during the call
-            (everything else may be used by any number of threads)
+functions   header, doc, returns (a type), result, params, and `one_at_a_time`: the parameters that no other thread may use
+            during the call (everything else may be used by any number of threads)
+result      nullable and ownership of what a function returns, as for an output; absent: it returns nothing
 params      name, type and
               direction  in or out
               nullable   may it be NULL; a list may be, too, if its count is 0
               count      what counts its entries: a parameter, a number, or `returned`, the function's result; holes: entries may be NULL
-              ownership  value, borrowed (by the callee for the call; of an output: by the caller, as long as its owner
-                         lives), taken (on success), caller (who frees it with the function `free`)
+              filled     of an output list: the output that says how many entries were written; absent: all
+              ownership  value; borrowed (by the callee for the call; of an output: by the caller, as long as the object of
+                         the parameter `owner` lives); kept (by the callee after the call, as long as `doc` says); taken (on
+                         success); caller (who frees it with the function `free`)
 callbacks   functions that a caller or a plugin writes, in the same form; those of a table are called TABLE.MEMBER
 handles     opaque types, with the function that frees them and whether threads may share them
-structs     size, and for each field type, offset, size
+structs     size, and for each field type, offset, size; of a pointer: nullable, and the field that counts its entries, holes
 constants   value, and the enum that it belongs to
 
 The rules of keel_handle.h give the facts of a parameter; marks such as KEEL_NULLABLE name the exceptions. A declaration that
@@ -26,7 +29,8 @@ import sys
 from pathlib import Path
 
 ABI = Path(__file__).resolve().parent.parent / "abi"
-PARAM_MARKS = {"KEEL_NULLABLE", "KEEL_HOLES", "KEEL_BORROWED", "KEEL_TAKEN"}
+PARAM_MARKS = {"KEEL_NULLABLE", "KEEL_HOLES", "KEEL_BORROWED", "KEEL_TAKEN", "KEEL_KEPT"}
+LIST_MARKS = {"KEEL_COUNT": "count", "KEEL_FILLED": "filled"}
 HANDLE_MARKS = {"KEEL_SHARED", "KEEL_CONFINED"}
 SCALARS = {"int8_t": 1, "uint8_t": 1, "char": 1, "uint16_t": 2, "int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8,
            "double": 8, "float": 4, "uintptr_t": 8}
@@ -76,7 +80,7 @@ def declarations(text):
                 if out and line == end:
                     out[-1] = (out[-1][0], out[-1][1] + ("\n" if out[-1][1] else "") + plain(word))
                 else:
-                    doc = "" if word.startswith(("/* ----", "/* keel")) else plain(word)
+                    doc = "" if re.match(r"/\* (----|keel\w*\.h:)", word) else plain(word)
             elif behind and words[-1] == "{":
                 doc += ("\n" if doc else "") + plain(word)
             elif words:
@@ -110,6 +114,15 @@ def split(words, at=","):
         if parts[i] and parts[i][0].startswith(BEHIND):
             parts[i - 1].append(parts[i].pop(0))
     return [p for p in parts if comments_apart(p)[0]]
+
+
+def marks_apart(words):
+    """A declaration without its marks, the marks before it, and the arguments of those behind it."""
+    marks = list(itertools.takewhile(PARAM_MARKS.__contains__, words))
+    words, lists = words[len(marks):], {}
+    for i in reversed([i for i, word in enumerate(words) if word in LIST_MARKS]):
+        lists[LIST_MARKS[words[i]]], words = words[i + 2], words[:i]
+    return words, marks, lists
 
 
 def spell(words):
@@ -183,34 +196,45 @@ class Abi:
         fields, at, align = [], 0, 1
         for part in split(rows, ";"):
             code, notes = comments_apart(part)
-            for kind, field, length in self.members(name, code, " ".join(notes)):
+            for kind, field, length, facts in self.members(name, code, " ".join(notes)):
                 size, step = self.size(kind)
                 at = -(-at // step) * step
                 align = max(align, step)
-                fields.append({"name": field, "type": kind, "offset": at, "size": size * (length or 1), "doc": " ".join(notes)})
+                fields.append({"name": field, "type": kind, "offset": at, "size": size * (length or 1), "doc": " ".join(notes),
+                               **facts})
                 if length:
                     fields[-1]["length"] = length
                 at += size * (length or 1)
+        for field in fields:
+            if field.get("count") not in (None, *(other["name"] for other in fields)):
+                raise SystemExit(f"{name}.{field['name']}: there is no field {field['count']}")
         self.structs[name] = {"header": self.header, "doc": doc, "size": -(-at // align) * align, "align": align,
                               "fields": fields}
 
     def members(self, struct, code, doc):
-        marks = code[:1] if code[0] in PARAM_MARKS else []
-        code = code[len(marks):]
+        """(type, name, length of an array, facts of a pointer) of each."""
         if "(" in code and code[code.index("(") + 1] == "*":
+            nullable, code = code[0] == "KEEL_NULLABLE", code[code[0] == "KEEL_NULLABLE":]
             at = code.index("(")
             name = f"{struct}.{code[at + 2]}"
             self.callback(name, code[:at], code[at + 5:-1], doc)
-            self.callbacks[name]["nullable"] = "KEEL_NULLABLE" in marks
-            return [(name, code[at + 2], None)]
+            self.callbacks[name]["nullable"] = nullable
+            return [(name, code[at + 2], None, {"nullable": nullable})]
+        code, marks, lists = marks_apart(code)
         first, *more = split(code)
         length = None
         if first[-1] == "]":
             length = first[-2]
             length = int(length) if length.isdigit() else self.constants[length]["value"]
             first = first[:-3]
-        kind = spell(first[:-1])
-        return [(kind, first[-1], length)] + [(kind, m[-1], None) for m in more]
+        kind, facts = spell(first[:-1]), {}
+        if "*" in kind or kind in self.callbacks or kind in self.opaque:
+            facts = {"nullable": "KEEL_NULLABLE" in marks}
+            if lists:
+                facts |= {"count": lists["count"], "holes": "KEEL_HOLES" in marks}
+        elif marks or lists:
+            raise SystemExit(f"{struct}.{first[-1]}: marks are for pointers")
+        return [(kind, first[-1], length, facts)] + [(kind, m[-1], None, facts) for m in more]
 
     def size(self, kind):
         if kind.endswith("*") or kind in self.callbacks or "*" in kind or kind.startswith("keel_") and kind in self.opaque:
@@ -232,23 +256,31 @@ class Abi:
         name = words[at - 1]
         if name in self.functions:
             raise SystemExit(f"{self.header}: {name} is declared twice")
-        self.functions[name] = {"header": self.header, "doc": doc, "returns": spell(words[:at - 1]),
+        returns, marks, _ = marks_apart(words[:at - 1])
+        self.functions[name] = {"header": self.header, "doc": doc, "returns": spell(returns),
+                                **self.result(spell(returns), marks),
                                 "params": self.params(name, words[at + 1:-1])}
         if name.endswith("_free"):
             self.handles[re.sub(r" ?\*$", "", self.functions[name]["params"][0]["type"])]["free"] = name
 
     # ---- parameters
+    def result(self, kind, marks):
+        """Facts of a function's result: a handle belongs to the caller, another pointer is borrowed."""
+        if kind == "void":
+            return {}
+        facts = {"nullable": "KEEL_NULLABLE" in marks, "ownership": "borrowed" if "*" in kind else "value"}
+        base = kind.removesuffix("*")
+        if "*" in kind and base in self.handles:
+            facts |= {"ownership": "caller", "free": f"{base}_free"}
+        return {"result": facts}
+
     def params(self, function, words):
         out = []
         for part in split(words):
             code, notes = comments_apart(part)
             if code == ["void"]:
                 continue
-            marks = list(itertools.takewhile(PARAM_MARKS.__contains__, code))
-            code, count = code[len(marks):], None
-            if "KEEL_COUNT" in code:
-                at = code.index("KEEL_COUNT")
-                count, code = code[at + 2], code[:at]
+            code, marks, lists = marks_apart(code)
             if "(" in code:  # a function pointer that has no name of its own
                 at = code.index("(")
                 kind = f"{function}.{code[at + 2]}"
@@ -256,7 +288,7 @@ class Abi:
                 code = [kind, code[at + 2]]
             if len(code) < 2 or not re.fullmatch(r"\w+", code[-1]) or code[-1] in SCALARS or code[-1].endswith("_t"):
                 raise SystemExit(f"{self.header}: {function}: parameter {len(out)} has no name: {' '.join(code)}")
-            param = {"name": code[-1], "type": spell(code[:-1]), "marks": marks, "count": count}
+            param = {"name": code[-1], "type": spell(code[:-1]), "marks": marks, "lists": lists}
             if notes:
                 param["doc"] = " ".join(notes)
             out.append(param)
@@ -273,7 +305,8 @@ class Abi:
         def need(right, why):
             if not right:
                 raise SystemExit(f"{function}: parameter {param['name']} ({param['type']}): {why}")
-        kind, marks, count = param["type"], param.pop("marks"), param.pop("count")
+        kind, marks, lists = param["type"], param.pop("marks"), param.pop("lists")
+        count, filled = lists.get("count"), lists.get("filled")
         stars, base, handle = kind.count("*"), self.base(param), self.handles.get(self.base(param))
         pointer = stars > 0 or kind in self.callbacks or kind in self.opaque
         opaque = base == "void" and kind == "void*" and not count or kind in self.callbacks
@@ -288,14 +321,20 @@ class Abi:
         if count:
             param["count"] = self.constants[count]["value"] if count in self.constants else count
             param["holes"] = "KEEL_HOLES" in marks
+        if filled:
+            need(count and output and filled in names, "KEEL_FILLED is for an output list, and names an output")
+            param["filled"] = filled
         need(count or "KEEL_HOLES" not in marks, "KEEL_HOLES is for lists")
+        need(not (output and {"KEEL_KEPT", "KEEL_TAKEN"} & {*marks}), "KEEL_KEPT and KEEL_TAKEN are for inputs")
         need(count or not (stars == 2 and last_const), "a list needs KEEL_COUNT")
         if not pointer:
             param["ownership"] = "value"
         elif not output:
-            param["ownership"] = "taken" if "KEEL_TAKEN" in marks else "borrowed"
+            param["ownership"] = "taken" if "KEEL_TAKEN" in marks else "kept" if "KEEL_KEPT" in marks else "borrowed"
         elif "KEEL_BORROWED" in marks or not (stars == 2 or handle):
             param["ownership"] = "borrowed" if "KEEL_BORROWED" in marks else "value"
+            if "KEEL_BORROWED" in marks:
+                param["owner"] = names[0]
         else:
             need(handle or base.startswith("DLManaged"), "whose is it? KEEL_BORROWED, or a handle")
             need(not handle or handle["free"], f"nothing frees a {base}: KEEL_BORROWED")

@@ -38,8 +38,11 @@ keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_a
       RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
     const Operands operands{{in, n_in}, {out, n_out}};
     absl::Status status = RunPlan(*p->plan.load(std::memory_order_acquire), operands);
-    if (!status.ok()) [[unlikely]]
+    if (!status.ok()) [[unlikely]] {  // entries are checked here, apart from the hot path
+      absl::Status given = CheckGiven("keel_plan_run", "plan in[n_in]*", {p, in, n_in});
+      if (!given.ok()) return Annotate(given, kErrorHint, status.message());
       return FallBack(*p, std::move(status), operands);
+    }
     return status;
   });
 }

@@ -227,7 +227,11 @@ const char* keel_error_text(const keel_error* e, int32_t part) {
   }
 }
 keel_rc keel_error_new(keel_rc code, const char* message, keel_error** out) {
-  return Guard(out, [&] { return Error(static_cast<absl::StatusCode>(code), message ? message : ""); });
+  const bool is_error = code != KEEL_OK && IsCode(code);
+  return Guard(out, [&] {
+    return Error(is_error ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
+                 message ? message : "");
+  });
 }
 void keel_error_free(keel_error* e) {
   if (e != &no_memory) delete e;
@@ -280,8 +284,8 @@ const char* keel_device_name(keel_context* c, uint32_t i) {
 }
 
 keel_rc keel_context_report(keel_context* c, const char* what, keel_text** out, keel_error** err) {
-  return Guard(err, "context what out", {c, what, out}, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(std::string text, ReportOf(*c->state, what));
+  return Guard(err, "context what out", {c, what, out}, [&, caller = __func__]() -> absl::Status {
+    ASSIGN_OR_RETURN(std::string text, ReportOf(*c->state, caller, what));
     return GiveText(std::move(text), out);
   });
 }

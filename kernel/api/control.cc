@@ -63,7 +63,19 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
   return body;
 }
 
-absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlRequest wanted) {
+absl::Status CheckRoom(size_t results, uint32_t room) {
+  if (results <= room) return absl::OkStatus();
+  return Invalid("there are ", results, " results, got room for ", room);
+}
+
+// The number of the node's results: those of a body, but the test of a loop comes first and gives none.
+size_t ResultsOf(const ControlRequest& wanted) {
+  return wanted.op == "while" ? wanted.before.size() : wanted.bodies[0]->graph()->results.size();
+}
+
+absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlRequest wanted,
+                                uint32_t room) {
+  RETURN_IF_ERROR(CheckRoom(ResultsOf(wanted), room));
   Tape* tape = within ? within->tracing.tape : nullptr;
   if (tape)
     wanted.on_read = [tape](const std::shared_ptr<Variable>& variable, keel_array* value) {
@@ -78,7 +90,7 @@ absl::StatusOr<Results> AddNode(const keel_trace* within, Trace& trace, ControlR
 
 absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t room, uint32_t* n_out) {
   RETURN_IF_ERROR(results.status());
-  if (results->size() > room) return Invalid(results->size(), " results, but 'out' has room for ", room);
+  RETURN_IF_ERROR(CheckRoom(results->size(), room));
   for (size_t i = 0; i < results->size(); i++) out[i] = (*results)[i].Detach();
   *n_out = static_cast<uint32_t>(results->size());
   return absl::OkStatus();
@@ -109,7 +121,8 @@ absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool in
 }
 
 absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::string_view op,
-                               std::span<const Code> blocks, std::span<const std::string_view> labels) {
+                               std::span<const Code> blocks, std::span<const std::string_view> labels,
+                               uint32_t room) {
   bool index = op == "switch";
   if (!selector->symbolic()) {
     ASSIGN_OR_RETURN(int64_t at, Decide(index ? "the index" : "the predicate", selector, index));
@@ -128,7 +141,7 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
     ASSIGN_OR_RETURN(bodies.emplace_back(), Write(within, *trace, body, blocks[b]));
     wanted.bodies.push_back(bodies.back().get());
   }
-  return AddNode(within, *trace, wanted);
+  return AddNode(within, *trace, wanted, room);
 }
 
 absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& test, const Code& body) {
@@ -201,13 +214,13 @@ Attrs ScanAttrs(keel_dim length, bool reverse) {
 }
 
 absl::StatusOr<Results> ScanTraced(const keel_trace* within, Trace& trace, const ScanArguments& scan,
-                                   const Code& code) {
+                                   const Code& code, uint32_t room) {
   std::vector<keel_array*> all(scan.carry.begin(), scan.carry.end());
   all.insert(all.end(), scan.xs.begin(), scan.xs.end());
   BodyRequest wanted{"body", all, scan.carry.size()};
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, Write(within, trace, wanted, code));
   return AddNode(within, trace,
-                 {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}});
+                 {"scan", scan.carry, scan.xs, {body.get()}, ScanAttrs(scan.length, scan.reverse), {}}, room);
 }
 
 // The body never runs: the types of its results come from a temporary trace.
@@ -225,7 +238,7 @@ absl::StatusOr<Results> ScanEmpty(const keel_trace* within, const ScanArguments&
     }
   std::vector<keel_array*> raw = Raw(params);
   Arrays all(raw), carry = all.first(scan.carry.size()), xs = all.subspan(carry.size());
-  ASSIGN_OR_RETURN(Results made, ScanTraced(&apart, trace, {carry, xs, 0, false}, code));
+  ASSIGN_OR_RETURN(Results made, ScanTraced(&apart, trace, {carry, xs, 0, false}, code, UINT32_MAX));
   RETURN_IF_ERROR(trace.End());
   Results results = Share(scan.carry);
   for (size_t i = carry.size(); i < made.size(); i++) {
@@ -277,24 +290,26 @@ absl::StatusOr<Trace*> TraceFor(const keel_trace* within, std::initializer_list<
 
 }  // namespace
 
-keel_rc keel_trace_cond(keel_trace* within, keel_array* p, keel_block then, void* then_arg,
-                        keel_block otherwise, void* else_arg, keel_array** out, uint32_t room,
+keel_rc keel_trace_cond(keel_trace* within, keel_array* predicate, keel_block then, void* then_arg,
+                        keel_block otherwise, void* otherwise_arg, keel_array** out, uint32_t room,
                         uint32_t* n_out, keel_error** err) {
-  return Guard(err, "p then otherwise out[room] n_out", {p, then, otherwise, out, room, n_out}, [&] {
-    const Code blocks[] = {{then, then_arg}, {otherwise, else_arg}};
-    const std::string_view labels[] = {"then", "else"};
-    return Give(Branch(within, p, "cond", blocks, labels), out, room, n_out);
-  });
+  return Guard(err, "predicate then otherwise out[room] n_out",
+               {predicate, then, otherwise, out, room, n_out}, [&] {
+                 const Code blocks[] = {{then, then_arg}, {otherwise, otherwise_arg}};
+                 const std::string_view labels[] = {"then", "else"};
+                 return Give(Branch(within, predicate, "cond", blocks, labels, room), out, room, n_out);
+               });
 }
 
-keel_rc keel_trace_switch(keel_trace* within, keel_array* i, const keel_block* branches, void* const* args,
-                          uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out, keel_error** err) {
-  return Guard(err, "i branches[n]* out[room] n_out", {i, branches, n, out, room, n_out},
+keel_rc keel_trace_switch(keel_trace* within, keel_array* index, const keel_block* branches,
+                          void* const* args, uint32_t n, keel_array** out, uint32_t room, uint32_t* n_out,
+                          keel_error** err) {
+  return Guard(err, "index branches[n]* out[room] n_out", {index, branches, n, out, room, n_out},
                [&]() -> absl::Status {
-                 if (!n) return Invalid("a switch has no branch");
+                 if (!n) return Invalid("keel_trace_switch: 'n' is 0; a switch needs a branch");
                  std::vector<Code> blocks;
                  for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
-                 return Give(Branch(within, i, "switch", blocks, {}), out, room, n_out);
+                 return Give(Branch(within, index, "switch", blocks, {}, room), out, room, n_out);
                });
 }
 
@@ -311,7 +326,7 @@ keel_rc keel_trace_while(keel_trace* within, keel_array* const* init, uint32_t n
     wanted.label = "body";
     ASSIGN_OR_RETURN(std::shared_ptr<Trace> second, Write(within, *trace, wanted, blocks[1]));
     ControlRequest node{"while", {init, n}, {}, {first.get(), second.get()}, {}, {}};
-    return Give(AddNode(within, *trace, node), out, n, &made);
+    return Give(AddNode(within, *trace, node, n), out, n, &made);
   });
 }
 
@@ -323,7 +338,7 @@ keel_rc keel_trace_scan(keel_trace* within, keel_array* const* carry, uint32_t n
                  ScanArguments scan{{carry, n_carry}, {xs, n_xs}, length, reverse != 0};
                  ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {scan.carry, scan.xs}));
                  if (!trace) return Give(ScanNow(within, scan, {body, arg}), out, room, n_out);
-                 return Give(ScanTraced(within, *trace, scan, {body, arg}), out, room, n_out);
+                 return Give(ScanTraced(within, *trace, scan, {body, arg}, room), out, room, n_out);
                });
 }
 
@@ -332,7 +347,8 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
                         keel_array** params, keel_error** err) {
   return Guard(err, "label like[n]* body params[n]", {label, like, n, body, params, n},
                [&]() -> absl::Status {
-                 if (flags & ~KEEL_BODY_BRANCH) return Invalid("body: unknown flags ", flags);
+                 if (flags & ~KEEL_BODY_BRANCH)
+                   return Invalid("keel_body_begin: 'flags' is ", flags, "; there is KEEL_BODY_BRANCH (1)");
                  ASSIGN_OR_RETURN(Trace * trace, TraceFor(within, {{like, n}}));
                  if (!trace)
                    return Error(absl::StatusCode::kFailedPrecondition,
@@ -340,11 +356,13 @@ keel_rc keel_body_begin(keel_trace* within, keel_tape* tape, const char* label, 
                  std::vector<ArrayRef> made;
                  BodyRequest wanted{label, {like, n}, entries_from, (flags & KEEL_BODY_BRANCH) != 0};
                  ASSIGN_OR_RETURN(std::shared_ptr<Trace> begun, trace->Begin(wanted, &made));
-                 *body = new keel_trace{At(within, std::move(begun))};
-                 (*body)->tracing.owns_body = true;
-                 if (tape) (*body)->tracing.tape = tape;
-                 if (tape) tape->Enter((*body)->tracing.trace.get());
+                 std::unique_ptr<keel_trace, decltype(&keel_trace_free)> handle(
+                     new keel_trace{At(within, std::move(begun))}, keel_trace_free);
+                 handle->tracing.owns_body = true;
+                 if (tape) handle->tracing.tape = tape;
+                 if (tape) tape->Enter(handle->tracing.trace.get());
                  for (uint32_t i = 0; i < n; i++) params[i] = made[i].Detach();
+                 *body = handle.release();
                  return absl::OkStatus();
                });
 }
@@ -363,22 +381,23 @@ keel_rc keel_body_run(const char* op, keel_array* const* before, uint32_t n_befo
                       keel_array* const* entries, uint32_t n_entries, keel_trace* const* bodies,
                       uint32_t n_bodies, keel_dim length, int32_t reverse, keel_array** out, uint32_t room,
                       uint32_t* n_out, keel_error** err) {
-  return Guard(err, "op before[n_before]* entries[n_entries]* bodies[n_bodies]* out[room] n_out",
-               {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out},
-               [&]() -> absl::Status {
-                 if (!n_bodies) return Invalid(op, " has no body");
-                 ControlRequest wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
-                 for (uint32_t b = 0; b < n_bodies; b++) {
-                   wanted.bodies.push_back(bodies[b]->tracing.trace.get());
-                 }
-                 if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
-                 RETURN_IF_ERROR(Trace::CheckControl(wanted));
-                 for (uint32_t b = 0; b < n_bodies; b++) {
-                   Results results;
-                   for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
-                   RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
-                 }
-                 Trace* around = wanted.bodies[0]->parent();
-                 return Give(AddNode(bodies[0], *around, wanted), out, room, n_out);
-               });
+  return Guard(
+      err, "op before[n_before]* entries[n_entries]* bodies[n_bodies]* out[room] n_out",
+      {op, before, n_before, entries, n_entries, bodies, n_bodies, out, room, n_out}, [&]() -> absl::Status {
+        if (!n_bodies) return Invalid("keel_body_run: 'n_bodies' is 0; a ", op, " needs a body");
+        ControlRequest wanted{op, {before, n_before}, {entries, n_entries}, {}, {}, {}};
+        for (uint32_t b = 0; b < n_bodies; b++) {
+          wanted.bodies.push_back(bodies[b]->tracing.trace.get());
+        }
+        if (wanted.op == "scan") wanted.attrs = ScanAttrs(length, reverse != 0);
+        RETURN_IF_ERROR(Trace::CheckControl(wanted));
+        RETURN_IF_ERROR(CheckRoom(wanted.op == "while" ? n_before : bodies[0]->tracing.results.size(), room));
+        for (uint32_t b = 0; b < n_bodies; b++) {
+          Results results;
+          for (const auto& [name, array] : bodies[b]->tracing.results) results.push_back(array);
+          RETURN_IF_ERROR(wanted.bodies[b]->Finish(Raw(results)));
+        }
+        Trace* around = wanted.bodies[0]->parent();
+        return Give(AddNode(bodies[0], *around, wanted, room), out, room, n_out);
+      });
 }

@@ -74,11 +74,11 @@ keel_rc keel_graph_rule(keel_graph* g, const char* rule, keel_error** err) {
 keel_rc keel_graph_constant(keel_graph* g, const char* name, keel_array* array, keel_value* out,
                             keel_error** err) {
   return Guard(err, "graph array out", {g, array, out}, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NeedHostMemory("a constant", array));
     ArrayRef rows = ArrayRef::Share(array);
     if (!array->contiguous) {
       ASSIGN_OR_RETURN(rows, CopyArray(array->view));
     }
-    RETURN_IF_ERROR(NeedHostMemory("a constant", array));
     std::lock_guard lock(g->owner->mutex);
     ASSIGN_OR_RETURN(uint32_t index, g->owner->module->AddConstant(ConstantOf(Text(name), std::move(rows))));
     return Give(g->graph->AddConstant(index), out);

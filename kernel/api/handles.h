@@ -228,7 +228,7 @@ inline absl::Status UnknownChoice(std::string_view function, std::string_view pa
 }
 
 // report.cc
-absl::StatusOr<std::string> ReportOf(Context& context, std::string_view what);
+absl::StatusOr<std::string> ReportOf(Context& context, std::string_view caller, std::string_view what);
 // info.cc
 std::string ModuleInfo(const Module& module);
 

@@ -72,16 +72,17 @@ keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, co
                  std::lock_guard lock(m->state->mutex);
                  const Module& from = *m->state->module;
                  ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
-                 EntryRequest wanted{from, *from.graphs[found->graph], found->name, {in, n}, {}};
+                 const Graph& graph = *from.graphs[found->graph];
+                 if (graph.results.size() > room)
+                   return Invalid("entry \"", found->name, "\" gives ", graph.results.size(),
+                                  " results, got room for ", room);
+                 EntryRequest wanted{from, graph, found->name, {in, n}, {}};
                  if (records)
                    wanted.on_read = [&](const std::shared_ptr<Variable>& v, keel_array* value) {
                      records->RecordRead(v, value);
                    };
                  std::vector<ArrayRef> results;
                  RETURN_IF_ERROR(within->tracing.trace->Current()->WriteEntry(wanted, &results));
-                 if (results.size() > room)
-                   return Invalid("entry \"", found->name, "\" returns ", results.size(),
-                                  " results, but 'out' has room for ", room);
                  for (size_t i = 0; i < results.size(); i++) out[i] = results[i].Detach();
                  *n_out = static_cast<uint32_t>(results.size());
                  return absl::OkStatus();

@@ -45,20 +45,18 @@ absl::Status CheckTextSize(const Module& module) {
       kErrorHint, "save a file instead; `keel inspect` lists its content");
 }
 
-absl::Status CheckCount(const char* what, size_t wanted, uint32_t got) {
-  return wanted == got ? absl::OkStatus() : Invalid("the entry has ", wanted, " ", what, ", got ", got);
+absl::Status CheckCount(const char* parameter, const char* what, size_t wanted, uint32_t got) {
+  if (wanted == got) return absl::OkStatus();
+  return Invalid("keel_module_case: '", parameter, "' is ", got, ", but the case has ", wanted, " ", what);
 }
 
-absl::Status GiveConstants(const Module& module, const std::vector<uint32_t>& constants, const char* what,
-                           keel_array** out, uint32_t n) {
-  RETURN_IF_ERROR(CheckCount(what, constants.size(), n));
+absl::StatusOr<std::vector<ArrayRef>> ArraysOf(const Module& module, const std::vector<uint32_t>& constants) {
   std::vector<ArrayRef> arrays;
   for (uint32_t c : constants) {
     ASSIGN_OR_RETURN(ArrayRef array, ArrayOf(module.constants[c]));
     arrays.push_back(std::move(array));
   }
-  for (uint32_t i = 0; i < n; i++) out[i] = arrays[i].Detach();
-  return absl::OkStatus();
+  return arrays;
 }
 
 }  // namespace
@@ -101,6 +99,7 @@ keel_rc keel_module_import(keel_context* c, const char* path, const keel_kv* opt
         std::vector<ArrayRef> rows;
         std::vector<keel_tensor> values;
         for (uint32_t i = 0; i < n_fixed; i++) {
+          RETURN_IF_ERROR(NeedHostMemory(absl::StrCat("the value of \"", fixed_names[i], "\""), fixed[i]));
           ASSIGN_OR_RETURN(ArrayRef copy, CopyArray(fixed[i]->view));
           values.push_back(copy->view);
           rows.push_back(std::move(copy));
@@ -161,17 +160,23 @@ keel_rc keel_module_add_case(keel_module* m, const char* name, const char* entry
 
 keel_rc keel_module_case(keel_module* m, uint32_t index, keel_array** in, uint32_t n_in,
                          keel_array** expected, uint32_t n_expected, keel_error** err) {
-  return Guard(err, "module in[n_in] expected[n_expected]", {m, in, n_in, expected, n_expected},
-               [&]() -> absl::Status {
-                 std::lock_guard lock(m->state->mutex);
-                 const Module& module = *m->state->module;
-                 if (index >= module.cases.size())
-                   return NotFound("keel_module_case: 'index' is ", index, ", but there are ",
-                                   module.cases.size(), " cases");
-                 RETURN_IF_ERROR(CheckCount("results", module.cases[index].expected.size(), n_expected));
-                 RETURN_IF_ERROR(GiveConstants(module, module.cases[index].inputs, "parameters", in, n_in));
-                 return GiveConstants(module, module.cases[index].expected, "results", expected, n_expected);
-               });
+  return Guard(
+      err, "module in[n_in] expected[n_expected]", {m, in, n_in, expected, n_expected},
+      [&]() -> absl::Status {
+        std::lock_guard lock(m->state->mutex);
+        const Module& module = *m->state->module;
+        if (index >= module.cases.size())
+          return NotFound("keel_module_case: 'index' is ", index, ", but there are ", module.cases.size(),
+                          " cases");
+        const Case& found = module.cases[index];
+        RETURN_IF_ERROR(CheckCount("n_in", "inputs", found.inputs.size(), n_in));
+        RETURN_IF_ERROR(CheckCount("n_expected", "expected results", found.expected.size(), n_expected));
+        ASSIGN_OR_RETURN(std::vector<ArrayRef> inputs, ArraysOf(module, found.inputs));
+        ASSIGN_OR_RETURN(std::vector<ArrayRef> results, ArraysOf(module, found.expected));
+        for (uint32_t i = 0; i < n_in; i++) in[i] = inputs[i].Detach();
+        for (uint32_t i = 0; i < n_expected; i++) expected[i] = results[i].Detach();
+        return absl::OkStatus();
+      });
 }
 
 void keel_module_free(keel_module* m) { delete m; }

@@ -184,7 +184,7 @@ absl::Status ReportOps(Context& c, const Device* device, Json& json) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
+absl::StatusOr<std::string> ReportOf(Context& c, std::string_view caller, std::string_view what) {
   Json json;
   if (what == "plugins") {
     ReportPlugins(c, json);
@@ -200,9 +200,7 @@ absl::StatusOr<std::string> ReportOf(Context& c, std::string_view what) {
     ASSIGN_OR_RETURN(Device * device, c.registry.FindDevice(std::string(what.substr(4))));
     RETURN_IF_ERROR(ReportOps(c, device, json));
   } else {
-    return NotFound(
-        "report \"", std::string(what),
-        "\" does not exist; the reports are plugins, devices, importers, passes, ops, ops:DEVICE");
+    return UnknownChoice(caller, "what", what, "plugins, devices, importers, passes, ops, ops:DEVICE");
   }
   return json.Take();
 }

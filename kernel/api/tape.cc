@@ -45,7 +45,8 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
       if (!reads.empty()) continue;
       array = variables[i]->storage->Read();
     } else {
-      return Invalid("xs[", i, "] and variables[", i, "] are both NULL; exactly one is needed");
+      return Invalid("keel_tape_gradient: 'xs[", i, "]' and 'variables[", i,
+                     "]' are both NULL; one is needed");
     }
     sources.Add(i, {&array, 1});
   }

@@ -70,7 +70,7 @@ absl::StatusOr<Write> FindWrite(std::string_view how) {
   if (how == "assign") return Write::kAssign;
   if (how == "assign_add") return Write::kAdd;
   if (how == "assign_sub") return Write::kSubtract;
-  return NotFound("'how' is \"", how, "\"; expected assign, assign_add or assign_sub");
+  return UnknownChoice("keel_variable_write", "how", how, "assign, assign_add, assign_sub");
 }
 
 // Outside of traces.

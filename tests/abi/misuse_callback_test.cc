@@ -264,4 +264,55 @@ TEST_F(MisusedCallbacks, TooLittleRoomIsSaidBeforeAnythingIsWritten) {
   keel_function_free(f);
 }
 
+keel_rc GivesItsArray(void* array, keel_trace* t, keel_array* const*, uint32_t, keel_error** err) {
+  return keel_trace_result(t, nullptr, static_cast<keel_array*>(array), err);
+}
+
+TEST_F(MisusedCallbacks, TooLittleRoomAddsNothingToATrace) {
+  keel_array *flag = nullptr, *out[1] = {};
+  keel_trace* bodies[2] = {};
+  uint32_t n = 77;
+  auto nodes = [&] {
+    keel_module* m = nullptr;
+    keel_graph* g = nullptr;
+    uint32_t count = 77;
+    Ok(keel_trace_module(trace_, &m, &error_));
+    Ok(keel_module_graph(m, "trace", &g, &error_));
+    Ok(keel_graph_counts(g, &count, nullptr, nullptr, nullptr, &error_));
+    keel_module_free(m);
+    return count;
+  };
+  Ok(keel_trace_param(trace_, "flag", KEEL_BOOL, nullptr, 0, &flag, &error_));
+  auto cond = [&](uint32_t room) {
+    return keel_trace_cond(nullptr, flag, GivesItsArray, array_, GivesItsArray, array_, out, room, &n,
+                           &error_);
+  };
+  auto entry = [&](uint32_t room) {
+    return keel_trace_entry(trace_, nullptr, module_, nullptr, &array_, 1, out, room, &n, &error_);
+  };
+  auto run = [&](uint32_t room) {
+    return keel_body_run("cond", &flag, 1, nullptr, 0, bodies, 2, -1, 0, out, room, &n, &error_);
+  };
+  for (uint32_t b = 0; b < 2; b++) {
+    Ok(keel_body_begin(trace_, nullptr, b ? "else" : "then", nullptr, 0, 0, KEEL_BODY_BRANCH, &bodies[b],
+                       nullptr, &error_));
+    Ok(keel_trace_result(bodies[b], nullptr, array_, &error_));
+    Ok(keel_body_end(bodies[b], &error_));
+  }
+  ExpectInvalid(cond(0), "1 results, got room for 0");
+  ExpectInvalid(entry(0), "1 results, got room for 0");
+  ExpectInvalid(run(0), "1 results, got room for 0");
+  EXPECT_EQ(nodes(), 0u);
+  EXPECT_EQ(n, 77u);
+  Ok(cond(1));
+  keel_array_free(out[0]);
+  Ok(entry(1));
+  keel_array_free(out[0]);
+  Ok(run(1));  // the bodies still serve
+  keel_array_free(out[0]);
+  EXPECT_EQ(nodes(), 3u);
+  for (keel_trace* body : bodies) keel_trace_free(body);
+  keel_array_free(flag);
+}
+
 }  // namespace

@@ -68,6 +68,9 @@ TEST_F(MisusedLifetimes, SymbolicArraysBelongToOneTrace) {
   ExpectInvalid(keel_variable_new(context_, nullptr, in[1], nullptr, 0, &v, &error_),
                 "initial value depends on parameter \"x\"");
   ExpectError(keel_array_to(context_, in[1], nullptr, &out, &error_), KEEL_PRECONDITION, "is symbolic");
+  keel_module* m = nullptr;
+  ExpectError(keel_module_import(context_, file_.c_str(), nullptr, 0, names_.data(), &in[1], 1, &m, &error_),
+              KEEL_PRECONDITION, "the value of \"x\" is symbolic");
   keel_trace_free(other);
   Survives("keel_apply", "in", [&] { return keel_apply(op_, &in[1], 1, Out<keel_array*>(), 1, &error_); });
   for (keel_array* a : in) keel_array_free(a);

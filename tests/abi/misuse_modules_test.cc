@@ -66,6 +66,16 @@ TEST_F(MisusedModules, TextsAndBytesThatAreNoModule) {
 TEST_F(MisusedModules, CasesEntriesAndLinks) {
   ExpectInvalid(keel_module_add_case(module_, "c", nullptr, nullptr, 0, nullptr, 0, 0, 0, &error_),
                 "case 'c': inputs: 0 given, but graph 'main' has 1");
+  Ok(keel_module_add_case(module_, "c", nullptr, &array_, 1, &array_, 1, 0, 0, &error_));
+  keel_array *in[2] = {}, *expected[2] = {};
+  ExpectInvalid(keel_module_case(module_, 0, in, 2, expected, 1, &error_),
+                "keel_module_case: 'n_in' is 2, but the case has 1 inputs");
+  ExpectInvalid(keel_module_case(module_, 0, in, 1, expected, 2, &error_),
+                "keel_module_case: 'n_expected' is 2, but the case has 1 expected results");
+  EXPECT_EQ(in[0], nullptr) << "a call that failed gave an array";
+  Ok(keel_module_case(module_, 0, in, 1, expected, 1, &error_));
+  keel_array_free(in[0]);
+  keel_array_free(expected[0]);
   ExpectInvalid(keel_module_link(module_, module_, nullptr, nullptr, &error_),
                 "cannot be linked into itself");
   ExpectError(keel_module_optimize(module_, "zz", "reference", nullptr, 0, nullptr, &error_), KEEL_NOT_FOUND,

@@ -100,6 +100,17 @@ TEST_F(MisusedValues, OperandsAndResultsOfAnOpAreCounted) {
   keel_op_free(concat);
 }
 
+TEST_F(MisusedValues, ArraysOfARunAreNeeded) {
+  keel_array *none = nullptr, *out = nullptr;
+  keel_text* text = nullptr;
+  EXPECT_EQ(keel_plan_run(plan_, &none, 1, &out, 1, &error_), KEEL_INVALID);
+  EXPECT_EQ(Said(),
+            "keel_plan_run: 'in[0]' is NULL; a pointer is needed | feed \"x\" is missing; it is f32[3]");
+  ExpectInvalid(keel_plan_run_observed(plan_, &none, 1, &out, 1, NoEvent, nullptr, &error_),
+                "keel_plan_run_observed: 'in[0]' is NULL");
+  ExpectInvalid(keel_plan_report(plan_, &none, 1, &text, &error_), "keel_plan_report: 'in[0]' is NULL");
+}
+
 TEST_F(MisusedValues, VersionsAndAttributesAreChecked) {
   keel_op* op = nullptr;
   ExpectError(keel_op_new(context_, "reference", "add", 99, nullptr, nullptr, 0, &op, &error_),
@@ -138,8 +149,8 @@ TEST_F(MisusedValues, ThreadsAreANumber) {
 
 TEST_F(MisusedValues, NamesThatNothingHas) {
   keel_text* text = nullptr;
-  ExpectError(keel_context_report(context_, "bogus", &text, &error_), KEEL_NOT_FOUND,
-              "report \"bogus\" does not exist; the reports are ");
+  ExpectInvalid(keel_context_report(context_, "bogus", &text, &error_),
+                "keel_context_report: 'what' is \"bogus\"; there are plugins, ");
   keel_tape* tape = nullptr;
   ExpectError(keel_tape_new(context_, "bogus", nullptr, 0, nullptr, &tape, &error_), KEEL_NOT_FOUND,
               "no device \"bogus\"; available devices: reference:0");
@@ -147,6 +158,11 @@ TEST_F(MisusedValues, NamesThatNothingHas) {
   ExpectInvalid(keel_tape_gradient(tape_, arrays_.data(), 1, nullptr, arrays_.data(), nullptr, 1, UINT32_MAX,
                                    &out, &error_),
                 "keel_tape_gradient: 'flags' is 4294967295");
+  ExpectInvalid(keel_tape_gradient(tape_, arrays_.data(), 1, nullptr, nullptr, nullptr, 1, 0, &out, &error_),
+                "keel_tape_gradient: 'xs[0]' and 'variables[0]' are both NULL");
+  keel_trace* body = nullptr;
+  ExpectInvalid(keel_body_begin(trace_, nullptr, "then", nullptr, 0, 0, 2, &body, nullptr, &error_),
+                "keel_body_begin: 'flags' is 2");
 }
 
 TEST_F(MisusedValues, TapesArePausedAndResumedAtWill) {

@@ -136,12 +136,35 @@ def test_the_draft_is_that_of_the_library():
     assert call("keel_abi_draft") == TABLE["abi"]["draft"] == K["KEEL_ABI_DRAFT"]
 
 
+def test_facts_that_no_type_tells():
+    def facts(function, param):
+        return next(p for p in TABLE["functions"][function]["params"] if p["name"] == param)
+    functions = TABLE["functions"]
+    assert functions["keel_array_retain"]["result"] == {"nullable": False, "ownership": "caller", "free": "keel_array_free"}
+    assert functions["keel_device_name"]["result"] == {"nullable": True, "ownership": "borrowed"}
+    assert [facts("keel_function_new", p)["ownership"] for p in ("name", "program", "arg", "release")] == ["borrowed", *["kept"] * 3]
+    assert facts("keel_module_load_bytes", "bytes")["ownership"] == "kept"
+    assert (facts("keel_function_call", "out")["count"], facts("keel_function_call", "out")["filled"]) == ("room", "n_out")
+    assert (facts("keel_plan_port", "shape")["count"], facts("keel_plan_port", "shape")["filled"]) == (K["KEEL_MAX_RANK"], "ndim")
+    assert facts("keel_module_graph", "out")["owner"] == "module"
+    assert not facts("keel_plan_run", "in")["holes"] and facts("keel_apply", "in")["holes"] and facts("keel_tape_gradient", "out")["holes"]
+    assert functions["keel_graph_param"]["one_at_a_time"] == ["graph"] and not functions["keel_plan_run"]["one_at_a_time"]
+    event = {f["name"]: f for f in TABLE["structs"]["keel_event"]["fields"]}
+    assert (event["in"]["count"], event["in"]["holes"], event["node"]["nullable"]) == ("n_in", True, False)
+    assert functions["keel_trace_apply"]["doc"].startswith("keel_apply. within: ")
+
+
 def test_every_function_is_there_and_every_parameter_has_its_facts():
     symbols = (ROOT / "abi/symbols.txt").read_text().split()
     assert sorted(TABLE["functions"]) == symbols
     for name, f in {**TABLE["functions"], **TABLE["callbacks"]}.items():
         for p in f["params"]:
             assert re.fullmatch("[a-z]\\w*", p["name"]), name
-            assert p["direction"] in ("in", "out") and p["ownership"] in ("value", "borrowed", "taken", "caller"), (name, p)
+            assert p["direction"] in ("in", "out") and p["ownership"] in ("value", "borrowed", "kept", "taken", "caller"), (name, p)
             assert isinstance(p["nullable"], bool) and (p["ownership"] != "caller" or p["free"]), (name, p)
+    for name, f in TABLE["functions"].items():
+        assert ("result" in f) == (f["returns"] != "void"), name
+        assert f["doc"] or name.endswith("_free"), f"{name} has no comment"
+    for name, row in TABLE["structs"].items():
+        assert all("nullable" in f for f in row["fields"] if "*" in f["type"]), name
     assert {h["free"] for n, h in TABLE["handles"].items() if n not in ("keel_graph", "keel_node", "keel_edit")} <= set(symbols)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_MARK = re.compile(r"\bKEEL_(NULLABLE|HOLES|BORROWED|TAKEN) | KEEL_COUNT\([^)]*\)")  # the table of parameters states the same
+_MARK = re.compile(r"\bKEEL_(NULLABLE|HOLES|BORROWED|TAKEN|KEPT) |\s+KEEL_(COUNT|FILLED)\([^)]*\)")  # the table of parameters states the same
 _FUNCTION = re.compile(r"\b(keel_\w+)\s*\(")
 
 
