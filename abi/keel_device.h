@@ -17,8 +17,8 @@
  * Faults: at env->fault are 16 bytes: u32 code, u32 bound, i64 index. A launch that meets an index out of
  * range or a division by zero stores keel_call.fault | KEEL_RANGE in the code if that is still 0
  * (atomically), and goes on with any value. The thread that stored it may also store the index and, as bound,
- * the number of entries of the axis (0: unknown, or a division by zero), for the message. Keel clears the
- * bytes before a run and reads them where the host reads results.
+ * the number of entries of the axis (0: unknown, or a division by zero), for the message. Every run has bytes
+ * of its own, which Keel clears before and reads when the host looks at a result of the run.
  *
  * Threads: functions of the device may be called from any thread, several at once. Functions of one queue
  * (encoding and launches, too) are called by one thread at a time, except host_wait and query. Errors: a
@@ -110,11 +110,14 @@ KEEL_SEALED(keel_device_info, alignment);
 enum keel_segment_kind {
   KEEL_SEGMENT_DEVICE = 0,  /* memory that launches work on */
   KEEL_SEGMENT_STAGING = 1, /* host memory that the device reads: for uploads */
-  KEEL_SEGMENT_READBACK = 2 /* cached host memory that the device writes: for downloads */
+  KEEL_SEGMENT_READBACK = 2, /* cached host memory that the device writes: for downloads */
+  /* Optional (else KEEL_UNIMPLEMENTED): small memory that launches and the host both use, without copies. The
+   * host's writes are visible to work encoded afterwards, the device's to the host when the ticket is done. */
+  KEEL_SEGMENT_SHARED = 3
 };
 typedef struct keel_segment {
   KEEL_NULLABLE void* handle; /* the plugin's */
-  uint64_t address;           /* of the first byte on the device, aligned as the info says; DEVICE: not 0 */
+  uint64_t address;           /* of the first byte on the device, aligned as the info says; DEVICE, SHARED: not 0 */
   KEEL_NULLABLE void* host;   /* the same bytes for the host; DEVICE: NULL */
   uint64_t bytes;             /* requested, or more */
   uint32_t kind, reserved;

@@ -2,6 +2,7 @@
 #include "kernel/values/array.h"
 
 #include "kernel/api/handles.h"
+#include "kernel/device/move.h"
 #include "kernel/values/dlpack.h"
 
 using namespace keel;
@@ -84,6 +85,8 @@ keel_rc keel_array_to(keel_context* c, keel_array* a, const char* device, keel_a
     if (device) {
       ASSIGN_OR_RETURN(to, c->state->registry.FindDevice(device));
     }
+    auto cancelled = [&] { return c->state->stopper.asked.load(std::memory_order_relaxed) != 0; };
+    CancellableWaits waits(cancelled);
     return Give(MoveTo(a, to), out);
   });
 }

@@ -129,6 +129,7 @@ keel_rc keel_function_new(keel_context* c, const char* name, const char* device,
                  RETURN_IF_ERROR(CheckName("a function", name));
                  FunctionOptions wanted;
                  wanted.plan = c->state->Options();
+                 wanted.plan.results_on_device = true;
                  RETURN_IF_ERROR(SetOptions(kFunctionOptions, options, n, &wanted));
                  ASSIGN_OR_RETURN(Device * on, c->state->registry.FindDevice(device));
                  auto function = std::make_unique<Function>(c->state, name, on, std::move(wanted),

@@ -66,7 +66,7 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op,
   }
   ASSIGN_OR_RETURN(NodeId node, graph->AddNode(op.op, operands, op.attrs));
   PlanOptions options = op.context->Options();
-  options.results_on_device = true;
+  options.results_on_device = options.eager = true;
   ASSIGN_OR_RETURN(entry->plan,
                    Plan::Make(*graph, op.device, feeds, graph->nodes[node].out, {&node, 1}, options));
   op.quick.Learn(in, n, entry->plan, options);

@@ -26,6 +26,7 @@ absl::StatusOr<std::shared_ptr<Accelerator>> Accelerator::Make(std::shared_ptr<c
                       !mode || std::string_view(mode) != "off"};
   a->pool_ = std::make_unique<Pool>(*a, std::move(options));
   a->stager_ = std::make_unique<Stager>(*a);
+  a->fault_slots_ = std::make_unique<FaultSlots>(*a);
   return a;
 }
 
@@ -72,6 +73,7 @@ Accelerator::~Accelerator() {
     if (!CheckProcess().ok()) queue.handle = nullptr;
   for (Queue& queue : queues_)
     if (queue.handle) table().queue_close(queue.handle);
+  fault_slots_.reset();
   stager_.reset();
   pool_.reset();
 }
@@ -83,9 +85,9 @@ absl::StatusOr<keel_segment> Accelerator::NewSegment(uint32_t kind, uint64_t byt
   segment.kind = kind;
   RETURN_IF_ERROR(Finish(call, table().segment_alloc(handle(), kind, bytes, &segment), "segment_alloc"));
   segment.kind = kind;
-  bool whole = segment.bytes >= bytes &&
-               (kind == KEEL_SEGMENT_DEVICE ? segment.address && segment.address % alignment() == 0
-                                            : segment.host != nullptr);
+  bool on_device = kind == KEEL_SEGMENT_DEVICE || kind == KEEL_SEGMENT_SHARED;
+  bool whole = segment.bytes >= bytes && (kind == KEEL_SEGMENT_DEVICE || segment.host) &&
+               (!on_device || (segment.address && segment.address % alignment() == 0));
   if (whole) return segment;
   table().segment_free(handle(), &segment);
   return Internal("device ", name(), ": segment_alloc of ", bytes, " bytes returned ", segment.bytes,
@@ -97,46 +99,91 @@ void Accelerator::FreeSegment(const keel_segment& segment) {
   if (CheckProcess().ok()) table().segment_free(handle(), &segment);
 }
 
-void Accelerator::MarkDone(int queue, uint64_t ticket) {
-  std::atomic<uint64_t>& done = queues_[queue].done;
-  for (uint64_t seen = done.load(); seen < ticket && !done.compare_exchange_weak(seen, ticket);) {
-  }
+void Accelerator::AddTicket(int q, uint64_t ticket) {
+  Queue& queue = queues_[q];
+  std::lock_guard lock(queue.tickets_mutex);
+  queue.tickets.push_back(ticket);
+  queue.open.fetch_add(1);
+}
+
+uint64_t Accelerator::TicketOf(int q, uint64_t batch) {
+  Queue& queue = queues_[q];
+  std::lock_guard lock(queue.tickets_mutex);
+  uint64_t done = queue.done.load();
+  return batch <= done ? 0 : queue.tickets[batch - done - 1];
+}
+
+void Accelerator::MarkDone(int q, uint64_t batch) {
+  Queue& queue = queues_[q];
+  std::lock_guard lock(queue.tickets_mutex);
+  for (; queue.done.load() < batch; queue.done.fetch_add(1)) queue.tickets.pop_front();
+}
+
+void Accelerator::MarkTicketDone(int q, uint64_t ticket) {
+  Queue& queue = queues_[q];
+  std::lock_guard lock(queue.tickets_mutex);
+  for (; !queue.tickets.empty() && queue.tickets.front() <= ticket; queue.done.fetch_add(1))
+    queue.tickets.pop_front();
+}
+
+absl::Status Accelerator::Flush(int queue, uint64_t batch) {
+  if (batch < queues_[queue].open.load()) return absl::OkStatus();
+  Encoder encoder(*this, queue);
+  return batch < encoder.batch() ? absl::OkStatus() : encoder.Submit().status();
 }
 
 // Waits in slices, so that a run can be cancelled in between.
-absl::Status Accelerator::HostWait(int queue, uint64_t ticket) {
+absl::Status Accelerator::HostWait(int queue, uint64_t batch) {
   constexpr uint64_t kSlice = 10'000'000;  // nanoseconds
-  if (ticket <= queues_[queue].done.load()) return absl::OkStatus();
+  if (KnownDone(queue, batch)) return absl::OkStatus();
   RETURN_IF_ERROR(CheckProcess());
+  RETURN_IF_ERROR(Flush(queue, batch));
+  uint64_t ticket = TicketOf(queue, batch);
+  if (!ticket) return absl::OkStatus();
   HostCall call;
   keel_rc rc = KEEL_CANCELLED;
   do rc = table().host_wait(queues_[queue].handle, ticket, kSlice);
   while (rc == KEEL_CANCELLED && !CancellableWaits::Cancelled());
-  if (rc == KEEL_OK) MarkDone(queue, ticket);
+  if (rc == KEEL_OK) MarkDone(queue, batch);
+  if (rc == KEEL_CANCELLED)
+    return Error(absl::StatusCode::kCancelled, "cancelled while waiting for device ", name());
   return Finish(call, rc, "host_wait");
 }
 
-absl::Status Accelerator::HostWait(const Tickets& tickets) {
-  for (int q = 0; q < kQueues; q++) RETURN_IF_ERROR(HostWait(q, tickets.of[q]));
+absl::Status Accelerator::HostWait(const Batches& batches) {
+  for (int q = 0; q < kQueues; q++) RETURN_IF_ERROR(HostWait(q, batches.of[q]));
   return absl::OkStatus();
 }
 
-Tickets Accelerator::Done() {
-  Tickets all;
+absl::Status Accelerator::LimitRunsInFlight() {
+  constexpr uint64_t kAhead = 64;  // batches
+  uint64_t open = queues_[KEEL_QUEUE_COMPUTE].open.load();
+  if (open <= kAhead || IsDone(KEEL_QUEUE_COMPUTE, open - kAhead)) return absl::OkStatus();
+  return HostWait(KEEL_QUEUE_COMPUTE, open - kAhead);
+}
+
+// A failing query is ignored: the next call fails with the same cause.
+bool Accelerator::IsDone(int queue, uint64_t batch) {
+  if (KnownDone(queue, batch)) return true;
+  uint64_t done = 0;
+  HostCall call;
+  if (table().query && CheckProcess().ok() && table().query(queues_[queue].handle, &done) == KEEL_OK)
+    MarkTicketDone(queue, done);
+  return KnownDone(queue, batch);
+}
+
+Batches Accelerator::Done() {
+  Batches all;
   for (int q = 0; q < kQueues; q++) {
-    uint64_t done = 0;
-    // A failing query is ignored: the next call fails with the same cause.
-    HostCall call;
-    if (table().query && CheckProcess().ok() && table().query(queues_[q].handle, &done) == KEEL_OK)
-      MarkDone(q, done);
+    IsDone(q, ~uint64_t{0});
     all.of[q] = queues_[q].done.load();
   }
   return all;
 }
 
-absl::StatusOr<Tickets> Accelerator::Fence() {
+absl::StatusOr<Batches> Accelerator::Fence() {
   RETURN_IF_ERROR(CheckProcess());
-  Tickets last;
+  Batches last;
   for (int q = 0; q < kQueues; q++) {
     ASSIGN_OR_RETURN(last.of[q], Encoder(*this, q).Submit());
   }
@@ -144,7 +191,7 @@ absl::StatusOr<Tickets> Accelerator::Fence() {
 }
 
 absl::Status Accelerator::WaitForAll() {
-  ASSIGN_OR_RETURN(Tickets last, Fence());
+  ASSIGN_OR_RETURN(Batches last, Fence());
   return HostWait(last);
 }
 
@@ -176,8 +223,10 @@ absl::Status Encoder::Fill(DeviceAddress at, uint64_t bytes, uint32_t value) {
   return device_.Finish(call, device_.table().fill(handle(), at.segment, at.offset, bytes, value), "fill");
 }
 
-absl::Status Encoder::Wait(int other, uint64_t ticket) {
-  if (other == queue_ || ticket <= device_.queues_[other].done.load()) return absl::OkStatus();
+absl::Status Encoder::Wait(int other, uint64_t batch) {
+  if (other == queue_ || device_.IsDone(other, batch)) return absl::OkStatus();
+  uint64_t ticket = device_.TicketOf(other, batch);
+  if (!ticket) return absl::OkStatus();
   HostCall call;
   return device_.Finish(call, device_.table().queue_wait(handle(), device_.queue(other), ticket),
                         "queue_wait");
@@ -185,10 +234,12 @@ absl::Status Encoder::Wait(int other, uint64_t ticket) {
 
 absl::StatusOr<uint64_t> Encoder::Submit() {
   HostCall call;
-  uint64_t ticket = 0;
+  uint64_t ticket = 0, closed = batch();
   RETURN_IF_ERROR(device_.Finish(call, device_.table().submit(handle(), &ticket), "submit"));
   if (!ticket) return Internal("device ", device_.name(), ": submit returned no ticket");
-  return ticket;
+  device_.queues_[queue_].launches = 0;
+  device_.AddTicket(queue_, ticket);
+  return closed;
 }
 
 }  // namespace keel

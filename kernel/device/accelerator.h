@@ -1,12 +1,16 @@
-// accelerator.h: an opened device with its own memory: its pool, its two queues, its staging memory. Not used
-// for host-memory devices.
+// accelerator.h: an opened device with its own memory: its pools, its two queues. Not used for host-memory
+// devices.
 //
-// Encoder adds work to a queue; Stager copies between host and device. Errors name the device function.
+// Encoder adds work to the open batch of a queue; Submit closes the batch. Batches of a queue are numbered
+// from 1, so memory can be tied to work that is not submitted yet, and after a failure nothing is unknown:
+// whatever was encoded is done when its batch is done. Stager copies between host and device; FaultSlots holds
+// the fault bytes of runs. Errors name the device function.
 #pragma once
 
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -24,6 +28,8 @@ struct DeviceAddress {  // a device address
 };
 inline DeviceAddress AddressOf(const Allocation& piece) { return {piece.segment, piece.offset}; }
 
+class Encoder;
+class FaultSlots;
 class Stager;
 
 // During its lifetime, this thread's waits for devices end with KEEL_CANCELLED soon after `stop` returns
@@ -56,20 +62,29 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   uint64_t alignment() const { return info_.alignment; }
   Pool& pool() { return *pool_; }
   Stager& stager() { return *stager_; }
+  FaultSlots& fault_slots() { return *fault_slots_; }
 
   // KEEL_UNAVAILABLE in a child forked after the device was opened: drivers do not support that.
   absl::Status CheckProcess() const;
-  // Tickets that cover all work encoded so far; does not wait.
-  absl::StatusOr<Tickets> Fence();
+  // Submits all work encoded so far; does not wait.
+  absl::StatusOr<Batches> Fence();
   // Whether this device may copy directly from `other`. The copy may still return Unimplemented.
   bool CanCopyFrom(const Accelerator& other) const;
 
-  absl::Status HostWait(int queue, uint64_t ticket);
-  absl::Status HostWait(const Tickets& tickets);
+  // Submits the batch if it is open. No lock is held during the wait.
+  absl::Status HostWait(int queue, uint64_t batch);
+  absl::Status HostWait(const Batches& batches);
+  // Whether the batch is done; KnownDone: as far as is known without a call of the device.
+  bool IsDone(int queue, uint64_t batch);
+  bool KnownDone(int queue, uint64_t batch) const { return batch <= queues_[queue].done.load(); }
+  // The batches that cover all work encoded so far, submitted or not.
+  Batches Encoded() const { return {{queues_[0].open.load(), queues_[1].open.load()}}; }
+  // Waits until few enough batches of the compute queue are in flight to begin another run.
+  absl::Status LimitRunsInFlight();
 
   absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) override;
   void FreeSegment(const keel_segment& segment) override;
-  Tickets Done() override;
+  Batches Done() override;
   absl::Status WaitForAll() override;
 
  private:
@@ -77,14 +92,22 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   struct Queue {
     keel_queue handle = nullptr;
     Mutex mutex;                    // held while encoding
-    std::atomic<uint64_t> done{0};  // the last ticket known to be done
+    std::atomic<uint64_t> open{1};  // the batch that is being encoded
+    std::atomic<uint64_t> done{0};  // the last batch known to be done
+    size_t launches = 0;            // in the open batch; guarded by mutex
+    Mutex tickets_mutex;
+    std::deque<uint64_t> tickets;  // the device's, of the batches after `done`, without the open one
   };
 
   explicit Accelerator(std::shared_ptr<const OpenedDevice> opened) : opened_(std::move(opened)) {}
   static absl::StatusOr<std::shared_ptr<Accelerator>> Make(std::shared_ptr<const OpenedDevice> opened);
   absl::Status ReadInfo();
   absl::Status OpenQueues();
-  void MarkDone(int queue, uint64_t ticket);
+  absl::Status Flush(int queue, uint64_t batch);
+  void AddTicket(int queue, uint64_t ticket);
+  uint64_t TicketOf(int queue, uint64_t batch);  // 0: the batch is done
+  void MarkDone(int queue, uint64_t batch);
+  void MarkTicketDone(int queue, uint64_t ticket);
   const keel_device& table() const { return opened_->plugin->device; }
   // The status of a device function's return code.
   absl::Status Finish(const HostCall& call, keel_rc rc, const char* function) const;
@@ -95,6 +118,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   Queue queues_[kQueues];
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Stager> stager_;
+  std::unique_ptr<FaultSlots> fault_slots_;
 };
 
 // Encodes work on one queue and holds its lock. Lock order: compute before transfer.
@@ -105,9 +129,13 @@ class Encoder {
   // From another device; Unimplemented: not between these two.
   absl::Status CopyFrom(DeviceAddress to, const Accelerator& other, DeviceAddress from, uint64_t bytes);
   absl::Status Fill(DeviceAddress at, uint64_t bytes, uint32_t value);
-  // Subsequent work waits for a ticket of the other queue; free if that is known to be done.
-  absl::Status Wait(int other, uint64_t ticket);
-  absl::StatusOr<uint64_t> Submit();
+  // Subsequent work waits for a submitted batch of the other queue; free if that is known to be done.
+  absl::Status Wait(int other, uint64_t batch);
+  // The batch that contains what is encoded now.
+  uint64_t batch() const { return device_.queues_[queue_].open.load(std::memory_order_relaxed); }
+  absl::StatusOr<uint64_t> Submit();  // the batch that it closed
+  void CountLaunch() { device_.queues_[queue_].launches++; }
+  size_t launches() const { return device_.queues_[queue_].launches; }  // in the open batch
   keel_queue handle() const { return device_.queue(queue_); }
 
  private:
@@ -116,51 +144,92 @@ class Encoder {
   std::lock_guard<Mutex> lock_;
 };
 
-// Copies between host and device through two rings of staging memory. Thread-safe.
+// Copies between host and device through staging memory. Thread-safe.
 class Stager {
  public:
-  explicit Stager(Accelerator& device) : device_(device) {}
+  explicit Stager(Accelerator& device);
   ~Stager();  // after the queues are closed
 
-  // Reads the host bytes before it returns. ticket: of the transfer queue, done when the bytes are on the
-  // device.
-  absl::Status Upload(const void* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket);
-  struct Part {
+  struct UploadPart {
+    const void* from;
+    DeviceAddress to;
+    uint64_t bytes;
+  };
+  // Reads the host bytes before it returns. *batch: of the transfer queue; unchanged if there are no bytes.
+  absl::Status Upload(std::span<const UploadPart> parts, uint64_t* batch);
+  struct DownloadPart {
     DeviceAddress from;
     void* to;
     uint64_t bytes;
-    uint64_t after;  // ticket of the compute queue that writes the bytes
   };
-  absl::Status Download(std::span<const Part> parts);  // returns when the bytes are in host memory
+  // Waits for the batch `after` of the compute queue, which writes the bytes, and for the copies. A wait for
+  // work of the compute queue does not delay other copies.
+  absl::Status Download(std::span<const DownloadPart> parts, uint64_t after);
 
-  static constexpr uint64_t kSlotBytes = 1 << 20;
-  static constexpr size_t kSlots = 4;
+  static constexpr uint64_t kChunk = 16 << 20, kUploadsInFlight = 64 << 20;  // bytes
 
  private:
-  struct Slot {
-    keel_segment segment{};
-    uint64_t used = 0, ticket = 0;
-    bool unknown = false;  // a failure left it in use for an unknown time
+  struct Chunk {  // of a download: bytes in staging memory after the batch
+    Allocation staging;
+    void* to = nullptr;
+    uint64_t bytes = 0, batch = 0;
   };
-  struct Ring {
-    Mutex mutex;
-    uint32_t kind;
-    Slot slots[kSlots];
-    size_t at = 0;
-    explicit Ring(uint32_t k) : kind(k) {}
-  };
-  struct Waiting {  // bytes in a slot, to be copied to the host when the ticket is done
-    const void* from;
-    void* to;
-    uint64_t bytes, ticket;
-  };
-  absl::StatusOr<Slot*> NextSlot(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting);
-  absl::Status UploadChunk(const char* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket);
-  absl::Status DownloadChunk(const Part& part, uint64_t at, uint64_t bytes, std::vector<Waiting>* waiting);
-  absl::Status Flush(std::vector<Waiting>* waiting);
+  absl::Status UploadChunk(const char* from, DeviceAddress to, uint64_t bytes);
+  absl::Status LimitUploads(uint64_t bytes);
+  bool IsOver(uint64_t batch, bool query);
+  absl::StatusOr<uint64_t> Submit();
+  absl::Status StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks);
+  absl::Status FinishChunk(std::deque<Chunk>* chunks);
 
   Accelerator& device_;
-  Ring up_{KEEL_SEGMENT_STAGING}, down_{KEEL_SEGMENT_READBACK};
+  Pool up_, down_;
+  Mutex mutex_;
+  std::deque<std::pair<uint64_t, uint64_t>> uploads_;  // batch and bytes; guarded by mutex_
+  uint64_t upload_bytes_ = 0;
+};
+
+// The fault bytes of a run, as keel_device.h defines them.
+struct Fault {
+  uint32_t word = 0, bound = 0;
+  int64_t index = 0;
+};
+
+// Memory for the fault bytes of the runs in flight: the device writes them, the host reads them without a copy
+// if the device has shared memory. Otherwise they are in device memory, and each run copies its own. Thread-safe.
+class FaultSlots {
+ public:
+  using Slot = uint32_t;
+  static constexpr Slot kUnread = 0;  // for runs in which no launch can fail
+
+  explicit FaultSlots(Accelerator& device) : device_(device) {}
+  ~FaultSlots();  // after the queues are closed
+
+  absl::StatusOr<Slot> Take();
+  void GiveBack(Slot slot, uint64_t batch) noexcept;  // used again once that batch of the compute queue is done
+  absl::StatusOr<uint64_t> AddressOf(Slot slot);
+  absl::Status Clear(Encoder& encoder, Slot slot);  // before the launches of the run
+  absl::Status Save(Encoder& encoder, Slot slot);   // after them
+  Fault Read(Slot slot);                            // the batch of Save is done
+
+ private:
+  static constexpr uint64_t kStride = 64;
+  static constexpr Slot kPerSegment = 256;
+  struct Segments {
+    keel_segment device{}, host{};  // shared memory: only `device`
+    bool shared() const { return device.host != nullptr; }
+  };
+  struct Free {
+    Slot slot;
+    uint64_t batch;
+  };
+  absl::Status Grow();
+  Segments& At(Slot slot) { return segments_[slot / kPerSegment]; }
+  static uint64_t Offset(Slot slot) { return slot % kPerSegment * kStride; }
+
+  Accelerator& device_;
+  Mutex mutex_;
+  std::deque<Segments> segments_;  // elements stay in place
+  std::deque<Free> free_;
 };
 
 }  // namespace keel

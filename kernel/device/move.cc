@@ -5,26 +5,26 @@ namespace {
 
 void DropBlock(void* arg) {
   std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(arg));
-  Pool& pool = block->home->pool();
-  block->unsettled ? pool.FreeUnsettled(block->piece) : pool.Free(block->piece, block->Last());
+  block->home->pool().Free(block->piece, block->Last());
 }
 
-// After a failed copy, work may still use the memory. Waits for the array's device; if that fails too, marks
-// both arrays as unsettled.
-struct SettleGuard {
-  keel_array *array, *other = nullptr;
-  ~SettleGuard() {
-    if (!array || array->device_block()->home->pool().TrySettle()) return;
-    array->device_block()->unsettled = true;
-    if (other) other->device_block()->unsettled = true;
+// After a failed copy: everything encoded by now may use the array.
+struct UsedOnFailure {
+  std::span<const ArrayRef> arrays;
+  bool failed = true;
+  ~UsedOnFailure() {
+    for (const ArrayRef& array : failed ? arrays : std::span<const ArrayRef>()) {
+      DeviceBlock& block = *array->device_block();
+      block.Use(KEEL_QUEUE_TRANSFER, block.home->Encoded().of[KEEL_QUEUE_TRANSFER]);
+    }
   }
 };
 
 }  // namespace
 
-void DeviceBlock::Use(int queue, uint64_t ticket) {
+void DeviceBlock::Use(int queue, uint64_t batch) {
   for (uint64_t seen = used[queue].load();
-       seen < ticket && !used[queue].compare_exchange_weak(seen, ticket);) {
+       seen < batch && !used[queue].compare_exchange_weak(seen, batch);) {
   }
 }
 
@@ -34,7 +34,7 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
   struct Drop {
     void operator()(DeviceBlock* block) const { DropBlock(block); }
   };
-  std::unique_ptr<DeviceBlock, Drop> block(new DeviceBlock{device.shared_from_this(), {}});
+  std::unique_ptr<DeviceBlock, Drop> block(new DeviceBlock(device.shared_from_this()));
   ASSIGN_OR_RETURN(block->piece, device.pool().Allocate(static_cast<uint64_t>(count) * SizeOf(dtype), queue));
   absl::StatusOr<ArrayRef> array = NewDeviceHeader(
       dtype, shape, device.id(), reinterpret_cast<void*>(block->piece.address()), DropBlock, block.get());
@@ -48,27 +48,55 @@ absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
     ASSIGN_OR_RETURN(ready, CopyArray(array->view));
   }
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(device, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
-  uint64_t ticket = 0;
-  SettleGuard guard{made.get()};
-  RETURN_IF_ERROR(
-      device.stager().Upload(ready->data(), made->device_block()->place(), ready->bytes(), &ticket));
-  guard.array = nullptr;
-  made->device_block()->Use(KEEL_QUEUE_TRANSFER, ticket);
+  UsedOnFailure use{{&made, 1}};
+  uint64_t batch = 0;
+  Stager::UploadPart part{ready->data(), made->device_block()->place(), ready->bytes()};
+  RETURN_IF_ERROR(device.stager().Upload({&part, 1}, &batch));
+  use.failed = false;
+  made->device_block()->Use(KEEL_QUEUE_TRANSFER, batch);
   return made;
 }
 
+absl::Status DownloadAll(std::span<ArrayRef> arrays) {
+  if (arrays.empty()) return absl::OkStatus();
+  Accelerator& home = *arrays[0]->device_block()->home;
+  std::vector<ArrayRef> made(arrays.size());
+  std::vector<Stager::DownloadPart> parts;
+  uint64_t after = 0;
+  for (size_t i = 0; i < arrays.size(); i++) {
+    ASSIGN_OR_RETURN(made[i], NewArray(arrays[i]->dtype, arrays[i]->shape(), false));
+    DeviceBlock& block = *arrays[i]->device_block();
+    // The transfer queue is in order, so only work of the compute queue needs a wait.
+    after = std::max(after, block.Last().of[KEEL_QUEUE_COMPUTE]);
+    parts.push_back({block.place(), made[i]->data(), made[i]->bytes()});
+  }
+  UsedOnFailure use{arrays};
+  RETURN_IF_ERROR(home.stager().Download(parts, after));
+  use.failed = false;
+  for (size_t i = 0; i < arrays.size(); i++)
+    if (RunOutcome* outcome = arrays[i]->device_block()->outcome.get()) RETURN_IF_ERROR(outcome->Get());
+  std::move(made.begin(), made.end(), arrays.begin());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ArrayRef> Download(keel_array* array) {
-  ASSIGN_OR_RETURN(ArrayRef made, NewArray(array->dtype, array->shape(), false));
-  DeviceBlock& block = *array->device_block();
-  // The transfer queue is in order, so only work of the compute queue needs a wait.
-  Stager::Part part{block.place(), made->data(), made->bytes(), block.Last().of[KEEL_QUEUE_COMPUTE]};
-  SettleGuard guard{array};
-  RETURN_IF_ERROR(block.home->stager().Download({&part, 1}));
-  guard.array = nullptr;
+  ArrayRef made = ArrayRef::Share(array);
+  RETURN_IF_ERROR(DownloadAll({&made, 1}));
   return made;
 }
 
 namespace {
+
+absl::Status CopyNow(Accelerator& to, const DeviceBlock& target, const Accelerator& other, DeviceAddress from,
+                     uint64_t bytes) {
+  uint64_t batch = 0;
+  {
+    Encoder encoder(to, KEEL_QUEUE_TRANSFER);
+    RETURN_IF_ERROR(encoder.CopyFrom(target.place(), other, from, bytes));
+    ASSIGN_OR_RETURN(batch, encoder.Submit());
+  }
+  return to.HostWait(KEEL_QUEUE_TRANSFER, batch);
+}
 
 // Copies directly from another device and waits, so that the source may be freed. Unimplemented: not between
 // these two.
@@ -77,18 +105,12 @@ absl::StatusOr<ArrayRef> CopyAcross(Accelerator& to, keel_array* array) {
   if (!to.CanCopyFrom(*from.home)) return Unimplemented(to.name(), " cannot copy from ", from.home->name());
   RETURN_IF_ERROR(WaitFor(array));
   ASSIGN_OR_RETURN(ArrayRef made, NewDeviceArray(to, array->dtype, array->shape(), KEEL_QUEUE_TRANSFER));
-  SettleGuard guard{made.get(), array};
-  uint64_t ticket = 0;
-  {
-    Encoder encoder(to, KEEL_QUEUE_TRANSFER);
-    absl::Status copied =
-        encoder.CopyFrom(made->device_block()->place(), *from.home, from.place(), array->bytes());
-    if (absl::IsUnimplemented(copied)) guard.array = nullptr;  // nothing was encoded
-    RETURN_IF_ERROR(copied);
-    ASSIGN_OR_RETURN(ticket, encoder.Submit());
-  }
-  RETURN_IF_ERROR(to.HostWait(KEEL_QUEUE_TRANSFER, ticket));
-  guard.array = nullptr;
+  UsedOnFailure use{{&made, 1}};
+  absl::Status copied = CopyNow(to, *made->device_block(), *from.home, from.place(), array->bytes());
+  // A copy that was encoded before the failure may still read the source, which its own device cannot know.
+  if (!copied.ok() && !absl::IsUnimplemented(copied)) to.WaitForAll().IgnoreError();
+  RETURN_IF_ERROR(copied);
+  use.failed = false;
   return made;
 }
 
@@ -114,8 +136,10 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
 }
 
 absl::Status WaitFor(keel_array* array) {
-  return array->device_block() ? array->device_block()->home->HostWait(array->device_block()->Last())
-                               : absl::OkStatus();
+  DeviceBlock* block = array->device_block();
+  if (!block) return absl::OkStatus();
+  RETURN_IF_ERROR(block->home->HostWait(block->Last()));
+  return block->outcome ? block->outcome->Get() : absl::OkStatus();
 }
 
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array) {

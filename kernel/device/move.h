@@ -1,21 +1,22 @@
 // move.h: arrays in device memory, and copies between devices and the host.
 #pragma once
 
-#include "kernel/device/accelerator.h"
+#include "kernel/device/outcome.h"
 #include "kernel/values/array.h"
 
 namespace keel {
 
-// The device memory of one array (keel_array::device_block). Freed with the array, with the tickets of its
+// The device memory of one array (keel_array::device_block). Freed with the array, with the batches of its
 // last use.
 struct DeviceBlock {
+  explicit DeviceBlock(std::shared_ptr<Accelerator> device) : home(std::move(device)) {}
   std::shared_ptr<Accelerator> home;
   Allocation piece;
   std::atomic<uint64_t> used[kQueues] = {};
-  std::atomic<bool> unsettled{false};  // after a failure: the work that uses it is unknown
+  std::shared_ptr<RunOutcome> outcome;  // of the run that computes the bytes; null: OK
 
-  void Use(int queue, uint64_t ticket);  // records work that uses the block, done with that ticket
-  Tickets Last() const { return {{used[0].load(), used[1].load()}}; }
+  void Use(int queue, uint64_t batch);  // records work that uses the block
+  Batches Last() const { return {{used[0].load(), used[1].load()}}; }
   DeviceAddress place() const { return AddressOf(piece); }
 };
 
@@ -24,11 +25,13 @@ absl::StatusOr<ArrayRef> NewDeviceArray(Accelerator& device, DType dtype, std::s
                                         int queue);
 // A new array, whose copy may still be in flight; strided arrays become row-major.
 absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array);
-absl::StatusOr<ArrayRef> Download(keel_array* array);  // to the host; waits
+// To the host; waits. The error of the run that computes the array, if it failed.
+absl::StatusOr<ArrayRef> Download(keel_array* array);
+absl::Status DownloadAll(std::span<ArrayRef> arrays);  // of one device, in place
 // The array itself if it is there already. Between devices: a direct copy if possible, otherwise through the
 // host.
 absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device);  // null: host memory
-// Waits until the array's bytes are written.
+// Waits until the array's bytes are written; the error of the run that computes them, if it failed.
 absl::Status WaitFor(keel_array* array);
 // The error for code that reads host memory only; OK if the array is in host memory.
 absl::Status NeedHostMemory(std::string_view what, const keel_array* array);

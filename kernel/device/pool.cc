@@ -19,8 +19,7 @@ struct PoolBlock {
   PoolBlock *before, *after;  // neighbours in the segment
   bool small, free;
   uint32_t pending;  // one bit per queue that may still use it
-  Tickets used;
-  PoolBlock* next_unsettled;
+  Batches used;
   // Its free-list node while it is in no list, so that freeing cannot fail.
   Pool::FreeList::node_type node;
 };
@@ -90,7 +89,7 @@ void Pool::Remove(PoolBlock* b) {
   b->free = false;
 }
 
-// Updates the completed tickets and moves blocks to the lists where other queues find them.
+// Updates the completed batches and moves blocks to the lists where other queues find them.
 void Pool::Refresh() {
   done_ = source_.Done();
   for (auto& lists : free_)
@@ -102,12 +101,12 @@ void Pool::Refresh() {
       }
 }
 
-// Best fit among blocks that no other queue may still use.
+// Best fit among blocks that no queue but `queue` may still use.
 PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
   PoolBlock probe{};
   probe.bytes = rounded;
   PoolBlock* best = nullptr;
-  for (uint32_t pending : {0u, 1u << queue}) {
+  for (uint32_t pending : {0u, queue == kHostFirst ? 0u : 1u << queue}) {
     FreeList& list = free_[rounded <= kSmall ? 0 : 1][pending];
     auto it = list.lower_bound(&probe);
     if (it != list.end() && (!best || (*it)->bytes < best->bytes)) best = *it;
@@ -119,9 +118,9 @@ PoolBlock* Pool::FindFree(uint64_t rounded, int queue) {
 absl::StatusOr<PoolBlock*> Pool::Grow(uint64_t rounded) {
   std::list<SegmentBlocks> grown(1);
   std::unique_ptr<PoolBlock> block = NewBlock();
-  absl::StatusOr<keel_segment> made = source_.NewSegment(KEEL_SEGMENT_DEVICE, SegmentBytes(rounded));
+  absl::StatusOr<keel_segment> made = source_.NewSegment(options_.kind, SegmentBytes(rounded));
   if (absl::IsResourceExhausted(made.status()) && SegmentBytes(rounded) > rounded)
-    made = source_.NewSegment(KEEL_SEGMENT_DEVICE, rounded);
+    made = source_.NewSegment(options_.kind, rounded);
   RETURN_IF_ERROR(made.status());
   held_.splice(held_.end(), grown);
   SegmentBlocks& held = held_.back();
@@ -184,9 +183,9 @@ absl::StatusOr<Allocation> Pool::Allocate(uint64_t bytes, int queue) {
   absl::StatusOr<PoolBlock*> grown = Grow(rounded);
   if (absl::IsResourceExhausted(grown.status())) {
     lock.unlock();
-    absl::Status settled = Settle();
+    absl::Status done = source_.WaitForAll();
     lock.lock();
-    RETURN_IF_ERROR(settled);
+    RETURN_IF_ERROR(done);
     Refresh();
     if (b = FindFree(rounded, queue); b && options_.cache) {
       Remove(b);
@@ -216,7 +215,7 @@ void Pool::ReturnBlock(PoolBlock* b) {
   Insert(b);
 }
 
-void Pool::Free(const Allocation& piece, const Tickets& used) {
+void Pool::Free(const Allocation& piece, const Batches& used) {
   if (!piece.block) return;
   std::lock_guard lock(mutex_);
   PoolBlock* b = piece.block;
@@ -227,47 +226,6 @@ void Pool::Free(const Allocation& piece, const Tickets& used) {
   if (options_.cache) return;
   Refresh();
   TrimLocked();
-}
-
-void Pool::FreeUnsettled(const Allocation& piece) {
-  if (!piece.block) return;
-  std::lock_guard lock(mutex_);
-  stats_.used_pieces--;
-  stats_.used_bytes -= piece.block->bytes;
-  piece.block->next_unsettled = std::exchange(unsettled_, piece.block);
-}
-
-bool Pool::TrySettle() noexcept {
-  try {
-    return Settle().ok();
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
-absl::Status Pool::Settle() {
-  struct TakenBlocks {  // frees the unsettled blocks, or puts them back
-    Pool& pool;
-    PoolBlock* first;
-    bool settled = false;
-    explicit TakenBlocks(Pool& p) : pool(p) {
-      std::lock_guard lock(pool.mutex_);
-      first = std::exchange(pool.unsettled_, nullptr);
-    }
-    ~TakenBlocks() {
-      std::lock_guard lock(pool.mutex_);
-      while (PoolBlock* b = first) {
-        first = b->next_unsettled;
-        if (settled)
-          pool.ReturnBlock(b);
-        else
-          b->next_unsettled = std::exchange(pool.unsettled_, b);
-      }
-    }
-  } blocks(*this);
-  absl::Status status = source_.WaitForAll();
-  blocks.settled = status.ok();
-  return status;
 }
 
 void Pool::Trim() {

@@ -1,9 +1,9 @@
-// pool.h: the caching allocator for device memory. It splits large segments into pieces and keeps freed
+// pool.h: the caching allocator for device and staging memory. It splits large segments into pieces and keeps freed
 // pieces for reuse.
 //
 // Allocate returns an Allocation. Its block is in the list of all blocks of its segment, so that free
-// neighbours coalesce. A free block records the last ticket of each queue that used it: the same queue may
-// reuse it immediately (queues are in order), another queue only when that ticket is done.
+// neighbours coalesce. A free block records the last batch of each queue that used it: the same queue may
+// reuse it immediately (queues are in order), the host and other queues only when that batch is done.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@
 namespace keel {
 
 inline constexpr int kQueues = 2;  // KEEL_QUEUE_COMPUTE, KEEL_QUEUE_TRANSFER
-struct Tickets {
+inline constexpr int kHostFirst = -1;  // instead of a queue: the host uses the memory first
+struct Batches {  // one number per queue (accelerator.h)
   uint64_t of[kQueues] = {};
 };
 
-// Source of segments and of completed tickets: a device, or a test.
+// Source of segments and of completed batches: a device, or a test.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
   virtual absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) = 0;
   virtual void FreeSegment(const keel_segment& segment) = 0;
-  virtual Tickets Done() = 0;             // the last tickets known to be done
+  virtual Batches Done() = 0;             // the last batches known to be done
   virtual absl::Status WaitForAll() = 0;  // submits encoded work and waits for all queues
 };
 
@@ -38,6 +39,7 @@ struct PoolOptions {
   uint64_t alignment = 64;
   uint64_t max_segment = 0;  // bytes; 0: no limit
   bool cache = true;         // false (KEEL_POOL=off): each piece has its own segment of exactly its size
+  uint32_t kind = KEEL_SEGMENT_DEVICE;
 };
 
 struct PoolBlock;
@@ -53,16 +55,12 @@ class Pool {
   Pool(SegmentSource& source, PoolOptions options);
   ~Pool();  // all pieces are freed, and no work is in flight
 
-  // Uninitialized memory, used first by `queue`. If there is none: waits for all work in flight, returns
+  // Uninitialized memory, used first by `queue`, or by the host if it is kHostFirst. If there is none: waits for all work in flight, returns
   // unused segments, and retries; then fails with a map of the memory.
   absl::StatusOr<Allocation> Allocate(uint64_t bytes, int queue);
-  // used: the last tickets of work that uses the piece.
-  void Free(const Allocation& piece, const Tickets& used);  // never allocates
-  // For a piece whose work is unknown after a failure: it is freed after the next successful WaitForAll.
-  void FreeUnsettled(const Allocation& piece);
-  absl::Status Settle();      // WaitForAll, then frees unsettled pieces
-  bool TrySettle() noexcept;  // for destructors and after failures; false: not settled
-  void Trim();                // returns all segments without used pieces
+  // used: the last batches of work that uses the piece.
+  void Free(const Allocation& piece, const Batches& used);  // never allocates
+  void Trim();  // returns all segments without used pieces
 
   struct Stats {
     uint64_t segments = 0, segment_bytes = 0, used_pieces = 0, used_bytes = 0;
@@ -99,8 +97,7 @@ class Pool {
   std::list<SegmentBlocks> held_;
   // By size class (small, large), then by the set of queues that may still use the block, one bit each.
   FreeList free_[2][1 << kQueues];
-  Tickets done_;
-  PoolBlock* unsettled_ = nullptr;  // a list
+  Batches done_;
   uint64_t blocks_made_ = 0;
   Stats stats_;
 };

@@ -1,6 +1,4 @@
-// stager.cc: copies between host and device in chunks, through rings of staging memory.
-#include <unistd.h>
-
+// stager.cc: copies between host and device in chunks, through pools of staging memory.
 #include <algorithm>
 #include <cstring>
 
@@ -9,99 +7,129 @@
 namespace keel {
 namespace {
 
-// Locks a ring; false if this run is cancelled meanwhile. (The holder may be waiting for its device.)
-bool LockUnlessCancelled(Mutex& ring) {
-  while (!ring.try_lock()) {
-    if (CancellableWaits::Cancelled()) return false;
-    usleep(50);
-  }
-  return true;
-}
-absl::Status Cancelled() {
-  return Error(absl::StatusCode::kCancelled, "cancelled while waiting for another run");
+// Frees staging memory at the end of a scope, for use after the batch of the transfer queue.
+struct Staged {
+  Pool& pool;
+  Allocation piece;
+  uint64_t batch = 0;
+  ~Staged() { pool.Free(piece, {{0, batch}}); }
+};
+
+char* HostAddress(const Allocation& piece) { return static_cast<char*>(piece.segment->host) + piece.offset; }
+
+PoolOptions Staging(const Accelerator& device, uint32_t kind) {
+  return {device.name(), device.alignment(), 0, true, kind};
 }
 
 }  // namespace
 
-Stager::~Stager() {
-  for (Ring* ring : {&up_, &down_})
-    for (Slot& slot : ring->slots)
-      if (slot.segment.bytes) device_.FreeSegment(slot.segment);
+Stager::Stager(Accelerator& device)
+    : device_(device),
+      up_(device, Staging(device, KEEL_SEGMENT_STAGING)),
+      down_(device, Staging(device, KEEL_SEGMENT_READBACK)) {}
+
+Stager::~Stager() = default;
+
+// Queries the device only if necessary.
+bool Stager::IsOver(uint64_t batch, bool query) {
+  return query ? device_.IsDone(KEEL_QUEUE_TRANSFER, batch) : device_.KnownDone(KEEL_QUEUE_TRANSFER, batch);
 }
 
-// A slot with room for `bytes`. A slot is reused from its start when the device is done with it and its bytes
-// are copied to the host.
-absl::StatusOr<Stager::Slot*> Stager::NextSlot(Ring& ring, uint64_t bytes, std::vector<Waiting>* waiting) {
-  Slot* slot = &ring.slots[ring.at];
-  if (!slot->unknown && slot->segment.bytes && slot->used + bytes <= kSlotBytes) return slot;
-  ring.at = (ring.at + 1) % kSlots;
-  slot = &ring.slots[ring.at];
-  if (waiting) RETURN_IF_ERROR(Flush(waiting));
-  if (slot->unknown) RETURN_IF_ERROR(device_.pool().Settle());
-  if (!slot->unknown) RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, slot->ticket));
-  slot->unknown = false;
-  slot->used = 0;
-  if (slot->segment.bytes) return slot;
-  ASSIGN_OR_RETURN(slot->segment, device_.NewSegment(ring.kind, kSlotBytes));
-  return slot;
+// Waits for the oldest uploads while more than kUploadsInFlight bytes are in flight.
+absl::Status Stager::LimitUploads(uint64_t bytes) {
+  for (;;) {
+    uint64_t oldest = 0;
+    {
+      std::lock_guard lock(mutex_);
+      const bool full = upload_bytes_ + bytes > kUploadsInFlight;
+      while (!uploads_.empty() && IsOver(uploads_.front().first, full)) {
+        upload_bytes_ -= uploads_.front().second;
+        uploads_.pop_front();
+      }
+      if (uploads_.empty() || upload_bytes_ + bytes <= kUploadsInFlight) return absl::OkStatus();
+      oldest = uploads_.front().first;
+    }
+    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, oldest));
+  }
 }
 
-absl::Status Stager::UploadChunk(const char* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket) {
-  ASSIGN_OR_RETURN(Slot * slot, NextSlot(up_, bytes, nullptr));
-  std::memcpy(static_cast<char*>(slot->segment.host) + slot->used, from, bytes);
-  slot->unknown = true;
+absl::Status Stager::UploadChunk(const char* from, DeviceAddress to, uint64_t bytes) {
+  RETURN_IF_ERROR(LimitUploads(bytes));
+  Staged staging{up_, {}};
+  ASSIGN_OR_RETURN(staging.piece, up_.Allocate(bytes, kHostFirst));
+  std::memcpy(HostAddress(staging.piece), from, bytes);
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
-  RETURN_IF_ERROR(encoder.Copy(to, {&slot->segment, slot->used}, bytes));
-  ASSIGN_OR_RETURN(*ticket, encoder.Submit());
-  slot->unknown = false;
-  slot->ticket = *ticket;
-  slot->used += (bytes + 63) / 64 * 64;
+  staging.batch = encoder.batch();
+  RETURN_IF_ERROR(encoder.Copy(to, AddressOf(staging.piece), bytes));
+  std::lock_guard lock(mutex_);
+  uploads_.emplace_back(staging.batch, bytes);
+  upload_bytes_ += bytes;
   return absl::OkStatus();
 }
 
-absl::Status Stager::Upload(const void* from, DeviceAddress to, uint64_t bytes, uint64_t* ticket) {
+absl::StatusOr<uint64_t> Stager::Submit() { return Encoder(device_, KEEL_QUEUE_TRANSFER).Submit(); }
+
+absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) {
   RETURN_IF_ERROR(device_.CheckProcess());
-  if (!LockUnlessCancelled(up_.mutex)) return Cancelled();
-  std::lock_guard lock(up_.mutex, std::adopt_lock);
-  for (uint64_t at = 0; at < bytes; at += kSlotBytes)
-    RETURN_IF_ERROR(UploadChunk(static_cast<const char*>(from) + at, {to.segment, to.offset + at},
-                                std::min(kSlotBytes, bytes - at), ticket));
+  bool pending = false;
+  for (const UploadPart& part : parts)
+    for (uint64_t at = 0; at < part.bytes; at += kChunk) {
+      uint64_t bytes = std::min(kChunk, part.bytes - at);
+      RETURN_IF_ERROR(
+          UploadChunk(static_cast<const char*>(part.from) + at, {part.to.segment, part.to.offset + at}, bytes));
+      pending = bytes < kChunk;
+      if (pending) continue;  // the copy of a whole chunk begins while the host prepares the next
+      ASSIGN_OR_RETURN(*batch, Submit());
+    }
+  if (!pending) return absl::OkStatus();
+  ASSIGN_OR_RETURN(*batch, Submit());
   return absl::OkStatus();
 }
 
-absl::Status Stager::DownloadChunk(const Part& part, uint64_t at, uint64_t bytes,
-                                   std::vector<Waiting>* waiting) {
-  ASSIGN_OR_RETURN(Slot * slot, NextSlot(down_, bytes, waiting));
-  slot->unknown = true;
+absl::Status Stager::StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks) {
+  Chunk& chunk = chunks->emplace_back();  // before the allocation, because it may throw
+  chunk.to = static_cast<char*>(part.to) + at;
+  chunk.bytes = std::min(kChunk, part.bytes - at);
+  ASSIGN_OR_RETURN(chunk.staging, down_.Allocate(chunk.bytes, kHostFirst));
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
-  RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_COMPUTE, part.after));
-  RETURN_IF_ERROR(
-      encoder.Copy({&slot->segment, slot->used}, {part.from.segment, part.from.offset + at}, bytes));
-  ASSIGN_OR_RETURN(uint64_t ticket, encoder.Submit());
-  slot->unknown = false;
-  slot->ticket = ticket;
-  waiting->push_back(
-      {static_cast<char*>(slot->segment.host) + slot->used, static_cast<char*>(part.to) + at, bytes, ticket});
-  slot->used += (bytes + 63) / 64 * 64;
+  chunk.batch = encoder.batch();
+  return encoder.Copy(AddressOf(chunk.staging), {part.from.segment, part.from.offset + at}, chunk.bytes);
+}
+
+absl::Status Stager::FinishChunk(std::deque<Chunk>* chunks) {
+  const Chunk& chunk = chunks->front();
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, chunk.batch));
+  std::memcpy(chunk.to, HostAddress(chunk.staging), chunk.bytes);
+  down_.Free(chunk.staging, {});
+  chunks->pop_front();
   return absl::OkStatus();
 }
 
-absl::Status Stager::Flush(std::vector<Waiting>* waiting) {
-  if (!waiting->empty()) RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, waiting->back().ticket));
-  for (const Waiting& w : *waiting) std::memcpy(w.to, w.from, w.bytes);
-  waiting->clear();
-  return absl::OkStatus();
-}
-
-absl::Status Stager::Download(std::span<const Part> parts) {
+// Two whole chunks are in flight, so that the device copies one while the host copies the other.
+absl::Status Stager::Download(std::span<const DownloadPart> parts, uint64_t after) {
   RETURN_IF_ERROR(device_.CheckProcess());
-  if (!LockUnlessCancelled(down_.mutex)) return Cancelled();
-  std::lock_guard lock(down_.mutex, std::adopt_lock);
-  std::vector<Waiting> waiting;
-  for (const Part& part : parts)
-    for (uint64_t at = 0; at < part.bytes; at += kSlotBytes)
-      RETURN_IF_ERROR(DownloadChunk(part, at, std::min(kSlotBytes, part.bytes - at), &waiting));
-  return Flush(&waiting);
+  if (!device_.IsDone(KEEL_QUEUE_COMPUTE, after))
+    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, after));
+  struct Chunks : std::deque<Chunk> {  // frees the memory of a failed download
+    Pool& pool;
+    explicit Chunks(Pool& p) : pool(p) {}
+    ~Chunks() {
+      for (const Chunk& chunk : *this) pool.Free(chunk.staging, {{0, chunk.batch}});
+    }
+  } chunks(down_);
+  uint64_t in_flight = 0;
+  for (const DownloadPart& part : parts)
+    for (uint64_t at = 0; at < part.bytes; at += kChunk) {
+      while (in_flight > kChunk) {
+        in_flight -= chunks.front().bytes;
+        RETURN_IF_ERROR(FinishChunk(&chunks));
+      }
+      RETURN_IF_ERROR(StartChunk(part, at, &chunks));
+      in_flight += chunks.back().bytes;
+      if (chunks.back().bytes == kChunk) RETURN_IF_ERROR(Submit().status());
+    }
+  while (!chunks.empty()) RETURN_IF_ERROR(FinishChunk(&chunks));
+  return absl::OkStatus();
 }
 
 }  // namespace keel

@@ -6,17 +6,9 @@
 namespace keel {
 namespace {
 
-constexpr size_t kAhead = 64;  // launches of bodies that the host encodes before it waits for them
+constexpr size_t kAhead = 64;  // launches of bodies in a batch
 
 }  // namespace
-
-void DeviceRunner::FindSegments(const Lowered& lowered) {
-  if (lowered.uploaded)
-    for (const Allocation& piece : lowered.uploaded->pieces)
-      if (piece.segment) segments_.push_back(piece.segment);
-  for (const Step& step : lowered.steps)
-    for (const auto& body : step.bodies) FindSegments(*body);
-}
 
 absl::StatusOr<DeviceAddress> DeviceRunner::Locate(const void* pointer) const {
   auto address = reinterpret_cast<uint64_t>(pointer);
@@ -42,39 +34,37 @@ absl::Status DeviceRunner::EncodeControl(size_t s) {
 
 // Submits all encoded work and releases the queue to other runs while the host executes `what`.
 absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
-  ASSIGN_OR_RETURN(last_ticket_, encoder_->Submit());
+  RETURN_IF_ERROR(device_.fault_slots().Save(*encoder_, slot_));
+  RETURN_IF_ERROR(Submit());
   encoder_.reset();
   absl::Status status = what();
   encoder_.emplace(device_, KEEL_QUEUE_COMPUTE);
   return status;
 }
 
-// Also reads the fault word, because a predicate computed after a fault is undefined.
+// Also reads the fault bytes, because a predicate computed after a fault is undefined.
 absl::Status DeviceRunner::Fetch(const void* address, void* to, uint64_t bytes) {
-  std::vector<Stager::Part> parts;
+  std::vector<Stager::DownloadPart> parts;
   if (bytes) {
     ASSIGN_OR_RETURN(DeviceAddress place, Locate(address));
-    parts.push_back({place, to, bytes, 0});
+    parts.push_back({place, to, bytes});
   }
-  parts.push_back({{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, 0});
-  RETURN_IF_ERROR(Pause([&] {
-    for (Stager::Part& part : parts) part.after = last_ticket_;
-    return device_.stager().Download(parts);
-  }));
-  launched_ = 0;
-  return fault_.word ? FaultError(fault_) : absl::OkStatus();
+  return Pause([&]() -> absl::Status {
+    RETURN_IF_ERROR(device_.stager().Download(parts, batch_));
+    return ReadFault();
+  });
 }
 
 // Work in flight may still use the destination, so the host waits for it first.
 absl::Status DeviceRunner::Store(void* to, const void* from, uint64_t bytes) {
   ASSIGN_OR_RETURN(DeviceAddress place, Locate(to));
-  uint64_t ticket = 0;
+  uint64_t uploaded = 0;
   RETURN_IF_ERROR(Pause([&]() -> absl::Status {
-    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_));
-    return device_.stager().Upload(from, place, bytes, &ticket);
+    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+    Stager::UploadPart part{from, place, bytes};
+    return device_.stager().Upload({&part, 1}, &uploaded);
   }));
-  launched_ = 0;
-  return encoder_->Wait(KEEL_QUEUE_TRANSFER, ticket);
+  return encoder_->Wait(KEEL_QUEUE_TRANSFER, uploaded);
 }
 
 absl::Status DeviceRunner::Copy(void* to, const void* from, uint64_t bytes) {
@@ -89,10 +79,11 @@ absl::Status DeviceRunner::Zero(void* to, uint64_t bytes) {
   return encoder_->Fill(place, (bytes + 3) / 4 * 4, 0);
 }
 
+// Bounds the work in flight of long loops.
 absl::Status DeviceRunner::Launched() {
-  if (++launched_ < kAhead) return absl::OkStatus();
-  launched_ = 0;
-  return Pause([&] { return device_.HostWait(KEEL_QUEUE_COMPUTE, last_ticket_); });
+  encoder_->CountLaunch();
+  if (encoder_->launches() < kAhead) return absl::OkStatus();
+  return Pause([&] { return device_.LimitRunsInFlight(); });
 }
 
 absl::Status DeviceRunner::Show(const Frame& frame, size_t step) {

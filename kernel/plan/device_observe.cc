@@ -9,21 +9,19 @@
 namespace keel {
 namespace {
 
-// Allocations for one launch. The destructor frees them; unless `done`, the launch may still use them.
+// Allocations for one launch, freed for use after everything encoded by then.
 class LaunchMemory {
  public:
   explicit LaunchMemory(Accelerator& device) : device_(device) {}
   ~LaunchMemory() {
-    bool settled = done || device_.pool().TrySettle();
-    for (const Allocation& piece : pieces_)
-      settled ? device_.pool().Free(piece, {}) : device_.pool().FreeUnsettled(piece);
+    for (const Allocation& piece : pieces_) device_.pool().Free(piece, used.of[0] ? used : device_.Encoded());
   }
   absl::StatusOr<Allocation> Take(uint64_t bytes, int queue) {
     pieces_.emplace_back();  // may throw, so it precedes the allocation
     ASSIGN_OR_RETURN(pieces_.back(), device_.pool().Allocate(bytes, queue));
     return pieces_.back();
   }
-  bool done = false;
+  Batches used;  // of the launch; 0: it failed
 
  private:
   Accelerator& device_;
@@ -39,32 +37,39 @@ class SingleLaunch {
             &cancelled_,      0};
   }
 
+  ~SingleLaunch() {
+    device_.fault_slots().GiveBack(slot_, pieces_.used.of[0] ? pieces_.used.of[0] : device_.Encoded().of[0]);
+  }
+
   absl::Status Run(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
+    ASSIGN_OR_RETURN(slot_, device_.fault_slots().Take());
     RETURN_IF_ERROR(PlaceOperands(in, out));
-    ASSIGN_OR_RETURN(Allocation fault, pieces_.Take(sizeof(Fault), KEEL_QUEUE_COMPUTE));
     ASSIGN_OR_RETURN(Allocation scratch, pieces_.Take(launch_.launch.scratch_bytes, KEEL_QUEUE_COMPUTE));
-    env_.fault = fault.address();
-    uint64_t ticket = 0;
-    RETURN_IF_ERROR(Encode(fault, scratch, &ticket));
-    Fault found;
-    std::vector<Stager::Part> parts{{AddressOf(fault), &found, sizeof found, ticket}};
+    ASSIGN_OR_RETURN(env_.fault, device_.fault_slots().AddressOf(slot_));
+    uint64_t batch = 0;
+    RETURN_IF_ERROR(Encode(scratch, &batch));
+    std::vector<Stager::DownloadPart> parts;
     for (size_t i = 0; i < out.size(); i++)
-      parts.push_back({AddressOf(results_[i]), out[i]->data, BytesOf(*out[i]), ticket});
-    RETURN_IF_ERROR(device_.stager().Download(parts));
-    pieces_.done = true;
+      parts.push_back({AddressOf(results_[i]), out[i]->data, BytesOf(*out[i])});
+    RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch));
+    RETURN_IF_ERROR(device_.stager().Download(parts, batch));
+    pieces_.used = {{batch, uploaded_}};
+    Fault found = device_.fault_slots().Read(slot_);
     return found.word ? FaultStatus(found, step_, device_.name()) : absl::OkStatus();
   }
 
  private:
   absl::Status PlaceOperands(std::span<const keel_tensor* const> in, std::span<keel_tensor* const> out) {
     views_.reserve(in.size() + out.size());
+    std::vector<Stager::UploadPart> parts;
     for (const keel_tensor* t : in) {
       operands_.push_back(nullptr);
       if (!t) continue;
       ASSIGN_OR_RETURN(Allocation piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_TRANSFER));
-      RETURN_IF_ERROR(device_.stager().Upload(keel_ptr(t), AddressOf(piece), BytesOf(*t), &uploaded_));
+      parts.push_back({keel_ptr(t), AddressOf(piece), BytesOf(*t)});
       AddView(*t, piece);
     }
+    RETURN_IF_ERROR(device_.stager().Upload(parts, &uploaded_));
     for (const keel_tensor* t : out) {
       operands_.push_back(nullptr);
       ASSIGN_OR_RETURN(Allocation piece, pieces_.Take(BytesOf(*t), KEEL_QUEUE_COMPUTE));
@@ -82,7 +87,7 @@ class SingleLaunch {
     operands_.back() = &views_.back();
   }
 
-  absl::Status Encode(const Allocation& fault, const Allocation& scratch, uint64_t* ticket) {
+  absl::Status Encode(const Allocation& scratch, uint64_t* batch) {
     size_t n_out = results_.size(), n_in = operands_.size() - n_out;
     keel_call call{};
     call.struct_size = sizeof call;
@@ -96,12 +101,13 @@ class SingleLaunch {
     call.env = &env_;
     SetShapeFlags(&call);
     Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
-    RETURN_IF_ERROR(encoder.Fill(AddressOf(fault), sizeof(Fault), 0));
+    RETURN_IF_ERROR(device_.fault_slots().Clear(encoder, slot_));
     RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, uploaded_));
     HostCall host;
     keel_rc rc = call.count || call.n_out != 1 ? launch_.launch.run(&call) : KEEL_OK;
     if (rc != KEEL_OK) return NameDevice(lowered_, RunError(host, rc, step_));
-    ASSIGN_OR_RETURN(*ticket, encoder.Submit());
+    RETURN_IF_ERROR(device_.fault_slots().Save(encoder, slot_));
+    ASSIGN_OR_RETURN(*batch, encoder.Submit());
     return absl::OkStatus();
   }
 
@@ -110,6 +116,7 @@ class SingleLaunch {
   const Step& step_;
   const Launch& launch_;
   LaunchMemory pieces_;
+  FaultSlots::Slot slot_ = FaultSlots::kUnread;
   std::vector<Allocation> results_;
   std::vector<keel_tensor> views_;
   std::vector<keel_tensor*> operands_;
@@ -138,9 +145,7 @@ absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string
 }
 
 DeviceConstants::~DeviceConstants() {
-  settled = settled || device->pool().TrySettle();
-  for (const Allocation& piece : pieces)
-    settled ? device->pool().Free(piece, {}) : device->pool().FreeUnsettled(piece);
+  for (const Allocation& piece : pieces) device->pool().Free(piece, used);
 }
 
 absl::Status UploadConstants(Lowered* lowered) {
@@ -148,53 +153,44 @@ absl::Status UploadConstants(Lowered* lowered) {
   auto all = std::make_shared<DeviceConstants>();
   all->device = lowered->accelerator;
   all->pieces.resize(needed.size());
-  uint64_t ticket = 0;
-  absl::Status status;
-  for (size_t i = 0; i < needed.size() && status.ok(); i++) {
+  std::vector<Stager::UploadPart> parts;
+  for (size_t i = 0; i < needed.size(); i++) {
     if (!needed[i]) continue;
-    absl::StatusOr<Allocation> piece =
-        all->device->pool().Allocate(lowered->constants[i].bytes, KEEL_QUEUE_TRANSFER);
-    status = piece.status();
-    if (!status.ok()) break;
-    all->pieces[i] = *piece;
-    status = all->device->stager().Upload(lowered->constants[i].data, AddressOf(*piece),
-                                          lowered->constants[i].bytes, &ticket);
+    const Constant& constant = lowered->constants[i];
+    ASSIGN_OR_RETURN(all->pieces[i], all->device->pool().Allocate(constant.bytes, KEEL_QUEUE_TRANSFER));
+    parts.push_back({constant.data, AddressOf(all->pieces[i]), constant.bytes});
   }
-  if (status.ok()) status = all->device->HostWait(KEEL_QUEUE_TRANSFER, ticket);
-  if (status.ok()) all->settled = true;
-  if (status.ok()) lowered->uploaded = std::move(all);
-  return status;
+  absl::Status status = all->device->stager().Upload(parts, &all->used.of[KEEL_QUEUE_TRANSFER]);
+  if (!status.ok()) all->used = all->device->Encoded();
+  RETURN_IF_ERROR(status);
+  lowered->uploaded = std::move(all);
+  return absl::OkStatus();
 }
 
 // Submits each launch separately, so that the host can read its values before the next launch.
-absl::Status DeviceRunner::EncodeObserved(std::span<ArrayRef> out) {
+absl::Status DeviceRunner::EncodeObserved() {
   for (size_t s = 0; s < calls_.size(); s++) {
     {
       Encoding encoding(*this);
-      Encoder& encoder = *encoder_;
-      if (s == 0)
-        RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
+      if (s == 0) RETURN_IF_ERROR(BeginRun());
       at_ = s;
-      RETURN_IF_ERROR(EncodeResults(encoder, s, out));
-      RETURN_IF_ERROR(EncodeStep(encoder, s));
-      ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
+      RETURN_IF_ERROR(EncodeStep(s));
+      RETURN_IF_ERROR(Submit());
     }
     RETURN_IF_ERROR(ShowStep(lowered_, s, calls_[s]));
     RETURN_IF_ERROR(CheckStop(s));
   }
-  Encoder encoder(device_, KEEL_QUEUE_COMPUTE);
-  if (calls_.empty())
-    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
-  return EncodeLast(encoder, out);
+  Encoding encoding(*this);
+  if (calls_.empty()) RETURN_IF_ERROR(BeginRun());
+  return EndRun();
 }
 
-// Shows a step of the plan or of a body to the observer. Requires that last_ticket_ covers its launch.
+// Shows a step of the plan or of a body to the observer. Requires that batch_ contains its launch.
 absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel_call& device_call) {
   std::vector<Block> blocks;
   std::vector<keel_tensor> views;
   std::vector<keel_tensor*> operands;
-  std::vector<Stager::Part> parts{
-      {{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_}};
+  std::vector<Stager::DownloadPart> parts;
   std::vector<const keel_tensor*> values(device_call.in, device_call.in + device_call.n_in);
   values.insert(values.end(), device_call.out, device_call.out + device_call.n_out);
   views.reserve(values.size());
@@ -210,10 +206,11 @@ absl::Status DeviceRunner::ShowStep(const Lowered& lowered, size_t s, const keel
     operands.back() = &views.back();
     if (!bytes) continue;
     ASSIGN_OR_RETURN(DeviceAddress place, Locate(value->data));
-    parts.push_back({place, views.back().data, bytes, last_ticket_});
+    parts.push_back({place, views.back().data, bytes});
   }
-  RETURN_IF_ERROR(device_.stager().Download(parts));
-  if (fault_.word) return FaultError(fault_);
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+  RETURN_IF_ERROR(ReadFault());
+  RETURN_IF_ERROR(device_.stager().Download(parts, batch_));
   keel_call call = device_call;
   call.in = operands.data();
   call.out = operands.data() + device_call.n_in;

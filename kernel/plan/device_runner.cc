@@ -13,6 +13,33 @@ namespace {
 
 void* AsPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
+bool MayFail(const Body& body) {
+  return std::ranges::any_of(body.nodes, [&](const Body::Node& node) {
+    DType first = node.in.empty() || node.in[0] == kNoValue ? DType::kNone : body.values[node.in[0]].dtype;
+    return MayFail(*node.op, first) || (node.body && MayFail(*node.body));
+  });
+}
+
+// Whether a launch of the plan or of a body may store a fault.
+bool MayFail(const Lowered& lowered) {
+  return std::ranges::any_of(lowered.steps, [](const Step& step) {
+    return MayFail(*step.op, step.in_dtypes.empty() ? DType::kNone : step.in_dtypes[0]) ||
+           (step.body && MayFail(*step.body)) ||
+           std::ranges::any_of(step.graphs, [](const auto& body) { return MayFail(*body); }) ||
+           std::ranges::any_of(step.bodies, [](const auto& body) { return MayFail(*body); });
+  });
+}
+
+absl::Status FaultError(const Lowered& lowered, const Fault& fault) {
+  const std::string& device = lowered.accelerator->name();
+  if (const Step* at = FindStep(lowered, (fault.word >> 8) - 1)) return FaultStatus(fault, *at, device);
+  return Internal("device ", device, ": the fault word ", fault.word, " does not refer to a launch of the plan");
+}
+
+absl::Status Explain(const void* plan, const Fault& fault) {
+  return FaultError(*static_cast<const Lowered*>(plan), fault);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& lowered,
@@ -30,42 +57,36 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
                    r->device_.handle(),
                    r->device_.queue(KEEL_QUEUE_COMPUTE),
                    Exported(*r->stop_),
-                   r->memory_.address() + r->fault_at_};
-  r->FindSegments(lowered);
+                   0};
+  r->may_fail_ = MayFail(lowered);
+  r->FindConstants(lowered);
   r->BuildViews();
   r->BuildCalls();
   r->FindUses();
   return r;
 }
 
-DeviceRunner::~DeviceRunner() {
-  auto release = [this](const Allocation& piece) {
-    if (broken_ && !abandoned_)
-      device_.pool().FreeUnsettled(piece);
-    else  // a run that was not stopped has waited for its work
-      device_.pool().Free(piece, abandoned_.value_or(Tickets{}));
-  };
-  release(memory_);
-  for (const Allocation& piece : staged_) release(piece);
-}
+DeviceRunner::~DeviceRunner() { device_.pool().Free(memory_, {{batch_, 0}}); }
 
-// Allocates one block: arena, scratch, downloaded results, fault word.
+// Allocates one block: arena, scratch.
 absl::Status DeviceRunner::TakeMemory() {
-  uint64_t align = device_.alignment(), end = RoundUp(binding_.arena_bytes, align);
-  scratch_at_ = end;
-  end += RoundUp(binding_.scratch_bytes, align);
-  for (uint32_t v : lowered_.fetches) {
-    result_at_.push_back(end);
-    if (!options_.results_on_device) end += RoundUp(BytesOf(lowered_, binding_, v), align);
-  }
-  fault_at_ = end;
-  ASSIGN_OR_RETURN(memory_, device_.pool().Allocate(end + align, KEEL_QUEUE_COMPUTE));
+  scratch_at_ = RoundUp(binding_.arena_bytes, device_.alignment());
+  ASSIGN_OR_RETURN(memory_,
+                   device_.pool().Allocate(scratch_at_ + binding_.scratch_bytes, KEEL_QUEUE_COMPUTE));
   staged_.resize(lowered_.feeds.size());
   feed_places_.resize(staged_.size());
-  feed_ticket_.resize(staged_.size());
   result_places_.resize(lowered_.fetches.size());
-  result_ticket_.resize(lowered_.fetches.size());
   return absl::OkStatus();
+}
+
+void DeviceRunner::FindConstants(const Lowered& lowered) {
+  if (lowered.uploaded) {
+    constants_ = std::max(constants_, lowered.uploaded->used.of[KEEL_QUEUE_TRANSFER]);
+    for (const Allocation& piece : lowered.uploaded->pieces)
+      if (piece.segment) segments_.push_back(piece.segment);
+  }
+  for (const Step& step : lowered.steps)
+    for (const auto& body : step.bodies) FindConstants(*body);
 }
 
 void DeviceRunner::BuildViews() {
@@ -92,30 +113,17 @@ void DeviceRunner::BuildCalls() {
   }
 }
 
-// Finds the first step that uses each feed, and the step that completes each result.
+// Finds the feeds that a step or a fetch reads.
 void DeviceRunner::FindUses() {
-  size_t steps = lowered_.steps.size();
-  feeds_at_.resize(steps + 1);
-  results_after_.resize(steps + 1);
   feed_used_.assign(lowered_.feeds.size(), false);
-  std::vector<size_t> written(lowered_.values.size(), 0);  // by root: 1 + the last step that writes it
-  auto use = [&](uint32_t v, size_t step) {
+  auto use = [&](uint32_t v) {
     const Storage& at = binding_.storage[v];
-    if (at.kind != Storage::kFeed || feed_used_[at.place]) return;
-    feed_used_[at.place] = true;
-    feeds_at_[step].push_back(static_cast<uint32_t>(at.place));
+    if (at.kind == Storage::kFeed) feed_used_[at.place] = true;
   };
-  for (size_t s = 0; s < steps; s++) {
-    for (uint32_t v : lowered_.steps[s].in)
-      if (v != kNoValue) use(v, s);
-    for (uint32_t v : lowered_.steps[s].out) written[lowered_.Root(v)] = s + 1;
-  }
-  for (size_t i = 0; i < lowered_.fetches.size(); i++) {
-    uint32_t root = lowered_.Root(lowered_.fetches[i]);
-    use(root, steps);
-    bool feed = binding_.storage[root].kind == Storage::kFeed;
-    results_after_[feed ? steps : written[root]].push_back(static_cast<uint32_t>(i));
-  }
+  for (const Step& step : lowered_.steps)
+    for (uint32_t v : step.in)
+      if (v != kNoValue) use(v);
+  for (uint32_t v : lowered_.fetches) use(lowered_.Root(v));
 }
 
 DeviceAddress DeviceRunner::PlaceOfValue(uint32_t v) const {
@@ -126,39 +134,59 @@ DeviceAddress DeviceRunner::PlaceOfValue(uint32_t v) const {
   return {memory_.segment, memory_.offset + at.place};
 }
 
+// The outcome of this run. Null if no launch can fail and all feeds are known to be good.
+absl::Status DeviceRunner::MakeOutcome(std::span<keel_array* const> feeds,
+                                       const std::shared_ptr<const Lowered>& shared) {
+  std::vector<std::shared_ptr<RunOutcome>> of_feeds;
+  for (keel_array* feed : feeds) {
+    const DeviceBlock* block = feed->device_block();
+    if (!block || !block->outcome || std::ranges::find(of_feeds, block->outcome) != of_feeds.end()) continue;
+    if (block->outcome->KnownDone())
+      RETURN_IF_ERROR(block->outcome->Get());
+    else
+      of_feeds.push_back(block->outcome);
+  }
+  if (may_fail_ || of_feeds.size() > 1) {
+    RunOutcome::Options options{lowered_.accelerator, std::move(of_feeds), shared, Explain};
+    outcome_ = own_outcome_ = std::make_shared<RunOutcome>(std::move(options));
+  } else if (!of_feeds.empty()) {
+    outcome_ = of_feeds[0];
+  }
+  if (may_fail_) {
+    ASSIGN_OR_RETURN(slot_, device_.fault_slots().Take());
+    own_outcome_->SetSlot(slot_);
+  }
+  ASSIGN_OR_RETURN(state_.env.fault, device_.fault_slots().AddressOf(slot_));
+  return absl::OkStatus();
+}
+
 absl::Status DeviceRunner::MakeResults(std::span<ArrayRef> out) {
   for (size_t i = 0; i < out.size(); i++) {
     uint32_t v = lowered_.fetches[i];
-    DType dtype = lowered_.values[v].type.dtype;
-    if (options_.results_on_device) {
-      ASSIGN_OR_RETURN(out[i], NewDeviceArray(device_, dtype, binding_.shapes[v], KEEL_QUEUE_COMPUTE));
-      result_places_[i] = out[i]->device_block()->place();
-    } else {
-      ASSIGN_OR_RETURN(out[i], NewArray(dtype, binding_.shapes[v], false));
-      result_places_[i] = {memory_.segment, memory_.offset + result_at_[i]};
-    }
+    ASSIGN_OR_RETURN(out[i], NewDeviceArray(device_, lowered_.values[v].type.dtype, binding_.shapes[v],
+                                            KEEL_QUEUE_COMPUTE));
+    out[i]->device_block()->outcome = outcome_;
+    result_places_[i] = out[i]->device_block()->place();
   }
   return absl::OkStatus();
 }
 
 // Uses feeds on the device in place and uploads host feeds.
 absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
+  uploaded_ = constants_;
+  std::vector<Stager::UploadPart> parts;
   for (size_t i = 0; i < feeds.size(); i++) {
     if (!feed_used_[i]) continue;
     if (DeviceBlock* block = feeds[i]->device_block()) {
       feed_places_[i] = block->place();
-      feed_ticket_[i] = block->Last().of[KEEL_QUEUE_TRANSFER];
+      uploaded_ = std::max(uploaded_, block->Last().of[KEEL_QUEUE_TRANSFER]);
       continue;
     }
-    if (!staged_[i].block) {
-      ASSIGN_OR_RETURN(staged_[i], device_.pool().Allocate(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
-    }
+    ASSIGN_OR_RETURN(staged_[i], device_.pool().Allocate(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
     feed_places_[i] = AddressOf(staged_[i]);
-    feed_ticket_[i] = 0;
-    RETURN_IF_ERROR(
-        device_.stager().Upload(feeds[i]->data(), feed_places_[i], feeds[i]->bytes(), &feed_ticket_[i]));
+    parts.push_back({feeds[i]->data(), feed_places_[i], feeds[i]->bytes()});
   }
-  return absl::OkStatus();
+  return device_.stager().Upload(parts, &uploaded_);
 }
 
 void DeviceRunner::Connect() {
@@ -169,36 +197,14 @@ void DeviceRunner::Connect() {
   }
 }
 
-absl::Status DeviceRunner::EncodeStep(Encoder& encoder, size_t s) {
-  for (uint32_t feed : feeds_at_[s]) RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, feed_ticket_[feed]));
+absl::Status DeviceRunner::EncodeStep(size_t s) {
   const keel_call& call = calls_[s];
   if (controls_[s]) return EncodeControl(s);
   if (!call.count && call.n_out == 1) return absl::OkStatus();  // nothing to compute
   HostCall host;
+  encoder_->CountLaunch();
   keel_rc rc = binding_.launches[s]->launch.run(&call);
   return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
-}
-
-// Copies fetches of feeds, constants and other results, then submits: the ticket starts their downloads.
-absl::Status DeviceRunner::EncodeResults(Encoder& encoder, size_t after_step, std::span<ArrayRef> out) {
-  const std::vector<uint32_t>& ready = results_after_[after_step];
-  bool last = after_step + 1 == results_after_.size();
-  if (ready.empty() && !last) return absl::OkStatus();
-  for (uint32_t i : ready)
-    if (uint32_t source = binding_.output_source[i]; source != kNoValue)
-      RETURN_IF_ERROR(encoder.Copy(result_places_[i], PlaceOfValue(source), out[i]->bytes()));
-  ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
-  for (uint32_t i : ready) {
-    result_ticket_[i] = last_ticket_;
-    if (out[i]->device_block()) out[i]->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceRunner::EncodeLast(Encoder& encoder, std::span<ArrayRef> out) {
-  for (uint32_t feed : feeds_at_.back())
-    RETURN_IF_ERROR(encoder.Wait(KEEL_QUEUE_TRANSFER, feed_ticket_[feed]));
-  return EncodeResults(encoder, calls_.size(), out);
 }
 
 absl::Status DeviceRunner::CheckStop(size_t s) const {
@@ -206,134 +212,125 @@ absl::Status DeviceRunner::CheckStop(size_t s) const {
   return stopped ? Stopped(lowered_.steps[s].name, options_) : absl::OkStatus();
 }
 
-absl::Status DeviceRunner::EncodeBatch(size_t from, size_t to, std::span<ArrayRef> out) {
-  Encoding encoding(*this);
-  Encoder& encoder = *encoder_;
-  if (from == 0)
-    RETURN_IF_ERROR(encoder.Fill({memory_.segment, memory_.offset + fault_at_}, sizeof(Fault), 0));
-  for (size_t s = from; s < to; s++) {
-    at_ = s;
-    RETURN_IF_ERROR(EncodeResults(encoder, s, out));
-    RETURN_IF_ERROR(EncodeStep(encoder, s));
-    RETURN_IF_ERROR(CheckStop(s));
-  }
-  if (to == calls_.size()) return EncodeLast(encoder, out);
-  ASSIGN_OR_RETURN(last_ticket_, encoder.Submit());
+absl::Status DeviceRunner::Submit() {
+  ASSIGN_OR_RETURN(batch_, encoder_->Submit());
   return absl::OkStatus();
 }
 
-// The device executes one batch while the host encodes the next. Between batches other runs may encode.
-absl::Status DeviceRunner::Encode(std::span<ArrayRef> out) {
-  pace_.Begin();
-  size_t from = 0;
+absl::Status DeviceRunner::BeginRun() {
+  RETURN_IF_ERROR(device_.fault_slots().Clear(*encoder_, slot_));
+  return encoder_->Wait(KEEL_QUEUE_TRANSFER, uploaded_);
+}
+
+// Copies fetches of feeds, constants and other results. An eager op leaves its batch open for others.
+absl::Status DeviceRunner::EndRun() {
+  constexpr size_t kEager = 32;  // launches of a batch
+  for (size_t i = 0; i < result_places_.size(); i++)
+    if (uint32_t source = binding_.output_source[i]; source != kNoValue)
+      RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
+                                     BytesOf(lowered_, binding_, lowered_.fetches[i])));
+  RETURN_IF_ERROR(device_.fault_slots().Save(*encoder_, slot_));
+  if (!options_.eager || encoder_->launches() >= kEager) return Submit();
+  batch_ = encoder_->batch();
+  return absl::OkStatus();
+}
+
+// Long plans are submitted in batches, so that the device begins early. Between them other runs may encode.
+absl::Status DeviceRunner::Encode() {
+  constexpr size_t kLaunches = 256;
+  size_t s = 0;
   do {
-    uint64_t before = last_ticket_;
-    size_t to = std::min(from + pace_.batch(), calls_.size());
-    RETURN_IF_ERROR(EncodeBatch(from, to, out));
-    if (to < calls_.size()) RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, before));
-    pace_.Next();
-    from = to;
-  } while (from < calls_.size());
+    Encoding encoding(*this);
+    if (s == 0) RETURN_IF_ERROR(BeginRun());
+    for (size_t end = std::min(s + kLaunches, calls_.size()); s < end; s++) {
+      at_ = s;
+      RETURN_IF_ERROR(EncodeStep(s));
+      RETURN_IF_ERROR(CheckStop(s));
+    }
+    RETURN_IF_ERROR(s == calls_.size() ? EndRun() : Submit());
+  } while (s < calls_.size());
   return absl::OkStatus();
 }
 
-absl::Status DeviceRunner::Collect(std::span<ArrayRef> out) {
-  std::vector<Stager::Part> parts;
-  for (size_t i = 0; i < out.size() && !options_.results_on_device; i++)
-    parts.push_back({result_places_[i], out[i]->data(), out[i]->bytes(), result_ticket_[i]});
-  parts.push_back({{memory_.segment, memory_.offset + fault_at_}, &fault_, sizeof fault_, last_ticket_});
-  return device_.stager().Download(parts);
+absl::Status DeviceRunner::ReadFault() {
+  if (slot_ == FaultSlots::kUnread) return absl::OkStatus();
+  Fault fault = device_.fault_slots().Read(slot_);
+  return fault.word ? FaultError(lowered_, fault) : absl::OkStatus();
 }
 
-absl::Status DeviceRunner::FaultError(const Fault& fault) const {
-  size_t step = (fault.word >> 8) - 1;
-  if (const Step* at = FindStep(lowered_, static_cast<uint32_t>(step)))
-    return FaultStatus(fault, *at, device_.name());
-  return Internal("device ", device_.name(), ": the fault word ", fault.word,
-                  " does not refer to a launch of the plan");
-}
-
-absl::Status DeviceRunner::RunSteps(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
-                                    Observe observe) {
+absl::Status DeviceRunner::EncodeRun(std::span<keel_array* const> feeds, std::span<ArrayRef> out,
+                                     Observe observe, const std::shared_ptr<const Lowered>& shared) {
+  struct Ending {  // also when memory runs out
+    DeviceRunner& runner;
+    std::span<keel_array* const> feeds;
+    std::span<ArrayRef> out;
+    bool failed = true;
+    ~Ending() { runner.RecordUse(feeds, out, failed); }
+  } ending{*this, feeds, out};
+  RETURN_IF_ERROR(device_.LimitRunsInFlight());
+  RETURN_IF_ERROR(MakeOutcome(feeds, shared));
   RETURN_IF_ERROR(MakeResults(out));
   RETURN_IF_ERROR(PlaceFeeds(feeds));
   Connect();
-  RETURN_IF_ERROR(observe ? EncodeObserved(out) : Encode(out));
-  for (keel_array* feed : feeds)
-    if (feed->device_block() && feed->device_block()->home.get() == &device_)
-      feed->device_block()->Use(KEEL_QUEUE_COMPUTE, last_ticket_);
-  RETURN_IF_ERROR(Collect(out));
-  if (fault_.word) return FaultError(fault_);
-  return calls_.empty() ? absl::OkStatus() : CheckStop(calls_.size() - 1);
+  RETURN_IF_ERROR(observe ? EncodeObserved() : Encode());
+  ending.failed = false;
+  return absl::OkStatus();
+}
+
+// Ties all memory of the run to the batches that contain its work; after a failure, to everything encoded.
+void DeviceRunner::RecordUse(std::span<keel_array* const> feeds, std::span<ArrayRef> out, bool failed) {
+  if (failed) batch_ = device_.Encoded().of[KEEL_QUEUE_COMPUTE];
+  if (failed) uploaded_ = device_.Encoded().of[KEEL_QUEUE_TRANSFER];
+  if (own_outcome_) own_outcome_->SetBatch(batch_);
+  own_outcome_.reset();
+  for (Allocation& piece : staged_) device_.pool().Free(std::exchange(piece, {}), {{batch_, uploaded_}});
+  auto use = [&](keel_array* array) {
+    if (!array || !array->device_block() || array->device_block()->home.get() != &device_) return;
+    array->device_block()->Use(KEEL_QUEUE_COMPUTE, batch_);
+  };
+  for (keel_array* feed : feeds) use(feed);
+  for (ArrayRef& array : out) use(array.get());
+}
+
+// Waits if the caller cannot look at the results later.
+absl::Status DeviceRunner::Finish(std::span<ArrayRef> out, Observe observe) {
+  if (!options_.results_on_device && !out.empty()) return DownloadAll(out);
+  if (!limit_ && !observe && (!out.empty() || !outcome_)) return absl::OkStatus();
+  RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, batch_));
+  return outcome_ ? outcome_->Get() : absl::OkStatus();
 }
 
 absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                               void* arg, const Deadline* end) {
-  fault_ = {};
+                               void* arg, const Deadline* end, const std::shared_ptr<const Lowered>& shared) {
   at_ = 0;
-  last_ticket_ = 0;
+  slot_ = FaultSlots::kUnread;
+  outcome_.reset();
   if (options_.timeout_ms && options_.stopper)
     limit_.emplace(*options_.stopper, EndOfRun(options_, end), own_stop_);
   state_.limit = limit_ ? &*limit_ : nullptr;
   state_.observe = observe;
   state_.shown = observe ? Now() : 0;
   state_.arg = arg;
-  absl::Status status;
   auto over = [this] { return stop_->load(std::memory_order_relaxed) || (limit_ && limit_->Over()); };
-  try {
-    CancellableWaits waits(over);
-    status = RunSteps(feeds, out, observe);
-    if (!status.ok() && !fault_.word && over()) {
-      absl::Status left = Abandon(feeds, out);
-      limit_.reset();
-      if (!left.ok()) Settle(feeds, out);
-      return Stopped(calls_.empty() ? "" : lowered_.steps[at_].name, options_);
-    }
-  } catch (const std::bad_alloc&) {
-    limit_.reset();
-    Settle(feeds, out);
-    throw;
-  }
+  CancellableWaits waits(over);
+  absl::Status status = EncodeRun(feeds, out, observe, shared);
+  if (status.ok()) status = Finish(out, observe);
+  if (absl::IsCancelled(status) && over())
+    status = Stopped(calls_.empty() ? "" : lowered_.steps[at_].name, options_);
+  outcome_.reset();
   limit_.reset();
-  if (!status.ok() && !fault_.word) Settle(feeds, out);
   return status;
-}
-
-absl::Status DeviceRunner::Abandon(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
-  ASSIGN_OR_RETURN(Tickets last, device_.Fence());
-  broken_ = true;
-  abandoned_ = last;
-  auto use = [&](keel_array* array) {
-    if (!array || !array->device_block() || array->device_block()->home.get() != &device_) return;
-    for (int q = 0; q < kQueues; q++) array->device_block()->Use(q, last.of[q]);
-  };
-  for (keel_array* feed : feeds) use(feed);
-  for (ArrayRef& array : out) use(array.get());
-  std::lock_guard lock(binding_.device->mutex);
-  binding_.device->device = lowered_.accelerator;
-  for (int q = 0; q < kQueues; q++)
-    binding_.device->abandoned.of[q] = std::max(binding_.device->abandoned.of[q], last.of[q]);
-  return absl::OkStatus();
 }
 
 DevicePool::~DevicePool() {
   idle.clear();
-  if (device) device->HostWait(abandoned).IgnoreError();
+  if (device) device->HostWait(KEEL_QUEUE_COMPUTE, batch).IgnoreError();
 }
 
-void DeviceRunner::Settle(std::span<keel_array* const> feeds, std::span<ArrayRef> out) {
-  broken_ = !device_.pool().TrySettle();
-  if (!broken_) return;
-  for (keel_array* feed : feeds)
-    if (feed->device_block() && feed->device_block()->home.get() == &device_)
-      feed->device_block()->unsettled = true;
-  for (ArrayRef& array : out)
-    if (array && array->device_block()) array->device_block()->unsettled = true;
-}
-
-absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOptions& options,
-                         std::span<keel_array* const> feeds, std::span<ArrayRef> out, Observe observe,
-                         void* arg, const Deadline* end) {
+absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& binding,
+                         const PlanOptions& options, std::span<keel_array* const> feeds,
+                         std::span<ArrayRef> out, Observe observe, void* arg, const Deadline* end) {
+  const Lowered& lowered = *shared;
   RETURN_IF_ERROR(lowered.accelerator->CheckProcess());
   for (size_t i = 0; i < feeds.size(); i++)
     if (feeds[i]->device_block() && feeds[i]->device_block()->home != lowered.accelerator)
@@ -352,10 +349,15 @@ absl::Status RunOnDevice(const Lowered& lowered, Binding& binding, const PlanOpt
   if (!runner) {
     ASSIGN_OR_RETURN(runner, DeviceRunner::Make(lowered, binding, options));
   }
-  absl::Status status = runner->Run(feeds, out, observe, arg, end);
-  std::lock_guard lock(binding.device->mutex);
-  if (!runner->broken() && binding.device->idle.size() < DevicePool::kIdle)
-    binding.device->idle.push_back(std::move(runner));
+  absl::Status status = runner->Run(feeds, out, observe, arg, end, shared);
+  {
+    std::lock_guard lock(binding.device->mutex);
+    binding.device->device = lowered.accelerator;
+    binding.device->batch = std::max(binding.device->batch, runner->batch());
+    // A launch of a stopped run may still poll the flag of its runner.
+    if (status.ok() && binding.device->idle.size() < DevicePool::kIdle)
+      binding.device->idle.push_back(std::move(runner));
+  }
   return status;
 }
 

@@ -104,6 +104,7 @@ struct PlanOptions {
   std::shared_ptr<const PassReport> passes = nullptr;  // of the passes before planning, for the report
   bool probe = false;                                  // collect missing impls instead of failing
   bool results_on_device = false;                      // if the device has its own memory
+  bool eager = false;                                  // a run leaves its batch open for the next one
   std::string prefix;                                  // of step names, for steps of a body
   size_t nodes = 0, needed = 0;                        // node counts of the original graph, for the report
 };

@@ -164,7 +164,8 @@ class Splitter {
       if (Symbolic(v) && std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
     PlanOptions options = options_;
     options.results_on_device = true;
-    Parts::Part part{device, nullptr, {}, {}, {}};
+    Parts::Part part{.device = device, .plan = nullptr, .feeds = {}, .results = {}, .last_use = {}};
+    part.effects = std::ranges::any_of(also, [&](NodeId n) { return MustRun(graph_, graph_.nodes[n]); });
     ASSIGN_OR_RETURN(part.plan, optimizer_.Make(graph_, device, in, out, also, options));
     for (size_t i = 0; i < in.size(); i++) {
       bool outside = feed_of_[in[i]] != kNoValue;
@@ -235,32 +236,68 @@ bool ForwardEvent(void* arg, const Lowered& lowered, const Event& event) {
   return s->observer(s->arg, lowered, {event.step, event.call, s->before + event.index, event.when});
 }
 
+// Copies of arrays on the devices of parts. Each array is copied once per device, and all arrays that a part
+// needs from one device in one download.
+class Moves {
+ public:
+  absl::Status Move(Device* device, std::span<keel_array*> feeds) {
+    Device* to = device->host_memory() ? nullptr : device;
+    auto elsewhere = [&](keel_array* a) {  // the plan of the part uploads host arrays itself
+      return a->device_block() && a->device_block()->home->name() != device->name();
+    };
+    std::map<Accelerator*, std::set<keel_array*>> downloads;
+    for (keel_array* a : feeds)
+      if (!to && elsewhere(a) && !moved_[{a, to}]) downloads[a->device_block()->home.get()].insert(a);
+    for (auto& [home, arrays] : downloads) RETURN_IF_ERROR(Download(arrays));
+    for (keel_array*& a : feeds) {
+      if (!elsewhere(a)) continue;
+      ArrayRef& copy = moved_[{a, to}];
+      if (!copy) {
+        ASSIGN_OR_RETURN(copy, MoveTo(a, device));
+      }
+      a = copy.get();
+    }
+    return absl::OkStatus();
+  }
+  void Drop(const keel_array* array) {
+    std::erase_if(moved_, [&](const auto& m) { return m.first.first == array; });
+  }
+
+ private:
+  absl::Status Download(const std::set<keel_array*>& arrays) {
+    std::vector<ArrayRef> copies;
+    for (keel_array* a : arrays) copies.push_back(ArrayRef::Share(a));
+    RETURN_IF_ERROR(DownloadAll(copies));
+    size_t next = 0;
+    for (keel_array* a : arrays) moved_[{a, nullptr}] = std::move(copies[next++]);
+    return absl::OkStatus();
+  }
+
+  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved_;
+};
+
 }  // namespace
 
 absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out, Observer observer,
                         void* arg, const Deadline* end) const {
   std::vector<ArrayRef> made(slots);
-  std::map<std::pair<const keel_array*, Device*>, ArrayRef> moved;  // copies each array once per device
+  Moves moves;
   EventForwarder forwarder{observer, arg, 0};
+  std::vector<std::shared_ptr<RunOutcome>> unread;  // of parts on devices, which may still be in flight
   for (const Part& part : parts) {
+    for (const auto& outcome : part.effects ? std::exchange(unread, {}) : decltype(unread)())
+      RETURN_IF_ERROR(outcome->Get());
     std::vector<keel_array*> feeds;
-    for (const Source& s : part.feeds) {
-      keel_array* array = s.outside ? in[s.index] : made[s.index].get();
-      // The part's plan uploads host arrays itself.
-      if (array->device_block() && array->device_block()->home->name() != part.device->name()) {
-        ArrayRef& copy = moved[{array, part.device->host_memory() ? nullptr : part.device}];
-        if (!copy) {
-          ASSIGN_OR_RETURN(copy, MoveTo(array, part.device));
-        }
-        array = copy.get();
-      }
-      feeds.push_back(array);
-    }
+    for (const Source& s : part.feeds) feeds.push_back(s.outside ? in[s.index] : made[s.index].get());
+    RETURN_IF_ERROR(moves.Move(part.device, feeds));
     std::vector<ArrayRef> results(part.results.size());
     RETURN_IF_ERROR(part.plan->Run(feeds, results, observer ? ForwardEvent : nullptr, &forwarder, end));
+    // All results of a part have the same outcome.
+    if (!results.empty() && results[0]->device_block() && results[0]->device_block()->outcome)
+      unread.push_back(results[0]->device_block()->outcome);
     for (size_t i = 0; i < results.size(); i++) made[part.results[i]] = std::move(results[i]);
     for (uint32_t slot : part.last_use) {
-      std::erase_if(moved, [&](const auto& m) { return m.first.first == made[slot].get(); });
+      moves.Drop(made[slot].get());
       made[slot] = {};
     }
     forwarder.before += CountSteps(part.plan->lowered());

@@ -55,6 +55,7 @@ struct Parts {
     std::vector<Source> feeds;
     std::vector<uint32_t> results;   // slots
     std::vector<uint32_t> last_use;  // slots to release after this part
+    bool effects = false;            // requires that all earlier parts succeeded
   };
   struct Crossing {  // a value that is copied between memories
     ValueId value;

@@ -143,7 +143,7 @@ absl::Status Plan::RunElsewhere(std::span<keel_array* const> in, std::span<Array
   std::vector<ArrayRef> copies;
   RETURN_IF_ERROR(MakeContiguous(in, &feeds, &copies));
   Watch watch{observer, arg};
-  return RunOnDevice(*lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
+  return RunOnDevice(lowered_, *binding, options_, {feeds.data(), feeds.size()}, out,
                      observer ? Relay : nullptr, &watch, end);
 }
 

@@ -90,7 +90,7 @@ class Plan {
 
   static constexpr size_t kBindings = 16, kIdle = 8;
   SlotCache<Ready, kIdle> idle_;
-  std::unique_ptr<Lowered> lowered_;
+  std::shared_ptr<Lowered> lowered_;  // shared with outcomes of runs in flight
   std::unique_ptr<Parts> parts_;  // of a placed plan
   PlanOptions options_;
   Mutex mutex_;

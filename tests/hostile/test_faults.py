@@ -25,8 +25,8 @@ def product(context):
 
 
 def large_upload(context):
-    """More bytes than the staging ring, so that its slots are reused while copies wait."""
-    x = np.arange(3 << 20, dtype=np.float32)
+    """More bytes than may be in flight, so that staging memory is reused while copies wait."""
+    x = np.arange(21 << 20, dtype=np.float32)
     np.testing.assert_array_equal(context.array(x).to("hostile").numpy(), x)
 
 

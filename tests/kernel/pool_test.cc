@@ -45,7 +45,7 @@ class Source : public SegmentSource {
       return g.from < to && from < g.to && g.used.of[q] > done.of[q];
     });
   }
-  Tickets Done() override { return done; }
+  Batches Done() override { return done; }
   absl::Status WaitForAll() override {
     waits++;
     if (!wait_fails.ok()) return wait_fails;
@@ -57,12 +57,12 @@ class Source : public SegmentSource {
   std::map<uint64_t, uint64_t> live;  // bytes by address
   struct Given {                      // a freed block, and when its work is done
     uint64_t from, to;
-    Tickets used;
+    Batches used;
   };
   std::vector<Given> given;
   uint64_t used = 0;
   int waits = 0;
-  Tickets done, last;
+  Batches done, last;
   absl::Status fail_next, wait_fails;
 
  private:
@@ -80,7 +80,7 @@ class Player {
     if (One(8)) Finish();
     if (One(200)) pool_.Trim();
     if (One(300)) {
-      EXPECT_TRUE(pool_.Settle().ok());
+      EXPECT_TRUE(source_.WaitForAll().ok());
     }
     if (live_.empty() || One(2)) return Take();
     auto it = std::next(live_.begin(), static_cast<long>(random_() % live_.size()));
@@ -94,7 +94,7 @@ class Player {
   size_t live() const { return live_.size(); }
 
  private:
-  using Live = std::map<uint64_t, std::pair<Allocation, Tickets>>;  // by address
+  using Live = std::map<uint64_t, std::pair<Allocation, Batches>>;  // by address
 
   bool One(uint64_t in) { return random_() % in == 0; }
   uint64_t Size() {
@@ -154,12 +154,10 @@ class Player {
     live_.erase(it);
     pool_.Free(piece, tickets);
   }
-  // As after a failure: its tickets are unknown.
+  // As after a failure: everything encoded by then may use it.
   void Lose(Live::iterator it) {
-    Allocation piece = it->second.first;
-    source_.given.push_back({piece.address(), piece.address() + piece.bytes, source_.last});
-    live_.erase(it);
-    pool_.FreeUnsettled(piece);
+    it->second.second = source_.last;
+    Give(it);
   }
 
   void Finish() {
@@ -194,7 +192,7 @@ TEST_P(PoolModel, RandomSequences) {
       full += player.full();
       EXPECT_EQ(pool.Count().segments, source.live.size());
       player.GiveAll();
-      ASSERT_TRUE(pool.Settle().ok());
+      ASSERT_TRUE(source.WaitForAll().ok());
       EXPECT_EQ(pool.Count().used_pieces, 0u);
       EXPECT_EQ(pool.Count().used_bytes, 0u);
       pool.Trim();  // all blocks merged again, so every segment is returned
@@ -256,13 +254,25 @@ TEST_F(PoolTest, WhenFullItWaitsReturnsWhatIsCachedAndTriesAgain) {
   EXPECT_EQ(pool_.Count().segments, 1u);
 }
 
-TEST_F(PoolTest, MemoryOfAFailedRunIsFreeOnceAllIsDone) {
-  for (int i = 0; i < 8; i++) pool_.FreeUnsettled(Take(kMiB));
+TEST_F(PoolTest, AFailedWaitIsTheErrorAndTheNextSucceeds) {
+  std::vector<Allocation> pieces;
+  for (int i = 0; i < 8; i++) pieces.push_back(Take(kMiB));
+  source_.last = {{1, 0}};
+  for (const Allocation& piece : pieces) pool_.Free(piece, source_.last);
   source_.wait_fails = Internal("the device hangs");
-  EXPECT_EQ(pool_.Allocate(kMiB, 0).status(), source_.wait_fails);
+  EXPECT_EQ(pool_.Allocate(kMiB, 1).status(), source_.wait_fails);
   source_.wait_fails = absl::OkStatus();
-  EXPECT_TRUE(pool_.Allocate(kMiB, 0).ok());
+  EXPECT_TRUE(pool_.Allocate(kMiB, 1).ok());
   EXPECT_EQ(source_.waits, 2);
+}
+
+TEST_F(PoolTest, TheHostGetsOnlyMemoryThatNoQueueUses) {
+  Allocation first = Take(kMiB, kHostFirst);
+  pool_.Free(first, {{0, 1}});
+  Allocation other = Take(kMiB, kHostFirst);
+  EXPECT_NE(other.address(), first.address());
+  source_.done = {{0, 1}};
+  EXPECT_EQ(Take(kMiB, kHostFirst).address(), first.address());
 }
 
 TEST_F(PoolTest, ThisMapIsInTheError) {

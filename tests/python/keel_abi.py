@@ -133,11 +133,15 @@ class Array(Handle):
 class Op(Handle):
     free = "keel_op_free"
 
-    def __call__(self, *inputs, n_out=1):
+    def arrays(self, *inputs, n_out=1):
+        """The results where the op leaves them: on its device, perhaps not yet computed."""
         keep, ins = pointers(self.keep[0], inputs)
         out = (C.c_void_p * n_out)()
         call("keel_apply", self, ins, len(inputs), out, n_out)
-        results = [Array(C.c_void_p(p), self).numpy() for p in out]
+        return [Array(C.c_void_p(p), self) for p in out]
+
+    def __call__(self, *inputs, n_out=1):
+        results = [array.numpy() for array in self.arrays(*inputs, n_out=n_out)]
         return results[0] if n_out == 1 else results
 
 

@@ -29,7 +29,7 @@ struct keel_dev_s {
   VkDevice device = nullptr;
   VkQueue queue = nullptr;  // one: the queues of Keel share it
   uint32_t family = 0;
-  std::array<uint32_t, 3> memory_types{};  // by KEEL_SEGMENT_
+  std::array<uint32_t, 4> memory_types{};  // by KEEL_SEGMENT_
   VkPipelineLayout layout = nullptr;
   std::array<VkShaderModule, sketch::kShaders> shaders{};
   std::mutex submitting, compiling;

@@ -45,9 +45,10 @@ keel_rc ChooseMemory(keel_dev d) {
   vulkan().GetPhysicalDeviceMemoryProperties(d->physical, &all);
   const VkMemoryPropertyFlags seen =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  auto& [device, staging, readback] = d->memory_types;
+  auto& [device, staging, readback, shared] = d->memory_types;
   bool found =
       Find(all, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, &device) && Find(all, seen, &staging) &&
+      Find(all, seen, &shared) &&
       (Find(all, seen | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, &readback) || Find(all, seen, &readback));
   return found ? KEEL_OK : d->host->fail(KEEL_UNAVAILABLE, "the driver has no memory that the host sees");
 }

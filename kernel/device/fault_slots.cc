@@ -1,0 +1,86 @@
+// fault_slots.cc: the fault bytes of runs in flight.
+#include <cstring>
+
+#include "kernel/device/accelerator.h"
+
+namespace keel {
+
+FaultSlots::~FaultSlots() {
+  for (Segments& s : segments_) {
+    device_.FreeSegment(s.device);
+    if (s.host.bytes) device_.FreeSegment(s.host);
+  }
+}
+
+// Adds the slots of another segment. The first slot of all is kUnread.
+absl::Status FaultSlots::Grow() {
+  constexpr uint64_t kBytes = kPerSegment * kStride;
+  Segments made;
+  absl::StatusOr<keel_segment> memory = device_.NewSegment(KEEL_SEGMENT_SHARED, kBytes);
+  if (absl::IsUnimplemented(memory.status())) {
+    memory = device_.NewSegment(KEEL_SEGMENT_DEVICE, kBytes);
+    if (memory.ok()) {
+      absl::StatusOr<keel_segment> copies = device_.NewSegment(KEEL_SEGMENT_READBACK, kBytes);
+      if (!copies.ok()) device_.FreeSegment(*memory);
+      RETURN_IF_ERROR(copies.status());
+      made.host = *copies;
+    }
+  }
+  RETURN_IF_ERROR(memory.status());
+  made.device = *memory;
+  auto first = static_cast<Slot>(segments_.size()) * kPerSegment;
+  segments_.push_back(made);
+  for (Slot slot = first; slot < first + kPerSegment; slot++)
+    if (slot != kUnread) free_.push_front({slot, 0});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FaultSlots::Slot> FaultSlots::Take() {
+  std::lock_guard lock(mutex_);
+  if (free_.empty() || !device_.KnownDone(KEEL_QUEUE_COMPUTE, free_.front().batch)) RETURN_IF_ERROR(Grow());
+  Slot slot = free_.front().slot;
+  free_.pop_front();
+  return slot;
+}
+
+void FaultSlots::GiveBack(Slot slot, uint64_t batch) noexcept {
+  if (slot == kUnread) return;
+  std::lock_guard lock(mutex_);
+  try {
+    free_.push_back({slot, batch});
+  } catch (const std::bad_alloc&) {  // the slot stays unused
+  }
+}
+
+absl::StatusOr<uint64_t> FaultSlots::AddressOf(Slot slot) {
+  std::lock_guard lock(mutex_);
+  if (segments_.empty()) RETURN_IF_ERROR(Grow());
+  return At(slot).device.address + Offset(slot);
+}
+
+absl::Status FaultSlots::Clear(Encoder& encoder, Slot slot) {
+  if (slot == kUnread) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  Segments& s = At(slot);
+  if (!s.shared()) return encoder.Fill({&s.device, Offset(slot)}, sizeof(Fault), 0);
+  std::memset(static_cast<char*>(s.device.host) + Offset(slot), 0, sizeof(Fault));
+  return absl::OkStatus();
+}
+
+absl::Status FaultSlots::Save(Encoder& encoder, Slot slot) {
+  if (slot == kUnread) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  Segments& s = At(slot);
+  if (s.shared()) return absl::OkStatus();
+  return encoder.Copy({&s.host, Offset(slot)}, {&s.device, Offset(slot)}, sizeof(Fault));
+}
+
+Fault FaultSlots::Read(Slot slot) {
+  std::lock_guard lock(mutex_);
+  Segments& s = At(slot);
+  Fault fault;
+  std::memcpy(&fault, static_cast<char*>(s.shared() ? s.device.host : s.host.host) + Offset(slot), sizeof fault);
+  return fault;
+}
+
+}  // namespace keel

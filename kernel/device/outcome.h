@@ -1,0 +1,47 @@
+// outcome.h: the outcome of a run that may still be in flight: OK, or the error of the first launch that failed
+// on its data. Shared by the arrays that the run computes; whoever looks at one of them first reads the fault
+// bytes. A run inherits the error of a run that computed its feeds.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernel/device/accelerator.h"
+
+namespace keel {
+
+class RunOutcome {
+ public:
+  // Names the failed launch; `plan` is what the constructor got.
+  using Explain = absl::Status (*)(const void* plan, const Fault& fault);
+  struct Options {
+    std::shared_ptr<Accelerator> device;
+    std::vector<std::shared_ptr<RunOutcome>> feeds;
+    std::shared_ptr<const void> plan;
+    Explain explain = nullptr;
+  };
+  explicit RunOutcome(Options options) : options_(std::move(options)) {}
+  ~RunOutcome();
+  RunOutcome(const RunOutcome&) = delete;
+  RunOutcome& operator=(const RunOutcome&) = delete;
+
+  void SetSlot(FaultSlots::Slot slot) { slot_ = slot; }  // taken over; none: no launch can fail
+  // The batch of the compute queue after which the fault bytes are final. Called before another thread has
+  // access.
+  void SetBatch(uint64_t batch) { batch_ = batch; }
+  // Waits for the run. An error of the wait itself, such as a cancellation, is returned but not remembered.
+  absl::Status Get();
+  bool KnownDone() const { return options_.device->KnownDone(KEEL_QUEUE_COMPUTE, batch_); }
+
+ private:
+  absl::Status Read();
+
+  Options options_;
+  FaultSlots::Slot slot_ = FaultSlots::kUnread;
+  uint64_t batch_ = 0;
+  Mutex mutex_;
+  bool settled_ = false;
+  absl::Status status_;
+};
+
+}  // namespace keel
