@@ -1,9 +1,11 @@
 /* keel_array.h: arrays, and ops applied to them. Part of keel.h.
  *
  * An array is a tensor in host or device memory; it keeps its device open. The host cannot read an array on a
- * device: functions that need host memory return KEEL_PRECONDITION and name the device. A symbolic array is a
- * value of a trace (keel_trace.h): it has a dtype and dims but no elements; functions that need elements
- * refuse it by name. */
+ * device: functions that need host memory return KEEL_PRECONDITION and name the device. A device with its own
+ * memory may still compute such an array: runs return once they are encoded, and other runs may take the array
+ * at once. If a run fails on its data, reading one of its results returns the error, and so does reading what
+ * was computed from it. A symbolic array is a value of a trace (keel_trace.h): it has a dtype and dims but no
+ * elements; functions that need elements refuse it by name. */
 #ifndef KEEL_ARRAY_H
 #define KEEL_ARRAY_H
 #include "keel_handle.h"
@@ -44,11 +46,13 @@ KEEL_API keel_rc keel_array_dim(const keel_array* array, int64_t axis, keel_text
 KEEL_API int32_t keel_array_symbolic(const keel_array* array); /* 1: a value of a trace */
 
 /* device NULL: host memory, which devices that compute on host memory share. Gives the same array, retained,
- * if it is there already, else a copy. A copy to a device may still be in flight when this returns (plans
- * wait for it); a copy to the host is complete. */
+ * if it is there already, else a copy. A copy to a device may still be in flight when this returns. A copy to
+ * the host waits for the array and is complete; keel_context_cancel ends the wait. The error of the run that
+ * computes the array, if it failed. */
 KEEL_API keel_rc keel_array_to(keel_context* context, keel_array* array, KEEL_NULLABLE const char* device,
                                keel_array** out, keel_error** err);
-KEEL_API keel_rc keel_array_wait(keel_array* array, keel_error** err); /* until a copy to it is complete */
+/* Waits until the array is computed or copied; the error of the run that computes it, if it failed. */
+KEEL_API keel_rc keel_array_wait(keel_array* array, keel_error** err);
 /* "cuda:0"; "" for host memory and symbolic arrays. Valid as long as the array. */
 KEEL_API const char* keel_array_device(const keel_array* array);
 KEEL_API keel_array* keel_array_retain(keel_array* array); /* adds a reference; returns the same array */

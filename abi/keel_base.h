@@ -17,7 +17,7 @@ extern "C" {
  * keel_abi_draft(). */
 #define KEEL_ABI_MAJOR 0
 #define KEEL_ABI_MINOR 0
-#define KEEL_ABI_DRAFT 5
+#define KEEL_ABI_DRAFT 6
 
 /* No struct here has tail padding, so sizeof() is an honest struct_size. */
 #if defined(__cplusplus) && __cplusplus >= 201103L
