@@ -19,7 +19,7 @@ def rules():
         hostile.put(plugin, violations=0)
     yield
     hostile.fail()
-    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, peers=1, memory=256 << 20, max_segment=0)
+    hostile.put(drop_wait=0, early_free=0, late_read=0, lost=0, delay=0, peers=1, shared=1, memory=256 << 20, max_segment=0)
     gc.collect()
     for plugin in both:
         assert hostile.get("violations", plugin) == 0

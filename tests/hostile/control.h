@@ -2,7 +2,8 @@
 // hostile_get, hostile_fail) for dlsym or ctypes.
 //
 // Settings: "seed"; "memory" (bytes of a device), "max_segment"; "lost" (1: every call fails from now on);
-// "delay" (microseconds per command); "peers" (0: no direct copies between devices); injected faults, as a
+// "delay" (microseconds per command); "peers" (0: no direct copies between devices); "shared" (0: no memory
+// that both sides see); injected faults, as a
 // proxy between core and device: "drop_wait" (1: queue_wait does nothing), "early_free" (1: query reports
 // that all work is done), "late_read" (1: host_wait for uploads returns before they were read). Counters:
 // live "segments", "bytes", "queues", "devices", "states"; "calls" of fallible functions since hostile_fail,
@@ -20,7 +21,8 @@
 namespace hostile {
 
 struct Control {
-  std::atomic<uint64_t> seed{1}, memory{uint64_t{256} << 20}, max_segment{0}, lost{0}, delay{0}, peers{1};
+  std::atomic<uint64_t> seed{1}, memory{uint64_t{256} << 20}, max_segment{0}, lost{0}, delay{0}, peers{1},
+      shared{1};
   std::atomic<uint64_t> drop_wait{0}, early_free{0}, late_read{0};
   std::atomic<uint64_t> segments{0}, bytes{0}, queues{0}, devices{0}, states{0};
   std::atomic<uint64_t> calls{0}, fired{0}, violations{0}, commands{0}, peer_copies{0}, millibits{0};

@@ -15,6 +15,8 @@ constexpr uint64_t kAlignment = 256;
 keel_rc SegmentAlloc(keel_dev d, uint32_t kind, uint64_t bytes, keel_segment* out) {
   HOSTILE_FAIL(d->host, "segment_alloc");
   if (keel_rc rc = d->Lost()) return rc;
+  if (kind == KEEL_SEGMENT_SHARED && !control().shared)
+    return d->host->fail(KEEL_UNIMPLEMENTED, "no shared memory");
   std::lock_guard lock(d->mutex);
   d->RunSome();
   if (kind == KEEL_SEGMENT_DEVICE && d->bytes + bytes > control().memory)

@@ -118,6 +118,7 @@ std::atomic<uint64_t>* Setting(const char* name) {
                                                                 {"lost", &c.lost},
                                                                 {"delay", &c.delay},
                                                                 {"peers", &c.peers},
+                                                                {"shared", &c.shared},
                                                                 {"peer_copies", &c.peer_copies},
                                                                 {"drop_wait", &c.drop_wait},
                                                                 {"early_free", &c.early_free},
