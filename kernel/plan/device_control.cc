@@ -34,7 +34,6 @@ absl::Status DeviceRunner::EncodeControl(size_t s) {
 
 // Submits all encoded work and releases the queue to other runs while the host executes `what`.
 absl::Status DeviceRunner::Pause(absl::FunctionRef<absl::Status()> what) {
-  RETURN_IF_ERROR(device_.fault_slots().Save(*encoder_, slot_));
   RETURN_IF_ERROR(Submit());
   encoder_.reset();
   absl::Status status = what();

@@ -213,6 +213,7 @@ absl::Status DeviceRunner::CheckStop(size_t s) const {
 }
 
 absl::Status DeviceRunner::Submit() {
+  RETURN_IF_ERROR(device_.fault_slots().Save(*encoder_, slot_));
   ASSIGN_OR_RETURN(batch_, encoder_->Submit());
   return absl::OkStatus();
 }
@@ -229,10 +230,9 @@ absl::Status DeviceRunner::EndRun() {
     if (uint32_t source = binding_.output_source[i]; source != kNoValue)
       RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
                                      BytesOf(lowered_, binding_, lowered_.fetches[i])));
-  RETURN_IF_ERROR(device_.fault_slots().Save(*encoder_, slot_));
   if (!options_.eager || encoder_->launches() >= kEager) return Submit();
   batch_ = encoder_->batch();
-  return absl::OkStatus();
+  return device_.fault_slots().Save(*encoder_, slot_);
 }
 
 // Long plans are submitted in batches, so that the device begins early. Between them other runs may encode.
