@@ -151,8 +151,9 @@ TEST_P(Programs, BadInput) {
   trace.end();
   EXPECT_NE(Failure([&] { Read(trace.handle.get(), w); }).find("has ended: cannot read a variable"),
             std::string::npos);
-  EXPECT_NE(Failure([&] { New(trace.handle.get(), Vector({1})); }).find("has ended: cannot create a variable"),
-            std::string::npos);
+  EXPECT_NE(
+      Failure([&] { New(trace.handle.get(), Vector({1})); }).find("has ended: cannot create a variable"),
+      std::string::npos);
   EXPECT_EQ(Values(Read(nullptr, w)), (Floats{1, 2}));
 }
 

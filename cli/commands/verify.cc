@@ -43,7 +43,8 @@ Verdict verify_case(const keel::Context& context, const Model& model, uint32_t i
         diff.same_type
             ? fmt::format("{} of {} elements outside, max|abs| {:.3g}; element {}: got {}, expected {}",
                           diff.outside, got[i].size(), diff.max_abs, diff.first, diff.got, diff.wanted)
-            : fmt::format("got {}, expected {}", type_text(got[i].tensor()), type_text(c.expected[i].tensor()));
+            : fmt::format("got {}, expected {}", type_text(got[i].tensor()),
+                          type_text(c.expected[i].tensor()));
   }
   return verdict;
 }

@@ -55,9 +55,10 @@ absl::StatusOr<NodeId> Trace::AddOnVariable(std::string_view op, uint32_t number
 absl::Status Trace::MayMakeVariable() const {
   RETURN_IF_ERROR(CheckOpen("create a variable"));
   if (allows_variables_) return absl::OkStatus();
-  return Annotate(Error(absl::StatusCode::kFailedPrecondition, "function \"", graph_->name,
-                        "\" creates a variable, but was traced before: each trace would create another variable"),
-                  kErrorHint, "create it in the first call only and keep it, or create it outside the function");
+  return Annotate(
+      Error(absl::StatusCode::kFailedPrecondition, "function \"", graph_->name,
+            "\" creates a variable, but was traced before: each trace would create another variable"),
+      kErrorHint, "create it in the first call only and keep it, or create it outside the function");
 }
 
 // Walks back from the value. The error names the path from a parameter or effect to the value.

@@ -112,8 +112,9 @@ TEST_P(Entries, SayWhatTheyTake) {
   Entry serve(module, "serve");
   EXPECT_EQ(Failure([&] { Entry(module, "gone"); }),
             "the module has no entry 'gone'; it has 'serve', 'count'");
-  EXPECT_EQ(Failure([&] { Entry{module}; }),
-            "the module does not have exactly one entry, so the entry must be named; it has 'serve', 'count'");
+  EXPECT_EQ(
+      Failure([&] { Entry{module}; }),
+      "the module does not have exactly one entry, so the entry must be named; it has 'serve', 'count'");
   EXPECT_EQ(Failure([&] { Entry(module, "count"); }),
             "entry \"count\" has 2 results, the type of this keel::Entry takes 1");
   EXPECT_EQ(Failure([&] { serve(); }), "entry \"serve\" takes (x), got 0 arguments");

@@ -181,12 +181,12 @@ class Tape {
       return {};
     }
   };
-  template <class X, class Ask>
-  static auto answer(Request& request, const X& sources, const Ask& ask) {
+  template <class X, class Fill>
+  static auto collect(Request& request, const X& sources, const Fill& fill) {
     auto source = [&](const auto& x) { return request.source(x); };
     detail::map_leaves(sources, source);
     std::vector<keel_array*> out(request.xs.size());
-    ask(out.data());
+    fill(out.data());
     std::vector<Array> found = take_arrays(out);
     size_t next = 0;
     auto take = [&](const auto&) { return Tensor(std::move(found[next++])); };
@@ -202,7 +202,7 @@ class Tape {
     Request request;
     auto target = [&](const auto& y) { return request.target(y); };
     detail::map_leaves(targets, target);
-    return answer(request, sources, [&](keel_array** out) { run(request, options, out); });
+    return collect(request, sources, [&](keel_array** out) { run(request, options, out); });
   }
   template <class Y>
   std::vector<Tensor> gradient(const Y& targets, std::initializer_list<Source> sources,
@@ -215,7 +215,7 @@ class Tape {
   template <class X>
   auto jacobian(const Tensor& target, const X& sources, bool zeros = false) {
     Request request;
-    return answer(request, sources, [&](keel_array** out) {
+    return collect(request, sources, [&](keel_array** out) {
       keel_array* y = target.get();
       call(keel_tape_gradient, get(), &y, 1u, nullptr, request.xs.data(), request.variables.data(),
            static_cast<uint32_t>(request.xs.size()),

@@ -15,16 +15,16 @@ def mentions(code, name):
     return name in code.co_names or any(mentions(c, name) for c in code.co_consts if isinstance(c, type(code)))
 
 
-def repeat(first, ask, step, places, where, body, counter=None):
-    """A loop of step(). first: whether to run the first step. ask(): whether to continue after a step that did not stop.
+def repeat(first, proceeds, step, places, where, body, counter=None):
+    """A loop of step(). first: whether to run the first step. proceeds(): whether to continue after a step that did not stop.
 
-    counter: an optional carried number, passed to ask and step. Returns how the loop ended, as branches.Ended, or None if
+    counter: an optional carried number, passed to proceeds and step. Returns how the loop ended, as branches.Ended, or None if
     the body has no jumps.
     """
     returns = mentions(body.__code__, "Return")
     jumps = returns or mentions(body.__code__, "BREAK")
     carry = Carry(places, where)
-    return _until_typed(carry, lambda: _written(first, ask, step, carry, places, where, counter, jumps, returns))
+    return _until_typed(carry, lambda: _written(first, proceeds, step, carry, places, where, counter, jumps, returns))
 
 
 def _until_typed(carry, write):
@@ -38,7 +38,7 @@ def _until_typed(carry, write):
                 raise
 
 
-def _written(first, ask, step, carry, places, where, counter, jumps, returns):
+def _written(first, proceeds, step, carry, places, where, counter, jumps, returns):
     flags = [_keel.array(False)] * (jumps + returns)
     head = [_keel.array(first)] + flags + ([] if counter is None else [counter])
     like, n = head + carry.first(), len(head)
@@ -51,7 +51,7 @@ def _written(first, ask, step, carry, places, where, counter, jumps, returns):
             carry.enter(params[n:])
             number = [] if counter is None else [params[n - 1]]
             ended = step(*number) or Ended(False, False, False)
-            more = _asked(ended.stop, lambda: ask(*number), places, where)
+            more = _continues(ended.stop, lambda: proceeds(*number), places, where)
             unset = carry.unset_found(None)
             results = [more] + [ended.stop, ended.returned][:jumps + returns] + [k + 1 for k in number]
             results += carry.made(params[n:], like[n:], ended.value)
@@ -65,10 +65,10 @@ def _written(first, ask, step, carry, places, where, counter, jumps, returns):
     return Ended(returned, returned, returned, value, ops.logical_not(out[1])) if jumps else None
 
 
-def _asked(stop, ask, places, where):
+def _continues(stop, proceeds, places, where):
     if stop is False:
-        return ask()
-    return False if stop is True else branch(stop, lambda: False, ask, places, where)
+        return proceeds()
+    return False if stop is True else branch(stop, lambda: False, proceeds, places, where)
 
 
 def walk(over, step, places, where, body):

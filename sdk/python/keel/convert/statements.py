@@ -163,14 +163,14 @@ class Statements:
 
     def _go_on(self, ended, s, rest, place, out):
         """Returns `ended` if it is an end, else runs the rest of the block."""
-        ask = "unless_ended" if place.signal else "unless_returned"
+        function = "unless_ended" if place.signal else "unless_returned"
         pieces = [located(ast.Name(ended, ast.Load()), s)]
         if rest:
             made = self._define(self._named("rest"), "branch", rest, place, rest[0])
             out.append(made)
             pieces.append(located(ast.Name(made.name, ast.Load()), s))
         pieces += self._carried(rest, place.tail)
-        out.append(located(ast.Return(runtime(ask, *pieces, at=s)), s))
+        out.append(located(ast.Return(runtime(function, *pieces, at=s)), s))
 
     # Loops.
 
