@@ -68,7 +68,7 @@ int plan_command(const Args& args) {
     fmt::print("in parallel: {}\n", join(names, ", "));
   }
   print_memory(report, plan_flags.with_map);
-  if (!inputs.made_up.empty()) fmt::print("sizes taken from: {}\n", join(inputs.made_up, ", "));
+  if (!inputs.generated.empty()) fmt::print("sizes taken from: {}\n", join(inputs.generated, ", "));
   return kOk;
 }
 

@@ -38,7 +38,7 @@ void refuse_unknown(const Model& model, const Entry& entry, const std::vector<In
 std::string example(const Port& port) {
   std::vector<std::string> dims;
   Dims sizes;
-  for (const std::string& d : port.type.dims) dims.push_back(std::to_string(made_up_dim(d, sizes)));
+  for (const std::string& d : port.type.dims) dims.push_back(std::to_string(generated_dim(d, sizes)));
   const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
   bool floating = row && row->kind == 'f';
   return fmt::format("-i '{}={}[{}]={}'", port.name, keel::dtype_name(port.type.dtype), join(dims, ","),
@@ -57,9 +57,9 @@ void refuse_missing(const Entry& entry, const std::vector<InputSpec>& given) {
              fmt::format("for example {}", join(examples, " ")));
 }
 
-keel::Array make_up_array(const keel::Context& context, const Port& port, Dims& dims, uint64_t seed) {
+keel::Array generate_array(const keel::Context& context, const Port& port, Dims& dims, uint64_t seed) {
   std::vector<int64_t> shape;
-  for (const std::string& d : port.type.dims) shape.push_back(made_up_dim(d, dims));
+  for (const std::string& d : port.type.dims) shape.push_back(generated_dim(d, dims));
   keel::Array array = keel::Array::zeros(context, port.type.dtype, shape);
   const keel::DtypeRow* row = keel::find_dtype(port.type.dtype);
   if (row && row->kind == 'f') fill(array, fmt::format("randn({})", seed), port.name);
@@ -123,9 +123,9 @@ Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec
 }
 
 Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
-                     const std::vector<InputSpec>& given, const Args& args, bool make_up) {
+                     const std::vector<InputSpec>& given, const Args& args, bool generate) {
   refuse_unknown(model, entry, given);
-  if (!make_up) refuse_missing(entry, given);
+  if (!generate) refuse_missing(entry, given);
   Inputs out;
   out.arrays.resize(entry.params.size());
   const Dims fixed = bind_sizes(model, entry);
@@ -143,19 +143,19 @@ Inputs gather_inputs(const keel::Context& context, const Model& model, const Ent
   }
   for (size_t i = 0; i < entry.params.size(); i++) {
     if (out.arrays[i]) continue;
-    out.arrays[i] = make_up_array(context, entry.params[i], dims, i);
+    out.arrays[i] = generate_array(context, entry.params[i], dims, i);
     std::vector<std::string> sizes;
     for (int64_t d : out.arrays[i].shape()) sizes.push_back(std::to_string(d));
-    out.made_up.push_back(fmt::format("{}={}[{}]", entry.params[i].name,
-                                      keel::dtype_name(entry.params[i].type.dtype), join(sizes, ",")));
+    out.generated.push_back(fmt::format("{}={}[{}]", entry.params[i].name,
+                                        keel::dtype_name(entry.params[i].type.dtype), join(sizes, ",")));
   }
   check_sizes(fixed, entry, out.arrays);
   return out;
 }
 
 void report_generated(const Args& args, const Inputs& inputs) {
-  if (inputs.made_up.empty()) return;
-  fmt::print(stderr, "keel {}: generated {}\n", args.command->name, join(inputs.made_up, ", "));
+  if (inputs.generated.empty()) return;
+  fmt::print(stderr, "keel {}: generated {}\n", args.command->name, join(inputs.generated, ", "));
 }
 
 keel::Array packed(const keel::Context& context, const keel::Array& array) {

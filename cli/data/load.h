@@ -37,14 +37,14 @@ keel::Options session_options(const Args& args, const std::string& entry, Model*
 // results; `cut`: parameters or results differ from the entry's.
 Entry choose_ports(Model& model, const Entry& entry, const std::vector<InputSpec>& given,
                    const std::vector<std::string>& fetch, bool* cut);
-// Arrays for an entry's parameters, in order. `make_up`: missing inputs get random numbers (integers and
-// booleans: zeros) and unknown dims size 1; `made_up` lists them. Otherwise a missing input is an error.
+// Arrays for an entry's parameters, in order. `generate`: missing inputs get random numbers (integers and
+// booleans: zeros) and unknown dims size 1; `generated` lists them. Otherwise a missing input is an error.
 struct Inputs {
   std::vector<keel::Array> arrays;
-  std::vector<std::string> made_up;
+  std::vector<std::string> generated;
 };
 Inputs gather_inputs(const keel::Context& context, const Model& model, const Entry& entry,
-                     const std::vector<InputSpec>& given, const Args& args, bool make_up);
+                     const std::vector<InputSpec>& given, const Args& args, bool generate);
 void report_generated(const Args& args, const Inputs& inputs);  // on stderr, if there are any
 // The array, or a copy of it without gaps.
 keel::Array packed(const keel::Context& context, const keel::Array& array);

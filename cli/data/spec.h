@@ -32,7 +32,7 @@ bool is_symbol(const std::string& expression);
 // Returns false if no size of the symbol satisfies it.
 bool learn_dim(const std::string& expression, int64_t size, Dims& dims);
 // The size of a dim; binds unknown symbols to 1.
-int64_t made_up_dim(const std::string& expression, Dims& dims);
+int64_t generated_dim(const std::string& expression, Dims& dims);
 // Binds symbols from a known shape.
 void bind_dims(const Type& type, std::span<const int64_t> shape, Dims& dims);
 

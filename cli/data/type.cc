@@ -193,7 +193,7 @@ bool learn_dim(const std::string& expression, int64_t size, Dims& dims) {
   return eval_dim(expression, dims) == size;
 }
 
-int64_t made_up_dim(const std::string& expression, Dims& dims) {
+int64_t generated_dim(const std::string& expression, Dims& dims) {
   if (std::optional<int64_t> known = eval_dim(expression, dims)) return *known;
   for (const std::string& name : symbols_in(expression)) dims.emplace(name, 1);
   return eval_dim(expression, dims).value_or(1);

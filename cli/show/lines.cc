@@ -138,14 +138,14 @@ size_t take_moved(std::vector<Statement>& come, std::vector<std::vector<Statemen
 void write(const std::string& title, const std::vector<Statement>& gone, const std::vector<Statement>& come,
            std::string& out) {
   if (!title.empty() && !(gone.empty() && come.empty())) out += " " + title + "\n";
-  size_t told = 0;
+  size_t printed = 0;
   for (const Statement& s : come) {
-    for (size_t i = told; i < gone.size() && !s.name.empty(); i++)
+    for (size_t i = printed; i < gone.size() && !s.name.empty(); i++)
       if (gone[i].name == s.name)
-        for (; told <= i; told++) out += "-" + gone[told].line + "\n";
+        for (; printed <= i; printed++) out += "-" + gone[printed].line + "\n";
     out += "+" + s.line + "\n";
   }
-  for (; told < gone.size(); told++) out += "-" + gone[told].line + "\n";
+  for (; printed < gone.size(); printed++) out += "-" + gone[printed].line + "\n";
 }
 
 const Block* find(const std::vector<Block>& blocks, const std::string& name) {

@@ -52,10 +52,10 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
   std::vector<ArrayRef> params;
   ASSIGN_OR_RETURN(std::shared_ptr<Trace> body, trace.Begin(wanted, &params));
   if (within && within->tracing.tape) within->tracing.tape->Enter(body.get());
-  struct Open {  // symbolic arrays may keep the body longer
+  struct LeaveGuard {  // symbolic arrays may keep the body longer
     Trace* body;
-    ~Open() { body->Leave(); }
-  } open{body.get()};
+    ~LeaveGuard() { body->Leave(); }
+  } guard{body.get()};
   std::vector<keel_array*> in;
   for (const ArrayRef& param : params) in.push_back(param.get());
   ASSIGN_OR_RETURN(Results made, Call({At(within, body)}, block, in));
@@ -99,7 +99,7 @@ absl::Status Give(absl::StatusOr<Results> results, keel_array** out, uint32_t ro
 std::string TypeText(const keel_array* a) { return Print(TypeOf(a), DimTable()); }
 
 // A contiguous copy in host memory, or the array itself.
-absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
+absl::StatusOr<ArrayRef> HostElements(std::string_view what, keel_array* array) {
   if (array->symbolic())
     return Annotate(Invalid(what, " is ", array->symbolic()->Describe(), ": it has no elements"), kErrorHint,
                     "pass the trace as 'within' to add the node to it");
@@ -109,8 +109,8 @@ absl::StatusOr<ArrayRef> Numbers(std::string_view what, keel_array* array) {
 }
 
 // The predicate, test or index of a branch or loop.
-absl::StatusOr<int64_t> Decide(std::string_view what, keel_array* array, bool index) {
-  ASSIGN_OR_RETURN(ArrayRef here, Numbers(what, array));
+absl::StatusOr<int64_t> ReadSelector(std::string_view what, keel_array* array, bool index) {
+  ASSIGN_OR_RETURN(ArrayRef here, HostElements(what, array));
   bool fits =
       index ? array->dtype == DType::kI32 || array->dtype == DType::kI64 : array->dtype == DType::kBool;
   if (!fits || array->view.ndim)
@@ -125,7 +125,7 @@ absl::StatusOr<Results> Branch(keel_trace* within, keel_array* selector, std::st
                                uint32_t room) {
   bool index = op == "switch";
   if (!selector->symbolic()) {
-    ASSIGN_OR_RETURN(int64_t at, Decide(index ? "the index" : "the predicate", selector, index));
+    ASSIGN_OR_RETURN(int64_t at, ReadSelector(index ? "the index" : "the predicate", selector, index));
     if (!index) at = at ? 0 : 1;
     if (at < 0 || at >= static_cast<int64_t>(blocks.size()))
       return Error(absl::StatusCode::kOutOfRange, "index ", at, " is not in [0, ", blocks.size(), ")");
@@ -150,7 +150,7 @@ absl::StatusOr<Results> WhileNow(keel_trace* within, Results carry, const Code& 
     ASSIGN_OR_RETURN(Results decides, RunNow(within, test, in));
     if (decides.size() != 1)
       return Invalid("test must return one bool[], but returns ", decides.size(), " results");
-    ASSIGN_OR_RETURN(int64_t more, Decide("the test", decides[0].get(), false));
+    ASSIGN_OR_RETURN(int64_t more, ReadSelector("the test", decides[0].get(), false));
     if (!more) return carry;
     ASSIGN_OR_RETURN(Results next, RunNow(within, body, in));
     if (next.size() != carry.size())
@@ -176,7 +176,7 @@ absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
 }
 
 absl::Status Stack(ArrayRef* all, const ArrayRef& one, int64_t i, int64_t length) {
-  ASSIGN_OR_RETURN(ArrayRef entry, Numbers("a result of a scan's body", one.get()));
+  ASSIGN_OR_RETURN(ArrayRef entry, HostElements("a result of a scan's body", one.get()));
   if (!*all) {
     std::vector<int64_t> shape{length};
     shape.insert(shape.end(), entry->shape().begin(), entry->shape().end());
@@ -256,7 +256,7 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanArguments& scan, c
   Results carry = Share(scan.carry), stacked;
   std::vector<ArrayRef> rows;
   for (keel_array* x : scan.xs) {
-    ASSIGN_OR_RETURN(rows.emplace_back(), Numbers("an operand", x));
+    ASSIGN_OR_RETURN(rows.emplace_back(), HostElements("an operand", x));
   }
   for (int64_t k = 0; k < length; k++) {
     int64_t i = scan.reverse ? length - 1 - k : k;

@@ -47,10 +47,10 @@ struct Winograd {
 };
 
 // The image, row and column of a tile's first result.
-struct Corner {
+struct TilePosition {
   int64_t n, y, x;
 };
-Corner CornerOf(const Winograd& w, int64_t tile) {
+TilePosition PositionOf(const Winograd& w, int64_t tile) {
   const int64_t line = tile / w.grid[1];
   return {line / w.grid[0], line % w.grid[0] * 2, tile % w.grid[1] * 2};
 }
@@ -58,7 +58,7 @@ Corner CornerOf(const Winograd& w, int64_t tile) {
 // Pointers to the cells of a square of an image; `outside` for cells beyond the image. T: float or const
 // float.
 template <class T>
-void Square(T* images, const int64_t* dims, int64_t channels, Corner at, int64_t side, T* outside,
+void Square(T* images, const int64_t* dims, int64_t channels, TilePosition at, int64_t side, T* outside,
             T** cells) {
   for (int64_t i = 0; i < side * side; i++) {
     const int64_t y = at.y + i / side, x = at.x + i % side;
@@ -69,7 +69,7 @@ void Square(T* images, const int64_t* dims, int64_t channels, Corner at, int64_t
 
 void TransformInput(const Winograd& w, const float* x, int64_t first, int64_t count, float* to) {
   for (int64_t t = 0; t < count; t++) {
-    const Corner at = CornerOf(w, first + t);
+    const TilePosition at = PositionOf(w, first + t);
     const float* cells[16];
     Square(x, w.image, w.c, {at.n, at.y - w.lo[0], at.x - w.lo[1]}, 4, w.zeros.data(), cells);
     w.loops->transform_input(cells, w.c, to + t * w.c, count * w.c);
@@ -80,7 +80,7 @@ bool TransformOutput(const Winograd& w, const float* from, int64_t first, int64_
                      float* y, float* discarded) {
   bool finite = true;
   for (int64_t t = 0; t < count; t++) {
-    const Corner at = CornerOf(w, first + t);
+    const TilePosition at = PositionOf(w, first + t);
     const float* summand[4];
     float* to[4];
     if (w.adds) Square(added, w.out, w.o, at, 2, w.zeros.data(), summand);

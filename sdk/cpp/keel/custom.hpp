@@ -66,11 +66,12 @@ struct CustomCall {
     }
     auto y = with_arrays(result, ys), dy = with_arrays(result, dys);
     auto made = std::apply([&](const auto&... each) { return backward(each..., y, dy); }, x);
-    give(trace, x, arrays_of(made));
+    pass_results(trace, x, arrays_of(made));
     for (keel_array* d : dys)
       if (d) call(keel_trace_result, trace, nullptr, d);
   }
-  static void give(keel_trace* trace, const std::array<Tensor, n>& x, const std::vector<keel_array*>& made) {
+  static void pass_results(keel_trace* trace, const std::array<Tensor, n>& x,
+                           const std::vector<keel_array*>& made) {
     if (made.size() != n)
       throw Error(KEEL_INVALID,
                   "custom_gradient: backward returned " + std::to_string(made.size()) +

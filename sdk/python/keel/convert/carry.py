@@ -1,14 +1,14 @@
 """Values carried by a loop of a graph: variables, and the value of a `return` in it.
 
 How to read it: in the order of a trace: first() before the body, enter() and made() within, leave() after it. made()
-raises Again if the trace finds types that it should have started with.
+raises TraceAgain if the trace finds types that it should have started with.
 """
 from .. import _keel, errors
 from ..control import is_number, number_dtype
 from .values import ANY, MISSING, Template, as_zeros, describe, tensor
 
 
-class Again(Exception):
+class TraceAgain(Exception):
     """The body must be traced again: the carried types are known only now."""
 
 
@@ -72,11 +72,11 @@ class Carry:
             self._collect(name, template.filled(tensors), after[name], like, results)
         if self._probes:
             self._probes = False
-            raise Again
+            raise TraceAgain
         if value is not ANY:
             if self.returned is ANY:
                 self.returned = as_zeros(value)
-                raise Again
+                raise TraceAgain
             self._return(value, results)
         return results
 
@@ -106,7 +106,7 @@ class Carry:
         if made.dtype != like.dtype and self._open(k) and not made.ndim:
             self._as(self._leaves[k], made.dtype, name, like, new)
             self.dtypes[k] = made.dtype
-            raise Again
+            raise TraceAgain
         if made.type != like.type:
             kind = errors.DTypeError if made.dtype != like.dtype else errors.ShapeError
             self._fail(name, self._leaves[k], new, kind)
@@ -124,7 +124,7 @@ class Carry:
                  if n in self._places.names and n not in self._templates and v is not MISSING}
         if found and isinstance(count, int) and count > 0:
             self.begin.update({n: as_zeros(v) for n, v in found.items()})
-            raise Again
+            raise TraceAgain
         return list(found)
 
     def leave(self, out, unset):

@@ -7,7 +7,7 @@ walk() iterates over a graph's iterable, with a `scan` if the body has no jumps.
 from .. import _keel, errors
 from .._keel import ops
 from .branches import Ended, branch
-from .carry import Again, Carry
+from .carry import Carry, TraceAgain
 from .values import ANY
 
 
@@ -31,7 +31,7 @@ def _until_typed(carry, write):
     while True:
         try:
             return write()
-        except Again:
+        except TraceAgain:
             pass
         except errors.DTypeError:
             if not carry.probe():

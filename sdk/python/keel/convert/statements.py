@@ -140,7 +140,7 @@ class Statements:
         else:
             live = self._live.behind(s) | place.tail  # the target of jumps
             call = self._branches(s, s.body, s.orelse, _Place(True, live, True), live, out)
-            self._go_on(self._keep(call, s, out), s, rest, place, out)
+            self._continue_with(self._keep(call, s, out), s, rest, place, out)
         return True
 
     def _branches(self, s, then, otherwise, place, live, out):
@@ -161,7 +161,7 @@ class Statements:
         out.append(located(ast.Assign([ast.Name(name, ast.Store())], call), at))
         return name
 
-    def _go_on(self, ended, s, rest, place, out):
+    def _continue_with(self, ended, s, rest, place, out):
         """Returns `ended` if it is an end, else runs the rest of the block."""
         function = "unless_ended" if place.signal else "unless_returned"
         pieces = [located(ast.Name(ended, ast.Load()), s)]
@@ -190,7 +190,7 @@ class Statements:
             name = "ended_by_return" if place.signal else "returned"
             out.append(located(ast.Return(runtime(name, ast.Name(ended, ast.Load()), at=s)), s))
         else:
-            self._go_on(ended, s, follow, place, out)
+            self._continue_with(ended, s, follow, place, out)
         return True
 
     def _loop_call(self, s, out):
@@ -261,7 +261,7 @@ class Statements:
             s.orelse = made(s.orelse, follows=True)
         self._parts(s, made)
         out.append(self._headers(s))
-        self._go_on(ended, s, rest, place, out)
+        self._continue_with(ended, s, rest, place, out)
         return True
 
     @staticmethod
