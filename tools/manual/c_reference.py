@@ -6,6 +6,7 @@ facts about parameters follow the declaration.
 """
 import json
 import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,9 +107,23 @@ def read(text):
     return intro, [s for s in sections if s.items or s.text]
 
 
+def capitalised(words):
+    return words[:1].upper() + words[1:]
+
+
 def escaped(words):
-    """Text of a comment as Markdown: nothing in it is markup. Paragraphs stay."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~^$])", r"\\\1", re.sub(r"^(\s*)([-+]|\d+\.) ", r"\1\\\2 ", words, flags=re.MULTILINE))
+    """Text of a comment as Markdown: nothing in it is markup. Paragraphs stay; indented lines, such as a table of options, stay as they are."""
+    out, block, in_list = [], [], False
+    for line in [*words.split("\n"), ""]:
+        if line.startswith("  ") and not in_list:
+            block.append(line)
+            continue
+        if block:
+            out += ["", "```text", textwrap.dedent("\n".join(block)), "```", ""]
+            block = []
+        in_list = re.match(r"([-+]|\d+\.) ", line) is not None or (in_list and line.startswith("  "))
+        out.append(re.sub(r"([\\`*_{}\[\]<>#|~^$])", r"\\\1", re.sub(r"^(\s*)([-+]|\d+\.) ", r"\1\\\2 ", line)))
+    return "\n".join(out).strip("\n")
 
 
 def parameters(facts):
@@ -129,13 +144,13 @@ def parameters(facts):
 
 def page(name, text, facts):
     intro, sections = read(text)
-    out = [f"(header-{name.removesuffix('.h')})=", f"# {name}", "", escaped(re.sub(rf"^{re.escape(name)}:\s*", "", intro)), ""]
+    out = [f"(header-{name.removesuffix('.h')})=", f"# {name}", "", escaped(capitalised(re.sub(rf"^{re.escape(name)}:\s*", "", intro))), ""]
     level = "###" if any(s.title for s in sections) else "##"
     if level == "###" and not sections[0].title:
         sections[0].title = "Basics"
     for section in sections:
         if section.title:
-            out += [f"## {escaped(section.title[0].upper() + section.title[1:])}", "", escaped(section.text), ""]
+            out += [f"## {escaped(capitalised(section.title))}", "", escaped(section.text), ""]
         for item in section.items:
             for function in item.names:
                 out += [f"(c-{function})=", f"{level} {function}", "", "```{index} single: " + function + "\n```", ""]

@@ -23,7 +23,8 @@ def passes(build):
     lines = ["# List of passes", "", "The passes that come with Keel, in the order of execution. [Passes](../concepts/passes.md) explains phases, "
              "levels and classes; `keel passes` prints this list for your machine.", "", "| pass | phase | level | class | does |",
              "| --- | --- | --- | --- | --- |"]
-    lines += [f"| `{p['name']}` | {p['phase']} | {p['level']} | {CLASSES[p['exactness']]} | {p['about']} |" for p in json.loads(listed)["passes"]]
+    described = [p for p in json.loads(listed)["passes"] if p["about"]]  # rules that extend a pass have no text of their own
+    lines += [f"| `{p['name']}` | {p['phase']} | {p['level']} | {CLASSES[p['exactness']]} | {p['about']} |" for p in described]
     return "\n".join(lines) + "\n"
 
 
