@@ -421,7 +421,7 @@ keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_i
                    return Error(absl::StatusCode::kFailedPrecondition,
                                 "the plan was not made to be observed: set the session option observe=1");
                  Observed observed{observer, arg, {}, {}, {}};
-                 absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, TellObserver, &observed);
+                 absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, CallObserver, &observed);
                  return observed.thrown.ok() ? ran : observed.thrown;
                });
 }

@@ -221,6 +221,9 @@ absl::StatusOr<Bytes> Aligned(Bytes b) {
 }
 
 absl::StatusOr<uint64_t> StructureSize(const Bytes& b) {
+  if (b.size >= 5 && std::memcmp(b.data, "keel ", 5) == 0)
+    return Annotate(Invalid("this is the text form of a module, not a Keel file"), kErrorHint,
+                    "parse the text (keel.parse in Python), or write a file with `keel convert`");
   if (b.size < 12 || std::memcmp(b.data + 8, "KEEL", 4) != 0)
     return Invalid("this is not a Keel file: the mark 'KEEL' at offset 8 is missing");
   uint32_t stated = 0;

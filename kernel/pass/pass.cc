@@ -25,7 +25,8 @@ bool IsSelected(const keel_pass& pass, const PassChoice& choice) {
 
 absl::Status CheckNames(const std::vector<Pass>& passes, const PassChoice& choice) {
   std::vector<std::string> known, dumped;
-  for (const Pass& p : passes) known.emplace_back(p.table.name);
+  for (const Pass& p : passes)  // several plugins may extend a pass
+    if (!Contains(known, p.table.name)) known.emplace_back(p.table.name);
   if (!choice.dump.empty() && choice.dump != "all") dumped.push_back(choice.dump);
   for (const auto* list : {&choice.only, &choice.on, &choice.off, &std::as_const(dumped)})
     for (const std::string& name : *list)

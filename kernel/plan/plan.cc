@@ -79,7 +79,7 @@ absl::Status Plan::CheckFeeds(std::span<keel_array* const> in) const {
     if (in[i]->dtype != value.type.dtype)
       return Annotate(
           Invalid("feed \"", value.name, "\": got dtype ", Name(in[i]->dtype), ", expected ", wanted),
-          kErrorHint, "convert the array; feeds are not cast implicitly");
+          kErrorHint, "convert the array to that dtype");
   }
   return absl::OkStatus();
 }

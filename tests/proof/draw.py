@@ -2,7 +2,7 @@
 
 A Drawer writes one block node by node and knows the type and a sample of each value. It tries each node on the reference device
 immediately: nodes with invalid types are drawn again, nodes that fail at run time are rarely kept. `Patterns` binds the names in
-an op's operand patterns (kernel/opset/README.md) to the dims of existing values, or creates values that fit. attributes.py draws
+an op's operand patterns (docs/reference/catalogue_language.md) to the dims of existing values, or creates values that fit. attributes.py draws
 attributes by type, bodies.py bodies and effects, bait.py fragments that passes match.
 """
 import re
