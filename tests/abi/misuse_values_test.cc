@@ -182,6 +182,8 @@ TEST_F(MisusedValues, CheckpointsThatAreNone) {
     return keel_checkpoint_save(context_, path.c_str(), names, variables_.data(), n, &error_);
   };
   ExpectInvalid(load(file_), "this is not a Keel file");
+  std::ofstream(file_) << "keel 1\nvar w: f32[] = 1.0\n";
+  ExpectInvalid(load(file_), "this is the text form of a module, not a Keel file");
   ExpectInvalid(load(fifo), "it is not a regular file");
   ExpectError(save(folder_, 1), KEEL_PRECONDITION, "it exists and is not a regular file");
   ExpectError(save(file_, 2), KEEL_EXISTS, "already has a variable 'w'");
