@@ -85,13 +85,12 @@ Form drawing_form(const Args& args, const std::string& path) {
   std::optional<Form> form = form_of(path, kHint);
   if (form == Form::kText && !args.svg) form = Form::kDot;
   if (form && *form != Form::kDot && *form != Form::kSvg) refuse(path, "a drawing under that name", kHint);
-  std::optional<Form> wanted = args.svg   ? std::optional(Form::kSvg)
-                               : args.dot ? std::optional(Form::kDot)
-                                          : std::nullopt;
-  if (form && wanted && *form != *wanted)
+  if (!args.svg && !args.dot) return form.value_or(Form::kDot);
+  const Form flag = args.svg ? Form::kSvg : Form::kDot;
+  if (form && *form != flag)
     refuse(path, args.svg ? "--svg under that name" : "--dot under that name",
            "omit the flag, or change the name");
-  return wanted ? *wanted : form.value_or(Form::kDot);
+  return flag;
 }
 
 void refuse_other_than_text(const std::string& path) {
