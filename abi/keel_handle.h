@@ -62,8 +62,8 @@ KEEL_SHARED typedef struct keel_plan keel_plan;         /* an executable with fi
 KEEL_CONFINED typedef struct keel_trace keel_trace;     /* a graph that a running program writes */
 KEEL_SHARED typedef struct keel_function keel_function; /* a program that is traced on demand */
 KEEL_CONFINED typedef struct keel_tape keel_tape;       /* a record of ops, for gradients */
-KEEL_CONFINED typedef struct keel_error keel_error;     /* a failure */
-KEEL_CONFINED typedef struct keel_text keel_text;       /* a string that Keel made */
+KEEL_SHARED typedef struct keel_error keel_error;       /* a failure; never changes */
+KEEL_SHARED typedef struct keel_text keel_text;         /* a string that Keel made; never changes */
 
 /* ---- versions: texts are valid until the process ends */
 KEEL_API uint32_t keel_abi_version(void); /* of the ABI: major << 16 | minor */

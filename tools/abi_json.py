@@ -9,6 +9,7 @@ params      name, type and
               direction  in or out
               nullable   may it be NULL; a list may be, too, if its count is 0
               count      what counts its entries: a parameter, a number, or `returned`, the function's result; holes: entries may be NULL
+              arg        of a callback: the parameter (for a list, its entries) that Keel passes to it as `arg`
               filled     of an output list: the output that says how many entries were written; absent: all
               ownership  value; borrowed (by the callee for the call; of an output: by the caller, as long as the object of
                          the parameter `owner` lives); kept (by the callee after the call, as long as `doc` says); taken (on
@@ -324,6 +325,10 @@ class Abi:
         if filled:
             need(count and output and filled in names, "KEEL_FILLED is for an output list, and names an output")
             param["filled"] = filled
+        if kind in self.callbacks or self.base(param) in self.callbacks:
+            arg = next((n for n in (f"{param['name']}_arg", "arg", "args") if n in names), None)
+            need(arg, "a callback needs a parameter `arg` for what it is called with")
+            param["arg"] = arg
         need(count or "KEEL_HOLES" not in marks, "KEEL_HOLES is for lists")
         need(not (output and {"KEEL_KEPT", "KEEL_TAKEN"} & {*marks}), "KEEL_KEPT and KEEL_TAKEN are for inputs")
         need(count or not (stars == 2 and last_const), "a list needs KEEL_COUNT")

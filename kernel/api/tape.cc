@@ -45,8 +45,7 @@ absl::StatusOr<Sources> SourcesOf(Tape& tape, keel_array* const* xs, keel_variab
       if (!reads.empty()) continue;
       array = variables[i]->storage->Read();
     } else {
-      return Invalid("keel_tape_gradient: 'xs[", i, "]' and 'variables[", i,
-                     "]' are both NULL; one is needed");
+      return Invalid("keel_tape_gradient: 'xs[", i, "]' is NULL, and so is 'variables[", i, "]'");
     }
     sources.Add(i, {&array, 1});
   }

@@ -159,7 +159,7 @@ TEST_F(MisusedValues, NamesThatNothingHas) {
                                    &out, &error_),
                 "keel_tape_gradient: 'flags' is 4294967295");
   ExpectInvalid(keel_tape_gradient(tape_, arrays_.data(), 1, nullptr, nullptr, nullptr, 1, 0, &out, &error_),
-                "keel_tape_gradient: 'xs[0]' and 'variables[0]' are both NULL");
+                "keel_tape_gradient: 'xs[0]' is NULL, and so is 'variables[0]'");
   keel_trace* body = nullptr;
   ExpectInvalid(keel_body_begin(trace_, nullptr, "then", nullptr, 0, 0, 2, &body, nullptr, &error_),
                 "keel_body_begin: 'flags' is 2");

@@ -149,9 +149,23 @@ def test_facts_that_no_type_tells():
     assert facts("keel_module_graph", "out")["owner"] == "module"
     assert not facts("keel_plan_run", "in")["holes"] and facts("keel_apply", "in")["holes"] and facts("keel_tape_gradient", "out")["holes"]
     assert functions["keel_graph_param"]["one_at_a_time"] == ["graph"] and not functions["keel_plan_run"]["one_at_a_time"]
+    assert facts("keel_trace_while", "test")["arg"] == "test_arg" and facts("keel_trace_switch", "branches")["arg"] == "args"
+    assert [facts("keel_function_new", p)["arg"] for p in ("program", "release")] == ["arg", "arg"]
     event = {f["name"]: f for f in TABLE["structs"]["keel_event"]["fields"]}
     assert (event["in"]["count"], event["in"]["holes"], event["node"]["nullable"]) == ("n_in", True, False)
     assert functions["keel_trace_apply"]["doc"].startswith("keel_apply. within: ")
+
+
+def test_names_and_orders_of_functions_and_parameters():
+    verbs = {"open", "close", "make", "bind", "prepare", "release", "create", "destroy"}
+    for name, f in TABLE["functions"].items():
+        assert not verbs & set(name.split("_")), name
+        names = [p["name"] for p in f["params"]]
+        assert "err" not in names or names[-1] == "err" and f["returns"] == "keel_rc", name
+        for first, then in (("within", "tape"), ("in", "out"), ("out", "err")):
+            assert not {first, then} <= {*names} or names.index(first) < names.index(then), name
+        if {"within", "tape"} & {*names}:
+            assert min(names.index(n) for n in ("within", "tape") if n in names) <= 1, name
 
 
 def test_every_function_is_there_and_every_parameter_has_its_facts():

@@ -339,7 +339,7 @@ TEST_P(Customs, BadJacobians) {
   Variable w({2.f});
   Tape tape;
   Tensor y = w * w, count = {1};
-  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, Tensor()); }), "xs[0] is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, Tensor()); }), "'xs[0]' is NULL"));
   EXPECT_TRUE(Has(Failure([&] { tape.jacobian(Tensor(), w); }), "'ys[0]' is NULL"));
   EXPECT_EQ(Text(tape.jacobian(y, w)), "[[4.]]");
   EXPECT_TRUE(Has(Failure([&] { tape.jacobian(y, w); }), "only be used to compute one set of gradients"));

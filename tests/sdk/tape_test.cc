@@ -387,7 +387,7 @@ TEST_P(Tapes, BadInput) {
       },
       {"[5.]"});
   Tape tape({.persistent = true});
-  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, Tensor()); }), "xs[0] is NULL"));
+  EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, Tensor()); }), "'xs[0]' is NULL"));
   EXPECT_TRUE(Has(Failure([&] { tape.gradient(Tensor(), w); }), "'ys[0]' is NULL"));
   EXPECT_TRUE(Has(Failure([&] { tape.gradient(w * w, w, {.seeds = {w, w}}); }), "2 seeds for 1 targets"));
   Tensor count = {1};
