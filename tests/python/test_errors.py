@@ -71,7 +71,7 @@ def test_unknown_names(context, module, device):
         module.session(device).run({"zz": np.ones((1, 3), F)}, ["c"])
     with refused("NOT_FOUND", "ad"):
         context.bind(device, "ad")
-    with refused("NOT_FOUND", '"nonsense"'):
+    with refused("INVALID", "keel_context_report: 'what'", '"nonsense"'):
         context.report("nonsense")
     with refused("NOT_FOUND", "missing.keel"):
         context.load("missing.keel")
