@@ -64,6 +64,11 @@ enum keel_status {
   KEEL_UNAVAILABLE = 14    /* a device or a library is not usable here */
 };
 
+typedef struct keel_str { /* not NUL-terminated */
+  const char* data KEEL_COUNT(size);
+  uint64_t size;
+} keel_str;
+
 typedef struct keel_kv { /* NUL-terminated option name and value */
   const char* key;
   const char* value;
