@@ -60,6 +60,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   keel_queue queue(int kind) const { return queues_[kind].handle; }
   keel_devid id() const { return {info_.dl_type, info_.dl_id}; }
   uint64_t alignment() const { return info_.alignment; }
+  uint64_t max_segment() const { return info_.max_segment; }  // bytes; 0: no limit
   Pool& pool() { return *pool_; }
   Stager& stager() { return *stager_; }
   FaultSlots& fault_slots() { return *fault_slots_; }
@@ -71,6 +72,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   // Whether this device may copy directly from `other`. The copy may still return Unimplemented.
   bool CanCopyFrom(const Accelerator& other) const;
 
+  absl::Status Flush(int queue, uint64_t batch);  // submits the batch if it is open
   // Submits the batch if it is open. No lock is held during the wait.
   absl::Status HostWait(int queue, uint64_t batch);
   absl::Status HostWait(const Batches& batches);
@@ -103,7 +105,6 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   static absl::StatusOr<std::shared_ptr<Accelerator>> Make(std::shared_ptr<const OpenedDevice> opened);
   absl::Status ReadInfo();
   absl::Status OpenQueues();
-  absl::Status Flush(int queue, uint64_t batch);
   void AddTicket(int queue, uint64_t ticket);
   uint64_t TicketOf(int queue, uint64_t batch);  // 0: the batch is done
   void MarkDone(int queue, uint64_t batch);
@@ -166,9 +167,8 @@ class Stager {
   // work of the compute queue does not delay other copies.
   absl::Status Download(std::span<const DownloadPart> parts, uint64_t after);
 
-  static constexpr uint64_t kChunk = 16 << 20, kUploadsInFlight = 64 << 20;  // bytes
-
  private:
+  static constexpr uint64_t kUploadsInFlight = 64 << 20;  // bytes
   struct Chunk {  // of a download: bytes in staging memory after the batch
     Allocation staging;
     void* to = nullptr;
@@ -182,6 +182,7 @@ class Stager {
   absl::Status FinishChunk(std::deque<Chunk>* chunks);
 
   Accelerator& device_;
+  const uint64_t chunk_;  // bytes
   Pool up_, down_;
   Mutex mutex_;
   std::deque<std::pair<uint64_t, uint64_t>> uploads_;  // batch and bytes; guarded by mutex_

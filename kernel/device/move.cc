@@ -53,6 +53,7 @@ absl::StatusOr<ArrayRef> Upload(Accelerator& device, keel_array* array) {
   Stager::UploadPart part{ready->data(), made->device_block()->place(), ready->bytes()};
   RETURN_IF_ERROR(device.stager().Upload({&part, 1}, &batch));
   use.failed = false;
+  made->device_block()->written.of[KEEL_QUEUE_TRANSFER] = batch;
   made->device_block()->Use(KEEL_QUEUE_TRANSFER, batch);
   return made;
 }
@@ -67,7 +68,7 @@ absl::Status DownloadAll(std::span<ArrayRef> arrays) {
     ASSIGN_OR_RETURN(made[i], NewArray(arrays[i]->dtype, arrays[i]->shape(), false));
     DeviceBlock& block = *arrays[i]->device_block();
     // The transfer queue is in order, so only work of the compute queue needs a wait.
-    after = std::max(after, block.Last().of[KEEL_QUEUE_COMPUTE]);
+    after = std::max(after, block.written.of[KEEL_QUEUE_COMPUTE]);
     parts.push_back({block.place(), made[i]->data(), made[i]->bytes()});
   }
   UsedOnFailure use{arrays};
@@ -138,7 +139,7 @@ absl::StatusOr<ArrayRef> MoveTo(keel_array* array, Device* device) {
 absl::Status WaitFor(keel_array* array) {
   DeviceBlock* block = array->device_block();
   if (!block) return absl::OkStatus();
-  RETURN_IF_ERROR(block->home->HostWait(block->Last()));
+  RETURN_IF_ERROR(block->home->HostWait(block->written));
   return block->outcome ? block->outcome->Get() : absl::OkStatus();
 }
 

@@ -12,7 +12,8 @@ struct DeviceBlock {
   explicit DeviceBlock(std::shared_ptr<Accelerator> device) : home(std::move(device)) {}
   std::shared_ptr<Accelerator> home;
   Allocation piece;
-  std::atomic<uint64_t> used[kQueues] = {};
+  Batches written;                       // that compute or upload the bytes; set before another thread has access
+  std::atomic<uint64_t> used[kQueues] = {};  // also reads
   std::shared_ptr<RunOutcome> outcome;  // of the run that computes the bytes; null: OK
 
   void Use(int queue, uint64_t batch);  // records work that uses the block

@@ -18,13 +18,19 @@ struct Staged {
 char* HostAddress(const Allocation& piece) { return static_cast<char*>(piece.segment->host) + piece.offset; }
 
 PoolOptions Staging(const Accelerator& device, uint32_t kind) {
-  return {device.name(), device.alignment(), 0, true, kind};
+  return {device.name(), device.alignment(), device.max_segment(), true, kind};
+}
+
+uint64_t ChunkOf(const Accelerator& device) {
+  constexpr uint64_t kChunk = 16 << 20, kPage = 4096;
+  return device.max_segment() ? std::clamp(device.max_segment() / kPage * kPage, kPage, kChunk) : kChunk;
 }
 
 }  // namespace
 
 Stager::Stager(Accelerator& device)
     : device_(device),
+      chunk_(ChunkOf(device)),
       up_(device, Staging(device, KEEL_SEGMENT_STAGING)),
       down_(device, Staging(device, KEEL_SEGMENT_READBACK)) {}
 
@@ -73,11 +79,11 @@ absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) 
   RETURN_IF_ERROR(device_.CheckProcess());
   bool pending = false;
   for (const UploadPart& part : parts)
-    for (uint64_t at = 0; at < part.bytes; at += kChunk) {
-      uint64_t bytes = std::min(kChunk, part.bytes - at);
+    for (uint64_t at = 0; at < part.bytes; at += chunk_) {
+      uint64_t bytes = std::min(chunk_, part.bytes - at);
       RETURN_IF_ERROR(
           UploadChunk(static_cast<const char*>(part.from) + at, {part.to.segment, part.to.offset + at}, bytes));
-      pending = bytes < kChunk;
+      pending = bytes < chunk_;
       if (pending) continue;  // the copy of a whole chunk begins while the host prepares the next
       ASSIGN_OR_RETURN(*batch, Submit());
     }
@@ -89,7 +95,7 @@ absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) 
 absl::Status Stager::StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks) {
   Chunk& chunk = chunks->emplace_back();  // before the allocation, because it may throw
   chunk.to = static_cast<char*>(part.to) + at;
-  chunk.bytes = std::min(kChunk, part.bytes - at);
+  chunk.bytes = std::min(chunk_, part.bytes - at);
   ASSIGN_OR_RETURN(chunk.staging, down_.Allocate(chunk.bytes, kHostFirst));
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
   chunk.batch = encoder.batch();
@@ -108,6 +114,7 @@ absl::Status Stager::FinishChunk(std::deque<Chunk>* chunks) {
 // Two whole chunks are in flight, so that the device copies one while the host copies the other.
 absl::Status Stager::Download(std::span<const DownloadPart> parts, uint64_t after) {
   RETURN_IF_ERROR(device_.CheckProcess());
+  RETURN_IF_ERROR(device_.Flush(KEEL_QUEUE_COMPUTE, after));
   if (!device_.IsDone(KEEL_QUEUE_COMPUTE, after))
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, after));
   struct Chunks : std::deque<Chunk> {  // frees the memory of a failed download
@@ -119,14 +126,14 @@ absl::Status Stager::Download(std::span<const DownloadPart> parts, uint64_t afte
   } chunks(down_);
   uint64_t in_flight = 0;
   for (const DownloadPart& part : parts)
-    for (uint64_t at = 0; at < part.bytes; at += kChunk) {
-      while (in_flight > kChunk) {
+    for (uint64_t at = 0; at < part.bytes; at += chunk_) {
+      while (in_flight > chunk_) {
         in_flight -= chunks.front().bytes;
         RETURN_IF_ERROR(FinishChunk(&chunks));
       }
       RETURN_IF_ERROR(StartChunk(part, at, &chunks));
       in_flight += chunks.back().bytes;
-      if (chunks.back().bytes == kChunk) RETURN_IF_ERROR(Submit().status());
+      if (chunks.back().bytes == chunk_) RETURN_IF_ERROR(Submit().status());
     }
   while (!chunks.empty()) RETURN_IF_ERROR(FinishChunk(&chunks));
   return absl::OkStatus();

@@ -179,7 +179,7 @@ absl::Status DeviceRunner::PlaceFeeds(std::span<keel_array* const> feeds) {
     if (!feed_used_[i]) continue;
     if (DeviceBlock* block = feeds[i]->device_block()) {
       feed_places_[i] = block->place();
-      uploaded_ = std::max(uploaded_, block->Last().of[KEEL_QUEUE_TRANSFER]);
+      uploaded_ = std::max(uploaded_, block->written.of[KEEL_QUEUE_TRANSFER]);
       continue;
     }
     ASSIGN_OR_RETURN(staged_[i], device_.pool().Allocate(feeds[i]->bytes(), KEEL_QUEUE_TRANSFER));
@@ -289,7 +289,10 @@ void DeviceRunner::RecordUse(std::span<keel_array* const> feeds, std::span<Array
     array->device_block()->Use(KEEL_QUEUE_COMPUTE, batch_);
   };
   for (keel_array* feed : feeds) use(feed);
-  for (ArrayRef& array : out) use(array.get());
+  for (ArrayRef& array : out) {
+    use(array.get());
+    if (array) array->device_block()->written.of[KEEL_QUEUE_COMPUTE] = batch_;
+  }
 }
 
 // Waits if the caller cannot look at the results later.

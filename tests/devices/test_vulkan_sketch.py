@@ -88,7 +88,7 @@ def test_gather(axis):
 def test_a_bad_index_is_named_and_the_device_goes_on(bad):
     x = keel.array(floats(8, 9))
     with pytest.raises(keel.RangeError, match=rf"index {bad} is not in \[0, 8\), found by device vulkan-sketch:0"):
-        keel.gather(x, keel.array(np.array([3, bad], np.int32)))
+        keel.gather(x, keel.array(np.array([3, bad], np.int32))).numpy()
     agree(keel.gather(x, keel.array(np.array([3], np.int32))), floats(8, 9)[[3]])
 
 
@@ -114,8 +114,9 @@ def test_a_function_whose_values_share_memory(n):
     with counted(NAME) as seen:
         y = layers(*arrays)
     agree(y, layered(x, w, b))
-    assert {key: seen[key] for key in ("launches", "uploads", "upload_bytes", "downloads", "fills")} == {
-        "launches": 20, "uploads": 3, "upload_bytes": 4 * (2 * n * n + n), "downloads": 2, "fills": 1}
+    assert {key: seen[key] for key in ("launches", "uploads", "upload_bytes")} == {
+        "launches": 20, "uploads": 3, "upload_bytes": 4 * (2 * n * n + n)}
+    assert not {"downloads", "fills", "host_waits"} & set(seen)
 
 
 def test_launches_that_touch_nothing_in_common_need_no_barrier():

@@ -26,8 +26,12 @@ def product(context):
 
 def large_upload(context):
     """More bytes than may be in flight, so that staging memory is reused while copies wait."""
-    x = np.arange(21 << 20, dtype=np.float32)
-    np.testing.assert_array_equal(context.array(x).to("hostile").numpy(), x)
+    hostile.put(delay=1)  # nothing is copied before the host waits
+    arrays = [np.full(1 << 18, k, np.float32) for k in range(90)]
+    there = [context.array(x).to("hostile") for x in arrays]
+    hostile.put(delay=0)
+    for x, y in zip(arrays, there):
+        np.testing.assert_array_equal(y.numpy(), x)
 
 
 def dropped_upload(context):
