@@ -2,10 +2,10 @@
  *
  * An array is a tensor in host or device memory; it keeps its device open. The host cannot read an array on a
  * device: functions that need host memory return KEEL_PRECONDITION and name the device. A device with its own
- * memory may still compute such an array: runs return once they are encoded, and other runs may take the array
- * at once. If a run fails on its data, reading one of its results returns the error, and so does reading what
- * was computed from it. A symbolic array is a value of a trace (keel_trace.h): it has a dtype and dims but no
- * elements; functions that need elements refuse it by name. */
+ * memory may still compute such an array: runs return once they are encoded, and other runs may take the
+ * array at once. If a run fails on its data, reading one of its results returns the error, and so does
+ * reading what was computed from it. A symbolic array is a value of a trace (keel_trace.h): it has a dtype
+ * and dims but no elements; functions that need elements refuse it by name. */
 #ifndef KEEL_ARRAY_H
 #define KEEL_ARRAY_H
 #include "keel_handle.h"

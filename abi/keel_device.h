@@ -108,18 +108,19 @@ typedef struct keel_device_info { /* zeroed by Keel before the call */
 KEEL_SEALED(keel_device_info, alignment);
 
 enum keel_segment_kind {
-  KEEL_SEGMENT_DEVICE = 0,  /* memory that launches work on */
-  KEEL_SEGMENT_STAGING = 1, /* host memory that the device reads: for uploads */
+  KEEL_SEGMENT_DEVICE = 0,   /* memory that launches work on */
+  KEEL_SEGMENT_STAGING = 1,  /* host memory that the device reads: for uploads */
   KEEL_SEGMENT_READBACK = 2, /* cached host memory that the device writes: for downloads */
   /* Optional (else KEEL_UNIMPLEMENTED): small memory that launches and the host both use, without copies. The
-   * host's writes are visible to work encoded afterwards, the device's to the host when the ticket is done. */
+   * host's writes are visible to work encoded afterwards, the device's to the host when the ticket is done.
+   */
   KEEL_SEGMENT_SHARED = 3
 };
 typedef struct keel_segment {
   KEEL_NULLABLE void* handle; /* the plugin's */
-  uint64_t address;           /* of the first byte on the device, aligned as the info says; DEVICE, SHARED: not 0 */
-  KEEL_NULLABLE void* host;   /* the same bytes for the host; DEVICE: NULL */
-  uint64_t bytes;             /* requested, or more */
+  uint64_t address; /* of the first byte on the device, aligned as the info says; DEVICE, SHARED: not 0 */
+  KEEL_NULLABLE void* host; /* the same bytes for the host; DEVICE: NULL */
+  uint64_t bytes;           /* requested, or more */
   uint32_t kind, reserved;
 } keel_segment;
 KEEL_SEALED(keel_segment, reserved);

@@ -54,10 +54,10 @@ KEEL_API keel_rc keel_function_new(keel_context* context, const char* name, cons
                                    KEEL_NULLABLE KEEL_KEPT void (*release)(void* arg), keel_function** out,
                                    keel_error** err);
 KEEL_API void keel_function_free(keel_function* function);
-/* Writes at most `room` results, in the memory of the function's device, to out, and their number to n_out. More results are KEEL_INVALID: the message
- * contains their number, and nothing was run or written (except by a program that runs eagerly or is written
- * into a trace). If leaves are symbolic, or `within` is the caller's own trace, the program is written into
- * that trace. tape: records the call. structure NULL: "". */
+/* Writes at most `room` results, in the memory of the function's device, to out, and their number to n_out.
+ * More results are KEEL_INVALID: the message contains their number, and nothing was run or written (except by
+ * a program that runs eagerly or is written into a trace). If leaves are symbolic, or `within` is the
+ * caller's own trace, the program is written into that trace. tape: records the call. structure NULL: "". */
 KEEL_API keel_rc keel_function_call(keel_function* function, KEEL_NULLABLE keel_trace* within,
                                     KEEL_NULLABLE keel_tape* tape, KEEL_NULLABLE const char* structure,
                                     const keel_leaf* leaves KEEL_COUNT(n), uint32_t n,

@@ -137,7 +137,7 @@ TEST_P(Programs, BadInput) {
   EXPECT_EQ(keel_variable_write(w, nullptr, nullptr, nullptr, nullptr), KEEL_INVALID);
   EXPECT_NE(Failure([&] {
               Write(nullptr, w, "add", Vector({1, 2}));
-            }).find("expected assign, assign_add or assign_sub"),
+            }).find("expected one of assign, assign_add, assign_sub"),
             std::string::npos);
   EXPECT_NE(Failure([&] { New(nullptr, Vector({1}), {{"name", ""}}); }), "");
   EXPECT_NE(Failure([&] {

@@ -65,7 +65,7 @@ absl::StatusOr<std::shared_ptr<Trace>> Write(const keel_trace* within, Trace& tr
 
 absl::Status CheckRoom(size_t results, uint32_t room) {
   if (results <= room) return absl::OkStatus();
-  return Invalid("there are ", results, " results, got room for ", room);
+  return Invalid(results, " results, but 'out' has room for ", room);
 }
 
 // The number of the node's results: those of a body, but the test of a loop comes first and gives none.
@@ -306,7 +306,7 @@ keel_rc keel_trace_switch(keel_trace* within, keel_array* index, const keel_bloc
                           keel_error** err) {
   return Guard(err, "index branches[n]* out[room] n_out", {index, branches, n, out, room, n_out},
                [&]() -> absl::Status {
-                 if (!n) return Invalid("keel_trace_switch: 'n' is 0; a switch needs a branch");
+                 if (!n) return Invalid("keel_trace_switch: 'n' is 0; a switch has no branch");
                  std::vector<Code> blocks;
                  for (uint32_t b = 0; b < n; b++) blocks.push_back({branches[b], args ? args[b] : nullptr});
                  return Give(Branch(within, index, "switch", blocks, {}, room), out, room, n_out);

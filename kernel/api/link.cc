@@ -74,8 +74,8 @@ keel_rc keel_trace_entry(keel_trace* within, keel_tape* tape, keel_module* m, co
                  ASSIGN_OR_RETURN(const Entry* found, from.FindEntry(entry ? entry : ""));
                  const Graph& graph = *from.graphs[found->graph];
                  if (graph.results.size() > room)
-                   return Invalid("entry \"", found->name, "\" gives ", graph.results.size(),
-                                  " results, got room for ", room);
+                   return Invalid("entry \"", found->name, "\" returns ", graph.results.size(),
+                                  " results, but 'out' has room for ", room);
                  EntryRequest wanted{from, graph, found->name, {in, n}, {}};
                  if (records)
                    wanted.on_read = [&](const std::shared_ptr<Variable>& v, keel_array* value) {

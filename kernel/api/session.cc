@@ -414,14 +414,14 @@ keel_rc keel_plan_report(keel_plan* p, keel_array* const* in, uint32_t n_in, kee
 
 keel_rc keel_plan_run_observed(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out,
                                uint32_t n_out, keel_observer observer, void* arg, keel_error** err) {
-  return Guard(err, "plan in[n_in]* out[n_out] observer", {p, in, n_in, out, n_out, observer},
-               [&]() -> absl::Status {
-                 Plan& plan = *p->plan.load();
-                 if (!plan.observable())
-                   return Error(absl::StatusCode::kFailedPrecondition,
-                                "the plan was not made to be observed: set the session option observe=1");
-                 Observed observed{observer, arg, {}, {}, {}};
-                 absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, CallObserver, &observed);
-                 return observed.thrown.ok() ? ran : observed.thrown;
-               });
+  return Guard(
+      err, "plan in[n_in]* out[n_out] observer", {p, in, n_in, out, n_out, observer}, [&]() -> absl::Status {
+        Plan& plan = *p->plan.load();
+        if (!plan.observable())
+          return Error(absl::StatusCode::kFailedPrecondition,
+                       "the plan cannot be observed: create the session with the option \"observe\" = \"1\"");
+        Observed observed{observer, arg, {}, {}, {}};
+        absl::Status ran = RunPlan(plan, {{in, n_in}, {out, n_out}}, CallObserver, &observed);
+        return observed.thrown.ok() ? ran : observed.thrown;
+      });
 }

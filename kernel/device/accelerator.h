@@ -3,8 +3,8 @@
 //
 // Encoder adds work to the open batch of a queue; Submit closes the batch. Batches of a queue are numbered
 // from 1, so memory can be tied to work that is not submitted yet, and after a failure nothing is unknown:
-// whatever was encoded is done when its batch is done. Stager copies between host and device; FaultSlots holds
-// the fault bytes of runs. Errors name the device function.
+// whatever was encoded is done when its batch is done. Stager copies between host and device; FaultSlots
+// holds the fault bytes of runs. Errors name the device function.
 #pragma once
 
 #include <unistd.h>
@@ -195,8 +195,9 @@ struct Fault {
   int64_t index = 0;
 };
 
-// Memory for the fault bytes of the runs in flight: the device writes them, the host reads them without a copy
-// if the device has shared memory. Otherwise they are in device memory, and each run copies its own. Thread-safe.
+// Memory for the fault bytes of the runs in flight: the device writes them, the host reads them without a
+// copy if the device has shared memory. Otherwise they are in device memory, and each run copies its own.
+// Thread-safe.
 class FaultSlots {
  public:
   using Slot = uint32_t;
@@ -206,7 +207,8 @@ class FaultSlots {
   ~FaultSlots();  // after the queues are closed
 
   absl::StatusOr<Slot> Take();
-  void GiveBack(Slot slot, uint64_t batch) noexcept;  // used again once that batch of the compute queue is done
+  void GiveBack(Slot slot,
+                uint64_t batch) noexcept;  // used again once that batch of the compute queue is done
   absl::StatusOr<uint64_t> AddressOf(Slot slot);
   absl::Status Clear(Encoder& encoder, Slot slot);  // before the launches of the run
   absl::Status Save(Encoder& encoder, Slot slot);   // after them

@@ -79,7 +79,8 @@ Fault FaultSlots::Read(Slot slot) {
   std::lock_guard lock(mutex_);
   Segments& s = At(slot);
   Fault fault;
-  std::memcpy(&fault, static_cast<char*>(s.shared() ? s.device.host : s.host.host) + Offset(slot), sizeof fault);
+  std::memcpy(&fault, static_cast<char*>(s.shared() ? s.device.host : s.host.host) + Offset(slot),
+              sizeof fault);
   return fault;
 }
 

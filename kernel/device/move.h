@@ -12,9 +12,9 @@ struct DeviceBlock {
   explicit DeviceBlock(std::shared_ptr<Accelerator> device) : home(std::move(device)) {}
   std::shared_ptr<Accelerator> home;
   Allocation piece;
-  Batches written;                       // that compute or upload the bytes; set before another thread has access
+  Batches written;  // that compute or upload the bytes; set before another thread has access
   std::atomic<uint64_t> used[kQueues] = {};  // also reads
-  std::shared_ptr<RunOutcome> outcome;  // of the run that computes the bytes; null: OK
+  std::shared_ptr<RunOutcome> outcome;       // of the run that computes the bytes; null: OK
 
   void Use(int queue, uint64_t batch);  // records work that uses the block
   Batches Last() const { return {{used[0].load(), used[1].load()}}; }

@@ -2,9 +2,7 @@
 
 namespace keel {
 
-RunOutcome::~RunOutcome() {
-  options_.device->fault_slots().GiveBack(slot_, batch_);
-}
+RunOutcome::~RunOutcome() { options_.device->fault_slots().GiveBack(slot_, batch_); }
 
 absl::Status RunOutcome::Get() {
   {

@@ -1,6 +1,6 @@
-// outcome.h: the outcome of a run that may still be in flight: OK, or the error of the first launch that failed
-// on its data. Shared by the arrays that the run computes; whoever looks at one of them first reads the fault
-// bytes. A run inherits the error of a run that computed its feeds.
+// outcome.h: the outcome of a run that may still be in flight: OK, or the error of the first launch that
+// failed on its data. Shared by the arrays that the run computes; whoever looks at one of them first reads
+// the fault bytes. A run inherits the error of a run that computed its feeds.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// pool.h: the caching allocator for device and staging memory. It splits large segments into pieces and keeps freed
-// pieces for reuse.
+// pool.h: the caching allocator for device and staging memory. It splits large segments into pieces and keeps
+// freed pieces for reuse.
 //
 // Allocate returns an Allocation. Its block is in the list of all blocks of its segment, so that free
 // neighbours coalesce. A free block records the last batch of each queue that used it: the same queue may
@@ -18,9 +18,9 @@
 
 namespace keel {
 
-inline constexpr int kQueues = 2;  // KEEL_QUEUE_COMPUTE, KEEL_QUEUE_TRANSFER
+inline constexpr int kQueues = 2;      // KEEL_QUEUE_COMPUTE, KEEL_QUEUE_TRANSFER
 inline constexpr int kHostFirst = -1;  // instead of a queue: the host uses the memory first
-struct Batches {  // one number per queue (accelerator.h)
+struct Batches {                       // one number per queue (accelerator.h)
   uint64_t of[kQueues] = {};
 };
 
@@ -55,12 +55,12 @@ class Pool {
   Pool(SegmentSource& source, PoolOptions options);
   ~Pool();  // all pieces are freed, and no work is in flight
 
-  // Uninitialized memory, used first by `queue`, or by the host if it is kHostFirst. If there is none: waits for all work in flight, returns
-  // unused segments, and retries; then fails with a map of the memory.
+  // Uninitialized memory, used first by `queue`, or by the host if it is kHostFirst. If there is none: waits
+  // for all work in flight, returns unused segments, and retries; then fails with a map of the memory.
   absl::StatusOr<Allocation> Allocate(uint64_t bytes, int queue);
   // used: the last batches of work that uses the piece.
   void Free(const Allocation& piece, const Batches& used);  // never allocates
-  void Trim();  // returns all segments without used pieces
+  void Trim();                                              // returns all segments without used pieces
 
   struct Stats {
     uint64_t segments = 0, segment_bytes = 0, used_pieces = 0, used_bytes = 0;

@@ -81,8 +81,8 @@ absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) 
   for (const UploadPart& part : parts)
     for (uint64_t at = 0; at < part.bytes; at += chunk_) {
       uint64_t bytes = std::min(chunk_, part.bytes - at);
-      RETURN_IF_ERROR(
-          UploadChunk(static_cast<const char*>(part.from) + at, {part.to.segment, part.to.offset + at}, bytes));
+      RETURN_IF_ERROR(UploadChunk(static_cast<const char*>(part.from) + at,
+                                  {part.to.segment, part.to.offset + at}, bytes));
       pending = bytes < chunk_;
       if (pending) continue;  // the copy of a whole chunk begins while the host prepares the next
       ASSIGN_OR_RETURN(*batch, Submit());

@@ -33,7 +33,8 @@ bool MayFail(const Lowered& lowered) {
 absl::Status FaultError(const Lowered& lowered, const Fault& fault) {
   const std::string& device = lowered.accelerator->name();
   if (const Step* at = FindStep(lowered, (fault.word >> 8) - 1)) return FaultStatus(fault, *at, device);
-  return Internal("device ", device, ": the fault word ", fault.word, " does not refer to a launch of the plan");
+  return Internal("device ", device, ": the fault word ", fault.word,
+                  " does not refer to a launch of the plan");
 }
 
 absl::Status Explain(const void* plan, const Fault& fault) {

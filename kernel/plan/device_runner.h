@@ -1,11 +1,12 @@
 // device_runner.h: one run of a plan on a device with its own memory; runner.h is its counterpart for host
 // memory.
 //
-// How to read it: Make allocates one block (arena, scratch) and builds the calls. Run uploads host feeds on the
-// transfer queue and encodes the launches on the compute queue, behind one wait for the uploads. It returns
-// when everything is encoded: results are arrays in device memory with a RunOutcome, which holds the fault
-// bytes of the run. The host waits only for results in host memory, for runs with a time limit or an observer,
-// and in control steps. The next run may use the memory of the block at once, because the queue is in order.
+// How to read it: Make allocates one block (arena, scratch) and builds the calls. Run uploads host feeds on
+// the transfer queue and encodes the launches on the compute queue, behind one wait for the uploads. It
+// returns when everything is encoded: results are arrays in device memory with a RunOutcome, which holds the
+// fault bytes of the run. The host waits only for results in host memory, for runs with a time limit or an
+// observer, and in control steps. The next run may use the memory of the block at once, because the queue is
+// in order.
 #pragma once
 
 #include <memory>
@@ -93,10 +94,10 @@ class DeviceRunner : private Machine {
   Accelerator& device_;
   Allocation memory_;
   uint64_t scratch_at_ = 0;
-  bool may_fail_ = false;                     // a launch may fail on its data
-  uint64_t constants_ = 0;                    // batch of the transfer queue that uploads the constants
-  std::vector<Allocation> staged_;            // by feed, of this run: destination of the upload of a host feed
-  std::vector<DeviceAddress> feed_places_;    // by feed, of this run
+  bool may_fail_ = false;                   // a launch may fail on its data
+  uint64_t constants_ = 0;                  // batch of the transfer queue that uploads the constants
+  std::vector<Allocation> staged_;          // by feed, of this run: destination of the upload of a host feed
+  std::vector<DeviceAddress> feed_places_;  // by feed, of this run
   std::vector<DeviceAddress> result_places_;  // by fetch, of this run
   std::vector<keel_tensor> views_;            // by value
   std::vector<keel_tensor*> operands_;

@@ -91,7 +91,7 @@ class Plan {
   static constexpr size_t kBindings = 16, kIdle = 8;
   SlotCache<Ready, kIdle> idle_;
   std::shared_ptr<Lowered> lowered_;  // shared with outcomes of runs in flight
-  std::unique_ptr<Parts> parts_;  // of a placed plan
+  std::unique_ptr<Parts> parts_;      // of a placed plan
   PlanOptions options_;
   Mutex mutex_;
   std::list<std::shared_ptr<Binding>> bindings_;  // most recently used first

@@ -175,7 +175,7 @@ TEST_F(Choices, VariablesAreWrittenInThreeWays) {
     keel_array_free(now);
   }
   ExpectInvalid(keel_variable_write(variable_, nullptr, "add", array_, &error_),
-                "keel_variable_write: 'how' is \"add\"; there are assign, assign_add, assign_sub");
+                "keel_variable_write: 'how' is \"add\"; expected one of assign, assign_add, assign_sub");
   const char* name = "?";
   int32_t trainable = 7;
   uint64_t id = 0, none = 7;

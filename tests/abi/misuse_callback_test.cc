@@ -299,9 +299,9 @@ TEST_F(MisusedCallbacks, TooLittleRoomAddsNothingToATrace) {
     Ok(keel_trace_result(bodies[b], nullptr, array_, &error_));
     Ok(keel_body_end(bodies[b], &error_));
   }
-  ExpectInvalid(cond(0), "1 results, got room for 0");
-  ExpectInvalid(entry(0), "1 results, got room for 0");
-  ExpectInvalid(run(0), "1 results, got room for 0");
+  ExpectInvalid(cond(0), "1 results, but 'out' has room for 0");
+  ExpectInvalid(entry(0), "1 results, but 'out' has room for 0");
+  ExpectInvalid(run(0), "1 results, but 'out' has room for 0");
   EXPECT_EQ(nodes(), 0u);
   EXPECT_EQ(n, 77u);
   Ok(cond(1));

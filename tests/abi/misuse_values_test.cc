@@ -150,7 +150,7 @@ TEST_F(MisusedValues, ThreadsAreANumber) {
 TEST_F(MisusedValues, NamesThatNothingHas) {
   keel_text* text = nullptr;
   ExpectInvalid(keel_context_report(context_, "bogus", &text, &error_),
-                "keel_context_report: 'what' is \"bogus\"; there are plugins, ");
+                "keel_context_report: 'what' is \"bogus\"; expected one of plugins, ");
   keel_tape* tape = nullptr;
   ExpectError(keel_tape_new(context_, "bogus", nullptr, 0, nullptr, &tape, &error_), KEEL_NOT_FOUND,
               "no device \"bogus\"; available devices: reference:0");

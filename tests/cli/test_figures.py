@@ -137,7 +137,7 @@ def test_noise_is_not_told_as_what_watching_changed(keel, graph):
         assert "too few runs to measure the overhead of observation" in keel("profile", graph(MATMUL), "-d", "cpu", "-n", str(n)).out
     r = json.loads(keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30", "--json").out)
     text = keel("profile", graph(MATMUL), "-d", "cpu", "-n", "30").out
-    assert re.search(r"; watched, its \d launches take ", text)  # may take longer than a run without an observer
+    assert re.search(r"; observed, its \d launches take ", text)  # may take longer than a run without an observer
     assert r["distortion_low"] <= r["distortion"] <= r["distortion_high"]
     assert "observation has no measurable effect on the time of a run (" in text or " to " in text.splitlines()[1]
 

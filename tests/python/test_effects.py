@@ -412,7 +412,7 @@ def test_bad_variables_are_refused(context):
         v.assign(f32(1, 2, 3))
     with pytest.raises(keel_abi.KeelError, match=r"the variable is f32\[2\], got f64\[2\]"):
         v.add(np.zeros(2))
-    with pytest.raises(keel_abi.KeelError, match="'how' is \"assign_mul\"; there are assign, assign_add, assign_sub"):
+    with pytest.raises(keel_abi.KeelError, match="'how' is \"assign_mul\"; expected one of assign, assign_add, assign_sub"):
         v.write("assign_mul", f32(1, 2))
     with pytest.raises(keel_abi.KeelError, match="do not support bool variables"):
         context.variable(np.bool_(True)).add(np.bool_(True))

@@ -238,5 +238,5 @@ def test_text_of_more_than_a_gigabyte_is_refused_before_it_is_made(context):
     module = context.module()
     graph = module.graph("main")
     graph.result("y", graph.constant(np.zeros(300_000_000, F), "w"))  # untouched pages
-    with refused("OOM", "1200000000 bytes", "at most 1073741824", "file"):
+    with refused("OOM", "1200000000 bytes", "the limit of the text form is 1073741824", "file"):
         module.to_text()

@@ -104,7 +104,7 @@ BAD = [
     # devices and reports
     (lambda: keel.device("tpu"), DeviceError, 'no device "tpu"'),
     (lambda: keel.device(3), TypeError, "name of a device must be a string, not 3"),
-    (lambda: keel.report("nope"), InvalidError, "there are plugins, devices"),
+    (lambda: keel.report("nope"), InvalidError, "expected one of plugins, devices"),
     (lambda: keel.load_plugin("/nope.so"), NotFoundError, "/nope.so"),
     # functions
     (lambda: keel.function(3), TypeError, "takes a callable.*got 3"),

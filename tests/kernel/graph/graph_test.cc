@@ -175,7 +175,7 @@ TEST_F(GraphTest, VerifyFindsWhatWasEditedWrongly) {
   EXPECT_ERROR(Verify(m), "declared as f32[3]");
   g->values[1].type = F32({2});
   g->values[1].name = "b";
-  EXPECT_ERROR(Verify(m), "misses 'b'");
+  EXPECT_ERROR(Verify(m), "lacks 'b'");
   g->values[1].name = "a";
   g->nodes[0].attrs.push_back({"nonsense", {}});
   EXPECT_ERROR(Verify(m), "nonsense");
