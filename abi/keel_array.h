@@ -51,7 +51,8 @@ KEEL_API int32_t keel_array_symbolic(const keel_array* array); /* 1: a value of 
  * computes the array, if it failed. */
 KEEL_API keel_rc keel_array_to(keel_context* context, keel_array* array, KEEL_NULLABLE const char* device,
                                keel_array** out, keel_error** err);
-/* Waits until the array is computed or copied; the error of the run that computes it, if it failed. */
+/* Waits until the array is computed or copied, and submits its work if it was not; the error of the run that
+ * computes it, if it failed. Not ended by keel_context_cancel. */
 KEEL_API keel_rc keel_array_wait(keel_array* array, keel_error** err);
 /* "cuda:0"; "" for host memory and symbolic arrays. Valid as long as the array. */
 KEEL_API const char* keel_array_device(const keel_array* array);

@@ -12,13 +12,18 @@
  * Order: a queue executes copies, fills and launches in the order of their encoding. It may begin at once,
  * and must when submit is called, which returns a ticket: a number above all earlier tickets of the queue. A
  * ticket is done when all work encoded before it is done. Waits name existing tickets, so no wait is for work
- * that is not yet submitted. Queues are ordered by queue_wait only.
+ * that is not yet submitted. Queues are ordered by queue_wait, or by the host: work encoded after host_wait or
+ * query has reported a ticket as done sees the results of its work.
  *
  * Faults: at env->fault are 16 bytes: u32 code, u32 bound, i64 index. A launch that meets an index out of
  * range or a division by zero stores keel_call.fault | KEEL_RANGE in the code if that is still 0
  * (atomically), and goes on with any value. The thread that stored it may also store the index and, as bound,
- * the number of entries of the axis (0: unknown, or a division by zero), for the message. Every run has bytes
- * of its own, which Keel clears before and reads when the host looks at a result of the run.
+ * the number of entries of the axis (0: unknown, or a division by zero), for the message. A run with
+ * launches that may fail has bytes of its own, which Keel clears before and reads when the host looks at a
+ * result of the run.
+ *
+ * Lifetimes: keel_call, its tensors, keel_env and *cancelled are valid during run only; encoded work keeps
+ * copies of what it needs. The state of a launch lives until the work encoded with it is done.
  *
  * Threads: functions of the device may be called from any thread, several at once. Functions of one queue
  * (encoding and launches, too) are called by one thread at a time, except host_wait and query. Errors: a

@@ -76,6 +76,7 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> MakeEntry(keel_op& op,
 KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op, keel_array* const* in,
                                                                     uint32_t n) {
   Signature signature = SignatureOf(in, n);
+  std::shared_ptr<keel_op::Entry> evicted;  // destroyed after the lock is released: it may wait for a device
   std::lock_guard lock(op.mutex);
   for (auto it = op.entries.begin(); it != op.entries.end(); ++it) {
     if ((*it)->signature != signature) continue;
@@ -84,7 +85,10 @@ KEEL_COLD absl::StatusOr<std::shared_ptr<keel_op::Entry>> FindEntry(keel_op& op,
   }
   ASSIGN_OR_RETURN(auto made, MakeEntry(op, in, n, std::move(signature)));
   op.entries.push_front(made);
-  if (op.entries.size() > kSignatures) op.entries.pop_back();
+  if (op.entries.size() > kSignatures) {
+    evicted = std::move(op.entries.back());
+    op.entries.pop_back();
+  }
   return made;
 }
 

@@ -155,11 +155,38 @@ absl::Status Accelerator::HostWait(const Batches& batches) {
   return absl::OkStatus();
 }
 
+absl::Status Accelerator::FinishWork(const Batches& batches) {
+  auto never = [] { return false; };
+  CancellableWaits whole(never);
+  return HostWait(batches);
+}
+
 absl::Status Accelerator::LimitRunsInFlight() {
   constexpr uint64_t kAhead = 64;  // batches
   uint64_t open = queues_[KEEL_QUEUE_COMPUTE].open.load();
-  if (open <= kAhead || IsDone(KEEL_QUEUE_COMPUTE, open - kAhead)) return absl::OkStatus();
-  return HostWait(KEEL_QUEUE_COMPUTE, open - kAhead);
+  if (open > kAhead && !IsDone(KEEL_QUEUE_COMPUTE, open - kAhead))
+    RETURN_IF_ERROR(HostWait(KEEL_QUEUE_COMPUTE, open - kAhead));
+  SettleDone();
+  return absl::OkStatus();
+}
+
+void Accelerator::AddUnsettled(std::weak_ptr<Settleable> outcome) {
+  std::lock_guard lock(unsettled_mutex_);
+  unsettled_.push_back(std::move(outcome));
+}
+
+void Accelerator::SettleDone() {
+  for (;;) {
+    std::shared_ptr<Settleable> oldest;
+    {
+      std::lock_guard lock(unsettled_mutex_);
+      if (unsettled_.empty()) return;
+      oldest = unsettled_.front().lock();
+      if (oldest && !oldest->KnownDone()) return;
+      unsettled_.pop_front();
+    }
+    if (oldest) oldest->Settle();
+  }
 }
 
 // A failing query is ignored: the next call fails with the same cause.

@@ -32,6 +32,14 @@ class Encoder;
 class FaultSlots;
 class Stager;
 
+// An outcome of a run in flight (outcome.h), which refers to the outcomes of earlier runs until it is settled.
+class Settleable {
+ public:
+  virtual ~Settleable() = default;
+  virtual bool KnownDone() const = 0;
+  virtual void Settle() = 0;  // requires KnownDone
+};
+
 // During its lifetime, this thread's waits for devices end with KEEL_CANCELLED soon after `stop` returns
 // true.
 class CancellableWaits {
@@ -81,8 +89,12 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   bool KnownDone(int queue, uint64_t batch) const { return batch <= queues_[queue].done.load(); }
   // The batches that cover all work encoded so far, submitted or not.
   Batches Encoded() const { return {{queues_[0].open.load(), queues_[1].open.load()}}; }
-  // Waits until few enough batches of the compute queue are in flight to begin another run.
+  // For a wait that must not be cancelled, because memory or launches are freed after it.
+  absl::Status FinishWork(const Batches& batches);
+  // Waits until few enough batches of the compute queue are in flight to begin another run. Settles, oldest
+  // first, the outcomes of runs that are done: chains of outcomes stay as short as the work in flight.
   absl::Status LimitRunsInFlight();
+  void AddUnsettled(std::weak_ptr<Settleable> outcome);  // of the run that begins
 
   absl::StatusOr<keel_segment> NewSegment(uint32_t kind, uint64_t bytes) override;
   void FreeSegment(const keel_segment& segment) override;
@@ -107,6 +119,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   absl::Status OpenQueues();
   void AddTicket(int queue, uint64_t ticket);
   uint64_t TicketOf(int queue, uint64_t batch);  // 0: the batch is done
+  void SettleDone();
   void MarkDone(int queue, uint64_t batch);
   void MarkTicketDone(int queue, uint64_t ticket);
   const keel_device& table() const { return opened_->plugin->device; }
@@ -120,9 +133,11 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Stager> stager_;
   std::unique_ptr<FaultSlots> fault_slots_;
+  Mutex unsettled_mutex_;
+  std::deque<std::weak_ptr<Settleable>> unsettled_;  // oldest first
 };
 
-// Encodes work on one queue and holds its lock. Lock order: compute before transfer.
+// Encodes work on one queue and holds its lock. A thread has at most one Encoder, and waits for nothing meanwhile.
 class Encoder {
  public:
   Encoder(Accelerator& device, int queue);
@@ -169,6 +184,7 @@ class Stager {
 
  private:
   static constexpr uint64_t kUploadsInFlight = 64 << 20;  // bytes
+  static constexpr size_t kMostUploads = 1024;            // in flight
   struct Chunk {  // of a download: bytes in staging memory after the batch
     Allocation staging;
     void* to = nullptr;
@@ -176,7 +192,7 @@ class Stager {
   };
   absl::Status UploadChunk(const char* from, DeviceAddress to, uint64_t bytes);
   absl::Status LimitUploads(uint64_t bytes);
-  bool IsOver(uint64_t batch, bool query);
+  bool IsFull(uint64_t bytes) const;
   absl::StatusOr<uint64_t> Submit();
   absl::Status StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks);
   absl::Status FinishChunk(std::deque<Chunk>* chunks);
@@ -225,7 +241,10 @@ class FaultSlots {
     Slot slot;
     uint64_t batch;
   };
+  absl::Status Allocate(Segments* made);
   absl::Status Grow();
+  absl::StatusOr<Slot> TryTake();
+  bool HasSegments();
   Segments& At(Slot slot) { return segments_[slot / kPerSegment]; }
   static uint64_t Offset(Slot slot) { return slot % kPerSegment * kStride; }
 

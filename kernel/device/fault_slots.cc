@@ -12,35 +12,53 @@ FaultSlots::~FaultSlots() {
   }
 }
 
+absl::Status FaultSlots::Allocate(Segments* made) {
+  constexpr uint64_t kBytes = kPerSegment * kStride;
+  absl::StatusOr<keel_segment> memory = device_.NewSegment(KEEL_SEGMENT_SHARED, kBytes);
+  if (memory.ok()) made->device = *memory;
+  if (!absl::IsUnimplemented(memory.status())) return memory.status();
+  ASSIGN_OR_RETURN(made->device, device_.NewSegment(KEEL_SEGMENT_DEVICE, kBytes));
+  absl::StatusOr<keel_segment> copies = device_.NewSegment(KEEL_SEGMENT_READBACK, kBytes);
+  if (copies.ok())
+    made->host = *copies;
+  else
+    device_.FreeSegment(made->device);
+  return copies.status();
+}
+
 // Adds the slots of another segment. The first slot of all is kUnread.
 absl::Status FaultSlots::Grow() {
-  constexpr uint64_t kBytes = kPerSegment * kStride;
-  Segments made;
-  absl::StatusOr<keel_segment> memory = device_.NewSegment(KEEL_SEGMENT_SHARED, kBytes);
-  if (absl::IsUnimplemented(memory.status())) {
-    memory = device_.NewSegment(KEEL_SEGMENT_DEVICE, kBytes);
-    if (memory.ok()) {
-      absl::StatusOr<keel_segment> copies = device_.NewSegment(KEEL_SEGMENT_READBACK, kBytes);
-      if (!copies.ok()) device_.FreeSegment(*memory);
-      RETURN_IF_ERROR(copies.status());
-      made.host = *copies;
-    }
+  segments_.emplace_back();  // before the allocations, because it may throw
+  if (absl::Status status = Allocate(&segments_.back()); !status.ok()) {
+    segments_.pop_back();
+    return status;
   }
-  RETURN_IF_ERROR(memory.status());
-  made.device = *memory;
-  auto first = static_cast<Slot>(segments_.size()) * kPerSegment;
-  segments_.push_back(made);
+  auto first = static_cast<Slot>(segments_.size() - 1) * kPerSegment;
   for (Slot slot = first; slot < first + kPerSegment; slot++)
     if (slot != kUnread) free_.push_front({slot, 0});
   return absl::OkStatus();
 }
 
-absl::StatusOr<FaultSlots::Slot> FaultSlots::Take() {
+absl::StatusOr<FaultSlots::Slot> FaultSlots::TryTake() {
   std::lock_guard lock(mutex_);
   if (free_.empty() || !device_.KnownDone(KEEL_QUEUE_COMPUTE, free_.front().batch)) RETURN_IF_ERROR(Grow());
   Slot slot = free_.front().slot;
   free_.pop_front();
   return slot;
+}
+
+// If the device is full: returns unused segments of the pool and retries, as the pool does.
+absl::StatusOr<FaultSlots::Slot> FaultSlots::Take() {
+  absl::StatusOr<Slot> slot = TryTake();
+  if (!absl::IsResourceExhausted(slot.status())) return slot;
+  RETURN_IF_ERROR(device_.WaitForAll());
+  device_.pool().Trim();
+  return TryTake();
+}
+
+bool FaultSlots::HasSegments() {
+  std::lock_guard lock(mutex_);
+  return !segments_.empty();
 }
 
 void FaultSlots::GiveBack(Slot slot, uint64_t batch) noexcept {
@@ -53,8 +71,11 @@ void FaultSlots::GiveBack(Slot slot, uint64_t batch) noexcept {
 }
 
 absl::StatusOr<uint64_t> FaultSlots::AddressOf(Slot slot) {
+  if (!HasSegments()) {
+    ASSIGN_OR_RETURN(Slot first, Take());
+    GiveBack(first, 0);
+  }
   std::lock_guard lock(mutex_);
-  if (segments_.empty()) RETURN_IF_ERROR(Grow());
   return At(slot).device.address + Offset(slot);
 }
 

@@ -10,7 +10,7 @@
 
 namespace keel {
 
-class RunOutcome {
+class RunOutcome : public Settleable {
  public:
   // Names the failed launch; `plan` is what the constructor got.
   using Explain = absl::Status (*)(const void* plan, const Fault& fault);
@@ -21,7 +21,7 @@ class RunOutcome {
     Explain explain = nullptr;
   };
   explicit RunOutcome(Options options) : options_(std::move(options)) {}
-  ~RunOutcome();
+  ~RunOutcome() override;
   RunOutcome(const RunOutcome&) = delete;
   RunOutcome& operator=(const RunOutcome&) = delete;
 
@@ -31,14 +31,17 @@ class RunOutcome {
   void SetBatch(uint64_t batch) { batch_ = batch; }
   // Waits for the run. An error of the wait itself, such as a cancellation, is returned but not remembered.
   absl::Status Get();
-  bool KnownDone() const { return options_.device->KnownDone(KEEL_QUEUE_COMPUTE, batch_); }
+  // The error of a run that computed a feed. Requires that a batch of this run is done; used by this run only.
+  absl::Status GetOfFeeds();
+  bool KnownDone() const override { return options_.device->KnownDone(KEEL_QUEUE_COMPUTE, batch_.load()); }
+  void Settle() override { Get().IgnoreError(); }
 
  private:
   absl::Status Read();
 
   Options options_;
   FaultSlots::Slot slot_ = FaultSlots::kUnread;
-  uint64_t batch_ = 0;
+  std::atomic<uint64_t> batch_{~uint64_t{0}};  // until SetBatch: not done
   Mutex mutex_;
   bool settled_ = false;
   absl::Status status_;

@@ -36,23 +36,23 @@ Stager::Stager(Accelerator& device)
 
 Stager::~Stager() = default;
 
-// Queries the device only if necessary.
-bool Stager::IsOver(uint64_t batch, bool query) {
-  return query ? device_.IsDone(KEEL_QUEUE_TRANSFER, batch) : device_.KnownDone(KEEL_QUEUE_TRANSFER, batch);
+bool Stager::IsFull(uint64_t bytes) const {
+  return !uploads_.empty() && (upload_bytes_ + bytes > kUploadsInFlight || uploads_.size() >= kMostUploads);
 }
 
-// Waits for the oldest uploads while more than kUploadsInFlight bytes are in flight.
+// Waits for the oldest uploads while too many are in flight. Queries the device only if necessary.
 absl::Status Stager::LimitUploads(uint64_t bytes) {
   for (;;) {
     uint64_t oldest = 0;
     {
       std::lock_guard lock(mutex_);
-      const bool full = upload_bytes_ + bytes > kUploadsInFlight;
-      while (!uploads_.empty() && IsOver(uploads_.front().first, full)) {
+      const bool full = IsFull(bytes);
+      auto over = [&](uint64_t batch) {
+        return full ? device_.IsDone(KEEL_QUEUE_TRANSFER, batch) : device_.KnownDone(KEEL_QUEUE_TRANSFER, batch);
+      };
+      for (; !uploads_.empty() && over(uploads_.front().first); uploads_.pop_front())
         upload_bytes_ -= uploads_.front().second;
-        uploads_.pop_front();
-      }
-      if (uploads_.empty() || upload_bytes_ + bytes <= kUploadsInFlight) return absl::OkStatus();
+      if (!IsFull(bytes)) return absl::OkStatus();
       oldest = uploads_.front().first;
     }
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, oldest));

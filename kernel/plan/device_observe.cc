@@ -37,7 +37,9 @@ class SingleLaunch {
             &cancelled_,      0};
   }
 
+  // After a failure the launch may still be in the queue, but its state is freed next.
   ~SingleLaunch() {
+    if (!pieces_.used.of[0]) device_.FinishWork(device_.Encoded()).IgnoreError();
     device_.fault_slots().GiveBack(slot_, pieces_.used.of[0] ? pieces_.used.of[0] : device_.Encoded().of[0]);
   }
 
@@ -135,6 +137,7 @@ absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Lau
 
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
   auto code = static_cast<absl::StatusCode>(fault.word & 0xff);
+  if (code == absl::StatusCode::kOk || !IsCode(static_cast<keel_rc>(code))) code = absl::StatusCode::kInternal;
   absl::Status status =
       Error(code,
             code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")
@@ -160,9 +163,15 @@ absl::Status UploadConstants(Lowered* lowered) {
     ASSIGN_OR_RETURN(all->pieces[i], all->device->pool().Allocate(constant.bytes, KEEL_QUEUE_TRANSFER));
     parts.push_back({constant.data, AddressOf(all->pieces[i]), constant.bytes});
   }
-  absl::Status status = all->device->stager().Upload(parts, &all->used.of[KEEL_QUEUE_TRANSFER]);
-  if (!status.ok()) all->used = all->device->Encoded();
-  RETURN_IF_ERROR(status);
+  struct Uploading {  // also when memory runs out
+    DeviceConstants& all;
+    bool failed = true;
+    ~Uploading() {
+      if (failed) all.used = all.device->Encoded();
+    }
+  } uploading{*all};
+  RETURN_IF_ERROR(all->device->stager().Upload(parts, &all->used.of[KEEL_QUEUE_TRANSFER]));
+  uploading.failed = false;
   lowered->uploaded = std::move(all);
   return absl::OkStatus();
 }

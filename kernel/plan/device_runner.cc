@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<DeviceRunner>> DeviceRunner::Make(const Lowered& 
   return r;
 }
 
-DeviceRunner::~DeviceRunner() { device_.pool().Free(memory_, {{batch_, 0}}); }
+DeviceRunner::~DeviceRunner() { device_.pool().Free(memory_, {{batch_, failed_copies_}}); }
 
 // Allocates one block: arena, scratch.
 absl::Status DeviceRunner::TakeMemory() {
@@ -139,8 +139,8 @@ DeviceAddress DeviceRunner::PlaceOfValue(uint32_t v) const {
 absl::Status DeviceRunner::MakeOutcome(std::span<keel_array* const> feeds,
                                        const std::shared_ptr<const Lowered>& shared) {
   std::vector<std::shared_ptr<RunOutcome>> of_feeds;
-  for (keel_array* feed : feeds) {
-    const DeviceBlock* block = feed->device_block();
+  for (size_t i = 0; i < feeds.size(); i++) {
+    const DeviceBlock* block = feed_used_[i] ? feeds[i]->device_block() : nullptr;
     if (!block || !block->outcome || std::ranges::find(of_feeds, block->outcome) != of_feeds.end()) continue;
     if (block->outcome->KnownDone())
       RETURN_IF_ERROR(block->outcome->Get());
@@ -150,6 +150,7 @@ absl::Status DeviceRunner::MakeOutcome(std::span<keel_array* const> feeds,
   if (may_fail_ || of_feeds.size() > 1) {
     RunOutcome::Options options{lowered_.accelerator, std::move(of_feeds), shared, Explain};
     outcome_ = own_outcome_ = std::make_shared<RunOutcome>(std::move(options));
+    device_.AddUnsettled(own_outcome_);
   } else if (!of_feeds.empty()) {
     outcome_ = of_feeds[0];
   }
@@ -231,6 +232,7 @@ absl::Status DeviceRunner::EndRun() {
     if (uint32_t source = binding_.output_source[i]; source != kNoValue)
       RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
                                      BytesOf(lowered_, binding_, lowered_.fetches[i])));
+  if (options_.eager) encoder_->CountLaunch();  // at least one, so that ops without a launch fill a batch, too
   if (!options_.eager || encoder_->launches() >= kEager) return Submit();
   batch_ = encoder_->batch();
   return device_.fault_slots().Save(*encoder_, slot_);
@@ -254,6 +256,10 @@ absl::Status DeviceRunner::Encode() {
 }
 
 absl::Status DeviceRunner::ReadFault() {
+  if (own_outcome_)
+    RETURN_IF_ERROR(own_outcome_->GetOfFeeds());
+  else if (outcome_)
+    RETURN_IF_ERROR(outcome_->Get());
   if (slot_ == FaultSlots::kUnread) return absl::OkStatus();
   Fault fault = device_.fault_slots().Read(slot_);
   return fault.word ? FaultError(lowered_, fault) : absl::OkStatus();
@@ -281,13 +287,14 @@ absl::Status DeviceRunner::EncodeRun(std::span<keel_array* const> feeds, std::sp
 // Ties all memory of the run to the batches that contain its work; after a failure, to everything encoded.
 void DeviceRunner::RecordUse(std::span<keel_array* const> feeds, std::span<ArrayRef> out, bool failed) {
   if (failed) batch_ = device_.Encoded().of[KEEL_QUEUE_COMPUTE];
-  if (failed) uploaded_ = device_.Encoded().of[KEEL_QUEUE_TRANSFER];
+  if (failed) uploaded_ = failed_copies_ = device_.Encoded().of[KEEL_QUEUE_TRANSFER];
   if (own_outcome_) own_outcome_->SetBatch(batch_);
   own_outcome_.reset();
   for (Allocation& piece : staged_) device_.pool().Free(std::exchange(piece, {}), {{batch_, uploaded_}});
   auto use = [&](keel_array* array) {
     if (!array || !array->device_block() || array->device_block()->home.get() != &device_) return;
     array->device_block()->Use(KEEL_QUEUE_COMPUTE, batch_);
+    if (failed) array->device_block()->Use(KEEL_QUEUE_TRANSFER, failed_copies_);
   };
   for (keel_array* feed : feeds) use(feed);
   for (ArrayRef& array : out) {
@@ -328,7 +335,7 @@ absl::Status DeviceRunner::Run(std::span<keel_array* const> feeds, std::span<Arr
 
 DevicePool::~DevicePool() {
   idle.clear();
-  if (device) device->HostWait(KEEL_QUEUE_COMPUTE, batch).IgnoreError();
+  if (device) device->FinishWork({{batch, 0}}).IgnoreError();
 }
 
 absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& binding,
@@ -353,15 +360,24 @@ absl::Status RunOnDevice(const std::shared_ptr<const Lowered>& shared, Binding& 
   if (!runner) {
     ASSIGN_OR_RETURN(runner, DeviceRunner::Make(lowered, binding, options));
   }
-  absl::Status status = runner->Run(feeds, out, observe, arg, end, shared);
+  struct Ending {  // also when memory runs out: ~DevicePool waits for these launches
+    DevicePool& pool;
+    const std::shared_ptr<Accelerator>& device;
+    DeviceRunner& runner;
+    ~Ending() {
+      std::lock_guard lock(pool.mutex);
+      pool.device = device;
+      pool.batch = std::max(pool.batch, runner.batch());
+    }
+  };
+  absl::Status status;
   {
-    std::lock_guard lock(binding.device->mutex);
-    binding.device->device = lowered.accelerator;
-    binding.device->batch = std::max(binding.device->batch, runner->batch());
-    // A launch of a stopped run may still poll the flag of its runner.
-    if (status.ok() && binding.device->idle.size() < DevicePool::kIdle)
-      binding.device->idle.push_back(std::move(runner));
+    Ending ending{*binding.device, lowered.accelerator, *runner};
+    status = runner->Run(feeds, out, observe, arg, end, shared);
   }
+  std::lock_guard lock(binding.device->mutex);
+  if (status.ok() && binding.device->idle.size() < DevicePool::kIdle)
+    binding.device->idle.push_back(std::move(runner));
   return status;
 }
 

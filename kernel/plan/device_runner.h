@@ -85,7 +85,7 @@ class DeviceRunner : private Machine {
   absl::Status Pause(absl::FunctionRef<absl::Status()> what);
   absl::Status EncodeControl(size_t step);
   absl::StatusOr<DeviceAddress> Locate(const void* address) const;
-  absl::Status ReadFault();  // the error of a launch; the batch is done
+  absl::Status ReadFault();  // the error of a launch, or of a run that computed a feed; the batch is done
   DeviceAddress PlaceOfValue(uint32_t value) const;
 
   const Lowered& lowered_;
@@ -104,7 +104,8 @@ class DeviceRunner : private Machine {
   std::vector<keel_call> calls_;
   std::vector<uint32_t> outside_;  // values whose address changes with each run
   std::vector<bool> feed_used_;
-  uint64_t uploaded_ = 0;  // batch of the transfer queue, of this run
+  uint64_t uploaded_ = 0;       // batch of the transfer queue, of this run
+  uint64_t failed_copies_ = 0;  // of the transfer queue: may still use the memory after a failed run
   uint64_t batch_ = 0;     // of the compute queue: contains the work of this run so far
   FaultSlots::Slot slot_ = FaultSlots::kUnread;
   std::shared_ptr<RunOutcome> outcome_;      // of this run; null: OK

@@ -285,8 +285,8 @@ absl::Status Parts::Run(std::span<keel_array* const> in, std::span<ArrayRef> out
   EventForwarder forwarder{observer, arg, 0};
   std::vector<std::shared_ptr<RunOutcome>> unread;  // of parts on devices, which may still be in flight
   for (const Part& part : parts) {
-    for (const auto& outcome : part.effects ? std::exchange(unread, {}) : decltype(unread)())
-      RETURN_IF_ERROR(outcome->Get());
+    if (part.effects)
+      for (const auto& outcome : std::exchange(unread, {})) RETURN_IF_ERROR(outcome->Get());
     std::vector<keel_array*> feeds;
     for (const Source& s : part.feeds) feeds.push_back(s.outside ? in[s.index] : made[s.index].get());
     RETURN_IF_ERROR(moves.Move(part.device, feeds));

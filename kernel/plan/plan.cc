@@ -88,6 +88,7 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
   absl::InlinedVector<std::span<const int64_t>, 8> shapes;
   for (keel_array* array : in) shapes.push_back(array->shape());
   ASSIGN_OR_RETURN(std::vector<int64_t> symbols, BindSymbols(*lowered_, {shapes.data(), shapes.size()}));
+  std::shared_ptr<Binding> evicted;  // destroyed after the lock is released: it may wait for a device
   std::lock_guard lock(mutex_);
   for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
     if ((*it)->symbols != symbols) continue;
@@ -97,7 +98,10 @@ absl::StatusOr<std::shared_ptr<Binding>> Plan::FindBinding(std::span<keel_array*
   TimedBlock block("sizes", lowered_->name);
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> made, Bind(*lowered_, std::move(symbols), options_));
   bindings_.push_front(made);
-  if (bindings_.size() > kBindings) bindings_.pop_back();
+  if (bindings_.size() > kBindings) {
+    evicted = std::move(bindings_.back());
+    bindings_.pop_back();
+  }
   return made;
 }
 
