@@ -97,6 +97,16 @@ def test_ten_thousand_unread_runs_keep_memory_flat():
     assert counts("null")["segments"] == before
 
 
+@pytest.mark.parametrize("read", [True, False])
+def test_a_very_long_chain_of_runs_that_may_fail(null, read):
+    """Each run refers to the outcome of the one before, but not for ever: the stack would overflow."""
+    x, one = (keel.add(keel.array(np.full(4, n, np.int32)), 0) for n in (7, 1))
+    for _ in range(200_000):
+        x = keel.div(x, one)
+    if read:
+        np.testing.assert_array_equal(x.numpy(), 7)
+
+
 def test_a_variable_is_moved_whole_each_time():
     w, x = keel.Variable(np.ones((256, 256), np.float32)), there(keel.array(np.ones((256, 256), np.float32)))
     multiply = {"launches": 1, "submits": 1, "uploads": 1, "upload_bytes": 262_144}

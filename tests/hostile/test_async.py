@@ -77,6 +77,39 @@ def test_a_fault_travels_to_all_that_was_computed_from_it(seed):
     np.testing.assert_array_equal(neg(good), X[GOOD])
 
 
+SAYING = """keel 1
+fn @main(x: f32[3, 4], k: i32[]) -> i32[] {
+  i = while(0, k, x){carry=1}
+    test(i, k, x) { t = i < k
+      yield t }
+    body(i, k, x) {
+      print(x){format="saw {}"}
+      j = i + 1
+      yield j
+    }
+  return i
+}
+entry main = @main (x, k) -> (_)
+"""
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("observe", [0, 1])
+def test_a_body_does_not_act_on_the_output_of_a_failed_run(seed, observe):
+    context, lines = hostile.context(seed), []
+    context.print_hook(lambda stream, line: lines.append(line))
+    hostile.put(delay=1)
+    plan, say = plan_of(context, picked, x=X, i=GOOD), context.parse(SAYING).session("hostile", level=0, observe=observe).prepare()
+    np.testing.assert_array_equal(say.run(plan.run_arrays(X, GOOD)[0], np.int32(2))[0], 2)
+    assert len(lines) == 2 and lines[0].startswith("saw")
+    lines.clear()
+    with pytest.raises(keel_abi.KeelError, match="index 7 is not in") as e:
+        say.run(plan.run_arrays(X, BAD)[0], np.int32(2))
+    assert e.value.node == "pick" and lines == []
+    e.value.__traceback__ = None
+    context.print_hook(None)
+
+
 def test_a_fault_is_kept_when_its_plan_is_gone():
     context = hostile.context(3)
     plan = plan_of(context, picked, x=X, i=GOOD)
