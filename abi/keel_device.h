@@ -12,8 +12,8 @@
  * Order: a queue executes copies, fills and launches in the order of their encoding. It may begin at once,
  * and must when submit is called, which returns a ticket: a number above all earlier tickets of the queue. A
  * ticket is done when all work encoded before it is done. Waits name existing tickets, so no wait is for work
- * that is not yet submitted. Queues are ordered by queue_wait, or by the host: work encoded after host_wait or
- * query has reported a ticket as done sees the results of its work.
+ * that is not yet submitted. Queues are ordered by queue_wait, or by the host: work encoded after host_wait
+ * or query has reported a ticket as done sees the results of its work.
  *
  * Faults: at env->fault are 16 bytes: u32 code, u32 bound, i64 index. A launch that meets an index out of
  * range or a division by zero stores keel_call.fault | KEEL_RANGE in the code if that is still 0

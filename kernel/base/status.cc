@@ -19,10 +19,14 @@ void MessagePiece::AppendTo(std::string* out) const {
     *out += std::to_string(number_);
 }
 
-absl::Status JoinedError(absl::StatusCode code, std::initializer_list<MessagePiece> parts) {
+std::string Joined(std::initializer_list<MessagePiece> parts) {
   std::string message;
   for (const MessagePiece& part : parts) part.AppendTo(&message);
-  return absl::Status(code, message);
+  return message;
+}
+
+absl::Status JoinedError(absl::StatusCode code, std::initializer_list<MessagePiece> parts) {
+  return absl::Status(code, Joined(parts));
 }
 
 absl::Status Annotate(absl::Status status, std::string_view fact, std::string_view value) {

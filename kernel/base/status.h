@@ -53,6 +53,7 @@ class MessagePiece {
   uint64_t number_;  // kText: the length of text
   Kind kind_ = kText;
 };
+std::string Joined(std::initializer_list<MessagePiece> parts);
 absl::Status JoinedError(absl::StatusCode code, std::initializer_list<MessagePiece> parts);
 template <typename... Passed>
 absl::Status ErrorOfPieces(absl::StatusCode code, Passed... parts) {

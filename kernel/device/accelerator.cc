@@ -102,7 +102,7 @@ void Accelerator::FreeSegment(const keel_segment& segment) {
 void Accelerator::AddTicket(int q, uint64_t ticket) {
   Queue& queue = queues_[q];
   std::lock_guard lock(queue.tickets_mutex);
-  queue.tickets.push_back(ticket);
+  queue.tickets.push_back({queue.open.load(), ticket});
   queue.open.fetch_add(1);
 }
 
@@ -110,7 +110,7 @@ uint64_t Accelerator::TicketOf(int q, uint64_t batch) {
   Queue& queue = queues_[q];
   std::lock_guard lock(queue.tickets_mutex);
   uint64_t done = queue.done.load();
-  return batch <= done ? 0 : queue.tickets[batch - done - 1];
+  return batch <= done ? 0 : queue.tickets[batch - done - 1].what;
 }
 
 void Accelerator::MarkDone(int q, uint64_t batch) {
@@ -122,7 +122,7 @@ void Accelerator::MarkDone(int q, uint64_t batch) {
 void Accelerator::MarkTicketDone(int q, uint64_t ticket) {
   Queue& queue = queues_[q];
   std::lock_guard lock(queue.tickets_mutex);
-  for (; !queue.tickets.empty() && queue.tickets.front() <= ticket; queue.done.fetch_add(1))
+  for (; !queue.tickets.empty() && queue.tickets.front().what <= ticket; queue.done.fetch_add(1))
     queue.tickets.pop_front();
 }
 

@@ -32,7 +32,12 @@ class Encoder;
 class FaultSlots;
 class Stager;
 
-// An outcome of a run in flight (outcome.h), which refers to the outcomes of earlier runs until it is settled.
+struct Pending {  // something that is over with a batch
+  uint64_t batch, what;
+};
+
+// An outcome of a run in flight (outcome.h), which refers to the outcomes of earlier runs until it is
+// settled.
 class Settleable {
  public:
   virtual ~Settleable() = default;
@@ -110,7 +115,7 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
     std::atomic<uint64_t> done{0};  // the last batch known to be done
     size_t launches = 0;            // in the open batch; guarded by mutex
     Mutex tickets_mutex;
-    std::deque<uint64_t> tickets;  // the device's, of the batches after `done`, without the open one
+    std::deque<Pending> tickets;  // the device's, of the batches after `done`, without the open one
   };
 
   explicit Accelerator(std::shared_ptr<const OpenedDevice> opened) : opened_(std::move(opened)) {}
@@ -137,7 +142,8 @@ class Accelerator : public SegmentSource, public std::enable_shared_from_this<Ac
   std::deque<std::weak_ptr<Settleable>> unsettled_;  // oldest first
 };
 
-// Encodes work on one queue and holds its lock. A thread has at most one Encoder, and waits for nothing meanwhile.
+// Encodes work on one queue and holds its lock. A thread has at most one Encoder, and waits for nothing
+// meanwhile.
 class Encoder {
  public:
   Encoder(Accelerator& device, int queue);
@@ -194,14 +200,15 @@ class Stager {
   absl::Status LimitUploads(uint64_t bytes);
   bool IsFull(uint64_t bytes) const;
   absl::StatusOr<uint64_t> Submit();
-  absl::Status StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks);
-  absl::Status FinishChunk(std::deque<Chunk>* chunks);
+  struct Chunks;  // stager.cc
+  absl::Status StartChunk(const DownloadPart& part, uint64_t at, Chunks* chunks);
+  absl::Status FinishChunk(Chunks* chunks);
 
   Accelerator& device_;
   const uint64_t chunk_;  // bytes
   Pool up_, down_;
   Mutex mutex_;
-  std::deque<std::pair<uint64_t, uint64_t>> uploads_;  // batch and bytes; guarded by mutex_
+  std::deque<Pending> uploads_;  // their bytes; guarded by mutex_
   uint64_t upload_bytes_ = 0;
 };
 
@@ -237,21 +244,17 @@ class FaultSlots {
     keel_segment device{}, host{};  // shared memory: only `device`
     bool shared() const { return device.host != nullptr; }
   };
-  struct Free {
-    Slot slot;
-    uint64_t batch;
-  };
   absl::Status Allocate(Segments* made);
   absl::Status Grow();
   absl::StatusOr<Slot> TryTake();
   bool HasSegments();
-  Segments& At(Slot slot) { return segments_[slot / kPerSegment]; }
+  Segments& At(Slot slot) { return *segments_[slot / kPerSegment]; }
   static uint64_t Offset(Slot slot) { return slot % kPerSegment * kStride; }
 
   Accelerator& device_;
   Mutex mutex_;
-  std::deque<Segments> segments_;  // elements stay in place
-  std::deque<Free> free_;
+  std::vector<std::unique_ptr<Segments>> segments_;
+  std::deque<Pending> free_;  // slots
 };
 
 }  // namespace keel

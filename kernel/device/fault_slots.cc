@@ -6,9 +6,9 @@
 namespace keel {
 
 FaultSlots::~FaultSlots() {
-  for (Segments& s : segments_) {
-    device_.FreeSegment(s.device);
-    if (s.host.bytes) device_.FreeSegment(s.host);
+  for (const auto& s : segments_) {
+    device_.FreeSegment(s->device);
+    if (s->host.bytes) device_.FreeSegment(s->host);
   }
 }
 
@@ -28,21 +28,21 @@ absl::Status FaultSlots::Allocate(Segments* made) {
 
 // Adds the slots of another segment. The first slot of all is kUnread.
 absl::Status FaultSlots::Grow() {
-  segments_.emplace_back();  // before the allocations, because it may throw
-  if (absl::Status status = Allocate(&segments_.back()); !status.ok()) {
+  segments_.push_back(std::make_unique<Segments>());  // before the allocations, because it may throw
+  if (absl::Status status = Allocate(segments_.back().get()); !status.ok()) {
     segments_.pop_back();
     return status;
   }
   auto first = static_cast<Slot>(segments_.size() - 1) * kPerSegment;
   for (Slot slot = first; slot < first + kPerSegment; slot++)
-    if (slot != kUnread) free_.push_front({slot, 0});
+    if (slot != kUnread) free_.push_front({0, slot});
   return absl::OkStatus();
 }
 
 absl::StatusOr<FaultSlots::Slot> FaultSlots::TryTake() {
   std::lock_guard lock(mutex_);
   if (free_.empty() || !device_.KnownDone(KEEL_QUEUE_COMPUTE, free_.front().batch)) RETURN_IF_ERROR(Grow());
-  Slot slot = free_.front().slot;
+  auto slot = static_cast<Slot>(free_.front().what);
   free_.pop_front();
   return slot;
 }
@@ -65,7 +65,7 @@ void FaultSlots::GiveBack(Slot slot, uint64_t batch) noexcept {
   if (slot == kUnread) return;
   std::lock_guard lock(mutex_);
   try {
-    free_.push_back({slot, batch});
+    free_.push_back({batch, slot});
   } catch (const std::bad_alloc&) {  // the slot stays unused
   }
 }

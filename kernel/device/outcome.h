@@ -31,7 +31,8 @@ class RunOutcome : public Settleable {
   void SetBatch(uint64_t batch) { batch_ = batch; }
   // Waits for the run. An error of the wait itself, such as a cancellation, is returned but not remembered.
   absl::Status Get();
-  // The error of a run that computed a feed. Requires that a batch of this run is done; used by this run only.
+  // The error of a run that computed a feed. Requires that a batch of this run is done; used by this run
+  // only.
   absl::Status GetOfFeeds();
   bool KnownDone() const override { return options_.device->KnownDone(KEEL_QUEUE_COMPUTE, batch_.load()); }
   void Settle() override { Get().IgnoreError(); }

@@ -48,12 +48,13 @@ absl::Status Stager::LimitUploads(uint64_t bytes) {
       std::lock_guard lock(mutex_);
       const bool full = IsFull(bytes);
       auto over = [&](uint64_t batch) {
-        return full ? device_.IsDone(KEEL_QUEUE_TRANSFER, batch) : device_.KnownDone(KEEL_QUEUE_TRANSFER, batch);
+        return full ? device_.IsDone(KEEL_QUEUE_TRANSFER, batch)
+                    : device_.KnownDone(KEEL_QUEUE_TRANSFER, batch);
       };
-      for (; !uploads_.empty() && over(uploads_.front().first); uploads_.pop_front())
-        upload_bytes_ -= uploads_.front().second;
+      for (; !uploads_.empty() && over(uploads_.front().batch); uploads_.pop_front())
+        upload_bytes_ -= uploads_.front().what;
       if (!IsFull(bytes)) return absl::OkStatus();
-      oldest = uploads_.front().first;
+      oldest = uploads_.front().batch;
     }
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, oldest));
   }
@@ -68,7 +69,7 @@ absl::Status Stager::UploadChunk(const char* from, DeviceAddress to, uint64_t by
   staging.batch = encoder.batch();
   RETURN_IF_ERROR(encoder.Copy(to, AddressOf(staging.piece), bytes));
   std::lock_guard lock(mutex_);
-  uploads_.emplace_back(staging.batch, bytes);
+  uploads_.push_back({staging.batch, bytes});
   upload_bytes_ += bytes;
   return absl::OkStatus();
 }
@@ -92,22 +93,38 @@ absl::Status Stager::Upload(std::span<const UploadPart> parts, uint64_t* batch) 
   return absl::OkStatus();
 }
 
-absl::Status Stager::StartChunk(const DownloadPart& part, uint64_t at, std::deque<Chunk>* chunks) {
-  Chunk& chunk = chunks->emplace_back();  // before the allocation, because it may throw
+// The chunks of a download that are in flight; frees the memory of a failed download.
+struct Stager::Chunks {
+  Pool& pool;
+  std::vector<Chunk> all;
+  size_t first = 0;  // the oldest in flight
+  uint64_t bytes = 0;
+  explicit Chunks(Pool& p) : pool(p) {}
+  ~Chunks() {
+    for (; first < all.size(); first++) pool.Free(all[first].staging, {{0, all[first].batch}});
+  }
+};
+
+absl::Status Stager::StartChunk(const DownloadPart& part, uint64_t at, Chunks* chunks) {
+  Chunk& chunk = chunks->all.emplace_back();  // before the allocation, because it may throw
   chunk.to = static_cast<char*>(part.to) + at;
   chunk.bytes = std::min(chunk_, part.bytes - at);
+  chunks->bytes += chunk.bytes;
   ASSIGN_OR_RETURN(chunk.staging, down_.Allocate(chunk.bytes, kHostFirst));
   Encoder encoder(device_, KEEL_QUEUE_TRANSFER);
   chunk.batch = encoder.batch();
-  return encoder.Copy(AddressOf(chunk.staging), {part.from.segment, part.from.offset + at}, chunk.bytes);
+  RETURN_IF_ERROR(
+      encoder.Copy(AddressOf(chunk.staging), {part.from.segment, part.from.offset + at}, chunk.bytes));
+  return chunk.bytes == chunk_ ? encoder.Submit().status() : absl::OkStatus();
 }
 
-absl::Status Stager::FinishChunk(std::deque<Chunk>* chunks) {
-  const Chunk& chunk = chunks->front();
+absl::Status Stager::FinishChunk(Chunks* chunks) {
+  const Chunk& chunk = chunks->all[chunks->first];
   RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_TRANSFER, chunk.batch));
   std::memcpy(chunk.to, HostAddress(chunk.staging), chunk.bytes);
   down_.Free(chunk.staging, {});
-  chunks->pop_front();
+  chunks->bytes -= chunk.bytes;
+  chunks->first++;
   return absl::OkStatus();
 }
 
@@ -117,25 +134,13 @@ absl::Status Stager::Download(std::span<const DownloadPart> parts, uint64_t afte
   RETURN_IF_ERROR(device_.Flush(KEEL_QUEUE_COMPUTE, after));
   if (!device_.IsDone(KEEL_QUEUE_COMPUTE, after))
     RETURN_IF_ERROR(device_.HostWait(KEEL_QUEUE_COMPUTE, after));
-  struct Chunks : std::deque<Chunk> {  // frees the memory of a failed download
-    Pool& pool;
-    explicit Chunks(Pool& p) : pool(p) {}
-    ~Chunks() {
-      for (const Chunk& chunk : *this) pool.Free(chunk.staging, {{0, chunk.batch}});
-    }
-  } chunks(down_);
-  uint64_t in_flight = 0;
+  Chunks chunks(down_);
   for (const DownloadPart& part : parts)
     for (uint64_t at = 0; at < part.bytes; at += chunk_) {
-      while (in_flight > chunk_) {
-        in_flight -= chunks.front().bytes;
-        RETURN_IF_ERROR(FinishChunk(&chunks));
-      }
+      while (chunks.bytes > chunk_) RETURN_IF_ERROR(FinishChunk(&chunks));
       RETURN_IF_ERROR(StartChunk(part, at, &chunks));
-      in_flight += chunks.back().bytes;
-      if (chunks.back().bytes == chunk_) RETURN_IF_ERROR(Submit().status());
     }
-  while (!chunks.empty()) RETURN_IF_ERROR(FinishChunk(&chunks));
+  while (chunks.first < chunks.all.size()) RETURN_IF_ERROR(FinishChunk(&chunks));
   return absl::OkStatus();
 }
 

@@ -40,8 +40,12 @@ struct Env {
 
   // "add: MESSAGE: a is f32[2], b is f32[3]".
   template <typename... Parts>
-  absl::Status Fail(const Parts&... parts) const {
-    return FailWith(absl::StrCat(parts...));
+  [[gnu::always_inline]] absl::Status Fail(const Parts&... parts) const {
+    return FailWithPieces<PieceArgument<Parts>...>(parts...);
+  }
+  template <typename... Passed>  // few instances, as of ErrorOfPieces
+  absl::Status FailWithPieces(Passed... parts) const {
+    return FailWith(Joined({MessagePiece(parts)...}));
   }
   absl::Status FailWith(std::string message) const;
   std::string Print(int64_t dim) const { return dims.Print(dim); }

@@ -137,7 +137,8 @@ absl::Status RunOnceOnDevice(const Lowered& lowered, const Step& step, const Lau
 
 absl::Status FaultStatus(const Fault& fault, const Step& step, const std::string& device) {
   auto code = static_cast<absl::StatusCode>(fault.word & 0xff);
-  if (code == absl::StatusCode::kOk || !IsCode(static_cast<keel_rc>(code))) code = absl::StatusCode::kInternal;
+  if (code == absl::StatusCode::kOk || !IsCode(static_cast<keel_rc>(code)))
+    code = absl::StatusCode::kInternal;
   absl::Status status =
       Error(code,
             code != absl::StatusCode::kOutOfRange ? absl::StrCat("bad data (code ", fault.word & 0xff, ")")

@@ -204,7 +204,6 @@ absl::Status DeviceRunner::EncodeStep(size_t s) {
   if (controls_[s]) return EncodeControl(s);
   if (!call.count && call.n_out == 1) return absl::OkStatus();  // nothing to compute
   HostCall host;
-  encoder_->CountLaunch();
   keel_rc rc = binding_.launches[s]->launch.run(&call);
   return rc == KEEL_OK ? absl::OkStatus() : NameDevice(lowered_, RunError(host, rc, lowered_.steps[s]));
 }
@@ -232,7 +231,7 @@ absl::Status DeviceRunner::EndRun() {
     if (uint32_t source = binding_.output_source[i]; source != kNoValue)
       RETURN_IF_ERROR(encoder_->Copy(result_places_[i], PlaceOfValue(source),
                                      BytesOf(lowered_, binding_, lowered_.fetches[i])));
-  if (options_.eager) encoder_->CountLaunch();  // at least one, so that ops without a launch fill a batch, too
+  if (options_.eager) encoder_->CountLaunch();  // also of an op that needs none
   if (!options_.eager || encoder_->launches() >= kEager) return Submit();
   batch_ = encoder_->batch();
   return device_.fault_slots().Save(*encoder_, slot_);

@@ -106,7 +106,7 @@ class DeviceRunner : private Machine {
   std::vector<bool> feed_used_;
   uint64_t uploaded_ = 0;       // batch of the transfer queue, of this run
   uint64_t failed_copies_ = 0;  // of the transfer queue: may still use the memory after a failed run
-  uint64_t batch_ = 0;     // of the compute queue: contains the work of this run so far
+  uint64_t batch_ = 0;          // of the compute queue: contains the work of this run so far
   FaultSlots::Slot slot_ = FaultSlots::kUnread;
   std::shared_ptr<RunOutcome> outcome_;      // of this run; null: OK
   std::shared_ptr<RunOutcome> own_outcome_;  // null: outcome_ is that of a feed
