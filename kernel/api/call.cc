@@ -31,6 +31,15 @@ keel_rc keel_function_call(keel_function* f, keel_trace* within, keel_tape* tape
   });
 }
 
+// Entries are checked here, apart from the hot path.
+[[gnu::cold, gnu::noinline]] static absl::Status AfterFailure(keel_plan& plan, absl::Status status,
+                                                              const Operands& operands) {
+  absl::Status given =
+      CheckGiven("keel_plan_run", "plan in[n_in]*", {&plan, operands.in.data(), operands.in.size()});
+  if (!given.ok()) return Annotate(given, kErrorHint, status.message());
+  return FallBack(plan, std::move(status), operands);
+}
+
 keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_array** out, uint32_t n_out,
                       keel_error** err) {
   return GuardInline(err, [&]() -> absl::Status {
@@ -38,11 +47,6 @@ keel_rc keel_plan_run(keel_plan* p, keel_array* const* in, uint32_t n_in, keel_a
       RETURN_IF_ERROR(CheckGiven("keel_plan_run", "plan in[n_in] out[n_out]", {p, in, n_in, out, n_out}));
     const Operands operands{{in, n_in}, {out, n_out}};
     absl::Status status = RunPlan(*p->plan.load(std::memory_order_acquire), operands);
-    if (!status.ok()) [[unlikely]] {  // entries are checked here, apart from the hot path
-      absl::Status given = CheckGiven("keel_plan_run", "plan in[n_in]*", {p, in, n_in});
-      if (!given.ok()) return Annotate(given, kErrorHint, status.message());
-      return FallBack(*p, std::move(status), operands);
-    }
-    return status;
+    return status.ok() ? absl::OkStatus() : AfterFailure(*p, std::move(status), operands);
   });
 }
