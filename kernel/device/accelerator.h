@@ -230,8 +230,8 @@ class FaultSlots {
   ~FaultSlots();  // after the queues are closed
 
   absl::StatusOr<Slot> Take();
-  void GiveBack(Slot slot,
-                uint64_t batch) noexcept;  // used again once that batch of the compute queue is done
+  // The slot is used again once that batch of the compute queue is done.
+  void GiveBack(Slot slot, uint64_t batch) noexcept;
   absl::StatusOr<uint64_t> AddressOf(Slot slot);
   absl::Status Clear(Encoder& encoder, Slot slot);  // before the launches of the run
   absl::Status Save(Encoder& encoder, Slot slot);   // after them

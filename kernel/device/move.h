@@ -13,7 +13,7 @@ struct DeviceBlock {
   std::shared_ptr<Accelerator> home;
   Allocation piece;
   Batches written;  // that compute or upload the bytes; set before another thread has access
-  std::atomic<uint64_t> used[kQueues] = {};  // also reads
+  std::atomic<uint64_t> used[kQueues] = {};  // last batches that read or write them
   std::shared_ptr<RunOutcome> outcome;       // of the run that computes the bytes; null: OK
 
   void Use(int queue, uint64_t batch);  // records work that uses the block
