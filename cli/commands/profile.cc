@@ -37,7 +37,7 @@ void program_flags(Flags& flags, Args& a) {
       .add("arguments", profile_flags.program_arguments, "arguments of the program, after --");
 }
 
-constexpr size_t kShown = 20, kInside = 6, kOps = 40;  // rows, rows of a region, columns of its ops
+constexpr size_t kShown = 20, kInside = 6, kMaxOps = 40;  // rows, rows of a region, columns of its ops
 
 void watched_run(const keel::Plan& plan, const std::vector<keel::Array>& in, uint32_t run, Profile& profile) {
   Clock::time_point start = Clock::now();
@@ -184,7 +184,7 @@ void print_rows(const Json& rows, const char* first, const char* second, const J
     }
     table.push_back({fmt::format("{:.4g}", row.at("ms").get<double>()),
                      fmt::format("{:.1f} %", 100 * row.at("share").get<double>()), cell(row.at(first)),
-                     cell(row.at(row.contains("contains") ? "contains" : second)).substr(0, kOps),
+                     cell(row.at(row.contains("contains") ? "contains" : second)).substr(0, kMaxOps),
                      cell(row.at("impl")), number(number_or_nan(row.at("gflops"))), of(row, "gflops"),
                      number(number_or_nan(row.at("gbytes"))), of(row, "gbytes")});
   }

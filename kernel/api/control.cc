@@ -169,7 +169,7 @@ struct ScanArguments {
   bool reverse;
 };
 
-absl::StatusOr<ArrayRef> Entry(const ArrayRef& rows, int64_t i) {
+absl::StatusOr<ArrayRef> RowAt(const ArrayRef& rows, int64_t i) {
   ASSIGN_OR_RETURN(ArrayRef entry, NewArray(rows->dtype, rows->shape().subspan(1), false));
   std::memcpy(entry->data(), rows->data() + static_cast<uint64_t>(i) * entry->bytes(), entry->bytes());
   return entry;
@@ -262,7 +262,7 @@ absl::StatusOr<Results> ScanNow(keel_trace* within, const ScanArguments& scan, c
     int64_t i = scan.reverse ? length - 1 - k : k;
     Results in = carry;
     for (const ArrayRef& row : rows) {
-      ASSIGN_OR_RETURN(in.emplace_back(), Entry(row, i));
+      ASSIGN_OR_RETURN(in.emplace_back(), RowAt(row, i));
     }
     ASSIGN_OR_RETURN(Results made, RunNow(within, body, Raw(in)));
     if (made.size() < carry.size())

@@ -14,16 +14,6 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 1 << 20, kMaxOps = 4096, kMaxOpName = 256;
 
-struct Definition {
-  std::string name;
-  uint32_t version = 0, line = 0;
-  std::string_view text;
-  std::string_view origin;
-  Once parsed;  // afterwards def or error is set
-  std::unique_ptr<OpDef> def;
-  absl::Status error;
-};
-
 // A section of a text; "op " at the start of a line begins one.
 struct Section {
   std::string_view text;
@@ -66,6 +56,15 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 struct Catalogue::Impl {
+  struct Definition {
+    std::string name;
+    uint32_t version = 0, line = 0;
+    std::string_view text;
+    std::string_view origin;
+    Once parsed;  // afterwards def or error is set
+    std::unique_ptr<OpDef> def;
+    absl::Status error;
+  };
   mutable Mutex mutex;  // guards the maps; definitions never move
   std::deque<std::string> texts;
   std::vector<std::shared_ptr<Definition>> entries;
@@ -180,7 +179,7 @@ std::string Catalogue::Impl::Closest(std::string_view name) const {
   return std::string(best);
 }
 
-std::vector<Definition*> Catalogue::Impl::All() const {
+auto Catalogue::Impl::All() const -> std::vector<Definition*> {
   std::lock_guard lock(mutex);
   std::vector<Definition*> out;
   for (const auto& [name, versions] : by_name) out.insert(out.end(), versions.begin(), versions.end());
@@ -203,7 +202,7 @@ absl::Status Catalogue::AddText(std::string_view text, std::string_view origin) 
 }
 
 absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t version) const {
-  Definition* found = nullptr;
+  Impl::Definition* found = nullptr;
   {
     std::lock_guard lock(impl_->mutex);
     auto place = impl_->by_name.find(name);
@@ -214,7 +213,7 @@ absl::StatusOr<const OpDef*> Catalogue::Find(std::string_view name, uint32_t ver
                    closest, closest.empty() ? "" : "?");
       return Annotate(std::move(status), kErrorOp, name.substr(0, 80));
     }
-    for (Definition* e : place->second)
+    for (Impl::Definition* e : place->second)
       if (!found && (version == 0 || e->version == version)) found = e;
     if (!found)
       return Annotate(NotFound("op ", name, " has no version ", version, "; the newest here is ",
@@ -233,7 +232,7 @@ std::vector<std::string> Catalogue::Names() const {
 }
 
 absl::Status Catalogue::ParseAll() const {
-  for (Definition* e : impl_->All()) {
+  for (Impl::Definition* e : impl_->All()) {
     ASSIGN_OR_RETURN(const OpDef* def, impl_->Parsed(e));
     RETURN_IF_ERROR(opset::CheckCalls(*this, *def));
   }

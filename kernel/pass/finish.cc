@@ -135,7 +135,7 @@ void ListEffects(const Graph& g, std::span<const NodeId> nodes, std::vector<std:
   }
 }
 
-std::vector<std::string> Effects(const Graph& g, std::span<const NodeId> nodes) {
+std::vector<std::string> EffectNames(const Graph& g, std::span<const NodeId> nodes) {
   std::vector<std::string> effects;
   ListEffects(g, nodes, &effects);
   return effects;
@@ -158,7 +158,7 @@ absl::Status SameContract(const PassGraph& was, const PassGraph& is) {
     if (!name.empty() && name != RootName(b, is.roots[i], is.result_names[i]))
       return Invalid("result ", i, " (\"", name, "\") lost its name");
   }
-  std::vector<std::string> before = Effects(a, was.effects), after = Effects(b, is.effects);
+  std::vector<std::string> before = EffectNames(a, was.effects), after = EffectNames(b, is.effects);
   if (before != after)
     return Invalid("the effects changed: were ", absl::StrJoin(before, ", "), "; are ",
                    absl::StrJoin(after, ", "));

@@ -83,8 +83,8 @@ keel_rc Splice(Edit* e, uint32_t node, int64_t graph, const keel_value* in, uint
 
 uint32_t EffectsAt(Edit* e, uint32_t node) { return e->rewriter ? e->rewriter->EffectsAt(node) : 0; }
 
-keel_rc Body(Edit* e, int64_t graph, keel_edit** body, const keel_value** params,
-             const keel_value** results) {
+keel_rc OpenBody(Edit* e, int64_t graph, keel_edit** body, const keel_value** params,
+                 const keel_value** results) {
   if (!e->rewriter) return OnlyForPasses("edit_body");
   absl::StatusOr<Rewriter*> found = e->rewriter->Body(graph);
   if (!found.ok()) return HostFail(found.status());
@@ -164,7 +164,7 @@ void FillRewriteMembers(keel_host* t) {
   t->edit_same = Guarded<Same, 0>;
   t->edit_splice = Guarded<Splice>;
   t->edit_effects = Guarded<EffectsAt, 0>;
-  t->edit_body = Guarded<Body>;
+  t->edit_body = Guarded<OpenBody>;
   t->edit_graph = Guarded<Derive>;
 }
 

@@ -5,6 +5,7 @@
 #   keel_run_test(TEST PROGRAM [argument...])               the same program once more
 #   keel_embed(TARGET VARIABLE file...)                     text files as data of a library
 #   keel_flatbuffer(TARGET schema.fbs)                      the schema's generated header
+#   keel_compile_together(TARGET COUNT)                     up to COUNT source files of a folder are one translation unit
 set(KEEL_PLUGIN_OUTPUT "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/keel/plugins")
 set(KEEL_PLUGIN_INSTALL "${CMAKE_INSTALL_LIBDIR}/keel/plugins") # where libkeel looks for them
 
@@ -50,12 +51,10 @@ endfunction()
 # Paths for tests: KEEL_TEST_PLUGINS (built plugins), KEEL_TEST_DATA (tests/data), KEEL_TEST_BUILD (the build folder, with
 # bin/ and lib/). ctest runs a program as a whole, because starting a process takes longer than most tests; each test's result
 # is in tests/results/NAME.xml, which tools/count_tests.py counts. The files of a folder are one program; HEADERS are
-# precompiled for it. With TOGETHER they are compiled in groups of KEEL_TEST_BATCH, each in a namespace of its own (so they
+# precompiled for it. With TOGETHER they are compiled in groups of seven, each in a namespace of its own (so they
 # may contain anonymous namespaces only): half of a test's compile time goes into code that it shares with its neighbours.
 # THREADED names the files whose tests share data between threads (a folder may name more than NAME has): a build with
 # ThreadSanitizer contains no others.
-set(KEEL_TEST_BATCH 1 CACHE STRING "How many test files are compiled together; tools/test uses 7: a full build is faster, a rebuild after an edit slower")
-
 function(keel_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;LIBS;HEADERS;THREADED")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
@@ -76,7 +75,7 @@ function(keel_add_test name)
     list(FILTER arg_SOURCES EXCLUDE REGEX "_test[.]cc$")
     list(APPEND arg_SOURCES ${wanted})
   endif()
-  if(arg_TOGETHER AND KEEL_TEST_BATCH GREATER 1)
+  if(arg_TOGETHER AND KEEL_TOGETHER)
     keel_batches(arg_SOURCES ${name} ${arg_SOURCES})
     set(arg_HEADERS "")
   endif()
@@ -127,13 +126,14 @@ function(keel_test_headers name sources headers)
   endif()
 endfunction()
 
-# keel_batches(OUT NAME file...): files that hold KEEL_TEST_BATCH of these each.
+# keel_batches(OUT NAME file...): files that hold seven of these each.
 function(keel_batches out name)
+  set(size 7)
   set(all "")
   list(LENGTH ARGN count)
   math(EXPR last "${count} - 1")
-  foreach(begin RANGE 0 ${last} ${KEEL_TEST_BATCH})
-    list(SUBLIST ARGN ${begin} ${KEEL_TEST_BATCH} files)
+  foreach(begin RANGE 0 ${last} ${size})
+    list(SUBLIST ARGN ${begin} ${size} files)
     set(headers "#include <gtest/gtest.h>")
     set(body "")
     foreach(file IN LISTS files)
@@ -186,4 +186,25 @@ function(keel_flatbuffer target schema)
     DEPENDS "${schema}" VERBATIM)
   target_sources(${target} PRIVATE "${folder}/${name}_generated.h")
   target_include_directories(${target} SYSTEM PRIVATE "${folder}")
+endfunction()
+
+# Most of a file's compile time goes into headers that its neighbours include, too. Files of one folder therefore share a
+# namespace: names in anonymous namespaces differ between them.
+function(keel_compile_together target count)
+  if(NOT KEEL_TOGETHER)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "[.]cc$")
+  foreach(file IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH file)
+    cmake_path(RELATIVE_PATH file OUTPUT_VARIABLE short)
+    cmake_path(GET short PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND in_${folder} "${file}")
+    list(LENGTH in_${folder} length)
+    math(EXPR group "(${length} - 1) / ${count}")
+    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "${folder}_${group}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

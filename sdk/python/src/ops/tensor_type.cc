@@ -222,7 +222,7 @@ PyGetSetDef facts[] = {
 PyCFunction with_keywords(PyObject* (*f)(PyObject*, PyObject*, PyObject*)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
-PyMethodDef methods[] = {
+PyMethodDef tensor_methods[] = {
     {"to", to, METH_O,
      "to($self, device, /)\n--\n\nA copy on a device; '' or None: in host memory. The same tensor if it is "
      "already there."},
@@ -266,7 +266,7 @@ void fill_type() {
   tensor_type.tp_as_mapping = &mapping;
   tensor_type.tp_as_buffer = &buffer;
   tensor_type.tp_getset = facts;
-  tensor_type.tp_methods = methods;
+  tensor_type.tp_methods = tensor_methods;
 }
 
 }  // namespace
