@@ -25,10 +25,10 @@
 
 namespace keel {
 
+class Tape;
+
 // The state of a program that is being traced or run eagerly: the trace that receives ops without symbolic
 // operands, and the results.
-class Tape;
-using Results = absl::InlinedVector<ArrayRef, 4>;
 struct Tracing {
   std::shared_ptr<Context> context;
   std::shared_ptr<Trace> trace;  // null: eager

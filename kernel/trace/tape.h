@@ -19,9 +19,10 @@
 #include <vector>
 
 #include "kernel/plan/plan.h"
-#include "kernel/trace/function.h"
+#include "kernel/trace/context.h"
 #include "kernel/trace/gradient_cache.h"
 #include "kernel/trace/taped.h"
+#include "kernel/trace/trace.h"
 
 namespace keel {
 

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "kernel/base/mutex.h"
 #include "kernel/graph/graph.h"
 #include "kernel/plan/plan.h"
@@ -33,6 +34,8 @@
 namespace keel {
 
 class Device;
+
+using Results = absl::InlinedVector<ArrayRef, 4>;  // of a call
 
 // An input of a trace other than its arguments; gradients flow to its value as to an argument.
 struct TraceLink {
