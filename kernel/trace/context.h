@@ -22,7 +22,7 @@ struct Context {
   uint64_t memory = 0;
   std::string plugins;  // replaces the plugin folder next to libkeel
   Stopper stopper;
-  GradientCache gradients;
+  GradientCache gradients{catalogue, passes};
   Printer printer;
   std::atomic<bool> eager{false};  // functions run their program eagerly, without tracing
   PlanOptions Options() {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernel/grad/gradient.h"
-#include "kernel/trace/context.h"
+#include "kernel/plan/optimize.h"
 
 namespace keel {
 namespace {
@@ -25,9 +25,9 @@ struct RecordedGraph {
   std::vector<ValueId> values, feeds, seeds;
 };
 
-absl::StatusOr<RecordedGraph> WriteGraph(const Context& context, const Recording& recording) {
+absl::StatusOr<RecordedGraph> WriteGraph(std::shared_ptr<Catalogue> catalogue, const Recording& recording) {
   RecordedGraph w;
-  w.module = std::make_shared<Module>(context.catalogue);
+  w.module = std::make_shared<Module>(std::move(catalogue));
   ASSIGN_OR_RETURN(w.graph, w.module->AddGraph("gradient"));
   w.values.assign(recording.values.size(), kNoValue);
   for (size_t v = 0; v < w.values.size(); v++) {
@@ -70,28 +70,6 @@ absl::StatusOr<std::vector<ValueId>> WriteGradient(const Recording& recording, c
   for (size_t i = 0, next = 0; i < recording.xs.size(); i++)
     all.push_back(recording.xs[i] == kNoValue ? kNoValue : made[next++]);
   return AddUp(w.graph, all, recording.to, recording.count);
-}
-
-absl::StatusOr<std::shared_ptr<Plan>> PlanOf(Context& context, Device* device, const RecordedGraph& w,
-                                             const std::vector<ValueId>& fetches) {
-  PlanOptions options = context.Options();
-  options.results_on_device = true;
-  return Optimizer{&context.passes, {}}.Make(*w.graph, device, w.feeds, fetches, {}, options);
-}
-
-absl::StatusOr<std::shared_ptr<GradientPlan>> Make(Context& context, const Recording& recording) {
-  auto made = std::make_shared<GradientPlan>();
-  ASSIGN_OR_RETURN(RecordedGraph w, WriteGraph(context, recording));
-  ASSIGN_OR_RETURN(std::vector<ValueId> dxs, WriteGradient(recording, w));
-  std::vector<ValueId> fetches;
-  for (ValueId dx : dxs) {
-    made->connected.push_back(dx != kNoValue);
-    if (dx != kNoValue) fetches.push_back(dx);
-  }
-  if (fetches.empty()) return made;
-  ASSIGN_OR_RETURN(made->plan, PlanOf(context, recording.device, w, fetches));
-  made->taped = Taped::Of(w.module, w.graph, w.feeds, fetches);
-  return made;
 }
 
 }  // namespace
@@ -145,8 +123,26 @@ std::string Recording::Key() const {
   return key;
 }
 
-absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context& context,
-                                                                        const Recording& recording) {
+absl::StatusOr<std::shared_ptr<GradientPlan>> GradientCache::Make(const Recording& recording,
+                                                                  PlanOptions options) {
+  auto made = std::make_shared<GradientPlan>();
+  ASSIGN_OR_RETURN(RecordedGraph w, WriteGraph(catalogue_, recording));
+  ASSIGN_OR_RETURN(std::vector<ValueId> dxs, WriteGradient(recording, w));
+  std::vector<ValueId> fetches;
+  for (ValueId dx : dxs) {
+    made->connected.push_back(dx != kNoValue);
+    if (dx != kNoValue) fetches.push_back(dx);
+  }
+  if (fetches.empty()) return made;
+  options.results_on_device = true;
+  ASSIGN_OR_RETURN(made->plan,
+                   (Optimizer{&passes_, {}}.Make(*w.graph, recording.device, w.feeds, fetches, {}, options)));
+  made->taped = Taped::Of(w.module, w.graph, w.feeds, fetches);
+  return made;
+}
+
+absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(const Recording& recording,
+                                                                        const PlanOptions& options) {
   std::string key = recording.Key();
   std::lock_guard lock(mutex_);
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
@@ -154,7 +150,7 @@ absl::StatusOr<std::shared_ptr<const GradientPlan>> GradientCache::Find(Context&
     plans_.splice(plans_.begin(), plans_, it);
     return plans_.front();
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<GradientPlan> made, Make(context, recording));
+  ASSIGN_OR_RETURN(std::shared_ptr<GradientPlan> made, Make(recording, options));
   made->key = std::move(key);
   for (const Recording::Step& step : recording.steps) made->alive.push_back(*step.taped);
   plans_.push_front(made);

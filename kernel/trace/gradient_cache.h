@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "kernel/base/mutex.h"
+#include "kernel/pass/pass.h"
 #include "kernel/plan/plan.h"
 #include "kernel/trace/taped.h"
 
 namespace keel {
-
-struct Context;
 
 // The part of a tape between xs and ys; values are numbered in order of appearance. Recordings with equal
 // keys have equal gradient graphs.
@@ -62,13 +61,21 @@ absl::StatusOr<std::vector<ValueId>> AddUp(Graph* graph, std::span<const ValueId
 
 class GradientCache {
  public:
-  absl::StatusOr<std::shared_ptr<const GradientPlan>> Find(Context& context, const Recording& recording);
+  GradientCache(std::shared_ptr<Catalogue> catalogue, Passes& passes)
+      : catalogue_(std::move(catalogue)), passes_(passes) {}
+  // options: of a new plan.
+  absl::StatusOr<std::shared_ptr<const GradientPlan>> Find(const Recording& recording,
+                                                           const PlanOptions& options);
   // Returns an equal graph that was shared before, or `graph`; recordings then have equal keys.
   std::shared_ptr<const Taped> Share(std::shared_ptr<const Taped> graph);
   size_t plans();  // for tests
 
  private:
+  absl::StatusOr<std::shared_ptr<GradientPlan>> Make(const Recording& recording, PlanOptions options);
+
   static constexpr size_t kMaxPlans = 64;
+  std::shared_ptr<Catalogue> catalogue_;
+  Passes& passes_;
   Mutex mutex_;
   std::list<std::shared_ptr<const GradientPlan>> plans_;  // most recently used first
   std::list<std::shared_ptr<const Taped>> shared_;        // most recently used first

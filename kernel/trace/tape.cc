@@ -236,7 +236,7 @@ Recording Tape::Slice(const TapeGradientRequest& request) const {
 
 [[gnu::cold]] absl::Status Tape::RunGradient(const TapeGradientRequest& request, Results* out) {
   Recording recording = Slice(request);
-  ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(*context_, recording));
+  ASSIGN_OR_RETURN(auto gradient, context_->gradients.Find(recording, context_->Options()));
   std::vector<keel_array*> feeds;
   for (const Recording::Value& value : recording.values)
     if (value.kept) feeds.push_back(value.kept);
