@@ -1,6 +1,5 @@
-// body.h: graphs called by a node, for plugins. Body: the graph with complete attributes; its dims are of a
-// table chosen by the owner. BodyView: the same with numeric dims, used by keel_host.node_body and
-// node_graph.
+// body.h: graphs called by a node, for plugins: the graph with complete attributes; its dims are of a table
+// chosen by the owner. ViewBody replaces them by numbers.
 #pragma once
 
 #include <functional>
@@ -8,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/plugin/host.h"
+#include "kernel/graph/graph.h"
+#include "kernel/plugin/node.h"
 
 namespace keel {
 
@@ -41,13 +41,6 @@ bool MentionsSymbols(const Body& body);
 absl::Status MapDims(const DimMap& map, TensorType* type);
 absl::Status MapDims(const DimMap& map, Attrs* attrs);
 
-struct BodyView {
-  std::vector<keel_node> nodes;
-  std::vector<keel_body_node> rows;
-  std::vector<std::vector<uint32_t>> in;
-  std::vector<uint32_t> results;
-  uint32_t n_values = 0;
-};
 // Maps dims of values, and in attributes, to numbers.
 absl::StatusOr<std::shared_ptr<const BodyView>> ViewBody(const Body& body, const DimMap& of_values,
                                                          const DimMap& of_attrs);

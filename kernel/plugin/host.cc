@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "kernel/plugin/body.h"
-
 namespace keel {
 namespace {
 

@@ -1,4 +1,4 @@
-// host.h: the kernel as seen by plugins: the host table, nodes, and the module that an importer builds.
+// host.h: the kernel as seen by plugins: the host table, and the module that an importer builds.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,8 @@
 #include "kernel/base/status.h"
 #include "kernel/graph/graph.h"
 #include "kernel/opset/opset.h"
+#include "kernel/plugin/node.h"
 #include "kernel/plugin/registry.h"
-
-namespace keel {
-struct BodyView;
-}
-
-// One op with known operands, for match, prepare and passes. Created by the planner or by a pass.
-struct keel_node {
-  const keel::OpDef* op = nullptr;
-  std::string name;
-  struct Side {  // an operand or a result; omitted: dtype none
-    keel::DType dtype = keel::DType::kNone;
-    std::vector<int64_t> dims;  // -1: unknown
-    const void* data = nullptr;
-  };
-  std::vector<Side> in, out;
-  keel::Attrs attrs;                           // complete; dims are numbers, or handles in a pass
-  bool exact_convolution = false;              // session option
-  std::shared_ptr<const keel::BodyView> body;  // of a call
-  std::vector<std::shared_ptr<const keel::BodyView>> graphs;  // of a control op
-  // Passes visit many nodes but mostly read their ops: other members are filled in on first access.
-  std::function<void(keel_node*)> fill;
-};
 
 namespace keel {
 
