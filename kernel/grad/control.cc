@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernel/grad/active.h"
 #include "kernel/grad/slice.h"
 
 namespace keel {
@@ -39,7 +40,7 @@ class ScanGradient {
 
   absl::StatusOr<Values> Run() {
     FindActive();
-    ASSIGN_OR_RETURN(Joint joint, Join(body_, Seeded(), active_));
+    ASSIGN_OR_RETURN(Joint joint, Join(body_, Seeded(), active_, request_.append));
     RETURN_IF_ERROR(Carry(joint));
     Values from = params_;
     Append(&from, body_.params);
@@ -207,7 +208,7 @@ class ScanGradient {
 };
 
 absl::StatusOr<Values> GradientOfBranches(GraphSink& sink, const ControlNode& request) {
-  return BranchGradient(sink, request.original, request.wanted, request.cotangents);
+  return BranchGradient(sink, request.original, request.wanted, request.cotangents, request.append);
 }
 absl::StatusOr<Values> GradientOfScan(GraphSink& sink, const ControlNode& request) {
   return ScanGradient(sink, request).Run();
@@ -235,7 +236,7 @@ absl::Status CheckReads(const Graph& graph, NodeId forward) {
 }
 
 absl::StatusOr<Values> BranchGradient(GraphSink& sink, const Node& node, const Flags& wanted,
-                                      const Values& cotangents) {
+                                      const Values& cotangents, GradientAppender append) {
   Module& module = *sink.graph().module;
   Flags ys, xs(wanted.begin() + 1, wanted.end()), read(xs.size());
   for (ValueId c : cotangents) ys.push_back(c != kNoValue);
@@ -243,7 +244,7 @@ absl::StatusOr<Values> BranchGradient(GraphSink& sink, const Node& node, const F
   std::vector<Joint> joints;
   for (uint32_t number : bodies) {
     const Graph& body = *module.graphs[number];
-    ASSIGN_OR_RETURN(Joint joint, Join(body, ys, xs));
+    ASSIGN_OR_RETURN(Joint joint, Join(body, ys, xs, append));
     Values from = body.params;
     Append(&from, joint.seeds);
     Flags reads = ReadBetween(*joint.graph, from, joint.dxs);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/grad/active.h"
 #include "kernel/grad/control.h"
 #include "kernel/grad/slice.h"
 
@@ -11,10 +12,6 @@ namespace keel {
 namespace {
 
 constexpr int kMaxNesting = static_cast<int>(kMaxCallDepth);
-
-bool AnyActive(const Node& node, const std::vector<bool>& active) {
-  return std::any_of(node.in.begin(), node.in.end(), [&](ValueId v) { return v != kNoValue && active[v]; });
-}
 
 class Builder {
  public:
@@ -144,7 +141,8 @@ class Builder {
   }
 
   absl::Status Back(NodeId n, const Node& node, const std::vector<ValueId>& cotangents) {
-    if (IsControl(*node.op)) return Add(node, ControlGradient(sink_, {n, node, Wanted(node), cotangents}));
+    if (IsControl(*node.op))
+      return Add(node, ControlGradient(sink_, {n, node, Wanted(node), cotangents, AppendGradient}));
     if (IsTypedByGraph(*node.op)) {
       std::vector<uint32_t> bodies = BodiesOf(*node.op, node.attrs);
       if (bodies.size() > 1) return GivenVjp(n, node, bodies[1], cotangents);
@@ -263,53 +261,16 @@ class Builder {
 
 }  // namespace
 
-void MarkActive(const Graph& graph, NodeId first, NodeId last, std::vector<bool>* active,
-                const std::vector<bool>* through) {
-  for (NodeId n = first; n < last; n++) {
-    const Node& node = graph.nodes[n];
-    if (through && n < through->size() && !(*through)[n]) continue;
-    if (VjpOf(*node.op) == Vjp::kNone || !AnyActive(node, *active)) continue;
-    for (ValueId v : node.out) (*active)[v] = (*active)[v] || IsFloating(graph.values[v].type.dtype);
-  }
-}
-
-absl::StatusOr<Joint> Join(const Graph& body, const std::vector<bool>& ys, const std::vector<bool>& xs) {
-  Joint joint{CopyGraph(body), {}, {}};
-  Graph& graph = *joint.graph;
-  std::vector<ValueId> of, at;
-  for (size_t i = 0; i < ys.size(); i++) {
-    if (!ys[i]) continue;
-    of.push_back(body.results[i]);
-    ASSIGN_OR_RETURN(joint.seeds.emplace_back(), graph.AddParam("", body.values[of.back()].type));
-  }
-  for (size_t i = 0; i < xs.size(); i++)
-    if (xs[i]) at.push_back(body.params[i]);
-  GraphSink sink(graph);
-  ASSIGN_OR_RETURN(joint.dxs, Append(sink, {of, joint.seeds, at, true}));
-  return joint;
-}
-
-absl::StatusOr<std::vector<ValueId>> Append(GraphSink& sink, const GradientRequest& wanted) {
+absl::StatusOr<std::vector<ValueId>> AppendGradient(GraphSink& sink, const GradientRequest& wanted) {
   Origin scope = sink.graph().scope;
   absl::StatusOr<std::vector<ValueId>> out = Builder(sink.graph(), sink).Run(wanted);
   sink.graph().scope = scope;
   return out;
 }
 
-GraphTransaction::~GraphTransaction() {
-  if (done_) return;
-  sink.Rollback();
-  module_.DropGraphs(graphs_);
-}
-
-void GraphTransaction::Commit() {
-  if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_, &sink.graph());
-  done_ = true;
-}
-
 absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const GradientRequest& wanted) {
   GraphTransaction transaction(graph);
-  ASSIGN_OR_RETURN(std::vector<ValueId> out, Append(transaction.sink, wanted));
+  ASSIGN_OR_RETURN(std::vector<ValueId> out, AppendGradient(transaction.sink, wanted));
   transaction.Commit();
   return out;
 }

@@ -79,4 +79,15 @@ void GraphSink::Rewind(const Mark& mark) {
   graph_.expanded = mark.expanded;
 }
 
+GraphTransaction::~GraphTransaction() {
+  if (done_) return;
+  sink.Rollback();
+  module_.DropGraphs(graphs_);
+}
+
+void GraphTransaction::Commit() {
+  if (module_.graphs.size() > graphs_) DropUnusedGraphs(&module_, graphs_, &sink.graph());
+  done_ = true;
+}
+
 }  // namespace keel

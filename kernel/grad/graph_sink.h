@@ -44,4 +44,22 @@ class GraphSink : public BodySink {
   std::vector<std::pair<NodeId, keel::Node>> originals_;  // the originals
 };
 
+// A transaction on a graph and its module: rolled back by the destructor, also when memory runs out, unless
+// Commit is called.
+class GraphTransaction {
+ public:
+  explicit GraphTransaction(Graph& graph)
+      : sink(graph), module_(*graph.module), graphs_(graph.module->graphs.size()) {}
+  GraphTransaction(const GraphTransaction&) = delete;
+  GraphTransaction& operator=(const GraphTransaction&) = delete;
+  ~GraphTransaction();
+  void Commit();
+  GraphSink sink;
+
+ private:
+  Module& module_;
+  const size_t graphs_;
+  bool done_ = false;
+};
+
 }  // namespace keel

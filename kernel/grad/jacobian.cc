@@ -1,7 +1,8 @@
 // jacobian.cc: Jacobians: the gradient for a symbolic seed becomes the body of a scan over the unit seeds.
 #include <algorithm>
 
-#include "kernel/grad/control.h"
+#include "kernel/grad/gradient.h"
+#include "kernel/grad/node_writer.h"
 #include "kernel/grad/slice.h"
 
 namespace keel {
@@ -58,7 +59,7 @@ absl::StatusOr<ValueId> Jacobian(Graph& graph, ValueId y, ValueId x, bool zeros,
   ValueId seed = writer.Node("identity", {writer.Filled(of, 1)});  // a value with no other use
   RETURN_IF_ERROR(status);
   auto first = static_cast<NodeId>(graph.nodes.size());
-  ASSIGN_OR_RETURN(Values dx, Append(sink, {{&y, 1}, {&seed, 1}, {&x, 1}, zeros, through}));
+  ASSIGN_OR_RETURN(Values dx, AppendGradient(sink, {{&y, 1}, {&seed, 1}, {&x, 1}, zeros, through}));
   if (dx[0] == kNoValue) return kNoValue;
   Values in = ReadBefore(graph, first, seed, dx[0]), params = in;
   params.push_back(seed);

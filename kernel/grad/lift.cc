@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/grad/control.h"
+#include "kernel/grad/node_writer.h"
 #include "kernel/grad/slice.h"
 
 namespace keel {
