@@ -1,8 +1,8 @@
 // arith.cc: arithmetic and comparison of two dims. Numbers do not use the table.
 
-#include <algorithm>
+#include "kernel/opset/arith.h"
 
-#include "kernel/opset/eval.h"
+#include <algorithm>
 
 namespace keel::opset {
 

@@ -2,7 +2,8 @@
 // are compared elementwise, a scalar with each entry; a comparison of lists holds if it holds for each entry.
 #pragma once
 
-#include "kernel/opset/eval.h"
+#include "absl/functional/function_ref.h"
+#include "kernel/opset/env.h"
 
 namespace keel::opset {
 
@@ -22,7 +23,8 @@ bool IsNumberOrFloat(const Val&);
 double AsFloat(const Val&);
 absl::Status CompareVals(Env&, BinOp, const Val& a, const Val& b, Truth* out);
 
-// fits(a, b): whether shape `a` broadcasts to shape `b`.
-absl::Status EvalFits(const Expr&, Env&, Truth* out);
+// Whether shape `a` broadcasts to shape `b`. Calls unknown(dim of a, dim of b) if that depends on symbols.
+Truth Fits(const Env&, std::span<const int64_t> a, std::span<const int64_t> b,
+           absl::FunctionRef<void(Dim, Dim)> unknown);
 
 }  // namespace keel::opset

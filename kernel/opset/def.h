@@ -2,6 +2,7 @@
 // variables are slots of another, so inference indexes arrays and compares no strings.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -164,6 +165,11 @@ struct OpDef {
 }  // namespace keel
 
 namespace keel::opset {
+
+// The operand at this position; a variadic operand covers several.
+inline const OperandDef& OperandAt(const OpDef& def, size_t position) {
+  return def.operands[std::min(position, def.operands.size() - 1)];
+}
 
 // Parses the text of one op, from "op NAME since N" to its end. `line`: its first line in the file.
 absl::StatusOr<std::unique_ptr<OpDef>> ParseOp(std::string_view text, std::string_view origin, uint32_t line);

@@ -2,7 +2,9 @@
 
 #include "kernel/opset/eval.h"
 
+#include "kernel/opset/arith.h"
 #include "kernel/opset/compare.h"
+#include "kernel/opset/functions.h"
 
 namespace keel::opset {
 namespace {
@@ -52,8 +54,10 @@ absl::Status EvalLocal(const Expr& e, Env& env, Val* out) {
 absl::Status EvalSpecial(const Expr& e, Env& env, Val* out) {
   const Expr& arg = e.parts[0];
   if (e.function->name == "fits") {
-    Truth truth = Truth::kUnknown;
-    RETURN_IF_ERROR(EvalFits(e, env, &truth));
+    List a, b;
+    RETURN_IF_ERROR(EvalList(e.parts[0], env, &a));
+    RETURN_IF_ERROR(EvalList(e.parts[1], env, &b));
+    Truth truth = Fits(env, a, b, [](Dim, Dim) {});
     if (truth == Truth::kUnknown) return env.Fail("fits(...) depends on symbols where it must be known");
     out->kind = Val::kBool;
     out->i = truth == Truth::kTrue;

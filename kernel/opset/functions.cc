@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernel/opset/eval.h"
+#include "kernel/opset/arith.h"
 
 namespace keel::opset {
 namespace {

@@ -5,24 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "absl/container/inlined_vector.h"
-#include "kernel/opset/def.h"
+#include "kernel/opset/env.h"
 
 namespace keel::opset {
-
-using List = absl::InlinedVector<int64_t, 8>;
-
-// A static value. Dims and integers are both kInt: a number, or a handle of the DimTable.
-struct Val {
-  enum Kind : uint8_t { kNone, kInt, kFloat, kBool, kStr, kDType, kList, kFloats } kind = kNone;
-  int64_t i = 0;  // kInt; kBool: 0 or 1; kDType
-  double f = 0;
-  List list;
-  std::string_view s;              // borrowed from the definition or the given attributes
-  std::span<const double> floats;  // borrowed from there, too
-};
-
-struct Env;
 
 struct Function {
   std::string_view name;

@@ -23,7 +23,6 @@ absl::Status MatchWeak(Env&, std::vector<DType>* operand_dtypes);
 absl::Status MatchItems(Env&, const Pattern&, std::span<const int64_t> dims, int operand,
                         std::string_view name);
 absl::Status NormaliseAxis(const Env&, std::string_view name, int64_t positions, int64_t* axis);
-const OperandDef& OperandAt(const OpDef&, size_t index);
 
 // control.cc: types of control ops: `out y...: by RULE`.
 const ControlRule* FindControlRule(std::string_view name);  // null: unknown

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/opset/arith.h"
 #include "kernel/opset/infer_internal.h"
 
 namespace keel::opset {
@@ -205,10 +206,6 @@ absl::Status CheckType(const Env& env, size_t index) {
 }
 
 }  // namespace
-
-const OperandDef& OperandAt(const OpDef& def, size_t index) {
-  return def.operands[std::min(index, def.operands.size() - 1)];
-}
 
 absl::Status NormaliseAxis(const Env& env, std::string_view name, int64_t positions, int64_t* axis) {
   if (*axis < -positions || *axis >= positions)
