@@ -154,7 +154,7 @@ absl::StatusOr<ArrayRef> NewDeviceHeader(DType dtype, std::span<const int64_t> s
   a->type_key = static_cast<uint8_t>(kDeviceKey | static_cast<uint8_t>(dtype));
   a->view.data = data;
   a->view.device = device;
-  *BorrowedOf(a) = {{}, release, block};
+  *a->borrowed() = {{}, release, block};
   return ArrayRef(a);
 }
 
@@ -165,7 +165,7 @@ absl::StatusOr<ArrayRef> NewSymbolic(DType dtype, std::span<const int64_t> shape
   Describe(a, dtype, AbiDType(dtype), shape, 0);
   a->type_key = static_cast<uint8_t>(kSymbolicKey | static_cast<uint8_t>(dtype));
   a->view.data = nullptr;
-  *BorrowedOf(a) = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release()};
+  *a->borrowed() = {{}, [](void* p) { delete static_cast<SymbolicValue*>(p); }, value.release()};
   return ArrayRef(a);
 }
 
@@ -184,7 +184,7 @@ absl::StatusOr<ArrayRef> WrapArray(const keel_tensor& t, ReleaseFn release, void
   a->view.data = t.data;
   a->view.byte_offset = t.byte_offset;
   a->view.device = t.device;
-  Borrowed& borrowed = *BorrowedOf(a);
+  Borrowed& borrowed = *a->borrowed();
   if (!IsRowMajor(t)) {
     std::copy_n(t.strides, t.ndim, borrowed.strides);
     a->view.strides = borrowed.strides;
@@ -210,11 +210,3 @@ absl::StatusOr<ArrayRef> CopyArray(const keel_tensor& t) {
 }
 
 }  // namespace keel
-
-keel::DeviceBlock* keel_array::DeviceBlockOf() const {
-  return static_cast<keel::DeviceBlock*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
-}
-
-keel::SymbolicValue* keel_array::SymbolicOf() const {
-  return static_cast<keel::SymbolicValue*>(keel::BorrowedOf(const_cast<keel_array*>(this))->arg);
-}

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "kernel/base/align.h"
 
@@ -232,7 +233,7 @@ keel_array* AllocateSlowly(uint64_t payload) {
 
 void FreeSlowly(keel_array* a) {
   if (a->block == kBorrowedBlock) {
-    Borrowed borrowed = *BorrowedOf(a);
+    Borrowed borrowed = *a->borrowed();
     FreeBorrowing(a);
     if (borrowed.release) borrowed.release(borrowed.arg);
     return;

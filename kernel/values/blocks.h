@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "kernel/values/array.h"
+#include "kernel/values/array_header.h"
 
 namespace keel {
 
@@ -76,13 +76,7 @@ inline void FreeBlock(keel_array* a) {
   mine.free_capacity[a->block]--;
 }
 
-// After the header of an array that borrows its elements.
-struct Borrowed {
-  int64_t strides[KEEL_MAX_RANK];
-  ReleaseFn release;
-  void* arg;
-};
+// An array with a Borrowed after its header; null: out of memory.
 keel_array* AllocateBorrowing();
-inline Borrowed* BorrowedOf(keel_array* a) { return reinterpret_cast<Borrowed*>(a->payload()); }
 
 }  // namespace keel
