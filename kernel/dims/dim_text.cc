@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "kernel/dims/dim_table.h"
+#include "kernel/dims/expressions.h"
 
 namespace keel {
 
@@ -139,14 +140,14 @@ std::string Grouped(std::string text) { return IsSimple(text) ? text : "(" + tex
 
 }  // namespace
 
-std::string DimTable::Impl::PrintAtom(const Atom& atom) const {
+std::string dims::Expressions::PrintAtom(const Atom& atom) const {
   if (atom.kind == AtomKind::kSymbol) return names[atom.symbol];
   std::string a = Print(SumOf(atom.a)), b = Print(SumOf(atom.b));
   if (atom.kind == AtomKind::kFloorDiv) return absl::StrCat(Grouped(a), "//", Grouped(b));
   return absl::StrCat(atom.kind == AtomKind::kMax ? "max(" : "min(", a, ", ", b, ")");
 }
 
-std::string DimTable::Impl::Print(const Sum& sum) const {
+std::string dims::Expressions::Print(const Sum& sum) const {
   std::string out;
   for (const Term& t : sum.terms) {
     bool alone = t.atoms.size() == 1 && t.coefficient == 1;
@@ -170,8 +171,8 @@ std::string DimTable::Impl::Print(const Sum& sum) const {
 
 std::string DimTable::Print(Dim d) const {
   if (!IsSymbolic(d)) return absl::StrCat(d);
-  const dims::Interned* found = impl_->Find(d);
-  return found ? impl_->Print(found->sum) : "?";
+  const dims::Interned* found = expressions_->Find(d);
+  return found ? expressions_->Print(found->sum) : "?";
 }
 
 absl::StatusOr<Dim> DimTable::Parse(std::string_view expression, bool known) {

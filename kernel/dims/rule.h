@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/dims/dim.h"
+#include "kernel/dims/dim_table.h"
 
 namespace keel {
 

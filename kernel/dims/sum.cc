@@ -1,9 +1,7 @@
-// sum.cc: arithmetic on sums and bounds, independent of handles.
+#include "kernel/dims/sum.h"
 
 #include <algorithm>
 #include <limits>
-
-#include "kernel/dims/dim_table.h"
 
 namespace keel::dims {
 namespace {

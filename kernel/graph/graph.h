@@ -15,7 +15,7 @@
 
 #include "kernel/base/hash.h"
 #include "kernel/base/status.h"
-#include "kernel/dims/dim.h"
+#include "kernel/dims/dim_table.h"
 #include "kernel/graph/effects.h"
 #include "kernel/opset/opset.h"
 #include "kernel/values/dtype.h"

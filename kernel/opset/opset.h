@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "kernel/base/status.h"
-#include "kernel/dims/dim.h"
+#include "kernel/dims/dim_table.h"
 #include "kernel/values/dtype.h"
 
 namespace keel {
